@@ -1,0 +1,54 @@
+// The shape of a congestion-control algorithm: event in, decision out, state beside.
+//
+// A built-in sender algorithm A provides
+//   struct A::State        trivially copyable, <= kStateBytes; zeroed before Signal::start
+//   struct A::Params       derived constants, built once per parameter set
+//   static Params A::make_params(std::span<const double> values, const PortFacts&)
+//   static void   A::on_event(State&, const Params&, const Event&, Decision&)
+// and, when proactive,
+//   static void   A::fill_request(State&, const Params&, const Event&, RequestMessage&)
+// on_event receives the decision in force and changes what it wants changed; it never allocates,
+// throws, reads a clock or draws unseeded randomness. Dispatch is static (see dispatch.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "cc/decision.h"
+#include "cc/event.h"
+#include "cc/param_spec.h"
+#include "dataplane/base/units.h"
+
+namespace paceline::cc {
+
+inline constexpr std::size_t kStateBytes = 256;
+
+enum class AlgorithmId : std::uint8_t { fixed = 0, dcqcn = 1, cadence = 2 };
+inline constexpr unsigned kAlgorithms = 3;
+
+// What one context serves: a queue pair, or all queue pairs to one peer port in one class.
+enum class ContextKey : std::uint8_t { per_qp, per_peer_class };
+
+// What parameters are derived from: facts of the port and the fabric as configured.
+struct PortFacts {
+  Rate link_rate{};
+  std::uint32_t mtu_bytes = 4096;      // payload bytes of a full packet
+  std::uint32_t full_packet_bytes = 0; // the same on the wire
+  std::uint32_t base_rtt_ns = 0;       // unloaded round trip of a full packet and its ACK
+};
+
+struct AlgorithmInfo {
+  AlgorithmId id{};
+  std::string_view name;
+  std::string_view summary;           // one line for `paceline cc list`
+  ContextKey key = ContextKey::per_qp;
+  EcnEcho echo = EcnEcho::cnp;        // what it wants the far side to return
+  std::uint32_t wants = 0;            // signal_bit()s of the events it wants beyond start and tick
+  bool proactive = false;             // has a port receiver; needs a native peer
+  std::span<const ParamSpec> params;
+  std::span<const Profile> profiles;  // "default" is implied by the specs' defaults
+};
+
+}  // namespace paceline::cc

@@ -1,0 +1,37 @@
+// What an algorithm answers: how fast, how much, and when it wants to be asked again.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "dataplane/base/units.h"
+
+namespace paceline::cc {
+
+// Which bound won: the cheapest diagnosis there is. Recorded as time shares per context and arm.
+enum class Limiter : std::uint8_t {
+  application,  // nothing to send
+  grant,        // the receiver's grant
+  uplink,       // share of the own port
+  path,         // congestion seen on the path (reactive algorithms: always this one)
+  window,       // bytes in flight
+  credit,       // cumulative ceiling or transport credits
+  port,         // the port itself: line rate, pause
+};
+inline constexpr unsigned kLimiters = 7;
+
+inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+struct Decision {
+  Rate rate{};                             // pacing rate; 0 = do not send
+  std::uint64_t window_bytes = kUnlimited; // cap of inflight bytes
+  std::uint64_t ceiling = kUnlimited;      // cap of sent_total
+  Nanos wake_at = kNeverNanos;             // deliver `tick` no later than the first send after this
+  std::uint64_t wake_bytes = kUnlimited;   // deliver `tick` once sent_bytes reaches this
+  std::uint16_t path = 0;                  // path entropy index wanted
+  Limiter limiter = Limiter::path;
+  bool request = false;                    // proactive: send a REQUEST now (fill_request is called)
+  bool timed = false;  // wake_at is a real timer: deliver `tick` then even when nothing is sent
+};
+
+}  // namespace paceline::cc

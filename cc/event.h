@@ -1,0 +1,55 @@
+// What the transport engine tells a congestion-control algorithm. Grow the event, never the table
+// of functions. Times are nanoseconds (rounded down), totals are cumulative bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/control_messages.h"
+#include "dataplane/base/units.h"
+
+namespace paceline::cc {
+
+enum class Signal : std::uint8_t {
+  start,        // the context begins (or takes over a connection: see Handover)
+  ack,          // acked_bytes newly acknowledged
+  nack,         // the receiver saw a gap; lost_bytes go out again
+  timeout,      // retransmission timer expired
+  cnp,          // congestion notification packet
+  grant,        // *grant is valid
+  path_report,  // *path is valid
+  message,      // new work was posted: message_bytes
+  idle,         // backlog reached 0: the last byte was sent
+  tick,         // wake_at or wake_bytes was reached
+  port_down,
+  port_up,
+};
+inline constexpr unsigned kSignals = 12;
+constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned>(s); }
+
+// State handed from one algorithm to the next on a live connection; zero rate = none.
+struct Handover {
+  Rate rate{};
+  std::uint32_t srtt_ns = 0;
+  std::uint32_t min_rtt_ns = 0;
+  std::uint64_t inflight_bytes = 0;
+};
+
+struct Event {
+  Nanos now{};
+  std::uint64_t sent_total = 0;      // put on the wire by this context, retransmissions included
+  std::uint64_t backlog_bytes = 0;   // posted and not yet sent, over all its queue pairs
+  std::uint64_t inflight_bytes = 0;  // sent and not yet acknowledged
+  std::uint64_t sent_bytes = 0;      // put on the wire since the previous event
+  std::uint64_t message_bytes = 0;   // Signal::message
+  std::uint32_t acked_bytes = 0;
+  std::uint32_t marked_bytes = 0;    // of acked_bytes, those that arrived CE-marked (XACK only)
+  std::uint32_t lost_bytes = 0;
+  std::uint32_t rtt_ns = 0;          // 0 = no sample with this event
+  std::uint32_t host_delay_ns = 0;   // part of rtt_ns spent in the far host
+  Signal signal = Signal::start;
+  const GrantMessage* grant = nullptr;
+  const PathMessage* path = nullptr;
+  const Handover* handover = nullptr;
+};
+
+}  // namespace paceline::cc

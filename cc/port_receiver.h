@@ -1,0 +1,56 @@
+// The receiving half of a proactive algorithm: one per NIC instance and class, it shares the
+// port's downlink among the senders. Called on the engine's thread, never per data packet: the
+// engine counts data into ChannelCounters itself, and polls this object when it is due.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/control_messages.h"
+#include "dataplane/base/units.h"
+
+namespace paceline::cc {
+
+// Counted inline by the engine for every data packet of a channel. Bytes are wire bytes.
+struct ChannelCounters {
+  std::uint64_t rx_bytes = 0;
+  std::uint32_t rx_packets = 0;
+  std::uint32_t ce_packets = 0;
+  std::uint16_t last_marked_entropy = 0;
+};
+
+// One message the receiver wants sent, to the peer it names by the engine's peer index.
+struct ReceiverOutput {
+  enum class Kind : std::uint8_t { grant, path } kind = Kind::grant;
+  std::uint32_t peer = 0;
+  GrantMessage grant{};
+  PathMessage path{};
+};
+
+class PortReceiver {
+ public:
+  PortReceiver() = default;
+  PortReceiver(const PortReceiver&) = delete;
+  PortReceiver& operator=(const PortReceiver&) = delete;
+  virtual ~PortReceiver() = default;
+
+  // A REQUEST of `peer` (engine's index, dense, stable) arrived. Returns the counters the engine
+  // must count that peer's data into; stable until the channel is forgotten.
+  virtual ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) = 0;
+
+  // Bytes that arrived on this port and class outside any channel (foreign or reactive senders).
+  virtual void on_foreign_bytes(std::uint64_t wire_bytes) = 0;
+
+  // The peer is gone (its last queue pair was destroyed): frees the channel; counters die.
+  virtual void forget(Nanos now, std::uint32_t peer) = 0;
+
+  // Runs what is due and fills up to out.size() messages; returns the number filled. Call again
+  // at once when it equals out.size().
+  virtual std::size_t poll(Nanos now, std::span<ReceiverOutput> out) = 0;
+
+  // When poll has work next; kNeverNanos when idle. May be <= now after on_request.
+  virtual Nanos next_wake() const = 0;
+};
+
+}  // namespace paceline::cc

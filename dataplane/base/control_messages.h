@@ -1,0 +1,90 @@
+// The proactive control messages as plain values, in host order. `wire` lays them out in packets of
+// the manufacturer-specific opcode range; `cc` produces and consumes them; `transport` carries them.
+// Totals are cumulative byte counts modulo 2^48, so that loss or repetition of a message can neither
+// drift nor mis-charge. Rates travel as whole Mb/s.
+#pragma once
+
+#include <cstdint>
+
+namespace paceline {
+
+inline constexpr std::uint8_t kControlProtocolVersion = 1;
+inline constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
+
+// Extends a 48-bit cumulative total to 64 bits: the value nearest to `reference`.
+constexpr std::uint64_t extend_total(std::uint64_t reference, std::uint64_t wire48) {
+  const std::uint64_t delta = (wire48 - reference) & kTotalMask;
+  const bool negative = (delta >> 47) != 0;
+  const std::uint64_t extended = reference + delta - (negative ? kTotalMask + 1 : 0);
+  return (negative && reference + delta < kTotalMask + 1) ? 0 : extended;
+}
+
+// How congestion marks get back to the sender of the data.
+enum class EcnEcho : std::uint8_t { none = 0, cnp = 1, xack = 2 };
+
+// "Who are you?": once per peer address and class, three tries; any answer makes the peer native.
+struct HelloMessage {
+  std::uint8_t version_min = kControlProtocolVersion;
+  std::uint8_t version_max = kControlProtocolVersion;
+  bool reply = false;           // set in the answer
+  std::uint8_t traffic_class = 0;
+  std::uint32_t features = 0;   // bit 0: proactive grants; bit 1: XACK; bit 2: multipath
+  std::uint32_t link_mbps = 0;
+  std::uint16_t mtu_bytes = 0;  // path MTU offered
+  EcnEcho echo_wanted = EcnEcho::cnp;
+  std::uint64_t timestamp_ns = 0;       // sender's clock, for offset estimation
+  std::uint64_t timestamp_echo_ns = 0;  // in a reply: the timestamp answered
+};
+inline constexpr std::uint32_t kFeatureGrants = 1U << 0;
+inline constexpr std::uint32_t kFeatureXack = 1U << 1;
+inline constexpr std::uint32_t kFeatureMultipath = 1U << 2;
+
+// Sender -> receiver, per channel (source port, destination port, class).
+struct RequestMessage {
+  bool close = false;             // the context leaves; the receiver forgets the channel
+  bool hint = false;              // the hint fields are valid
+  std::uint8_t traffic_class = 0;
+  EcnEcho echo_wanted = EcnEcho::cnp;
+  std::uint8_t arm = 0;           // experiment arm
+  std::uint8_t epoch = 0;
+  std::uint16_t channel = 0;      // sender's channel number, stable for the channel's life
+  std::uint16_t req_seq = 0;
+  std::uint16_t grant_echo = 0;   // grant_seq of the newest grant in force at the sender
+  std::uint64_t sent_total = 0;   // all bytes charged to the ceiling, retransmissions included
+  std::uint64_t unscheduled_total = 0;  // of these, bytes announced as sent without a grant
+  std::uint64_t demand_bytes = 0;       // backlog: posted and not yet sent (wire: 48 bits)
+  std::uint32_t tx_cap_mbps = 0;        // what the sender could use; 0xFFFFFFFF = no limit
+  std::uint32_t timestamp_ns = 0;       // sender's clock, wraps
+  std::uint16_t hint_degree = 0;        // peers of the collective (n - 1)
+  std::uint16_t hint_kind = 0;          // 0 none, 1 ring, 2 all-to-all, 3 p2p, 4 bulk
+  std::uint32_t hint_collective = 0;    // collective id
+};
+
+// Receiver -> sender: an absolute rate with a lease, and a cumulative byte ceiling.
+struct GrantMessage {
+  bool hold = false;    // rate 0 on purpose: wait for rotation
+  bool revoke = false;  // channel forgotten by the receiver: start over
+  std::uint8_t traffic_class = 0;
+  std::uint16_t channel = 0;     // the sender's channel number, echoed
+  std::uint16_t grant_seq = 0;
+  std::uint32_t rate_mbps = 0;
+  std::uint64_t limit_total = 0;         // ceiling for the sender's sent_total
+  std::uint32_t lease_us = 0;
+  std::uint32_t effective_delay_us = 0;  // an increase takes effect only after this
+  std::uint32_t unscheduled_budget = 0;  // U_adv: bytes a fresh message may send ungranted
+  std::uint16_t active_senders = 0;
+  std::uint32_t timestamp_echo_ns = 0;   // RequestMessage::timestamp_ns answered
+  std::uint32_t receiver_hold_ns = 0;    // time between that request and this grant
+};
+
+// Receiver -> sender: congestion seen on the path although the receiver's port is not full.
+struct PathMessage {
+  std::uint8_t traffic_class = 0;
+  std::uint16_t channel = 0;
+  std::uint16_t seq = 0;
+  std::uint16_t alpha_q16 = 0;         // marked or late share of packets, 0..65535 of 65536
+  std::uint32_t quick_adapt_mbps = 0;  // non-zero: adopt about this rate at once
+  std::uint16_t bad_entropy = 0;       // UDP source port seen marked last, 0 = none
+};
+
+}  // namespace paceline

@@ -1,0 +1,58 @@
+// A packet: one cache line of fields that links, switches and engines touch, then the serialised
+// headers. The payload is nothing, an owned buffer, or elided (only its length and a digest exist:
+// virtual time moves no payload bytes unless asked to).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/units.h"
+
+namespace paceline {
+
+class PacketPool;
+
+enum class PayloadKind : std::uint8_t { none = 0, owned = 1, elided = 2 };
+
+// IP ECN code points (RFC 3168).
+enum class Ecn : std::uint8_t { not_ect = 0, ect1 = 1, ect0 = 2, ce = 3 };
+
+namespace packet_flag {
+inline constexpr std::uint8_t corrupt = 1U << 0;    // a bit error: fails the ICRC on arrival
+inline constexpr std::uint8_t pfc = 1U << 1;        // a pause/resume frame of the link itself
+inline constexpr std::uint8_t duplicate = 1U << 2;  // copied by an impairment
+}  // namespace packet_flag
+
+inline constexpr std::size_t kMaxHeaderBytes = 128;
+
+struct alignas(64) Packet {
+  Packet* next = nullptr;         // intrusive list; belongs to whoever owns the packet
+  std::byte* payload = nullptr;   // owned: buffer of the pool's payload capacity
+  Picos time{0};                  // fabric: arrival at the far end; after rx: time of reception
+  std::uint64_t digest = 0;       // elided payload: digest of the bytes it stands for
+  std::uint32_t wire_bytes = 0;   // what the packet occupies on a link; set by the port at tx
+  std::uint32_t entropy = 0;      // path choice: derived from the UDP source port and addresses
+  std::uint32_t route = 0;        // fabric: destination host index, set by the port at tx
+  std::uint16_t header_bytes = 0;   // valid bytes of `header`, Ethernet first
+  std::uint16_t payload_bytes = 0;  // payload including the pad, without ICRC
+  std::uint16_t ingress = 0;      // switch: ingress port charged for this packet
+  std::uint8_t traffic_class = 0;
+  Ecn ecn = Ecn::not_ect;         // cached; kept in step with the header by patch_ecn
+  PayloadKind payload_kind = PayloadKind::none;
+  std::uint8_t flags = 0;
+  std::uint16_t pool_id = 0;
+  std::uint16_t bth_offset = 0;   // cached: where the base transport header starts; 0 = unknown
+  alignas(64) std::array<std::byte, kMaxHeaderBytes> header;  // serialised, network order
+
+  std::span<std::byte> header_view() { return {header.data(), header_bytes}; }
+  std::span<const std::byte> header_view() const { return {header.data(), header_bytes}; }
+  std::span<const std::byte> payload_view() const { return {payload, payload_bytes}; }
+  // Length on the medium without preamble and gap: headers, payload, ICRC (4) and FCS (4).
+  std::uint32_t frame_bytes() const { return std::uint32_t{header_bytes} + payload_bytes + 8U; }
+};
+static_assert(sizeof(Packet) == 64 + kMaxHeaderBytes);
+static_assert(offsetof(Packet, header) == 64);
+
+}  // namespace paceline

@@ -1,0 +1,24 @@
+#include "dataplane/port/packet_pool.h"
+
+namespace paceline {
+
+void PacketPool::add_chunk(std::size_t packets) {
+  auto chunk = std::make_unique_for_overwrite<Packet[]>(packets);
+  std::byte* payload = nullptr;
+  if (payload_room_ != 0) {
+    payloads_.push_back(std::make_unique_for_overwrite<std::byte[]>(packets * payload_room_));
+    payload = payloads_.back().get();
+  }
+  // Threaded back to front so that the first alloc returns the lowest address.
+  for (std::size_t i = packets; i-- > 0;) {
+    Packet& packet = chunk[i];
+    packet.payload = payload == nullptr ? nullptr : payload + i * payload_room_;
+    packet.pool_id = pool_id_;
+    packet.next = free_;
+    free_ = &packet;
+  }
+  chunks_.push_back(std::move(chunk));
+  capacity_ += packets;
+}
+
+}  // namespace paceline

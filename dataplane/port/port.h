@@ -1,0 +1,49 @@
+// The seam between the transport engine and the world: an emulated NIC, a memory ring, a DPDK
+// device. One virtual call per burst, none per packet. Called only on the engine's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/units.h"
+#include "dataplane/port/packet.h"
+
+namespace paceline {
+
+struct PortInfo {
+  Rate link_rate{};
+  std::uint16_t mtu_bytes = 4096;   // largest RoCE path MTU the port carries
+  std::uint16_t payload_room = 0;   // bytes an owned payload buffer holds; 0: elided only
+  bool computes_icrc = false;       // the port fills the ICRC; else the engine must
+};
+
+class Port {
+ public:
+  Port() = default;
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  virtual ~Port() = default;
+
+  // Takes up to burst.size() received packets; the caller owns them and frees each to packets().
+  virtual std::size_t rx(std::span<Packet*> burst) = 0;
+
+  // Offers packets of one class; takes ownership of the first n accepted and returns n.
+  // `now` is the time of the poll.
+  virtual std::size_t tx(Picos now, std::uint8_t traffic_class,
+                         std::span<Packet* const> burst) = 0;
+
+  // Earliest time at which rx may return a packet, kNever when nothing is known to be coming.
+  virtual Picos rx_ready_at() const = 0;
+
+  // Earliest time at which tx accepts a packet of the class; kNever while the class is paused
+  // (a resume wakes the engine).
+  virtual Picos tx_ready_at(std::uint8_t traffic_class) const = 0;
+
+  // The pool this port's packets come from and return to.
+  virtual PacketPool& packets() = 0;
+
+  virtual PortInfo info() const = 0;
+};
+
+}  // namespace paceline
