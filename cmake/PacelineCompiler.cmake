@@ -1,0 +1,58 @@
+# Language, warnings, code generation. Applies to every target of the tree.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the verbs library and plug-ins link the static rooms
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+
+find_program(PACELINE_CCACHE ccache)
+if(PACELINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${PACELINE_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${PACELINE_CCACHE}")
+endif()
+
+# Code writes #include "dataplane/base/units.h": one include root, the repository.
+include_directories("${PROJECT_SOURCE_DIR}")
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wconversion)
+if(PACELINE_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+# Results must be the same from every compiler and on every machine, so no contraction into fused
+# multiply-adds. sqrt may compile to one instruction: nobody here reads errno after it.
+add_compile_options(-ffp-contract=off -fno-math-errno)
+
+# A baseline, never -march=native: binaries and results files travel between machines. x86-64-v2
+# (SSE4.2, POPCNT; every server since 2009) is also the least that DPDK 22.11 accepts. Kernels that want more are compiled
+# with a target attribute and dispatched at start.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options(-march=x86-64-v2 -mtune=generic)
+endif()
+
+if(PACELINE_SANITIZE)
+  # -O1 after -Og: sanitizer reports stay readable and the tests finish in useful time.
+  add_compile_options(-O1 -fno-omit-frame-pointer -fsanitize=${PACELINE_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PACELINE_SANITIZE})
+endif()
+
+if(PACELINE_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()
+
+if(PACELINE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "PACELINE_FUZZ needs Clang (libFuzzer); this is ${CMAKE_CXX_COMPILER_ID}")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+if(PACELINE_LTO)
+  include(CheckIPOSupported)
+  check_ipo_supported(LANGUAGES CXX)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+endif()

@@ -1,0 +1,32 @@
+# External packages, all from Debian 12 (tools/packages.txt). A room links only what it uses.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+# 1.81, not the default 1.74, whose coroutines fail under Clang 14. Headers only.
+find_package(Boost 1.81 REQUIRED)
+
+set(PACELINE_HAVE_DPDK OFF)
+if(NOT PACELINE_DPDK STREQUAL "OFF")
+  find_package(PkgConfig)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(DPDK IMPORTED_TARGET libdpdk>=22.11)
+  endif()
+  if(DPDK_FOUND)
+    set(PACELINE_HAVE_DPDK ON)
+  elseif(PACELINE_DPDK STREQUAL "ON")
+    message(FATAL_ERROR "PACELINE_DPDK=ON, but pkg-config finds no libdpdk >= 22.11 (Debian: libdpdk-dev)")
+  endif()
+endif()
+
+if(PACELINE_TESTS)
+  find_package(Catch2 2 REQUIRED)
+  include(Catch)
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  if(PACELINE_BENCH)
+    find_package(benchmark REQUIRED)
+  endif()
+endif()

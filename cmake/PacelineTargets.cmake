@@ -1,0 +1,102 @@
+# One line per room and per test folder:
+#
+#   paceline_library(<name> [HEADER_ONLY] [DEPS <room or target>...] [PRIVATE <target>...]
+#                    [EXCLUDE <regex>])
+#       paceline_<name> from every .cc of the folder. A room without .cc is an INTERFACE library.
+#   paceline_test(<name> [DEPS ...] [LABELS ...])
+#       test_<name> from every .cc of the folder, each test case registered with ctest as
+#       "<name>: <test case>". A folder without .cc is skipped. A case with the Catch tag [slow] or
+#       [threads] gets the ctest label of that name.
+#   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
+#   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
+#
+# DEPS takes rooms ("base" means paceline_base) and ordinary targets ("fmt::fmt") alike. Sources are
+# found by globbing, so a new file needs no edit of a list.
+
+set(PACELINE_TEST_TIMEOUT 120 CACHE STRING "Seconds after which ctest ends a test case")
+
+function(_paceline_resolve out)
+  set(result)
+  foreach(dep IN LISTS ARGN)
+    if(dep MATCHES "::" OR TARGET ${dep})
+      list(APPEND result ${dep})
+    else()
+      list(APPEND result paceline_${dep})
+    endif()
+  endforeach()
+  set(${out} ${result} PARENT_SCOPE)
+endfunction()
+
+function(paceline_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY" "EXCLUDE" "DEPS;PRIVATE")
+  _paceline_resolve(deps ${arg_DEPS})
+  _paceline_resolve(private_deps ${arg_PRIVATE})
+  set(sources)
+  if(NOT arg_HEADER_ONLY)
+    file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+    if(arg_EXCLUDE)
+      list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
+    endif()
+  endif()
+  if(sources)
+    add_library(paceline_${name} STATIC ${sources})
+    target_link_libraries(paceline_${name} PUBLIC ${deps} PRIVATE ${private_deps})
+  else()
+    add_library(paceline_${name} INTERFACE)
+    target_link_libraries(paceline_${name} INTERFACE ${deps})
+  endif()
+endfunction()
+
+function(paceline_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LABELS")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  if(NOT sources)
+    return()
+  endif()
+  _paceline_resolve(deps ${arg_DEPS})
+  add_executable(test_${name} ${sources})
+  target_link_libraries(test_${name} PRIVATE ${deps} paceline_catch_main)
+  target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  catch_discover_tests(test_${name}
+    TEST_PREFIX "${name}: "
+    PROPERTIES TIMEOUT ${PACELINE_TEST_TIMEOUT})
+
+  # catch_discover_tests knows no labels by tag: after the build, ask the executable which cases carry
+  # a tag; ctest reads the answer.
+  set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_labels.cmake")
+  string(REPLACE ";" "," labels "${arg_LABELS}")
+  add_custom_command(TARGET test_${name} POST_BUILD VERBATIM
+    COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:test_${name}>" "-DPREFIX=${name}: "
+            "-DLABELS=${labels}" "-DOUTPUT=${labels_file}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/PacelineLabels.cmake")
+  set(include_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_labels_if_built.cmake")
+  file(WRITE "${include_file}" "include(\"${labels_file}\" OPTIONAL)\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include_file}")
+endfunction()
+
+function(paceline_benchmarks)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "DEPS")
+  _paceline_resolve(deps ${arg_DEPS})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    string(REGEX REPLACE "^bench_" "" stem ${stem})
+    add_executable(bench_${stem} ${source})
+    target_link_libraries(bench_${stem} PRIVATE ${deps} benchmark::benchmark benchmark::benchmark_main)
+    target_compile_definitions(bench_${stem} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  endforeach()
+endfunction()
+
+function(paceline_fuzzers)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "DEPS")
+  _paceline_resolve(deps ${arg_DEPS})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    string(REGEX REPLACE "^fuzz_" "" stem ${stem})
+    add_executable(fuzz_${stem} ${source})
+    target_link_libraries(fuzz_${stem} PRIVATE ${deps})
+    target_link_options(fuzz_${stem} PRIVATE -fsanitize=fuzzer)
+    set_property(GLOBAL APPEND PROPERTY PACELINE_FUZZERS fuzz_${stem})
+  endforeach()
+endfunction()
