@@ -1,6 +1,8 @@
 # Run after a test executable is built: writes the ctest labels of its cases to OUTPUT.
 #   EXECUTABLE  the test executable     PREFIX  what catch_discover_tests put before each name
 #   LABELS      labels of every case, separated by commas; the tags [slow] and [threads] add theirs
+cmake_minimum_required(VERSION 3.25)
+
 
 string(REPLACE "," ";" common "${LABELS}")
 

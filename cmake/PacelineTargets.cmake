@@ -5,7 +5,7 @@
 #       paceline_<name> from every .cc of the folder. A room without .cc is an INTERFACE library.
 #   paceline_test(<name> [DEPS ...] [LABELS ...])
 #       test_<name> from every .cc of the folder, each test case registered with ctest as
-#       "<name>: <test case>". A folder without .cc is skipped. A case with the Catch tag [slow] or
+#       "<name>/<test case>". A folder without .cc is skipped. A case with the Catch tag [slow] or
 #       [threads] gets the ctest label of that name.
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
@@ -58,7 +58,7 @@ function(paceline_test name)
   target_link_libraries(test_${name} PRIVATE ${deps} paceline_catch_main)
   target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   catch_discover_tests(test_${name}
-    TEST_PREFIX "${name}: "
+    TEST_PREFIX "${name}/"
     PROPERTIES TIMEOUT ${PACELINE_TEST_TIMEOUT})
 
   # catch_discover_tests knows no labels by tag: after the build, ask the executable which cases carry
@@ -66,7 +66,7 @@ function(paceline_test name)
   set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_labels.cmake")
   string(REPLACE ";" "," labels "${arg_LABELS}")
   add_custom_command(TARGET test_${name} POST_BUILD VERBATIM
-    COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:test_${name}>" "-DPREFIX=${name}: "
+    COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:test_${name}>" "-DPREFIX=${name}/"
             "-DLABELS=${labels}" "-DOUTPUT=${labels_file}"
             -P "${PROJECT_SOURCE_DIR}/cmake/PacelineLabels.cmake")
   set(include_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_labels_if_built.cmake")
