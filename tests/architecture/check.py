@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Checks the rules of the house (rules.py) over the C++ sources of a tree.
+
+usage: check.py [--root DIR]      exit 0: clean, 1: broken rules, each as file:line: what is allowed
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+import rules
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+
+# Numbers are tokens only so that 1'000'000 opens no character literal.
+TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|/\*.*?\*/)
+      | (?P<literal>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"
+                  | "(?:\\.|[^"\\\n])*"
+                  | '(?:\\.|[^'\\\n])*')
+      | \b\d[\w'.]*""",
+    re.S | re.X,
+)
+
+
+def blanked(text, kinds):
+    """The text with tokens of these kinds replaced by spaces; line numbers stay."""
+    def blank(match):
+        if any(match.group(kind) is not None for kind in kinds):
+            return re.sub(r"[^\n]", " ", match.group())
+        return match.group()
+    return TOKEN.sub(blank, text)
+
+
+def room_of(path):
+    """The longest room that owns this path, None where there is none."""
+    owners = [room for room in rules.MAY_INCLUDE if path.startswith(room + "/")]
+    return max(owners, key=len, default=None)
+
+
+def allowed(room, header):
+    """May a file of this room include this header of the project?"""
+    owner = room_of(header)
+    if owner == room:
+        return True
+    stem = header[:-2] if header.endswith(".h") else header
+    return owner in rules.MAY_INCLUDE[room] or stem in rules.MAY_INCLUDE[room]
+
+
+def check_includes(root, path, lines):
+    room = room_of(path)
+    if room is None:
+        yield 1, "no rule for this folder: add it to MAY_INCLUDE in tests/architecture/rules.py"
+        return
+    may = ", ".join(rules.MAY_INCLUDE[room]) or "the standard library only"
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        quote, header = match.groups()
+        top = header.split("/")[0]
+        if quote == "<" and not (root / header).is_file():
+            continue
+        if top == "tests":
+            yield number, f'nobody includes tests, here "{header}"'
+        elif quote == '"' and not (root / header).is_file():
+            yield number, (f'"{header}" is no file of the project: write its path from the repository '
+                           "root, and headers from elsewhere as <...>")
+        elif top in rules.CHECKED and not allowed(room, header):
+            yield number, f'{room} may not include "{header}"; it may include: {may}'
+
+
+def check_forbidden(path, directives, code):
+    for rule in rules.FORBIDDEN:
+        if not path.startswith(rule["where"]) or (rule["allowed"] and path.startswith(rule["allowed"])):
+            continue
+        if "only_if" in rule and not any(re.search(rule["only_if"], line) for line in directives):
+            continue
+        for number, (directive, line) in enumerate(zip(directives, code), 1):
+            # What stands between the quotes of #include matters; in other lines literals do not.
+            text = directive if directive.lstrip().startswith("#") else line
+            if re.search(rule["pattern"], text):
+                yield number, f'{rule["what"]}: {rule["instead"]}'
+
+
+def check_file(root, path):
+    """(line, severity, message) of everything found in one file."""
+    text = (root / path).read_text(encoding="utf-8")
+    directives = blanked(text, ("comment",)).split("\n")
+    code = blanked(text, ("comment", "literal")).split("\n")
+    for number, message in check_includes(root, path, directives):
+        yield number, "error", message
+    for number, message in check_forbidden(path, directives, code):
+        yield number, "error", message
+    length = text.count("\n")
+    if length > rules.LINES_FAIL:
+        yield length, "error", f"{length} lines; split it, {rules.LINES_FAIL} is the most"
+    elif length > rules.LINES_WARN:
+        yield length, "warning", f"{length} lines; one idea per file, more than {rules.LINES_WARN} is long"
+
+
+def sources(root):
+    for top in rules.CHECKED:
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix in (".h", ".cc") and file.is_file():
+                yield file.relative_to(root).as_posix()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    root = parser.parse_args().root
+    files = errors = 0
+    for path in sources(root):
+        files += 1
+        for number, severity, message in check_file(root, path):
+            errors += severity == "error"
+            print(f"{path}:{number}: {severity}: {message}")
+    print(f"{files} files, {errors} broken rules")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Tests of check.py itself, on miniature trees."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECK = pathlib.Path(__file__).resolve().parent / "check.py"
+
+
+def run(tree):
+    """Writes {path: text} to a folder and checks it: (exit code, output)."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for path, text in tree.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+        done = subprocess.run([sys.executable, str(CHECK), "--root", folder], capture_output=True,
+                              text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+GOOD = {
+    "dataplane/base/units.h": "#pragma once\n#include <cstdint>\n",
+    "dataplane/base/slab.h": "#pragma once\n",
+    "dataplane/port/port.h": '#pragma once\n#include "dataplane/base/units.h"\n',
+    "dataplane/port/pool.h": "#pragma once\n",
+    "dataplane/port/dpdk_port.cc": "#include <rte_ethdev.h>\n",
+    "cc/event.h": '#include "dataplane/base/units.h"\n',
+    "dataplane/transport/engine.h": '#include "cc/event.h"\n#include "dataplane/port/port.h"\n',
+    "dataplane/fabric/link.h": '#include "dataplane/port/port.h"\n',
+    "dataplane/driver/tsc.cc": "auto t = std::chrono::steady_clock::now();\n",
+    "control/experiment/stats.cc": "#include <boost/math/distributions.hpp>\ndouble x = std::log(2.0);\n",
+    "tools/main.cc": '#include "dataplane/transport/engine.h"\nauto* home = std::getenv("HOME");\n',
+    "tools/workload/cdf.h": '#include "dataplane/base/slab.h"\n',
+}
+
+
+class Check(unittest.TestCase):
+    def good(self, extra):
+        code, output = run(GOOD | extra)
+        self.assertEqual(code, 0, output)
+        return output
+
+    def bad(self, path, text, *expected):
+        code, output = run(GOOD | {path: text})
+        self.assertEqual(code, 1, output)
+        self.assertIn("1 broken rules", output)
+        for part in (path, *expected):
+            self.assertIn(part, output)
+
+    def test_good_tree(self):
+        self.good({})
+
+    def test_the_message_names_line_and_what_is_allowed(self):
+        self.bad("cc/dcqcn.cc", '#include "cc/event.h"\n\n#include "dataplane/transport/engine.h"\n',
+                 "cc/dcqcn.cc:3: error:", "cc may not include", "dataplane/base/units")
+
+    def test_directions(self):
+        engine = '#include "dataplane/transport/engine.h"\n'
+        for path in ("dataplane/base/a.h", "dataplane/fabric/a.h", "dataplane/config/a.h",
+                     "dataplane/wire/a.cc", "control/experiment/a.h", "control/main.cc",
+                     "dataplane/verbs/a.cc"):
+            self.bad(path, engine, "may not include")
+        self.bad("dataplane/driver/a.h", '#include "tools/workload/cdf.h"\n', "may not include")
+        self.bad("dataplane/transport/a.h", '#include "dataplane/fabric/link.h"\n', "may not include")
+
+    def test_one_header_of_a_room_does_not_open_the_room(self):
+        self.bad("dataplane/transport/a.h", '#include "dataplane/port/pool.h"\n', "may not include")
+        self.bad("cc/a.h", '#include "dataplane/base/slab.h"\n', "may not include")
+
+    def test_angle_brackets_do_not_hide_a_room(self):
+        self.bad("dataplane/wire/a.h", "#include <dataplane/port/port.h>\n", "may not include")
+
+    def test_spaces_do_not_hide_an_include(self):
+        self.bad("dataplane/wire/a.h", '  #  include  "dataplane/port/port.h"\n', "may not include")
+
+    def test_nobody_includes_tests(self):
+        self.bad("tools/a.cc", '#include "tests/support/x.h"\n', "nobody includes tests")
+
+    def test_paths_start_at_the_root(self):
+        self.bad("cc/a.cc", '#include "event.h"\n', "from the repository root")
+
+    def test_unknown_room(self):
+        self.bad("dataplane/attic/a.h", "#pragma once\n", "no rule for this folder")
+
+    def test_dpdk(self):
+        self.bad("dataplane/port/port2.h", "#include <rte_mbuf.h>\n", "dpdk_")
+        self.bad("dataplane/driver/eal.cc", '#include <rte_eal.h>\n', "dpdk_")
+
+    def test_clocks(self):
+        for read in ("std::chrono::steady_clock::now()", "system_clock :: now()", "__rdtsc()",
+                     "clock_gettime(CLOCK_MONOTONIC, &ts)", "__rdtscp(&aux)"):
+            self.bad("dataplane/transport/a.cc", f"auto t = {read};\n", "a.cc:1", "time is an argument")
+            self.good({"dataplane/driver/a.cc": f"auto t = {read};\n"})
+
+    def test_environment(self):
+        self.bad("dataplane/driver/a.cc", 'auto* v = std::getenv("X");\n', "environment")
+        self.good({"control/main.cc": 'auto* v = std::getenv("X");\n'})
+
+    def test_libm_and_distributions(self):
+        self.bad("cc/a.cc", "double x = std::log(2.0);\n", "math.h")
+        self.bad("dataplane/base/a.cc", "#include <cmath>\ndouble x = pow(2.0, y);\n", "a.cc:2")
+        self.bad("dataplane/fabric/a.cc", "#include <random>\n", "random.h")
+        self.bad("dataplane/fabric/a.cc", "std::exponential_distribution<double> d;\n", "random.h")
+        self.good({"dataplane/base/a.cc": "#include <cmath>\ndouble x = std::sqrt(2.0);\n"})
+        self.good({"dataplane/base/math.h": "double log(double x);\ndouble y = own.exp(1.0);\n"})
+        self.good({"tools/a.cc": "#include <random>\nauto x = std::exp(1.0);\n"})
+
+    def test_base_and_cc_use_the_standard_library_only(self):
+        self.bad("dataplane/base/a.h", "#include <fmt/format.h>\n", "standard library only")
+        self.bad("cc/a.h", "#include <thread>\n", "returns a decision")
+        self.good({"dataplane/base/a.h": "#include <immintrin.h>\n"})
+
+    def test_comments_and_literals_are_no_code(self):
+        self.good({"cc/a.cc": '// std::log(x), "dataplane/transport/engine.h"\n'
+                              '/* #include "dataplane/transport/engine.h"\n std::exp(1) */\n'
+                              'const char* s = "std::pow(2, 3) // getenv(x)";\n'
+                              "int n = 1'000'000; char c = '\"'; int m = 0xFF'FF;\n"
+                              'const char* r = R"(std::log(1) " )";\n'})
+
+    def test_code_after_literals_is_still_code(self):
+        self.bad("cc/a.cc", "int n = 1'000; double x = std::log(1'0.0);\n", "math.h")
+        self.bad("cc/a.cc", "char c = '\\''; auto s = \"a\\\"b\"; double x = std::log(2);\n", "math.h")
+
+    def test_file_length(self):
+        self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))
+        self.good({"cc/a.cc": "\n" * 500})
+        self.bad("cc/a.cc", "\n" * 501, "501 lines")
+
+
+if __name__ == "__main__":
+    unittest.main()

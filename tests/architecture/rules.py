@@ -1,0 +1,128 @@
+"""The rules of the house as data; check.py applies them, CONTRIBUTING.md says why they exist."""
+
+# Folders that are checked. The longest room that is a prefix of a file's path owns the file.
+CHECKED = ("cc", "control", "dataplane", "tools")
+
+# Who may include whom. An entry is a room, or a header given without ".h" as "room/header".
+BASE_FOR_CC = (
+    "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
+    "dataplane/base/control_messages",
+)
+BELOW_DRIVER = (
+    "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",
+    "dataplane/pacing", "dataplane/port", "dataplane/transport", "dataplane/fabric",
+)
+MAY_INCLUDE = {
+    "dataplane/base": (),
+    "cc": BASE_FOR_CC,
+    "dataplane/telemetry": ("dataplane/base",),
+    "dataplane/wire": ("dataplane/base",),
+    "dataplane/config": ("cc", "dataplane/base"),
+    "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
+    "dataplane/port": ("dataplane/base", "dataplane/wire", "dataplane/telemetry"),
+    "dataplane/transport": (
+        "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
+        "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
+    ),
+    "dataplane/fabric": (
+        "dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",
+        "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/impair",
+        "dataplane/port/capture",
+    ),
+    "dataplane/driver": BELOW_DRIVER,
+    "dataplane/service": BELOW_DRIVER + ("dataplane/driver",),
+    "dataplane/verbs": ("dataplane/base", "dataplane/service/attach"),
+    "control": (
+        "cc", "control/experiment", "control/tuner", "dataplane/base", "dataplane/config",
+        "dataplane/telemetry", "dataplane/service/control_protocol",
+    ),
+    "control/experiment": ("cc", "dataplane/base", "dataplane/config"),
+    "control/tuner": ("cc", "dataplane/base", "dataplane/config"),
+    "tools": BELOW_DRIVER + (
+        "dataplane/driver", "dataplane/service", "control", "control/experiment", "control/tuner",
+        "tools/workload",
+    ),
+    "tools/workload": BELOW_DRIVER + ("control/experiment",),
+}
+
+LIBM = (
+    r"(?:log|log2|log10|log1p|exp|exp2|expm1|pow|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|cbrt"
+    r"|hypot|erf|erfc|tgamma|lgamma|fma)[fl]?\s*\("
+)
+
+# What no file may contain, but for the places named. `where` and `allowed` are prefixes of paths.
+# Comments and literals are blanked before the pattern is tried. `only_if` is a pattern that must occur
+# somewhere in the same file.
+FORBIDDEN = (
+    {
+        "what": "a header from outside the standard library",
+        "pattern": r"#\s*include\s*<(?!(?:imm|x86|nmm|wmm)intrin\.h>)[^>]*[./][^>]*>",
+        "where": ("dataplane/base/", "cc/"),
+        "allowed": (),
+        "instead": "base and cc use the standard library only",
+    },
+    {
+        "what": "threads, input and output, or time",
+        "pattern": r"#\s*include\s*<(?:thread|mutex|shared_mutex|condition_variable|future|chrono|iostream"
+                   r"|fstream|ostream|istream|filesystem|cstdio)>",
+        "where": ("cc/",),
+        "allowed": (),
+        "instead": "congestion control takes an event and returns a decision",
+    },
+    {
+        "what": "a DPDK header",
+        "pattern": r'#\s*include\s*[<"]rte_',
+        "where": ("",),
+        "allowed": ("dataplane/port/dpdk_",),
+        "instead": "only dataplane/port/dpdk_* may include rte_*",
+    },
+    {
+        "what": "a clock read",
+        "pattern": r"\b(?:steady_clock|system_clock|high_resolution_clock|file_clock|utc_clock)\s*::\s*now\b"
+                   r"|\bclock_gettime\s*\(|\bgettimeofday\s*\(|\b_*rdtscp?\s*\(|\brte_rdtsc\w*\s*\("
+                   r"|\b__builtin_ia32_rdtscp?\b|\bstd\s*::\s*time\s*\(",
+        "where": ("",),
+        "allowed": ("dataplane/driver/", "tools/"),
+        "instead": "time is an argument; clocks belong to dataplane/driver and tools",
+    },
+    {
+        "what": "an environment variable",
+        "pattern": r"\b(?:secure_)?getenv\s*\(",
+        "where": ("",),
+        "allowed": ("tools/", "dataplane/verbs/", "dataplane/service/main.cc", "control/main.cc"),
+        "instead": "only tools, verbs and the main() of service and daemon read the environment",
+    },
+    {
+        "what": "<random>, whose distributions differ between standard libraries",
+        "pattern": r"#\s*include\s*<random>|\bstd\s*::\s*\w+_distribution\b|\bstd\s*::\s*random_device\b",
+        "where": ("cc/", "dataplane/"),
+        "allowed": (),
+        "instead": "use dataplane/base/random.h",
+    },
+    {
+        "what": "libm beyond sqrt, whose last bit differs between machines",
+        "pattern": r"(?:\bstd\s*::\s*|(?<![\w>:])::\s*)" + LIBM,
+        "where": ("cc/", "dataplane/"),
+        "allowed": (),
+        "instead": "use dataplane/base/math.h",
+    },
+    {
+        "what": "libm beyond sqrt, whose last bit differs between machines",
+        "pattern": r"(?<![\w.>:])(?<!:: )" + LIBM,
+        "only_if": r"#\s*include\s*<(?:cmath|math\.h)>",
+        "where": ("cc/", "dataplane/"),
+        "allowed": (),
+        "instead": "use dataplane/base/math.h",
+    },
+    {
+        "what": "rand(), which has hidden state",
+        "pattern": r"\b(?:std\s*::\s*)?s?rand\s*\(",
+        "where": ("",),
+        "allowed": (),
+        "instead": "randomness is passed in and seeded: dataplane/base/random.h",
+    },
+)
+
+# One idea per file.
+LINES_WARN = 300
+LINES_FAIL = 500
