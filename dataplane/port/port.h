@@ -11,8 +11,26 @@
 
 namespace paceline {
 
+// How many bytes of a link's time a packet takes. Ports and engines use the same rule, so that a
+// pacer at line rate and the wire agree to the picosecond.
+struct WireAccounting {
+  std::uint32_t frame_overhead = 20;  // preamble, start delimiter and gap on top of the frame
+  // Non-zero (calibration against simulators that count so): a packet with payload takes payload +
+  // this, any other small_packet.
+  std::uint32_t fixed_overhead = 0;
+  std::uint32_t small_packet = 60;
+
+  constexpr std::uint32_t wire_bytes(std::uint32_t frame_bytes, std::uint32_t payload_bytes) const {
+    if (fixed_overhead != 0) {
+      return payload_bytes != 0 ? payload_bytes + fixed_overhead : small_packet;
+    }
+    return (frame_bytes < 64 ? 64 : frame_bytes) + frame_overhead;
+  }
+};
+
 struct PortInfo {
   Rate link_rate{};
+  WireAccounting wire{};
   std::uint16_t mtu_bytes = 4096;   // largest RoCE path MTU the port carries
   std::uint16_t payload_room = 0;   // bytes an owned payload buffer holds; 0: elided only
   bool computes_icrc = false;       // the port fills the ICRC; else the engine must
