@@ -24,7 +24,6 @@ endif()
 
 if(PACELINE_TESTS)
   find_package(Catch2 2 REQUIRED)
-  include(Catch)
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
   if(PACELINE_BENCH)
     find_package(benchmark REQUIRED)

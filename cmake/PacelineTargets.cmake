@@ -57,20 +57,27 @@ function(paceline_test name)
   add_executable(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${deps} paceline_catch_main)
   target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  catch_discover_tests(test_${name}
-    TEST_PREFIX "${name}/"
-    PROPERTIES TIMEOUT ${PACELINE_TEST_TIMEOUT})
 
-  # catch_discover_tests knows no labels by tag: after the build, ask the executable which cases carry
-  # a tag; ctest reads the answer.
-  set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_labels.cmake")
+  set(tagged)
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" lines REGEX "\\[threads\\]")
+    list(APPEND tagged ${lines})
+  endforeach()
+  if(tagged OR "threads" IN_LIST arg_LABELS)
+    add_dependencies(threads_tests test_${name})
+  endif()
+
+  # Which cases there are is asked of the executable once it is built; ctest reads the answer.
+  set(cases "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_cases.cmake")
   string(REPLACE ";" "," labels "${arg_LABELS}")
-  add_custom_command(TARGET test_${name} POST_BUILD VERBATIM
+  add_custom_command(TARGET test_${name} POST_BUILD VERBATIM BYPRODUCTS "${cases}"
     COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:test_${name}>" "-DPREFIX=${name}/"
-            "-DLABELS=${labels}" "-DOUTPUT=${labels_file}"
-            -P "${PROJECT_SOURCE_DIR}/cmake/PacelineLabels.cmake")
-  set(include_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_labels_if_built.cmake")
-  file(WRITE "${include_file}" "include(\"${labels_file}\" OPTIONAL)\n")
+            "-DLABELS=${labels}" "-DTIMEOUT=${PACELINE_TEST_TIMEOUT}" "-DOUTPUT=${cases}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/PacelineDiscover.cmake")
+  set(include_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_include.cmake")
+  file(WRITE "${include_file}"
+    "if(EXISTS [==[${cases}]==])\n  include([==[${cases}]==])\n"
+    "else()\n  add_test(${name}/NOT_BUILT ${name}/NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include_file}")
 endfunction()
 
