@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "dataplane/base/ecn.h"
 #include "dataplane/base/units.h"
 
 namespace paceline {
@@ -15,9 +16,6 @@ namespace paceline {
 class PacketPool;
 
 enum class PayloadKind : std::uint8_t { none = 0, owned = 1, elided = 2 };
-
-// IP ECN code points (RFC 3168).
-enum class Ecn : std::uint8_t { not_ect = 0, ect1 = 1, ect0 = 2, ce = 3 };
 
 namespace packet_flag {
 inline constexpr std::uint8_t corrupt = 1U << 0;    // a bit error: fails the ICRC on arrival
