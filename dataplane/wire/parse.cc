@@ -1,0 +1,265 @@
+#include "dataplane/wire/parse.h"
+
+#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/icrc.h"
+
+namespace paceline::wire {
+namespace {
+
+constexpr std::size_t kEtherTypeOffset = 12;
+constexpr std::uint8_t kIpProtocolHopByHop = 0;
+constexpr std::uint8_t kIpProtocolRouting = 43;
+constexpr std::uint8_t kIpProtocolFragment = 44;
+constexpr std::uint8_t kIpProtocolDestinationOptions = 60;
+
+// Where the IP header is and what follows it, as the IP header itself says.
+struct NetworkLayer {
+  std::size_t udp_offset;
+  std::size_t payload_bytes;  // UDP header included
+};
+
+// Precondition: size >= kEthernetBytes. Sets l3_offset, ipv6 and the tag.
+ParseError parse_ethernet(const std::byte* p, std::size_t size, ParsedPacket& out) {
+  out.destination_mac = MacAddress::load(p);
+  out.source_mac = MacAddress::load(p + 6);
+  std::uint16_t ether_type = load_be16(p + kEtherTypeOffset);
+  out.l3_offset = kEthernetBytes;
+  out.has_vlan = false;
+  out.vlan_tci = 0;
+  if (ether_type == kEtherTypeServiceVlan) return ParseError::vlan_too_deep;
+  if (ether_type == kEtherTypeVlan) {
+    if (size < kEthernetBytes + kVlanBytes) return ParseError::too_short;
+    out.has_vlan = true;
+    out.vlan_tci = load_be16(p + kEthernetBytes);
+    ether_type = load_be16(p + kEthernetBytes + 2);
+    out.l3_offset = kEthernetBytes + kVlanBytes;
+    if (ether_type == kEtherTypeVlan || ether_type == kEtherTypeServiceVlan) {
+      return ParseError::vlan_too_deep;
+    }
+  }
+  out.ipv6 = ether_type == kEtherTypeIpv6;
+  return out.ipv6 || ether_type == kEtherTypeIpv4 ? ParseError::ok : ParseError::not_ip;
+}
+
+// `p` points at the IP header, `size` counts from there.
+ParseError parse_ipv4(const std::byte* p, std::size_t size, bool verify_checksum, ParsedPacket& out,
+                      NetworkLayer& net) {
+  if (size < kIpv4Bytes) return ParseError::too_short;
+  const std::uint8_t version_and_length = load_u8(p);
+  if (version_and_length != 0x45) {
+    if (version_and_length >> 4 != 4) return ParseError::ip_version;
+    return (version_and_length & 15U) > 5 ? ParseError::ip_options : ParseError::ip_length;
+  }
+  if (verify_checksum && !ipv4_checksum_ok(p)) return ParseError::ip_checksum;
+  const std::uint16_t total = load_be16(p + 2);
+  if (total < kIpv4Bytes) return ParseError::ip_length;
+  const std::uint16_t fragment = load_be16(p + 6);
+  if ((fragment & 0x3FFFU) != 0) return ParseError::fragment;  // more fragments, or an offset
+  if (load_u8(p + 9) != kIpProtocolUdp) return ParseError::not_udp;
+
+  const std::uint8_t tos = load_u8(p + 1);
+  out.dscp = static_cast<std::uint8_t>(tos >> 2);
+  out.ecn = static_cast<Ecn>(tos & 3U);
+  out.ip_identification = load_be16(p + 4);
+  out.dont_fragment = (fragment & 0x4000U) != 0;
+  out.ttl = load_u8(p + 8);
+  out.flow_label = 0;
+  out.source = IpAddress::load_v4(p + 12);
+  out.destination = IpAddress::load_v4(p + 16);
+  net = {out.l3_offset + kIpv4Bytes, total - kIpv4Bytes};
+  return ParseError::ok;
+}
+
+ParseError parse_ipv6(const std::byte* p, std::size_t size, ParsedPacket& out, NetworkLayer& net) {
+  if (size < kIpv6Bytes) return ParseError::too_short;
+  const std::uint32_t first_word = load_be32(p);
+  if (first_word >> 28 != 6) return ParseError::ip_version;
+  switch (load_u8(p + 6)) {
+    case kIpProtocolUdp:
+      break;
+    case kIpProtocolFragment:
+      return ParseError::fragment;
+    case kIpProtocolHopByHop:
+    case kIpProtocolRouting:
+    case kIpProtocolDestinationOptions:
+      return ParseError::ip_options;
+    default:
+      return ParseError::not_udp;
+  }
+  const auto traffic_class = static_cast<std::uint8_t>(first_word >> 20);
+  out.dscp = static_cast<std::uint8_t>(traffic_class >> 2);
+  out.ecn = static_cast<Ecn>(traffic_class & 3U);
+  out.ip_identification = 0;
+  out.dont_fragment = true;
+  out.ttl = load_u8(p + 7);
+  out.flow_label = first_word & 0xF'FFFFU;
+  out.source = IpAddress::load_v6(p + 8);
+  out.destination = IpAddress::load_v6(p + 24);
+  net = {out.l3_offset + kIpv6Bytes, load_be16(p + 4)};
+  return ParseError::ok;
+}
+
+// A syndrome that means something, and is positive where only data or a result can follow.
+bool aeth_fits(const Aeth& aeth, Operation operation) {
+  return operation == Operation::acknowledge ? aeth.is_valid() : aeth.is_ack();
+}
+
+// `p` points behind the BTH; the opcode's extension_bytes are there. In the order in which they
+// follow one another on the wire.
+ParseError load_extensions(const std::byte* p, const OpcodeProperties& properties,
+                           Extensions& ext) {
+  if (properties.has_deth()) {
+    ext.deth = Deth::load(p);
+    p += Deth::kBytes;
+  }
+  if (properties.has_reth()) {
+    ext.reth = Reth::load(p);
+    p += Reth::kBytes;
+  }
+  if (properties.has_atomic_eth()) ext.atomic = AtomicEth::load(p);
+  if (properties.has_aeth()) {
+    ext.aeth = Aeth::load(p);
+    if (!aeth_fits(ext.aeth, properties.operation)) return ParseError::bad_aeth;
+    p += Aeth::kBytes;
+  }
+  if (properties.has_atomic_ack_eth()) ext.atomic_original = load_be64(p);
+  if (properties.has_immediate()) ext.immediate = load_be32(p);
+  if (properties.has_ieth()) ext.invalidate_rkey = load_be32(p);
+  return ParseError::ok;
+}
+
+// kFrame: bytes are a frame, payload and ICRC behind the headers; else headers only, exactly.
+template <bool kFrame>
+[[gnu::always_inline]] inline ParseError parse(const std::byte* p, std::size_t size,
+                                               std::uint32_t separate_payload,
+                                               const ParseOptions& options, ParsedPacket& out) {
+  if (size < kEthernetBytes) return ParseError::too_short;
+  if (const auto e = parse_ethernet(p, size, out); e != ParseError::ok) return e;
+
+  NetworkLayer net;
+  const std::byte* const ip = p + out.l3_offset;
+  const std::size_t ip_size = size - out.l3_offset;
+  const ParseError network = out.ipv6
+                                 ? parse_ipv6(ip, ip_size, out, net)
+                                 : parse_ipv4(ip, ip_size, options.verify_ip_checksum, out, net);
+  if (network != ParseError::ok) return network;
+
+  // UDP, and from here on what the lengths promise must be there: in the frame, or in the headers
+  // and the payload that lies apart plus the ICRC that is not there yet.
+  const std::size_t bth = net.udp_offset + kUdpBytes;
+  if (size < bth + kBthBytes) return ParseError::too_short;
+  const std::byte* const udp = p + net.udp_offset;
+  if (load_be16(udp + 2) != kRoceUdpPort) return ParseError::udp_port;
+  const std::size_t end = net.udp_offset + net.payload_bytes;  // of the datagram
+  if constexpr (kFrame) {
+    if (end > size) return ParseError::ip_length;
+  } else {
+    if (end != size + separate_payload + kIcrcBytes) return ParseError::ip_length;
+  }
+  if (load_be16(udp + 4) != net.payload_bytes) return ParseError::udp_length;
+  if (end < bth + kBthBytes + kIcrcBytes) return ParseError::too_short;
+  out.udp_source_port = load_be16(udp);
+  out.udp_checksum = load_be16(udp + 6);
+
+  const Bth h = Bth::load(p + bth);
+  if (h.version != 0) return ParseError::transport_version;
+  const OpcodeProperties row = properties(h.opcode);
+  if (!row.known()) return ParseError::unknown_opcode;
+  out.bth_offset = static_cast<std::uint16_t>(bth);
+  out.properties = row;
+  out.opcode = h.opcode;
+  out.pad = h.pad;
+  out.dest_qpn = h.dest_qpn;
+  out.psn = h.psn;
+  out.pkey = h.pkey;
+  out.ack_request = h.ack_request;
+  out.solicited = h.solicited;
+  out.migrated = h.migrated;
+  out.fecn = h.fecn;
+  out.becn = h.becn;
+  out.ext = Extensions{};
+
+  // Where the headers must have ended, and how much lies between there and the ICRC.
+  const std::size_t headers_end = kFrame ? end - kIcrcBytes : size;
+  std::size_t header_bytes = bth + kBthBytes + row.extension_bytes;
+  if (header_bytes > headers_end) return ParseError::truncated_extension;
+  if (row.is_control()) {
+    if (!kFrame && separate_payload != 0) return ParseError::unexpected_payload;
+    if (h.pad != 0 || (headers_end - header_bytes) % 4 != 0) return ParseError::bad_pad;
+    header_bytes = headers_end;
+  }
+  if ((h.dest_qpn == kControlQpn) != row.is_control()) return ParseError::control_destination;
+  std::size_t padded;
+  if constexpr (kFrame) {
+    padded = headers_end - header_bytes;
+  } else {
+    if (header_bytes != size) return ParseError::header_length;
+    padded = separate_payload;
+  }
+  if (!row.carries_payload() && padded != 0) return ParseError::unexpected_payload;
+  if (padded % 4 != 0 || h.pad > padded) return ParseError::bad_pad;
+  out.header_bytes = static_cast<std::uint16_t>(header_bytes);
+  out.payload_bytes = static_cast<std::uint32_t>(padded) - h.pad;
+
+  if (row.has(opcode_flag::any_extension)) {
+    const ParseError e = load_extensions(p + bth + kBthBytes, row, out.ext);
+    if (e != ParseError::ok) return e;
+  }
+
+  out.icrc = 0;
+  if constexpr (kFrame) {
+    out.icrc = load_le32(p + headers_end);
+    if (options.verify_icrc && icrc_of_frame({p, size}, out.l3_offset, headers_end) != out.icrc) {
+      return ParseError::bad_icrc;
+    }
+  }
+  return ParseError::ok;
+}
+
+}  // namespace
+
+ParseError parse_frame(std::span<const std::byte> frame, const ParseOptions& options,
+                       ParsedPacket& out) {
+  return parse<true>(frame.data(), frame.size(), 0, options, out);
+}
+
+ParseError parse_headers(std::span<const std::byte> headers, std::uint32_t padded_payload_bytes,
+                         const ParseOptions& options, ParsedPacket& out) {
+  return parse<false>(headers.data(), headers.size(), padded_payload_bytes, options, out);
+}
+
+std::string_view parse_error_name(ParseError error) {
+  static constexpr std::string_view kNames[] = {
+      "ok",
+      "too_short",
+      "vlan_too_deep",
+      "not_ip",
+      "ip_version",
+      "ip_options",
+      "ip_length",
+      "ip_checksum",
+      "fragment",
+      "not_udp",
+      "udp_port",
+      "udp_length",
+      "transport_version",
+      "unknown_opcode",
+      "truncated_extension",
+      "bad_pad",
+      "unexpected_payload",
+      "header_length",
+      "bad_aeth",
+      "bad_icrc",
+      "corrupt",
+      "control_destination",
+      "control_version",
+      "control_length",
+      "control_field",
+  };
+  static_assert(std::size(kNames) == kParseErrors);
+  static_assert(static_cast<std::size_t>(ParseError::control_field) + 1 == kParseErrors);
+  const auto i = static_cast<std::size_t>(error);
+  return i < kParseErrors ? kNames[i] : std::string_view("unknown");
+}
+
+}  // namespace paceline::wire

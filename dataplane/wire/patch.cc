@@ -1,0 +1,97 @@
+#include "dataplane/wire/patch.h"
+
+#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/headers.h"
+
+namespace paceline::wire {
+namespace {
+
+struct Network {
+  std::size_t offset = 0;  // 0: not an IP packet
+  bool ipv6 = false;
+};
+
+// Finds the IP header; on success a whole one is inside the span.
+Network find_network(std::span<const std::byte> headers) {
+  const std::byte* const p = headers.data();
+  if (headers.size() < kEthernetBytes + kIpv4Bytes) return {};
+  std::size_t offset = kEthernetBytes;
+  std::uint16_t ether_type = load_be16(p + 12);
+  if (ether_type == kEtherTypeVlan) {
+    ether_type = load_be16(p + 16);
+    offset += kVlanBytes;
+  }
+  if (ether_type == kEtherTypeIpv4) {
+    const bool whole = headers.size() >= offset + kIpv4Bytes && load_u8(p + offset) == 0x45;
+    return whole ? Network{offset, false} : Network{};
+  }
+  if (ether_type == kEtherTypeIpv6) {
+    const bool whole = headers.size() >= offset + kIpv6Bytes && load_u8(p + offset) >> 4 == 6;
+    return whole ? Network{offset, true} : Network{};
+  }
+  return {};
+}
+
+Ecn ecn_at(const std::byte* ip, bool ipv6) {
+  return static_cast<Ecn>((ipv6 ? load_u8(ip + 1) >> 4 : load_u8(ip + 1)) & 3U);
+}
+
+void set_ecn(std::byte* ip, bool ipv6, Ecn ecn) {
+  const std::uint16_t old_word = load_be16(ip);
+  const auto bits = static_cast<unsigned>(ecn);
+  if (ipv6) {
+    store_be16(ip, static_cast<std::uint16_t>((old_word & ~0x0030U) | bits << 4));
+    return;
+  }
+  const auto new_word = static_cast<std::uint16_t>((old_word & ~0x0003U) | bits);
+  store_be16(ip, new_word);
+  store_be16(ip + 10, updated_checksum(load_be16(ip + 10), old_word, new_word));
+}
+
+}  // namespace
+
+bool patch_ecn(std::span<std::byte> headers, Ecn ecn) {
+  const Network n = find_network(headers);
+  if (n.offset == 0) return false;
+  set_ecn(headers.data() + n.offset, n.ipv6, ecn);
+  return true;
+}
+
+bool mark_ce(std::span<std::byte> headers) {
+  const Network n = find_network(headers);
+  if (n.offset == 0 || ecn_at(headers.data() + n.offset, n.ipv6) == Ecn::not_ect) return false;
+  set_ecn(headers.data() + n.offset, n.ipv6, Ecn::ce);
+  return true;
+}
+
+std::optional<Ecn> read_ecn(std::span<const std::byte> headers) {
+  const Network n = find_network(headers);
+  if (n.offset == 0) return std::nullopt;
+  return ecn_at(headers.data() + n.offset, n.ipv6);
+}
+
+bool patch_becn(std::span<std::byte> headers, std::size_t bth_offset, bool becn) {
+  if (headers.size() < kBthBytes || bth_offset > headers.size() - kBthBytes) return false;
+  std::byte* const p = headers.data() + bth_offset + 4;
+  const unsigned others = load_u8(p) & ~0x40U;
+  store_u8(p, static_cast<std::uint8_t>(others | (becn ? 0x40U : 0U)));
+  return true;
+}
+
+bool patch_udp_source_port(std::span<std::byte> headers, std::uint16_t port) {
+  const Network n = find_network(headers);
+  if (n.offset == 0) return false;
+  const std::size_t udp = n.offset + (n.ipv6 ? kIpv6Bytes : kIpv4Bytes);
+  const std::size_t protocol = n.offset + (n.ipv6 ? 6 : 9);
+  if (headers.size() < udp + kUdpBytes) return false;
+  std::byte* const p = headers.data() + udp;
+  if (load_u8(headers.data() + protocol) != kIpProtocolUdp) return false;
+  if (const std::uint16_t checksum = load_be16(p + 6); checksum != 0) {
+    const std::uint16_t updated = updated_checksum(checksum, load_be16(p), port);
+    store_be16(p + 6, updated == 0 ? 0xFFFF : updated);  // 0 would mean "none" (RFC 768)
+  }
+  store_be16(p, port);
+  return true;
+}
+
+}  // namespace paceline::wire
