@@ -1,0 +1,129 @@
+// Static dispatch of the built-in algorithms: one switch per event, everything behind it inlinable.
+// States are kStateBytes of raw memory owned by the engine; parameters are an immutable block that
+// is published once and shared by every context of the same parameter set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "cc/algorithm.h"
+#include "cc/dcqcn.h"
+#include "cc/fixed.h"
+#if __has_include("cc/cadence.h")
+#include "cc/cadence.h"
+#define PACELINE_HAS_CADENCE 1
+#endif
+
+namespace paceline::cc {
+
+// The derived parameters of one algorithm. Copy it, publish it, never change it in place.
+struct alignas(64) ParamBlock {
+  static constexpr std::size_t kBytes = 448;
+
+  alignas(64) std::byte storage[kBytes] = {};
+  AlgorithmId id = AlgorithmId::fixed;
+
+  template <class Params>
+  const Params& as() const {
+    static_assert(fits<Params>);
+    return *reinterpret_cast<const Params*>(storage);
+  }
+
+  template <class Params>
+  void put(const Params& params) {
+    static_assert(fits<Params>);
+    std::memcpy(storage, &params, sizeof params);
+  }
+
+  template <class Params>
+  static constexpr bool fits = std::is_trivially_copyable_v<Params> && sizeof(Params) <= kBytes &&
+                               alignof(Params) <= 64;
+};
+static_assert(std::is_trivially_copyable_v<ParamBlock> && sizeof(ParamBlock) == 512);
+
+// The alignment a state needs; kStateBytes is its size.
+inline constexpr std::size_t kStateAlignment = 16;
+
+template <class Algorithm>
+inline constexpr bool kStateFits = std::is_trivially_copyable_v<typename Algorithm::State> &&
+                                   sizeof(typename Algorithm::State) <= kStateBytes &&
+                                   alignof(typename Algorithm::State) <= kStateAlignment;
+
+namespace detail {
+
+template <class Algorithm>
+inline typename Algorithm::State& state_of(std::byte* state) {
+  static_assert(kStateFits<Algorithm>);
+  return *reinterpret_cast<typename Algorithm::State*>(state);
+}
+
+// Calls visit.template operator()<Algorithm>() for the algorithm of that id.
+template <class Visitor>
+inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
+  switch (id) {
+    case AlgorithmId::fixed:
+      visit.template operator()<Fixed>();
+      return;
+    case AlgorithmId::dcqcn:
+      visit.template operator()<Dcqcn>();
+      return;
+    case AlgorithmId::cadence:
+#ifdef PACELINE_HAS_CADENCE
+      visit.template operator()<Cadence>();
+#endif
+      return;
+  }
+}
+
+}  // namespace detail
+
+// values: from resolve_params, in the order of the algorithm's table. facts.link_rate must be set.
+inline ParamBlock make_param_block(AlgorithmId id, std::span<const double> values,
+                                   const PortFacts& facts) {
+  ParamBlock block;
+  block.id = id;
+  detail::with_algorithm(
+      id, [&]<class Algorithm>() { block.put(Algorithm::make_params(values, facts)); });
+  return block;
+}
+
+// Hands one event to the algorithm. `id` must be the block's; it is an argument because the engine
+// has it at hand and sorts by it. state: kStateBytes, aligned to kStateAlignment, started.
+inline void dispatch(AlgorithmId id, std::byte* state, const ParamBlock& block, const Event& event,
+                     Decision& decision) {
+  detail::with_algorithm(id, [&]<class Algorithm>() {
+    Algorithm::on_event(detail::state_of<Algorithm>(state), block.as<typename Algorithm::Params>(),
+                        event, decision);
+  });
+}
+
+// Zeroes the state and delivers the start event (event.signal must be Signal::start; it may carry a
+// handover). Afterwards `decision` is complete.
+inline void start_state(AlgorithmId id, std::byte* state, const ParamBlock& block,
+                        const Event& event, Decision& decision) {
+  std::memset(state, 0, kStateBytes);
+  decision = Decision{};
+  dispatch(id, state, block, event, decision);
+}
+
+// Proactive algorithms: fills the REQUEST that a Decision with `request` set asked for. False, and
+// nothing filled, for algorithms that have none.
+inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& block,
+                         const Event& event, RequestMessage& message) {
+  bool filled = false;
+  detail::with_algorithm(id, [&]<class Algorithm>() {
+    if constexpr (requires(typename Algorithm::State & s, const typename Algorithm::Params& p) {
+                    Algorithm::fill_request(s, p, event, message);
+                  }) {
+      Algorithm::fill_request(detail::state_of<Algorithm>(state),
+                              block.as<typename Algorithm::Params>(), event, message);
+      filled = true;
+    }
+  });
+  return filled;
+}
+
+}  // namespace paceline::cc

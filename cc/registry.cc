@@ -1,0 +1,45 @@
+#include "cc/registry.h"
+
+#include <array>
+#include <vector>
+
+#include "cc/dcqcn.h"
+#include "cc/fixed.h"
+#include "cc/params.h"
+#if __has_include("cc/cadence.h")
+#include "cc/cadence.h"
+#define PACELINE_HAS_CADENCE 1
+#endif
+
+namespace paceline::cc {
+
+std::span<const AlgorithmInfo> algorithms() {
+#ifdef PACELINE_HAS_CADENCE
+  static const std::array table{Fixed::info(), Dcqcn::info(), AlgorithmInfo{cadence_info()}};
+#else
+  static const std::array table{Fixed::info(), Dcqcn::info()};
+#endif
+  return table;
+}
+
+const AlgorithmInfo* find(std::string_view name) {
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+
+const AlgorithmInfo* find(AlgorithmId id) {
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (info.id == id) return &info;
+  }
+  return nullptr;
+}
+
+std::string_view nearest_algorithm(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const AlgorithmInfo& info : algorithms()) names.push_back(info.name);
+  return nearest_name(name, names);
+}
+
+}  // namespace paceline::cc

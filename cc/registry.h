@@ -1,0 +1,23 @@
+// The built-in algorithms, as static tables.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "cc/algorithm.h"
+
+namespace paceline::cc {
+
+// In the order of AlgorithmId. Lives as long as the program.
+std::span<const AlgorithmInfo> algorithms();
+
+// The algorithm of that name, or nullptr.
+const AlgorithmInfo* find(std::string_view name);
+
+// An id that is not in the table (cadence left out of the build) gives nullptr.
+const AlgorithmInfo* find(AlgorithmId id);
+
+// For error messages: the algorithm name nearest to what was asked for.
+std::string_view nearest_algorithm(std::string_view name);
+
+}  // namespace paceline::cc
