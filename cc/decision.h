@@ -31,6 +31,7 @@ struct Decision {
   std::uint16_t path = 0;                  // path entropy index wanted
   Limiter limiter = Limiter::path;
   bool request = false;                    // proactive: send a REQUEST now (fill_request is called)
+  bool fallback = false; // proactive: no grant to be had; the fallback algorithm decides for now
   bool timed = false;  // wake_at is a real timer: deliver `tick` then even when nothing is sent
 };
 

@@ -9,6 +9,8 @@
 
 namespace paceline::cc {
 
+struct UplinkShare;  // port_sender.h
+
 enum class Signal : std::uint8_t {
   start,        // the context begins (or takes over a connection: see Handover)
   ack,          // acked_bytes newly acknowledged
@@ -22,8 +24,9 @@ enum class Signal : std::uint8_t {
   tick,         // wake_at or wake_bytes was reached
   port_down,
   port_up,
+  share,        // *share is valid: the governor of the own port changed this context's share
 };
-inline constexpr unsigned kSignals = 12;
+inline constexpr unsigned kSignals = 13;
 constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned>(s); }
 
 // State handed from one algorithm to the next on a live connection; zero rate = none.
@@ -40,15 +43,19 @@ struct Event {
   std::uint64_t backlog_bytes = 0;   // posted and not yet sent, over all its queue pairs
   std::uint64_t inflight_bytes = 0;  // sent and not yet acknowledged
   std::uint64_t sent_bytes = 0;      // put on the wire since the previous event
-  std::uint64_t message_bytes = 0;   // Signal::message
+  std::uint64_t message_bytes = 0;   // Signal::message; backlog_bytes contains them already
   std::uint32_t acked_bytes = 0;
   std::uint32_t marked_bytes = 0;    // of acked_bytes, those that arrived CE-marked (XACK only)
   std::uint32_t lost_bytes = 0;
   std::uint32_t rtt_ns = 0;          // 0 = no sample with this event
   std::uint32_t host_delay_ns = 0;   // part of rtt_ns spent in the far host
+  std::uint32_t hint_collective = 0; // Signal::message: the work request's hint, 0 = none
+  std::uint16_t hint_degree = 0;
+  std::uint16_t hint_kind = 0;
   Signal signal = Signal::start;
   const GrantMessage* grant = nullptr;
   const PathMessage* path = nullptr;
+  const UplinkShare* share = nullptr;
   const Handover* handover = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "dataplane/base/control_messages.h"
 #include "dataplane/base/units.h"
@@ -39,7 +40,9 @@ class PortReceiver {
   // must count that peer's data into; stable until the channel is forgotten.
   virtual ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) = 0;
 
-  // Bytes that arrived on this port and class outside any channel (foreign or reactive senders).
+  // Wire bytes that took downlink capacity outside any channel: data of foreign or reactive senders,
+  // ACKs, CNPs, control packets, other classes. Reported as a running delta, at the latest before
+  // each poll; without it the port is planned as if they did not exist.
   virtual void on_foreign_bytes(std::uint64_t wire_bytes) = 0;
 
   // The peer is gone (its last queue pair was destroyed): frees the channel; counters die.
@@ -51,6 +54,14 @@ class PortReceiver {
 
   // When poll has work next; kNeverNanos when idle. May be <= now after on_request.
   virtual Nanos next_wake() const = 0;
+
+  // The host behind the port consumes no faster than this (PCIe, memory, application): the port is
+  // planned at the smaller of the two. Rate{} lifts the limit. Measured by the engine.
+  virtual void set_drain_limit(Nanos /*now*/, Rate) {}
+
+  // The first invariant found broken, in words, or an empty string. For tests and for the option
+  // that checks after every poll: costs O(channels).
+  virtual std::string check_invariants(Nanos /*now*/) const { return {}; }
 };
 
 }  // namespace paceline::cc

@@ -1,0 +1,76 @@
+// The uplink half of a proactive algorithm: one per NIC instance and class, it shares the port's
+// transmit rate among the contexts, so that every context can tell its receiver how much of a grant
+// it could use. It also hands out the bytes that may leave without a grant: what the uplink can
+// send in one round trip, divided among the contexts that start together.
+//
+// Called on the engine's thread; nothing per packet. The engine's part, in this order:
+//   1. It delivers an event to a context: A::on_event(state, params, event, decision).
+//   2. decision.request set: A::fill_request, and the REQUEST goes out in the control class at
+//   once,
+//      ahead of any data this event allows.
+//   3. update(now, context, A::uplink_want(state, params)). Cheap when nothing changed.
+//   4. After the events of one poll, before it transmits data: poll(now, out), and for every entry
+//      Signal::share to that context (steps 1-3 with event.share = &entry.share); again while poll
+//      fills the whole of `out`. Then next_wake() joins the engine's deadlines.
+// Step 4 in the same poll as the Signal::message matters: the first bytes of a message wait for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "dataplane/base/units.h"
+
+namespace paceline::cc {
+
+// What a context would do with the uplink.
+struct UplinkWant {
+  Rate limit{};                   // min of grant and path rate; 0 while no grant is in force
+  std::uint32_t start_bytes = 0;  // wire bytes it asks to send without a grant, now; 0 = none
+  bool active = false;            // scheduled bytes wait (or start_bytes do)
+  bool awaits_grant = false;      // active, and the limit is not known yet
+  std::uint8_t weight = 1;        // share of the uplink relative to other contexts, >= 1
+  friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
+};
+
+// What the governor answers.
+struct UplinkShare {
+  Rate rate{};                    // the context's share of the uplink; at or above link rate: free
+  Rate cap{};                     // what it could use if its grant were larger (REQUEST tx_cap)
+  std::uint32_t start_bytes = 0;  // wire bytes it may send without a grant (answers the ask)
+  bool answers_start = false;     // start_bytes is an answer, even when it is 0
+  bool announce = false;          // the cap changed enough to tell the receiver now
+};
+
+struct ShareOutput {
+  std::uint32_t context = 0;
+  UplinkShare share{};
+};
+
+class PortSender {
+ public:
+  PortSender() = default;
+  PortSender(const PortSender&) = delete;
+  PortSender& operator=(const PortSender&) = delete;
+  virtual ~PortSender() = default;
+
+  // `context` is the engine's index, dense and stable. A new index grows the table (the only
+  // allocation). Every ask (want.start_bytes != 0) is answered by the next poll.
+  virtual void update(Nanos now, std::uint32_t context, const UplinkWant& want) = 0;
+
+  // The context is gone, or left to another algorithm.
+  virtual void forget(Nanos now, std::uint32_t context) = 0;
+
+  // Runs what is due and fills up to out.size() changes; returns the number filled. Call again at
+  // once when it equals out.size().
+  virtual std::size_t poll(Nanos now, std::span<ShareOutput> out) = 0;
+
+  // When poll has work next; kNeverNanos when idle. <= now after an ask.
+  virtual Nanos next_wake() const = 0;
+
+  // The first invariant found broken, in words, or an empty string. O(contexts).
+  virtual std::string check_invariants(Nanos /*now*/) const { return {}; }
+};
+
+}  // namespace paceline::cc
