@@ -10,9 +10,9 @@
 // One thread. No allocation after construction except when the window meets a new record length.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "dataplane/base/units.h"
@@ -21,9 +21,9 @@ namespace paceline {
 
 class EventWheel {
  public:
-  // Entries per slot are best between 1 and 20; anything from a quarter to 50 works.
-  // Returns the power of two of picoseconds, as an exponent, that puts about two entries in a slot,
-  // within [0, 30]. events_per_us: expected pops per simulated microsecond, over all actors.
+  // Slot width, as a power of two of picoseconds, for the expected number of pops per simulated
+  // microsecond over all actors: about two entries a slot, and never wider than 16 ns so that what a
+  // pop schedules rarely falls into the window again. In [3, 14].
   static unsigned slot_shift_for(double events_per_us);
 
   // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40. slots_log2:
@@ -35,14 +35,16 @@ class EventWheel {
   // Sets or moves the entry of `actor`; kNever removes it. `time` must not be before the time last
   // returned by pop(). No-op when unchanged.
   void schedule(std::uint32_t actor, Picos time) {
+    assert(actor < nodes_.size() && time.count >= now_);
     Node& node = nodes_[actor];
     if (node.time == time.count) return;
-    if (node.prev != kNone) remove(actor, node);
+    if (node.prev != kNone) remove(node);
     node.time = time.count;
     const std::int64_t slot = time.count >> shift_;
     // One unsigned comparison sends both kNever and the far future to the slow path, and what the
     // window covers (slot <= cursor_) as well: the difference wraps.
-    if (static_cast<std::uint64_t>(slot - cursor_ - 1) < slot_count_ - 1) {
+    const auto ahead = static_cast<std::uint64_t>(slot) - static_cast<std::uint64_t>(cursor_) - 1;
+    if (ahead < slot_count_ - 1) {
       link_into_slot(actor, node, static_cast<std::size_t>(slot) & slot_mask_);
     } else {
       place(actor, node, slot);
@@ -114,7 +116,7 @@ class EventWheel {
       summary_[index >> 12] |= std::uint64_t{1} << ((index >> 6) & 63);
     }
   }
-  void remove(std::uint32_t actor, Node& node);
+  void remove(Node& node);
   void place(std::uint32_t actor, Node& node, std::int64_t slot);
   void insert_into_window(Entry entry);
   bool refill();
