@@ -1,0 +1,148 @@
+// The event queue of virtual time: which actor acts next, and when. Strictly ordered by (time, actor
+// id), never by insertion, so that a run does not depend on how the queue is built inside.
+//
+// Every actor has at most one live entry: schedule() sets or moves it. Entries live in a ring of slots
+// of equal width (an intrusive doubly linked list per slot: moving an entry is O(1) and leaves nothing
+// behind), those beyond the ring's horizon in an indexed 4-ary heap, and the earliest slot is drained
+// into a small sorted window from which pop() serves. An entry scheduled into the time the window
+// covers is placed in order, so the slot width changes speed only, never the result.
+//
+// One thread. No allocation after construction except when the window meets a new record length.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/base/units.h"
+
+namespace paceline {
+
+class EventWheel {
+ public:
+  // Slot width, as a power of two of picoseconds, for the expected number of pops per simulated
+  // microsecond over all actors: about two entries a slot, and never wider than 16 ns so that what a
+  // pop schedules rarely falls into the window again. In [3, 14].
+  static unsigned slot_shift_for(double events_per_us);
+
+  // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40. slots_log2:
+  // number of slots is 2^slots_log2, 12..24.
+  explicit EventWheel(std::uint32_t actors, unsigned slot_shift = 14, unsigned slots_log2 = 16);
+  EventWheel(const EventWheel&) = delete;
+  EventWheel& operator=(const EventWheel&) = delete;
+
+  // Sets or moves the entry of `actor`; kNever removes it. `time` must not be before the time last
+  // returned by pop(). No-op when unchanged.
+  void schedule(std::uint32_t actor, Picos time) {
+    assert(actor < nodes_.size() && time.count >= now_);
+    Node& node = nodes_[actor];
+    if (node.time == time.count) return;
+    if (node.prev != kNone) remove(node);
+    node.time = time.count;
+    const std::int64_t slot = time.count >> shift_;
+    // One unsigned comparison sends both kNever and the far future to the slow path, and what the
+    // window covers (slot <= cursor_) as well: the difference wraps.
+    const auto ahead = static_cast<std::uint64_t>(slot) - static_cast<std::uint64_t>(cursor_) - 1;
+    if (ahead < slot_count_ - 1) {
+      link_into_slot(actor, node, static_cast<std::size_t>(slot) & slot_mask_);
+    } else {
+      place(actor, node, slot);
+    }
+  }
+
+  // When the actor is due; kNever when it has no entry.
+  Picos scheduled_at(std::uint32_t actor) const { return {nodes_[actor].time}; }
+
+  // Removes the earliest entry and returns it; false when none is left.
+  bool pop(Picos& time, std::uint32_t& actor) {
+    for (;;) {
+      while (window_begin_ != window_end_) {
+        const Entry entry = window_[window_begin_++];
+        Node& node = nodes_[entry.actor];
+        // An entry whose actor was moved since is stale; a second copy of a live one finds its actor
+        // without an entry.
+        if (node.time != entry.time || node.prev != kInWindow) continue;
+        node.time = kNever.count;
+        node.prev = kNone;
+        now_ = entry.time;
+        time = {entry.time};
+        actor = entry.actor;
+        return true;
+      }
+      if (!refill()) return false;
+    }
+  }
+
+  // Time of the earliest entry, kNever when there is none. Does not change what pop() returns.
+  Picos next_time();
+
+  std::uint32_t actors() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  Picos slot_width() const { return {std::int64_t{1} << shift_}; }
+
+  // Adds actors; their ids follow the existing ones. Allocates.
+  void grow(std::uint32_t actors);
+
+ private:
+  struct Entry {
+    std::int64_t time;
+    std::uint32_t actor;
+    friend bool operator<(const Entry& a, const Entry& b) {
+      return a.time != b.time ? a.time < b.time : a.actor < b.actor;
+    }
+  };
+  // `prev` doubles as the place of the entry; in the heap, `next` is its index there.
+  struct Node {
+    std::int64_t time = kNever.count;
+    std::uint32_t next = kNone;
+    std::uint32_t prev = kNone;
+  };
+  static_assert(sizeof(Node) == 16);
+  static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+  static constexpr std::uint32_t kFirst = 0xFFFF'FFFE;  // first of its slot
+  static constexpr std::uint32_t kInWindow = 0xFFFF'FFFD;
+  static constexpr std::uint32_t kInHeap = 0xFFFF'FFFC;
+  static constexpr std::uint32_t kMaxActors = 0xFFFF'FFF0;
+
+  void link_into_slot(std::uint32_t actor, Node& node, std::size_t index) {
+    const std::uint32_t head = heads_[index];
+    node.next = head;
+    node.prev = kFirst;
+    heads_[index] = actor;
+    if (head != kNone) {
+      nodes_[head].prev = actor;
+    } else {
+      occupied_[index >> 6] |= std::uint64_t{1} << (index & 63);
+      summary_[index >> 12] |= std::uint64_t{1} << ((index >> 6) & 63);
+    }
+  }
+  void remove(Node& node);
+  void place(std::uint32_t actor, Node& node, std::int64_t slot);
+  void insert_into_window(Entry entry);
+  bool refill();
+  bool find_slot(std::size_t from, std::size_t& found) const;
+  void migrate();
+  void heap_push(Entry entry);
+  void heap_erase(std::uint32_t index);
+  void heap_set(std::uint32_t index, Entry entry);
+  void heap_up(std::uint32_t index, Entry entry);
+  void heap_down(std::uint32_t index, Entry entry);
+
+  unsigned shift_;
+  std::uint64_t slot_count_;
+  std::size_t slot_mask_;
+  // Absolute number of the slot drained last: the window covers everything up to its end. Slots hold
+  // cursor_+1 .. cursor_+slot_count_-1, the heap what lies beyond.
+  std::int64_t cursor_ = -1;
+  std::int64_t now_ = 0;
+  std::size_t window_begin_ = 0;
+  std::size_t window_end_ = 0;
+  std::vector<Entry> window_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> heads_;
+  std::vector<std::uint64_t> occupied_;  // one bit a slot
+  std::vector<std::uint64_t> summary_;   // one bit a word of occupied_
+  std::vector<Entry> heap_;
+};
+
+}  // namespace paceline

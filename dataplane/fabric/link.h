@@ -1,0 +1,60 @@
+// A directed link: the wire and what is on it. One cache line, because every hop touches it; what only
+// some links need (odd rates, losses, pause accounting) is in LinkDetail.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "dataplane/base/random.h"
+#include "dataplane/base/units.h"
+#include "dataplane/port/packet.h"
+
+namespace paceline::fabric {
+
+struct alignas(64) Link {
+  static constexpr std::uint32_t kToSwitch = 0x8000'0000;  // in `to`
+  static constexpr std::uint32_t kNoEgress = 0xFFFF'FFFF;
+
+  Packet* head = nullptr;      // in flight, by arrival; only the head is in the event wheel
+  Packet* tail = nullptr;
+  Picos head_time = kNever;    // arrival of the head: spares the load of a packet
+  Picos busy{0};               // the wire is free from here on
+  Picos delay{0};              // propagation
+  std::uint32_t ps_per_byte = 0;     // 0: not a whole number, see LinkDetail
+  std::uint32_t id = 0;
+  std::uint32_t to = 0;              // far end: host number, or switch number | kToSwitch
+  std::uint32_t egress = kNoEgress;  // queues at the near end; none at a host
+  std::uint16_t to_port = 0;         // ingress port number at a far switch
+  std::uint8_t backlog = 0;          // bit per class with queued packets
+  std::uint8_t paused = 0;           // bit per class paused by the far end
+  std::uint8_t impaired = 0;         // loses or corrupts packets
+
+  std::uint8_t eligible() const { return static_cast<std::uint8_t>(backlog & ~paused); }
+};
+static_assert(sizeof(Link) == 64);
+
+struct LinkDetail {
+  Rate rate{};
+  std::uint64_t remainder = 0;  // of byte x 8e12 / bps, carried while packets follow back to back
+  double loss = 0;
+  double error_rate = 0;
+  Random impairment{0};         // drawn in departure order
+  std::array<Picos, kTrafficClasses> paused_since{};
+  Picos pause_time{0};
+
+  // Time to serialise when a byte is not a whole number of picoseconds: the error never exceeds one
+  // picosecond over a back-to-back train. back_to_back: the packet starts where the last one ended.
+  Picos serialize(std::uint32_t bytes, bool back_to_back) {
+    if (!back_to_back) remainder = 0;
+    const std::uint64_t work = std::uint64_t{bytes} * 8'000'000'000'000U + remainder;
+    remainder = work % rate.bps;
+    return {static_cast<std::int64_t>(work / rate.bps)};
+  }
+};
+
+// Values of Packet::route beyond any host: what happens to the packet where the link ends.
+inline constexpr std::uint32_t kRoutePause = 0xFFFF'FFFF;  // a pause frame; entropy: 1 pause, 0 resume
+inline constexpr std::uint32_t kRouteLost = 0xFFFF'FFFE;   // dropped there; ingress holds the reason
+inline constexpr std::uint32_t kRouteNone = 0xFFFF'FFFD;   // unknown destination
+
+}  // namespace paceline::fabric

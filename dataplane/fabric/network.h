@@ -1,0 +1,126 @@
+// The emulated fabric: host ports, links, output-queued switches with shared buffer, ECN and PFC.
+//
+// Departures are lazy: a port decides them only when somebody looks (a packet is enqueued, its wire's
+// last packet in flight arrives, a pause or resume takes effect, a reader asks), so that a hop costs
+// one event. The result is exactly that of deciding each at its time; docs/performance.md argues why
+// and tests/unit/fabric/lazy_departures_test.cc checks it. Ties: departures at T precede enqueues at T;
+// links act in the order of their numbers.
+//
+// One thread. The caller owns the clock: it pops the event wheel and calls link_fired for the actors
+// that are links, then polls the hosts in woken_hosts().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/histogram.h"
+#include "dataplane/fabric/fabric_spec.h"
+#include "dataplane/fabric/statistics.h"
+#include "dataplane/fabric/topology.h"
+#include "dataplane/port/packet.h"
+#include "dataplane/port/packet_pool.h"
+#include "dataplane/port/port.h"
+
+namespace paceline::fabric {
+
+class HostPort;
+struct Link;
+struct Egress;
+struct Switch;
+
+class Network {
+ public:
+  // Directed link l is actor first_actor_id + l of the wheel, which must have room for
+  // actors_needed(spec) actors from there and outlive the network. Throws std::invalid_argument when
+  // the spec has errors other than unreachable host pairs (check() tells all beforehand).
+  Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  static std::uint32_t actors_needed(const FabricSpec& spec) {
+    return static_cast<std::uint32_t>(2 * spec.links.size());
+  }
+
+  std::uint32_t hosts() const { return spec_.hosts; }
+  std::uint32_t links() const { return static_cast<std::uint32_t>(2 * spec_.links.size()); }
+  const FabricSpec& spec() const { return spec_; }
+  const Topology& topology() const { return topology_; }
+  PacketPool& pool() { return pool_; }
+
+  // Lives as long as the network. Calls at time t on a host's port: after all link events before t.
+  Port& host_port(std::uint32_t host);
+
+  // The wheel popped the actor of this directed link (0-based, first_actor_id subtracted) at `now`.
+  void link_fired(std::uint32_t link, Picos now);
+
+  // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
+  // most once, in the order in which it happened.
+  std::span<const std::uint32_t> woken_hosts() const { return woken_; }
+  void clear_woken();
+
+  // Brings every port up to `now` and closes time-weighted statistics there. Everything may go on
+  // afterwards.
+  void finish(Picos now);
+
+  const NetworkStats& stats() const;
+  // Directed link l; only links that leave a switch have an egress (else nullopt). Exact at the time
+  // of the last finish().
+  std::optional<EgressStats> egress_stats(std::uint32_t link) const;
+  // Queue length in bytes found by each packet arriving at a switch port towards a host (last hop),
+  // and at the other switch ports.
+  Histogram last_hop_depth() const;
+  Histogram core_depth() const;
+  // Deepest queue of any port towards a host.
+  std::uint64_t last_hop_max_bytes() const;
+
+  // A look at one egress queue at `now`, for time series. Changes no result.
+  std::uint64_t queue_bytes(std::uint32_t link, Picos now);
+
+  // Conservation: injected = delivered + dropped + in flight + queued, in packets and bytes; every
+  // buffer counter equals what its queues hold; PFC state is consistent. Empty when all holds, else
+  // what is wrong. Walks everything: for tests and the end of a run.
+  std::string check_conservation() const;
+
+ private:
+  friend class HostPort;
+
+  // Hot path, network.cc.
+  void inject(HostPort& port, Link& link, Packet* packet, Picos now);
+  void transmit(Link& link, Packet* packet, Picos start);
+  void advance(Link& link, Picos now);
+  void depart(Link& link, Egress& egress);
+  void arrive_at_switch(const Link& link, Packet* packet, Picos now);
+  void arrive_at_host(const Link& link, Packet* packet);
+  void enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now);
+  void reschedule(Link& link);
+  void drop(Packet* packet, DropReason reason);
+  void wake(std::uint32_t host);
+
+  // Pauses, network_pfc.cc.
+  bool admit(Switch& sw, Link& out, Packet* packet, Picos now);
+  void advance_switch(Switch& sw, Picos now);
+  void send_pause(Switch& sw, std::uint16_t ingress, std::uint8_t traffic_class, bool pause,
+                  Picos now);
+  void pause_arrived(const Link& link, Packet* frame, Picos now);
+  void set_paused(Link& link, std::uint8_t traffic_class, bool paused, Picos now);
+
+  FabricSpec spec_;
+  Topology topology_;
+  EventWheel& wheel_;
+  std::uint32_t first_actor_;
+  PacketPool pool_;
+  std::vector<Link> links_;
+  std::vector<Egress> egresses_;
+  std::vector<Switch> switches_;
+  std::vector<std::unique_ptr<HostPort>> ports_;
+  std::vector<std::uint32_t> woken_;
+  NetworkStats stats_;
+};
+
+}  // namespace paceline::fabric

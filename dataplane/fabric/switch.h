@@ -1,0 +1,32 @@
+// An output-queued switch with a shared buffer. Queues are with the egress ports (egress.h); here is
+// what they share.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "dataplane/fabric/shared_buffer.h"
+
+namespace paceline::fabric {
+
+struct Switch {
+  explicit Switch(SharedBuffer shared) : buffer(std::move(shared)) {}
+
+  SharedBuffer buffer;
+  std::vector<std::uint32_t> port_links;      // port number -> directed link that leaves by it
+  std::vector<std::uint64_t> backlogged;      // bit per port with queued packets
+  std::vector<std::uint8_t> paused_ingress;   // per port: classes whose upstream was told to pause
+  std::uint32_t paused_count = 0;             // bits set in paused_ingress
+  std::uint64_t use_step_bytes = 0;           // next step of buffer use not reached so far
+
+  void mark_backlogged(std::uint16_t port) { backlogged[port >> 6] |= std::uint64_t{1} << (port & 63); }
+  void clear_backlogged(std::uint16_t port) {
+    backlogged[port >> 6] &= ~(std::uint64_t{1} << (port & 63));
+  }
+};
+
+// Granularity in which the highest use of a buffer is known.
+inline constexpr std::uint64_t kBufferUseStep = 16'384;
+
+}  // namespace paceline::fabric

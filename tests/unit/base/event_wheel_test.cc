@@ -1,0 +1,179 @@
+#include "dataplane/base/event_wheel.h"
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "dataplane/base/random.h"
+
+namespace paceline {
+namespace {
+
+using Popped = std::pair<std::int64_t, std::uint32_t>;
+
+std::vector<Popped> drain(EventWheel& wheel) {
+  std::vector<Popped> out;
+  Picos time{};
+  std::uint32_t actor = 0;
+  while (wheel.pop(time, actor)) out.emplace_back(time.count, actor);
+  return out;
+}
+
+TEST_CASE("event wheel orders by time, then by actor, not by insertion") {
+  EventWheel wheel(8);
+  wheel.schedule(5, {1000});
+  wheel.schedule(3, {1000});
+  wheel.schedule(7, {999});
+  wheel.schedule(4, {1000});
+  CHECK(wheel.next_time() == Picos{999});
+  CHECK(drain(wheel) == std::vector<Popped>{{999, 7}, {1000, 3}, {1000, 4}, {1000, 5}});
+  CHECK(wheel.next_time() == kNever);
+}
+
+TEST_CASE("event wheel moves and cancels the one entry of an actor") {
+  EventWheel wheel(4);
+  wheel.schedule(0, {5'000'000});
+  wheel.schedule(0, {1'000'000});  // earlier
+  wheel.schedule(1, {1'000'000});
+  wheel.schedule(1, {9'000'000});  // later
+  wheel.schedule(2, {2'000'000});
+  wheel.schedule(2, kNever);
+  wheel.schedule(3, kNever);
+  CHECK(wheel.scheduled_at(1) == Picos{9'000'000});
+  CHECK(wheel.scheduled_at(2) == kNever);
+  CHECK(drain(wheel) == std::vector<Popped>{{1'000'000, 0}, {9'000'000, 1}});
+}
+
+TEST_CASE("event wheel places an entry inside the drained window in order") {
+  EventWheel wheel(8, 14);
+  for (std::uint32_t actor = 0; actor < 4; ++actor) wheel.schedule(actor, {100 * (actor + 1)});
+  Picos time{};
+  std::uint32_t actor = 0;
+  REQUIRE(wheel.pop(time, actor));
+  CHECK(actor == 0);
+  wheel.schedule(6, {250});
+  wheel.schedule(5, {100});  // now, behind the actor just popped
+  wheel.schedule(3, {150});  // was at 400, in the window
+  wheel.schedule(3, {400});  // and back: its first copy must not act twice
+  CHECK(drain(wheel) ==
+        std::vector<Popped>{{100, 5}, {200, 1}, {250, 6}, {300, 2}, {400, 3}});
+}
+
+TEST_CASE("event wheel keeps what lies beyond its horizon") {
+  EventWheel wheel(8, 0, 12);  // horizon of 4096 ps
+  wheel.schedule(0, {10'000'000'000});
+  wheel.schedule(1, {5'000});
+  wheel.schedule(2, {10'000'000'001});
+  wheel.schedule(3, {kNever.count - 1});
+  wheel.schedule(4, {20'000});
+  wheel.schedule(4, {3});
+  CHECK(drain(wheel) == std::vector<Popped>{{3, 4},
+                                            {5'000, 1},
+                                            {10'000'000'000, 0},
+                                            {10'000'000'001, 2},
+                                            {kNever.count - 1, 3}});
+}
+
+TEST_CASE("event wheel peeks far ahead without losing what comes earlier afterwards") {
+  EventWheel wheel(3);
+  wheel.schedule(0, {50'000'000'000});
+  CHECK(wheel.next_time() == Picos{50'000'000'000});
+  wheel.schedule(1, {40});
+  wheel.schedule(2, {49'000'000'000});
+  CHECK(wheel.next_time() == Picos{40});
+  CHECK(drain(wheel) == std::vector<Popped>{{40, 1}, {49'000'000'000, 2}, {50'000'000'000, 0}});
+}
+
+TEST_CASE("event wheel grows and refuses impossible shapes") {
+  EventWheel wheel(1);
+  wheel.grow(2);
+  wheel.schedule(2, {7});
+  CHECK(wheel.actors() == 3);
+  CHECK(drain(wheel) == std::vector<Popped>{{7, 2}});
+  CHECK_THROWS_AS(EventWheel(1, 41), std::invalid_argument);
+  CHECK_THROWS_AS(EventWheel(1, 10, 11), std::invalid_argument);
+}
+
+TEST_CASE("event wheel chooses narrower slots for denser events") {
+  CHECK(EventWheel::slot_shift_for(0) == 14);
+  CHECK(EventWheel::slot_shift_for(15) == 14);
+  CHECK(EventWheel::slot_shift_for(4'000) == 8);
+  CHECK(EventWheel::slot_shift_for(1e9) == 3);
+}
+
+// Against an ordered set, with every kind of move: nearer, farther, out of the heap, into the window,
+// cancelled; actors that reschedule themselves when popped, as links and hosts do.
+TEST_CASE("event wheel agrees with an ordered set for any slot width") {
+  for (const unsigned shift : {0U, 4U, 8U, 14U, 20U, 30U, 40U}) {
+    for (const unsigned slots_log2 : {12U, 16U}) {
+      const std::uint64_t seed = 77 + shift * 31 + slots_log2;
+      CAPTURE(seed, shift, slots_log2);
+      Random random(seed);
+      constexpr std::uint32_t kActors = 150;
+      EventWheel wheel(kActors, shift, slots_log2);
+      std::set<Popped> model;
+      std::vector<std::int64_t> at(kActors, kNever.count);
+      std::int64_t now = 0;
+      const auto schedule = [&](std::uint32_t actor, std::int64_t time) {
+        if (at[actor] != kNever.count) model.erase({at[actor], actor});
+        at[actor] = time;
+        if (time != kNever.count) model.insert({time, actor});
+        wheel.schedule(actor, {time});
+      };
+      const auto random_delay = [&]() -> std::int64_t {
+        switch (random.below(6)) {
+          case 0: return 0;
+          case 1: return static_cast<std::int64_t>(random.below(100));
+          case 2: return static_cast<std::int64_t>(random.below(5'000));
+          case 3: return static_cast<std::int64_t>(random.below(2'000'000));
+          case 4: return static_cast<std::int64_t>(random.below(200'000'000));
+          default: return static_cast<std::int64_t>(random.below(200'000'000'000));
+        }
+      };
+      std::uint64_t popped = 0;
+      for (int step = 0; step < 30'000; ++step) {
+        const std::uint64_t action = random.below(10);
+        const auto actor = static_cast<std::uint32_t>(random.below(kActors));
+        if (action < 4) {
+          schedule(actor, now + random_delay());
+        } else if (action == 4) {
+          schedule(actor, kNever.count);
+        } else if (action == 5 && at[actor] != kNever.count) {
+          schedule(actor, at[actor] + random_delay() / 16);  // later
+        } else if (action == 6) {
+          const Picos expected = model.empty() ? kNever : Picos{model.begin()->first};
+          REQUIRE(wheel.next_time() == expected);
+        } else {
+          Picos time{};
+          std::uint32_t who = 0;
+          const bool got = wheel.pop(time, who);
+          REQUIRE(got == !model.empty());
+          if (!got) continue;
+          ++popped;
+          REQUIRE(Popped(time.count, who) == *model.begin());
+          model.erase(model.begin());
+          at[who] = kNever.count;
+          now = time.count;
+          if (random.below(2) == 0) schedule(who, now + random_delay());
+        }
+        REQUIRE(wheel.scheduled_at(actor).count == at[actor]);
+      }
+      CHECK(popped > 5'000);
+      for (const Popped& rest : model) {
+        Picos time{};
+        std::uint32_t who = 0;
+        REQUIRE(wheel.pop(time, who));
+        REQUIRE(Popped(time.count, who) == rest);
+      }
+      Picos time{};
+      std::uint32_t who = 0;
+      CHECK_FALSE(wheel.pop(time, who));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace paceline
