@@ -1,12 +1,11 @@
 #include "control/experiment/design.h"
 
+#include "dataplane/base/random.h"
+
 namespace paceline::experiment {
 
 std::uint64_t repetition_seed(std::uint64_t experiment_seed, std::uint32_t repetition) {
-  std::uint64_t z = experiment_seed + (std::uint64_t{repetition} + 1) * 0x9E37'79B9'7F4A'7C15U;
-  z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9U;
-  z = (z ^ (z >> 27)) * 0x94D0'49BB'1331'11EBU;
-  return (z ^ (z >> 31)) >> 11;
+  return mix64(experiment_seed + (std::uint64_t{repetition} + 1) * 0x9E37'79B9'7F4A'7C15U) >> 11;
 }
 
 std::vector<PlannedRun> paired_replay(std::uint32_t scenarios, std::uint32_t arms,

@@ -109,9 +109,7 @@ static_assert(in_order(), "rows follow the enumerators");
 
 }  // namespace
 
-const std::array<MetricSpec, kMetricCount>& metric_table() {
-  return kTable;
-}
+const std::array<MetricSpec, kMetricCount>& metric_table() { return kTable; }
 
 std::optional<Metric> metric_by_name(std::string_view name) {
   const auto row = std::find_if(kTable.begin(), kTable.end(),

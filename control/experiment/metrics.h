@@ -113,15 +113,11 @@ constexpr Metric limiter_metric(cc::Limiter limiter) {
 }
 static_assert(limiter_metric(cc::Limiter::port) == Metric::limited_port && cc::kLimiters == 7);
 
-constexpr std::size_t index_of(Metric metric) {
-  return static_cast<std::size_t>(metric);
-}
+constexpr std::size_t index_of(Metric metric) { return static_cast<std::size_t>(metric); }
 
 // Every metric, in the order of the enumerators.
 const std::array<MetricSpec, kMetricCount>& metric_table();
-inline const MetricSpec& spec_of(Metric metric) {
-  return metric_table()[index_of(metric)];
-}
+inline const MetricSpec& spec_of(Metric metric) { return metric_table()[index_of(metric)]; }
 
 std::optional<Metric> metric_by_name(std::string_view name);
 

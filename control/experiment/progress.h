@@ -18,8 +18,7 @@ struct WorkUnit {
 struct ProgressEstimate {
   std::size_t done = 0;
   std::size_t total = 0;
-  double fraction = 0;      // of the expected work, running units included; 0..1, never decreases
-                            // by more than a correction of the estimate
+  double fraction = 0;      // of the expected work, running units included: 0..1
   double seconds_left = 0;  // NaN while nothing has finished
 };
 

@@ -16,6 +16,7 @@
 namespace paceline::experiment {
 
 inline constexpr std::uint32_t kResultsSchema = 1;
+inline constexpr std::string_view kResultsKind = "paceline experiment results";
 
 struct Results {
   std::string version;        // of paceline, as printed by --version

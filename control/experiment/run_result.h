@@ -14,7 +14,8 @@
 namespace paceline::experiment {
 
 enum class RunStatus : std::uint8_t {
-  ok,  // every message completed (or the scenario's stated duration ended: open-ended traffic)
+  ok,          // every message completed, or the scenario's stated duration ended (messages then
+               // outstanding enter FCT and slowdown with their age at the end, a lower bound)
   unfinished,  // stopped by a limit with messages outstanding: its times are censored
   failed,  // an invariant broke or the run could not be done: says nothing about the arm's speed
 };
