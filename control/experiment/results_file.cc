@@ -1,0 +1,207 @@
+// The writing half; results_reader.cc reads.
+#include "control/experiment/results_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <tuple>
+
+#include "control/experiment/json_writer.h"
+
+namespace paceline::experiment {
+namespace {
+
+using Layout = JsonWriter::Layout;
+using std::uint64_t;
+
+void write_interval(JsonWriter& json, std::string_view key, const Interval& interval) {
+  json.key(key);
+  json.begin_array(Layout::compact);
+  json.value(interval.low);
+  json.value(interval.high);
+  json.end_array();
+}
+
+void write_names(JsonWriter& json, std::string_view key, const std::vector<std::string>& names) {
+  json.key(key);
+  json.begin_array(Layout::compact);
+  for (const std::string& name : names) json.value(std::string_view(name));
+  json.end_array();
+}
+
+void write_plan(JsonWriter& json, const AnalysisPlan& plan) {
+  json.member("experiment", std::string_view(plan.name));
+  json.member("seed", plan.seed);
+  json.member("repetitions", uint64_t{plan.repetitions});
+  json.member("confidence", plan.confidence);
+  json.member("resamples", uint64_t{plan.resamples});
+  write_names(json, "scenarios", plan.scenarios);
+  write_names(json, "arms", plan.arms);
+  json.key("summary_plan");
+  json.begin_array();
+  for (const SummarySpec& summary : plan.summaries) {
+    json.begin_object(Layout::compact);
+    json.member("label", std::string_view(summary.label));
+    json.member("metric", spec_of(summary.metric).name);
+    write_names(json, "scenarios", summary.scenarios);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_metric_table(JsonWriter& json) {
+  json.key("metrics");
+  json.begin_array();
+  for (const MetricSpec& spec : metric_table()) {
+    json.begin_object(Layout::compact);
+    json.member("name", spec.name);
+    json.member("unit", to_text(spec.unit));
+    json.member("better", to_text(spec.better));
+    json.member("compared_by", to_text(spec.compare));
+    json.member("meaning", spec.meaning);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_run(JsonWriter& json, const RunResult& run) {
+  json.begin_object(Layout::compact);
+  json.member("scenario", std::string_view(run.scenario));
+  json.member("arm", std::string_view(run.arm));
+  json.member("repetition", uint64_t{run.repetition});
+  json.member("seed", run.seed);
+  json.member("status", to_text(run.status));
+  json.member("reason", std::string_view(run.reason));
+  json.member("messages_started", run.messages_started);
+  json.member("messages_completed", run.messages_completed);
+  json.member("hops", run.hops);
+  json.member("events", run.events);
+  json.member("simulated_ps", static_cast<uint64_t>(run.simulated.count));
+  json.member("trace_hash", std::string_view(fmt::format("0x{:016x}", run.trace_hash)));
+  json.key("metrics");
+  json.begin_object();
+  for (const MetricSpec& spec : metric_table()) json.member(spec.name, run.metrics[spec.metric]);
+  json.end_object();
+  json.end_object();
+}
+
+void write_estimate(JsonWriter& json, const PairedEffect& paired) {
+  json.member("scale", to_text(paired.scale));
+  json.member("baseline_mean", paired.baseline_mean);
+  json.member("arm_mean", paired.treatment_mean);
+  json.member("effect", paired.effect);
+  write_interval(json, "interval", paired.interval);
+  json.member("method", to_text(paired.estimate.method));
+  json.member("sd", paired.estimate.sd);
+  json.member("minimum_detectable", paired.minimum_detectable);
+}
+
+void write_effect(JsonWriter& json, const Comparison& comparison, const MetricEffect& effect) {
+  json.begin_object(Layout::compact);
+  json.member("scenario", std::string_view(comparison.scenario));
+  json.member("arm", std::string_view(comparison.arm));
+  json.member("metric", spec_of(effect.metric).name);
+  json.member("role", to_text(effect.role));
+  json.member("pairs", uint64_t{effect.pairs});
+  json.member("unfinished_arm", uint64_t{effect.censored_arm});
+  json.member("unfinished_baseline", uint64_t{effect.censored_baseline});
+  json.member("unfinished_both", uint64_t{effect.censored_both});
+  write_estimate(json, effect.paired);
+  json.member("by_completion", effect.by_completion);
+  json.member("p", effect.p);
+  json.member("p_adjusted", effect.p_adjusted);
+  json.member("verdict", to_text(effect.verdict));
+  json.end_object();
+}
+
+}  // namespace
+
+std::string results_text(const Results& results, const Analysis& analysis) {
+  const AnalysisPlan& plan = results.plan;
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema", uint64_t{kResultsSchema});
+  json.member("kind", std::string_view(kResultsKind));
+  json.member("version", std::string_view(results.version));
+  write_plan(json, plan);
+  json.member("configuration", std::string_view(results.configuration));
+  write_metric_table(json);
+
+  const auto place = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) - names.begin();
+  };
+  std::vector<const RunResult*> ordered;
+  for (const RunResult& run : results.runs) ordered.push_back(&run);
+  std::stable_sort(ordered.begin(), ordered.end(), [&](const RunResult* a, const RunResult* b) {
+    const auto key = [&](const RunResult* run) {
+      return std::tuple(place(plan.scenarios, run->scenario), place(plan.arms, run->arm),
+                        run->repetition);
+    };
+    return key(a) < key(b);
+  });
+  json.key("runs");
+  json.begin_array();
+  for (const RunResult* run : ordered) write_run(json, *run);
+  json.end_array();
+
+  json.key("effects");
+  json.begin_array();
+  for (const Comparison& comparison : analysis.comparisons) {
+    for (const MetricEffect& effect : comparison.effects) write_effect(json, comparison, effect);
+  }
+  json.end_array();
+  json.key("summaries");
+  json.begin_array();
+  for (const Summary& summary : analysis.summaries) {
+    json.begin_object(Layout::compact);
+    json.member("label", std::string_view(summary.spec.label));
+    json.member("arm", std::string_view(summary.arm));
+    json.member("metric", spec_of(summary.spec.metric).name);
+    json.member("pairs", uint64_t{summary.pairs});
+    write_estimate(json, summary.paired);
+    json.member("p", summary.p);
+    json.member("verdict", to_text(summary.verdict));
+    json.end_object();
+  }
+  json.end_array();
+  json.key("notes");
+  json.begin_array();
+  for (const std::string& note : analysis.notes) json.value(std::string_view(note));
+  json.end_array();
+  json.end_object();
+  return std::move(json).finish();
+}
+
+void write_results_file(const std::string& path, std::string_view text) {
+  const auto fail = [&](const char* what) {
+    throw ResultsFileError({fmt::format("{}: {}: {}", path, what, std::strerror(errno))});
+  };
+  const std::string beside = path + ".partial";
+  {
+    errno = 0;
+    std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+    if (!out) fail("cannot be written");
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.close();
+    if (!out) {
+      const int error = errno;
+      std::error_code ignored;
+      std::filesystem::remove(beside, ignored);
+      errno = error;
+      fail("writing failed");
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(beside, path, error);
+  if (error) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    throw ResultsFileError({fmt::format("{}: cannot be replaced: {}", path, error.message())});
+  }
+}
+
+}  // namespace paceline::experiment

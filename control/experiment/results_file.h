@@ -1,0 +1,51 @@
+// The raw results of an experiment as JSON (schema 1): header, resolved configuration, one line per
+// run, the effects computed from them. Holds no wall-clock time, host name or speed, and has a
+// fixed key order and fixed number formatting: the same experiment gives the same bytes on every
+// build and with any number of jobs, so that files are compared by their hash.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/experiment/effects.h"
+#include "control/experiment/run_result.h"
+
+namespace paceline::experiment {
+
+inline constexpr std::uint32_t kResultsSchema = 1;
+inline constexpr std::string_view kResultsKind = "paceline experiment results";
+
+struct Results {
+  std::string version;        // of paceline, as printed by --version
+  std::string configuration;  // the experiment as resolved: TOML text that repeats it
+  AnalysisPlan plan;
+  std::vector<RunResult> runs;  // in any order; written by scenario, arm and repetition of the plan
+};
+
+// The file's text. `analysis` must be analyse(results.runs, results.plan).
+std::string results_text(const Results& results, const Analysis& analysis);
+
+// Everything wrong with a file, one message each: "FILE:LINE:COLUMN: ..." for malformed JSON,
+// "FILE: runs[3].seed: ..." for a value.
+class ResultsFileError : public std::runtime_error {
+ public:
+  explicit ResultsFileError(std::vector<std::string> errors);
+  const std::vector<std::string>& errors() const { return errors_; }
+
+ private:
+  std::vector<std::string> errors_;
+};
+
+// The inverse of results_text, except that effects are not read: they follow from the runs.
+// `source` names the text in errors. Throws ResultsFileError.
+Results parse_results(std::string_view text, std::string_view source);
+
+// Writes beside `path` and renames, so that a reader never sees half a file. Throws
+// ResultsFileError.
+void write_results_file(const std::string& path, std::string_view text);
+Results read_results_file(const std::string& path);
+
+}  // namespace paceline::experiment
