@@ -84,7 +84,7 @@ struct WorkloadConfig {
   // "incast" | "all_to_all" | "open_loop" | "ring_all_reduce" | "permutation" | "flows"
   std::string kind = "incast";
   // incast: fan_in senders to host `receiver`; message_bytes each
-  std::uint32_t fan_in = 32;
+  std::uint32_t fan_in = 16;
   std::uint32_t receiver = 0;
   std::uint64_t message_bytes = 10'000'000;  // incast, permutation: per flow; all_to_all: mean pair
   Picos start_jitter{0};               // starts uniform in [0, start_jitter]
@@ -100,6 +100,7 @@ struct WorkloadConfig {
   std::string model;                   // "llama3-70b"
   double scale = 1.0;                  // bytes are divided by this
   std::uint32_t chunk_bytes = 1 << 20; // pipelining unit within a ring step
+  std::uint32_t buckets_in_flight = 4; // all-reduces of successive buckets a rank lets overlap
   // flows
   std::string flows_file;              // HPCC flow.txt
 };
