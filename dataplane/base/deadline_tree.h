@@ -1,0 +1,143 @@
+// A priority queue of deadlines keyed by small dense indices (contexts, queue pairs): each index is
+// in it at most once, and is moved or removed by name. Service is strictly by (time, index), so it
+// never depends on the order of insertion.
+//
+// A tournament tree (Knuth, TAOCP vol. 3, 5.4.1) of eight-way matches: the leaves are the deadlines
+// by index, each node holds the winner of its eight children, the root the next one due. A match
+// reads one cache line and has no data-dependent branch, and the walk up ends at the first node
+// that does not change. There is no position table to keep, as a heap with removal by name needs,
+// and equal times resolve to the smaller index by the order of the leaves.
+//
+// One structure serves pacing (entries are reached) and timeouts (entries are pushed back before
+// they are reached: mostly one store and one match). Cost depends on the indices reserved: two
+// matches a change up to 64, six up to 262,144. tests/bench/bench_pacing.cc compares it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "dataplane/base/units.h"
+
+namespace paceline {
+
+class DeadlineTree {
+ public:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  DeadlineTree() { reserve(1); }
+  explicit DeadlineTree(std::uint32_t indices) { reserve(indices); }
+
+  // Allows the indices 0 .. indices - 1 and keeps what is scheduled; never shrinks. The only call
+  // that allocates, so not for the hot path; costs time in proportion to `indices`.
+  void reserve(std::uint32_t indices);
+  std::uint32_t capacity() const { return capacity_; }
+
+  bool contains(std::uint32_t index) const { return deadline_of(index) != kNever; }
+
+  // kNever when the index is not in.
+  Picos deadline_of(std::uint32_t index) const {
+    assert(index < capacity_);
+    return times_[origin_ + index];
+  }
+
+  // Puts the index in, or moves it if it is in already. A time in the past is due at once; kNever
+  // takes it out, as cancel does.
+  void schedule(std::uint32_t index, Picos at) {
+    assert(index < capacity_);
+    if (popped_ != index) settle();
+    popped_ = kNone;
+    times_[origin_ + index] = at;
+    replay(index);
+  }
+
+  // Takes the index out; nothing happens when it is not in.
+  void cancel(std::uint32_t index) { schedule(index, kNever); }
+
+  // Time of the first entry, exactly; kNever when empty.
+  Picos next_deadline() const { return popped_ == kNone ? times_[root_] : first_after_pop(); }
+
+  bool empty() const { return next_deadline() == kNever; }
+
+  // Takes out and returns the first index whose time is not after `now`; kNone when nothing is due.
+  // now must be before kNever.
+  std::uint32_t pop_due(Picos now) {
+    assert(now < kNever);
+    settle();
+    if (times_[root_] > now) return kNone;
+    popped_ = winners_[root_];
+    times_[origin_ + popped_] = kNever;
+    return popped_;
+  }
+
+ private:
+  static constexpr unsigned kFanOutBits = 3;
+  static constexpr std::uint32_t kFanOut = 1U << kFanOutBits;
+  static constexpr unsigned kMaxLevels = 11;  // 8^11 > 2^32
+
+  struct Entry {
+    std::int64_t time;
+    std::uint32_t winner;
+  };
+
+  // The smallest of eight adjacent times and its place among them, the first of equals. The outcome
+  // of a match is a coin toss for a branch predictor, so there is no branch: minimum and place are
+  // computed apart, because GCC turns a choice between two pairs into one.
+  static Entry match(const Picos* t) {
+    const auto choose = [](bool second, std::uint32_t a, std::uint32_t b) {
+      return a ^ ((a ^ b) & (0U - std::uint32_t{second}));
+    };
+    const auto earliest = [choose](Entry a, Entry b) {
+      return Entry{std::min(a.time, b.time), choose(b.time < a.time, a.winner, b.winner)};
+    };
+    const auto at = [t](std::uint32_t place) { return Entry{t[place].count, place}; };
+    return earliest(earliest(earliest(at(0), at(1)), earliest(at(2), at(3))),
+                    earliest(earliest(at(4), at(5)), earliest(at(6), at(7))));
+  }
+
+  // Plays the matches above leaf `index` again, after its time changed.
+  void replay(std::uint32_t index) {
+    std::uint32_t first = index & ~(kFanOut - 1);
+    Entry best = match(&times_[origin_ + first]);
+    best.winner += first;
+    for (unsigned level = 1;; ++level) {
+      index >>= kFanOutBits;
+      const std::size_t node = level_begin_[level] + index;
+      if (times_[node].count == best.time && winners_[node] == best.winner) return;
+      times_[node] = {best.time};
+      winners_[node] = best.winner;
+      if (node == root_) return;
+      const std::size_t group = node - (index & (kFanOut - 1));
+      best = match(&times_[group]);
+      best.winner = winners_[group + best.winner];
+    }
+  }
+
+  // pop_due leaves the matches of the popped leaf unplayed: as a rule the same index is scheduled
+  // again next, and one replay serves both.
+  void settle() {
+    if (popped_ == kNone) return;
+    replay(popped_);
+    popped_ = kNone;
+  }
+
+  // What the root will say once the matches of the popped leaf are played; changes nothing.
+  Picos first_after_pop() const;
+
+  // All levels in one array, leaves first, each level filled up to whole groups with kNever;
+  // origin_ places every group on a cache line of its own. winners_ runs parallel to times_ (its
+  // leaves are unused).
+  std::vector<Picos> times_;
+  std::vector<std::uint32_t> winners_;
+  std::array<std::size_t, kMaxLevels + 1> level_begin_{};
+  std::size_t origin_ = 0;
+  std::size_t root_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t popped_ = kNone;  // leaf whose matches are still to be played
+};
+
+}  // namespace paceline
