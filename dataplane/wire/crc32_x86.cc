@@ -169,8 +169,8 @@ PACELINE_VPCLMUL __m512i fold_wide(__m512i accumulator, __m512i next) {
   x0 = fold_wide<512>(x0, x2);
   x0 = fold_wide<512>(x0, x3);
   for (; n >= 64; p += 64, n -= 64) x0 = fold_wide<512>(x0, _mm512_loadu_si512(p));
-  __m128i x = _mm512_castsi512_si128(x0);
-  // The masked form: GCC 12 warns about the unmasked one inside its own header.
+  __m128i x = _mm512_maskz_extracti32x4_epi32(0xF, x0, 0);
+  // Masked: GCC 12 warns of the plain form inside its own header.
   x = fold<128>(x, _mm512_maskz_extracti32x4_epi32(0xF, x0, 1));
   x = fold<128>(x, _mm512_maskz_extracti32x4_epi32(0xF, x0, 2));
   x = fold<128>(x, _mm512_maskz_extracti32x4_epi32(0xF, x0, 3));

@@ -95,6 +95,9 @@ ParseError parse_ipv6(const std::byte* p, std::size_t size, ParsedPacket& out, N
   out.flow_label = first_word & 0xF'FFFFU;
   out.source = IpAddress::load_v6(p + 8);
   out.destination = IpAddress::load_v6(p + 24);
+  // Both families share one address type, and a connection is found by address: a packet must not
+  // be able to claim the other family's.
+  if (out.source.is_v4() || out.destination.is_v4()) return ParseError::mapped_address;
   net = {out.l3_offset + kIpv6Bytes, load_be16(p + 4)};
   return ParseError::ok;
 }
@@ -236,6 +239,7 @@ std::string_view parse_error_name(ParseError error) {
       "not_ip",
       "ip_version",
       "ip_options",
+      "mapped_address",
       "ip_length",
       "ip_checksum",
       "fragment",

@@ -16,6 +16,7 @@ enum class ParseError : std::uint8_t {
   not_ip,               // EtherType other than IPv4 and IPv6
   ip_version,           // EtherType and IP version disagree
   ip_options,           // IPv4 options or an IPv6 extension header: not accepted
+  mapped_address,       // IPv6 with an IPv4-mapped address, which could pass for the IPv4 one
   ip_length,            // IP length disagrees with what is there
   ip_checksum,          // IPv4 header checksum
   fragment,             // IPv4 or IPv6 fragment
@@ -36,7 +37,7 @@ enum class ParseError : std::uint8_t {
   control_length,       // control message longer or shorter than its version says
   control_field,        // control message with a field out of range
 };
-inline constexpr std::size_t kParseErrors = 25;
+inline constexpr std::size_t kParseErrors = 26;
 
 // "udp_port": the enumerator's name.
 std::string_view parse_error_name(ParseError error);
