@@ -8,7 +8,7 @@
 #include "dataplane/fabric/host_port.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/fabric/switch.h"
-#include "dataplane/fabric/ecn_patch.h"
+#include "dataplane/wire/patch.h"
 
 namespace paceline::fabric {
 

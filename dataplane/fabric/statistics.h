@@ -36,6 +36,8 @@ struct NetworkStats {
   Picos pause_time{0};                // summed over (directed link, class)
   std::uint64_t buffer_used_max = 0;  // most bytes in use in any switch's buffer, rounded down to a
                                       // multiple of kBufferUseStep (16 KiB)
+  friend bool operator==(const NetworkStats&, const NetworkStats&) = default;
+
   std::uint64_t total_drops() const {
     std::uint64_t sum = 0;
     for (const std::uint64_t n : drops) sum += n;
@@ -53,6 +55,8 @@ struct EgressStats {
   std::uint64_t max_bytes = 0;     // deepest, the arriving packet included, over all classes
   double mean_bytes = 0;           // time-weighted from 0 to now
   Picos pause_time{0};             // this link was paused, summed over classes
+
+  friend bool operator==(const EgressStats&, const EgressStats&) = default;
 };
 
 }  // namespace paceline::fabric
