@@ -105,8 +105,8 @@ void EventWheel::insert_into_window(Entry entry) {
 }
 
 // Drains the next occupied slot into the empty window. All heap entries lie beyond the ring as seen
-// from the old cursor, so the slot found is the earliest; those the advance brings into reach move to
-// their slots.
+// from the old cursor, so the slot found is the earliest; those the advance brings into reach move
+// to their slots.
 bool EventWheel::refill() {
   window_begin_ = window_end_ = 0;
   std::size_t index = 0;
@@ -122,7 +122,8 @@ bool EventWheel::refill() {
   std::uint32_t actor = heads_[index];
   heads_[index] = kNone;
   occupied_[index >> 6] &= ~(std::uint64_t{1} << (index & 63));
-  if (occupied_[index >> 6] == 0) summary_[index >> 12] &= ~(std::uint64_t{1} << ((index >> 6) & 63));
+  if (occupied_[index >> 6] == 0)
+    summary_[index >> 12] &= ~(std::uint64_t{1} << ((index >> 6) & 63));
   while (actor != kNone) {
     Node& node = nodes_[actor];
     if (window_end_ == window_.size()) window_.resize(2 * window_.size());

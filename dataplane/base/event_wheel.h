@@ -1,11 +1,12 @@
-// The event queue of virtual time: which actor acts next, and when. Strictly ordered by (time, actor
-// id), never by insertion, so that a run does not depend on how the queue is built inside.
+// The event queue of virtual time: which actor acts next, and when. Strictly ordered by (time,
+// actor id), never by insertion, so that a run does not depend on how the queue is built inside.
 //
-// Every actor has at most one live entry: schedule() sets or moves it. Entries live in a ring of slots
-// of equal width (an intrusive doubly linked list per slot: moving an entry is O(1) and leaves nothing
-// behind), those beyond the ring's horizon in an indexed 4-ary heap, and the earliest slot is drained
-// into a small sorted window from which pop() serves. An entry scheduled into the time the window
-// covers is placed in order, so the slot width changes speed only, never the result.
+// Every actor has at most one live entry: schedule() sets or moves it. Entries live in a ring of
+// slots of equal width (an intrusive doubly linked list per slot: moving an entry is O(1) and
+// leaves nothing behind), those beyond the ring's horizon in an indexed 4-ary heap, and the
+// earliest slot is drained into a small sorted window from which pop() serves. An entry scheduled
+// into the time the window covers is placed in order, so the slot width changes speed only, never
+// the result.
 //
 // One thread. No allocation after construction except when the window meets a new record length.
 #pragma once
@@ -22,12 +23,12 @@ namespace paceline {
 class EventWheel {
  public:
   // Slot width, as a power of two of picoseconds, for the expected number of pops per simulated
-  // microsecond over all actors: about two entries a slot, and never wider than 16 ns so that what a
-  // pop schedules rarely falls into the window again. In [3, 14].
+  // microsecond over all actors: about two entries a slot, and never wider than 16 ns so that what
+  // a pop schedules rarely falls into the window again. In [3, 14].
   static unsigned slot_shift_for(double events_per_us);
 
-  // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40. slots_log2:
-  // number of slots is 2^slots_log2, 12..24.
+  // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40.
+  // slots_log2: number of slots is 2^slots_log2, 12..24.
   explicit EventWheel(std::uint32_t actors, unsigned slot_shift = 14, unsigned slots_log2 = 16);
   EventWheel(const EventWheel&) = delete;
   EventWheel& operator=(const EventWheel&) = delete;
@@ -60,8 +61,8 @@ class EventWheel {
       while (window_begin_ != window_end_) {
         const Entry entry = window_[window_begin_++];
         Node& node = nodes_[entry.actor];
-        // An entry whose actor was moved since is stale; a second copy of a live one finds its actor
-        // without an entry.
+        // An entry whose actor was moved since is stale; a second copy of a live one finds its
+        // actor without an entry.
         if (node.time != entry.time || node.prev != kInWindow) continue;
         node.time = kNever.count;
         node.prev = kNone;
@@ -131,8 +132,8 @@ class EventWheel {
   unsigned shift_;
   std::uint64_t slot_count_;
   std::size_t slot_mask_;
-  // Absolute number of the slot drained last: the window covers everything up to its end. Slots hold
-  // cursor_+1 .. cursor_+slot_count_-1, the heap what lies beyond.
+  // Absolute number of the slot drained last: the window covers everything up to its end. Slots
+  // hold cursor_+1 .. cursor_+slot_count_-1, the heap what lies beyond.
   std::int64_t cursor_ = -1;
   std::int64_t now_ = 0;
   std::size_t window_begin_ = 0;

@@ -38,17 +38,17 @@ struct alignas(64) Egress {
 
   std::uint64_t queued_bytes = 0;  // all classes
   Picos changed_at{0};
-  Integral byte_picos = 0;         // integral of queued_bytes up to changed_at
+  Integral byte_picos = 0;  // integral of queued_bytes up to changed_at
   std::uint64_t max_bytes = 0;
   std::uint32_t switch_index = 0;
   std::uint32_t link = 0;
-  std::uint16_t port = 0;          // number of the port within the switch
-  bool last_hop = false;           // towards a host
+  std::uint16_t port = 0;  // number of the port within the switch
+  bool last_hop = false;   // towards a host
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;
   std::uint64_t marked = 0;
   std::uint64_t drops = 0;
-  Random marking{0};               // drawn in departure order
+  Random marking{0};  // drawn in departure order
   std::array<ClassQueue, kTrafficClasses> queues{};
 
   // Before queued_bytes changes at `at`, which never goes back.

@@ -1,6 +1,6 @@
-// What the emulated fabric is built from: nodes, links, switch buffers, marking, pausing, accounting.
-// Plain values in SI units; the driver translates a scenario into it. Nodes are numbered hosts first
-// (0 .. hosts-1), then switches.
+// What the emulated fabric is built from: nodes, links, switch buffers, marking, pausing,
+// accounting. Plain values in SI units; the driver translates a scenario into it. Nodes are
+// numbered hosts first (0 .. hosts-1), then switches.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace paceline::fabric {
 struct LinkSpec {
   std::uint32_t a = 0;
   std::uint32_t b = 0;
-  Rate rate{};             // 1 Mb/s .. 8 Tb/s
-  Picos delay{};           // propagation, > 0
-  double error_rate = 0;   // probability that a packet arrives corrupted (each direction)
-  double loss = 0;         // probability that a packet vanishes (each direction)
+  Rate rate{};            // 1 Mb/s .. 8 Tb/s
+  Picos delay{};          // propagation, > 0
+  double error_rate = 0;  // probability that a packet arrives corrupted (each direction)
+  double loss = 0;        // probability that a packet vanishes (each direction)
 };
 
-// RED on the instantaneous length of the egress queue of the packet's class: never at or below kmin,
-// linear to pmax at kmax, always above kmax. Only ECT packets are marked.
+// RED on the instantaneous length of the egress queue of the packet's class: never at or below
+// kmin, linear to pmax at kmax, always above kmax. Only ECT packets are marked.
 struct EcnSpec {
   bool enabled = true;
   std::uint64_t kmin_bytes = 400'000;
@@ -36,11 +36,11 @@ struct EcnSpec {
 // switch-mmu: see shared_buffer.h.
 struct PfcSpec {
   bool enabled = true;
-  double alpha = 0.125;                 // of the free shared buffer; 1/65536 .. 64
-  bool scale_alpha_with_rate = true;    // ports faster than the hosts': alpha doubles per doubling
-  std::uint64_t headroom_bytes = 0;     // per port and lossless class; 0 = 3 x rate x delay
+  double alpha = 0.125;               // of the free shared buffer; 1/65536 .. 64
+  bool scale_alpha_with_rate = true;  // ports faster than the hosts': alpha doubles per doubling
+  std::uint64_t headroom_bytes = 0;   // per port and lossless class; 0 = 3 x rate x delay
   std::uint64_t xon_offset_bytes = 3'000;
-  std::uint64_t reserve_bytes = 4'096;  // per ingress port and lossless class
+  std::uint64_t reserve_bytes = 4'096;                      // per ingress port and lossless class
   std::uint8_t lossless_classes = 1U << kDefaultDataClass;  // bit per class that may be paused
 };
 
@@ -56,7 +56,7 @@ struct FabricSpec {
   // Share of the proactive control packets lost at the sender's NIC, in millionths. Which packets:
   // bit i of control_opcodes stands for BTH opcode 0xC0 + i.
   std::uint32_t drop_control_ppm = 0;
-  std::uint64_t control_opcodes = ~std::uint64_t{0};
+  std::uint64_t control_opcodes = 0x0F;  // HELLO, REQUEST, GRANT, PATH
 
   std::uint64_t seed = 1;
   std::uint32_t subnet_base = 0x0A00'0000;  // host h has the IPv4 address subnet_base + h + 1
@@ -64,14 +64,20 @@ struct FabricSpec {
   std::uint16_t payload_room = 0;           // > 0: packets carry payload buffers of this size
   bool computes_icrc = true;                // PortInfo: engines need not compute the ICRC
 
-  // Put every departure into the event queue instead of deciding it when somebody looks. Slower; the
-  // results are the same, and a test holds that.
+  // Put every departure into the event queue instead of deciding it when somebody looks. Slower;
+  // the results are the same, and a test holds that.
   bool exact_departures = false;
-  std::uint32_t initial_packets = 4096;     // the pool grows beyond
+  std::uint32_t initial_packets = 4096;  // the pool grows beyond
 };
 
 // Every reason why the spec cannot be built (empty: it can): numbers out of range, hosts without or
 // with several links, pairs of hosts that cannot reach each other. Never aborts.
 std::vector<std::string> check(const FabricSpec& spec);
+// Errors about unreachable pairs begin so; a network can still be built.
+inline constexpr const char* kUnreachablePrefix = "no path";
+
+// Bytes of headroom of a switch port on this link, per lossless class: as given, or three times
+// what the link carries in one propagation delay (HPCC simulator, third.cc).
+std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link);
 
 }  // namespace paceline::fabric

@@ -19,7 +19,7 @@ std::size_t HostPort::rx(std::span<Packet*> burst) {
 std::size_t HostPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
   if (burst.empty() || uplink_.busy > now || (uplink_.paused >> traffic_class & 1U) != 0) return 0;
   burst[0]->traffic_class = traffic_class;
-  network_.inject(*this, burst[0], now);
+  network_.inject(uplink_, burst[0], now);
   return 1;
 }
 

@@ -46,7 +46,7 @@ class HostPort final : public Port {
   Packet* head_ = nullptr;  // delivered, not yet taken by rx
   Packet* tail_ = nullptr;
   std::uint32_t host_;
-  bool woken_ = false;      // in Network::woken_hosts()
+  bool woken_ = false;  // in Network::woken_hosts()
 };
 
 }  // namespace paceline::fabric

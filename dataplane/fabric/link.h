@@ -1,5 +1,5 @@
-// A directed link: the wire and what is on it. One cache line, because every hop touches it; what only
-// some links need (odd rates, losses, pause accounting) is in LinkDetail.
+// A directed link: the wire and what is on it. One cache line, because every hop touches it; what
+// only some links need (odd rates, losses, pause accounting) is in LinkDetail.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ struct alignas(64) Link {
   static constexpr std::uint32_t kToSwitch = 0x8000'0000;  // in `to`
   static constexpr std::uint32_t kNoEgress = 0xFFFF'FFFF;
 
-  Packet* head = nullptr;      // in flight, by arrival; only the head is in the event wheel
+  Packet* head = nullptr;  // in flight, by arrival; only the head is in the event wheel
   Packet* tail = nullptr;
-  Picos head_time = kNever;    // arrival of the head: spares the load of a packet
-  Picos busy{0};               // the wire is free from here on
-  Picos delay{0};              // propagation
-  std::uint32_t ps_per_byte = 0;     // 0: not a whole number, see LinkDetail
+  Picos head_time = kNever;       // arrival of the head: spares the load of a packet
+  Picos busy{0};                  // the wire is free from here on
+  Picos delay{0};                 // propagation
+  std::uint32_t ps_per_byte = 0;  // 0: not a whole number, see LinkDetail
   std::uint32_t id = 0;
   std::uint32_t to = 0;              // far end: host number, or switch number | kToSwitch
   std::uint32_t egress = kNoEgress;  // queues at the near end; none at a host
@@ -38,7 +38,7 @@ struct LinkDetail {
   std::uint64_t remainder = 0;  // of byte x 8e12 / bps, carried while packets follow back to back
   double loss = 0;
   double error_rate = 0;
-  Random impairment{0};         // drawn in departure order
+  Random impairment{0};  // drawn in departure order
   std::array<Picos, kTrafficClasses> paused_since{};
   Picos pause_time{0};
 
@@ -53,8 +53,9 @@ struct LinkDetail {
 };
 
 // Values of Packet::route beyond any host: what happens to the packet where the link ends.
-inline constexpr std::uint32_t kRoutePause = 0xFFFF'FFFF;  // a pause frame; entropy: 1 pause, 0 resume
-inline constexpr std::uint32_t kRouteLost = 0xFFFF'FFFE;   // dropped there; ingress holds the reason
-inline constexpr std::uint32_t kRouteNone = 0xFFFF'FFFD;   // unknown destination
+inline constexpr std::uint32_t kRoutePause =
+    0xFFFF'FFFF;  // a pause frame; entropy: 1 pause, 0 resume
+inline constexpr std::uint32_t kRouteLost = 0xFFFF'FFFE;  // dropped there; ingress holds the reason
+inline constexpr std::uint32_t kRouteNone = 0xFFFF'FFFD;  // unknown destination
 
 }  // namespace paceline::fabric

@@ -1,13 +1,13 @@
 // The emulated fabric: host ports, links, output-queued switches with shared buffer, ECN and PFC.
 //
-// Departures are lazy: a port decides them only when somebody looks (a packet is enqueued, its wire's
-// last packet in flight arrives, a pause or resume takes effect, a reader asks), so that a hop costs
-// one event. The result is exactly that of deciding each at its time; docs/performance.md argues why
-// and tests/unit/fabric/lazy_departures_test.cc checks it. Ties: departures at T precede enqueues at T;
-// links act in the order of their numbers.
+// Departures are lazy: a port decides them only when somebody looks (a packet is enqueued, its
+// wire's last packet in flight arrives, a pause or resume takes effect, a reader asks), so that a
+// hop costs one event. The result is exactly that of deciding each at its time; docs/performance.md
+// argues why and tests/unit/fabric/lazy_departures_test.cc checks it. Ties: departures at T precede
+// enqueues at T; links act in the order of their numbers.
 //
-// One thread. The caller owns the clock: it pops the event wheel and calls link_fired for the actors
-// that are links, then polls the hosts in woken_hosts().
+// One thread. The caller owns the clock: it pops the event wheel and calls link_fired for the
+// actors that are links, then polls the hosts in woken_hosts().
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 
 #include "dataplane/base/event_wheel.h"
 #include "dataplane/base/histogram.h"
+#include "dataplane/base/random.h"
 #include "dataplane/fabric/fabric_spec.h"
 #include "dataplane/fabric/statistics.h"
 #include "dataplane/fabric/topology.h"
@@ -30,14 +31,15 @@ namespace paceline::fabric {
 
 class HostPort;
 struct Link;
+struct LinkDetail;
 struct Egress;
 struct Switch;
 
 class Network {
  public:
   // Directed link l is actor first_actor_id + l of the wheel, which must have room for
-  // actors_needed(spec) actors from there and outlive the network. Throws std::invalid_argument when
-  // the spec has errors other than unreachable host pairs (check() tells all beforehand).
+  // actors_needed(spec) actors from there and outlive the network. Throws std::invalid_argument
+  // when the spec has errors other than unreachable host pairs (check() tells all beforehand).
   Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id);
   ~Network();
   Network(const Network&) = delete;
@@ -68,16 +70,19 @@ class Network {
   // afterwards.
   void finish(Picos now);
 
-  const NetworkStats& stats() const;
-  // Directed link l; only links that leave a switch have an egress (else nullopt). Exact at the time
-  // of the last finish().
+  const NetworkStats& stats() const { return stats_; }
+  // Directed link l; only links that leave a switch have an egress (else nullopt). Exact at the
+  // time of the last finish().
   std::optional<EgressStats> egress_stats(std::uint32_t link) const;
   // Queue length in bytes found by each packet arriving at a switch port towards a host (last hop),
   // and at the other switch ports.
-  Histogram last_hop_depth() const;
-  Histogram core_depth() const;
+  const Histogram& last_hop_depth() const { return last_hop_depth_; }
+  const Histogram& core_depth() const { return core_depth_; }
   // Deepest queue of any port towards a host.
   std::uint64_t last_hop_max_bytes() const;
+
+  // How long a directed link (of a host or a switch) was paused, summed over classes.
+  Picos link_pause_time(std::uint32_t link) const;
 
   // A look at one egress queue at `now`, for time series. Changes no result.
   std::uint64_t queue_bytes(std::uint32_t link, Picos now);
@@ -91,24 +96,34 @@ class Network {
   friend class HostPort;
 
   // Hot path, network.cc.
-  void inject(HostPort& port, Link& link, Packet* packet, Picos now);
+  void inject(Link& link, Packet* packet, Picos now);
   void transmit(Link& link, Packet* packet, Picos start);
+  void put_on_wire(Link& link, Packet* packet, Picos start);
+  void impair(Link& link, Packet* packet);
   void advance(Link& link, Picos now);
   void depart(Link& link, Egress& egress);
-  void arrive_at_switch(const Link& link, Packet* packet, Picos now);
-  void arrive_at_host(const Link& link, Packet* packet);
+  void arrive(const Link& link, Packet* packet, Picos now);
   void enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now);
-  void reschedule(Link& link);
-  void drop(Packet* packet, DropReason reason);
-  void wake(std::uint32_t host);
+  void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
+  void wake(HostPort& port);
+  bool exact(const Link& link) const;
 
-  // Pauses, network_pfc.cc.
-  bool admit(Switch& sw, Link& out, Packet* packet, Picos now);
+  // Buffer and pauses, network_pfc.cc.
+  bool admit(Switch& sw, Egress& egress, Packet* packet, Picos now);
+  void consider_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, Picos now);
+  void consider_resume(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, Picos now);
+  void track_buffer_use(Switch& sw, Picos now);
   void advance_switch(Switch& sw, Picos now);
-  void send_pause(Switch& sw, std::uint16_t ingress, std::uint8_t traffic_class, bool pause,
+  void reschedule(Link& link);
+  void send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, bool pause,
                   Picos now);
   void pause_arrived(const Link& link, Packet* frame, Picos now);
-  void set_paused(Link& link, std::uint8_t traffic_class, bool paused, Picos now);
+  void arrive_special(const Link& link, Packet* packet, Picos now);
+  void drop(Packet* packet, DropReason reason);
+
+  // Construction, network_build.cc.
+  void build_switches();
+  void build_links();
 
   FabricSpec spec_;
   Topology topology_;
@@ -120,7 +135,15 @@ class Network {
   std::vector<Switch> switches_;
   std::vector<std::unique_ptr<HostPort>> ports_;
   std::vector<std::uint32_t> woken_;
+  std::vector<LinkDetail> details_;  // per directed link
   NetworkStats stats_;
+  std::uint64_t ecn_kmin_ = 0;  // ~0 where marking is off
+  std::uint64_t ecn_kmax_ = 0;
+  double ecn_slope_ = 0;  // pmax / (kmax - kmin)
+  bool mark_at_enqueue_ = false;
+  Random control_loss_{0};
+  Histogram last_hop_depth_;
+  Histogram core_depth_;
 };
 
 }  // namespace paceline::fabric

@@ -1,12 +1,13 @@
 // The packet buffer of one switch, shared by all its ports, and the rules that pause or drop.
 //
-// Lossless classes follow the HPCC simulator (switch-mmu: CheckIngressAdmission and neighbours, facts
-// in docs/fidelity.md), per ingress port and class: first a reserve, then the shared part up to the
-// dynamic threshold alpha x (capacity - shared use) (Choudhury and Hahne, "Dynamic queue length
-// thresholds for shared-memory packet switches", IEEE/ACM ToN 6(2), 1998), then headroom, then drop.
-// Pause when headroom is in use or shared use reaches the threshold; resume when headroom is empty and
-// shared use plus an offset is below it again. Lossy classes have neither reserve nor headroom: a
-// packet is dropped when its egress queue would exceed alpha x (capacity - shared use).
+// Lossless classes follow the HPCC simulator (switch-mmu: CheckIngressAdmission and neighbours,
+// facts in docs/fidelity.md), per ingress port and class: first a reserve, then the shared part up
+// to the dynamic threshold alpha x (capacity - shared use) (Choudhury and Hahne, "Dynamic queue
+// length thresholds for shared-memory packet switches", IEEE/ACM ToN 6(2), 1998), then headroom,
+// then drop. Pause when headroom is in use or shared use reaches the threshold; resume when
+// headroom is empty and shared use plus an offset is below it again. Lossy classes have neither
+// reserve nor headroom: a packet is dropped when its egress queue would exceed alpha x (capacity -
+// shared use).
 //
 // Every condition that pauses or drops is monotone: it can only turn from true to false when bytes
 // are released. A caller that releases late may thus trust a "no", and must catch up before it
@@ -29,7 +30,7 @@ class SharedBuffer {
     std::uint32_t alpha_q16 = 0;       // alpha x 65536
   };
   struct Counter {
-    std::uint32_t bytes = 0;     // reserve and shared part
+    std::uint32_t bytes = 0;  // reserve and shared part
     std::uint32_t headroom = 0;
   };
   enum class Place : std::uint8_t { buffer, headroom, none };
@@ -46,7 +47,8 @@ class SharedBuffer {
     const std::uint64_t after = std::uint64_t{counter.bytes} + size;
     if (after <= reserve_) return Place::buffer;
     const std::uint64_t excess = after - reserve_;
-    if (excess <= threshold(port) && shared_used_ + std::min<std::uint64_t>(size, excess) <= capacity_) {
+    if (excess <= threshold(port) &&
+        shared_used_ + std::min<std::uint64_t>(size, excess) <= capacity_) {
       return Place::buffer;
     }
     if (std::uint64_t{counter.headroom} + size <= limits_[port].headroom_bytes) {
@@ -96,7 +98,7 @@ class SharedBuffer {
   }
 
   std::uint64_t threshold(std::uint16_t port) const {
-    // A packet may take the shared use past the capacity only if capacity_ is checked nowhere; it is.
+    // Not negative: no packet is admitted to the shared part past its capacity.
     return (capacity_ - shared_used_) * limits_[port].alpha_q16 >> 16;
   }
 

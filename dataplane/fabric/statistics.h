@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "dataplane/base/units.h"
@@ -10,19 +11,19 @@
 namespace paceline::fabric {
 
 enum class DropReason : std::uint8_t {
-  buffer_full = 0,       // lossy class: above the dynamic threshold of its egress queue
-  headroom_exhausted,    // lossless class: neither shared buffer nor headroom left
-  no_route,              // destination is no host of the fabric, or cannot be reached
-  link_loss,             // LinkSpec::loss
-  control_loss,          // FabricSpec::drop_control_ppm
+  buffer_full = 0,     // lossy class: above the dynamic threshold of its egress queue
+  headroom_exhausted,  // lossless class: neither shared buffer nor headroom left
+  no_route,            // destination is no host of the fabric, or cannot be reached
+  link_loss,           // LinkSpec::loss
+  control_loss,        // FabricSpec::drop_control_ppm
 };
 inline constexpr std::size_t kDropReasons = 5;
 const char* to_string(DropReason reason);
 
 struct NetworkStats {
-  std::uint64_t hops = 0;               // link transmissions of packets, ACKs included, pauses not
-  std::uint64_t hop_bytes = 0;          // on the wire, over all links
-  std::uint64_t injected_packets = 0;   // accepted by host ports
+  std::uint64_t hops = 0;              // link transmissions of packets, ACKs included, pauses not
+  std::uint64_t hop_bytes = 0;         // on the wire, over all links
+  std::uint64_t injected_packets = 0;  // accepted by host ports
   std::uint64_t injected_bytes = 0;
   std::uint64_t delivered_packets = 0;  // handed to a host port's receive queue
   std::uint64_t delivered_bytes = 0;
@@ -30,11 +31,13 @@ struct NetworkStats {
   std::uint64_t corrupted_packets = 0;
   std::array<std::uint64_t, kDropReasons> drops{};
   std::array<std::uint64_t, kDropReasons> dropped_bytes{};
-  std::uint64_t pause_frames = 0;       // X-OFF sent by switches
-  std::uint64_t resume_frames = 0;      // X-ON
-  Picos pause_time{0};                  // summed over (directed link, class)
-  std::uint64_t buffer_used_max = 0;    // largest use of any switch's buffer (an upper bound seen by
-                                        // arriving packets; see docs/performance.md)
+  std::uint64_t pause_frames = 0;     // X-OFF sent by switches
+  std::uint64_t resume_frames = 0;    // X-ON
+  Picos pause_time{0};                // summed over (directed link, class)
+  std::uint64_t buffer_used_max = 0;  // most bytes in use in any switch's buffer, rounded down to a
+                                      // multiple of kBufferUseStep (16 KiB)
+  friend bool operator==(const NetworkStats&, const NetworkStats&) = default;
+
   std::uint64_t total_drops() const {
     std::uint64_t sum = 0;
     for (const std::uint64_t n : drops) sum += n;
@@ -44,14 +47,16 @@ struct NetworkStats {
 
 // One directed link that leaves a switch.
 struct EgressStats {
-  std::uint64_t packets = 0;        // put on the wire
+  std::uint64_t packets = 0;  // put on the wire
   std::uint64_t bytes = 0;
   std::uint64_t marked = 0;
   std::uint64_t drops = 0;
-  std::uint64_t queued_bytes = 0;   // now
-  std::uint64_t max_bytes = 0;      // deepest, the arriving packet included, over all classes
-  double mean_bytes = 0;            // time-weighted from 0 to now
-  Picos pause_time{0};              // this link was paused, summed over classes
+  std::uint64_t queued_bytes = 0;  // now
+  std::uint64_t max_bytes = 0;     // deepest, the arriving packet included, over all classes
+  double mean_bytes = 0;           // time-weighted from 0 to now
+  Picos pause_time{0};             // this link was paused, summed over classes
+
+  friend bool operator==(const EgressStats&, const EgressStats&) = default;
 };
 
 }  // namespace paceline::fabric

@@ -1,5 +1,5 @@
-// An output-queued switch with a shared buffer. Queues are with the egress ports (egress.h); here is
-// what they share.
+// An output-queued switch with a shared buffer. Queues are with the egress ports (egress.h); here
+// is what they share.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,15 @@ struct Switch {
   explicit Switch(SharedBuffer shared) : buffer(std::move(shared)) {}
 
   SharedBuffer buffer;
-  std::vector<std::uint32_t> port_links;      // port number -> directed link that leaves by it
-  std::vector<std::uint64_t> backlogged;      // bit per port with queued packets
-  std::vector<std::uint8_t> paused_ingress;   // per port: classes whose upstream was told to pause
-  std::uint32_t paused_count = 0;             // bits set in paused_ingress
-  std::uint64_t use_step_bytes = 0;           // next step of buffer use not reached so far
+  std::vector<std::uint32_t> port_links;     // port number -> directed link that leaves by it
+  std::vector<std::uint64_t> backlogged;     // bit per port with queued packets
+  std::vector<std::uint8_t> paused_ingress;  // per port: classes whose upstream was told to pause
+  std::uint32_t paused_count = 0;            // bits set in paused_ingress
+  std::uint64_t use_step_bytes = 0;          // next step of buffer use not reached so far
 
-  void mark_backlogged(std::uint16_t port) { backlogged[port >> 6] |= std::uint64_t{1} << (port & 63); }
+  void mark_backlogged(std::uint16_t port) {
+    backlogged[port >> 6] |= std::uint64_t{1} << (port & 63);
+  }
   void clear_backlogged(std::uint16_t port) {
     backlogged[port >> 6] &= ~(std::uint64_t{1} << (port & 63));
   }

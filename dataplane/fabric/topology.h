@@ -3,8 +3,8 @@
 // chooses, so a flow keeps its path. Tables are by destination switch, never by host.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "dataplane/base/random.h"
@@ -33,8 +33,9 @@ class Topology {
   }
 
   bool reachable(std::uint32_t from_host, std::uint32_t to_host) const;
-  // Links on a shortest path between two hosts; nullopt when there is none.
-  std::optional<std::uint32_t> path_links(std::uint32_t from_host, std::uint32_t to_host) const;
+  // Directed links a packet of this entropy takes between two hosts; empty when there is no path.
+  std::vector<std::uint32_t> path(std::uint32_t from_host, std::uint32_t to_host,
+                                  std::uint32_t entropy = 0) const;
 
   std::uint32_t host_uplink(std::uint32_t host) const { return hosts_[host].downlink ^ 1U; }
   std::uint32_t host_downlink(std::uint32_t host) const { return hosts_[host].downlink; }
@@ -61,8 +62,8 @@ class Topology {
 
   std::uint32_t switches_;
   std::vector<HostPlace> hosts_;
-  std::vector<std::uint32_t> table_;     // [edge][switch] -> group
-  std::vector<std::uint16_t> distance_;  // [edge][switch], hops; 0xFFFF: none
+  std::vector<std::uint32_t> table_;       // [edge][switch] -> group
+  std::vector<std::uint32_t> far_switch_;  // directed link -> switch index at its end, or kNoLink
   std::vector<Group> groups_;
   std::vector<std::uint32_t> members_;
 };

@@ -58,8 +58,7 @@ TEST_CASE("event wheel places an entry inside the drained window in order") {
   wheel.schedule(5, {100});  // now, behind the actor just popped
   wheel.schedule(3, {150});  // was at 400, in the window
   wheel.schedule(3, {400});  // and back: its first copy must not act twice
-  CHECK(drain(wheel) ==
-        std::vector<Popped>{{100, 5}, {200, 1}, {250, 6}, {300, 2}, {400, 3}});
+  CHECK(drain(wheel) == std::vector<Popped>{{100, 5}, {200, 1}, {250, 6}, {300, 2}, {400, 3}});
 }
 
 TEST_CASE("event wheel keeps what lies beyond its horizon") {
@@ -70,11 +69,9 @@ TEST_CASE("event wheel keeps what lies beyond its horizon") {
   wheel.schedule(3, {kNever.count - 1});
   wheel.schedule(4, {20'000});
   wheel.schedule(4, {3});
-  CHECK(drain(wheel) == std::vector<Popped>{{3, 4},
-                                            {5'000, 1},
-                                            {10'000'000'000, 0},
-                                            {10'000'000'001, 2},
-                                            {kNever.count - 1, 3}});
+  CHECK(drain(wheel) ==
+        std::vector<Popped>{
+            {3, 4}, {5'000, 1}, {10'000'000'000, 0}, {10'000'000'001, 2}, {kNever.count - 1, 3}});
 }
 
 TEST_CASE("event wheel peeks far ahead without losing what comes earlier afterwards") {
@@ -104,8 +101,8 @@ TEST_CASE("event wheel chooses narrower slots for denser events") {
   CHECK(EventWheel::slot_shift_for(1e9) == 3);
 }
 
-// Against an ordered set, with every kind of move: nearer, farther, out of the heap, into the window,
-// cancelled; actors that reschedule themselves when popped, as links and hosts do.
+// Against an ordered set, with every kind of move: nearer, farther, out of the heap, into the
+// window, cancelled; actors that reschedule themselves when popped, as links and hosts do.
 TEST_CASE("event wheel agrees with an ordered set for any slot width") {
   for (const unsigned shift : {0U, 4U, 8U, 14U, 20U, 30U, 40U}) {
     for (const unsigned slots_log2 : {12U, 16U}) {
@@ -125,12 +122,18 @@ TEST_CASE("event wheel agrees with an ordered set for any slot width") {
       };
       const auto random_delay = [&]() -> std::int64_t {
         switch (random.below(6)) {
-          case 0: return 0;
-          case 1: return static_cast<std::int64_t>(random.below(100));
-          case 2: return static_cast<std::int64_t>(random.below(5'000));
-          case 3: return static_cast<std::int64_t>(random.below(2'000'000));
-          case 4: return static_cast<std::int64_t>(random.below(200'000'000));
-          default: return static_cast<std::int64_t>(random.below(200'000'000'000));
+          case 0:
+            return 0;
+          case 1:
+            return static_cast<std::int64_t>(random.below(100));
+          case 2:
+            return static_cast<std::int64_t>(random.below(5'000));
+          case 3:
+            return static_cast<std::int64_t>(random.below(2'000'000));
+          case 4:
+            return static_cast<std::int64_t>(random.below(200'000'000));
+          default:
+            return static_cast<std::int64_t>(random.below(200'000'000'000));
         }
       };
       std::uint64_t popped = 0;

@@ -1,0 +1,150 @@
+#include "dataplane/fabric/fabric_spec.h"
+
+#include <bit>
+#include <numeric>
+
+namespace paceline::fabric {
+
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(const FabricSpec& spec) : spec_(spec) {}
+
+  std::vector<std::string> run() {
+    numbers();
+    const bool wired = links();
+    if (wired) {
+      buffers();
+      reachability();
+    }
+    return std::move(errors_);
+  }
+
+ private:
+  void require(bool ok, const std::string& what) {
+    if (!ok) errors_.push_back(what);
+  }
+
+  void numbers() {
+    require(spec_.hosts >= 1, "a fabric needs at least one host");
+    require(spec_.hosts < 0x7FFF'FFFF && spec_.switches < 0x7FFF'FFFF, "too many nodes");
+    const EcnSpec& ecn = spec_.ecn;
+    require(ecn.kmin_bytes <= ecn.kmax_bytes, "ECN: kmin " + std::to_string(ecn.kmin_bytes) +
+                                                  " B must not exceed kmax " +
+                                                  std::to_string(ecn.kmax_bytes) + " B");
+    require(ecn.pmax >= 0 && ecn.pmax <= 1,
+            "ECN: pmax " + std::to_string(ecn.pmax) + " must be within 0 and 1");
+    const PfcSpec& pfc = spec_.pfc;
+    require(pfc.alpha >= 1.0 / 65536 && pfc.alpha <= 64,
+            "PFC: alpha " + std::to_string(pfc.alpha) + " must be within 1/65536 and 64");
+    require((pfc.lossless_classes >> kControlClass & 1U) == 0,
+            "PFC: the control class " + std::to_string(kControlClass) + " cannot be lossless");
+    require(spec_.buffer_bytes <= 0xFFFF'FFFF,
+            "switch buffer of " + std::to_string(spec_.buffer_bytes) + " B: at most 4 GiB - 1");
+    require(pfc.reserve_bytes <= spec_.buffer_bytes && pfc.headroom_bytes <= spec_.buffer_bytes &&
+                pfc.xon_offset_bytes <= spec_.buffer_bytes,
+            "PFC: reserve, headroom and X-ON offset must not exceed the switch buffer");
+    require(
+        spec_.drop_control_ppm <= 1'000'000,
+        "drop_control_ppm " + std::to_string(spec_.drop_control_ppm) + " must not exceed 1000000");
+  }
+
+  // Whether nodes and attachments make sense, so that the rest can be looked at.
+  bool links() {
+    const std::uint64_t nodes = std::uint64_t{spec_.hosts} + spec_.switches;
+    bool wired = spec_.links.size() < 0x3FFF'FFFF;
+    require(wired, "too many links");
+    std::vector<std::uint32_t> degree(nodes, 0);
+    for (std::size_t i = 0; i < spec_.links.size(); ++i) {
+      const LinkSpec& link = spec_.links[i];
+      const std::string name = "link " + std::to_string(i) + " (" + std::to_string(link.a) +
+                               " to " + std::to_string(link.b) + "): ";
+      if (link.a >= nodes || link.b >= nodes) {
+        require(false, name + "nodes are numbered 0 to " + std::to_string(nodes - 1));
+        wired = false;
+        continue;
+      }
+      if (link.a == link.b) {
+        require(false, name + "a node cannot be linked to itself");
+        wired = false;
+      }
+      ++degree[link.a];
+      ++degree[link.b];
+      require(
+          link.rate >= rate_from_mbps(1) && link.rate <= rate_from_gbps(8000),
+          name + "rate " + std::to_string(link.rate.bps) + " b/s must be within 1 Mb/s and 8 Tb/s");
+      require(link.delay.count > 0 && link.delay <= picos_from_micros(10'000'000),
+              name + "delay must be above 0 and at most 10 s");
+      require(link.loss >= 0 && link.loss <= 1 && link.error_rate >= 0 && link.error_rate <= 1,
+              name + "loss and error rate are probabilities, 0 to 1");
+    }
+    for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
+      if (degree[host] == 1) continue;
+      require(false, "host " + std::to_string(host) + " has " + std::to_string(degree[host]) +
+                         " links; a host port has exactly one");
+      wired = false;
+    }
+    for (std::uint64_t node = spec_.hosts; node < nodes; ++node) {
+      require(degree[node] <= 0xFFFF,
+              "switch " + std::to_string(node) + " has more than 65535 ports");
+    }
+    return wired;
+  }
+
+  void buffers() {
+    std::vector<std::uint64_t> set_aside(spec_.switches, 0);
+    if (spec_.pfc.enabled) {
+      const auto classes = static_cast<unsigned>(std::popcount(spec_.pfc.lossless_classes));
+      for (const LinkSpec& link : spec_.links) {
+        for (const std::uint32_t node : {link.a, link.b}) {
+          if (node < spec_.hosts) continue;
+          set_aside[node - spec_.hosts] +=
+              classes * (headroom_of(spec_, link) + spec_.pfc.reserve_bytes);
+        }
+      }
+    }
+    for (std::uint32_t i = 0; i < spec_.switches; ++i) {
+      require(set_aside[i] < spec_.buffer_bytes,
+              "switch " + std::to_string(spec_.hosts + i) + ": reserves and headrooms of " +
+                  std::to_string(set_aside[i]) + " B leave nothing of a buffer of " +
+                  std::to_string(spec_.buffer_bytes) + " B to share");
+    }
+  }
+
+  // Hosts forward nothing and have one link, so connected means reachable.
+  void reachability() {
+    std::vector<std::uint32_t> parent(std::size_t{spec_.hosts} + spec_.switches);
+    std::iota(parent.begin(), parent.end(), 0U);
+    const auto find = [&](std::uint32_t node) {
+      while (parent[node] != node) node = parent[node] = parent[parent[node]];
+      return node;
+    };
+    for (const LinkSpec& link : spec_.links) parent[find(link.a)] = find(link.b);
+    std::uint64_t cut_off = 0;
+    std::uint32_t first = 0;
+    for (std::uint32_t host = 1; host < spec_.hosts; ++host) {
+      if (find(host) == find(0)) continue;
+      if (cut_off++ == 0) first = host;
+    }
+    if (cut_off != 0) {
+      require(false, "no path from host 0 to host " + std::to_string(first) + " (" +
+                         std::to_string(cut_off) + " of " + std::to_string(spec_.hosts) +
+                         " hosts cannot be reached from host 0)");
+    }
+  }
+
+  const FabricSpec& spec_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+std::vector<std::string> check(const FabricSpec& spec) { return Checker(spec).run(); }
+
+std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link) {
+  if (spec.pfc.headroom_bytes != 0) return spec.pfc.headroom_bytes;
+  return bytes_in(link.delay * 3, link.rate);
+}
+
+}  // namespace paceline::fabric

@@ -1,0 +1,255 @@
+// The hot path: injection, departure, arrival. A hop runs through link_fired once.
+#include "dataplane/fabric/network.h"
+
+#include <bit>
+#include <cassert>
+
+#include "dataplane/fabric/egress.h"
+#include "dataplane/fabric/host_port.h"
+#include "dataplane/fabric/link.h"
+#include "dataplane/fabric/switch.h"
+#include "dataplane/wire/patch.h"
+
+namespace paceline::fabric {
+
+namespace {
+
+constexpr std::size_t kEtherTypeAt = 12;
+constexpr std::size_t kSourceAddressAt = 14 + 12;
+constexpr std::size_t kDestinationAddressAt = 14 + 16;
+constexpr std::size_t kSourcePortAt = 14 + 20;
+constexpr std::size_t kNeeded = kSourcePortAt + 2;
+constexpr std::uint8_t kFirstControlOpcode = 0xC0;
+
+std::uint32_t load16(const Packet& packet, std::size_t at) {
+  return std::to_integer<std::uint32_t>(packet.header[at]) << 8 |
+         std::to_integer<std::uint32_t>(packet.header[at + 1]);
+}
+std::uint32_t load32(const Packet& packet, std::size_t at) {
+  return load16(packet, at) << 16 | load16(packet, at + 2);
+}
+
+}  // namespace
+
+bool Network::exact(const Link& link) const {
+  if (link.egress == Link::kNoEgress) return false;
+  return spec_.exact_departures || switches_[egresses_[link.egress].switch_index].paused_count != 0;
+}
+
+// The wheel has popped this link's entry: its head in flight arrives, or (exact departures) a
+// queued packet leaves, or nothing is due.
+void Network::link_fired(std::uint32_t link_id, Picos now) {
+  assert(link_id < links_.size());
+  Link& link = links_[link_id];
+  Packet* arrived = nullptr;
+  if (link.head_time <= now) {
+    arrived = link.head;
+    link.head = arrived->next;
+    link.head_time = link.head == nullptr ? kNever : link.head->time;
+  }
+  if (link.backlog == 0) {
+    wheel_.schedule(first_actor_ + link_id, link.head_time);
+  } else if (exact(link)) {
+    advance(link, now);
+    reschedule(link);
+  } else {
+    // While something is in flight, departures can wait for its arrival: they are decided then,
+    // each from the queue as it stood at its own time.
+    if (link.head == nullptr) advance(link, now);
+    wheel_.schedule(first_actor_ + link_id, link.head_time);
+  }
+  if (arrived != nullptr) arrive(link, arrived, now);
+}
+
+void Network::inject(Link& link, Packet* packet, Picos now) {
+  packet->wire_bytes = spec_.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
+  packet->route = kRouteNone;
+  if (packet->header_bytes >= kNeeded && load16(*packet, kEtherTypeAt) == 0x0800) {
+    const std::uint32_t to = load32(*packet, kDestinationAddressAt);
+    const std::uint32_t host = to - spec_.subnet_base - 1;
+    packet->entropy = static_cast<std::uint32_t>(
+        mix64((std::uint64_t{load32(*packet, kSourceAddressAt)} << 32 | to) +
+              (std::uint64_t{load16(*packet, kSourcePortAt)} << 20)));
+    if (host < spec_.hosts) packet->route = host;
+  }
+  ++stats_.injected_packets;
+  stats_.injected_bytes += packet->wire_bytes;
+  if (spec_.drop_control_ppm != 0 && packet->bth_offset != 0) {
+    const auto opcode = std::to_integer<std::uint8_t>(packet->header[packet->bth_offset]);
+    const bool droppable = opcode >= kFirstControlOpcode &&
+                           (spec_.control_opcodes >> (opcode - kFirstControlOpcode) & 1U) != 0;
+    if (droppable && control_loss_.below(1'000'000) < spec_.drop_control_ppm) {
+      packet->route = kRouteLost;
+      packet->ingress = static_cast<std::uint16_t>(DropReason::control_loss);
+    }
+  }
+  transmit(link, packet, now);
+}
+
+// Puts a packet on the wire at `start`, which is not before link.busy.
+void Network::transmit(Link& link, Packet* packet, Picos start) {
+  ++stats_.hops;
+  stats_.hop_bytes += packet->wire_bytes;
+  if (link.impaired != 0) [[unlikely]]
+    impair(link, packet);
+  put_on_wire(link, packet, start);
+}
+
+void Network::put_on_wire(Link& link, Packet* packet, Picos start) {
+  if (link.ps_per_byte != 0) [[likely]] {
+    link.busy =
+        start +
+        Picos{static_cast<std::int64_t>(std::uint64_t{packet->wire_bytes} * link.ps_per_byte)};
+  } else {
+    link.busy = start + details_[link.id].serialize(packet->wire_bytes, start == link.busy);
+  }
+  packet->time = link.busy + link.delay;
+  packet->next = nullptr;
+  if (link.head == nullptr) {
+    link.head = packet;
+    link.head_time = packet->time;
+    wheel_.schedule(first_actor_ + link.id, packet->time);
+  } else {
+    link.tail->next = packet;
+  }
+  link.tail = packet;
+}
+
+// A lost packet still takes its time on the wire; it is dropped where it would have arrived.
+void Network::impair(Link& link, Packet* packet) {
+  LinkDetail& detail = details_[link.id];
+  if (detail.loss > 0 && detail.impairment.uniform() < detail.loss && packet->route != kRouteLost) {
+    packet->route = kRouteLost;
+    packet->ingress = static_cast<std::uint16_t>(DropReason::link_loss);
+  }
+  if (detail.error_rate > 0 && detail.impairment.uniform() < detail.error_rate) {
+    if ((packet->flags & packet_flag::corrupt) == 0) ++stats_.corrupted_packets;
+    packet->flags |= packet_flag::corrupt;
+  }
+}
+
+// Decides all departures up to and including `now`. Afterwards no queued packet could leave at
+// `now`.
+void Network::advance(Link& link, Picos now) {
+  if (link.backlog == 0) return;
+  Egress& egress = egresses_[link.egress];
+  while (link.busy <= now && link.eligible() != 0) depart(link, egress);
+}
+
+// The first packet of the highest class that is not paused leaves at link.busy. Between two looks
+// no queue changed, so that is the packet that stood first at that time.
+void Network::depart(Link& link, Egress& egress) {
+  const Picos start = link.busy;
+  const auto traffic_class =
+      static_cast<std::uint8_t>(std::bit_width(static_cast<unsigned>(link.eligible())) - 1);
+  ClassQueue& queue = egress.queues[traffic_class];
+  egress.integrate(start);
+  Packet* packet = queue.pop();
+  egress.queued_bytes -= packet->wire_bytes;
+  ++egress.packets;
+  egress.bytes += packet->wire_bytes;
+  Switch& sw = switches_[egress.switch_index];
+  if (queue.head == nullptr) {
+    link.backlog = static_cast<std::uint8_t>(link.backlog & ~(1U << traffic_class));
+    if (link.backlog == 0) sw.clear_backlogged(egress.port);
+  }
+  if (queue.bytes > ecn_kmin_ && !mark_at_enqueue_) mark(egress, packet, queue.bytes);
+  const std::uint16_t ingress = packet->ingress;
+  sw.buffer.release(ingress, traffic_class, packet->wire_bytes);
+  transmit(link, packet, start);
+  if (sw.paused_count != 0) [[unlikely]]
+    consider_resume(sw, ingress, traffic_class, start);
+}
+
+// queue_bytes > kmin. One draw per packet between kmin and kmax that can be marked.
+void Network::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
+  if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return;
+  if (queue_bytes <= ecn_kmax_ &&
+      egress.marking.uniform() >= static_cast<double>(queue_bytes - ecn_kmin_) * ecn_slope_) {
+    return;
+  }
+  packet->ecn = Ecn::ce;
+  wire::patch_ecn(packet->header_view(), Ecn::ce);
+  ++egress.marked;
+  ++stats_.marked_packets;
+}
+
+void Network::arrive(const Link& link, Packet* packet, Picos now) {
+  if (packet->route >= spec_.hosts) [[unlikely]] {
+    arrive_special(link, packet, now);
+    return;
+  }
+  if ((link.to & Link::kToSwitch) == 0) {
+    if (packet->route != link.to) [[unlikely]] {  // two hosts back to back, and not for this one
+      drop(packet, DropReason::no_route);
+      return;
+    }
+    HostPort& port = *ports_[link.to];
+    ++stats_.delivered_packets;
+    stats_.delivered_bytes += packet->wire_bytes;
+    port.deliver(packet);
+    wake(port);
+    return;
+  }
+  const std::uint32_t index = link.to & ~Link::kToSwitch;
+  const std::uint32_t out = topology_.next_link(index, packet->route, packet->entropy);
+  if (out == Topology::kNoLink) [[unlikely]] {
+    drop(packet, DropReason::no_route);
+    return;
+  }
+  enqueue(switches_[index], links_[out], link, packet, now);
+}
+
+void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now) {
+  Egress& egress = egresses_[out.egress];
+  advance(out, now);
+  const std::uint64_t depth = egress.queued_bytes;
+  (egress.last_hop ? last_hop_depth_ : core_depth_).record(depth);
+  const unsigned class_bit = 1U << packet->traffic_class;
+  ClassQueue& queue = egress.queues[packet->traffic_class];
+  if (mark_at_enqueue_ && queue.bytes > ecn_kmin_) mark(egress, packet, queue.bytes);
+
+  // Nothing that may leave is queued now (advance), so on a free wire this packet leaves at once
+  // and never occupies the buffer.
+  if (out.busy <= now && (out.paused & class_bit) == 0) {
+    ++egress.packets;
+    egress.bytes += packet->wire_bytes;
+    transmit(out, packet, now);
+    if (out.backlog != 0 && exact(out)) [[unlikely]]
+      reschedule(out);
+    return;
+  }
+
+  packet->ingress = in.to_port;
+  if (!admit(sw, egress, packet, now)) [[unlikely]] {
+    ++egress.drops;
+    return;
+  }
+  egress.integrate(now);
+  egress.queued_bytes = depth + packet->wire_bytes;
+  if (egress.queued_bytes > egress.max_bytes) egress.max_bytes = egress.queued_bytes;
+  queue.push(packet);
+  if (out.backlog == 0) sw.mark_backlogged(egress.port);
+  out.backlog = static_cast<std::uint8_t>(out.backlog | class_bit);
+  if (sw.buffer.used() >= sw.use_step_bytes) [[unlikely]]
+    track_buffer_use(sw, now);
+  if (sw.buffer.lossless(packet->traffic_class) &&
+      sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
+    consider_pause(sw, in.to_port, packet->traffic_class, now);
+  }
+  if (exact(out)) [[unlikely]]
+    reschedule(out);
+}
+
+void Network::wake(HostPort& port) {
+  if (port.woken_) return;
+  port.woken_ = true;
+  woken_.push_back(port.host());
+}
+
+void Network::clear_woken() {
+  for (const std::uint32_t host : woken_) ports_[host]->woken_ = false;
+  woken_.clear();
+}
+
+}  // namespace paceline::fabric

@@ -1,0 +1,88 @@
+// Lazy departures, departures as events, looks in between and another slot width: one result.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/fabric/random_scenario.h"
+
+namespace paceline::fabric {
+namespace {
+
+constexpr Picos kEnd = picos_from_micros(100'000);
+
+struct Outcome {
+  std::uint64_t trace = 0;
+  NetworkStats stats;
+  std::vector<EgressStats> egress;
+  Histogram last_hop, core;
+  std::string violation;
+};
+
+Outcome run(const RandomScenario& scenario, bool exact, unsigned slot_shift,
+            std::uint64_t look_every, std::uint64_t check_every) {
+  FabricSpec spec = scenario.spec;
+  spec.exact_departures = exact;
+  Lab lab(spec, slot_shift);
+  lab.reply(scenario.reply);
+  lab.look_every(look_every);
+  lab.check_every(check_every);
+  for (const Send& send : scenario.sends) lab.send(send);
+  lab.run(kEnd);
+  lab.net().finish(kEnd);
+  Outcome out;
+  out.trace = lab.trace_hash();
+  out.stats = lab.net().stats();
+  for (std::uint32_t link = 0; link < lab.net().links(); ++link) {
+    if (const auto egress = lab.net().egress_stats(link)) out.egress.push_back(*egress);
+  }
+  out.last_hop = lab.net().last_hop_depth();
+  out.core = lab.net().core_depth();
+  out.violation = lab.violation() + lab.net().check_conservation();
+  return out;
+}
+
+void check_equal(const Outcome& a, const Outcome& b) {
+  CHECK(a.trace == b.trace);
+  CHECK(a.stats == b.stats);
+  CHECK(a.egress == b.egress);
+  CHECK(a.last_hop == b.last_hop);
+  CHECK(a.core == b.core);
+}
+
+TEST_CASE("lazy departures give the trace of exact ones, and nobody's look changes it") {
+  std::uint64_t marked = 0, pauses = 0, resumes = 0, lost_headroom = 0, tail_drops = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    CAPTURE(seed);
+    const RandomScenario scenario = random_scenario(seed);
+    REQUIRE(check(scenario.spec).empty());
+    const Outcome lazy = run(scenario, false, 12, 0, 0);
+    CHECK(lazy.violation.empty());
+    CHECK(lazy.stats.delivered_packets + lazy.stats.total_drops() == lazy.stats.injected_packets);
+    check_equal(lazy, run(scenario, true, 12, 0, 0));
+    check_equal(lazy, run(scenario, false, 20, 3, 0));
+    check_equal(lazy, run(scenario, true, 6, 1, 0));
+    marked += lazy.stats.marked_packets;
+    pauses += lazy.stats.pause_frames;
+    resumes += lazy.stats.resume_frames;
+    lost_headroom += lazy.stats.drops[static_cast<std::size_t>(DropReason::headroom_exhausted)];
+    tail_drops += lazy.stats.drops[static_cast<std::size_t>(DropReason::buffer_full)];
+  }
+  // The scenarios exercise what they are for.
+  INFO("marked " << marked << " pauses " << pauses << " headroom drops " << lost_headroom
+                 << " tail drops " << tail_drops);
+  CHECK(marked > 2'000);
+  CHECK(pauses > 1'000);
+  CHECK(resumes == pauses);
+  CHECK(lost_headroom > 100);
+  CHECK(tail_drops > 1'000);
+}
+
+TEST_CASE("packets, bytes and buffer counters balance at every moment of random scenarios") {
+  for (std::uint64_t seed = 1'000; seed < 1'030; ++seed) {
+    CAPTURE(seed);
+    const RandomScenario scenario = random_scenario(seed);
+    const Outcome out = run(scenario, seed % 2 == 0, 12, 5, 7);
+    CHECK(out.violation == "");
+  }
+}
+
+}  // namespace
+}  // namespace paceline::fabric
