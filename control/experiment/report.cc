@@ -122,9 +122,8 @@ Report report_of(const Analysis& analysis, bool all_metrics) {
                   fmt::join(others, ", "), plan.arms.empty() ? "?" : plan.arms[0], plan.repetitions,
                   plan.seed));
   report.heading.push_back(
-      fmt::format("effect: the arm over the baseline, geometric mean of paired ratios - 1, or the "
-                  "mean difference "
-                  "where a unit is given"));
+      "effect: arm over baseline, geometric mean of paired ratios - 1; with a unit: mean "
+      "difference");
   report.heading.push_back(fmt::format("interval: {} %, {} over repetitions, never over flows",
                                        percent_of(plan.confidence),
                                        bootstrap ? "BCa bootstrap" : "paired t"));
@@ -137,12 +136,12 @@ Report report_of(const Analysis& analysis, bool all_metrics) {
                               plan.arms[0], pairs_text(comparison));
     std::vector<const MetricEffect*> shown;
     for (const MetricEffect& effect : comparison.effects) {
-      const MetricSpec& spec = spec_of(effect.metric);
       // Limiter shares have a line of their own, except in the full table.
-      if (!all_metrics && !spec.headline) continue;
-      shown.push_back(&effect);
-      block.rows.push_back(row_of(effect));
+      if (all_metrics || spec_of(effect.metric).headline) shown.push_back(&effect);
     }
+    std::stable_partition(shown.begin(), shown.end(),
+                          [](const MetricEffect* effect) { return effect->role == Role::primary; });
+    for (const MetricEffect* effect : shown) block.rows.push_back(row_of(*effect));
     add_remarks(block, comparison, analysis, shown);
     report.blocks.push_back(std::move(block));
   }
@@ -165,13 +164,15 @@ std::vector<std::string> summary_of(const Analysis& analysis) {
   const auto line = [](const std::string& what, const std::string& arm, const PairedEffect& paired,
                        Unit unit, std::string_view verdict) {
     const EffectText text = effect_text(paired, unit);
-    return fmt::format("{}: {} {}: {}{}{}", what, arm, verdict, text.effect,
-                       text.interval.empty() ? "" : " ", text.interval);
+    return fmt::format("{}: {} {}{}{}, {}", what, arm, text.effect,
+                       text.interval.empty() ? "" : " ", text.interval, verdict);
   };
   for (const Comparison& comparison : analysis.comparisons) {
     const MetricEffect* primary = comparison.primary();
     if (primary == nullptr) {
-      lines.push_back(fmt::format("{}: no primary metric applies", comparison.scenario));
+      lines.push_back(fmt::format(
+          "{}: {}", comparison.scenario,
+          comparison.effects.empty() ? "no run has finished" : "no primary metric applies"));
       continue;
     }
     const MetricSpec& spec = spec_of(primary->metric);
@@ -179,10 +180,12 @@ std::vector<std::string> summary_of(const Analysis& analysis) {
                          primary->paired, spec.unit, to_text(primary->verdict)));
   }
   for (const Summary& summary : analysis.summaries) {
-    const MetricSpec& spec = spec_of(summary.spec.metric);
-    lines.push_back(line(fmt::format("{} (geometric mean over {})", summary.spec.label,
-                                     fmt::join(summary.spec.scenarios, ", ")),
-                         summary.arm, summary.paired, spec.unit, to_text(summary.verdict)));
+    const std::string fewer =
+        summary.pairs == analysis.plan.repetitions ? "" : fmt::format(", {} pairs", summary.pairs);
+    lines.push_back(line(fmt::format("{} (geometric mean over {}{})", summary.spec.label,
+                                     fmt::join(summary.spec.scenarios, ", "), fewer),
+                         summary.arm, summary.paired, spec_of(summary.spec.metric).unit,
+                         to_text(summary.verdict)));
   }
   return lines;
 }
