@@ -20,10 +20,10 @@ double parsed(const std::string& text) {
 
 }  // namespace
 
-double rounded(double value) {
+double rounded(double value, int digits) {
   if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
   if (whole(value)) return value + 0.0;  // minus zero becomes zero
-  return parsed(fmt::format("{:.9g}", value));
+  return parsed(fmt::format("{:.{}g}", value, digits));
 }
 
 std::string number_text(double value) {
@@ -31,7 +31,8 @@ std::string number_text(double value) {
   if (std::isnan(kept)) return "null";
   // A large value with a fraction rounds to a whole number, and must then look like one: what is
   // written again after reading gives the same text.
-  return whole(kept) ? fmt::format("{:.0f}", kept) : fmt::format("{:.9g}", kept);
+  return whole(kept) ? fmt::format("{:.0f}", kept)
+                     : fmt::format("{:.{}g}", kept, kMeasurementDigits);
 }
 
 }  // namespace paceline::experiment

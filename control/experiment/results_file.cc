@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "control/experiment/json_writer.h"
+#include "control/experiment/number_text.h"
 
 namespace paceline::experiment {
 namespace {
@@ -18,11 +19,13 @@ namespace {
 using Layout = JsonWriter::Layout;
 using std::uint64_t;
 
+double figure(double value) { return rounded(value, kFigureDigits); }
+
 void write_interval(JsonWriter& json, std::string_view key, const Interval& interval) {
   json.key(key);
   json.begin_array(Layout::compact);
-  json.value(interval.low);
-  json.value(interval.high);
+  json.value(figure(interval.low));
+  json.value(figure(interval.high));
   json.end_array();
 }
 
@@ -93,11 +96,11 @@ void write_estimate(JsonWriter& json, const PairedEffect& paired) {
   json.member("scale", to_text(paired.scale));
   json.member("baseline_mean", paired.baseline_mean);
   json.member("arm_mean", paired.treatment_mean);
-  json.member("effect", paired.effect);
+  json.member("effect", figure(paired.effect));
   write_interval(json, "interval", paired.interval);
   json.member("method", to_text(paired.estimate.method));
-  json.member("sd", paired.estimate.sd);
-  json.member("minimum_detectable", paired.minimum_detectable);
+  json.member("sd", figure(paired.estimate.sd));
+  json.member("minimum_detectable", figure(paired.minimum_detectable));
 }
 
 void write_effect(JsonWriter& json, const Comparison& comparison, const MetricEffect& effect) {
@@ -112,8 +115,8 @@ void write_effect(JsonWriter& json, const Comparison& comparison, const MetricEf
   json.member("unfinished_both", uint64_t{effect.censored_both});
   write_estimate(json, effect.paired);
   json.member("by_completion", effect.by_completion);
-  json.member("p", effect.p);
-  json.member("p_adjusted", effect.p_adjusted);
+  json.member("p", figure(effect.p));
+  json.member("p_adjusted", figure(effect.p_adjusted));
   json.member("verdict", to_text(effect.verdict));
   json.end_object();
 }
@@ -163,7 +166,7 @@ std::string results_text(const Results& results, const Analysis& analysis) {
     json.member("metric", spec_of(summary.spec.metric).name);
     json.member("pairs", uint64_t{summary.pairs});
     write_estimate(json, summary.paired);
-    json.member("p", summary.p);
+    json.member("p", figure(summary.p));
     json.member("verdict", to_text(summary.verdict));
     json.end_object();
   }

@@ -1,0 +1,51 @@
+// The analysis as rows and sentences, before any layout: the terminal table and the Markdown say
+// the same things.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/experiment/effects.h"
+
+namespace paceline::experiment {
+
+struct ReportRow {
+  Role role{};
+  std::string label;
+  std::string baseline;
+  std::string arm;
+  std::string unit;
+  std::string effect;
+  std::string interval;
+  std::string p;
+  std::string verdict_text;
+  Verdict verdict{};
+};
+
+struct ReportBlock {  // one scenario, one arm
+  std::string title;
+  std::string baseline_name;
+  std::string arm_name;
+  std::vector<ReportRow> rows;
+  std::vector<std::string> remarks;  // what a reader must know to read the rows
+};
+
+struct Report {
+  std::vector<std::string> heading;
+  std::vector<ReportBlock> blocks;
+  std::vector<std::string> legend;
+  std::vector<std::string> summary;  // summary_lines() of table.h
+  struct Losses {
+    std::string arm;
+    std::vector<std::string> lines;  // empty: nothing to say
+  };
+  std::vector<Losses> losses;  // where each arm does not win, in plain words
+  std::vector<std::string> notes;
+};
+
+Report report_of(const Analysis& analysis, bool all_metrics);
+
+std::vector<std::string> summary_of(const Analysis& analysis);
+Report::Losses losses_of(const Analysis& analysis, const std::string& arm);
+
+}  // namespace paceline::experiment
