@@ -113,29 +113,42 @@ class CcReader {
 
   void param(const TomlMember& m, const cc::ParamSpec& spec) {
     const std::string key = fmt::format("params.{}", m.key);
+    const bool flag = spec.unit == "flag";
     double value = 0;
     if (m.value.type == Type::integer) {
       value = static_cast<double>(m.value.integer);
     } else if (m.value.type == Type::real) {
       value = m.value.real;
-    } else if (m.value.type == Type::text) {
+    } else if (m.value.type == Type::boolean && flag) {
+      value = m.value.boolean ? 1 : 0;
+    } else if (m.value.type == Type::text && has_unit(spec)) {
       const auto parsed = parse_in_unit(m.value.text, spec.unit);
       if (!parsed.ok()) return fail(m.value, key, parsed.error);
       value = parsed.value;
     } else {
-      return fail(m.value, key, fmt::format("expected a number{}", unit_text(spec)));
+      return fail(m.value, key, fmt::format("expected {}", expected(spec)));
     }
     if (!std::isfinite(value)) return fail(m.value, key, "expected a finite number");
+    const bool whole = value == std::floor(value);
+    if ((flag || spec.unit == "count") && !whole) {
+      return fail(m.value, key, fmt::format("expected {}", expected(spec)));
+    }
     if (value < spec.min || value > spec.max) {
       return fail(m.value, key,
                   fmt::format("out of range, allowed is [{} .. {}]{}", spec.min, spec.max,
-                              unit_text(spec)));
+                              has_unit(spec) ? fmt::format(" {}", spec.unit) : ""));
     }
     out_.params.push_back({m.key, value});
   }
 
-  static std::string unit_text(const cc::ParamSpec& spec) {
-    return spec.unit == "1" || spec.unit.empty() ? "" : fmt::format(" {}", spec.unit);
+  static bool has_unit(const cc::ParamSpec& spec) {
+    return !spec.unit.empty() && spec.unit != "1" && spec.unit != "flag" && spec.unit != "count";
+  }
+
+  static std::string expected(const cc::ParamSpec& spec) {
+    if (spec.unit == "flag") return "0, 1, true or false";
+    if (spec.unit == "count") return "an integer";
+    return has_unit(spec) ? fmt::format("a number of {}", spec.unit) : "a number";
   }
 
   const TomlNode& node_;

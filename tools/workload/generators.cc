@@ -1,0 +1,173 @@
+#include "tools/workload/generators.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "dataplane/base/distributions.h"
+#include "dataplane/base/math.h"
+#include "tools/workload/streams.h"
+
+namespace paceline::workload {
+
+namespace {
+
+constexpr std::uint16_t kHintAllToAll = 2;  // RequestMessage::hint_kind
+
+// Splits `total` by weight to whole bytes that add up exactly (largest remainder; ties to the lower
+// index). Entry `self` gets nothing.
+void apportion(std::uint64_t total, std::span<const double> weights, std::size_t self,
+               std::span<std::uint64_t> out) {
+  double sum = 0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    if (j != self) sum += weights[j];
+  }
+  std::vector<std::pair<double, std::size_t>> remainders;
+  std::uint64_t given = 0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    out[j] = 0;
+    if (j == self) continue;
+    const double exact = static_cast<double>(total) * (weights[j] / sum);
+    out[j] = static_cast<std::uint64_t>(exact);
+    given += out[j];
+    remainders.emplace_back(exact - static_cast<double>(out[j]), j);
+  }
+  std::sort(remainders.begin(), remainders.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  for (std::size_t i = 0; given < total; i = (i + 1) % remainders.size()) {
+    ++out[remainders[i].second];
+    ++given;
+  }
+  // Rounding can only overshoot when some share is a hair above a whole number: take it back there.
+  for (std::size_t i = remainders.size(); given > total;) {
+    i = i == 0 ? remainders.size() - 1 : i - 1;
+    if (out[remainders[i].second] == 0) continue;
+    --out[remainders[i].second];
+    --given;
+  }
+}
+
+}  // namespace
+
+std::vector<Picos> host_starts(Picos jitter, std::uint32_t hosts, std::uint64_t seed) {
+  std::vector<Picos> starts(hosts);
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    Random random = stream(seed, Purpose::start, h);
+    starts[h].count =
+        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(jitter.count) + 1));
+  }
+  return starts;
+}
+
+void sort_plan(MessagePlan& plan) {
+  auto& messages = plan.messages;
+  std::vector<std::uint32_t> order(messages.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const PlannedMessage& x = messages[a];
+    const PlannedMessage& y = messages[b];
+    return std::tie(x.start, x.src, x.dst) < std::tie(y.start, y.src, y.dst);
+  });
+  std::vector<std::uint32_t> place(messages.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  std::vector<PlannedMessage> sorted;
+  sorted.reserve(messages.size());
+  for (const std::uint32_t i : order) {
+    sorted.push_back(messages[i]);
+    if (sorted.back().after != kNoMessage) sorted.back().after = place[sorted.back().after];
+  }
+  messages = std::move(sorted);
+}
+
+MessagePlan incast(const config::WorkloadConfig& workload, std::uint32_t hosts,
+                   std::uint64_t seed) {
+  assert(workload.receiver < hosts && workload.fan_in < hosts);
+  MessagePlan plan;
+  plan.collectives.push_back({"incast", Picos{0}});
+  const std::vector<Picos> starts = host_starts(workload.start_jitter, hosts, seed);
+  for (std::uint32_t h = 0; plan.messages.size() < workload.fan_in; ++h) {
+    if (h == workload.receiver) continue;
+    plan.messages.push_back(
+        {.src = h, .dst = workload.receiver, .bytes = workload.message_bytes, .start = starts[h]});
+  }
+  sort_plan(plan);
+  return plan;
+}
+
+MessagePlan all_to_all(const config::WorkloadConfig& workload, std::uint32_t hosts,
+                       std::uint64_t seed) {
+  assert(hosts >= 2);
+  MessagePlan plan;
+  plan.collectives.push_back({"all_to_all", Picos{0}});
+  const std::vector<Picos> starts = host_starts(workload.start_jitter, hosts, seed);
+  std::vector<double> weights(hosts);
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    Random random = stream(seed, Purpose::weight, h);
+    weights[h] = det_exp(workload.skew * standard_normal(random));
+  }
+  const std::uint64_t row_total = workload.message_bytes * (hosts - 1);
+  std::vector<std::uint64_t> row(hosts);
+  for (std::uint32_t src = 0; src < hosts; ++src) {
+    apportion(row_total, weights, src, row);
+    for (std::uint32_t dst = 0; dst < hosts; ++dst) {
+      if (row[dst] == 0) continue;
+      plan.messages.push_back(
+          {.src = src,
+           .dst = dst,
+           .bytes = row[dst],
+           .start = starts[src],
+           .hint_kind = kHintAllToAll,
+           .hint_degree = static_cast<std::uint16_t>(std::min<std::uint32_t>(hosts - 1, 0xFFFF))});
+    }
+  }
+  sort_plan(plan);
+  return plan;
+}
+
+MessagePlan permutation(const config::WorkloadConfig& workload, std::uint32_t hosts,
+                        std::uint64_t seed) {
+  assert(hosts >= 2);
+  MessagePlan plan;
+  plan.collectives.push_back({"permutation", Picos{0}});
+  std::vector<std::uint32_t> to(hosts);
+  std::iota(to.begin(), to.end(), 0U);
+  Random random = stream(seed, Purpose::shuffle, 0);
+  for (std::uint32_t i = hosts - 1; i > 0; --i) std::swap(to[i], to[random.below(i)]);
+  const std::vector<Picos> starts = host_starts(workload.start_jitter, hosts, seed);
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    plan.messages.push_back(
+        {.src = h, .dst = to[h], .bytes = workload.message_bytes, .start = starts[h]});
+  }
+  sort_plan(plan);
+  return plan;
+}
+
+MessagePlan open_loop(const config::WorkloadConfig& workload, std::span<const Rate> host_rates,
+                      const Cdf& sizes, std::uint64_t seed) {
+  const auto hosts = static_cast<std::uint32_t>(host_rates.size());
+  assert(hosts >= 2);
+  constexpr double kPicosPerSecond = 1e12;
+  MessagePlan plan;
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    Random random = stream(seed, Purpose::arrival, h);
+    const double bytes_per_second = workload.load * static_cast<double>(host_rates[h].bps) / 8;
+    const double mean_gap = sizes.mean() / bytes_per_second * kPicosPerSecond;
+    const auto window = static_cast<double>(workload.window.count);
+    for (double t = exponential(random, mean_gap); t < window; t += exponential(random, mean_gap)) {
+      const auto other = static_cast<std::uint32_t>(random.below(hosts - 1));
+      plan.messages.push_back({.src = h,
+                               .dst = other < h ? other : other + 1,
+                               .bytes = sizes.quantile(random.uniform()),
+                               .start = Picos{static_cast<std::int64_t>(t)},
+                               .lane = kNoMessage});
+    }
+  }
+  sort_plan(plan);
+  return plan;
+}
+
+}  // namespace paceline::workload

@@ -1,0 +1,33 @@
+// What the two HPCC text formats share.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tools/workload/text_table.h"
+
+namespace paceline::workload {
+
+inline constexpr std::size_t kLongestHpccFile = std::size_t{1} << 30;
+
+// After the `announced` lines: nothing, or a blank line and notes that do not look like data.
+inline void check_trailing_lines(TextTable& table, std::string_view what, std::uint64_t announced,
+                                 TableErrors& errors) {
+  if (errors.full()) return;
+  TextLine line;
+  bool notes = false;
+  while (table.next(line)) {
+    const Word& word = line.words.front();
+    const char c = word.text.front();
+    notes = notes || line.after_blank;
+    if (notes && !(c >= '0' && c <= '9') && c != '-' && c != '+') continue;
+    errors.add(table.where(word),
+               fmt::format("trailing data after the {} {} that line 1 announces", announced, what));
+    return;
+  }
+}
+
+}  // namespace paceline::workload

@@ -1,0 +1,198 @@
+#include "tools/workload/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "dataplane/config/scenario_keys.h"
+#include "tools/workload/generators.h"
+#include "tools/workload/model_shape.h"
+
+namespace paceline::workload {
+
+namespace {
+
+void append(std::vector<std::string>& to, std::vector<std::string> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+// Reads fabric.topology_file into the scenario; false on errors.
+bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
+                   std::vector<std::string>& errors) {
+  config::FabricConfig& fabric = scenario.fabric;
+  config::Read<HpccTopology> read = read_hpcc_topology(fabric.topology_file);
+  if (!read.ok()) {
+    append(errors, std::move(read.errors));
+    return false;
+  }
+  inputs.numbers = std::move(read.value.numbers);
+  fabric.hosts = inputs.numbers.hosts();
+  fabric.switches = inputs.numbers.switches();
+  fabric.links = std::move(read.value.links);
+  inputs.host_rates.assign(fabric.hosts, Rate{});
+  for (const config::LinkSpec& l : fabric.links) {
+    const std::uint32_t host = std::min(l.a, l.b);
+    if (host >= fabric.hosts) continue;
+    inputs.host_rates[host] = l.rate;
+    if (host == 0) {
+      fabric.rate = l.rate;
+      fabric.delay = l.delay;
+    }
+  }
+  return true;
+}
+
+// Plans for one scenario; the first reason why there is none is kept.
+class Planner {
+ public:
+  Planner(const config::Scenario& s, const WorkloadInputs& inputs, std::uint64_t seed)
+      : s_(s), w_(s.workload), inputs_(inputs), hosts_(s.fabric.hosts), seed_(seed) {}
+
+  config::Read<MessagePlan> plan() {
+    config::Read<MessagePlan> out;
+    out.value = make();
+    out.errors = std::move(errors_);
+    return out;
+  }
+
+ private:
+  template <class... Args>
+  MessagePlan refuse(fmt::format_string<Args...> text, Args&&... args) {
+    errors_.push_back(fmt::format("scenario \"{}\": {}", s_.name,
+                                  fmt::format(text, std::forward<Args>(args)...)));
+    return {};
+  }
+
+  MessagePlan make() {
+    if (hosts_ < 2) return refuse("fabric.hosts = {}: a workload needs at least 2", hosts_);
+    if (w_.kind == "incast") return incast_plan();
+    if (w_.kind == "all_to_all") return all_to_all_plan();
+    if (w_.kind == "permutation") return permutation(w_, hosts_, seed_);
+    if (w_.kind == "open_loop") return open_loop_plan();
+    if (w_.kind == "ring_all_reduce") return ring_plan();
+    if (w_.kind == "flows") return flows_plan();
+    return refuse("workload.kind = \"{}\": allowed is {}", w_.kind,
+                  config::list_names(config::workload_kinds()));
+  }
+
+  MessagePlan incast_plan() {
+    if (w_.receiver >= hosts_) {
+      return refuse("workload.receiver = {}: no such host, allowed is 0 .. {}", w_.receiver,
+                    hosts_ - 1);
+    }
+    if (w_.fan_in >= hosts_ || w_.fan_in == 0) {
+      return refuse("workload.fan_in = {}: {} hosts leave 1 .. {} senders", w_.fan_in, hosts_,
+                    hosts_ - 1);
+    }
+    return incast(w_, hosts_, seed_);
+  }
+
+  MessagePlan all_to_all_plan() {
+    const std::uint64_t pairs = std::uint64_t{hosts_} * (hosts_ - 1);
+    if (pairs > kMostMessages) return too_many(static_cast<double>(pairs));
+    constexpr std::uint64_t kExactInDouble = 1ULL << 53;
+    if (w_.message_bytes > kExactInDouble / (hosts_ - 1)) {
+      return refuse("workload.message_bytes = {}: a host would send more than 2^53 bytes",
+                    w_.message_bytes);
+    }
+    return all_to_all(w_, hosts_, seed_);
+  }
+
+  MessagePlan open_loop_plan() {
+    if (inputs_.sizes.points().empty()) return refuse("no flow sizes were loaded");
+    double expected = 0;
+    for (const Rate rate : inputs_.host_rates) {
+      expected += w_.load * static_cast<double>(rate.bps) / 8 / inputs_.sizes.mean() *
+                  (static_cast<double>(w_.window.count) / 1e12);
+    }
+    if (expected > static_cast<double>(kMostMessages) / 2) return too_many(expected);
+    return open_loop(w_, inputs_.host_rates, inputs_.sizes, seed_);
+  }
+
+  MessagePlan ring_plan() {
+    std::vector<std::uint64_t> buckets;
+    if (w_.model.empty()) {
+      buckets.push_back(
+          static_cast<std::uint64_t>(static_cast<double>(w_.all_reduce_bytes) / w_.scale));
+    } else if (const TransformerShape* shape = find_model(w_.model)) {
+      buckets = gradient_buckets(*shape, w_.scale);
+    } else {
+      return refuse("workload.model = \"{}\": no such model", w_.model);
+    }
+    const std::uint64_t least = *std::min_element(buckets.begin(), buckets.end());
+    if (least < hosts_) {
+      return refuse(
+          "workload.scale = {}: leaves a gradient bucket of {} bytes for {} ranks; "
+          "at least one byte each is needed",
+          w_.scale, least, hosts_);
+    }
+    // Cheap bound first: counting must not itself take for ever.
+    const double steps = 2.0 * (hosts_ - 1) * hosts_ * static_cast<double>(buckets.size());
+    if (steps > static_cast<double>(kMostMessages)) return too_many(steps);
+    const std::uint64_t count = ring_message_count(w_, buckets, hosts_);
+    if (count > kMostMessages) return too_many(static_cast<double>(count));
+    return ring_all_reduce(w_, buckets, hosts_, seed_);
+  }
+
+  MessagePlan flows_plan() {
+    MessagePlan plan;
+    for (const HpccFlow& f : inputs_.flows) {
+      plan.messages.push_back({.src = f.src,
+                               .dst = f.dst,
+                               .bytes = f.bytes,
+                               .start = f.start,
+                               .lane = kNoMessage,
+                               .traffic_class = f.priority_group});
+    }
+    sort_plan(plan);
+    return plan;
+  }
+
+  MessagePlan too_many(double count) {
+    return refuse("about {:.3g} messages: at most {} fit", count, kMostMessages);
+  }
+
+  const config::Scenario& s_;
+  const config::WorkloadConfig& w_;
+  const WorkloadInputs& inputs_;
+  std::uint32_t hosts_;
+  std::uint64_t seed_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
+  config::Read<WorkloadInputs> out;
+  bool topology_known = true;
+  if (scenario.fabric.topology == "file") {
+    topology_known = load_topology(scenario, out.value, out.errors);
+  } else {
+    out.value.numbers = NodeNumbers::star(scenario.fabric.hosts);
+    out.value.host_rates.assign(scenario.fabric.hosts, scenario.fabric.rate);
+  }
+  const config::WorkloadConfig& w = scenario.workload;
+  if (w.kind == "flows" && topology_known) {
+    auto flows = read_hpcc_flows(w.flows_file, out.value.numbers);
+    out.value.flows = std::move(flows.value);
+    append(out.errors, std::move(flows.errors));
+  } else if (w.kind == "open_loop") {
+    if (w.cdf == "file") {
+      auto cdf = read_cdf_file(w.cdf_file);
+      out.value.sizes = std::move(cdf.value);
+      append(out.errors, std::move(cdf.errors));
+    } else {
+      out.value.sizes = w.cdf == "fb_hadoop" ? fb_hadoop_cdf() : web_search_cdf();
+    }
+  }
+  return out;
+}
+
+config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                                    std::uint64_t seed) {
+  return Planner(scenario, inputs, seed).plan();
+}
+
+}  // namespace paceline::workload

@@ -1,0 +1,41 @@
+// From a scenario to what its hosts will send: reads the files it names, once, and makes a plan for
+// each seed.
+//
+//   Scenario s = ...;
+//   auto inputs = load_inputs(s);                       // topology, flow list, CDF; fills s.fabric
+//   auto plan = make_plan(s, inputs.value, seed);       // per repetition
+//   fill_ideals(plan.value, inputs.value.host_rates, wire_bytes, base_latency);
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/scenario.h"
+#include "dataplane/driver/message_plan.h"
+#include "tools/workload/cdf.h"
+#include "tools/workload/hpcc_format.h"
+
+namespace paceline::workload {
+
+struct WorkloadInputs {
+  NodeNumbers numbers;           // how the files number the nodes
+  std::vector<Rate> host_rates;  // of each host's link
+  std::vector<HpccFlow> flows;   // workload.kind = "flows"
+  Cdf sizes;                     // workload.kind = "open_loop"
+};
+
+// Reads the files that the scenario names. With a topology file it sets fabric.hosts, switches and
+// links, and fabric.rate and delay to those of host 0's link. All errors, each with file, line and
+// column.
+config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
+
+// The plan for a seed, sorted by (start, src, dst). Errors where the scenario asks for what cannot
+// be (a receiver that the topology file does not have, more messages than fit). `ideal` of the
+// collectives is left 0: see ideal.h.
+config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                                    std::uint64_t seed);
+
+inline constexpr std::uint64_t kMostMessages = 1ULL << 24;
+
+}  // namespace paceline::workload
