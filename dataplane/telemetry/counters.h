@@ -1,0 +1,272 @@
+// What an engine, a queue pair and a congestion context count. Plain 64-bit counters in aggregates:
+// one thread increments them where the thing happens (`++counters.cnps_sent`), anyone may copy and
+// add them up. Nothing in the dataplane decides on a counter.
+//
+// Every counter has a name, which is the field's; for_each visits (name, value), and a test holds
+// that no field is missing. Counters indexed by an enumeration of another room (malformed packets
+// by reason, time by limiter) are arrays here, because telemetry does not include those rooms; who
+// prints them takes the names from there.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace paceline::telemetry {
+
+// Slots for wire::ParseError. Whoever counts asserts that they suffice.
+inline constexpr std::size_t kMalformedReasons = 32;
+
+// Slots for cc::Limiter.
+inline constexpr std::size_t kLimiterKinds = 7;
+
+// One engine (shard of a NIC instance), all arms together. "data" bytes are payload; "wire" bytes
+// are what packets occupy on the link.
+struct EngineCounters {
+  // Traffic.
+  std::uint64_t tx_data_packets = 0;  // first transmissions
+  std::uint64_t tx_data_bytes = 0;
+  std::uint64_t retransmitted_packets = 0;  // beyond those
+  std::uint64_t retransmitted_bytes = 0;
+  std::uint64_t tx_wire_bytes = 0;       // of data packets, retransmissions included
+  std::uint64_t tx_control_packets = 0;  // ACK, NAK, CNP, HELLO, REQUEST, GRANT, PATH
+  std::uint64_t rx_packets = 0;          // everything that arrived
+  std::uint64_t rx_wire_bytes = 0;
+  std::uint64_t rx_data_packets = 0;  // accepted in sequence
+  std::uint64_t rx_data_bytes = 0;
+  std::uint64_t rx_ce_packets = 0;  // data packets that arrived marked
+
+  // Reliability.
+  std::uint64_t acks_sent = 0;
+  std::uint64_t acks_received = 0;
+  std::uint64_t stale_acks = 0;  // ACK or NAK outside the window of unacknowledged PSNs
+  std::uint64_t naks_sent = 0;   // PSN sequence error
+  std::uint64_t naks_received = 0;
+  std::uint64_t error_naks_sent = 0;  // invalid request, remote access, remote operational
+  std::uint64_t error_naks_received = 0;
+  std::uint64_t rnr_sent = 0;  // receiver not ready
+  std::uint64_t rnr_received = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t duplicates = 0;       // requests seen before
+  std::uint64_t out_of_sequence = 0;  // requests ahead of the expected PSN
+  std::uint64_t completions = 0;
+  std::uint64_t completion_errors = 0;  // of these, not successful
+  std::uint64_t cq_overflows = 0;
+
+  // Congestion control.
+  std::uint64_t cnps_sent = 0;
+  std::uint64_t cnps_received = 0;
+  std::uint64_t hellos_sent = 0;  // answers included
+  std::uint64_t hellos_received = 0;
+  std::uint64_t requests_sent = 0;
+  std::uint64_t requests_received = 0;
+  std::uint64_t grants_sent = 0;
+  std::uint64_t grants_received = 0;
+  std::uint64_t paths_sent = 0;
+  std::uint64_t paths_received = 0;
+  std::uint64_t control_bytes = 0;    // of HELLO, REQUEST, GRANT, PATH sent, on the wire
+  std::uint64_t control_ignored = 0;  // control messages for nobody here
+  std::uint64_t fallbacks = 0;        // times a context went over to its fallback algorithm
+
+  // Refused, or put off for want of something.
+  std::uint64_t no_queue_pair = 0;
+  std::uint64_t wrong_state = 0;
+  std::uint64_t unsupported_operations = 0;
+  std::uint64_t digest_mismatches = 0;  // elided payloads that arrived in a wrong place
+  std::uint64_t memory_waits = 0;       // a region answered later
+  std::uint64_t no_packet = 0;          // the pool was empty
+  std::uint64_t tx_stalled = 0;         // packets the port refused after all
+
+  std::array<std::uint64_t, kMalformedReasons> malformed{};  // by wire::ParseError
+};
+
+struct QueuePairCounters {
+  std::uint64_t tx_packets = 0;  // data, retransmissions included
+  std::uint64_t tx_bytes = 0;
+  std::uint64_t rx_packets = 0;  // data, accepted
+  std::uint64_t rx_bytes = 0;
+  std::uint64_t retransmitted_packets = 0;
+  std::uint64_t retransmitted_bytes = 0;
+  std::uint64_t naks_sent = 0;
+  std::uint64_t naks_received = 0;
+  std::uint64_t rnr_received = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t out_of_sequence = 0;
+  std::uint64_t cnps_sent = 0;
+  std::uint64_t cnps_received = 0;
+  std::uint64_t completions = 0;
+  std::uint64_t completion_errors = 0;
+};
+
+// Per congestion context; per experiment arm by adding up.
+struct ContextCounters {
+  std::uint64_t tx_packets = 0;
+  std::uint64_t tx_bytes = 0;
+  std::uint64_t retransmitted_bytes = 0;
+  std::uint64_t cnps_received = 0;
+  std::uint64_t naks_received = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t requests_sent = 0;
+  std::uint64_t grants_received = 0;
+  std::uint64_t paths_received = 0;
+  std::uint64_t fallbacks = 0;
+
+  std::array<std::uint64_t, kLimiterKinds> limiter_ns{};  // time each bound was in force
+};
+
+template <class Counters>
+struct CounterName {
+  std::string_view name;
+  std::uint64_t Counters::*field;
+};
+
+namespace detail {
+
+inline constexpr std::size_t kCounterBytes = sizeof(std::uint64_t);
+
+template <class Counters>
+struct CounterTable;
+
+#define PACELINE_COUNTER(field) \
+  CounterName<Self> { #field, &Self::field }
+
+template <>
+struct CounterTable<EngineCounters> {
+  using Self = EngineCounters;
+  static constexpr std::size_t indexed = kMalformedReasons;
+  static constexpr auto names = std::to_array<CounterName<Self>>({
+      PACELINE_COUNTER(tx_data_packets),
+      PACELINE_COUNTER(tx_data_bytes),
+      PACELINE_COUNTER(retransmitted_packets),
+      PACELINE_COUNTER(retransmitted_bytes),
+      PACELINE_COUNTER(tx_wire_bytes),
+      PACELINE_COUNTER(tx_control_packets),
+      PACELINE_COUNTER(rx_packets),
+      PACELINE_COUNTER(rx_wire_bytes),
+      PACELINE_COUNTER(rx_data_packets),
+      PACELINE_COUNTER(rx_data_bytes),
+      PACELINE_COUNTER(rx_ce_packets),
+      PACELINE_COUNTER(acks_sent),
+      PACELINE_COUNTER(acks_received),
+      PACELINE_COUNTER(stale_acks),
+      PACELINE_COUNTER(naks_sent),
+      PACELINE_COUNTER(naks_received),
+      PACELINE_COUNTER(error_naks_sent),
+      PACELINE_COUNTER(error_naks_received),
+      PACELINE_COUNTER(rnr_sent),
+      PACELINE_COUNTER(rnr_received),
+      PACELINE_COUNTER(timeouts),
+      PACELINE_COUNTER(duplicates),
+      PACELINE_COUNTER(out_of_sequence),
+      PACELINE_COUNTER(completions),
+      PACELINE_COUNTER(completion_errors),
+      PACELINE_COUNTER(cq_overflows),
+      PACELINE_COUNTER(cnps_sent),
+      PACELINE_COUNTER(cnps_received),
+      PACELINE_COUNTER(hellos_sent),
+      PACELINE_COUNTER(hellos_received),
+      PACELINE_COUNTER(requests_sent),
+      PACELINE_COUNTER(requests_received),
+      PACELINE_COUNTER(grants_sent),
+      PACELINE_COUNTER(grants_received),
+      PACELINE_COUNTER(paths_sent),
+      PACELINE_COUNTER(paths_received),
+      PACELINE_COUNTER(control_bytes),
+      PACELINE_COUNTER(control_ignored),
+      PACELINE_COUNTER(fallbacks),
+      PACELINE_COUNTER(no_queue_pair),
+      PACELINE_COUNTER(wrong_state),
+      PACELINE_COUNTER(unsupported_operations),
+      PACELINE_COUNTER(digest_mismatches),
+      PACELINE_COUNTER(memory_waits),
+      PACELINE_COUNTER(no_packet),
+      PACELINE_COUNTER(tx_stalled),
+  });
+};
+
+template <>
+struct CounterTable<QueuePairCounters> {
+  using Self = QueuePairCounters;
+  static constexpr std::size_t indexed = 0;
+  static constexpr auto names = std::to_array<CounterName<Self>>({
+      PACELINE_COUNTER(tx_packets),
+      PACELINE_COUNTER(tx_bytes),
+      PACELINE_COUNTER(rx_packets),
+      PACELINE_COUNTER(rx_bytes),
+      PACELINE_COUNTER(retransmitted_packets),
+      PACELINE_COUNTER(retransmitted_bytes),
+      PACELINE_COUNTER(naks_sent),
+      PACELINE_COUNTER(naks_received),
+      PACELINE_COUNTER(rnr_received),
+      PACELINE_COUNTER(timeouts),
+      PACELINE_COUNTER(duplicates),
+      PACELINE_COUNTER(out_of_sequence),
+      PACELINE_COUNTER(cnps_sent),
+      PACELINE_COUNTER(cnps_received),
+      PACELINE_COUNTER(completions),
+      PACELINE_COUNTER(completion_errors),
+  });
+};
+
+template <>
+struct CounterTable<ContextCounters> {
+  using Self = ContextCounters;
+  static constexpr std::size_t indexed = kLimiterKinds;
+  static constexpr auto names = std::to_array<CounterName<Self>>({
+      PACELINE_COUNTER(tx_packets),
+      PACELINE_COUNTER(tx_bytes),
+      PACELINE_COUNTER(retransmitted_bytes),
+      PACELINE_COUNTER(cnps_received),
+      PACELINE_COUNTER(naks_received),
+      PACELINE_COUNTER(timeouts),
+      PACELINE_COUNTER(requests_sent),
+      PACELINE_COUNTER(grants_received),
+      PACELINE_COUNTER(paths_received),
+      PACELINE_COUNTER(fallbacks),
+  });
+};
+
+#undef PACELINE_COUNTER
+
+}  // namespace detail
+
+// An aggregate of counters with a name table that leaves out nothing but its array.
+template <class T>
+concept CounterSet = std::is_trivially_copyable_v<T> &&
+                     sizeof(T) == detail::kCounterBytes*(detail::CounterTable<T>::names.size() +
+                                                         detail::CounterTable<T>::indexed);
+
+static_assert(CounterSet<EngineCounters>);
+static_assert(CounterSet<QueuePairCounters>);
+static_assert(CounterSet<ContextCounters>);
+
+// visit(name, value) for every named counter, in the order of declaration.
+template <CounterSet Counters, class Visit>
+constexpr void for_each(const Counters& counters, Visit&& visit) {
+  for (const auto& entry : detail::CounterTable<Counters>::names) {
+    visit(entry.name, counters.*entry.field);
+  }
+}
+
+// Adds every counter, the array's too.
+template <CounterSet Counters>
+constexpr Counters& operator+=(Counters& into, const Counters& from) {
+  using Words = std::array<std::uint64_t, sizeof(Counters) / detail::kCounterBytes>;
+  auto sum = std::bit_cast<Words>(into);
+  const auto add = std::bit_cast<Words>(from);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += add[i];
+  return into = std::bit_cast<Counters>(sum);
+}
+
+// Malformed packets of every reason.
+constexpr std::uint64_t malformed_total(const EngineCounters& counters) {
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : counters.malformed) total += count;
+  return total;
+}
+
+}  // namespace paceline::telemetry

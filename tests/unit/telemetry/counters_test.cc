@@ -1,0 +1,69 @@
+#include "dataplane/telemetry/counters.h"
+
+#include <array>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::telemetry {
+namespace {
+
+// Counters whose i-th word is first + i.
+template <class Counters>
+Counters numbered(std::uint64_t first) {
+  std::array<std::uint64_t, sizeof(Counters) / sizeof(std::uint64_t)> words{};
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = first + i;
+  return std::bit_cast<Counters>(words);
+}
+
+TEMPLATE_TEST_CASE("every counter is visited once, in order, under a name of its own", "",
+                   EngineCounters, QueuePairCounters, ContextCounters) {
+  const auto counters = numbered<TestType>(100);
+  std::set<std::string> names;
+  std::uint64_t expected = 100;
+  for_each(counters, [&](std::string_view name, std::uint64_t value) {
+    CHECK(names.insert(std::string(name)).second);
+    CHECK(value == expected++);
+    CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
+  });
+  CHECK(names.size() > 5);
+}
+
+TEMPLATE_TEST_CASE("sums include every counter and every slot", "", EngineCounters,
+                   QueuePairCounters, ContextCounters) {
+  auto sum = numbered<TestType>(1000);
+  sum += numbered<TestType>(50);
+  const auto words =
+      std::bit_cast<std::array<std::uint64_t, sizeof(TestType) / sizeof(std::uint64_t)>>(sum);
+  for (std::size_t i = 0; i < words.size(); ++i) CHECK(words[i] == 1050 + 2 * i);
+}
+
+TEMPLATE_TEST_CASE("counters start at zero", "", EngineCounters, QueuePairCounters,
+                   ContextCounters) {
+  for_each(TestType{}, [](std::string_view name, std::uint64_t value) {
+    INFO(name);
+    CHECK(value == 0);
+  });
+}
+
+TEST_CASE("a name belongs to its field") {
+  EngineCounters counters;
+  counters.cnps_sent = 3;
+  counters.retransmitted_bytes = 4170;
+  ++counters.malformed[2];
+  counters.malformed[31] += 5;
+  std::vector<std::string> set;
+  for_each(counters, [&](std::string_view name, std::uint64_t value) {
+    if (value != 0) set.push_back(std::string(name) + "=" + std::to_string(value));
+  });
+  CHECK(set == std::vector<std::string>{"retransmitted_bytes=4170", "cnps_sent=3"});
+  CHECK(malformed_total(counters) == 6);
+}
+
+}  // namespace
+}  // namespace paceline::telemetry
