@@ -75,7 +75,7 @@ configure() {
   fi
 }
 
-# build PRESET [target...]: one moving line on a terminal, only warnings and errors in a log file.
+# build PRESET [target...]: one moving line on a terminal; in a log only warnings and every error.
 build() {
   local preset="$1" start=$SECONDS
   shift
@@ -87,7 +87,7 @@ build() {
   if [[ -t 1 ]]; then
     cmake "${arguments[@]}" || return 1
   else
-    cmake "${arguments[@]}" -- --quiet || return 1
+    cmake "${arguments[@]}" -- --quiet -k 0 || return 1
   fi
   say "built $preset in $((SECONDS - start)) s"
 }
