@@ -82,6 +82,15 @@ TEST_CASE("quantiles are within one per cent of the exact ones") {
   CHECK(h->quantile(1.0) == values.back());
 }
 
+TEST_CASE("quantiles never leave the range of what was recorded") {
+  Histogram low_end;
+  low_end.record(1000, 10);  // the first of the eight values of its bucket
+  CHECK(low_end.quantile(0.5) == 1000);
+  Histogram high_end;
+  high_end.record(1007, 10);  // the last of them
+  CHECK(high_end.quantile(0.5) == 1007);
+}
+
 TEST_CASE("the mean is exact where 64 bits would overflow") {
   Histogram h;
   h.record(kTop, 3);

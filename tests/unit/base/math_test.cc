@@ -156,6 +156,7 @@ TEST_CASE("det_pow at the edges") {
     CHECK(det_pow(-2.0, 3.0) == -8.0);
     CHECK(det_pow(-2.0, 4.0) == 16.0);
     CHECK(det_pow(-1.0, 1e300) == 1.0);
+    CHECK(det_pow(-1.0, kLargest) == 1.0);
     CHECK(det_pow(-1.0, 4503599627370497.0) == -1.0);
     CHECK(det_pow(-2.0, -1e300) == 0.0);
     CHECK(std::isnan(det_pow(-2.0, 0.5)));

@@ -83,6 +83,14 @@ TEST_CASE("uniform stays in [0, 1) with the moments of a uniform variate") {
   CHECK(chi_square < 103.4);  // 63 degrees of freedom, p = 0.001
 }
 
+TEST_CASE("uniform is the upper 53 bits of a draw") {
+  Random random(6);
+  Random twin = random;
+  for (int i = 0; i < 100; ++i) {
+    CHECK(random.uniform() == static_cast<double>(twin.next() >> 11) / 0x1.0p53);
+  }
+}
+
 TEST_CASE("below stays in range and favours no value") {
   const std::uint64_t n = GENERATE(1U, 2U, 3U, 7U, 10U, 100U);
   Random random(11, n);
