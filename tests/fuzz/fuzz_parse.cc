@@ -1,13 +1,13 @@
 // libFuzzer target for everything that reads bytes from the network: frames, headers with the
 // payload elsewhere, control messages. The first byte of the input chooses which; the promises are
-// those of tests/wire/parse_check.h. Seeds: tests/fuzz/corpus/parse.
+// those of tests/wire/checks/parse_check.h. Seeds: tests/fuzz/corpus/parse.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
 
-#include "tests/wire/parse_check.h"
+#include "tests/wire/checks/parse_check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace paceline::test;

@@ -10,7 +10,7 @@
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/parse.h"
-#include "tests/wire/parse_check.h"
+#include "tests/wire/checks/parse_check.h"
 #include "tests/wire/pcap.h"
 
 namespace paceline::test {

@@ -1,6 +1,6 @@
-// Random damage to real packets: the parser keeps its promises (parse_check.h), reads nothing
-// outside the input (each has an allocation of its exact size: the address sanitizer sees one byte
-// too many) and refuses for many different reasons.
+// Random damage to real packets: the parser keeps its promises (checks/parse_check.h), reads
+// nothing outside the input (each has an allocation of its exact size: the address sanitizer sees
+// one byte too many) and refuses for many different reasons.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include "dataplane/base/random.h"
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/parse.h"
-#include "tests/wire/parse_check.h"
+#include "tests/wire/checks/parse_check.h"
 #include "tests/wire/pcap.h"
 
 namespace paceline::test {

@@ -1,4 +1,4 @@
-#include "tests/wire/parse_check.h"
+#include "tests/wire/checks/parse_check.h"
 
 #include <array>
 #include <cstring>
