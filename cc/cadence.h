@@ -17,6 +17,9 @@
 // port_down, port_up; `ack` is understood (round-trip samples) but not asked for, so that a granted
 // channel costs nothing per packet. Ticks: decision.timed is always set with wake_at.
 //
+// Backlog and loss: bytes to be retransmitted count as backlog again before nack or timeout is
+// delivered, so that a channel that had gone idle asks for them like for a message.
+//
 // Order of a start: Signal::message -> (uplink_want asks for start bytes) -> Signal::share with the
 // answer -> decision.request and a ceiling that covers the start bytes. Until the share has come
 // nothing may be sent; see port_sender.h for the engine's loop.
@@ -77,6 +80,8 @@ class Cadence {
     std::int64_t path_cut_at;   // last decrease of P
     std::int64_t path_step_at;  // next clean RTT
     std::int64_t budget_at;     // when U_adv was learned
+    std::int64_t requested_at;  // last REQUEST
+    std::int64_t started_at;    // last answer with start bytes
     // Rates in Mb/s.
     std::uint32_t grant_mbps;
     std::uint32_t raise_mbps;  // effective from raise_at
@@ -88,6 +93,8 @@ class Cadence {
     std::uint32_t budget_bytes;  // U_adv
     std::uint32_t refresh_ns;    // REQUEST interval while granted
     std::uint32_t probe_ns;      // current retry interval
+    std::uint32_t spacing_ns;    // least interval of refreshing REQUESTs, from the governor
+    std::uint32_t taken_stamp;   // when the newest grant was taken, as timestamp_ns counts
     std::uint32_t min_rtt_ns;
     std::uint32_t hint_collective;
     std::uint16_t hint_degree;
@@ -100,9 +107,14 @@ class Cadence {
     Phase phase;
     std::uint8_t probes;  // REQUESTs since the last GRANT
     std::uint8_t clean_rtts;
-    bool held;
-    bool port_up;
-    bool seq_known;
+    bool asks_start;    // want_bytes waits for the governor's answer
+    bool covered;       // the last REQUEST announced all backlog as unscheduled: no grant wanted
+    bool unconfirmed;   // a give-up that the receiver may not know of yet
+    bool held;          // granted rate 0 on purpose: waits for its turn
+    bool asked;         // a REQUEST since the last idle asked for a grant: giving up must be told
+    bool down;          // port_down
+    bool seq_known;     // seen_seq is valid
+    bool path_limited;  // path_mbps is below the link
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts) {

@@ -38,14 +38,12 @@ struct CadenceParams {
   std::int64_t alloc_ns = 0;         // T_alloc: least time between two allocations
   std::int64_t control_ns = 0;       // least mean time between two GRANTs of the port
   std::int64_t lease_min_ns = 0;
-  std::int64_t rotation_ns = 0;         // a waiting channel replaces an active one this often
-  std::uint32_t max_active = 0;         // A_max
-  std::uint32_t budget_bytes = 0;       // kappa * BDP: unscheduled bytes welcome per start window
-  std::uint32_t outstanding_bytes = 0;  // B_out
-  double fair_floor = 0;                // least share of eta*C against foreign traffic
-  std::uint32_t min_grant_mbps = 0;     // R_min
-  double hysteresis = 0;                // relative change of a share worth a GRANT
-  bool shortest_first = false;          // order of the waiting list and of scarce room
+  std::int64_t rotation_ns = 0;      // a waiting channel replaces an active one this often
+  std::uint32_t max_active = 0;      // A_max
+  std::uint32_t budget_bytes = 0;    // kappa * BDP: unscheduled bytes welcome per start window
+  double fair_floor = 0;             // least share of eta*C against foreign traffic
+  std::uint32_t min_grant_mbps = 0;  // R_min
+  double hysteresis = 0;             // relative change of a share worth a GRANT
 
   // Sender.
   std::uint32_t small_bytes = 0;       // messages up to this are sent at once (U = m)
@@ -56,6 +54,21 @@ struct CadenceParams {
   std::uint32_t probe_limit = 0;       // REQUESTs unanswered before the fallback takes over
   std::uint32_t request_max_ns = 0;    // longest interval of the exponential probe
 };
+
+// Rate x time in the units used throughout: Mb/s, nanoseconds, bytes (rounded down).
+constexpr std::uint64_t bytes_at(std::uint64_t mbps, std::int64_t ns) {
+  return ns <= 0 ? 0 : mbps * static_cast<std::uint64_t>(ns) / 8000;
+}
+
+// Wire bytes of a message of `payload` bytes, in full packets and a last one.
+constexpr std::uint64_t message_wire_bytes(const CadenceParams& p, std::uint64_t payload) {
+  return payload + (payload + p.mtu_bytes - 1) / p.mtu_bytes * p.overhead_bytes;
+}
+
+// a - b of two 16-bit sequence numbers that are less than 2^15 apart.
+constexpr std::int32_t seq_distance(std::uint16_t a, std::uint16_t b) {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b));
+}
 
 std::span<const ParamSpec> cadence_param_specs();
 std::span<const Profile> cadence_profiles();

@@ -6,20 +6,25 @@
 //      that moment, and a decrease counts as capacity only when the sender has confirmed it, or its
 //      older lease has run out and the sender's own halving has followed.
 //   I2 every grant has a ceiling, at most rate * (lease + 2 RTT) + 2 packets beyond what is known
-//      to have been sent.
+//      to have been sent or announced.
 //   I3 unscheduled bytes are a debt (virtual queue) that shrinks the capacity until it is paid.
-//   I4 every channel with demand is granted at least R_min, or waits in rotation and knows it.
+//   I4 every channel with demand is granted a rate, or waits in rotation and knows it.
 // (I5, the decay without a grant, is the sender's: cadence.h.)
 //
 // Cost: O(active log active) per allocation, at most one per T_alloc and only when something
-// changed; O(active) per scan every 2 RTT; O(1) per REQUEST. Memory: one 128-byte line per channel.
+// changed; O(active) per scan every 2 RTT; O(1) per REQUEST. Memory: one 128-byte line and the
+// counters per channel.
+// Code: cadence_receiver.cc (messages in and out), cadence_scan.cc (what time does),
+// cadence_allocate.cc (shares and grants), cadence_check.cc (invariants).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cc/cadence_params.h"
@@ -54,16 +59,149 @@ class CadenceReceiver final : public PortReceiver {
     std::uint32_t waiting = 0;
     std::uint32_t start_budget_bytes = 0;  // U_adv
     std::uint64_t grants_sent = 0;
+    std::uint64_t paths_sent = 0;
     std::uint64_t allocations = 0;
     bool slow_receiver = false;  // the drain limit binds
   };
   Snapshot snapshot() const;
 
  private:
-  struct Channel;
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-  std::uint64_t foreign_bytes_ = 0;
+  enum class Mode : std::uint8_t { unknown, idle, active, waiting };
+
+  struct alignas(64) Channel {
+    std::int64_t sent_at = 0;        // last GRANT
+    std::int64_t lease_end = 0;      // of the newest GRANT, one RTT of travel included
+    std::int64_t old_lease_end = 0;  // of the newest GRANT above the present one; halvings move it
+    std::int64_t req_at = 0;         // last REQUEST
+    std::uint64_t final_total = 0;   // sent_total + demand of the last REQUEST
+    std::uint64_t sent_known = 0;    // sent or announced as unscheduled
+    std::uint64_t unscheduled_total = 0;
+    std::uint64_t limit_total = 0;  // highest ceiling sent
+    std::uint64_t rx_base = 0;      // sent_total minus counters when the channel appeared
+    std::uint32_t grant = 0;        // Mb/s, as last sent
+    std::uint32_t com = 0;          // Mb/s the sender may believe to have
+    std::uint32_t tx_cap = 0;
+    std::uint32_t req_stamp = 0;  // timestamp of the last REQUEST
+    std::uint32_t last_rx = 0;    // counters at the last scan, low bits
+    std::uint32_t heard_us = 0;   // last REQUEST, or scan that found data
+    std::uint32_t path_us = 0;    // last quick-adapt
+    std::uint32_t turn_us = 0;    // since when active or waiting
+    std::uint32_t position = 0;   // in listed_, plus 1
+    std::uint16_t seq = 0;        // of the newest grant; 0 is never sent
+    std::uint16_t echo = 0;
+    std::uint16_t req_seq = 0;
+    std::uint16_t channel = 0;
+    std::uint16_t path_seq = 0;
+    std::uint16_t alpha_q16 = 0;
+    std::uint16_t last_packets = 0;  // like last_rx
+    std::uint16_t last_ce = 0;
+    Mode mode = Mode::unknown;
+    std::uint8_t weight = 16;
+    std::uint8_t start_window = 0;  // window in which its last start was counted
+    bool due = false;               // a GRANT is in due_
+  };
+  static_assert(sizeof(Channel) == 128 && std::is_trivially_copyable_v<Channel>);
+
+  struct Due {
+    enum class Kind : std::uint8_t { grant, revoke, alpha, quick } kind = Kind::grant;
+    std::uint32_t peer = 0;
+    std::uint32_t value = 0;
+  };
+  struct Slot {
+    std::uint32_t peer = 0;
+    std::uint32_t limit = 0;
+    std::uint32_t share = 0;
+    std::uint32_t weight = 0;
+  };
+  struct Marked {
+    std::uint32_t peer = 0;
+    std::uint32_t q16 = 0;   // marked share of packets
+    std::uint32_t mbps = 0;  // arrival rate
+  };
+  static constexpr std::size_t kCountersPerBlock = 64;
+
+  // Messages (cadence_receiver.cc).
+  ChannelCounters& counters(std::uint32_t peer) const;
+  void open(std::int64_t now, Channel& ch, std::uint32_t peer, const RequestMessage& r);
+  void charge(std::int64_t now, Channel& ch, std::uint64_t bytes);
+  void confirm(Channel& ch, std::uint16_t echo);
+  void schedule_grant(std::uint32_t peer);
+  void fill_grant(std::int64_t now, Channel& ch, std::uint32_t peer, bool revoked, GrantMessage& g);
+  std::uint64_t known_sent(const Channel& ch, std::uint32_t peer) const;
+
+  // Lists of channels.
+  void list(std::int64_t now, std::uint32_t peer);
+  void unlist(std::uint32_t peer);
+  void activate(std::int64_t now, std::uint32_t peer);
+  void enqueue(std::int64_t now, std::uint32_t peer);
+  void release(std::uint32_t peer);
+  void set_com(Channel& ch, std::uint32_t mbps);
+  void mark_dirty(std::int64_t at);
+
+  // Time (cadence_scan.cc).
+  void scan(std::int64_t now);
+  bool scan_channel(std::int64_t now, std::uint32_t peer, std::int64_t span);
+  void attribute_path(std::int64_t now, const Marked& marked);
+  void advance_debt(std::int64_t now);
+  void advance_windows(std::int64_t now);
+  std::int64_t lease_of(const Channel& ch) const;
+  std::uint32_t start_budget() const;
+
+  // Allocation (cadence_allocate.cc).
+  void allocate(std::int64_t now);
+  std::uint64_t plan_capacity(std::int64_t now);
+  void fill_active(std::int64_t now);
+  void rotate(std::int64_t now);
+  void water_fill(std::uint64_t capacity);
+  void lower(std::int64_t now, std::uint64_t capacity);
+  void raise(std::int64_t now, std::uint64_t capacity);
+  void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps);
+  bool worth_raising(const Slot& slot) const;
+
+  CadenceParams params_;
+  std::vector<Channel> channels_;  // by peer
+  std::vector<std::unique_ptr<std::array<ChannelCounters, kCountersPerBlock>>> counter_blocks_;
+  std::vector<std::uint32_t> listed_;   // active, or with committed rate left
+  std::vector<std::uint32_t> waiting_;  // ring of peers in order of arrival; stale ones skipped
+  std::size_t waiting_head_ = 0;
+  std::vector<Due> due_;
+  std::size_t due_head_ = 0;
+  std::vector<Slot> slots_;     // scratch of an allocation
+  std::vector<Marked> marked_;  // scratch of a scan
+  std::uint32_t active_count_ = 0;
+  std::uint32_t waiting_count_ = 0;
+  std::uint8_t traffic_class_ = 0;
+
+  std::uint64_t com_sum_ = 0;
+  std::uint64_t capacity_ = 0;
+  std::uint32_t drain_mbps_ = 0;  // drain limit; link rate when none
+  std::uint64_t debt_bytes_ = 0;  // virtual queue
+  std::int64_t debt_at_ = 0;
+  std::uint64_t debt_bits_left_ = 0;  // remainder of the drain, so that it does not round away
+  std::int64_t charged_at_ = 0;
+  std::uint64_t foreign_bytes_ = 0;  // since the last scan
+  std::uint64_t foreign_mbps_ = 0;   // X
+  std::uint32_t util_q8_ = 0;        // port utilisation of the last two scans, 256 = full
+  std::uint32_t last_util_q8_ = 0;
+  std::int64_t scanned_at_ = 0;
+  std::int64_t scan_at_ = kNeverNanos.count;
+  std::int64_t alloc_at_ = 0;                  // earliest next allocation
+  std::int64_t retry_at_ = kNeverNanos.count;  // allocation wanted although nothing changed
+  std::int64_t credit_ns_ = 0;                 // GRANTs: a token bucket in time; may go negative
+  std::int64_t credit_at_ = 0;
+  std::int64_t lease_ns_ = 0;
+  std::int64_t rotate_at_ = 0;
+  std::int64_t topped_at_ = 0;    // last time idle capacity was handed out
+  std::int64_t window_at_ = 0;    // start of the present start window
+  std::uint32_t starts_now_ = 0;  // channels that started in it, and in the one before
+  std::uint32_t starts_before_ = 0;
+  std::uint8_t window_ = 1;
+  bool dirty_ = false;
+
+  std::uint64_t grants_sent_ = 0;
+  std::uint64_t paths_sent_ = 0;
+  std::uint64_t allocations_ = 0;
+  std::uint64_t worst_raise_ = 0;  // largest excess of sum com over capacity after an increase
 };
 
 }  // namespace paceline::cc

@@ -27,8 +27,9 @@ namespace paceline::cc {
 // What a context would do with the uplink.
 struct UplinkWant {
   Rate limit{};                   // min of grant and path rate; 0 while no grant is in force
-  std::uint32_t start_bytes = 0;  // wire bytes it asks to send without a grant, now; 0 = none
-  bool active = false;            // scheduled bytes wait (or start_bytes do)
+  std::uint32_t start_bytes = 0;  // wire bytes it asks to send without a grant, now
+  bool asks_start = false;        // start_bytes is a question that waits for its answer
+  bool active = false;            // scheduled bytes wait, or will once the start bytes are gone
   bool awaits_grant = false;      // active, and the limit is not known yet
   std::uint8_t weight = 1;        // share of the uplink relative to other contexts, >= 1
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
@@ -39,8 +40,9 @@ struct UplinkShare {
   Rate rate{};                    // the context's share of the uplink; at or above link rate: free
   Rate cap{};                     // what it could use if its grant were larger (REQUEST tx_cap)
   std::uint32_t start_bytes = 0;  // wire bytes it may send without a grant (answers the ask)
-  bool answers_start = false;     // start_bytes is an answer, even when it is 0
-  bool announce = false;          // the cap changed enough to tell the receiver now
+  std::uint32_t request_spacing_ns = 0;  // least interval of its refreshing REQUESTs
+  bool answers_start = false;            // start_bytes is an answer, even when it is 0
+  bool announce = false;                 // the cap changed enough to tell the receiver now
 };
 
 struct ShareOutput {
@@ -56,7 +58,7 @@ class PortSender {
   virtual ~PortSender() = default;
 
   // `context` is the engine's index, dense and stable. A new index grows the table (the only
-  // allocation). Every ask (want.start_bytes != 0) is answered by the next poll.
+  // allocation). Every ask (want.asks_start) is answered by the next poll.
   virtual void update(Nanos now, std::uint32_t context, const UplinkWant& want) = 0;
 
   // The context is gone, or left to another algorithm.

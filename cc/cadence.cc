@@ -1,0 +1,591 @@
+#include "cc/cadence.h"
+
+#include <algorithm>
+
+namespace paceline::cc {
+namespace {
+
+using State = Cadence::State;
+using Phase = Cadence::Phase;
+
+// Beyond the packets' own overhead: RETH (16), immediate (4), padding (3), rounded up.
+constexpr std::uint32_t kMessageSlackBytes = 32;
+// Grants cannot be older than this: after it, timestamps (which wrap after 4.29 s) are not asked.
+constexpr std::int64_t kStampValidNs = 1'000'000'000;
+// U_adv describes the last 8 RTT at the receiver (its start window); after every further 8 RTT
+// without news the sender assumes half as many competitors.
+constexpr std::int64_t kBudgetRtts = 8;
+// "The receiver served only me" is believed this long by a bulk message that starts.
+constexpr std::int64_t kQuietRtts = 32;
+// Path loop: MD at most once per RTT, multiplicative probing after this many clean RTTs.
+constexpr unsigned kCleanRtts = 5;
+
+std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
+std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b);
+}
+std::uint32_t mbps(Rate r) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(r.bps / 1'000'000, kCapUnlimited));
+}
+
+bool has_backlog(const State& s) { return s.backlog_wire > 0; }
+bool in_start(const State& s) { return s.sent_total < s.start_end; }
+
+// Some of the backlog is not covered by announced start bytes.
+bool needs_grant(const State& s) {
+  return s.sent_total + s.backlog_wire > s.start_end + kMessageSlackBytes;
+}
+
+// Drops whatever was granted. Called before the REQUEST that says so is filled.
+void give_up(State& s, std::int64_t now) {
+  s.grant_mbps = 0;
+  s.raise_mbps = 0;
+  s.held = false;
+  s.grant_seq = 0;
+  s.limit_total = 0;
+  s.gave_up_at = now;
+}
+
+// Grants that answer a REQUEST older than the last give-up were computed for a sender that still
+// held its rate; the receiver has released that capacity since.
+bool is_void(const State& s, std::int64_t now, std::uint32_t stamp_echo) {
+  if (s.gave_up_at == 0 || now - s.gave_up_at > kStampValidNs) return false;
+  return stamp_distance(stamp_echo, stamp(s.gave_up_at)) < 0;
+}
+
+std::uint32_t start_budget(const State& s, const CadenceParams& p, std::int64_t now) {
+  const std::int64_t doublings = (now - s.budget_at) / (kBudgetRtts * p.rtt_ns);
+  if (doublings >= 16) return p.small_bytes;
+  const std::uint64_t grown = std::uint64_t{s.budget_bytes} << doublings;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(grown, p.small_bytes));
+}
+
+// Start bytes to ask for when `message` payload bytes were posted.
+std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t now,
+                         std::uint64_t message) {
+  const std::uint64_t wire = message_wire_bytes(p, message) + kMessageSlackBytes;
+  const std::uint32_t budget = std::max(start_budget(s, p, now), p.packet_bytes);
+  const bool small = wire <= std::max(p.small_bytes, p.packet_bytes);
+  const bool quiet = s.active_senders <= 1 && now - s.budget_at < kQuietRtts * p.rtt_ns;
+  std::uint64_t wish = small   ? wire
+                       : quiet ? std::max(p.small_bytes, p.bulk_start_bytes)
+                               : p.bulk_start_bytes;
+  wish = std::min<std::uint64_t>(wish, budget);
+  if (s.hint_degree > 1) {
+    wish = std::min<std::uint64_t>(wish, std::max(budget / s.hint_degree, p.packet_bytes));
+  }
+  const std::uint64_t open = (in_start(s) ? s.start_end - s.sent_total : 0) + s.want_bytes;
+  if (open + wish > budget) wish = budget > open ? budget - open : 0;
+  return static_cast<std::uint32_t>(wish);
+}
+
+std::uint32_t start_rate(const State& s, const CadenceParams& p) {
+  return s.hint_degree > 1 ? std::max(p.eta_mbps / s.hint_degree, p.min_grant_mbps) : p.link_mbps;
+}
+
+void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
+  s.path_mbps = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(rate, std::min(p.path_min_mbps, p.link_mbps), p.link_mbps));
+  s.path_limited = s.path_mbps < p.link_mbps;
+  s.path_cut_at = now;
+  s.path_step_at = now + p.rtt_ns;
+  s.clean_rtts = 0;
+}
+
+void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
+  while (s.path_limited && now >= s.path_step_at) {
+    s.path_step_at += p.rtt_ns;
+    const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
+    std::uint64_t rate = s.path_mbps;
+    rate += static_cast<std::uint64_t>(p.path_increase * basis) + 1;
+    if (s.clean_rtts < kCleanRtts) {
+      ++s.clean_rtts;
+    } else {
+      rate += rate / 4;
+    }
+    // Well above what is granted: the path is no constraint any more.
+    if (rate >= std::uint64_t{basis} + basis / 4 || rate >= p.link_mbps) {
+      s.path_mbps = p.link_mbps;
+      s.path_limited = false;
+    } else {
+      s.path_mbps = static_cast<std::uint32_t>(rate);
+    }
+  }
+}
+
+std::uint32_t first_probe(const CadenceParams& p, Phase phase) {
+  return static_cast<std::uint32_t>(phase == Phase::fallback ? 8 * p.rtt_ns : 2 * p.rtt_ns);
+}
+
+void enter(State& s, const CadenceParams& p, Phase phase) {
+  s.phase = phase;
+  s.probes = 0;
+  s.probe_ns = first_probe(p, phase);
+}
+
+void ask_start(State& s, std::uint32_t bytes) {
+  s.want_bytes += bytes;
+  s.asks_start = true;
+}
+
+// The REQUEST with demand 0, repeated until the receiver confirms.
+void close(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
+  give_up(s, now);
+  s.unconfirmed = true;
+  enter(s, p, Phase::closing);
+  d.fallback = false;
+  d.request = true;
+}
+
+void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t bytes) {
+  const std::int64_t now = e.now.count;
+  if (e.hint_kind != 0 || e.hint_degree != 0) {
+    s.hint_kind = e.hint_kind;
+    s.hint_degree = e.hint_degree;
+    s.hint_collective = e.hint_collective;
+  }
+  if (!has_backlog(s) || s.down) return;
+  switch (s.phase) {
+    case Phase::idle:
+    case Phase::closing:
+      enter(s, p, Phase::asking);
+      s.start_end = s.sent_total;
+      s.asked = false;
+      s.want_bytes = 0;
+      ask_start(s, start_wish(s, p, now, bytes));
+      return;
+    case Phase::asking:
+    case Phase::requesting:
+      ask_start(s, start_wish(s, p, now, bytes));
+      break;
+    case Phase::granted:
+      // A short message behind others: once per start window the channel may send its bytes on
+      // top of the grant, charged like any start.
+      if (message_wire_bytes(p, bytes) <= p.small_bytes &&
+          now - s.started_at >= kBudgetRtts * p.rtt_ns) {
+        ask_start(s, start_wish(s, p, now, bytes));
+      }
+      break;
+    case Phase::decaying:
+      return;
+    case Phase::fallback:
+      s.request_at = std::min(s.request_at, now);
+      return;
+  }
+  // Tell the receiver when the demand it knows is about to look finished, at most once per RTT.
+  const std::uint64_t told = s.told_final > s.sent_total ? s.told_final - s.sent_total : 0;
+  if (s.phase == Phase::granted && s.backlog_wire > 2 * told) {
+    s.request_at = std::min(s.request_at, std::max(now, s.requested_at + p.rtt_ns));
+  }
+}
+
+void on_idle(State& s, const CadenceParams& p, const Event& e, Decision& d) {
+  s.want_bytes = 0;
+  s.asks_start = false;
+  s.start_end = std::min(s.start_end, s.sent_total);
+  switch (s.phase) {
+    case Phase::idle:
+    case Phase::closing:
+    case Phase::fallback:
+      return;
+    case Phase::asking:
+    case Phase::requesting:
+    case Phase::granted:
+    case Phase::decaying:
+      if (!s.asked && !s.unconfirmed) {  // all left as start bytes: there is nothing to give up
+        enter(s, p, Phase::idle);
+        return;
+      }
+      close(s, p, e.now.count, d);
+      return;
+  }
+}
+
+void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
+  const UplinkShare& share = *e.share;
+  s.share_mbps = mbps(share.rate);
+  s.cap_mbps = mbps(share.cap);
+  s.spacing_ns = share.request_spacing_ns;
+  if (share.answers_start && s.asks_start) {
+    const std::uint64_t begin = std::max(s.start_end, s.sent_total);
+    s.want_bytes = 0;
+    s.asks_start = false;
+    if (share.start_bytes > 0) {
+      s.start_end = begin + share.start_bytes;
+      s.unscheduled_total += share.start_bytes;
+      s.started_at = e.now.count;
+      // Charged bytes widen the ceiling of a running grant, too.
+      if (s.phase == Phase::granted) s.limit_total += share.start_bytes;
+    }
+    if (s.phase == Phase::asking) enter(s, p, Phase::requesting);
+    if (s.phase == Phase::requesting || share.start_bytes > 0) d.request = has_backlog(s);
+  }
+  const bool scheduled = s.phase == Phase::granted || (s.phase == Phase::requesting && s.asked);
+  if (share.announce && scheduled) d.request = true;
+}
+
+void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated, Decision& d) {
+  const GrantMessage& g = *e.grant;
+  const std::int64_t now = e.now.count;
+  const std::int64_t lease_ns = std::int64_t{g.lease_us} * 1000;
+  const std::uint64_t limit = extend_total(s.sent_total, g.limit_total);
+  const bool in_force = s.phase == Phase::granted && s.grant_seq != 0;
+  const std::uint32_t before = in_force ? s.grant_mbps : 0;
+  const std::uint32_t rate = g.hold ? 0 : g.rate_mbps;
+
+  s.lease_end = repeated && in_force ? std::max(s.lease_end, now + lease_ns) : now + lease_ns;
+  s.limit_total = std::max(s.limit_total, limit);
+  s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 4, p.rtt_ns));
+  if (!repeated || !in_force) {
+    s.held = g.hold;
+    s.raise_mbps = 0;
+    if (rate > before && g.effective_delay_us > 0) {
+      s.grant_mbps = before;
+      s.raise_mbps = rate;
+      s.raise_at = now + std::int64_t{g.effective_delay_us} * 1000;
+    } else {
+      s.grant_mbps = rate;
+    }
+    s.taken_stamp = stamp(now);
+    // A decrease frees capacity only when it is confirmed: at once, and so is the end of a decay or
+    // of the fallback. Any other increase is confirmed by the next REQUEST, whenever that is.
+    if (rate < before || s.phase == Phase::decaying || s.phase == Phase::fallback) {
+      d.request = true;
+    }
+  } else if (stamp_distance(g.timestamp_echo_ns, s.taken_stamp) < 0) {
+    d.request = true;  // repeated because the confirmation got lost
+  }
+  s.grant_seq = g.grant_seq;
+  if (s.phase != Phase::granted) enter(s, p, Phase::granted);
+  s.probes = 0;
+  d.fallback = false;
+  s.request_at = now + std::max(s.refresh_ns, s.spacing_ns);
+}
+
+void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
+  const GrantMessage& g = *e.grant;
+  const std::int64_t now = e.now.count;
+  const std::int32_t newer = s.seq_known ? seq_distance(g.grant_seq, s.seen_seq) : 1;
+  if (newer < 0) return;
+  s.seen_seq = g.grant_seq;
+  s.seq_known = true;
+  s.budget_bytes = g.unscheduled_budget;
+  s.budget_at = now;
+  s.active_senders = g.active_senders;
+  if (is_void(s, now, g.timestamp_echo_ns)) return;
+  s.probes = 0;
+  s.unconfirmed = false;
+
+  if (g.revoke) {
+    if (s.phase == Phase::closing || s.phase == Phase::idle || !has_backlog(s)) {
+      if (s.phase == Phase::closing) enter(s, p, Phase::idle);
+      return;
+    }
+    if (s.phase == Phase::asking) return;
+    give_up(s, now);
+    enter(s, p, Phase::requesting);
+    d.fallback = false;
+    d.request = true;
+    return;
+  }
+  if (g.rate_mbps == 0 && !g.hold) {  // confirms that nothing is granted
+    if (s.phase == Phase::closing) enter(s, p, Phase::idle);
+    return;
+  }
+  switch (s.phase) {
+    case Phase::idle:
+      close(s, p, now, d);  // the receiver reserves capacity that was given up
+      return;
+    case Phase::closing:
+    case Phase::asking:
+      return;
+    case Phase::fallback:
+      if (!has_backlog(s)) {
+        close(s, p, now, d);
+        return;
+      }
+      [[fallthrough]];
+    case Phase::requesting:
+    case Phase::granted:
+    case Phase::decaying:
+      take_grant(s, p, e, newer == 0, d);
+      return;
+  }
+}
+
+void on_path(State& s, const CadenceParams& p, const Event& e) {
+  const PathMessage& m = *e.path;
+  const std::int64_t now = e.now.count;
+  if (seq_distance(m.seq, s.path_seq) <= 0) return;
+  s.path_seq = m.seq;
+  if (m.quick_adapt_mbps > 0) {
+    cut_path(s, p, now, std::uint64_t{m.quick_adapt_mbps} * 4 / 5);
+  } else if (m.alpha_q16 > 0 && now - s.path_cut_at >= p.rtt_ns) {
+    const std::uint64_t rate = s.grant_mbps > 0 ? std::min(s.grant_mbps, s.path_mbps) : s.path_mbps;
+    cut_path(s, p, now, rate - rate * m.alpha_q16 / (2 * 65536));
+  }
+}
+
+void on_loss(State& s, const CadenceParams& p, const Event& e) {
+  const std::int64_t now = e.now.count;
+  if (e.signal == Signal::timeout) {
+    cut_path(s, p, now, s.path_mbps / 2);
+  } else if (now - s.path_cut_at >= p.rtt_ns) {
+    cut_path(s, p, now, std::uint64_t{s.path_mbps} * 7 / 10);
+  }
+  if (s.phase == Phase::idle || s.phase == Phase::closing) {
+    on_message(s, p, e, std::max<std::uint64_t>(e.lost_bytes, 1));
+  }
+}
+
+// A REQUEST timer (retry, refresh, probe) is running.
+bool timer_runs(const State& s) {
+  if (s.down) return false;
+  switch (s.phase) {
+    case Phase::idle:
+    case Phase::asking:
+      return false;
+    case Phase::requesting:
+      return s.asked;
+    case Phase::fallback:
+      return has_backlog(s);
+    case Phase::granted:
+    case Phase::decaying:
+    case Phase::closing:
+      return true;
+  }
+  return false;
+}
+
+// Everything that time alone does.
+void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
+  if (s.raise_mbps > 0 && now >= s.raise_at) {
+    s.grant_mbps = s.raise_mbps;
+    s.raise_mbps = 0;
+  }
+  if (s.phase == Phase::granted && now >= s.lease_end) {
+    enter(s, p, Phase::decaying);
+    s.raise_mbps = 0;
+    s.decay_at = s.lease_end;
+    d.request = true;
+  }
+  if (s.phase == Phase::decaying) {
+    while (now >= s.decay_at && s.grant_mbps > p.fallback_mbps) {
+      s.grant_mbps = std::max(s.grant_mbps / 2, p.fallback_mbps);
+      s.decay_at += p.rtt_ns;
+    }
+  }
+  grow_path(s, p, now);
+
+  if (!timer_runs(s) || now < s.request_at) return;
+  d.request = true;
+  if (s.phase == Phase::granted) return;
+  if (s.probes < 255) ++s.probes;
+  const bool unanswered = s.probes > p.probe_limit;
+  if (s.phase == Phase::closing && unanswered) {
+    enter(s, p, Phase::idle);  // the lease releases what the receiver still reserves
+    d.request = false;
+  } else if (unanswered && s.phase != Phase::fallback && s.grant_mbps <= p.fallback_mbps) {
+    give_up(s, now);
+    enter(s, p, Phase::fallback);
+  } else if (s.phase == Phase::fallback || s.probes > 4) {
+    s.probe_ns = std::min(2 * s.probe_ns, std::max(p.request_max_ns, first_probe(p, s.phase)));
+  }
+}
+
+std::int64_t request_interval(const State& s) {
+  return s.phase == Phase::granted ? std::max(s.refresh_ns, s.spacing_ns) : s.probe_ns;
+}
+
+// What follows from the state, for the engine.
+void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
+  const bool start = in_start(s);
+  std::uint32_t wish = 0;  // by grant or start
+  d.window_bytes = kUnlimited;
+  d.ceiling = s.sent_total;
+  d.wake_bytes = kUnlimited;
+  d.fallback = false;
+  d.limiter = has_backlog(s) ? Limiter::grant : Limiter::application;
+  switch (s.phase) {
+    case Phase::idle:
+    case Phase::closing:
+    case Phase::asking:
+      break;
+    case Phase::requesting:
+      wish = start ? start_rate(s, p) : 0;
+      d.ceiling = s.start_end;
+      break;
+    case Phase::granted:
+    case Phase::decaying:
+      wish = start ? std::max(start_rate(s, p), s.grant_mbps) : s.grant_mbps;
+      d.ceiling = std::max(s.limit_total, s.start_end);
+      if (wish > s.grant_mbps) d.wake_bytes = s.start_end - s.sent_total;
+      break;
+    case Phase::fallback:
+      wish = p.fallback_mbps;
+      d.ceiling = kUnlimited;
+      d.fallback = true;
+      break;
+  }
+  // The governor's share is about granted rates; start bytes have their own room on the uplink.
+  const std::uint32_t share = start ? p.link_mbps : s.share_mbps;
+  const std::uint32_t rate = s.down ? 0 : std::min({wish, share, s.path_mbps});
+  d.rate = rate_from_mbps(rate);
+  if (has_backlog(s) && wish > 0) {
+    if (s.down || rate >= p.link_mbps) {
+      d.limiter = Limiter::port;
+    } else if (s.sent_total + p.packet_bytes > d.ceiling) {
+      d.limiter = s.phase == Phase::requesting ? Limiter::grant : Limiter::credit;
+    } else if (s.path_mbps == rate) {
+      d.limiter = Limiter::path;
+    } else if (share == rate) {
+      d.limiter = Limiter::uplink;
+    }
+  }
+
+  std::int64_t wake = kNeverNanos.count;
+  if (timer_runs(s)) wake = std::min(wake, s.request_at);
+  if (s.phase == Phase::granted) {
+    wake = std::min(wake, s.lease_end);
+    if (s.raise_mbps > 0) wake = std::min(wake, s.raise_at);
+  }
+  if (s.phase == Phase::decaying && s.grant_mbps > p.fallback_mbps) {
+    wake = std::min(wake, s.decay_at);
+  }
+  if (s.path_limited && has_backlog(s)) wake = std::min(wake, s.path_step_at);
+  d.wake_at = Nanos{wake == kNeverNanos.count ? wake : std::max(wake, now + 1)};
+  d.timed = wake != kNeverNanos.count;
+}
+
+void start(State& s, const CadenceParams& p, const Event& e) {
+  s.share_mbps = s.cap_mbps = s.path_mbps = p.link_mbps;
+  s.budget_bytes = p.small_bytes;
+  s.budget_at = e.now.count - (std::int64_t{1} << 40);  // never told
+  s.requested_at = e.now.count;
+  s.started_at = e.now.count - kBudgetRtts * p.rtt_ns;
+  s.path_cut_at = e.now.count - p.rtt_ns;
+  s.refresh_ns = static_cast<std::uint32_t>(p.lease_min_ns / 4);
+  s.start_end = e.sent_total;
+  if (e.handover != nullptr && e.handover->rate.bps > 0) {
+    // A live connection goes on no faster than it did; the path loop lifts it within a few RTT.
+    cut_path(s, p, e.now.count, mbps(e.handover->rate));
+    s.min_rtt_ns = e.handover->min_rtt_ns;
+  }
+  enter(s, p, Phase::idle);
+}
+
+}  // namespace
+
+void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
+  const std::int64_t now = e.now.count;
+  d.request = false;
+  s.sent_total = e.sent_total;
+  s.backlog_wire = message_wire_bytes(p, e.backlog_bytes);
+  if (e.rtt_ns != 0 && (s.min_rtt_ns == 0 || e.rtt_ns < s.min_rtt_ns)) s.min_rtt_ns = e.rtt_ns;
+  if (e.signal == Signal::start) start(s, p, e);
+  advance(s, p, now, d);
+
+  switch (e.signal) {
+    case Signal::start:
+      on_message(s, p, e, e.backlog_bytes);
+      break;
+    case Signal::message:
+      on_message(s, p, e, e.message_bytes);
+      break;
+    case Signal::idle:
+      on_idle(s, p, e, d);
+      break;
+    case Signal::share:
+      on_share(s, p, e, d);
+      break;
+    case Signal::grant:
+      on_grant(s, p, e, d);
+      break;
+    case Signal::path_report:
+      on_path(s, p, e);
+      break;
+    case Signal::nack:
+    case Signal::timeout:
+      on_loss(s, p, e);
+      break;
+    case Signal::port_down:
+      s.down = true;
+      if (s.phase != Phase::idle) {
+        s.unconfirmed = true;
+        give_up(s, now);
+        enter(s, p, Phase::idle);
+      }
+      s.want_bytes = 0;
+      s.asks_start = false;
+      d.request = false;
+      break;
+    case Signal::port_up:
+      s.down = false;
+      on_message(s, p, e, e.backlog_bytes);
+      break;
+    case Signal::ack:
+    case Signal::cnp:
+    case Signal::tick:
+      break;
+  }
+
+  // Backlog beyond the start bytes appeared after a REQUEST that asked for nothing.
+  if (s.phase == Phase::requesting && !s.asked && !s.asks_start && needs_grant(s)) d.request = true;
+  if (d.request) {
+    s.covered = s.phase == Phase::requesting && !needs_grant(s);
+    if (has_backlog(s) && !s.covered) s.asked = true;
+    s.requested_at = now;
+    s.request_at = now + request_interval(s);
+  }
+  decide(s, p, now, d);
+}
+
+void Cadence::fill_request(State& s, const Params& p, const Event& e, RequestMessage& r) {
+  std::uint64_t cap = std::min(s.cap_mbps, p.link_mbps);
+  if (s.path_limited) cap = std::min(cap, std::uint64_t{s.path_mbps} * 5 / 4);
+  r.req_seq = ++s.req_seq;
+  r.grant_echo = s.grant_seq;
+  r.sent_total = s.sent_total & kTotalMask;
+  r.unscheduled_total = s.unscheduled_total & kTotalMask;
+  r.demand_bytes = s.backlog_wire;
+  r.tx_cap_mbps = s.covered ? kCapNoGrant
+                  : cap >= p.link_mbps
+                      ? kCapUnlimited
+                      : static_cast<std::uint32_t>(std::max<std::uint64_t>(cap, 1));
+  r.timestamp_ns = stamp(e.now.count);
+  r.hint = s.hint_kind != 0 || s.hint_degree != 0;
+  r.hint_degree = s.hint_degree;
+  r.hint_kind = s.hint_kind;
+  r.hint_collective = s.hint_collective;
+  s.told_final = s.sent_total + s.backlog_wire;
+}
+
+UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
+  UplinkWant w;
+  w.start_bytes = s.asks_start ? s.want_bytes : 0;
+  w.asks_start = s.asks_start;
+  switch (s.phase) {
+    case Phase::idle:
+    case Phase::closing:
+      break;
+    case Phase::asking:
+    case Phase::requesting:
+      w.active =
+          has_backlog(s) && s.sent_total + s.backlog_wire > std::max(s.start_end, s.sent_total) +
+                                                                s.want_bytes + kMessageSlackBytes;
+      w.awaits_grant = w.active;
+      break;
+    case Phase::granted:
+    case Phase::decaying:
+      w.active = true;
+      w.limit = rate_from_mbps(std::min(s.grant_mbps, s.path_mbps));
+      break;
+    case Phase::fallback:
+      w.active = has_backlog(s);
+      w.limit = rate_from_mbps(p.fallback_mbps);
+      break;
+  }
+  return w;
+}
+
+}  // namespace paceline::cc

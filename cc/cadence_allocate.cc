@@ -1,0 +1,230 @@
+// Shares of the downlink and the grants that follow from them.
+#include <algorithm>
+
+#include "cc/cadence_receiver.h"
+
+namespace paceline::cc {
+namespace {
+
+constexpr std::int64_t kNever = kNeverNanos.count;
+// Capacity that debt leaves to grants at the least: I4 holds under a flood of starts, too.
+constexpr std::uint64_t kDebtFloor = 16;
+constexpr std::int64_t kRaiseRtts = 2;   // least time between increases of one channel
+constexpr std::int64_t kTopUpRtts = 8;   // least time between general small increases
+constexpr std::uint64_t kIdlePart = 64;  // idle capacity worth a general increase: 1/64 of the link
+constexpr std::int64_t kRefreshRtts = 2;
+
+std::uint16_t next_seq(std::uint16_t seq) {
+  return seq == 0xFFFF ? std::uint16_t{1} : static_cast<std::uint16_t>(seq + 1);
+}
+
+}  // namespace
+
+// Ceff: what grants may add up to now.
+std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
+  advance_debt(now);
+  const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
+  const auto plan = static_cast<std::uint64_t>(params_.eta * static_cast<double>(usable));
+  const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(plan));
+  std::uint64_t capacity = std::max(plan > foreign_mbps_ ? plan - foreign_mbps_ : 0, fair);
+  // What is granted now arrives one round trip from now: the debt that is left then counts.
+  const std::uint64_t busy = com_sum_ + foreign_mbps_;
+  const std::uint64_t spare = busy < usable ? bytes_at(usable - busy, params_.rtt_ns) : 0;
+  const std::uint64_t tolerated = params_.q_target_bytes + spare;
+  if (debt_bytes_ > tolerated) {
+    const std::uint64_t cut =
+        (debt_bytes_ - tolerated) * 8000 / static_cast<std::uint64_t>(params_.drain_ns);
+    capacity = std::max(capacity > cut ? capacity - cut : 0, capacity / kDebtFloor);
+    retry_at_ = std::min(retry_at_, now + params_.rtt_ns / 2);
+  }
+  return capacity;
+}
+
+void CadenceReceiver::fill_active(std::int64_t now) {
+  while (active_count_ < params_.max_active && waiting_head_ < waiting_.size()) {
+    const std::uint32_t peer = waiting_[waiting_head_++];
+    if (channels_[peer].mode != Mode::waiting) continue;  // left in the meantime
+    --waiting_count_;
+    activate(now, peer);
+  }
+  if (waiting_head_ == waiting_.size()) {
+    waiting_.clear();
+    waiting_head_ = 0;
+  }
+}
+
+// I4: whoever was active long enough makes room for half an active set of waiting channels.
+void CadenceReceiver::rotate(std::int64_t now) {
+  if (waiting_count_ == 0) return;
+  if (now < rotate_at_) {
+    retry_at_ = std::min(retry_at_, rotate_at_);
+    return;
+  }
+  rotate_at_ = now + params_.rotation_ns;
+  retry_at_ = std::min(retry_at_, rotate_at_);
+  std::uint32_t turns = std::min(waiting_count_, std::max(1U, params_.max_active / 2));
+  if (active_count_ < params_.max_active)
+    turns -= std::min(turns, params_.max_active - active_count_);
+  const auto now_us = static_cast<std::uint32_t>(now / 1000);
+  const auto age_us = static_cast<std::uint32_t>(params_.rotation_ns / 1000);
+  for (std::size_t i = 0; i < listed_.size() && turns > 0; ++i) {
+    const std::uint32_t peer = listed_[i];
+    Channel& ch = channels_[peer];
+    if (ch.mode != Mode::active || now_us - ch.turn_us < age_us) continue;
+    decrease(now, peer, 0);
+    --active_count_;
+    enqueue(now, peer);
+    --turns;
+  }
+}
+
+void CadenceReceiver::decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps) {
+  Channel& ch = channels_[peer];
+  ch.old_lease_end = std::max(ch.old_lease_end, ch.lease_end);
+  ch.grant = mbps;
+  ch.seq = next_seq(ch.seq);
+  schedule_grant(peer);
+  scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
+}
+
+// Max-min: everybody gets the level times its weight, or its limit if that is less.
+void CadenceReceiver::water_fill(std::uint64_t capacity) {
+  std::sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) {
+    const std::uint64_t left = std::uint64_t{a.limit} * b.weight;
+    const std::uint64_t right = std::uint64_t{b.limit} * a.weight;
+    return left != right ? left < right : a.peer < b.peer;
+  });
+  std::uint64_t weights = 0;
+  for (const Slot& slot : slots_) weights += slot.weight;
+  for (Slot& slot : slots_) {
+    const std::uint64_t level = capacity * slot.weight / weights;
+    slot.share = static_cast<std::uint32_t>(std::min<std::uint64_t>(slot.limit, level));
+    capacity -= slot.share;
+    weights -= slot.weight;
+  }
+}
+
+bool CadenceReceiver::worth_raising(const Slot& slot) const {
+  const Channel& ch = channels_[slot.peer];
+  return ch.grant == 0 ? slot.share > 0
+                       : slot.share > static_cast<std::uint32_t>((1 + params_.hysteresis) *
+                                                                 static_cast<double>(ch.grant));
+}
+
+// Pass 1. Rates come down only where somebody else needs them.
+void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
+  std::uint64_t wanted = 0;
+  for (const Slot& slot : slots_) {
+    const Channel& ch = channels_[slot.peer];
+    if (worth_raising(slot) && slot.share > ch.com) wanted += slot.share - ch.com;
+  }
+  std::uint64_t coming = 0;  // decreases that wait for their confirmation
+  for (const std::uint32_t peer : listed_) coming += channels_[peer].com - channels_[peer].grant;
+  if (com_sum_ + wanted <= capacity + coming) return;
+  std::uint64_t need = com_sum_ + wanted - capacity - coming;
+
+  for (const bool any : {false, true}) {
+    // The second round only when the coarse one is not nearly enough.
+    if (any && need <= capacity / kIdlePart) break;
+    for (const Slot& slot : slots_) {
+      const Channel& ch = channels_[slot.peer];
+      const auto bound = static_cast<std::uint32_t>((any ? 1.0 : 1.0 - params_.hysteresis) *
+                                                    static_cast<double>(ch.grant));
+      if (slot.share >= bound || ch.grant == 0) continue;
+      const std::uint32_t freed = ch.grant - slot.share;
+      decrease(now, slot.peer, slot.share);
+      need -= std::min<std::uint64_t>(need, freed);
+    }
+  }
+}
+
+// Pass 2. I1: whatever is added fits into the capacity beside everything committed.
+void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
+  std::uint64_t room = capacity > com_sum_ ? capacity - com_sum_ : 0;
+  const auto lift = [&](const Slot& slot) {
+    Channel& ch = channels_[slot.peer];
+    const std::uint64_t target = std::min<std::uint64_t>(slot.share, ch.com + room);
+    // A newcomer's first grant is worth waiting an RTT for; then it is at least half its share.
+    if (target <= ch.grant || (ch.grant == 0 && target * 2 < slot.share)) {
+      retry_at_ = std::min(retry_at_, now + params_.rtt_ns);
+      return;
+    }
+    if (target > ch.com) {
+      room -= target - ch.com;
+      set_com(ch, static_cast<std::uint32_t>(target));
+      if (com_sum_ > capacity) worst_raise_ = std::max(worst_raise_, com_sum_ - capacity);
+    }
+    ch.grant = static_cast<std::uint32_t>(target);
+    ch.seq = next_seq(ch.seq);
+    schedule_grant(slot.peer);
+  };
+
+  for (const Slot& slot : slots_) {
+    if (channels_[slot.peer].grant == 0 && slot.share > 0) lift(slot);
+  }
+  bool small_left = false;
+  for (const Slot& slot : slots_) {
+    const Channel& ch = channels_[slot.peer];
+    if (ch.grant == 0 || slot.share <= ch.grant) continue;
+    const std::uint64_t target = std::min<std::uint64_t>(slot.share, ch.com + room);
+    const std::int64_t ready = ch.sent_at + kRaiseRtts * params_.rtt_ns;
+    const bool large =
+        worth_raising({slot.peer, slot.limit, static_cast<std::uint32_t>(target), slot.weight});
+    if (large && (now >= ready || target >= 2 * std::uint64_t{ch.grant})) {
+      lift(slot);
+    } else if (large) {
+      retry_at_ = std::min(retry_at_, ready);
+    } else {
+      small_left = true;
+    }
+  }
+  // Many small differences can add up to much idle capacity: hand it out now and then.
+  if (small_left && room > params_.link_mbps / kIdlePart) {
+    const std::int64_t ready = topped_at_ + kTopUpRtts * params_.rtt_ns;
+    if (now < ready) {
+      retry_at_ = std::min(retry_at_, ready);
+      return;
+    }
+    topped_at_ = now;
+    for (const Slot& slot : slots_) {
+      const Channel& ch = channels_[slot.peer];
+      if (ch.grant > 0 && ch.com == ch.grant && slot.share > ch.grant) lift(slot);
+    }
+  }
+}
+
+void CadenceReceiver::allocate(std::int64_t now) {
+  dirty_ = false;
+  retry_at_ = kNever;
+  alloc_at_ = now + params_.alloc_ns;
+  ++allocations_;
+  rotate(now);
+  fill_active(now);
+  dirty_ = false;  // the lists just changed by our own hand
+  capacity_ = plan_capacity(now);
+
+  const std::int64_t refresh =
+      std::max(kRefreshRtts * params_.rtt_ns,
+               static_cast<std::int64_t>(listed_.size()) * params_.control_ns);
+  lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
+
+  slots_.clear();
+  for (const std::uint32_t peer : listed_) {
+    const Channel& ch = channels_[peer];
+    if (ch.mode != Mode::active) continue;
+    const std::uint64_t sent = ch.rx_base + counters(peer).rx_bytes;
+    const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
+    // Demand bounds increases only: what is nearly finished is over before a decrease arrives.
+    const std::uint64_t by_demand =
+        std::max<std::uint64_t>(left * 8000 / static_cast<std::uint64_t>(params_.rtt_ns), ch.grant);
+    const std::uint64_t limit = std::max<std::uint64_t>(
+        std::min<std::uint64_t>({ch.tx_cap, by_demand, params_.link_mbps}), params_.min_grant_mbps);
+    slots_.push_back({peer, static_cast<std::uint32_t>(limit), 0, ch.weight});
+  }
+  if (slots_.empty()) return;
+  water_fill(capacity_);
+  lower(now, capacity_);
+  raise(now, capacity_);
+}
+
+}  // namespace paceline::cc
