@@ -39,7 +39,8 @@ bool Network::exact(const Link& link) const {
 // The wheel has popped this link's entry: its head in flight arrives, or (exact departures) a
 // queued packet leaves, or nothing is due.
 void Network::link_fired(std::uint32_t link_id, Picos now) {
-  assert(link_id < links_.size());
+  assert(link_id < links_.size() && now >= now_);
+  now_ = now;
   Link& link = links_[link_id];
   Packet* arrived = nullptr;
   if (link.head_time <= now) {

@@ -105,6 +105,7 @@ void Network::reschedule(Link& link) {
 // nothing can overtake it, it joins what is in flight right now.
 void Network::send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, bool pause,
                          Picos now) {
+  if (now < now_) ++late_pauses_;
   Link& back = links_[sw.port_links[port]];
   advance(back, now);
   Packet* frame = pool_.alloc();

@@ -142,6 +142,7 @@ std::string Network::check_conservation() const {
     expect(name + ": in the switch's list of backlogged ports",
            sw.backlogged[egress.port >> 6] >> (egress.port & 63) & 1U, backlog != 0 ? 1 : 0);
   }
+  expect("pauses or resumes decided after their time", late_pauses_, 0);
   expect("packets injected, against delivered + dropped + in flight + queued",
          stats_.injected_packets, packets);
   expect("bytes injected, against delivered + dropped + in flight + queued", stats_.injected_bytes,

@@ -49,7 +49,9 @@ void check_equal(const Outcome& a, const Outcome& b) {
 
 TEST_CASE("lazy departures give the trace of exact ones, and nobody's look changes it") {
   std::uint64_t marked = 0, pauses = 0, resumes = 0, lost_headroom = 0, tail_drops = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  // The seeds from 305 on catch a switch that enters exact mode without its waiting ports; few do.
+  for (std::uint64_t i = 1; i <= 140; ++i) {
+    const std::uint64_t seed = i <= 120 ? i : i + 184;
     CAPTURE(seed);
     const RandomScenario scenario = random_scenario(seed);
     REQUIRE(check(scenario.spec).empty());
