@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
+#include <charconv>
+#include <optional>
 
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/table_reader.h"
@@ -34,6 +37,7 @@ class Checker {
 
   void check_fabric() {
     const FabricConfig& f = s_.fabric;
+    check_subnet();
     require(
         f.ecn.kmin_bytes <= f.ecn.kmax_bytes, {"fabric.ecn.kmin", "fabric.ecn.kmax"},
         fmt::format("fabric.ecn.kmin = {} is above fabric.ecn.kmax = {}; allowed is kmin <= kmax",
@@ -51,6 +55,40 @@ class Checker {
             {"fabric.fixed_overhead_bytes", "transport.calibration"},
             "fabric.fixed_overhead_bytes is for calibration; allowed with transport.calibration = "
             "true");
+  }
+
+  // Host h gets address h + 1 of the network.
+  void check_subnet() {
+    const std::string& text = s_.fabric.subnet;
+    const std::optional<unsigned> prefix = ipv4_prefix(text);
+    require(prefix.has_value(), {"fabric.subnet"},
+            fmt::format("fabric.subnet = \"{}\": expected an IPv4 network such as \"10.0.0.0/8\", "
+                        "prefix 8 to 30",
+                        text));
+    if (prefix && hosts_known()) {
+      const std::uint64_t room = (std::uint64_t{1} << (32 - *prefix)) - 2;
+      require(s_.fabric.hosts <= room, {"fabric.subnet", "fabric.hosts"},
+              fmt::format("fabric.subnet = \"{}\" has addresses for {} hosts, not for {}", text,
+                          room, s_.fabric.hosts));
+    }
+  }
+
+  // The prefix length of "a.b.c.d/n", or nothing.
+  static std::optional<unsigned> ipv4_prefix(std::string_view text) {
+    std::array<unsigned, 5> parts{};
+    constexpr std::string_view kSeparators = "..../";
+    const char* at = text.data();
+    const char* end = at + text.size();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i > 0 && (at == end || *at++ != kSeparators[i])) return std::nullopt;
+      const auto [stop, code] = std::from_chars(at, end, parts[i]);
+      if (code != std::errc{} || parts[i] > (i < 4 ? 255U : 30U)) return std::nullopt;
+      at = stop;
+    }
+    if (at != end || parts[4] < 8) return std::nullopt;
+    const std::uint32_t address = parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3];
+    const std::uint32_t host_bits = ~(0xFFFF'FFFFU << (32 - parts[4]));
+    return (address & host_bits) == 0 ? std::optional(parts[4]) : std::nullopt;
   }
 
   void check_transport() {

@@ -82,6 +82,38 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .min = 65536,
      .max = 64 * kGiB,
      .meaning = "Shared packet buffer of each switch."},
+    {.path = "fabric.drop_control_ppm",
+     .field = PACELINE_FIELD(fabric.drop_control_ppm),
+     .min = 0,
+     .max = 1e6,
+     .meaning = "Loses this share (parts per million) of HELLO, REQUEST, GRANT and PATH."},
+    {.path = "fabric.loss",
+     .field = PACELINE_FIELD(fabric.loss),
+     .min = 0,
+     .max = 1,
+     .meaning = "Probability that a link loses a packet, whatever it is."},
+    {.path = "fabric.fixed_overhead_bytes",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.fixed_overhead_bytes),
+     .min = 0,
+     .max = 1024,
+     .meaning = "Calibration: a packet with payload occupies payload + this on a link; 0 = the "
+                "real frame."},
+    {.path = "fabric.small_packet_bytes",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.small_packet_bytes),
+     .min = 1,
+     .max = 4096,
+     .meaning = "Calibration: size of a packet without payload, with `fixed_overhead_bytes`."},
+    {.path = "fabric.frame_overhead_bytes",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.frame_overhead_bytes),
+     .min = 0,
+     .max = 256,
+     .meaning = "Preamble, start delimiter and inter-frame gap of a real frame."},
+    {.path = "fabric.subnet",
+     .field = PACELINE_FIELD(fabric.subnet),
+     .meaning = "IPv4 network from which the addresses of emulated hosts derive."},
     {.path = "fabric.ecn.enabled",
      .field = PACELINE_FIELD(fabric.ecn.enabled),
      .meaning = "Switches mark CE at dequeue, by the length of the egress queue."},
@@ -129,38 +161,6 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 64 * kGiB,
      .meaning = "Buffer reserved per ingress port and class."},
-    {.path = "fabric.drop_control_ppm",
-     .field = PACELINE_FIELD(fabric.drop_control_ppm),
-     .min = 0,
-     .max = 1e6,
-     .meaning = "Loses this share (parts per million) of HELLO, REQUEST, GRANT and PATH."},
-    {.path = "fabric.loss",
-     .field = PACELINE_FIELD(fabric.loss),
-     .min = 0,
-     .max = 1,
-     .meaning = "Probability that a link loses a packet, whatever it is."},
-    {.path = "fabric.fixed_overhead_bytes",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.fixed_overhead_bytes),
-     .min = 0,
-     .max = 1024,
-     .meaning = "Calibration: a packet with payload occupies payload + this on a link; 0 = the "
-                "real frame."},
-    {.path = "fabric.small_packet_bytes",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.small_packet_bytes),
-     .min = 1,
-     .max = 4096,
-     .meaning = "Calibration: size of a packet without payload, with `fixed_overhead_bytes`."},
-    {.path = "fabric.frame_overhead_bytes",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.frame_overhead_bytes),
-     .min = 0,
-     .max = 256,
-     .meaning = "Preamble, start delimiter and inter-frame gap of a real frame."},
-    {.path = "fabric.subnet",
-     .field = PACELINE_FIELD(fabric.subnet),
-     .meaning = "IPv4 network from which the addresses of emulated hosts derive."},
 
     {.path = "transport.payload_bytes",
      .form = Form::bytes,
@@ -330,11 +330,17 @@ constexpr auto kExperimentKeys = std::to_array<KeySpec>({
      .meaning = "Level of the confidence intervals."},
 });
 
+// A size as one would write it for this key: small ones of *_bytes keys are bare integers.
+std::string size_text(const KeySpec& key, std::uint64_t bytes) {
+  return key.path.ends_with("_bytes") && bytes < 10'000 ? fmt::format("{}", bytes)
+                                                        : format_bytes(bytes);
+}
+
 std::string base_text(const KeySpec& key, const Field& field, double value) {
   const auto whole = static_cast<std::uint64_t>(value);
   if (std::holds_alternative<Picos*>(field)) return format_time({static_cast<std::int64_t>(value)});
   if (std::holds_alternative<Rate*>(field)) return format_rate({whole});
-  if (key.form == Form::bytes) return format_bytes(whole);
+  if (key.form == Form::bytes) return size_text(key, whole);
   if (std::holds_alternative<double*>(field)) return fmt::format("{}", value);
   return fmt::format("{}", whole);
 }
@@ -392,7 +398,9 @@ std::string value_text(const KeySpec& key, const Field& field) {
         } else if constexpr (std::is_same_v<T, double>) {
           return fmt::format("{}", *p);
         } else {
-          return bytes ? fmt::format("\"{}\"", format_bytes(*p)) : fmt::format("{}", *p);
+          if (!bytes) return fmt::format("{}", *p);
+          const std::string text = size_text(key, *p);
+          return text.back() == 'B' ? fmt::format("\"{}\"", text) : text;
         }
       },
       field);
