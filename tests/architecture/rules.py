@@ -42,7 +42,7 @@ MAY_INCLUDE = {
         "dataplane/driver", "dataplane/service", "control", "control/experiment", "control/tuner",
         "tools/workload",
     ),
-    "tools/workload": BELOW_DRIVER + ("control/experiment",),
+    "tools/workload": BELOW_DRIVER + ("dataplane/driver", "control/experiment"),
 }
 
 LIBM = (
