@@ -6,6 +6,7 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "dataplane/driver/ideal.h"
+#include "dataplane/fabric/topology.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/opcodes.h"
 

@@ -9,6 +9,7 @@
 #include "cc/algorithm.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/fabric/fabric_spec.h"
+#include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/engine_config.h"
 
 namespace paceline {

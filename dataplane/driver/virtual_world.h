@@ -42,7 +42,7 @@ enum class RunEnd : std::uint8_t {
 };
 const char* to_string(RunEnd end);
 
-class VirtualWorld final : private Connector {
+class VirtualWorld final : public Connector {
  public:
   // Throws std::invalid_argument with the reasons when plan_world reports an error. The plan's
   // messages must name hosts of the scenario.
@@ -50,6 +50,10 @@ class VirtualWorld final : private Connector {
   ~VirtualWorld();
 
   RunEnd run();
+
+  // For the applications inside.
+  std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
+                        std::uint8_t traffic_class) override;
 
   Picos now() const { return now_; }
   const MessagePlan& plan() const { return plan_; }
@@ -69,8 +73,6 @@ class VirtualWorld final : private Connector {
  private:
   struct Host;
 
-  std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
-                        std::uint8_t traffic_class) override;
   void poll_host(std::uint32_t host, Picos now);
   void take_finished(Host& host);
   bool check_all();

@@ -10,6 +10,7 @@
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
+#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/control.h"
 
 namespace paceline::transport {

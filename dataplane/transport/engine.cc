@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/icrc.h"
 
 namespace paceline::transport {

@@ -37,7 +37,7 @@ struct Peer {
 class PeerTable {
  public:
   // Index of the entry, created if new (then status is unknown and `created` true).
-  std::uint32_t find_or_add(const wire::Address& ip, const wire::MacAddress& mac,
+  std::uint32_t find_or_add(const wire::IpAddress& ip, const wire::MacAddress& mac,
                             std::uint8_t traffic_class, bool& created) {
     const Key key{ip, traffic_class};
     const auto [it, inserted] =
@@ -53,7 +53,7 @@ class PeerTable {
   }
 
   // 0xFFFFFFFF when no local queue pair ever named it.
-  std::uint32_t find(const wire::Address& ip, std::uint8_t traffic_class) const {
+  std::uint32_t find(const wire::IpAddress& ip, std::uint8_t traffic_class) const {
     const auto it = index_.find(Key{ip, traffic_class});
     return it == index_.end() ? 0xFFFF'FFFF : it->second;
   }
