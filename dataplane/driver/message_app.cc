@@ -158,9 +158,8 @@ void MessageApp::arrived(Picos now, std::uint32_t id) {
   }
 }
 
-bool MessageApp::poll(Picos now) {
-  posted_ = false;
-  std::array<Completion, 64> batch;
+void MessageApp::take_completions(Picos now) {
+  std::array<Completion, 16> batch;
   std::size_t n;
   while ((n = completions_.poll(batch)) != 0) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -180,6 +179,11 @@ bool MessageApp::poll(Picos now) {
     }
     replenish();
   }
+}
+
+bool MessageApp::poll(Picos now) {
+  posted_ = false;
+  if (!completions_.empty()) take_completions(now);
   while (next_own_ < own_.size() && plan_.messages[own_[next_own_]].start <= now) {
     start(now, own_[next_own_++]);
   }

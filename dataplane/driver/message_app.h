@@ -78,6 +78,7 @@ class MessageApp {
   bool feed(Picos now, std::uint32_t lane);
   void finish(Picos now, std::uint32_t lane, std::uint32_t message, bool failed);
   void arrived(Picos now, std::uint32_t message);
+  void take_completions(Picos now);
   void replenish();
 
   std::uint32_t host_;

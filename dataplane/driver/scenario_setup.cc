@@ -54,7 +54,7 @@ std::uint32_t longest_path(const fabric::FabricSpec& spec) {
   // Hosts of one switch are alike: look from one host per switch would do, but this is set-up only.
   for (std::uint32_t a = 0; a < spec.hosts; ++a) {
     for (std::uint32_t b = a + 1; b < spec.hosts; ++b) {
-      longest = std::max(longest, topology.path_links(a, b).value_or(1));
+      longest = std::max(longest, static_cast<std::uint32_t>(topology.path(a, b, 0).size()));
     }
     if (a > 64) break;
   }
