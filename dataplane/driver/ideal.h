@@ -21,6 +21,8 @@ class IdealClock {
   // From posting to the last acknowledgement: serialisation at the sender, store-and-forward of the
   // last packet at each further link, propagation both ways, the acknowledgement.
   Picos fct(std::uint64_t message_bytes) const;
+  // fct without the serialisation at the sender: what a message pays besides its bytes.
+  Picos latency() const { return fct(payload_) - serialization_time(wire_bytes(payload_), rate_); }
   // fct of a full packet: the round trip that congestion control calls base RTT.
   Picos base_rtt() const { return fct(payload_); }
 
