@@ -27,6 +27,7 @@ struct PlannedMessage {
   std::uint16_t collective = 0;         // index into MessagePlan::collectives
   std::uint16_t hint_kind = 0;          // RequestMessage::hint_kind; 0 = no hint
   std::uint16_t hint_degree = 0;
+  bool notify = false;                  // somebody waits for its arrival; set by the world
 };
 
 // A set of messages that completes as one: efficiency = ideal / measured completion.

@@ -33,7 +33,8 @@ struct PortInfo {
   WireAccounting wire{};
   std::uint16_t mtu_bytes = 4096;   // largest RoCE path MTU the port carries
   std::uint16_t payload_room = 0;   // bytes an owned payload buffer holds; 0: elided only
-  bool computes_icrc = false;       // the port fills the ICRC; else the engine must
+  std::uint16_t tx_burst = 1;       // packets worth offering in one call of tx
+  bool computes_icrc = false;       // nobody looks at Packet::icrc; else the engine fills and checks
 };
 
 class Port {

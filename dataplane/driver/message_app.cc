@@ -1,0 +1,205 @@
+#include "dataplane/driver/message_app.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace paceline {
+
+namespace {
+
+using transport::Completion;
+using transport::CompletionOpcode;
+using transport::CompletionStatus;
+using transport::PostResult;
+using transport::WorkOpcode;
+using transport::WorkRequest;
+
+// A message beyond this is posted in pieces: one work request carries at most 2^31 bytes.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 30;
+// Receive requests kept posted for messages that announce their arrival.
+constexpr std::uint32_t kReceives = 1024;
+constexpr std::size_t kCompletions = 1 << 14;
+constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the last piece
+
+}  // namespace
+
+MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan,
+                       std::vector<MessageRecord>& records, transport::Engine& engine,
+                       Connector& connector)
+    : host_(host),
+      plan_(plan),
+      records_(records),
+      engine_(engine),
+      connector_(connector),
+      completions_(kCompletions),
+      receives_(kReceives) {
+  region_ = engine_.regions().add_elided(
+      0, kRegionBytes, transport::access::local_write | transport::access::remote_write);
+  for (std::uint32_t id = 0; id < plan_.messages.size(); ++id) {
+    const PlannedMessage& message = plan_.messages[id];
+    if (message.src != host_) continue;
+    if (message.after == kNoMessage) {
+      own_.push_back(id);
+    } else {
+      dependants_.emplace_back(message.after, id);
+    }
+  }
+  std::stable_sort(own_.begin(), own_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return plan_.messages[a].start < plan_.messages[b].start;
+  });
+  std::sort(dependants_.begin(), dependants_.end());
+  replenish();
+}
+
+void MessageApp::replenish() {
+  while (receives_posted_ < kReceives) {
+    transport::ReceiveRequest request;
+    request.length = kRegionBytes;
+    request.local_key = region_;
+    if (!receives_.post(request)) break;
+    ++receives_posted_;
+  }
+}
+
+std::uint32_t MessageApp::lane_for(Picos now, const PlannedMessage& message) {
+  if (message.lane == kNoMessage) {
+    std::vector<std::uint32_t>& pool = pools_[message.dst];
+    for (const std::uint32_t lane : pool) {
+      if (lanes_[lane].busy) continue;
+      engine_.restart_congestion(now, lanes_[lane].qp);
+      lanes_[lane].busy = true;
+      return lane;
+    }
+    const auto lane = static_cast<std::uint32_t>(lanes_.size());
+    lanes_.emplace_back();
+    lanes_[lane].qp = connector_.connect(now, host_, message.dst, message.traffic_class);
+    lanes_[lane].busy = true;
+    lane_of_qp_[lanes_[lane].qp] = lane;
+    pools_[message.dst].push_back(lane);
+    return lane;
+  }
+  const std::uint64_t key = std::uint64_t{message.dst} << 32 | message.lane;
+  const auto [it, created] =
+      lane_index_.try_emplace(key, static_cast<std::uint32_t>(lanes_.size()));
+  if (created) {
+    lanes_.emplace_back();
+    lanes_.back().qp = connector_.connect(now, host_, message.dst, message.traffic_class);
+    lane_of_qp_[lanes_.back().qp] = it->second;
+  }
+  return it->second;
+}
+
+void MessageApp::start(Picos now, std::uint32_t id) {
+  const PlannedMessage& message = plan_.messages[id];
+  records_[id].ready = now;
+  const std::uint32_t lane = lane_for(now, message);
+  lanes_[lane].waiting.push(id);
+  feed(now, lane);
+}
+
+// Posts as much as the send queue takes. True when something was posted.
+bool MessageApp::feed(Picos now, std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  bool any = false;
+  while (lane.message != kNoMessage || !lane.waiting.empty()) {
+    if (lane.message == kNoMessage) {
+      lane.message = lane.waiting.front();
+      lane.waiting.pop();
+      lane.posted = 0;
+    }
+    const std::uint32_t id = lane.message;
+    const PlannedMessage& message = plan_.messages[id];
+    const std::uint64_t rest = message.bytes - lane.posted;
+    const bool last = rest <= kPieceBytes;
+    WorkRequest request;
+    request.wr_id = id | (last ? 0 : kPieceFlag);
+    request.opcode = last && message.notify ? WorkOpcode::write_imm : WorkOpcode::write;
+    request.immediate = id;
+    request.length = last ? rest : kPieceBytes;
+    request.local_key = region_;
+    request.remote_key = region_;
+    request.local_address = (std::uint64_t{id} << 31) + lane.posted;
+    request.remote_address = request.local_address;
+    request.hint.job = message.job;
+    request.hint.collective = message.collective;
+    request.hint.degree = message.hint_degree;
+    request.hint.kind = message.hint_kind;
+    const PostResult result = engine_.post_send(now, lane.qp, request);
+    if (result == PostResult::queue_full) break;
+    if (result != PostResult::ok) {
+      finish(now, index, id, true);
+      lane.message = kNoMessage;
+      continue;
+    }
+    any = true;
+    posted_ = true;
+    ++lane.outstanding;
+    lane.posted += request.length;
+    if (last) lane.message = kNoMessage;
+  }
+  return any;
+}
+
+void MessageApp::finish(Picos now, std::uint32_t lane, std::uint32_t id, bool failed) {
+  MessageRecord& record = records_[id];
+  record.completed = now;
+  record.failed = failed;
+  ++finished_;
+  newly_finished_.push_back(id);
+  lanes_[lane].busy = false;
+}
+
+void MessageApp::arrived(Picos now, std::uint32_t id) {
+  auto it = std::lower_bound(dependants_.begin(), dependants_.end(), std::pair{id, 0U});
+  for (; it != dependants_.end() && it->first == id; ++it) {
+    const PlannedMessage& message = plan_.messages[it->second];
+    due_.push({later(message.start, now + message.gap), it->second});
+  }
+}
+
+void MessageApp::take_completions(Picos now) {
+  std::array<Completion, 16> batch;
+  std::size_t n;
+  while ((n = completions_.poll(batch)) != 0) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const Completion& c = batch[i];
+      const bool failed = c.status != CompletionStatus::success;
+      if (c.opcode == CompletionOpcode::receive ||
+          c.opcode == CompletionOpcode::receive_write_imm) {
+        --receives_posted_;
+        if (!failed && c.has_immediate) arrived(now, c.immediate);
+        continue;
+      }
+      const std::uint32_t lane = lane_of_qp_.at(c.qp_number);
+      --lanes_[lane].outstanding;
+      const auto id = static_cast<std::uint32_t>(c.wr_id);
+      if ((c.wr_id & kPieceFlag) == 0) finish(now, lane, id, failed);
+      feed(now, lane);
+    }
+    replenish();
+  }
+}
+
+bool MessageApp::poll(Picos now) {
+  posted_ = false;
+  if (!completions_.empty()) take_completions(now);
+  while (next_own_ < own_.size() && plan_.messages[own_[next_own_]].start <= now) {
+    start(now, own_[next_own_++]);
+  }
+  while (!due_.empty() && due_.top().at <= now) {
+    const std::uint32_t id = due_.top().message;
+    due_.pop();
+    start(now, id);
+  }
+  return posted_;
+}
+
+Picos MessageApp::next_deadline() const {
+  Picos next = kNever;
+  if (next_own_ < own_.size()) next = plan_.messages[own_[next_own_]].start;
+  if (!due_.empty()) next = earlier(next, due_.top().at);
+  return next;
+}
+
+}  // namespace paceline

@@ -1,0 +1,131 @@
+#include "dataplane/driver/scenario_setup.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "cc/params.h"
+#include "cc/registry.h"
+#include "dataplane/driver/ideal.h"
+#include "dataplane/fabric/topology.h"
+#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/opcodes.h"
+
+namespace paceline {
+
+namespace {
+
+fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
+  const config::FabricConfig& from = scenario.fabric;
+  fabric::FabricSpec spec;
+  spec.hosts = from.hosts;
+  spec.switches = from.switches;
+  if (from.links.empty()) {
+    spec = fabric::star(from.hosts, from.rate, from.delay);
+  } else {
+    for (const config::LinkSpec& link : from.links) {
+      spec.links.push_back({link.a, link.b, link.rate, link.delay, link.error_rate, 0});
+    }
+  }
+  for (fabric::LinkSpec& link : spec.links) link.loss = from.loss;
+  spec.buffer_bytes = from.buffer_bytes;
+  spec.ecn.enabled = from.ecn.enabled;
+  spec.ecn.kmin_bytes = from.ecn.kmin_bytes;
+  spec.ecn.kmax_bytes = from.ecn.kmax_bytes;
+  spec.ecn.pmax = from.ecn.pmax;
+  spec.pfc.enabled = from.pfc.enabled;
+  spec.pfc.alpha = from.pfc.alpha;
+  spec.pfc.headroom_bytes = from.pfc.headroom_bytes;
+  spec.pfc.xon_offset_bytes = from.pfc.xon_offset_bytes;
+  spec.pfc.reserve_bytes = from.pfc.reserve_bytes;
+  spec.wire = wire_accounting(from);
+  spec.drop_control_ppm = static_cast<std::uint32_t>(from.drop_control_ppm);
+  spec.seed = scenario.seed;
+  spec.mtu_bytes = 4096;
+  spec.payload_room = 0;
+  spec.computes_icrc = true;
+  return spec;
+}
+
+// Links on the longest shortest path between hosts: an upper bound for base RTTs.
+std::uint32_t longest_path(const fabric::FabricSpec& spec) {
+  if (spec.switches == 1) return 2;
+  const fabric::Topology topology(spec);
+  std::uint32_t longest = 1;
+  // Hosts of one switch are alike: look from one host per switch would do, but this is set-up only.
+  for (std::uint32_t a = 0; a < spec.hosts; ++a) {
+    for (std::uint32_t b = a + 1; b < spec.hosts; ++b) {
+      longest = std::max(longest, static_cast<std::uint32_t>(topology.path(a, b, 0).size()));
+    }
+    if (a > 64) break;
+  }
+  return longest;
+}
+
+}  // namespace
+
+std::vector<double> resolve_cc(const std::string& algorithm, const std::string& profile,
+                               std::span<const config::ParamValue> params,
+                               const cc::PortFacts& facts, std::string& error) {
+  const cc::AlgorithmInfo* info = cc::find(algorithm);
+  if (info == nullptr) {
+    error += "unknown algorithm '" + algorithm + "'; nearest is '" +
+             std::string(cc::nearest_algorithm(algorithm)) + "'";
+    return {};
+  }
+  std::vector<cc::ParamOverride> overrides;
+  for (const config::ParamValue& param : params) overrides.push_back({param.name, param.value});
+  auto resolved = cc::resolve_params(*info, profile, overrides, facts);
+  if (auto* values = std::get_if<std::vector<double>>(&resolved)) return std::move(*values);
+  for (const cc::ParamError& e : std::get<std::vector<cc::ParamError>>(resolved)) {
+    if (!error.empty()) error += "; ";
+    error += e.message;
+  }
+  return {};
+}
+
+WorldPlan plan_world(const config::Scenario& scenario) {
+  WorldPlan plan;
+  plan.fabric = fabric_of(scenario);
+  for (const std::string& problem : fabric::check(plan.fabric)) {
+    if (!plan.error.empty()) plan.error += "; ";
+    plan.error += problem;
+  }
+  if (!plan.error.empty()) return plan;
+
+  const IdealClock clock(scenario, longest_path(plan.fabric));
+  const auto base_rtt_ns = static_cast<std::uint32_t>(clock.base_rtt().count / 1000);
+
+  transport::EngineConfig& engine = plan.engine;
+  engine.payload_mtu = scenario.transport.payload_bytes;
+  engine.ack_every = scenario.transport.ack_every;
+  engine.cnp_interval = scenario.transport.cnp_interval;
+  engine.cnp_in_ack = scenario.transport.cnp_in_ack;
+  engine.base_rtt_ns = base_rtt_ns;
+  if (scenario.transport.peers == "roce") engine.peers = transport::PeerPolicy::roce;
+  if (scenario.transport.peers == "discover") engine.peers = transport::PeerPolicy::discover;
+
+  cc::PortFacts facts;
+  facts.link_rate = scenario.fabric.rate;
+  facts.mtu_bytes = scenario.transport.payload_bytes;
+  facts.base_rtt_ns = base_rtt_ns;
+  facts.full_packet_bytes = static_cast<std::uint32_t>(
+      clock.wire_bytes(2 * std::uint64_t{facts.mtu_bytes}) - clock.wire_bytes(facts.mtu_bytes));
+  const config::CcConfig& cc = scenario.cc;
+  engine.primary.values = resolve_cc(cc.algorithm, cc.profile, cc.params, facts, plan.error);
+  if (!plan.error.empty()) return plan;
+  engine.primary.algorithm = cc::find(cc.algorithm)->id;
+  engine.fallback.values = resolve_cc(cc.fallback, cc.fallback_profile, {}, facts, plan.error);
+  if (!plan.error.empty()) return plan;
+  engine.fallback.algorithm = cc::find(cc.fallback)->id;
+
+  plan.queue_pair.retry_count = static_cast<std::uint8_t>(scenario.transport.retry_count);
+  plan.queue_pair.retransmit_timeout = scenario.transport.retransmit_timeout;
+
+  plan.speaks_control.assign(scenario.fabric.hosts, true);
+  for (const std::uint32_t host : scenario.transport.foreign_hosts) {
+    if (host < plan.speaks_control.size()) plan.speaks_control[host] = false;
+  }
+  return plan;
+}
+
+}  // namespace paceline

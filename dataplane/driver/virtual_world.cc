@@ -1,0 +1,226 @@
+#include "dataplane/driver/virtual_world.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "dataplane/base/random.h"
+#include "dataplane/driver/ideal.h"
+
+namespace paceline {
+
+namespace {
+
+// Events between two looks at the stop flag and the progress callback.
+constexpr std::uint64_t kHousekeeping = 1 << 16;
+// RoCEv2 source ports: the dynamic range (annex A17).
+constexpr std::uint16_t kFirstSourcePort = 0xC000;
+
+// Pops per simulated microsecond when every host link is busy half the time: only the width of the
+// event queue's slots depends on it.
+double expected_events_per_us(const config::Scenario& scenario) {
+  const double packets_per_us = static_cast<double>(scenario.fabric.rate.bps) /
+                                (8e6 * (scenario.transport.payload_bytes + 80.0));
+  return packets_per_us * scenario.fabric.hosts * 4 * 0.5;
+}
+
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 32;
+  x *= 0xD6E8'FEB8'6659'FD93ULL;
+  x ^= x >> 32;
+  return x;
+}
+
+}  // namespace
+
+const char* to_string(RunEnd end) {
+  switch (end) {
+    case RunEnd::completed: return "completed";
+    case RunEnd::duration: return "duration";
+    case RunEnd::stalled: return "stalled";
+    case RunEnd::hop_limit: return "hop limit";
+    case RunEnd::stopped: return "stopped";
+    case RunEnd::violation: return "violation";
+  }
+  return "unknown";
+}
+
+struct VirtualWorld::Host {
+  Host(transport::EngineConfig config, Port& port, std::uint32_t number, const MessagePlan& plan,
+       std::vector<MessageRecord>& records, Connector& connector)
+      : engine(std::move(config), port), app(number, plan, records, engine, connector) {}
+  transport::Engine engine;
+  MessageApp app;
+};
+
+VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan,
+                           WorldOptions options)
+    : scenario_(scenario),
+      plan_(std::move(plan)),
+      options_(std::move(options)),
+      setup_(plan_world(scenario)) {
+  if (!setup_.error.empty()) throw std::invalid_argument(setup_.error);
+  setup_.fabric.exact_departures = options_.exact_departures;
+  for (PlannedMessage& message : plan_.messages) {
+    bytes_total_ += message.bytes;
+    if (message.src >= scenario_.fabric.hosts || message.dst >= scenario_.fabric.hosts) {
+      throw std::invalid_argument("a message names a host that the fabric does not have");
+    }
+    if (message.after != kNoMessage) plan_.messages.at(message.after).notify = true;
+  }
+  records_.resize(plan_.messages.size());
+
+  first_host_actor_ = fabric::Network::actors_needed(setup_.fabric);
+  wheel_ = std::make_unique<EventWheel>(first_host_actor_ + scenario_.fabric.hosts,
+                                        EventWheel::slot_shift_for(
+                                            expected_events_per_us(scenario_)));
+  network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0);
+  for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
+    transport::EngineConfig config = setup_.engine;
+    config.address = wire::IpAddress::v4(setup_.fabric.subnet_base + h + 1);
+    config.mac = wire::MacAddress::local(h + 1);
+    config.speak_control = setup_.speaks_control[h];
+    config.check_invariants = options_.check_invariants;
+    hosts_.push_back(std::make_unique<Host>(std::move(config), network_->host_port(h), h, plan_,
+                                            records_, *this));
+  }
+}
+
+VirtualWorld::~VirtualWorld() = default;
+
+const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
+  return hosts_[host]->engine;
+}
+
+std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t dst,
+                                    std::uint8_t traffic_class) {
+  // Out of band, as a connection manager would have done before; takes no time.
+  Host& a = *hosts_[src];
+  Host& b = *hosts_[dst];
+  transport::QpConfig config = setup_.queue_pair;
+  config.traffic_class = traffic_class;
+  config.send_cq = config.receive_cq = &a.app.completions();
+  config.receive_queue = &a.app.receives();
+  const std::uint32_t qa = a.engine.create_qp(config);
+  config.send_cq = config.receive_cq = &b.app.completions();
+  config.receive_queue = &b.app.receives();
+  const std::uint32_t qb = b.engine.create_qp(config);
+  const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
+  const auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
+  const Psn psn_a(static_cast<std::uint32_t>(entropy >> 16));
+  const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
+  a.engine.connect(now, qa, b.engine.address_of(qb, psn_b), psn_a, port);
+  b.engine.connect(now, qb, a.engine.address_of(qa, psn_a), psn_b, port);
+  wheel_->schedule(first_host_actor_ + dst, later(b.engine.next_deadline(), now_));
+  return qa;
+}
+
+void VirtualWorld::take_finished(Host& host) {
+  for (const std::uint32_t id : host.app.newly_finished()) {
+    const MessageRecord& record = records_[id];
+    ++finished_;
+    if (record.failed) {
+      ++failed_;
+    } else {
+      ++completed_;
+    }
+    bytes_done_ += plan_.messages[id].bytes;
+    hash_ = mix(hash_ ^ mix(static_cast<std::uint64_t>(record.completed.count) + id) ^
+                (record.failed ? 1U : 0U));
+  }
+  host.app.newly_finished().clear();
+}
+
+// The group of one host: application first, then engine, until neither has work at `now`.
+void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
+  Host& host = *hosts_[index];
+  host.app.poll(now);
+  do {
+    host.engine.poll(now);
+  } while (!host.app.completions().empty() && host.app.poll(now));
+  if (!host.app.newly_finished().empty()) take_finished(host);
+  wheel_->schedule(first_host_actor_ + index,
+                   earlier(host.engine.next_deadline(), host.app.next_deadline()));
+}
+
+RunEnd VirtualWorld::run() {
+  for (std::uint32_t h = 0; h < hosts_.size(); ++h) poll_host(h, now_);
+  Picos next_sample = options_.sample ? options_.sample_interval : kNever;
+  std::uint64_t housekeeping = kHousekeeping;
+  RunEnd end = RunEnd::completed;
+  Picos time;
+  std::uint32_t actor = 0;
+  while (finished_ < plan_.messages.size()) {
+    if (!wheel_->pop(time, actor)) {
+      end = RunEnd::stalled;
+      problem_ = "nothing left to happen, but " +
+                 std::to_string(plan_.messages.size() - finished_) + " messages are outstanding";
+      break;
+    }
+    if (time > scenario_.duration) {
+      now_ = scenario_.duration;
+      end = RunEnd::duration;
+      break;
+    }
+    while (time >= next_sample) {
+      now_ = next_sample;
+      options_.sample(*this, next_sample);
+      next_sample += options_.sample_interval;
+    }
+    now_ = time;
+    ++events_;
+    if (actor < first_host_actor_) {
+      network_->link_fired(actor, time);
+      const auto woken = network_->woken_hosts();
+      if (!woken.empty()) {
+        for (const std::uint32_t host : woken) poll_host(host, time);
+        network_->clear_woken();
+      }
+    } else {
+      poll_host(actor - first_host_actor_, time);
+    }
+    if (--housekeeping == 0) {
+      housekeeping = kHousekeeping;
+      if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+        end = RunEnd::stopped;
+        break;
+      }
+      if (scenario_.max_hops != 0 && network_->stats().hops > scenario_.max_hops) {
+        end = RunEnd::hop_limit;
+        problem_ = "more than max_hops = " + std::to_string(scenario_.max_hops) + " packet-hops";
+        break;
+      }
+      if (options_.progress && bytes_total_ != 0) {
+        options_.progress(static_cast<double>(bytes_done_) / static_cast<double>(bytes_total_));
+      }
+    }
+  }
+  network_->finish(now_);
+  if (!check_all()) end = RunEnd::violation;
+  return end;
+}
+
+bool VirtualWorld::check_all() {
+  std::string broken = network_->check_conservation();
+  for (std::uint32_t h = 0; h < hosts_.size() && broken.empty(); ++h) {
+    broken = hosts_[h]->engine.check_conservation();
+    if (broken.empty()) broken = hosts_[h]->engine.violation();
+    if (!broken.empty()) broken = "host " + std::to_string(h) + ": " + broken;
+  }
+  if (broken.empty()) return true;
+  problem_ = broken;
+  return false;
+}
+
+std::uint64_t VirtualWorld::trace_hash() const {
+  std::uint64_t h = hash_;
+  const fabric::NetworkStats& stats = network_->stats();
+  for (const std::uint64_t value :
+       {stats.hops, stats.hop_bytes, stats.injected_packets, stats.delivered_bytes,
+        stats.marked_packets, stats.pause_frames, stats.total_drops(),
+        static_cast<std::uint64_t>(stats.pause_time.count)}) {
+    h = mix(h ^ value);
+  }
+  return h;
+}
+
+}  // namespace paceline

@@ -1,0 +1,474 @@
+#include "dataplane/transport/control_plane.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cc/cadence.h"
+#include "cc/cadence_receiver.h"
+#include "cc/cadence_sender.h"
+#include "cc/registry.h"
+#include "dataplane/transport/requester.h"
+#include "dataplane/transport/scheduler.h"
+#include "dataplane/wire/build.h"
+#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/control.h"
+
+namespace paceline::transport {
+
+namespace {
+
+constexpr std::uint8_t kPrimary = 0;
+constexpr std::uint8_t kFallback = 1;
+
+// What a proactive algorithm goes on hearing while its fallback decides (cc/cadence.h).
+constexpr std::uint32_t kProactiveSignals =
+    cc::signal_bit(cc::Signal::message) | cc::signal_bit(cc::Signal::idle) |
+    cc::signal_bit(cc::Signal::grant) | cc::signal_bit(cc::Signal::share) |
+    cc::signal_bit(cc::Signal::tick) | cc::signal_bit(cc::Signal::port_down) |
+    cc::signal_bit(cc::Signal::port_up);
+
+std::uint32_t mbps_of(Rate rate) { return static_cast<std::uint32_t>(rate.bps / 1'000'000); }
+
+}  // namespace
+
+ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler, RequesterPart& requester)
+    : core_(core), scheduler_(scheduler), requester_(requester) {
+  const EngineConfig& config = core_.config;
+  core_.params[kPrimary] =
+      cc::make_param_block(config.primary.algorithm, config.primary.values, core_.facts);
+  core_.params[kFallback] =
+      cc::make_param_block(config.fallback.algorithm, config.fallback.values, core_.facts);
+  const cc::AlgorithmInfo* info = cc::find(config.primary.algorithm);
+  proactive_ = info != nullptr && info->proactive;
+  if (config.primary.algorithm == cc::AlgorithmId::cadence) {
+    const auto& params = core_.params[kPrimary].as<cc::CadenceParams>();
+    sender_ = std::make_unique<cc::CadenceSender>(params);
+    if (config.speak_control) core_.receiver = std::make_unique<cc::CadenceReceiver>(params);
+  }
+}
+
+void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& context,
+                                   const cc::Handover* handover) {
+  const cc::ParamBlock& params = core_.params[context.profile];
+  context.algorithm = params.id;
+  context.channel = static_cast<std::uint16_t>(index);
+  const cc::AlgorithmInfo* info = cc::find(params.id);
+  context.wants = info == nullptr ? 0 : info->wants;
+  cc::Event event;
+  event.now = to_nanos(core_.now);
+  event.signal = cc::Signal::start;
+  event.handover = handover;
+  cc::start_state(params.id, context.state.data(), params, event, context.decision);
+  if (context.profile == kPrimary && proactive_) update_sender(index, context);
+}
+
+void ControlPlane::update_sender(std::uint32_t index, const CongestionContext& context) {
+  if (sender_ == nullptr || context.profile != kPrimary) return;
+  const auto& params = core_.params[kPrimary].as<cc::CadenceParams>();
+  const auto& state = *reinterpret_cast<const cc::Cadence::State*>(context.state.data());
+  sender_->update(to_nanos(core_.now), index, cc::Cadence::uplink_want(state, params));
+}
+
+void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
+                            const cc::Event& event) {
+  const cc::ParamBlock& params = core_.params[context.profile];
+  if (!context.on_fallback) {
+    cc::dispatch(context.algorithm, context.state.data(), params, event, context.decision);
+    if (context.decision.fallback) enter_fallback(context, event);
+    if (context.profile == kPrimary && proactive_) update_sender(index, context);
+    return;
+  }
+  // Two algorithms live here: the proactive one listens and probes, the reactive one decides.
+  cc::Decision& proactive = context.proactive_decision;
+  if ((kProactiveSignals & cc::signal_bit(event.signal)) != 0) {
+    cc::dispatch(context.algorithm, context.state.data(), params, event, proactive);
+    update_sender(index, context);
+    if (!proactive.fallback) {
+      context.on_fallback = false;
+      context.decision = proactive;
+      context.wants = cc::find(context.algorithm)->wants;
+      return;
+    }
+  }
+  context.decision.wake_at = kNeverNanos;
+  cc::dispatch(core_.params[kFallback].id, context.fallback_state.data(), core_.params[kFallback],
+               event, context.decision);
+  context.decision.ceiling = cc::kUnlimited;
+  context.decision.request = proactive.request;
+  proactive.request = false;
+  if (proactive.wake_at < context.decision.wake_at) context.decision.wake_at = proactive.wake_at;
+  context.decision.timed = proactive.timed;
+}
+
+void ControlPlane::enter_fallback(CongestionContext& context, const cc::Event& event) {
+  ++core_.counters.fallbacks;
+  context.on_fallback = true;
+  context.proactive_decision = context.decision;
+  cc::Handover handover;
+  handover.rate = context.decision.rate;
+  handover.inflight_bytes = context.inflight_bytes;
+  cc::Event start = event;
+  start.signal = cc::Signal::start;
+  start.handover = &handover;
+  const cc::ParamBlock& params = core_.params[kFallback];
+  cc::start_state(params.id, context.fallback_state.data(), params, start, context.decision);
+  context.decision.ceiling = cc::kUnlimited;
+  context.decision.request = context.proactive_decision.request;
+  context.proactive_decision.request = false;
+  context.decision.wake_at =
+      std::min(context.decision.wake_at, context.proactive_decision.wake_at);
+  context.decision.timed = context.proactive_decision.timed;
+  context.wants |= cc::find(params.id)->wants;
+}
+
+template <class Message>
+void ControlPlane::send_control(const wire::HeaderTemplate& header, const Message& message,
+                                std::uint64_t& counter) {
+  Packet* packet = core_.alloc_headers_only();
+  if (packet == nullptr) return;  // as if lost: every message is repeated until answered
+  packet->header_bytes = static_cast<std::uint16_t>(wire::build_control(
+      header, wire::HeaderBuffer{packet->header}, Psn(control_sequence_++), message));
+  packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+  ++counter;
+  core_.counters.control_bytes +=
+      core_.info.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
+  core_.queue_control(packet);
+}
+
+void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, bool close) {
+  CongestionContext& context = core_.contexts[index];
+  const Peer& peer = core_.peers[context.peer];
+  RequestMessage request;
+  if (!cc::fill_request(context.algorithm, context.state.data(), core_.params[context.profile],
+                        event, request)) {
+    return;
+  }
+  request.close = close;
+  request.traffic_class = context.traffic_class;
+  request.echo_wanted = cc::find(context.algorithm)->echo;
+  request.arm = context.arm;
+  request.epoch = context.epoch;
+  request.channel = context.channel;
+  send_control(peer.control, request, core_.counters.requests_sent);
+}
+
+std::uint32_t ControlPlane::make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
+                                         const cc::Handover* handover) {
+  return scheduler_.create_context(profile, qp.config.traffic_class, peer, qp.config.arm,
+                                   handover);
+}
+
+void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac) {
+  const std::uint8_t traffic_class = qp.config.traffic_class;
+  bool created = false;
+  const std::uint32_t index = core_.peers.find_or_add(ip, mac, traffic_class, created);
+  Peer& peer = core_.peers[index];
+  if (created) {
+    wire::FlowAddressing flow;
+    flow.source_mac = core_.config.mac;
+    flow.destination_mac = mac;
+    flow.source = core_.config.address;
+    flow.destination = ip;
+    flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
+    flow.ecn = Ecn::not_ect;
+    peer.control = wire::make_header_template(flow);
+    switch (core_.config.peers) {
+      case PeerPolicy::paceline:
+        peer.status = PeerStatus::native;
+        break;
+      case PeerPolicy::roce:
+        peer.status = PeerStatus::foreign;
+        break;
+      case PeerPolicy::discover:
+        peer.status = proactive_ ? PeerStatus::unknown : PeerStatus::foreign;
+        break;
+    }
+    if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
+    if (peer.status == PeerStatus::unknown) {
+      peer.next_hello = core_.now;
+      waiting_hello_.push_back(index);
+    }
+  }
+  ++peer.queue_pairs;
+  qp.peer = index;
+  const bool native = peer.status == PeerStatus::native;
+  const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
+  const cc::AlgorithmInfo* info = cc::find(core_.params[profile].id);
+  if (info->key == cc::ContextKey::per_peer_class) {
+    if (peer.context == kNoIndex) peer.context = make_context(index, profile, qp, nullptr);
+    qp.context = peer.context;
+  } else {
+    qp.context = make_context(index, profile, qp, nullptr);
+  }
+  ++core_.contexts[qp.context].queue_pairs;
+}
+
+// Takes the queue pair out of its context; the last one turns off the light.
+void ControlPlane::leave_context(QueuePair& qp) {
+  scheduler_.deactivate(qp);
+  const std::uint32_t index = qp.context;
+  CongestionContext& context = core_.contexts[index];
+  context.inflight_bytes -= qp.requester.inflight_bytes;
+  context.backlog_bytes -= qp.requester.backlog_bytes;
+  qp.context = kNoIndex;
+  if (--context.queue_pairs != 0) return;
+  Peer& peer = core_.peers[context.peer];
+  if (peer.context == index) {
+    cc::Event event;
+    event.now = to_nanos(core_.now);
+    event.sent_total = context.sent_total;
+    event.signal = cc::Signal::idle;
+    if (proactive_ && context.profile == kPrimary) {
+      send_request(index, event, true);
+      if (sender_ != nullptr) sender_->forget(event.now, index);
+    }
+    peer.context = kNoIndex;
+  }
+  scheduler_.destroy_context(index);
+}
+
+void ControlPlane::detach(QueuePair& qp) {
+  if (qp.context != kNoIndex) leave_context(qp);
+  if (qp.peer == kNoIndex) return;
+  Peer& peer = core_.peers[qp.peer];
+  if (--peer.queue_pairs == 0 && peer.counters != nullptr) {
+    core_.receiver->forget(to_nanos(core_.now), qp.peer);
+    peer.counters = nullptr;
+  }
+  qp.peer = kNoIndex;
+}
+
+void ControlPlane::restart(QueuePair& qp) {
+  CongestionContext& context = core_.contexts[qp.context];
+  if (context.queue_pairs != 1 || context.peer == kNoIndex) return;
+  if (core_.peers[context.peer].context == qp.context) return;  // a channel outlives its flows
+  cc::Event event;
+  event.now = to_nanos(core_.now);
+  event.signal = cc::Signal::start;
+  const cc::ParamBlock& params = core_.params[context.profile];
+  cc::start_state(params.id, context.state.data(), params, event, context.decision);
+  context.sent_since_event = 0;
+  context.next_send = core_.now;
+  context.pace_from = core_.now;
+  context.pace_bytes = 0;
+}
+
+// The peer turned out to speak the control protocol: its queue pairs move to the channel.
+void ControlPlane::upgrade(std::uint32_t peer_index) {
+  Peer& peer = core_.peers[peer_index];
+  if (peer.status == PeerStatus::native) return;
+  peer.status = PeerStatus::native;
+  for (QueuePair* qp : core_.qps) {
+    if (qp == nullptr || qp->peer != peer_index) continue;
+    cc::Handover handover;
+    handover.rate = core_.contexts[qp->context].decision.rate;
+    handover.inflight_bytes = qp->requester.inflight_bytes;
+    const bool had_work = requester_.has_work(*qp);
+    leave_context(*qp);
+    if (peer.context == kNoIndex) peer.context = make_context(peer_index, kPrimary, *qp, &handover);
+    qp->context = peer.context;
+    CongestionContext& context = core_.contexts[qp->context];
+    ++context.queue_pairs;
+    context.inflight_bytes += qp->requester.inflight_bytes;
+    context.backlog_bytes += qp->requester.backlog_bytes;
+    if (qp->requester.backlog_bytes != 0) {
+      cc::Event event;
+      event.signal = cc::Signal::message;
+      event.message_bytes = qp->requester.backlog_bytes;
+      scheduler_.deliver(qp->context, event);
+    }
+    if (had_work) scheduler_.activate(*qp);
+  }
+}
+
+void ControlPlane::send_hello(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
+  HelloMessage hello;
+  hello.traffic_class = peer.traffic_class;
+  hello.features = kFeatureGrants;
+  hello.link_mbps = mbps_of(core_.info.link_rate);
+  hello.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
+  hello.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
+  ++peer.hellos_sent;
+  peer.next_hello = core_.now + core_.config.hello_interval;
+  send_control(peer.control, hello, core_.counters.hellos_sent);
+}
+
+void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& packet) {
+  HelloMessage hello;
+  const wire::ParseError error =
+      wire::parse_control(wire::control_body(packet.header_view(), parsed), hello);
+  if (error != wire::ParseError::ok) {
+    core_.count_malformed(error);
+    return;
+  }
+  ++core_.counters.hellos_received;
+  if (!wire::negotiate_version(hello)) return;  // stays foreign
+  const std::uint32_t index = core_.peers.find(parsed.source, hello.traffic_class);
+  if (!hello.reply) {
+    HelloMessage reply;
+    reply.reply = true;
+    reply.traffic_class = hello.traffic_class;
+    reply.features = core_.receiver != nullptr ? kFeatureGrants : 0U;
+    reply.link_mbps = mbps_of(core_.info.link_rate);
+    reply.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
+    reply.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
+    reply.timestamp_echo_ns = hello.timestamp_ns;
+    wire::FlowAddressing flow;
+    flow.source_mac = core_.config.mac;
+    flow.destination_mac = parsed.source_mac;
+    flow.source = core_.config.address;
+    flow.destination = parsed.source;
+    flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
+    flow.ecn = Ecn::not_ect;
+    send_control(wire::make_header_template(flow), reply, core_.counters.hellos_sent);
+  }
+  // Asked or answered: the far side speaks. Only what can grant makes the peer native.
+  if (index != kNoIndex && proactive_ && (hello.features & kFeatureGrants) != 0 &&
+      core_.config.peers == PeerPolicy::discover) {
+    upgrade(index);
+  }
+}
+
+void ControlPlane::on_control(const wire::ParsedPacket& parsed, const Packet& packet) {
+  if (!core_.config.speak_control) {
+    ++core_.counters.control_ignored;
+    return;
+  }
+  const auto body = wire::control_body(packet.header_view(), parsed);
+  wire::ParseError error = wire::ParseError::ok;
+  switch (parsed.properties.operation) {
+    case wire::Operation::hello:
+      on_hello(parsed, packet);
+      return;
+    case wire::Operation::request: {
+      RequestMessage request;
+      error = wire::parse_control(body, request);
+      if (error != wire::ParseError::ok) break;
+      ++core_.counters.requests_received;
+      const std::uint32_t peer = core_.peers.find(parsed.source, request.traffic_class);
+      if (peer == kNoIndex || core_.receiver == nullptr) {
+        ++core_.counters.control_ignored;
+        return;
+      }
+      core_.peers[peer].echo = request.echo_wanted;
+      core_.peers[peer].counters =
+          core_.receiver->on_request(to_nanos(core_.now), peer, request);
+      return;
+    }
+    case wire::Operation::grant: {
+      GrantMessage grant;
+      error = wire::parse_control(body, grant);
+      if (error != wire::ParseError::ok) break;
+      ++core_.counters.grants_received;
+      const std::uint32_t peer = core_.peers.find(parsed.source, grant.traffic_class);
+      const std::uint32_t context = peer == kNoIndex ? kNoIndex : core_.peers[peer].context;
+      if (context == kNoIndex || core_.contexts[context].channel != grant.channel) {
+        ++core_.counters.control_ignored;
+        return;
+      }
+      cc::Event event;
+      event.signal = cc::Signal::grant;
+      event.grant = &grant;
+      scheduler_.deliver(context, event);
+      return;
+    }
+    case wire::Operation::path: {
+      PathMessage path;
+      error = wire::parse_control(body, path);
+      if (error != wire::ParseError::ok) break;
+      ++core_.counters.paths_received;
+      const std::uint32_t peer = core_.peers.find(parsed.source, path.traffic_class);
+      const std::uint32_t context = peer == kNoIndex ? kNoIndex : core_.peers[peer].context;
+      if (context == kNoIndex || core_.contexts[context].channel != path.channel) {
+        ++core_.counters.control_ignored;
+        return;
+      }
+      cc::Event event;
+      event.signal = cc::Signal::path_report;
+      event.path = &path;
+      scheduler_.deliver(context, event);
+      return;
+    }
+    default:
+      error = wire::ParseError::unknown_opcode;
+      break;
+  }
+  core_.count_malformed(error);
+}
+
+void ControlPlane::poll_receiver() {
+  cc::PortReceiver* receiver = core_.receiver.get();
+  if (receiver == nullptr || receiver->next_wake() > to_nanos(core_.now)) return;
+  if (foreign_bytes_ != 0) {
+    receiver->on_foreign_bytes(foreign_bytes_);
+    foreign_bytes_ = 0;
+  }
+  std::array<cc::ReceiverOutput, 16> out;
+  std::size_t n;
+  do {
+    n = receiver->poll(to_nanos(core_.now), out);
+    for (std::size_t i = 0; i < n; ++i) {
+      const wire::HeaderTemplate& header = core_.peers[out[i].peer].control;
+      if (out[i].kind == cc::ReceiverOutput::Kind::grant) {
+        send_control(header, out[i].grant, core_.counters.grants_sent);
+      } else {
+        send_control(header, out[i].path, core_.counters.paths_sent);
+      }
+    }
+  } while (n == out.size());
+  if (core_.config.check_invariants && violation_.empty()) {
+    violation_ = receiver->check_invariants(to_nanos(core_.now));
+  }
+}
+
+void ControlPlane::poll_sender() {
+  if (sender_ == nullptr || sender_->next_wake() > to_nanos(core_.now)) return;
+  std::array<cc::ShareOutput, 16> out;
+  std::size_t n;
+  do {
+    n = sender_->poll(to_nanos(core_.now), out);
+    for (std::size_t i = 0; i < n; ++i) {
+      cc::Event event;
+      event.signal = cc::Signal::share;
+      event.share = &out[i].share;
+      scheduler_.deliver(out[i].context, event);
+    }
+  } while (n == out.size());
+  if (core_.config.check_invariants && violation_.empty()) {
+    violation_ = sender_->check_invariants(to_nanos(core_.now));
+  }
+}
+
+void ControlPlane::poll() {
+  for (std::size_t i = 0; i < waiting_hello_.size();) {
+    Peer& peer = core_.peers[waiting_hello_[i]];
+    if (peer.status == PeerStatus::unknown && peer.next_hello <= core_.now) {
+      if (peer.hellos_sent < kHelloTries) {
+        send_hello(waiting_hello_[i]);
+      } else {
+        peer.status = PeerStatus::foreign;  // a late answer still upgrades it
+      }
+    }
+    if (peer.status == PeerStatus::unknown) {
+      ++i;
+    } else {
+      waiting_hello_[i] = waiting_hello_.back();
+      waiting_hello_.pop_back();
+    }
+  }
+  poll_receiver();
+  poll_sender();
+}
+
+Picos ControlPlane::next_deadline() const {
+  Picos next = kNever;
+  for (const std::uint32_t peer : waiting_hello_) {
+    next = earlier(next, core_.peers[peer].next_hello);
+  }
+  if (core_.receiver != nullptr) next = earlier(next, to_picos(core_.receiver->next_wake()));
+  if (sender_ != nullptr) next = earlier(next, to_picos(sender_->next_wake()));
+  return next;
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,78 @@
+// Congestion control from the engine's side: runs the algorithms (with the fallback of a proactive
+// one), carries HELLO, REQUEST, GRANT and PATH between peers, and drives the port-level halves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/event.h"
+#include "cc/port_sender.h"
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class RequesterPart;
+class Scheduler;
+
+class ControlPlane {
+ public:
+  ControlPlane(EngineCore& core, Scheduler& scheduler, RequesterPart& requester);
+
+  bool proactive() const { return proactive_; }
+
+  // --- algorithms (called by the scheduler) ---
+  void start_algorithm(std::uint32_t index, CongestionContext& context,
+                       const cc::Handover* handover);
+  void dispatch(std::uint32_t index, CongestionContext& context, const cc::Event& event);
+  void send_request(std::uint32_t index, const cc::Event& event, bool close);
+
+  // --- queue pairs and peers ---
+  // Finds or makes the peer entry and the context that the queue pair's data is charged to.
+  void attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac);
+  void detach(QueuePair& qp);
+  // Forgets what the context has learned: a fresh flow on an old queue pair. No effect on a context
+  // shared by several queue pairs.
+  void restart(QueuePair& qp);
+
+  // --- messages ---
+  void on_control(const wire::ParsedPacket& parsed, const Packet& packet);
+  // Bytes that came outside any channel, for the receiver's plan.
+  void count_foreign(std::uint32_t wire_bytes) { foreign_bytes_ += wire_bytes; }
+
+  // Runs HELLO retries and the port-level halves. poll_sender again after events.
+  void poll();
+  void poll_sender();
+  Picos next_deadline() const;
+
+  // First invariant found broken since start, or empty. Filled only with check_invariants.
+  const std::string& violation() const { return violation_; }
+
+ private:
+  void enter_fallback(CongestionContext& context, const cc::Event& event);
+  void update_sender(std::uint32_t index, const CongestionContext& context);
+  std::uint32_t make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
+                             const cc::Handover* handover);
+  void leave_context(QueuePair& qp);
+  void upgrade(std::uint32_t peer);
+  void send_hello(std::uint32_t peer);
+  void on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
+  void poll_receiver();
+  template <class Message>
+  void send_control(const wire::HeaderTemplate& header, const Message& message,
+                    std::uint64_t& counter);
+
+  EngineCore& core_;
+  Scheduler& scheduler_;
+  RequesterPart& requester_;
+  std::unique_ptr<cc::PortSender> sender_;
+  std::vector<std::uint32_t> waiting_hello_;
+  std::uint64_t foreign_bytes_ = 0;
+  std::uint32_t control_sequence_ = 0;
+  bool proactive_ = false;
+  std::string violation_;
+};
+
+}  // namespace paceline::transport

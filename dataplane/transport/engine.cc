@@ -1,0 +1,313 @@
+#include "dataplane/transport/engine.h"
+
+#include <cassert>
+
+#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/icrc.h"
+
+namespace paceline::transport {
+
+namespace {
+constexpr std::size_t kReceiveBurst = 32;
+}
+
+Engine::Engine(EngineConfig config, Port& port)
+    : core_(std::move(config), port),
+      scheduler_(core_),
+      requester_(core_, scheduler_),
+      responder_(core_, requester_),
+      control_(core_, scheduler_, requester_) {
+  scheduler_.connect(requester_, control_);
+}
+
+Engine::~Engine() {
+  for (QueuePair* qp : core_.qps) {
+    if (qp != nullptr) responder_.discard(*qp);
+  }
+  scheduler_.discard();
+  while (Packet* packet = core_.control_head) {
+    core_.control_head = packet->next;
+    core_.pool.free(packet);
+  }
+}
+
+std::uint32_t Engine::create_qp(const QpConfig& config) {
+  std::uint32_t index;
+  if (core_.free_qps.empty()) {
+    index = static_cast<std::uint32_t>(core_.qps.size());
+    core_.qps.push_back(nullptr);
+    core_.qp_timers.reserve(index + 1);
+    core_.qps[index] = &core_.qp_storage.emplace_back(core_.qp_number(index), config);
+  } else {
+    index = core_.free_qps.back();
+    core_.free_qps.pop_back();
+    QueuePair& slot = core_.qp_storage[index];
+    slot = QueuePair(core_.qp_number(index), config);
+    core_.qps[index] = &slot;
+  }
+  core_.qps[index]->state = QpState::init;
+  return core_.qps[index]->number;
+}
+
+QpAddress Engine::address_of(std::uint32_t qp_number, Psn first_psn) const {
+  return {core_.config.address, core_.config.mac, qp_number, first_psn};
+}
+
+bool Engine::connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
+                     std::uint16_t source_port) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr || qp->state != QpState::init) return false;
+  qp->remote_number = remote.qp_number;
+  wire::FlowAddressing flow;
+  flow.source_mac = core_.config.mac;
+  flow.destination_mac = remote.mac;
+  flow.source = core_.config.address;
+  flow.destination = remote.ip;
+  flow.udp_source_port = source_port;
+  flow.dscp = wire::kDefaultDscpMap.dscp(qp->config.traffic_class);
+  qp->header = wire::make_header_template(flow);
+  RequesterState& r = qp->requester;
+  r.next_psn = r.una_psn = r.max_psn = r.tail_psn = first_psn;
+  r.retries_left = qp->config.retry_count;
+  r.rnr_left = qp->config.rnr_retry;
+  qp->responder.expected = remote.first_psn;
+  control_.attach(*qp, remote.ip, remote.mac);
+  qp->state = QpState::rts;
+  return true;
+}
+
+void Engine::destroy_qp(Picos now, std::uint32_t qp_number) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr) return;
+  requester_.fail(*qp, CompletionStatus::flushed);
+  responder_.discard(*qp);
+  control_.detach(*qp);
+  const std::uint32_t index = core_.qp_index(*qp);
+  core_.qp_timers.cancel(index);
+  core_.qps[index] = nullptr;
+  core_.free_qps.push_back(index);
+}
+
+void Engine::restart_congestion(Picos now, std::uint32_t qp_number) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp != nullptr && qp->context != kNoIndex) control_.restart(*qp);
+}
+
+PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkRequest& request) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr) return PostResult::bad_state;
+  const PostResult result = requester_.post(*qp, request);
+  if (result != PostResult::ok || qp->state != QpState::rts) return result;
+  cc::Event event;
+  event.signal = cc::Signal::message;
+  event.message_bytes = request.length;
+  event.hint_collective = request.hint.collective;
+  event.hint_degree = request.hint.degree;
+  event.hint_kind = request.hint.kind;
+  scheduler_.deliver(qp->context, event);
+  if (requester_.has_work(*qp)) scheduler_.activate(*qp);
+  return result;
+}
+
+void Engine::memory_ready(Picos now, std::uint32_t qp_number) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr) return;
+  requester_.memory_ready(*qp);
+  responder_.memory_ready(*qp);
+}
+
+void Engine::receive(Packet* packet) {
+  ++core_.counters.rx_packets;
+  core_.counters.rx_wire_bytes += packet->wire_bytes;
+  if ((packet->flags & packet_flag::corrupt) != 0) {
+    core_.count_malformed(wire::ParseError::corrupt);
+    core_.pool.free(packet);
+    return;
+  }
+  wire::ParsedPacket parsed;
+  // Where no bit can flip, nothing needs summing.
+  const wire::ParseOptions options{!core_.info.computes_icrc, false};
+  wire::ParseError error =
+      wire::parse_headers(packet->header_view(), packet->payload_bytes, options, parsed);
+  if (error == wire::ParseError::ok && !core_.info.computes_icrc &&
+      packet->icrc !=
+          wire::icrc(packet->header_view(), parsed.l3_offset, packet->payload_view())) {
+    error = wire::ParseError::bad_icrc;
+  }
+  if (error != wire::ParseError::ok) {
+    core_.count_malformed(error);
+    core_.pool.free(packet);
+    return;
+  }
+  if (parsed.properties.is_control()) {
+    control_.count_foreign(packet->wire_bytes);
+    control_.on_control(parsed, *packet);
+    core_.pool.free(packet);
+    return;
+  }
+  QueuePair* qp = core_.find_qp(parsed.dest_qpn);
+  if (qp == nullptr || qp->peer == kNoIndex ||
+      !(core_.peers[qp->peer].ip == parsed.source)) {
+    ++core_.counters.no_queue_pair;
+    control_.count_foreign(packet->wire_bytes);
+    core_.pool.free(packet);
+    return;
+  }
+  switch (parsed.properties.operation) {
+    case wire::Operation::send:
+    case wire::Operation::write: {
+      Peer& peer = core_.peers[qp->peer];
+      if (peer.counters != nullptr) {
+        peer.counters->rx_bytes += packet->wire_bytes;
+        ++peer.counters->rx_packets;
+        if (parsed.ecn == Ecn::ce) {
+          ++peer.counters->ce_packets;
+          peer.counters->last_marked_entropy = parsed.udp_source_port;
+        }
+      } else {
+        control_.count_foreign(packet->wire_bytes);
+      }
+      if (parsed.properties.service != wire::Service::rc) break;
+      responder_.on_request(*qp, parsed, packet);
+      return;  // the responder has the packet
+    }
+    case wire::Operation::acknowledge:
+      control_.count_foreign(packet->wire_bytes);
+      ++core_.counters.acks_received;
+      requester_.on_acknowledge(*qp, parsed);
+      core_.pool.free(packet);
+      return;
+    case wire::Operation::cnp:
+      control_.count_foreign(packet->wire_bytes);
+      requester_.on_cnp(*qp);
+      core_.pool.free(packet);
+      return;
+    default:
+      control_.count_foreign(packet->wire_bytes);
+      break;
+  }
+  ++core_.counters.unsupported_operations;
+  core_.pool.free(packet);
+}
+
+// Control packets go ahead of all data, as many as the port takes now.
+void Engine::flush_control() {
+  while (core_.control_head != nullptr && core_.port.tx_ready_at(kControlClass) <= core_.now) {
+    std::array<Packet*, kReceiveBurst> burst;
+    const std::size_t limit = std::min<std::size_t>(core_.info.tx_burst, burst.size());
+    std::size_t count = 0;
+    for (Packet* packet = core_.control_head; packet != nullptr && count < limit;
+         packet = packet->next) {
+      burst[count++] = packet;
+    }
+    if (!core_.info.computes_icrc) {
+      for (std::size_t i = 0; i < count; ++i) {
+        burst[i]->icrc = wire::icrc(burst[i]->header_view(), wire::kEthernetBytes);
+      }
+    }
+    Packet* const rest = burst[count - 1]->next;
+    const std::size_t taken = core_.port.tx(core_.now, kControlClass, {burst.data(), count});
+    core_.control_head = taken == count ? rest : burst[taken];
+    if (core_.control_head == nullptr) core_.control_tail = nullptr;
+    core_.counters.tx_control_packets += taken;
+    if (taken != count) break;
+  }
+}
+
+void Engine::poll(Picos now) {
+  assert(now >= core_.now);
+  core_.now = now;
+  std::array<Packet*, kReceiveBurst> burst;
+  std::size_t received;
+  do {
+    received = core_.port.rx(burst);
+    for (std::size_t i = 0; i < received; ++i) receive(burst[i]);
+  } while (received == burst.size());
+
+  std::uint32_t index;
+  while ((index = core_.qp_timers.pop_due(now)) != pacing::PacingWheel::kNone) {
+    if (core_.qps[index] != nullptr) requester_.on_timer(*core_.qps[index]);
+  }
+  control_.poll();
+  scheduler_.run_due();
+  control_.poll_sender();
+  flush_control();
+  scheduler_.send();
+  // What sending brought about (a REQUEST after the last byte) need not wait.
+  if (core_.control_head != nullptr) flush_control();
+}
+
+Picos Engine::next_deadline() const {
+  Picos next = scheduler_.next_deadline();
+  next = earlier(next, core_.qp_timers.next_deadline());
+  next = earlier(next, control_.next_deadline());
+  if (core_.control_head != nullptr) {
+    next = earlier(next, core_.port.tx_ready_at(kControlClass));
+  }
+  return next == kNever ? kNever : later(next, core_.now + Picos{1});
+}
+
+QpState Engine::state_of(std::uint32_t qp_number) const {
+  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+  return qp == nullptr ? QpState::reset : qp->state;
+}
+
+std::uint64_t Engine::inflight_bytes() const {
+  std::uint64_t sum = 0;
+  for (const QueuePair* qp : core_.qps) {
+    if (qp != nullptr) sum += qp->requester.inflight_bytes;
+  }
+  return sum;
+}
+
+std::array<std::int64_t, cc::kLimiters> Engine::limiter_picos(Picos now) const {
+  std::array<std::int64_t, cc::kLimiters> sum = core_.retired_limiter_picos;
+  for (const CongestionContext& context : core_.contexts) {
+    if (!context.in_use) continue;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += context.limiter_picos[i];
+    sum[static_cast<std::size_t>(context.limiter)] += (now - context.limiter_since).count;
+  }
+  return sum;
+}
+
+std::string Engine::check_conservation() const {
+  std::vector<std::uint64_t> inflight(core_.contexts.size());
+  std::vector<std::uint64_t> backlog(core_.contexts.size());
+  std::vector<std::uint32_t> attached(core_.contexts.size());
+  for (const QueuePair* qp : core_.qps) {
+    if (qp == nullptr || qp->context == kNoIndex) continue;
+    inflight[qp->context] += qp->requester.inflight_bytes;
+    backlog[qp->context] += qp->requester.backlog_bytes;
+    ++attached[qp->context];
+  }
+  for (std::size_t i = 0; i < core_.contexts.size(); ++i) {
+    const CongestionContext& context = core_.contexts[i];
+    if (!context.in_use) continue;
+    const std::string name = "context " + std::to_string(i);
+    if (context.inflight_bytes != inflight[i]) {
+      return name + ": " + std::to_string(context.inflight_bytes) +
+             " bytes in flight, its queue pairs say " + std::to_string(inflight[i]);
+    }
+    if (context.backlog_bytes != backlog[i]) {
+      return name + ": backlog of " + std::to_string(context.backlog_bytes) +
+             " bytes, its queue pairs say " + std::to_string(backlog[i]);
+    }
+    if (context.queue_pairs != attached[i]) return name + ": count of queue pairs is off";
+    if (context.sent_total > context.decision.ceiling && context.decision.ceiling != 0 &&
+        context.place == ContextPlace::ready) {
+      return name + ": sent " + std::to_string(context.sent_total) + " bytes beyond its ceiling " +
+             std::to_string(context.decision.ceiling);
+    }
+  }
+  if (core_.counters.digest_mismatches != 0) {
+    return std::to_string(core_.counters.digest_mismatches) + " payloads arrived in a wrong place";
+  }
+  return {};
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,79 @@
+// The transport engine: one shard of one NIC instance. It is poll(now) and next_deadline(); it reads
+// no clock, never sleeps and touches no device but through its Port. The same class runs in virtual
+// time, on a real-time loopback and on a NIC.
+//
+// One thread calls everything. Time never goes back from call to call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "dataplane/transport/control_plane.h"
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/requester.h"
+#include "dataplane/transport/responder.h"
+#include "dataplane/transport/scheduler.h"
+
+namespace paceline::transport {
+
+class Engine {
+ public:
+  // The port must outlive the engine. config.primary and .fallback carry values of the length and
+  // ranges that the algorithms' ParamSpec tables say (cc::resolve_params checks them).
+  Engine(EngineConfig config, Port& port);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // --- control operations: may allocate ---
+  RegionTable& regions() { return core_.regions; }
+  // A queue pair in state INIT; its number.
+  std::uint32_t create_qp(const QpConfig& config);
+  // This end, for the other's connect().
+  QpAddress address_of(std::uint32_t qp_number, Psn first_psn) const;
+  // To RTS in one step: both ends are known. `source_port` is the path entropy of the flow. False
+  // when the queue pair does not exist or is not in INIT.
+  bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
+               std::uint16_t source_port);
+  void destroy_qp(Picos now, std::uint32_t qp_number);
+  // The next message on this queue pair is a new flow: its congestion state starts afresh (per_qp
+  // algorithms only; a channel shared with others keeps what it knows).
+  void restart_congestion(Picos now, std::uint32_t qp_number);
+
+  // --- data path ---
+  // Takes effect at the next poll, which must follow at the same time.
+  PostResult post_send(Picos now, std::uint32_t qp_number, const WorkRequest& request);
+  // Work of this queue pair that waited for memory can go on.
+  void memory_ready(Picos now, std::uint32_t qp_number);
+
+  void poll(Picos now);
+  // When poll has something to do next (not counting packets that arrive): later than the last
+  // poll, kNever when idle.
+  Picos next_deadline() const;
+
+  // --- looking in: changes nothing ---
+  const telemetry::EngineCounters& counters() const { return core_.counters; }
+  QpState state_of(std::uint32_t qp_number) const;
+  // Wire bytes in flight over all queue pairs; 0 when everything is acknowledged.
+  std::uint64_t inflight_bytes() const;
+  // Time shares per limiter up to `now`, summed over all contexts that were ever in use.
+  std::array<std::int64_t, cc::kLimiters> limiter_picos(Picos now) const;
+  // Conservation: contexts agree with their queue pairs, no context is lost. Empty when all holds.
+  std::string check_conservation() const;
+  // The first invariant of the algorithms found broken (EngineConfig::check_invariants).
+  const std::string& violation() const { return control_.violation(); }
+
+ private:
+  void receive(Packet* packet);
+  void flush_control();
+
+  EngineCore core_;
+  Scheduler scheduler_;
+  RequesterPart requester_;
+  ResponderPart responder_;
+  ControlPlane control_;
+};
+
+}  // namespace paceline::transport

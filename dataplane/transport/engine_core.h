@@ -1,0 +1,118 @@
+// The state that the parts of one engine share, and the few primitives all of them need. The parts
+// (requester, responder, scheduler, control plane) hold a reference to it and to nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cc/dispatch.h"
+#include "cc/port_receiver.h"
+#include "dataplane/base/units.h"
+#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/port/packet_pool.h"
+#include "dataplane/port/port.h"
+#include "dataplane/telemetry/counters.h"
+#include "dataplane/transport/congestion_context.h"
+#include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/peer_table.h"
+#include "dataplane/transport/queue_pair.h"
+#include "dataplane/transport/region.h"
+#include "dataplane/wire/parse_error.h"
+
+namespace paceline::transport {
+
+struct EngineCore {
+  EngineCore(EngineConfig config_, Port& port_)
+      : config(std::move(config_)),
+        port(port_),
+        pool(port_.packets()),
+        info(port_.info()),
+        facts{info.link_rate, config.payload_mtu,
+              info.wire.wire_bytes(kPlainHeaderBytes + config.payload_mtu + 8U,
+                                   config.payload_mtu),
+              config.base_rtt_ns} {}
+
+  // Ethernet, IPv4, UDP, BTH: what every packet of a connection carries at least.
+  static constexpr std::uint32_t kPlainHeaderBytes = 14 + 20 + 8 + 12;
+
+  EngineConfig config;
+  Port& port;
+  PacketPool& pool;
+  PortInfo info;
+  cc::PortFacts facts;
+  Picos now{0};
+  telemetry::EngineCounters counters{};
+
+  RegionTable regions;
+  std::deque<QueuePair> qp_storage;            // addresses are stable
+  std::vector<QueuePair*> qps;                 // by index; nullptr when destroyed
+  std::vector<std::uint32_t> free_qps;
+  std::deque<CongestionContext> contexts;      // addresses are stable
+  std::vector<std::uint32_t> free_contexts;
+  PeerTable peers;
+  std::array<cc::ParamBlock, 2> params{};      // [0] primary, [1] fallback
+  pacing::PacingWheel qp_timers;               // retransmission and RNR timers, by QP index
+  std::unique_ptr<cc::PortReceiver> receiver;  // proactive algorithms only
+
+  std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
+
+  // Control packets waiting for the port, oldest first.
+  Packet* control_head = nullptr;
+  Packet* control_tail = nullptr;
+
+  // Queue-pair numbers are (index + 16) << shard_bits | shard: 0 to 15 are reserved.
+  std::uint32_t qp_number(std::uint32_t index) const {
+    return (index + 16) << config.shard_bits | config.shard;
+  }
+  // nullptr when no such queue pair lives on this shard.
+  QueuePair* find_qp(std::uint32_t number) {
+    const std::uint32_t slot = (number >> config.shard_bits) - 16;
+    if (slot >= qps.size()) return nullptr;
+    QueuePair* qp = qps[slot];
+    return qp != nullptr && qp->number == number ? qp : nullptr;
+  }
+  std::uint32_t qp_index(const QueuePair& qp) const {
+    return (qp.number >> config.shard_bits) - 16;
+  }
+
+  // Takes ownership; sent in order, ahead of all data, as soon as the port allows.
+  void queue_control(Packet* packet) {
+    packet->next = nullptr;
+    packet->traffic_class = kControlClass;
+    if (control_tail == nullptr) {
+      control_head = packet;
+    } else {
+      control_tail->next = packet;
+    }
+    control_tail = packet;
+  }
+
+  // A packet without payload, headers to be filled; nullptr (counted) when the pool is empty.
+  Packet* alloc_headers_only() {
+    Packet* packet = pool.alloc();
+    if (packet == nullptr) {
+      ++counters.no_packet;
+      return nullptr;
+    }
+    packet->payload_bytes = 0;
+    packet->payload_kind = PayloadKind::none;
+    packet->ecn = Ecn::not_ect;
+    return packet;
+  }
+
+  void count_malformed(wire::ParseError error) {
+    ++counters.malformed[static_cast<std::size_t>(error)];
+  }
+
+  void complete(CompletionQueue* queue, const Completion& completion) {
+    ++counters.completions;
+    if (completion.status != CompletionStatus::success) ++counters.completion_errors;
+    if (queue != nullptr && !queue->push(completion)) ++counters.cq_overflows;
+  }
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,80 @@
+// Peers: one entry per (peer address, traffic class). Remembers what the far side speaks, its
+// proactive channel, and where its data is counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "cc/port_receiver.h"
+#include "dataplane/base/units.h"
+#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/build.h"
+
+namespace paceline::transport {
+
+enum class PeerStatus : std::uint8_t {
+  unknown,  // HELLO under way; treated as foreign meanwhile
+  native,   // speaks the control protocol
+  foreign,  // plain RoCEv2: reactive algorithm, go-back-N, one path
+};
+
+struct Peer {
+  wire::IpAddress ip{};
+  wire::MacAddress mac{};
+  std::uint8_t traffic_class = 0;
+  PeerStatus status = PeerStatus::unknown;
+  EcnEcho echo = EcnEcho::cnp;          // what it wants back for CE-marked data
+  std::uint8_t hellos_sent = 0;
+  Picos next_hello{0};
+  std::uint32_t queue_pairs = 0;        // local queue pairs that name it
+  std::uint32_t context = 0xFFFF'FFFF;  // proactive channel to it, shared by those queue pairs
+  cc::ChannelCounters* counters = nullptr;  // its channel towards us
+  wire::HeaderTemplate control;         // control packets to it
+};
+
+class PeerTable {
+ public:
+  // Index of the entry, created if new (then status is unknown and `created` true).
+  std::uint32_t find_or_add(const wire::IpAddress& ip, const wire::MacAddress& mac,
+                            std::uint8_t traffic_class, bool& created) {
+    const Key key{ip, traffic_class};
+    const auto [it, inserted] =
+        index_.try_emplace(key, static_cast<std::uint32_t>(peers_.size()));
+    created = inserted;
+    if (inserted) {
+      Peer& peer = peers_.emplace_back();
+      peer.ip = ip;
+      peer.mac = mac;
+      peer.traffic_class = traffic_class;
+    }
+    return it->second;
+  }
+
+  // 0xFFFFFFFF when no local queue pair ever named it.
+  std::uint32_t find(const wire::IpAddress& ip, std::uint8_t traffic_class) const {
+    const auto it = index_.find(Key{ip, traffic_class});
+    return it == index_.end() ? 0xFFFF'FFFF : it->second;
+  }
+
+  Peer& operator[](std::uint32_t index) { return peers_[index]; }
+  const Peer& operator[](std::uint32_t index) const { return peers_[index]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(peers_.size()); }
+
+ private:
+  struct Key {
+    wire::IpAddress ip;
+    std::uint8_t traffic_class;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const {
+      return static_cast<std::size_t>(wire::hash_value(key.ip) + key.traffic_class);
+    }
+  };
+  std::vector<Peer> peers_;
+  std::unordered_map<Key, std::uint32_t, KeyHash> index_;  // looked up, never iterated
+};
+
+}  // namespace paceline::transport

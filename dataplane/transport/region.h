@@ -1,0 +1,89 @@
+// Memory regions. A region is plain memory, elided memory (virtual time: only lengths and digests
+// move), or memory behind a provider that may answer later. A worker never blocks on an
+// application's memory: a provider that says `pending` is followed by Engine::memory_ready().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace paceline::transport {
+
+enum class MemoryResult : std::uint8_t {
+  done,
+  pending,  // the same call is repeated after Engine::memory_ready(qp)
+  fault,    // out of bounds, no access, or the memory is gone
+};
+
+// Memory that is not at hand. Offsets are relative to the region's base. Called on the engine's
+// thread; must not block. After `pending` the owner calls Engine::memory_ready(qp_number) once the
+// repeated call will succeed.
+class MemoryProvider {
+ public:
+  MemoryProvider() = default;
+  MemoryProvider(const MemoryProvider&) = delete;
+  MemoryProvider& operator=(const MemoryProvider&) = delete;
+  virtual ~MemoryProvider() = default;
+  virtual MemoryResult read(std::uint32_t qp_number, std::uint64_t offset,
+                            std::span<std::byte> out) = 0;
+  virtual MemoryResult write(std::uint32_t qp_number, std::uint64_t offset,
+                             std::span<const std::byte> in) = 0;
+};
+
+enum class RegionKind : std::uint8_t { none, plain, elided, provided };
+
+namespace access {
+inline constexpr std::uint8_t local_write = 1U << 0;
+inline constexpr std::uint8_t remote_write = 1U << 1;
+inline constexpr std::uint8_t remote_read = 1U << 2;
+inline constexpr std::uint8_t remote_atomic = 1U << 3;
+}  // namespace access
+
+struct Region {
+  std::uint64_t base = 0;    // virtual address named by work requests and RETHs
+  std::uint64_t length = 0;
+  std::byte* memory = nullptr;         // plain
+  MemoryProvider* provider = nullptr;  // provided
+  std::uint32_t key = 0;               // local and remote key alike
+  RegionKind kind = RegionKind::none;
+  std::uint8_t access = 0;
+
+  bool covers(std::uint64_t address, std::uint64_t bytes) const {
+    return address >= base && bytes <= length && address - base <= length - bytes;
+  }
+};
+
+// The digest that stands for `length` elided bytes at `address`: what arrives at the wrong place, or
+// with the wrong length, does not match.
+constexpr std::uint64_t elided_digest(std::uint64_t address, std::uint64_t length) {
+  std::uint64_t x = address * 0x9E37'79B9'7F4A'7C15ULL + length;
+  x ^= x >> 29;
+  return x * 0xBF58'476D'1CE4'E5B9ULL;
+}
+
+// Keys are (index << 8 | generation): a stale key of a deregistered region is refused.
+class RegionTable {
+ public:
+  std::uint32_t add_plain(std::uint64_t base, std::span<std::byte> memory, std::uint8_t access);
+  std::uint32_t add_elided(std::uint64_t base, std::uint64_t length, std::uint8_t access);
+  std::uint32_t add_provided(std::uint64_t base, std::uint64_t length, MemoryProvider& provider,
+                             std::uint8_t access);
+  // False when the key names no region.
+  bool remove(std::uint32_t key);
+
+  // nullptr when the key is unknown or stale. Valid until the next add or remove.
+  const Region* find(std::uint32_t key) const {
+    const std::uint32_t index = key >> 8;
+    if (index >= regions_.size()) return nullptr;
+    const Region& region = regions_[index];
+    return region.key == key && region.kind != RegionKind::none ? &region : nullptr;
+  }
+
+ private:
+  Region& slot(std::uint32_t& key);
+  std::vector<Region> regions_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,492 @@
+#include "dataplane/transport/requester.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "dataplane/transport/scheduler.h"
+#include "dataplane/wire/icrc.h"
+
+namespace paceline::transport {
+
+namespace {
+
+using wire::Opcode;
+
+constexpr bool is_write(WorkOpcode opcode) {
+  return opcode == WorkOpcode::write || opcode == WorkOpcode::write_imm;
+}
+constexpr bool has_immediate(WorkOpcode opcode) {
+  return opcode == WorkOpcode::send_imm || opcode == WorkOpcode::write_imm;
+}
+
+// The opcode of packet `first`/`last` of a message; RC and UC differ by 0x20 (vol. 1, table 35).
+Opcode opcode_of(WorkOpcode work, bool first, bool last) {
+  if (is_write(work)) {
+    if (first && last) {
+      return has_immediate(work) ? Opcode::rc_write_only_imm : Opcode::rc_write_only;
+    }
+    if (first) return Opcode::rc_write_first;
+    if (!last) return Opcode::rc_write_middle;
+    return has_immediate(work) ? Opcode::rc_write_last_imm : Opcode::rc_write_last;
+  }
+  if (first && last) return has_immediate(work) ? Opcode::rc_send_only_imm : Opcode::rc_send_only;
+  if (first) return Opcode::rc_send_first;
+  if (!last) return Opcode::rc_send_middle;
+  return has_immediate(work) ? Opcode::rc_send_last_imm : Opcode::rc_send_last;
+}
+
+CompletionOpcode completion_of(WorkOpcode opcode) {
+  return is_write(opcode) ? CompletionOpcode::write : CompletionOpcode::send;
+}
+
+}  // namespace
+
+std::uint32_t RequesterPart::payload_of(const SendEntry& entry, std::uint32_t packet) const {
+  const std::uint64_t mtu = core_.config.payload_mtu;
+  const std::uint64_t offset = packet * mtu;
+  return static_cast<std::uint32_t>(std::min(mtu, entry.request.length - offset));
+}
+
+std::uint32_t RequesterPart::wire_of(const QueuePair& qp, const SendEntry& entry,
+                                     std::uint32_t packet) const {
+  const std::uint32_t payload = payload_of(entry, packet);
+  const bool last = packet + 1 == entry.packets;
+  std::uint32_t frame = qp.header.header_bytes + ((payload + 3U) & ~3U) + 8U;
+  if (packet == 0 && is_write(entry.request.opcode)) frame += wire::Reth::kBytes;
+  if (last && has_immediate(entry.request.opcode)) frame += wire::kImmediateBytes;
+  return core_.info.wire.wire_bytes(frame, payload);
+}
+
+RequesterPart::Span RequesterPart::span_of(const QueuePair& qp, const SendEntry& entry,
+                                           std::uint32_t from, std::uint32_t to) const {
+  if (from >= to) return {};
+  const std::uint64_t mtu = core_.config.payload_mtu;
+  Span span;
+  span.payload = std::min(to * mtu, entry.request.length) -
+                 std::min(from * mtu, entry.request.length);
+  span.wire = wire_of(qp, entry, from);
+  if (to - from > 1) span.wire += wire_of(qp, entry, to - 1);
+  if (to - from > 2) span.wire += std::uint64_t{to - from - 2} * wire_of(qp, entry, from + 1);
+  return span;
+}
+
+// Bytes of the packets [from, to), which begin in the request at `position`.
+RequesterPart::Span RequesterPart::span_between(const QueuePair& qp, std::uint32_t position,
+                                                Psn from, Psn to) const {
+  Span total;
+  while (from != to && position != qp.requester.queue.tail()) {
+    const SendEntry& entry = qp.requester.queue.at(position);
+    const auto begin = static_cast<std::uint32_t>(distance(from, entry.first_psn));
+    const auto wanted = static_cast<std::uint32_t>(distance(to, entry.first_psn));
+    const std::uint32_t end = std::min(wanted, entry.packets);
+    const Span span = span_of(qp, entry, begin, end);
+    total.payload += span.payload;
+    total.wire += span.wire;
+    from = entry.first_psn + end;
+    ++position;
+  }
+  return total;
+}
+
+PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
+  RequesterState& r = qp.requester;
+  if (qp.state == QpState::error) {
+    Completion completion;
+    completion.wr_id = request.wr_id;
+    completion.at = core_.now;
+    completion.qp_number = qp.number;
+    completion.status = CompletionStatus::flushed;
+    completion.opcode = completion_of(request.opcode);
+    core_.complete(qp.config.send_cq, completion);
+    return PostResult::ok;
+  }
+  if (qp.state != QpState::rts) return PostResult::bad_state;
+  if (request.length > kMaxMessageBytes) return PostResult::bad_length;
+  if (r.queue.full()) return PostResult::queue_full;
+  if (request.length != 0) {
+    const Region* region = core_.regions.find(request.local_key);
+    if (region == nullptr || !region->covers(request.local_address, request.length)) {
+      return PostResult::bad_key;
+    }
+  }
+  const std::uint64_t mtu = core_.config.payload_mtu;
+  const auto packets =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (request.length + mtu - 1) / mtu));
+  // All PSNs in flight must stay comparable (vol. 1, 9.7.2).
+  if (distance(r.tail_psn, r.una_psn) + static_cast<std::int64_t>(packets) >= (1 << 23)) {
+    return PostResult::queue_full;
+  }
+  r.queue.push(request, r.tail_psn, packets);
+  r.tail_psn = r.tail_psn + packets;
+  r.backlog_bytes += request.length;
+  core_.contexts[qp.context].backlog_bytes += request.length;
+  return PostResult::ok;
+}
+
+std::uint32_t RequesterPart::next_payload_bytes(const QueuePair& qp) const {
+  const RequesterState& r = qp.requester;
+  return payload_of(r.queue.at(r.cursor), r.cursor_packet);
+}
+
+std::uint32_t RequesterPart::next_wire_bytes(const QueuePair& qp) const {
+  const RequesterState& r = qp.requester;
+  return wire_of(qp, r.queue.at(r.cursor), r.cursor_packet);
+}
+
+// False when the source answers later; the queue pair has then left its context's ring.
+bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, const SendEntry& entry,
+                                 std::uint64_t offset, std::uint32_t bytes) {
+  const std::uint32_t padded = (bytes + 3U) & ~3U;
+  packet.payload_bytes = static_cast<std::uint16_t>(padded);
+  packet.payload_kind = PayloadKind::none;
+  if (bytes == 0) return true;
+  const Region* region = core_.regions.find(entry.request.local_key);
+  const std::uint64_t address = entry.request.local_address + offset;
+  if (region == nullptr || !region->covers(address, bytes)) {
+    fail(qp, CompletionStatus::local_protection_error);  // deregistered under way
+    return false;
+  }
+  if (region->kind == RegionKind::elided) {
+    // For a SEND the receiver knows no address: the digest stands for the place in the message.
+    packet.payload_kind = PayloadKind::elided;
+    packet.digest = is_write(entry.request.opcode)
+                        ? elided_digest(entry.request.remote_address + offset, bytes)
+                        : elided_digest(offset, bytes);
+    return true;
+  }
+  assert(packet.payload != nullptr && padded <= core_.info.payload_room);
+  packet.payload_kind = PayloadKind::owned;
+  const std::span<std::byte> out{packet.payload, bytes};
+  if (region->kind == RegionKind::plain) {
+    std::memcpy(out.data(), region->memory + (address - region->base), bytes);
+  } else {
+    const MemoryResult result = region->provider->read(qp.number, address - region->base, out);
+    if (result == MemoryResult::pending) {
+      qp.requester.waiting_memory = true;
+      ++core_.counters.memory_waits;
+      scheduler_.deactivate(qp);
+      return false;
+    }
+    if (result == MemoryResult::fault) {
+      fail(qp, CompletionStatus::local_protection_error);
+      return false;
+    }
+  }
+  std::memset(packet.payload + bytes, 0, padded - bytes);
+  return true;
+}
+
+Packet* RequesterPart::build_next(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  const SendEntry& entry = r.queue.at(r.cursor);
+  const std::uint32_t index = r.cursor_packet;
+  const std::uint64_t offset = std::uint64_t{index} * core_.config.payload_mtu;
+  const std::uint32_t payload = payload_of(entry, index);
+  const bool first = index == 0;
+  const bool last = index + 1 == entry.packets;
+
+  Packet* packet = core_.pool.alloc();
+  if (packet == nullptr) {
+    ++core_.counters.no_packet;
+    return nullptr;
+  }
+  if (!fill_payload(qp, *packet, entry, offset, payload)) {
+    core_.pool.free(packet);
+    return nullptr;
+  }
+
+  wire::TransportFields fields;
+  fields.opcode = opcode_of(entry.request.opcode, first, last);
+  fields.dest_qpn = qp.remote_number;
+  fields.psn = r.next_psn;
+  fields.payload_bytes = payload;
+  fields.ack_request = last || ++r.since_ack_request >= core_.config.ack_every;
+  fields.solicited = last && entry.request.solicited;
+  wire::Reth reth;
+  if (first && is_write(entry.request.opcode)) {
+    reth.address = entry.request.remote_address;
+    reth.rkey = entry.request.remote_key;
+    reth.length = static_cast<std::uint32_t>(entry.request.length);
+  }
+  packet->header_bytes = static_cast<std::uint16_t>(wire::build_data(
+      qp.header, wire::HeaderBuffer{packet->header}, fields, &reth, entry.request.immediate));
+  packet->bth_offset = static_cast<std::uint16_t>(qp.header.bth_offset());
+  packet->traffic_class = qp.config.traffic_class;
+  packet->ecn = Ecn::ect0;
+  packet->wire_bytes = core_.info.wire.wire_bytes(packet->frame_bytes(), payload);
+  if (!core_.info.computes_icrc) {
+    packet->icrc = wire::icrc(packet->header_view(), qp.header.l3_offset, packet->payload_view());
+  }
+
+  if (fields.ack_request) {
+    r.since_ack_request = 0;
+    if (!r.probe_active && r.next_psn == r.max_psn) {  // never time a retransmission (Karn)
+      r.probe_active = true;
+      r.probe_psn = r.next_psn;
+      r.probe_sent = core_.now;
+    }
+  }
+  if (r.next_psn == r.max_psn) {
+    ++r.max_psn;
+    ++core_.counters.tx_data_packets;
+    core_.counters.tx_data_bytes += payload;
+  } else {
+    ++core_.counters.retransmitted_packets;
+    core_.counters.retransmitted_bytes += payload;
+  }
+  core_.counters.tx_wire_bytes += packet->wire_bytes;
+  ++r.next_psn;
+  if (last) {
+    ++r.cursor;
+    r.cursor_packet = 0;
+  } else {
+    ++r.cursor_packet;
+  }
+  if (r.inflight_bytes == 0) arm_timer(qp);
+  r.inflight_bytes += packet->wire_bytes;
+  r.backlog_bytes -= payload;
+  core_.contexts[qp.context].backlog_bytes -= payload;
+  return packet;
+}
+
+// Everything before `next` has arrived; `next` lies in (una_psn, max_psn].
+std::uint64_t RequesterPart::advance(QueuePair& qp, Psn next) {
+  RequesterState& r = qp.requester;
+  CongestionContext& context = core_.contexts[qp.context];
+  if (before(r.next_psn, next)) {
+    // We had gone back, but the packets had arrived: no need to send them again.
+    const Span skipped = span_between(qp, r.cursor, r.next_psn, next);
+    r.backlog_bytes -= skipped.payload;
+    context.backlog_bytes -= skipped.payload;
+    const Span flown = span_between(qp, r.queue.head(), r.una_psn, r.next_psn);
+    r.inflight_bytes -= flown.wire;
+    context.inflight_bytes -= flown.wire;
+    r.next_psn = next;
+    while (r.cursor != r.queue.tail()) {
+      const SendEntry& entry = r.queue.at(r.cursor);
+      const auto packet = static_cast<std::uint32_t>(distance(next, entry.first_psn));
+      if (packet < entry.packets) {
+        r.cursor_packet = packet;
+        break;
+      }
+      ++r.cursor;
+      r.cursor_packet = 0;
+    }
+    r.una_psn = next;
+    return flown.wire;
+  }
+  const Span acked = span_between(qp, r.queue.head(), r.una_psn, next);
+  r.inflight_bytes -= acked.wire;
+  context.inflight_bytes -= acked.wire;
+  r.una_psn = next;
+  return acked.wire;
+}
+
+std::uint64_t RequesterPart::rewind(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  CongestionContext& context = core_.contexts[qp.context];
+  const Span lost = span_between(qp, r.queue.head(), r.una_psn, r.next_psn);
+  r.backlog_bytes += lost.payload;
+  context.backlog_bytes += lost.payload;
+  r.inflight_bytes -= lost.wire;
+  context.inflight_bytes -= lost.wire;
+  r.next_psn = r.una_psn;
+  r.cursor = r.queue.head();
+  r.cursor_packet = r.queue.empty() ? 0
+                                    : static_cast<std::uint32_t>(distance(
+                                          r.una_psn, r.queue.at(r.cursor).first_psn));
+  r.since_ack_request = 0;
+  r.probe_active = false;
+  return lost.wire;
+}
+
+void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
+  RequesterState& r = qp.requester;
+  if (qp.state != QpState::rts) return;
+  const wire::Aeth aeth = parsed.ext.aeth;
+  const bool is_ack = aeth.kind() == wire::AethKind::ack;
+  // An ACK covers its own PSN; a NAK names the first packet that is missing (or refused).
+  const Psn next = is_ack ? parsed.psn + 1 : parsed.psn;
+  if (before(next, r.una_psn) || before(r.max_psn, next)) {
+    ++core_.counters.stale_acks;
+    return;
+  }
+  if (parsed.becn) on_cnp(qp);
+  std::uint32_t rtt_ns = 0;
+  if (r.probe_active && before(r.probe_psn, next)) {
+    rtt_ns = static_cast<std::uint32_t>((core_.now - r.probe_sent).count / 1000);
+    r.probe_active = false;
+  }
+  std::uint64_t acked = 0;
+  if (next != r.una_psn) {
+    acked = advance(qp, next);
+    r.retries_left = qp.config.retry_count;
+    r.rnr_left = qp.config.rnr_retry;
+    while (!r.queue.empty()) {
+      const SendEntry& entry = r.queue.at(r.queue.head());
+      if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
+      if (entry.request.signaled) {
+        Completion completion;
+        completion.wr_id = entry.request.wr_id;
+        completion.bytes = entry.request.length;
+        completion.at = core_.now;
+        completion.qp_number = qp.number;
+        completion.opcode = completion_of(entry.request.opcode);
+        core_.complete(qp.config.send_cq, completion);
+      }
+      r.queue.pop();
+    }
+    if (r.inflight_bytes != 0) {
+      arm_timer(qp);
+    } else {
+      r.timeout_at = kNever;
+    }
+  }
+  if (is_ack) {
+    if (acked != 0) {
+      cc::Event event;
+      event.signal = cc::Signal::ack;
+      event.acked_bytes = static_cast<std::uint32_t>(acked);
+      event.rtt_ns = rtt_ns;
+      scheduler_.deliver(qp.context, event);
+      CongestionContext& context = core_.contexts[qp.context];
+      if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
+    }
+    return;
+  }
+
+  if (aeth.kind() == wire::AethKind::rnr_nak) {
+    ++core_.counters.rnr_received;
+    if (r.rnr_left == 0) {
+      fail(qp, CompletionStatus::rnr_retry_exceeded);
+      return;
+    }
+    if (qp.config.rnr_retry != 7) --r.rnr_left;  // 7: for ever
+    rewind(qp);
+    r.timeout_at = kNever;
+    r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
+    scheduler_.deactivate(qp);
+    set_timer(qp, r.blocked_until);
+    return;
+  }
+  switch (aeth.nak_code()) {
+    case wire::NakCode::psn_sequence_error: {
+      ++core_.counters.naks_received;
+      if (r.retries_left == 0) {
+        fail(qp, CompletionStatus::retry_exceeded);
+        return;
+      }
+      --r.retries_left;
+      cc::Event event;
+      event.signal = cc::Signal::nack;
+      event.lost_bytes = static_cast<std::uint32_t>(rewind(qp));
+      event.acked_bytes = static_cast<std::uint32_t>(acked);
+      resume(qp);
+      scheduler_.deliver(qp.context, event);
+      return;
+    }
+    case wire::NakCode::remote_access_error:
+      fail(qp, CompletionStatus::remote_access_error);
+      return;
+    case wire::NakCode::remote_operational_error:
+      fail(qp, CompletionStatus::remote_operational_error);
+      return;
+    case wire::NakCode::invalid_request:
+    case wire::NakCode::invalid_rd_request:
+      fail(qp, CompletionStatus::remote_invalid_request);
+      return;
+  }
+}
+
+void RequesterPart::on_cnp(QueuePair& qp) {
+  ++core_.counters.cnps_received;
+  cc::Event event;
+  event.signal = cc::Signal::cnp;
+  scheduler_.deliver(qp.context, event);
+}
+
+void RequesterPart::set_timer(QueuePair& qp, Picos at) {
+  const std::uint32_t index = core_.qp_index(qp);
+  // Deadlines mostly move later: the entry stays where it is and is re-armed when it fires.
+  if (core_.qp_timers.contains(index) && core_.qp_timers.deadline_of(index) <= at) return;
+  core_.qp_timers.schedule(index, at);
+}
+
+void RequesterPart::arm_timer(QueuePair& qp) {
+  qp.requester.timeout_at = core_.now + qp.config.retransmit_timeout;
+  set_timer(qp, qp.requester.timeout_at);
+}
+
+void RequesterPart::resume(QueuePair& qp) {
+  if (has_work(qp)) {
+    scheduler_.activate(qp);
+    CongestionContext& context = core_.contexts[qp.context];
+    if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
+  }
+}
+
+void RequesterPart::on_timer(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (qp.state != QpState::rts) return;
+  if (r.blocked_until > core_.now) {
+    set_timer(qp, r.blocked_until);
+    return;
+  }
+  if (r.timeout_at > core_.now) {
+    if (r.timeout_at != kNever) set_timer(qp, r.timeout_at);
+    resume(qp);  // an RNR back-off may have ended
+    return;
+  }
+  r.timeout_at = kNever;
+  if (r.inflight_bytes == 0) return;
+  ++core_.counters.timeouts;
+  if (r.retries_left == 0) {
+    fail(qp, CompletionStatus::retry_exceeded);
+    return;
+  }
+  --r.retries_left;
+  cc::Event event;
+  event.signal = cc::Signal::timeout;
+  event.lost_bytes = static_cast<std::uint32_t>(rewind(qp));
+  resume(qp);
+  scheduler_.deliver(qp.context, event);
+}
+
+void RequesterPart::memory_ready(QueuePair& qp) {
+  if (!qp.requester.waiting_memory) return;
+  qp.requester.waiting_memory = false;
+  resume(qp);
+}
+
+void RequesterPart::fail(QueuePair& qp, CompletionStatus status) {
+  if (qp.state == QpState::error) return;
+  RequesterState& r = qp.requester;
+  CongestionContext& context = core_.contexts[qp.context];
+  context.inflight_bytes -= r.inflight_bytes;
+  context.backlog_bytes -= r.backlog_bytes;
+  r.inflight_bytes = 0;
+  r.backlog_bytes = 0;
+  r.timeout_at = kNever;
+  qp.state = QpState::error;
+  // The oldest request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
+  while (!r.queue.empty()) {
+    const SendEntry& entry = r.queue.at(r.queue.head());
+    Completion completion;
+    completion.wr_id = entry.request.wr_id;
+    completion.at = core_.now;
+    completion.qp_number = qp.number;
+    completion.opcode = completion_of(entry.request.opcode);
+    completion.status = status;
+    core_.complete(qp.config.send_cq, completion);
+    status = CompletionStatus::flushed;
+    r.queue.pop();
+  }
+  r.cursor = r.queue.tail();
+  r.cursor_packet = 0;
+  r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
+  // Receives of a queue of its own are flushed by the owner of the queue (it may be shared).
+  scheduler_.deactivate(qp);
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,96 @@
+// Decides which context sends next: contexts wait in the pacing wheel until their time, then in the
+// ready ring of their class (round robin), and their queue pairs share them by deficit round robin.
+// Delivers events to the algorithms and applies what they decide.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cc/event.h"
+#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/transport/engine_core.h"
+
+namespace paceline::transport {
+
+class ControlPlane;
+class RequesterPart;
+
+class Scheduler {
+ public:
+  explicit Scheduler(EngineCore& core) : core_(core) {}
+  void connect(RequesterPart& requester, ControlPlane& control) {
+    requester_ = &requester;
+    control_ = &control;
+  }
+
+  // --- contexts ---
+  // A new context with Signal::start delivered. profile: 0 primary, 1 fallback.
+  std::uint32_t create_context(std::uint8_t profile, std::uint8_t traffic_class, std::uint32_t peer,
+                               std::uint8_t arm, const cc::Handover* handover);
+  void destroy_context(std::uint32_t index);
+
+  // Tells the algorithm and applies its decision. `event` needs only what is special to it; totals
+  // are filled in here. Signals the algorithm does not want are dropped.
+  void deliver(std::uint32_t index, cc::Event& event);
+
+  // The queue pair has packets to send (again) / has none for now.
+  void activate(QueuePair& qp);
+  void deactivate(QueuePair& qp);
+
+  // Something that bounds the context changed (window, ceiling, work): puts it where it belongs.
+  void refresh(std::uint32_t index);
+
+  // Moves contexts whose time has come to the ready rings and runs the timers of algorithms.
+  void run_due();
+  // Sends while the port accepts. Control packets were sent before.
+  void send();
+
+  // Earliest time at which run_due or send has work; kNever when none.
+  Picos next_deadline() const;
+
+  // Frees packets that a port refused; for the end of the engine.
+  void discard();
+
+  // Closes the time share of the limiter in force, for reports.
+  void settle_limiter(CongestionContext& context) const;
+
+ private:
+  void apply(std::uint32_t index, CongestionContext& context, const cc::Decision& before,
+             const cc::Event& event);
+  void set_limiter(CongestionContext& context, cc::Limiter limiter) {
+    if (context.limiter == limiter) return;
+    settle_limiter(context);
+    context.limiter = limiter;
+  }
+  void push_ready(std::uint32_t index, CongestionContext& context);
+  std::uint32_t pop_ready(unsigned traffic_class);
+  bool wake_due(const CongestionContext& context) const;
+  bool ceiling_reached(const CongestionContext& context) const;
+  Packet* send_one(std::uint32_t index, CongestionContext& context);
+  void offer(unsigned traffic_class, std::span<Packet* const> burst);
+  bool flush_stalled(unsigned traffic_class);
+  void rotate(CongestionContext& context);
+
+  // A FIFO of context indices; grows only when contexts are created.
+  struct ReadyRing {
+    std::vector<std::uint32_t> slots;
+    std::uint32_t head = 0;
+    std::uint32_t count = 0;
+  };
+
+  EngineCore& core_;
+  RequesterPart* requester_ = nullptr;
+  ControlPlane* control_ = nullptr;
+  pacing::PacingWheel pacer_;   // context -> earliest of next send and (while paced) wake_at
+  pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
+  std::array<ReadyRing, kTrafficClasses> ready_;
+  std::uint32_t ready_mask_ = 0;
+  // Packets that a port refused although it had said it would take them, oldest first.
+  std::array<Packet*, kTrafficClasses> stalled_head_{};
+  std::array<Packet*, kTrafficClasses> stalled_tail_{};
+  std::uint32_t stalled_mask_ = 0;
+};
+
+}  // namespace paceline::transport

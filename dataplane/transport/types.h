@@ -1,0 +1,92 @@
+// The vocabulary between an application (or the verbs library) and the transport engine: work
+// requests in, completions out. Names follow the InfiniBand Architecture Specification vol. 1.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/units.h"
+
+namespace paceline::transport {
+
+enum class QpType : std::uint8_t { rc, uc, ud };
+
+// Queue-pair states (vol. 1, 10.3.1). SQD is not offered yet.
+enum class QpState : std::uint8_t { reset, init, rtr, rts, error };
+
+enum class WorkOpcode : std::uint8_t { send, send_imm, write, write_imm };
+
+// Advice from the application about what the message belongs to; carried to the receiver's
+// allocator in REQUEST. 16 bytes with the class that the queue pair has.
+struct MessageHint {
+  std::uint32_t job = 0;
+  std::uint32_t collective = 0;
+  std::uint16_t degree = 0;
+  std::uint16_t kind = 0;  // RequestMessage::hint_kind
+  std::uint32_t reserved = 0;
+};
+
+struct WorkRequest {
+  std::uint64_t wr_id = 0;
+  WorkOpcode opcode = WorkOpcode::send;
+  bool signaled = true;             // false: completes silently unless it fails
+  bool solicited = false;
+  std::uint32_t immediate = 0;
+  std::uint64_t length = 0;         // 0 .. 2^31 bytes (vol. 1, 9.7.7)
+  std::uint64_t local_address = 0;
+  std::uint32_t local_key = 0;
+  std::uint32_t remote_key = 0;     // write only
+  std::uint64_t remote_address = 0;
+  MessageHint hint{};
+};
+inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
+
+struct ReceiveRequest {
+  std::uint64_t wr_id = 0;
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;
+  std::uint32_t local_key = 0;
+};
+
+enum class CompletionStatus : std::uint8_t {
+  success,
+  local_length_error,
+  local_protection_error,
+  remote_invalid_request,
+  remote_access_error,
+  remote_operational_error,
+  retry_exceeded,
+  rnr_retry_exceeded,
+  flushed,
+};
+
+enum class CompletionOpcode : std::uint8_t { send, write, receive, receive_write_imm };
+
+struct Completion {
+  std::uint64_t wr_id = 0;
+  std::uint64_t bytes = 0;
+  Picos at{0};                      // time of the poll that completed it
+  std::uint32_t qp_number = 0;
+  std::uint32_t immediate = 0;
+  CompletionStatus status = CompletionStatus::success;
+  CompletionOpcode opcode = CompletionOpcode::send;
+  bool has_immediate = false;
+};
+
+enum class PostResult : std::uint8_t { ok, queue_full, bad_state, bad_length, bad_key };
+
+constexpr const char* to_string(CompletionStatus s) {
+  switch (s) {
+    case CompletionStatus::success: return "success";
+    case CompletionStatus::local_length_error: return "local length error";
+    case CompletionStatus::local_protection_error: return "local protection error";
+    case CompletionStatus::remote_invalid_request: return "remote invalid request";
+    case CompletionStatus::remote_access_error: return "remote access error";
+    case CompletionStatus::remote_operational_error: return "remote operational error";
+    case CompletionStatus::retry_exceeded: return "transport retry limit exceeded";
+    case CompletionStatus::rnr_retry_exceeded: return "receiver-not-ready retry limit exceeded";
+    case CompletionStatus::flushed: return "flushed";
+  }
+  return "unknown";
+}
+
+}  // namespace paceline::transport

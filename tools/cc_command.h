@@ -1,0 +1,26 @@
+// `paceline cc list` and `paceline cc show NAME`: what algorithms there are and what their
+// parameters mean, printed from the same tables that check a scenario.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "dataplane/base/units.h"
+
+namespace paceline::tools {
+
+enum class CcFormat : std::uint8_t { text, json, markdown };
+
+struct CcShowOptions {
+  std::string name;                      // algorithm
+  std::string profile;                   // "" = default; markdown shows all profiles
+  Rate link_rate = rate_from_gbps(100);  // what scaled profile values are shown for
+  CcFormat format = CcFormat::text;
+};
+
+// Both return the exit code: 0, or 2 for a name that does not exist (explained on `err`).
+int run_cc_list(std::ostream& out, CcFormat format);
+int run_cc_show(std::ostream& out, std::ostream& err, const CcShowOptions& options);
+
+}  // namespace paceline::tools

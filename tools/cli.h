@@ -1,0 +1,68 @@
+// What the subcommands of `paceline` share: exit codes, common options, interruption, progress.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace paceline::tools {
+
+// 0: good. 1: an experiment failed or an invariant broke. 2: bad input. 130: interrupted.
+inline constexpr int kExitGood = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitBadInput = 2;
+inline constexpr int kExitInterrupted = 130;
+
+// Each registers itself with the application; its callback stores the exit code in `exit_code`.
+void add_emulate_command(CLI::App& app, int& exit_code);
+void add_ab_command(CLI::App& app, int& exit_code);
+void add_cc_command(CLI::App& app, int& exit_code);
+
+// Options that say where a scenario comes from and how it is changed.
+struct InputOptions {
+  std::string file;
+  std::vector<std::string> sets;
+  std::optional<std::uint64_t> seed;
+  std::string topology;
+  std::string flows;
+
+  void add_to(CLI::App& command, const std::string& file_help, bool file_required);
+  // --set, --seed, --topology and --flows as overrides of the reader, later ones last.
+  std::vector<std::string> overrides() const;
+};
+
+// Prints "paceline: error: ..." lines; returns kExitBadInput.
+int report_errors(const std::vector<std::string>& errors);
+
+// Ctrl-C and SIGTERM set a flag (the second one kills, as usual).
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  static const std::atomic<bool>& flag();
+};
+
+// A progress line on standard error: rewritten in place on a terminal, a line every tenth elsewhere.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet);
+  void show(double share_done, double seconds_left, const std::string& what);
+  void clear();
+
+ private:
+  bool quiet_;
+  bool terminal_;
+  int last_tenth_ = -1;
+  std::size_t width_ = 0;
+};
+
+double wall_seconds();
+double thread_cpu_seconds();
+
+}  // namespace paceline::tools

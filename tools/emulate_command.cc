@@ -1,0 +1,115 @@
+// `paceline emulate`: one scenario, one run, in virtual time.
+
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "cc/registry.h"
+#include "control/experiment/results_file.h"
+#include "dataplane/config/scenario_reader.h"
+#include "tools/cli.h"
+#include "tools/emulate_report.h"
+#include "tools/scenario_run.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct EmulateOptions {
+  InputOptions input;
+  std::string out;
+  std::string flows_out;
+  bool check = false;
+  bool quiet = false;
+};
+
+int run(const EmulateOptions& options) {
+  config::ReaderOptions reader;
+  reader.algorithms = cc::algorithms();
+  reader.overrides = options.input.overrides();
+  auto read = options.input.file.empty()
+                  ? config::read_scenario_text("", "command line", ".", reader)
+                  : config::read_scenario_file(options.input.file, reader);
+  if (!read.ok()) return report_errors(read.errors);
+  auto prepared = prepare(std::move(read.value));
+  if (!prepared.ok()) return report_errors(prepared.errors);
+  const config::Scenario& scenario = prepared.value.scenario;
+
+  const Interrupt interrupt;
+  ProgressLine line(options.quiet);
+  const double begin = wall_seconds();
+  const double cpu_begin = thread_cpu_seconds();
+  RunControl control;
+  control.check_invariants = options.check;
+  control.stop = &Interrupt::flag();
+  control.progress = [&](double share) {
+    const double spent = wall_seconds() - begin;
+    line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), scenario.name);
+  };
+  ScenarioRun result;
+  try {
+    result = run_scenario(prepared.value, scenario.cc, scenario.seed, control);
+  } catch (const std::invalid_argument& error) {
+    return report_errors({(options.input.file.empty() ? "" : options.input.file + ": ") +
+                          std::string(error.what())});
+  }
+  const double cpu = thread_cpu_seconds() - cpu_begin;
+  line.clear();
+
+  try {
+    if (!options.out.empty()) {
+      experiment::write_results_file(options.out, emulation_json(scenario, result));
+    }
+    if (!options.flows_out.empty()) {
+      experiment::write_results_file(options.flows_out, flows_csv(result));
+    }
+  } catch (const experiment::ResultsFileError& error) {
+    return report_errors(error.errors());
+  }
+  if (!options.quiet) {
+    fmt::print("{}", emulation_text(scenario, result));
+    fmt::print("speed      {:.2f} M hops/s ({} hops, {} events, {:.2f} s of CPU time)\n",
+               static_cast<double>(result.result.hops) / cpu / 1e6, result.result.hops,
+               result.result.events, cpu);
+  }
+  if (result.end == RunEnd::stopped) return kExitInterrupted;
+  if (result.result.status == experiment::RunStatus::ok) return kExitGood;
+  fmt::print(stderr, "paceline: {}: {}\n", scenario.name, result.result.reason);
+  return kExitFailed;
+}
+
+}  // namespace
+
+void add_emulate_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<EmulateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "emulate", "run one scenario in virtual time and print what happened");
+  options->input.add_to(*command, "scenario (TOML; docs/scenarios.md lists every key)", false);
+  command->add_option("--out", options->out, "write totals and metrics as JSON")
+      ->type_name("FILE.json");
+  command
+      ->add_option("--flows-out", options->flows_out,
+                   "write one line per message: id,src,dst,bytes,start_ns,fct_ns,ideal_ns")
+      ->type_name("FILE.csv");
+  command->add_flag("--check", options->check,
+                    "check the algorithms' invariants at every step (slow)");
+  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command->footer(
+      "Examples:\n"
+      "  paceline emulate configs/scenarios/incast-64.toml\n"
+      "  paceline emulate configs/scenarios/incast-64.toml --set cc.algorithm=cadence --seed 7\n"
+      "  paceline emulate --topology fabric.topo --flows flows.txt --flows-out fct.csv\n"
+      "Exit status: 0 good, 1 the run failed or an invariant broke, 2 bad input, 130 interrupted.");
+  command->callback([options, command, &exit_code] {
+    if (options->input.file.empty() && options->input.topology.empty() &&
+        options->input.flows.empty() && options->input.sets.empty()) {
+      exit_code = report_errors({"no scenario: name a FILE, or --topology and --flows"});
+      return;
+    }
+    static_cast<void>(command);
+    exit_code = run(*options);
+  });
+}
+
+}  // namespace paceline::tools

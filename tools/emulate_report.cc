@@ -1,0 +1,128 @@
+#include "tools/emulate_report.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "control/experiment/metrics.h"
+#include "dataplane/wire/parse_error.h"
+
+namespace paceline::tools {
+
+namespace {
+
+using experiment::Metric;
+using experiment::Unit;
+
+std::string bytes_text(double bytes) {
+  if (bytes >= 1e9) return fmt::format("{:.2f} GB", bytes / 1e9);
+  if (bytes >= 1e6) return fmt::format("{:.2f} MB", bytes / 1e6);
+  if (bytes >= 1e3) return fmt::format("{:.1f} kB", bytes / 1e3);
+  return fmt::format("{:.0f} B", bytes);
+}
+
+std::string value_text(const experiment::MetricSpec& spec, double value) {
+  switch (spec.unit) {
+    case Unit::share: return fmt::format("{:.2f} %", value * 100);
+    case Unit::gbps: return fmt::format("{:.2f} Gb/s", value);
+    case Unit::micros: return fmt::format("{:.2f} us", value);
+    case Unit::bytes: return bytes_text(value);
+    case Unit::packets: return fmt::format("{:.0f}", value);
+    case Unit::none: return fmt::format("{:.3f}", value);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& run) {
+  const experiment::RunResult& r = run.result;
+  std::string text = fmt::format(
+      "scenario   {}: {} hosts, {:g} Gb/s, {} under {} ({}), seed {}\n", scenario.name,
+      scenario.fabric.hosts, static_cast<double>(scenario.fabric.rate.bps) / 1e9,
+      scenario.workload.kind, scenario.cc.algorithm, scenario.cc.profile, r.seed);
+  text += fmt::format("run        {}: {} of {} messages in {:.3f} us of virtual time\n",
+                      experiment::to_text(r.status), r.messages_completed, run.flows.size(),
+                      static_cast<double>(r.simulated.count) / 1e6);
+  for (const experiment::MetricSpec& spec : experiment::metric_table()) {
+    const double value = r.metrics[spec.metric];
+    if (std::isnan(value)) continue;
+    text += fmt::format("  {:<24} {:>14}\n", spec.label, value_text(spec, value));
+  }
+  text += fmt::format("trace hash {:016x}\n", r.trace_hash);
+  return text;
+}
+
+std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& run) {
+  using Json = nlohmann::ordered_json;
+  const experiment::RunResult& r = run.result;
+  Json json;
+  json["schema"] = 1;
+  json["kind"] = "paceline emulation";
+  json["scenario"] = scenario.name;
+  json["seed"] = r.seed;
+  json["algorithm"] = scenario.cc.algorithm;
+  json["profile"] = scenario.cc.profile;
+  json["hosts"] = scenario.fabric.hosts;
+  json["status"] = experiment::to_text(r.status);
+  json["end"] = to_string(run.end);
+  json["reason"] = r.reason;
+  Json& totals = json["totals"];
+  totals["messages"] = run.flows.size();
+  totals["messages_started"] = r.messages_started;
+  totals["messages_completed"] = r.messages_completed;
+  totals["simulated_ps"] = r.simulated.count;
+  totals["hops"] = r.hops;
+  totals["events"] = r.events;
+  totals["trace_hash"] = fmt::format("{:016x}", r.trace_hash);
+  Json& metrics = json["metrics"];
+  for (const experiment::MetricSpec& spec : experiment::metric_table()) {
+    const double value = r.metrics[spec.metric];
+    if (std::isnan(value)) {
+      metrics[std::string(spec.name)] = nullptr;
+    } else {
+      metrics[std::string(spec.name)] = value;
+    }
+  }
+  const fabric::NetworkStats& n = run.network;
+  Json& network = json["network"];
+  network["hop_bytes"] = n.hop_bytes;
+  network["injected_packets"] = n.injected_packets;
+  network["injected_bytes"] = n.injected_bytes;
+  network["delivered_packets"] = n.delivered_packets;
+  network["delivered_bytes"] = n.delivered_bytes;
+  network["marked_packets"] = n.marked_packets;
+  network["corrupted_packets"] = n.corrupted_packets;
+  network["pause_frames"] = n.pause_frames;
+  network["resume_frames"] = n.resume_frames;
+  network["pause_ps"] = n.pause_time.count;
+  network["buffer_used_max_bytes"] = n.buffer_used_max;
+  for (std::size_t i = 0; i < fabric::kDropReasons; ++i) {
+    network["drops"][fabric::to_string(static_cast<fabric::DropReason>(i))] = n.drops[i];
+  }
+  Json& counters = json["counters"];
+  telemetry::for_each(run.counters, [&counters](std::string_view name, std::uint64_t value) {
+    counters[std::string(name)] = value;
+  });
+  for (std::size_t i = 1; i < wire::kParseErrors; ++i) {
+    const auto error = static_cast<wire::ParseError>(i);
+    counters["malformed"][std::string(wire::parse_error_name(error))] = run.counters.malformed[i];
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string flows_csv(const ScenarioRun& run) {
+  std::string text = "id,src,dst,bytes,start_ns,fct_ns,ideal_ns\n";
+  for (std::size_t id = 0; id < run.flows.size(); ++id) {
+    const FlowRow& flow = run.flows[id];
+    const bool done = flow.fct.count >= 0 && !flow.failed;
+    text += fmt::format("{},{},{},{},{},{},{}\n", id, flow.src, flow.dst, flow.bytes,
+                        flow.start.count / 1000,
+                        done ? std::to_string(flow.fct.count / 1000) : std::string(),
+                        flow.ideal.count / 1000);
+  }
+  return text;
+}
+
+}  // namespace paceline::tools

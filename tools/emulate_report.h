@@ -1,0 +1,18 @@
+// What `paceline emulate` prints and writes. Nothing here depends on the machine or its clock.
+#pragma once
+
+#include <string>
+
+#include "dataplane/config/scenario.h"
+#include "tools/scenario_run.h"
+
+namespace paceline::tools {
+
+// For people.
+std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& run);
+// For machines: schema 1, stable key order.
+std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& run);
+// id,src,dst,bytes,start_ns,fct_ns,ideal_ns; fct_ns is empty for messages that did not complete.
+std::string flows_csv(const ScenarioRun& run);
+
+}  // namespace paceline::tools

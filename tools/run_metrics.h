@@ -1,0 +1,15 @@
+// From what a world leaves behind to the metrics of one run.
+#pragma once
+
+#include <vector>
+
+#include "control/experiment/run_result.h"
+#include "dataplane/driver/virtual_world.h"
+#include "tools/scenario_run.h"
+
+namespace paceline::tools {
+
+experiment::MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flows,
+                                 const telemetry::EngineCounters& counters);
+
+}  // namespace paceline::tools

@@ -1,0 +1,128 @@
+#include "tools/scenario_run.h"
+
+#include <stdexcept>
+#include <unordered_map>
+
+#include "dataplane/driver/ideal.h"
+#include "tools/run_metrics.h"
+#include "tools/workload/ideal.h"
+
+namespace paceline::tools {
+
+namespace {
+
+experiment::RunStatus status_of(RunEnd end, std::uint64_t failed) {
+  switch (end) {
+    case RunEnd::completed:
+      return failed == 0 ? experiment::RunStatus::ok : experiment::RunStatus::failed;
+    case RunEnd::duration:
+      return failed == 0 ? experiment::RunStatus::ok : experiment::RunStatus::failed;
+    case RunEnd::hop_limit:
+    case RunEnd::stopped:
+      return experiment::RunStatus::unfinished;
+    case RunEnd::stalled:
+    case RunEnd::violation:
+      return experiment::RunStatus::failed;
+  }
+  return experiment::RunStatus::failed;
+}
+
+// Ideal completion times; the path between two hosts of a star has 2 links, elsewhere we look.
+class Yardstick {
+ public:
+  Yardstick(const config::Scenario& scenario, const fabric::Network& network)
+      : scenario_(scenario), network_(network) {}
+
+  Picos fct(const PlannedMessage& message) {
+    const std::uint32_t links =
+        scenario_.fabric.switches == 1
+            ? 2U
+            : static_cast<std::uint32_t>(
+                  network_.topology().path(message.src, message.dst).size());
+    auto [it, created] = clocks_.try_emplace(links, scenario_, links);
+    return it->second.fct(message.bytes);
+  }
+
+ private:
+  const config::Scenario& scenario_;
+  const fabric::Network& network_;
+  std::unordered_map<std::uint32_t, IdealClock> clocks_;  // looked up, never iterated
+};
+
+}  // namespace
+
+config::Read<PreparedScenario> prepare(config::Scenario scenario) {
+  config::Read<PreparedScenario> out;
+  auto inputs = workload::load_inputs(scenario);
+  out.errors = std::move(inputs.errors);
+  out.value.scenario = std::move(scenario);
+  out.value.inputs = std::move(inputs.value);
+  return out;
+}
+
+ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfig& cc,
+                         std::uint64_t seed, const RunControl& control) {
+  config::Scenario scenario = prepared.scenario;
+  scenario.cc = cc;
+  scenario.seed = seed;
+  auto made = workload::make_plan(scenario, prepared.inputs, seed);
+  if (!made.ok()) throw std::invalid_argument(made.errors.front());
+  MessagePlan plan = std::move(made.value);
+  const IdealClock clock(scenario, 2);
+  workload::fill_ideals(
+      plan, prepared.inputs.host_rates,
+      [&clock](std::uint64_t bytes) { return clock.wire_bytes(bytes); }, clock.latency());
+
+  WorldOptions options;
+  options.check_invariants = control.check_invariants;
+  options.exact_departures = control.exact_departures;
+  options.stop = control.stop;
+  options.progress = control.progress;
+  VirtualWorld world(scenario, std::move(plan), std::move(options));
+
+  ScenarioRun run;
+  run.end = world.run();
+  Yardstick yardstick(scenario, world.network());
+  run.flows.reserve(world.records().size());
+  std::uint64_t started = 0;
+  for (std::size_t id = 0; id < world.records().size(); ++id) {
+    const PlannedMessage& message = world.plan().messages[id];
+    const MessageRecord& record = world.records()[id];
+    FlowRow row;
+    row.src = prepared.inputs.numbers.number(message.src);
+    row.dst = prepared.inputs.numbers.number(message.dst);
+    row.bytes = message.bytes;
+    row.start = record.ready.count < 0 ? message.start : record.ready;
+    row.ideal = yardstick.fct(message);
+    row.failed = record.failed;
+    if (record.completed.count >= 0) row.fct = record.completed - row.start;
+    if (record.ready.count >= 0) ++started;
+    run.flows.push_back(row);
+  }
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) {
+    run.counters += world.engine(h).counters();
+  }
+  run.network = world.network().stats();
+
+  experiment::RunResult& result = run.result;
+  result.scenario = scenario.name;
+  result.seed = seed;
+  result.status = status_of(run.end, world.messages_failed());
+  if (!world.problem().empty()) {
+    result.reason = world.problem();
+  } else if (world.messages_failed() != 0) {
+    result.reason = std::to_string(world.messages_failed()) + " messages failed";
+  } else if (run.end != RunEnd::completed) {
+    result.reason = to_string(run.end);
+  }
+  result.metrics = measure(world, run.flows, run.counters);
+  result.messages_started = started;
+  result.messages_completed = world.messages_completed();
+  result.hops = run.network.hops;
+  result.events = world.events();
+  result.simulated = world.now();
+  result.trace_hash = world.trace_hash();
+  return run;
+}
+
+}  // namespace paceline::tools

@@ -1,0 +1,59 @@
+// One run of one scenario: workload and world put together, and what came out. Shared by
+// `paceline emulate` and `paceline ab`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "control/experiment/run_result.h"
+#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/scenario.h"
+#include "dataplane/driver/virtual_world.h"
+#include "dataplane/telemetry/counters.h"
+#include "tools/workload/workload.h"
+
+namespace paceline::tools {
+
+// A scenario with the files it names read once.
+struct PreparedScenario {
+  config::Scenario scenario;
+  workload::WorkloadInputs inputs;
+};
+
+config::Read<PreparedScenario> prepare(config::Scenario scenario);
+
+// One message as it went; index = message id of the plan.
+struct FlowRow {
+  std::uint32_t src = 0;  // as the scenario's files number hosts
+  std::uint32_t dst = 0;
+  std::uint64_t bytes = 0;
+  Picos start{0};
+  Picos fct{-1};          // negative: not completed
+  Picos ideal{0};
+  bool failed = false;
+};
+
+struct RunControl {
+  bool check_invariants = false;
+  bool exact_departures = false;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(double share_done)> progress;
+};
+
+struct ScenarioRun {
+  RunEnd end = RunEnd::completed;
+  experiment::RunResult result;          // scenario, seed, metrics, status; arm left to the caller
+  std::vector<FlowRow> flows;
+  telemetry::EngineCounters counters{};  // summed over the hosts
+  fabric::NetworkStats network{};
+};
+
+// Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot be
+// built (what no reader can see: a plan too large, hosts without a path).
+ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfig& cc,
+                         std::uint64_t seed, const RunControl& control);
+
+}  // namespace paceline::tools
