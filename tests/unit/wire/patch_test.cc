@@ -138,6 +138,18 @@ TEST_CASE("patch: the source port, with and without a UDP checksum") {
   }
 }
 
+TEST_CASE("patch: a UDP checksum that comes out as zero is written as ones") {
+  // RFC 768: zero would say that there is none.
+  Buffer out;
+  const std::size_t n = build_cnp(make_header_template(test::plain_flow()), out, 1);
+  const auto headers = std::span(out).first(n);
+  store_be16(out.data() + 34, 0xC000);
+  store_be16(out.data() + 40, 0x0001);
+  REQUIRE(patch_udp_source_port(headers, 0xC001));
+  CHECK(load_be16(out.data() + 34) == 0xC001);
+  CHECK(load_be16(out.data() + 40) == 0xFFFF);
+}
+
 TEST_CASE("patch: what is not IP, or not whole, is left alone") {
   const std::uint64_t seed = 13;
   INFO("seed " << seed);
