@@ -47,8 +47,6 @@ TEST_CASE("the first experiment stays within its budget of packet hops", "[workl
       const std::uint64_t hops = star_hops(plan.value, s.transport.payload_bytes);
       CHECK(hops > 300'000);
       CHECK(hops < 2'700'000);  // 4 million a run, with room for retransmissions and control
-      if (seed == 1)
-        WARN(s.name << ": " << hops << " hops, " << plan.value.messages.size() << " messages");
     }
   }
 }
