@@ -1,14 +1,12 @@
 // Whatever a scenario or experiment file holds, the reader either gives a value or says why not,
 // and a scenario it accepts obeys the rules it is checked for.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
-#include "cc/dcqcn.h"
-#include "cc/fixed.h"
+#include "cc/registry.h"
 #include "dataplane/config/scenario_reader.h"
 
 namespace {
@@ -37,8 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace paceline;
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const std::array algorithms{cc::Fixed::info(), cc::Dcqcn::info()};
-  config::ReaderOptions options{algorithms, {}};
+  config::ReaderOptions options{cc::algorithms(), {}};
   // The first byte chooses: a scenario, an experiment, or an override of an empty scenario.
   if (data[0] % 3 == 0) {
     const auto read = config::read_scenario_text(text, "fuzz", "", options);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/registry.h"
 #include "tests/unit/config/test_algorithms.h"
 
 namespace paceline::config {
@@ -345,7 +346,7 @@ TEST_CASE("unreadable files say why", "[config]") {
 }
 
 TEST_CASE("every shipped scenario and experiment reads without an error", "[config]") {
-  const ReaderOptions options{shipped_algorithms(), {}};
+  const ReaderOptions options{cc::algorithms(), {}};
   const std::filesystem::path configs = std::filesystem::path(PACELINE_SOURCE_DIR) / "configs";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(configs / "scenarios")) {

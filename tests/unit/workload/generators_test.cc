@@ -333,7 +333,8 @@ TEST_CASE("the same seed gives the same plan, everywhere", "[workload]") {
   CHECK(digest(all_to_all(w, 32, 2)) != digest(all_to_all(w, 32, 1)));
   CHECK(digest(permutation(w, 32, 1)) == 0x59d792d5d8bce3c6);
   CHECK(digest(open_loop(w, rates, web_search_cdf(), 1)) == 0x15354f2f72ccc202);
-  CHECK(digest(ring_all_reduce(w, gradient_buckets(kLlama3_70b, 2048), 16, 1)) == 0x32b0d37a702571a4);
+  CHECK(digest(ring_all_reduce(w, gradient_buckets(kLlama3_70b, 2048), 16, 1)) ==
+        0x32b0d37a702571a4);
 }
 
 }  // namespace
