@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dataplane/config/toml_guard.h"
+
 namespace paceline::config {
 
 namespace {
@@ -97,11 +99,13 @@ std::string describe(const TomlNode& node) {
 Read<TomlNode> parse_toml(std::string_view text, const std::string& source) {
   Read<TomlNode> out;
   Diagnostics errors;
-  try {
-    const toml::table table = toml::parse(text, source);
-    out.value = convert(table, source, 0, errors);
-  } catch (const toml::parse_error& e) {
-    errors.add(at(e.source(), source), fmt::format("not valid TOML: {}", e.description()));
+  if (check_toml_text(text, source, errors)) {
+    try {
+      const toml::table table = toml::parse(text, source);
+      out.value = convert(table, source, 0, errors);
+    } catch (const toml::parse_error& e) {
+      errors.add(at(e.source(), source), fmt::format("not valid TOML: {}", e.description()));
+    }
   }
   out.errors = errors.sorted();
   return out;
@@ -110,12 +114,17 @@ Read<TomlNode> parse_toml(std::string_view text, const std::string& source) {
 TomlNode parse_override_value(std::string_view text, const Where& where) {
   TomlNode out;
   Diagnostics ignored;
-  try {
-    const toml::table table = toml::parse(fmt::format("value = {}", text));
-    const toml::node* value = table.get("value");
-    if (table.size() == 1 && value != nullptr) out = convert(*value, where.source, 0, ignored);
-  } catch (const toml::parse_error&) {
-    // Not TOML: the text itself, below.
+  const std::string document = fmt::format("value = {}", text);
+  // One line, and no more than the parser can stand; everything else is the text itself.
+  const bool one_line = document.find_first_of("\n\r") == std::string::npos;
+  if (one_line && check_toml_text(document, where.source, ignored)) {
+    try {
+      const toml::table table = toml::parse(document);
+      const toml::node* value = table.get("value");
+      if (table.size() == 1 && value != nullptr) out = convert(*value, where.source, 0, ignored);
+    } catch (const toml::parse_error&) {
+      // Not TOML: the text itself, below.
+    }
   }
   if (out.type == TomlNode::Type::table || out.type == TomlNode::Type::date) {
     out = TomlNode{};

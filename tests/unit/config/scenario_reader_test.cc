@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/registry.h"
 #include "tests/unit/config/test_algorithms.h"
 
 namespace paceline::config {
@@ -254,6 +255,19 @@ TEST_CASE("a syntax error, a foreign schema and an experiment are refused", "[co
   const Lines syntax = errors_of("[fabric\nhosts = 3\n");
   REQUIRE(syntax.size() == 1);
   CHECK(syntax[0].starts_with("s.toml:1:8: not valid TOML: "));
+  for (const char* header : {"[[[1]]]", "[[=", " [ =]", "[", "[[\x01\n]]", "[]", "[[]]"}) {
+    INFO(header);
+    CHECK(errors_of(std::string("seed = 1\n") + header + "\n").size() == 1);
+  }
+  CHECK(errors_of("[fabric]\nrate = \xC3\xA9\n") ==
+        Lines{"s.toml:2:8: not valid TOML: a character beyond ASCII outside quotes"});
+  CHECK(errors_of("# \xC3\xA9\n[fabric]\ndelay = \"2\xC2\xB5s\" # \xC3\xA9\nsubnet = \n").size() ==
+        1);
+  CHECK(errors_of("# \xC3\xA9\n[fabric]\ndelay = \"2\xC2\xB5s\" # \xC3\xA9\n") == Lines{});
+  CHECK(errors_of("[transport]\nforeign_hosts = [\n  1,\n  2\n]\n") == Lines{});
+  CHECK(errors_of("\xEF\xBB\xBF[fabric]\nhosts = 32\n") == Lines{});
+  CHECK(errors_of("name = \"\"\"\n[[=\n\"\"\"\n").size() == 1);  // a text: no valid name
+  CHECK(errors_of("[[=]]\n") == Lines{"s.toml:1:3: not valid TOML: expected the name of a table"});
   CHECK(errors_of("schema = 2\nwhatever = 3\n") ==
         Lines{"s.toml:1:10: schema = 2: this program reads schema 1"});
   CHECK(errors_of("schema = \"1\"\n").size() == 1);
@@ -332,7 +346,7 @@ TEST_CASE("unreadable files say why", "[config]") {
 }
 
 TEST_CASE("every shipped scenario and experiment reads without an error", "[config]") {
-  const ReaderOptions options{shipped_algorithms(), {}};
+  const ReaderOptions options{cc::algorithms(), {}};
   const std::filesystem::path configs = std::filesystem::path(PACELINE_SOURCE_DIR) / "configs";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(configs / "scenarios")) {

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "cc/algorithm.h"
-#include "cc/dcqcn.h"
 
 namespace paceline::config {
 
@@ -27,18 +26,6 @@ inline std::span<const cc::AlgorithmInfo> test_algorithms() {
     all[1].proactive = true;
     all[1].params = kSpecs;
     all[1].profiles = kPace;
-    return all;
-  }();
-  return kAll;
-}
-
-// DCQCN as it is, and cadence by name: enough for the files that ship.
-inline std::span<const cc::AlgorithmInfo> shipped_algorithms() {
-  static const std::array<cc::AlgorithmInfo, 2> kAll = [] {
-    std::array<cc::AlgorithmInfo, 2> all;
-    all[0] = cc::Dcqcn::info();
-    all[1].name = "cadence";
-    all[1].proactive = true;
     return all;
   }();
   return kAll;

@@ -1,0 +1,81 @@
+#include "dataplane/config/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace paceline::config {
+
+namespace {
+
+constexpr std::int64_t kSchema = 1;
+
+}  // namespace
+
+std::vector<Override> split_overrides(const std::vector<std::string>& texts, Diagnostics& errors) {
+  std::vector<Override> out;
+  for (const std::string& text : texts) {
+    const Where where{"--set " + text, 0, 0};
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      errors.add(where, "expected key=value, such as fabric.ecn.kmin=200kB");
+      continue;
+    }
+    out.push_back({text.substr(0, equals),
+                   parse_override_value(std::string_view(text).substr(equals + 1), where)});
+  }
+  return out;
+}
+
+void apply_override(TomlNode& root, std::string_view path, const TomlNode& value,
+                    Diagnostics& errors) {
+  const std::string problem = set_at(root, path, value);
+  if (!problem.empty()) errors.add(value.where, problem);
+}
+
+void forgive_replaced_workload(TomlNode& scenario) {
+  TomlMember* workload = scenario.find("workload");
+  if (workload == nullptr) return;
+  const TomlMember* kind = workload->value.find("kind");
+  if (kind != nullptr && kind->value.where.line == 0) mark_inherited(workload->value);
+}
+
+bool check_schema(const TomlNode& root, std::uint32_t& schema, Diagnostics& errors) {
+  const TomlMember* m = root.find("schema");
+  if (m == nullptr) return true;
+  if (m->value.type == TomlNode::Type::integer && m->value.integer == kSchema) {
+    schema = static_cast<std::uint32_t>(kSchema);
+    return true;
+  }
+  errors.add(m->value.where,
+             fmt::format("schema = {}: this program reads schema {}", describe(m->value), kSchema));
+  return false;
+}
+
+void imply(Scenario& s, const GivenKeys& given) {
+  if (given.given("fabric.topology_file") && !given.given("fabric.topology")) {
+    s.fabric.topology = "file";
+  }
+  if (given.given("workload.cdf_file") && !given.given("workload.cdf")) s.workload.cdf = "file";
+  if (given.given("workload.flows_file") && !given.given("workload.kind"))
+    s.workload.kind = "flows";
+}
+
+std::string default_name(const std::string& source, std::string_view otherwise) {
+  std::string stem = std::filesystem::path(source).stem().string();
+  std::replace_if(
+      stem.begin(), stem.end(),
+      [](char c) {
+        return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                 c == '-' || c == '_');
+      },
+      '-');
+  return stem.empty() ? std::string(otherwise) : stem.substr(0, 64);
+}
+
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+}  // namespace paceline::config

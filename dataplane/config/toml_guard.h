@@ -1,0 +1,19 @@
+// What toml++ 3.3 (Debian 12) takes for granted about its input and does not check.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "dataplane/config/diagnostics.h"
+
+namespace paceline::config {
+
+// Refuses what no TOML document holds and toml++ 3.3 answers with undefined behaviour (an abort in
+// a debug build) instead of an error:
+//   - a table header without a name, as in [[=]] (marzer/tomlplusplus, pull request 301);
+//   - a character beyond ASCII outside strings and comments: its test for white space runs into an
+//     unreachable branch for U+00A1 .. U+0499.
+// Anything else wrong is left to the parser. False when there was an error.
+bool check_toml_text(std::string_view text, const std::string& source, Diagnostics& errors);
+
+}  // namespace paceline::config
