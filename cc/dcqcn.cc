@@ -47,7 +47,7 @@ void restart_increase(State& s, const Params& p, std::int64_t now) {
   s.increase_at = plus(now, p.increase_timer_ns);
 }
 
-// SIGCOMM 2015, equation (1): target, rate, alpha, in this order; and the increase starts over.
+// The cut of SIGCOMM 2015: target, rate, alpha, in this order; and the increase starts over.
 void cut(State& s, const Params& p, std::int64_t now) {
   settle_alpha(s, p, now);
   const bool increased = s.rates.byte_stage > 0 || (p.clamp_after_timer && s.rates.timer_stage > 0);

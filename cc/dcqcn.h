@@ -3,15 +3,13 @@
 // Paper: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015,
 // section 3. Implemented: alpha update and decay, rate cut with target clamping and a bound on one
 // cut, the rate-decrease monitor period, rate-increase timer and byte counter, fast recovery,
-// additive and hyper increase, minimum rate, start at line rate, rate on first CNP; both readings
-// of a CNP:
-//   at once  (the paper)    a CNP cuts the rate and raises alpha on arrival; alpha decays after
-//   every
-//                           alpha period without one;
-//   sampled  (ConnectX, and the HPCC authors' simulator) a CNP only sets two flags: the alpha
-//   update
-//                           looks at one every alpha period, the rate-decrease check at the other
-//                           every decrease period.
+// additive and hyper increase, minimum rate, start at line rate, rate on first CNP; and both
+// readings of a CNP:
+// - at once (the paper): a CNP cuts the rate and raises alpha on arrival; alpha decays after every
+//   alpha period without one;
+// - sampled (ConnectX, and the HPCC authors' simulator): a CNP only sets two flags; the alpha
+//   update looks at one every alpha period, the rate-decrease check at the other every decrease
+//   period.
 // Not implemented: release of the rate limiter at line rate (ConnectX forgets alpha then), the
 // accelerated timer of QCN's hyper increase, reaction to loss (DCQCN has none). Notification point
 // (CNP interval) and marking belong to transport and fabric. Defaults: see dcqcn_params.cc.

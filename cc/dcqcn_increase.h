@@ -1,5 +1,5 @@
 // The increase half of DCQCN's rate computation, as pure integer functions of rates and stages
-// (SIGCOMM 2015, section 3.1; the stages come from QCN, IEEE 802.1Qau).
+// (SIGCOMM 2015; the stages come from QCN, IEEE 802.1Qau).
 //
 // Every expiry of the timer and every filled byte counter is one increase event. What it does
 // follows from the expiries T and BC counted since the last cut, this one excluded:

@@ -1,11 +1,12 @@
 // DCQCN's parameter table and profiles, each value with the place it was read at.
 //
-//   [D15]  Zhu et al., SIGCOMM 2015: text of section 3 and the deployment values of section 6 (40
-//   Gb/s). [NS3]  bobzhuyb/ns3-rdma, src/point-to-point/model/qbb-net-device.cc: the paper authors'
-//   simulator. [HR]   alibaba-edu/High-Precision-Congestion-Control, simulation/run.py, `--cc
-//   dcqcn` and
-//          `--cc dcqcn_paper`; rates there scale with the NIC: 5 and 50 Mb/s times bandwidth / 25
-//          Gb/s.
+//   [D15]  Zhu et al., SIGCOMM 2015, values for 40 Gb/s. Taken from a collection of parameters, the
+//          paper itself was not read again. Timers, g and F appear again in [HR] or [NS3], B in
+//          uet-htsim's dcqcn.cpp; R_AI = 40 Mb/s rests on the collection alone.
+//   [NS3]  bobzhuyb/ns3-rdma, src/point-to-point/model/qbb-net-device.cc: the simulator of the
+//          paper's first author.
+//   [HR]   alibaba-edu/High-Precision-Congestion-Control, simulation/run.py, `--cc dcqcn` and
+//          `--cc dcqcn_paper`; R_AI and R_HAI are 5 and 50 Mb/s times bandwidth / 25 Gb/s there.
 //   [HC]   the same repository, simulation/src/point-to-point/model/rdma-hw.cc: code and defaults.
 //   [NV]   NVIDIA DOCA 3.4, "DCQCN CC Parameters", Mellanox DOC-2790, and the defaults that
 //          `mlxconfig query` prints for a ConnectX card.
@@ -18,16 +19,15 @@ namespace paceline::cc {
 namespace {
 
 constexpr ParamSpec kSpecs[] = {
-    {"alpha_gain", "1", 1.0 / 256, 1.0 / 65536, 1, true, "g: weight of one alpha period in alpha",
-     "D15 sec. 3.1"},
+    {"alpha_gain", "1", 1.0 / 256, 1e-5, 1, true, "g: weight of one alpha period in alpha", "D15"},
     {"alpha_period_us", "us", 55, 0.1, 131'071, true,
      "K: alpha decays after this long without a CNP; sampled: alpha is updated this often",
-     "D15 sec. 3.1; NV dce_tcp_rtt"},
-    {"initial_alpha", "1", 1, 0, 1, true, "alpha at the first CNP", "D15 sec. 3.1"},
+     "D15; NV dce_tcp_rtt"},
+    {"initial_alpha", "1", 1, 0, 1, true, "alpha at the first CNP", "D15"},
     {"cnp_sampling", "flag", 0, 0, 1, true,
      "0: a CNP acts at once; 1: it sets flags that the alpha update and the rate-decrease check "
      "read",
-     "D15 sec. 3.1; NV, HC"},
+     "D15; NV, HC"},
     {"decrease_period_us", "us", 50, 0, 1'000'000, true,
      "rate-decrease monitor period: at most one cut in it; 0 = every CNP cuts",
      "D15: the CNP interval; NV rate_reduce_monitor_period"},
@@ -35,7 +35,7 @@ constexpr ParamSpec kSpecs[] = {
      "rate after a cut, as a share of the rate before, is at least this", "NV rpg_min_dec_fac"},
     {"clamp_target", "flag", 1, 0, 1, true,
      "1: every cut sets the target to the current rate; 0: only the first cut after an increase",
-     "D15 eq. 1; NV clamp_tgt_rate"},
+     "D15; NV clamp_tgt_rate"},
     {"clamp_after_timer", "flag", 1, 0, 1, true,
      "with clamp_target 0: increases by the timer count too, not only those by the byte counter",
      "NV clamp_tgt_rate_after_time_inc"},
@@ -43,15 +43,14 @@ constexpr ParamSpec kSpecs[] = {
      "the first CNP lowers rate and target to this share of the line rate; 0 = none",
      "NV rate_to_set_on_first_cnp"},
     {"increase_timer_us", "us", 55, 1, 1'000'000, true,
-     "T: an increase event this often after a cut", "D15 sec. 6; NV rpg_time_reset"},
+     "T: an increase event this often after a cut", "D15; NV rpg_time_reset"},
     {"byte_counter", "bytes", 10e6, 0, 1e12, true,
      "B: an increase event per this many bytes sent; 0 = off, the timer decides alone",
-     "D15 sec. 6; NV rpg_byte_reset"},
+     "D15; NV rpg_byte_reset"},
     {"fast_recovery_stages", "count", 5, 0, 31, true,
-     "F: increase events in fast recovery, before the target is raised",
-     "D15 sec. 3.1; NV rpg_threshold"},
+     "F: increase events in fast recovery, before the target is raised", "D15; NV rpg_threshold"},
     {"additive_increase_mbps", "Mb/s", 40, 0, 100'000, true, "R_AI: step of the target",
-     "D15 sec. 3.1; NV rpg_ai_rate"},
+     "D15; NV rpg_ai_rate"},
     {"hyper_increase_mbps", "Mb/s", 200, 0, 400'000, true,
      "R_HAI: step of the target once timer and byte counter both exceed F",
      "HR at 100 Gb/s; NV rpg_hai_rate"},
@@ -60,7 +59,7 @@ constexpr ParamSpec kSpecs[] = {
     {"min_rate_mbps", "Mb/s", 100, 1, 100'000, true, "floor of the rate",
      "HC, NS3; NV rpg_min_rate"},
     {"start_rate", "1", 1, 0.001, 1, true, "rate of a new context as a share of the line rate",
-     "D15 sec. 3.1: line rate"},
+     "D15: line rate"},
 };
 static_assert(std::size(kSpecs) == Dcqcn::kParams);
 

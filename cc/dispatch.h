@@ -10,12 +10,9 @@
 #include <type_traits>
 
 #include "cc/algorithm.h"
+#include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/fixed.h"
-#if __has_include("cc/cadence.h")
-#include "cc/cadence.h"
-#define PACELINE_HAS_CADENCE 1
-#endif
 
 namespace paceline::cc {
 
@@ -71,9 +68,7 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
       visit.template operator()<Dcqcn>();
       return;
     case AlgorithmId::cadence:
-#ifdef PACELINE_HAS_CADENCE
       visit.template operator()<Cadence>();
-#endif
       return;
   }
 }

@@ -115,7 +115,11 @@ std::vector<std::string_view> profile_names(const AlgorithmInfo& algorithm) {
 
 std::string number_text(double value) {
   char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
+  // People read 100000, not 1e+05; beyond 16 digits the exponent is the better text.
+  const double size = std::fabs(value);
+  const bool plain = size == 0 || (size >= 1e-5 && size < 1e16);
+  const auto end = std::to_chars(text, text + sizeof text, value,
+                                 plain ? std::chars_format::fixed : std::chars_format::general);
   return {text, end.ptr};
 }
 

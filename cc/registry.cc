@@ -3,22 +3,16 @@
 #include <array>
 #include <vector>
 
+#include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/fixed.h"
 #include "cc/params.h"
-#if __has_include("cc/cadence.h")
-#include "cc/cadence.h"
-#define PACELINE_HAS_CADENCE 1
-#endif
 
 namespace paceline::cc {
 
 std::span<const AlgorithmInfo> algorithms() {
-#ifdef PACELINE_HAS_CADENCE
-  static const std::array table{Fixed::info(), Dcqcn::info(), AlgorithmInfo{cadence_info()}};
-#else
-  static const std::array table{Fixed::info(), Dcqcn::info()};
-#endif
+  static const std::array<AlgorithmInfo, kAlgorithms> table{Fixed::info(), Dcqcn::info(),
+                                                            cadence_info()};
   return table;
 }
 

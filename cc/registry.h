@@ -14,7 +14,7 @@ std::span<const AlgorithmInfo> algorithms();
 // The algorithm of that name, or nullptr.
 const AlgorithmInfo* find(std::string_view name);
 
-// An id that is not in the table (cadence left out of the build) gives nullptr.
+// The algorithm of that id, or nullptr for a number that is none.
 const AlgorithmInfo* find(AlgorithmId id);
 
 // For error messages: the algorithm name nearest to what was asked for.

@@ -1,0 +1,127 @@
+#include "tools/cc_command.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cc/params.h"
+#include "cc/registry.h"
+
+using namespace paceline;
+using namespace paceline::tools;
+
+namespace {
+
+struct Shown {
+  int code = 0;
+  std::string out, err;
+};
+
+Shown show(const std::string& name, const std::string& profile, CcFormat format,
+           Rate link = rate_from_gbps(100)) {
+  std::ostringstream out, err;
+  CcShowOptions options;
+  options.name = name;
+  options.profile = profile;
+  options.format = format;
+  options.link_rate = link;
+  Shown shown;
+  shown.code = run_cc_show(out, err, options);
+  shown.out = out.str();
+  shown.err = err.str();
+  return shown;
+}
+
+double shown_value(const Shown& shown, const std::string& parameter) {
+  const auto json = nlohmann::json::parse(shown.out);
+  for (const auto& param : json.at("params")) {
+    if (param.at("name") == parameter) return param.at("value").get<double>();
+  }
+  FAIL("not shown: " + parameter);
+  return 0;
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  REQUIRE(file.is_open());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("cc list: every algorithm with its profiles, as text, JSON and Markdown") {
+  for (const CcFormat format : {CcFormat::text, CcFormat::json, CcFormat::markdown}) {
+    std::ostringstream out;
+    CHECK(run_cc_list(out, format) == 0);
+    for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+      CHECK(out.str().find(info.name) != std::string::npos);
+      CHECK(out.str().find(info.summary) != std::string::npos);
+      for (const cc::Profile& profile : info.profiles) {
+        CHECK(out.str().find(profile.name) != std::string::npos);
+      }
+    }
+    if (format == CcFormat::json) {
+      const auto json = nlohmann::json::parse(out.str());
+      CHECK(json.at("schema") == 1);
+      CHECK(json.at("algorithms").size() == cc::algorithms().size());
+    }
+  }
+}
+
+TEST_CASE("cc show: every parameter with unit, range, meaning and source") {
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+    const Shown shown = show(std::string(info.name), "", CcFormat::text);
+    CHECK(shown.code == 0);
+    CHECK(shown.err.empty());
+    for (const cc::ParamSpec& spec : info.params) {
+      for (const std::string_view part : {spec.name, spec.unit, spec.meaning, spec.source}) {
+        CHECK(shown.out.find(part) != std::string::npos);
+      }
+      CHECK(shown.out.find(cc::number_text(spec.max)) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("cc show: values of the profile, scaled to the link") {
+  const std::string step = "additive_increase_mbps";
+  CHECK(shown_value(show("dcqcn", "", CcFormat::json), step) == 40);
+  CHECK(shown_value(show("dcqcn", "hpcc-repo", CcFormat::json), step) == 20);
+  CHECK(shown_value(show("dcqcn", "hpcc-repo", CcFormat::json, rate_from_gbps(400)), step) == 80);
+  const Shown text = show("dcqcn", "hpcc-repo", CcFormat::text, rate_from_gbps(400));
+  CHECK(text.out.find("values of profile hpcc-repo, link 400000 Mb/s") != std::string::npos);
+  const auto json = nlohmann::json::parse(show("dcqcn", "mellanox", CcFormat::json).out);
+  CHECK(json.at("schema") == 1);
+  CHECK(json.at("profile") == "mellanox");
+  CHECK(json.at("link_mbps") == 100'000);
+}
+
+TEST_CASE("cc show: an unknown name is explained, exit code 2, nothing printed") {
+  const Shown algorithm = show("dcqnc", "", CcFormat::text);
+  CHECK(algorithm.code == 2);
+  CHECK(algorithm.out.empty());
+  CHECK(algorithm.err == "paceline cc show: no algorithm 'dcqnc'; the nearest is 'dcqcn'\n");
+  const Shown profile = show("dcqcn", "melanox", CcFormat::json);
+  CHECK(profile.code == 2);
+  CHECK(profile.out.empty());
+  CHECK(profile.err ==
+        "paceline cc show: dcqcn has no profile 'melanox'; the nearest is 'mellanox'\n");
+}
+
+TEST_CASE("cc show: a profile that does not fit the link is an error") {
+  const Shown shown = show("dcqcn", "hpcc-repo", CcFormat::text, rate_from_mbps(900));
+  CHECK(shown.code == 2);
+  CHECK(shown.err.find("min_rate_mbps = 1000 Mb/s is above the link rate of 900 Mb/s") !=
+        std::string::npos);
+}
+
+TEST_CASE("cc show: the tables of the reference pages are the tables of the program") {
+  for (const std::string name : {"fixed", "dcqcn"}) {
+    const std::string page = read(PACELINE_SOURCE_DIR "/docs/algorithms/" + name + ".md");
+    const Shown shown = show(name, "", CcFormat::markdown);
+    CAPTURE(name);
+    INFO("replace the table by the output of: paceline cc show " << name << " --markdown");
+    CHECK(page.find("\n\n" + shown.out + "\n") != std::string::npos);
+  }
+}
