@@ -108,9 +108,11 @@ Report report_of(const Analysis& analysis, bool all_metrics) {
   const AnalysisPlan& plan = analysis.plan;
   Report report;
   bool bootstrap = false;
+  bool t = false;
   for (const Comparison& comparison : analysis.comparisons) {
     for (const MetricEffect& effect : comparison.effects) {
       bootstrap = bootstrap || effect.paired.estimate.method == Method::bca_bootstrap;
+      t = t || effect.paired.estimate.method == Method::paired_t;
     }
   }
   const std::vector<std::string> others(
@@ -126,7 +128,9 @@ Report report_of(const Analysis& analysis, bool all_metrics) {
       "difference");
   report.heading.push_back(fmt::format("interval: {} %, {} over repetitions, never over flows",
                                        percent_of(plan.confidence),
-                                       bootstrap ? "BCa bootstrap" : "paired t"));
+                                       !bootstrap ? "paired t"
+                                       : t        ? "paired t below 20 pairs, else BCa bootstrap,"
+                                                  : "BCa bootstrap"));
 
   for (const Comparison& comparison : analysis.comparisons) {
     ReportBlock block;
@@ -195,6 +199,10 @@ Report::Losses losses_of(const Analysis& analysis, const std::string& arm) {
   losses.arm = arm;
   for (const Comparison& comparison : analysis.comparisons) {
     if (comparison.arm != arm) continue;
+    if (comparison.primary() == nullptr) {
+      losses.lines.push_back(
+          fmt::format("{}: no comparison of a primary metric", comparison.scenario));
+    }
     for (const MetricEffect& effect : comparison.effects) {
       const bool undecided_primary =
           effect.role == Role::primary && effect.verdict != Verdict::better;

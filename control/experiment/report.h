@@ -37,7 +37,7 @@ struct Report {
   std::vector<std::string> summary;  // summary_lines() of table.h
   struct Losses {
     std::string arm;
-    std::vector<std::string> lines;  // empty: nothing to say
+    std::vector<std::string> lines;  // empty: every primary is better, and nothing worse
   };
   std::vector<Losses> losses;  // where each arm does not win, in plain words
   std::vector<std::string> notes;

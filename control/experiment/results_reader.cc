@@ -207,8 +207,12 @@ Results read_results_file(const std::string& path) {
   if (!in) {
     throw ResultsFileError({fmt::format("{}: cannot be read: {}", path, std::strerror(errno))});
   }
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) throw ResultsFileError({fmt::format("{}: reading failed", path)});
+  std::string text;
+  try {
+    text.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  } catch (const std::exception& error) {  // a folder opens, but does not read
+    throw ResultsFileError({fmt::format("{}: cannot be read: {}", path, error.what())});
+  }
   return parse_results(text, path);
 }
 

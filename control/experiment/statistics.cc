@@ -77,7 +77,8 @@ double t_cdf(double t, double degrees_of_freedom) {
 }
 
 double MeanEstimate::p_two_sided() const {
-  return std::min(1.0, 2 * std::min(p_positive, p_negative));  // NaN stays NaN: both are NaN then
+  if (std::isnan(p_positive)) return kUndefined;  // std::min would lose it
+  return std::min(1.0, 2 * std::min(p_positive, p_negative));
 }
 
 MeanEstimate t_interval(std::span<const double> values, double confidence) {

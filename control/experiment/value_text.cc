@@ -10,7 +10,7 @@ namespace {
 
 std::string signed_significant(double value) {
   if (value == 0) return "0";
-  return fmt::format("{}{}", value > 0 ? '+' : '-', significant(std::fabs(value)));
+  return fmt::format("{}{}", value > 0 ? '+' : '-', significant(std::fabs(value), 3));
 }
 
 // Between -100 % and about +1000 %. More digits near -100 %, where they matter.
@@ -22,17 +22,18 @@ std::string percent(double effect) {
   return zero ? text.substr(1) : text;  // neither +0.00 nor -0.00
 }
 
-std::string factor(double effect) { return fmt::format("x{}", significant(1 + effect)); }
+std::string factor(double effect) { return fmt::format("x{}", significant(1 + effect, 3)); }
 
 }  // namespace
 
-std::string significant(double value) {
+std::string significant(double value, int digits) {
   if (std::isnan(value)) return "-";
   const double magnitude = std::fabs(value);
   if (value == 0) return "0";
   if (magnitude < 0.0001) return fmt::format("{:.1e}", value);
-  int decimals = 0;
-  for (double bound = 1000; magnitude < bound && decimals < 7; bound /= 10) ++decimals;
+  int decimals = digits - 1;
+  for (double bound = 10; magnitude >= bound && decimals > 0; bound *= 10) --decimals;
+  for (double bound = 1; magnitude < bound && decimals < digits + 3; bound /= 10) ++decimals;
   if (std::trunc(value) == value) decimals = 0;  // counts read as counts: 12, not 12.00
   return fmt::format("{:.{}f}", value, decimals);
 }

@@ -9,9 +9,9 @@
 
 namespace paceline::experiment {
 
-// Four significant digits without an exponent in the range of measurements: "0.9534", "66.91",
-// "1203".
-std::string significant(double value);
+// Significant digits without an exponent in the range of measurements: "0.9534", "66.91", "1203".
+// Digits before the point are never rounded away.
+std::string significant(double value, int digits = 4);
 
 // A unit fit for printing values of a metric whose largest is about `largest`: 1 MB = 10^6 bytes.
 struct DisplayUnit {
