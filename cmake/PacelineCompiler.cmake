@@ -26,6 +26,10 @@ endif()
 # multiply-adds. sqrt may compile to one instruction: nobody here reads errno after it.
 add_compile_options(-ffp-contract=off -fno-math-errno)
 
+# Position-independent code without this may not inline any function with external linkage, not even
+# within its file: someone could replace it at load time. Nobody does.
+add_compile_options(-fno-semantic-interposition)
+
 # A baseline, never -march=native: binaries and results files travel between machines. x86-64-v2
 # (SSE4.2, POPCNT; every server since 2009) is also the least that DPDK 22.11 accepts. Kernels that want more are compiled
 # with a target attribute and dispatched at start.

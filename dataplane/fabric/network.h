@@ -139,7 +139,7 @@ class Network {
   NetworkStats stats_;
   Picos now_{0};                   // of the link event in progress or last seen
   std::uint64_t late_pauses_ = 0;  // pauses or resumes decided after their time: must stay 0
-  std::uint64_t ecn_kmin_ = 0;  // ~0 where marking is off
+  std::uint64_t ecn_kmin_ = 0;     // ~0 where marking is off
   std::uint64_t ecn_kmax_ = 0;
   double ecn_slope_ = 0;  // pmax / (kmax - kmin)
   bool mark_at_enqueue_ = false;

@@ -63,7 +63,7 @@ class SharedBuffer {
   }
 
   void charge(std::uint16_t port, std::uint8_t traffic_class, std::uint32_t size, Place place) {
-    Counter& counter = at(port, traffic_class);
+    Counter& counter = mutable_at(port, traffic_class);
     used_ += size;
     if (place == Place::headroom) {
       counter.headroom += size;
@@ -76,7 +76,7 @@ class SharedBuffer {
 
   // Headroom empties first.
   void release(std::uint16_t port, std::uint8_t traffic_class, std::uint32_t size) {
-    Counter& counter = at(port, traffic_class);
+    Counter& counter = mutable_at(port, traffic_class);
     used_ -= size;
     const std::uint32_t from_headroom = std::min(counter.headroom, size);
     const std::uint32_t before = shared_part(counter, traffic_class);
@@ -115,7 +115,7 @@ class SharedBuffer {
   std::uint16_t ports() const { return static_cast<std::uint16_t>(limits_.size()); }
 
  private:
-  Counter& at(std::uint16_t port, std::uint8_t traffic_class) {
+  Counter& mutable_at(std::uint16_t port, std::uint8_t traffic_class) {
     return counters_[port][traffic_class];
   }
 
