@@ -34,19 +34,19 @@ enum class ContextKey : std::uint8_t { per_qp, per_peer_class };
 // What parameters are derived from: facts of the port and the fabric as configured.
 struct PortFacts {
   Rate link_rate{};
-  std::uint32_t mtu_bytes = 4096;      // payload bytes of a full packet
-  std::uint32_t full_packet_bytes = 0; // the same on the wire
-  std::uint32_t base_rtt_ns = 0;       // unloaded round trip of a full packet and its ACK
+  std::uint32_t mtu_bytes = 4096;       // payload bytes of a full packet
+  std::uint32_t full_packet_bytes = 0;  // the same on the wire
+  std::uint32_t base_rtt_ns = 0;        // unloaded round trip of a full packet and its ACK
 };
 
 struct AlgorithmInfo {
   AlgorithmId id{};
   std::string_view name;
-  std::string_view summary;           // one line for `paceline cc list`
+  std::string_view summary;  // one line for `paceline cc list`
   ContextKey key = ContextKey::per_qp;
-  EcnEcho echo = EcnEcho::cnp;        // what it wants the far side to return
-  std::uint32_t wants = 0;            // signal_bit()s of the events it wants beyond start and tick
-  bool proactive = false;             // has a port receiver; needs a native peer
+  EcnEcho echo = EcnEcho::cnp;  // what it wants the far side to return
+  std::uint32_t wants = 0;      // signal_bit()s of the events it wants beyond start and tick
+  bool proactive = false;       // has a port receiver; needs a native peer
   std::span<const ParamSpec> params;
   std::span<const Profile> profiles;  // "default" is implied by the specs' defaults
 };

@@ -23,16 +23,16 @@ inline constexpr unsigned kLimiters = 7;
 inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
 struct Decision {
-  Rate rate{};                             // pacing rate; 0 = do not send
-  std::uint64_t window_bytes = kUnlimited; // cap of inflight bytes
-  std::uint64_t ceiling = kUnlimited;      // cap of sent_total
-  Nanos wake_at = kNeverNanos;             // deliver `tick` no later than the first send after this
-  std::uint64_t wake_bytes = kUnlimited;   // deliver `tick` once sent_bytes reaches this
-  std::uint16_t path = 0;                  // path entropy index wanted
+  Rate rate{};                              // pacing rate; 0 = do not send
+  std::uint64_t window_bytes = kUnlimited;  // cap of inflight bytes
+  std::uint64_t ceiling = kUnlimited;       // cap of sent_total
+  Nanos wake_at = kNeverNanos;            // deliver `tick` no later than the first send after this
+  std::uint64_t wake_bytes = kUnlimited;  // deliver `tick` once sent_bytes reaches this
+  std::uint16_t path = 0;                 // path entropy index wanted
   Limiter limiter = Limiter::path;
-  bool request = false;                    // proactive: send a REQUEST now (fill_request is called)
-  bool fallback = false; // proactive: no grant to be had; the fallback algorithm decides for now
-  bool timed = false;  // wake_at is a real timer: deliver `tick` then even when nothing is sent
+  bool request = false;   // proactive: send a REQUEST now (fill_request is called)
+  bool fallback = false;  // proactive: no grant to be had; the fallback algorithm decides for now
+  bool timed = false;     // wake_at is a real timer: deliver `tick` then even when nothing is sent
 };
 
 }  // namespace paceline::cc

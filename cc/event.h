@@ -24,7 +24,7 @@ enum class Signal : std::uint8_t {
   tick,         // wake_at or wake_bytes was reached
   port_down,
   port_up,
-  share,        // *share is valid: the governor of the own port changed this context's share
+  share,  // *share is valid: the governor of the own port changed this context's share
 };
 inline constexpr unsigned kSignals = 13;
 constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned>(s); }
@@ -45,11 +45,11 @@ struct Event {
   std::uint64_t sent_bytes = 0;      // put on the wire since the previous event
   std::uint64_t message_bytes = 0;   // Signal::message; backlog_bytes contains them already
   std::uint32_t acked_bytes = 0;
-  std::uint32_t marked_bytes = 0;    // of acked_bytes, those that arrived CE-marked (XACK only)
+  std::uint32_t marked_bytes = 0;  // of acked_bytes, those that arrived CE-marked (XACK only)
   std::uint32_t lost_bytes = 0;
-  std::uint32_t rtt_ns = 0;          // 0 = no sample with this event
-  std::uint32_t host_delay_ns = 0;   // part of rtt_ns spent in the far host
-  std::uint32_t hint_collective = 0; // Signal::message: the work request's hint, 0 = none
+  std::uint32_t rtt_ns = 0;           // 0 = no sample with this event
+  std::uint32_t host_delay_ns = 0;    // part of rtt_ns spent in the far host
+  std::uint32_t hint_collective = 0;  // Signal::message: the work request's hint, 0 = none
   std::uint16_t hint_degree = 0;
   std::uint16_t hint_kind = 0;
   Signal signal = Signal::start;

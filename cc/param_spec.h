@@ -11,13 +11,13 @@ namespace paceline::cc {
 
 struct ParamSpec {
   std::string_view name;
-  std::string_view unit;     // "us", "Mb/s", "bytes", "1" ...
+  std::string_view unit;  // "us", "Mb/s", "bytes", "1" ...
   double default_value = 0;
   double min = 0;
   double max = 0;
-  bool live = true;          // may change while connections run
+  bool live = true;  // may change while connections run
   std::string_view meaning;
-  std::string_view source;   // paper and section, or the program whose default it is
+  std::string_view source;  // paper and section, or the program whose default it is
 };
 
 // One value of a profile. per_bps != 0: the value holds at that link rate and scales linearly with

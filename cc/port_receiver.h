@@ -40,9 +40,9 @@ class PortReceiver {
   // must count that peer's data into; stable until the channel is forgotten.
   virtual ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) = 0;
 
-  // Wire bytes that took downlink capacity outside any channel: data of foreign or reactive senders,
-  // ACKs, CNPs, control packets, other classes. Reported as a running delta, at the latest before
-  // each poll; without it the port is planned as if they did not exist.
+  // Wire bytes that took downlink capacity outside any channel: data of foreign or reactive
+  // senders, ACKs, CNPs, control packets, other classes. Reported as a running delta, at the latest
+  // before each poll; without it the port is planned as if they did not exist.
   virtual void on_foreign_bytes(std::uint64_t wire_bytes) = 0;
 
   // The peer is gone (its last queue pair was destroyed): frees the channel; counters die.

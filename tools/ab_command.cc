@@ -49,9 +49,9 @@ class RunPool {
   void run(unsigned jobs, ProgressLine& line) {
     std::vector<experiment::WorkUnit> units;
     for (const experiment::PlannedRun& planned : plan_) {
-      units.push_back({planned.scenario * static_cast<std::uint32_t>(experiment_.arms.size()) +
-                           planned.arm,
-                       1});
+      units.push_back(
+          {planned.scenario * static_cast<std::uint32_t>(experiment_.arms.size()) + planned.arm,
+           1});
     }
     experiment::Progress progress(std::move(units), jobs);
     std::vector<std::thread> threads;
@@ -106,8 +106,7 @@ class RunPool {
     control.stop = &Interrupt::flag();
     const double begin = thread_cpu_seconds();
     try {
-      ScenarioRun run =
-          run_scenario(scenarios_[planned.scenario], arm.cc, planned.seed, control);
+      ScenarioRun run = run_scenario(scenarios_[planned.scenario], arm.cc, planned.seed, control);
       run.result.arm = arm.name;
       run.result.repetition = planned.repetition;
       const std::lock_guard lock(mutex_);
@@ -189,8 +188,7 @@ int run(const AbOptions& options) {
   }
   const experiment::Analysis analysis = experiment::analyse(results.runs, results.plan);
   const std::string text = experiment::results_text(results, analysis);
-  const std::string out =
-      options.out.empty() ? experiment.name + ".results.json" : options.out;
+  const std::string out = options.out.empty() ? experiment.name + ".results.json" : options.out;
   try {
     experiment::write_results_file(out, text);
   } catch (const experiment::ResultsFileError& error) {
@@ -205,8 +203,7 @@ int run(const AbOptions& options) {
     for (const std::string& summary : experiment::summary_lines(analysis)) {
       fmt::print("{}\n", summary);
     }
-    fmt::print("\nraw results: {} (content hash {:016x})\n", out,
-               ContentHash{}.text(text).value());
+    fmt::print("\nraw results: {} (content hash {:016x})\n", out, ContentHash{}.text(text).value());
     fmt::print("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core\n",
                results.runs.size(), static_cast<double>(pool.hops()) / 1e6,
                experiment::format_duration(wall),

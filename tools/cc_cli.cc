@@ -26,13 +26,15 @@ struct CcOptions {
 
 void add_cc_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CcOptions>();
-  CLI::App* command = app.add_subcommand("cc", "congestion-control algorithms and their parameters");
+  CLI::App* command =
+      app.add_subcommand("cc", "congestion-control algorithms and their parameters");
   command->require_subcommand(1);
 
   CLI::App* list = command->add_subcommand("list", "every algorithm, its kind and its profiles");
   list->add_flag("--json", options->json, "print JSON");
-  list->callback(
-      [options, &exit_code] { exit_code = run_cc_list(std::cout, format_of(options->json, false)); });
+  list->callback([options, &exit_code] {
+    exit_code = run_cc_list(std::cout, format_of(options->json, false));
+  });
 
   CLI::App* show = command->add_subcommand(
       "show", "an algorithm's parameters: value, unit, range, meaning, source");

@@ -48,7 +48,8 @@ class Interrupt {
   static const std::atomic<bool>& flag();
 };
 
-// A progress line on standard error: rewritten in place on a terminal, a line every tenth elsewhere.
+// A progress line on standard error: rewritten in place on a terminal, a line every tenth
+// elsewhere.
 class ProgressLine {
  public:
   explicit ProgressLine(bool quiet);

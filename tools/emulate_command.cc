@@ -83,8 +83,8 @@ int run(const EmulateOptions& options) {
 
 void add_emulate_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<EmulateOptions>();
-  CLI::App* command = app.add_subcommand(
-      "emulate", "run one scenario in virtual time and print what happened");
+  CLI::App* command =
+      app.add_subcommand("emulate", "run one scenario in virtual time and print what happened");
   options->input.add_to(*command, "scenario (TOML; docs/scenarios.md lists every key)", false);
   command->add_option("--out", options->out, "write totals and metrics as JSON")
       ->type_name("FILE.json");

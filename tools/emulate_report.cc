@@ -24,12 +24,18 @@ std::string bytes_text(double bytes) {
 
 std::string value_text(const experiment::MetricSpec& spec, double value) {
   switch (spec.unit) {
-    case Unit::share: return fmt::format("{:.2f} %", value * 100);
-    case Unit::gbps: return fmt::format("{:.2f} Gb/s", value);
-    case Unit::micros: return fmt::format("{:.2f} us", value);
-    case Unit::bytes: return bytes_text(value);
-    case Unit::packets: return fmt::format("{:.0f}", value);
-    case Unit::none: return fmt::format("{:.3f}", value);
+    case Unit::share:
+      return fmt::format("{:.2f} %", value * 100);
+    case Unit::gbps:
+      return fmt::format("{:.2f} Gb/s", value);
+    case Unit::micros:
+      return fmt::format("{:.2f} us", value);
+    case Unit::bytes:
+      return bytes_text(value);
+    case Unit::packets:
+      return fmt::format("{:.0f}", value);
+    case Unit::none:
+      return fmt::format("{:.3f}", value);
   }
   return {};
 }
@@ -38,10 +44,10 @@ std::string value_text(const experiment::MetricSpec& spec, double value) {
 
 std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& run) {
   const experiment::RunResult& r = run.result;
-  std::string text = fmt::format(
-      "scenario   {}: {} hosts, {:g} Gb/s, {} under {} ({}), seed {}\n", scenario.name,
-      scenario.fabric.hosts, static_cast<double>(scenario.fabric.rate.bps) / 1e9,
-      scenario.workload.kind, scenario.cc.algorithm, scenario.cc.profile, r.seed);
+  std::string text =
+      fmt::format("scenario   {}: {} hosts, {:g} Gb/s, {} under {} ({}), seed {}\n", scenario.name,
+                  scenario.fabric.hosts, static_cast<double>(scenario.fabric.rate.bps) / 1e9,
+                  scenario.workload.kind, scenario.cc.algorithm, scenario.cc.profile, r.seed);
   text += fmt::format("run        {}: {} of {} messages in {:.3f} us of virtual time\n",
                       experiment::to_text(r.status), r.messages_completed, run.flows.size(),
                       static_cast<double>(r.simulated.count) / 1e6);
@@ -117,10 +123,9 @@ std::string flows_csv(const ScenarioRun& run) {
   for (std::size_t id = 0; id < run.flows.size(); ++id) {
     const FlowRow& flow = run.flows[id];
     const bool done = flow.fct.count >= 0 && !flow.failed;
-    text += fmt::format("{},{},{},{},{},{},{}\n", id, flow.src, flow.dst, flow.bytes,
-                        flow.start.count / 1000,
-                        done ? std::to_string(flow.fct.count / 1000) : std::string(),
-                        flow.ideal.count / 1000);
+    text += fmt::format(
+        "{},{},{},{},{},{},{}\n", id, flow.src, flow.dst, flow.bytes, flow.start.count / 1000,
+        done ? std::to_string(flow.fct.count / 1000) : std::string(), flow.ideal.count / 1000);
   }
   return text;
 }

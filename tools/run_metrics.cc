@@ -79,8 +79,8 @@ void collective_metrics(const VirtualWorld& world, const std::vector<FlowRow>& f
     if (!complete[c] || end[c].count < 0) return;  // not applicable: the run did not finish
     const Picos took = end[c] - begin[c];
     time += micros(took);
-    efficiency += static_cast<double>(plan.collectives[c].ideal.count) /
-                  static_cast<double>(took.count);
+    efficiency +=
+        static_cast<double>(plan.collectives[c].ideal.count) / static_cast<double>(took.count);
   }
   const auto n = static_cast<double>(plan.collectives.size());
   metrics[Metric::collective_efficiency] = efficiency / n;
@@ -139,8 +139,8 @@ MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flow
   metrics[Metric::ecn_marks] = static_cast<double>(net.marked_packets);
   metrics[Metric::cnps] = static_cast<double>(counters.cnps_sent);
   if (net.injected_bytes != 0) {
-    metrics[Metric::control_overhead] = 1.0 - static_cast<double>(counters.tx_wire_bytes) /
-                                                  static_cast<double>(net.injected_bytes);
+    metrics[Metric::control_overhead] =
+        1.0 - static_cast<double>(counters.tx_wire_bytes) / static_cast<double>(net.injected_bytes);
   }
   std::array<double, cc::kLimiters> share{};
   double total = 0;

@@ -37,8 +37,7 @@ class Yardstick {
     const std::uint32_t links =
         scenario_.fabric.switches == 1
             ? 2U
-            : static_cast<std::uint32_t>(
-                  network_.topology().path(message.src, message.dst).size());
+            : static_cast<std::uint32_t>(network_.topology().path(message.src, message.dst).size());
     auto [it, created] = clocks_.try_emplace(links, scenario_, links);
     return it->second.fct(message.bytes);
   }

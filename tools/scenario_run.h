@@ -31,7 +31,7 @@ struct FlowRow {
   std::uint32_t dst = 0;
   std::uint64_t bytes = 0;
   Picos start{0};
-  Picos fct{-1};          // negative: not completed
+  Picos fct{-1};  // negative: not completed
   Picos ideal{0};
   bool failed = false;
 };
@@ -45,14 +45,14 @@ struct RunControl {
 
 struct ScenarioRun {
   RunEnd end = RunEnd::completed;
-  experiment::RunResult result;          // scenario, seed, metrics, status; arm left to the caller
+  experiment::RunResult result;  // scenario, seed, metrics, status; arm left to the caller
   std::vector<FlowRow> flows;
   telemetry::EngineCounters counters{};  // summed over the hosts
   fabric::NetworkStats network{};
 };
 
-// Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot be
-// built (what no reader can see: a plan too large, hosts without a path).
+// Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot
+// be built (what no reader can see: a plan too large, hosts without a path).
 ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfig& cc,
                          std::uint64_t seed, const RunControl& control);
 

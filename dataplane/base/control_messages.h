@@ -1,7 +1,7 @@
 // The proactive control messages as plain values, in host order. `wire` lays them out in packets of
-// the manufacturer-specific opcode range; `cc` produces and consumes them; `transport` carries them.
-// Totals are cumulative byte counts modulo 2^48, so that loss or repetition of a message can neither
-// drift nor mis-charge. Rates travel as whole Mb/s.
+// the manufacturer-specific opcode range; `cc` produces and consumes them; `transport` carries
+// them. Totals are cumulative byte counts modulo 2^48, so that loss or repetition of a message can
+// neither drift nor mis-charge. Rates travel as whole Mb/s.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ enum class EcnEcho : std::uint8_t { none = 0, cnp = 1, xack = 2 };
 struct HelloMessage {
   std::uint8_t version_min = kControlProtocolVersion;
   std::uint8_t version_max = kControlProtocolVersion;
-  bool reply = false;           // set in the answer
+  bool reply = false;  // set in the answer
   std::uint8_t traffic_class = 0;
-  std::uint32_t features = 0;   // bit 0: proactive grants; bit 1: XACK; bit 2: multipath
+  std::uint32_t features = 0;  // bit 0: proactive grants; bit 1: XACK; bit 2: multipath
   std::uint32_t link_mbps = 0;
   std::uint16_t mtu_bytes = 0;  // path MTU offered
   EcnEcho echo_wanted = EcnEcho::cnp;
@@ -41,16 +41,16 @@ inline constexpr std::uint32_t kFeatureMultipath = 1U << 2;
 
 // Sender -> receiver, per channel (source port, destination port, class).
 struct RequestMessage {
-  bool close = false;             // the context leaves; the receiver forgets the channel
-  bool hint = false;              // the hint fields are valid
+  bool close = false;  // the context leaves; the receiver forgets the channel
+  bool hint = false;   // the hint fields are valid
   std::uint8_t traffic_class = 0;
   EcnEcho echo_wanted = EcnEcho::cnp;
-  std::uint8_t arm = 0;           // experiment arm
+  std::uint8_t arm = 0;  // experiment arm
   std::uint8_t epoch = 0;
-  std::uint16_t channel = 0;      // sender's channel number, stable for the channel's life
+  std::uint16_t channel = 0;  // sender's channel number, stable for the channel's life
   std::uint16_t req_seq = 0;
-  std::uint16_t grant_echo = 0;   // grant_seq of the newest grant in force at the sender
-  std::uint64_t sent_total = 0;   // all bytes charged to the ceiling, retransmissions included
+  std::uint16_t grant_echo = 0;  // grant_seq of the newest grant in force at the sender
+  std::uint64_t sent_total = 0;  // all bytes charged to the ceiling, retransmissions included
   std::uint64_t unscheduled_total = 0;  // of these, bytes announced as sent without a grant
   std::uint64_t demand_bytes = 0;       // backlog: posted and not yet sent (wire: 48 bits)
   std::uint32_t tx_cap_mbps = 0;        // what the sender could use; 0xFFFFFFFF = no limit
@@ -65,16 +65,16 @@ struct GrantMessage {
   bool hold = false;    // rate 0 on purpose: wait for rotation
   bool revoke = false;  // channel forgotten by the receiver: start over
   std::uint8_t traffic_class = 0;
-  std::uint16_t channel = 0;     // the sender's channel number, echoed
+  std::uint16_t channel = 0;  // the sender's channel number, echoed
   std::uint16_t grant_seq = 0;
   std::uint32_t rate_mbps = 0;
-  std::uint64_t limit_total = 0;         // ceiling for the sender's sent_total
+  std::uint64_t limit_total = 0;  // ceiling for the sender's sent_total
   std::uint32_t lease_us = 0;
   std::uint32_t effective_delay_us = 0;  // an increase takes effect only after this
   std::uint32_t unscheduled_budget = 0;  // U_adv: bytes a fresh message may send ungranted
   std::uint16_t active_senders = 0;
-  std::uint32_t timestamp_echo_ns = 0;   // RequestMessage::timestamp_ns answered
-  std::uint32_t receiver_hold_ns = 0;    // time between that request and this grant
+  std::uint32_t timestamp_echo_ns = 0;  // RequestMessage::timestamp_ns answered
+  std::uint32_t receiver_hold_ns = 0;   // time between that request and this grant
 };
 
 // Receiver -> sender: congestion seen on the path although the receiver's port is not full.

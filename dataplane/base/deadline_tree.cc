@@ -17,7 +17,7 @@ void DeadlineTree::reserve(std::uint32_t indices) {
   unsigned level = 0;
   for (;; ++level) {
     level_begin_[level] = total;
-    if (level > 0 && width == 1) break;
+    if (width == 1) break;  // one index is its own winner
     const std::size_t groups = (width + kFanOut - 1) / kFanOut;
     total += groups * kFanOut;
     width = groups;
@@ -36,6 +36,7 @@ void DeadlineTree::reserve(std::uint32_t indices) {
 }
 
 Picos DeadlineTree::first_after_pop() const {
+  if (root_ == origin_) return times_[root_];
   std::uint32_t index = popped_;
   Picos best{match(&times_[origin_ + (index & ~(kFanOut - 1))]).time};
   for (unsigned level = 1;; ++level) {

@@ -101,6 +101,7 @@ class DeadlineTree {
 
   // Plays the matches above leaf `index` again, after its time changed.
   void replay(std::uint32_t index) {
+    if (root_ == origin_) return;
     std::uint32_t first = index & ~(kFanOut - 1);
     Entry best = match(&times_[origin_ + first]);
     best.winner += first;

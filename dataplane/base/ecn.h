@@ -1,5 +1,5 @@
-// Explicit congestion notification: the two low bits of the IPv4 type-of-service and the IPv6 traffic
-// class byte (RFC 3168, section 5).
+// Explicit congestion notification: the two low bits of the IPv4 type-of-service and the IPv6
+// traffic class byte (RFC 3168, section 5).
 #pragma once
 
 #include <cstdint>

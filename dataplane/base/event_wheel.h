@@ -23,8 +23,8 @@ namespace paceline {
 class EventWheel {
  public:
   // Slot width, as a power of two of picoseconds, for the expected number of pops per simulated
-  // microsecond over all actors: about two entries a slot, and never wider than 16 ns so that what
-  // a pop schedules rarely falls into the window again. In [3, 14].
+  // microsecond over all actors: about two entries a slot, and never wider than 0.26 us, a fraction
+  // of a link's delay, so that what a pop schedules rarely falls into the window again. In [3, 18].
   static unsigned slot_shift_for(double events_per_us);
 
   // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40.

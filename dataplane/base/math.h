@@ -4,8 +4,8 @@
 // and operations on bits; the build forbids contraction into fused multiply-adds.
 //
 // Errors against the exact value, over the whole range: log, exp and pow below 1 ulp (the tests
-// measure over 2 million arguments). Subnormal arguments and results are handled. Special values follow
-// C17 Annex F.10.3.1, F.10.3.7 and F.10.4.4; nothing sets errno.
+// measure over 2 million arguments). Subnormal arguments and results are handled. Special values
+// follow C17 Annex F.10.3.1, F.10.3.7 and F.10.4.4; nothing sets errno.
 #pragma once
 
 namespace paceline {

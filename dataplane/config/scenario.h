@@ -1,6 +1,6 @@
-// A scenario as typed values: what `paceline emulate FILE` runs once and `paceline ab FILE` runs per
-// arm and repetition. Filled by the TOML reader (scenario_reader.h), which reports every error with
-// file, line and column; nothing here is clamped silently.
+// A scenario as typed values: what `paceline emulate FILE` runs once and `paceline ab FILE` runs
+// per arm and repetition. Filled by the TOML reader (scenario_reader.h), which reports every error
+// with file, line and column; nothing here is clamped silently.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ struct EcnConfig {
   bool enabled = true;
   std::uint64_t kmin_bytes = 400'000;
   std::uint64_t kmax_bytes = 1'600'000;
-  double pmax = 0.2;              // marking probability at kmax; above kmax everything is marked
+  double pmax = 0.2;  // marking probability at kmax; above kmax everything is marked
 };
 
 struct PfcConfig {
   bool enabled = true;
-  double alpha = 0.125;           // dynamic threshold: share of the free shared buffer
-  std::uint64_t headroom_bytes = 0;     // per port and lossless class; 0 = 3 x rate x delay
+  double alpha = 0.125;                    // dynamic threshold: share of the free shared buffer
+  std::uint64_t headroom_bytes = 0;        // per port and lossless class; 0 = 3 x rate x delay
   std::uint64_t xon_offset_bytes = 3'000;  // resume at threshold - offset
-  std::uint64_t reserve_bytes = 4'096;  // per ingress port and class
+  std::uint64_t reserve_bytes = 4'096;     // per ingress port and class
 };
 
-struct LinkSpec {                 // one full-duplex link of an explicit topology
-  std::uint32_t a = 0, b = 0;     // node numbers: hosts first, then switches
+struct LinkSpec {              // one full-duplex link of an explicit topology
+  std::uint32_t a = 0, b = 0;  // node numbers: hosts first, then switches
   Rate rate{};
   Picos delay{};
-  double error_rate = 0;          // probability that a packet is corrupted on this link
+  double error_rate = 0;  // probability that a packet is corrupted on this link
 };
 
 struct FabricConfig {
@@ -40,12 +40,12 @@ struct FabricConfig {
   std::uint32_t switches = 1;
   Rate rate = rate_from_gbps(100);
   Picos delay = picos_from_micros(1);
-  std::vector<LinkSpec> links;    // filled for "file"; empty for "star"
+  std::vector<LinkSpec> links;               // filled for "file"; empty for "star"
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer per switch
   EcnConfig ecn;
   PfcConfig pfc;
   std::uint64_t drop_control_ppm = 0;  // loses this share of GRANT/REQUEST/PATH/HELLO (tests)
-  double loss = 0;                // random loss of any packet, per link
+  double loss = 0;                     // random loss of any packet, per link
   // 0: count real Ethernet frames plus `frame_overhead_bytes`. Otherwise a packet with payload
   // occupies payload + this, and any other packet `small_packet_bytes` (calibration only).
   std::uint32_t fixed_overhead_bytes = 0;
@@ -55,15 +55,15 @@ struct FabricConfig {
 };
 
 struct TransportConfig {
-  std::uint32_t payload_bytes = 4096;  // path MTU; 256..4096 by powers of two, or any value 64..4096
-                                       // with `calibration = true`
+  std::uint32_t payload_bytes = 4096;  // path MTU; 256..4096 by powers of two, or any
+                                       // value 64..4096 with `calibration = true`
   bool calibration = false;
-  std::uint32_t ack_every = 1;         // packets per ACK; the last of a message is always ACKed
+  std::uint32_t ack_every = 1;  // packets per ACK; the last of a message is always ACKed
   Picos retransmit_timeout = picos_from_micros(500);
   std::uint32_t retry_count = 7;
   Picos cnp_interval = picos_from_micros(50);  // per flow, at the notification point
-  bool cnp_in_ack = false;             // calibration only: BECN bit of the ACK instead of CNPs
-  std::string peers = "paceline";      // "paceline" | "roce" | "discover"
+  bool cnp_in_ack = false;         // calibration only: BECN bit of the ACK instead of CNPs
+  std::string peers = "paceline";  // "paceline" | "roce" | "discover"
   std::vector<std::uint32_t> foreign_hosts;  // these hosts never speak the control protocol
 };
 
@@ -75,9 +75,9 @@ struct ParamValue {
 struct CcConfig {
   std::string algorithm = "dcqcn";
   std::string profile = "default";
-  std::string fallback = "dcqcn";      // reactive algorithm of a proactive one, for foreign peers
+  std::string fallback = "dcqcn";  // reactive algorithm of a proactive one, for foreign peers
   std::string fallback_profile = "default";
-  std::vector<ParamValue> params;      // overrides, checked against the ParamSpec table
+  std::vector<ParamValue> params;  // overrides, checked against the ParamSpec table
 };
 
 struct WorkloadConfig {
@@ -87,30 +87,30 @@ struct WorkloadConfig {
   std::uint32_t fan_in = 16;
   std::uint32_t receiver = 0;
   std::uint64_t message_bytes = 10'000'000;  // incast, permutation: per flow; all_to_all: mean pair
-  Picos start_jitter{0};               // starts uniform in [0, start_jitter]
+  Picos start_jitter{0};                     // starts uniform in [0, start_jitter]
   // all_to_all
-  double skew = 0;                     // destination weight exp(skew * z), z standard normal
+  double skew = 0;  // destination weight exp(skew * z), z standard normal
   // open_loop
-  std::string cdf = "websearch";       // built-in name, or "file"
+  std::string cdf = "websearch";  // built-in name, or "file"
   std::string cdf_file;
-  double load = 0.8;                   // of each host's link
+  double load = 0.8;                       // of each host's link
   Picos window = picos_from_micros(1000);  // arrivals are generated in [0, window)
   // ring_all_reduce
-  std::uint64_t all_reduce_bytes = 0;  // gradient bytes per rank; 0 with `model` set
-  std::string model;                   // "llama3-70b"
-  double scale = 1.0;                  // bytes are divided by this
-  std::uint32_t chunk_bytes = 1 << 20; // pipelining unit within a ring step
-  std::uint32_t buckets_in_flight = 4; // all-reduces of successive buckets a rank lets overlap
+  std::uint64_t all_reduce_bytes = 0;   // gradient bytes per rank; 0 with `model` set
+  std::string model;                    // "llama3-70b"
+  double scale = 1.0;                   // bytes are divided by this
+  std::uint32_t chunk_bytes = 1 << 20;  // pipelining unit within a ring step
+  std::uint32_t buckets_in_flight = 4;  // all-reduces of successive buckets a rank lets overlap
   // flows
-  std::string flows_file;              // HPCC flow.txt
+  std::string flows_file;  // HPCC flow.txt
 };
 
 struct Scenario {
   std::uint32_t schema = 1;
   std::string name = "scenario";
   std::uint64_t seed = 1;
-  Picos duration = kNever;             // stop then; kNever: until every message completed
-  std::uint64_t max_hops = 0;          // abort with an error beyond this many; 0 = no limit
+  Picos duration = kNever;     // stop then; kNever: until every message completed
+  std::uint64_t max_hops = 0;  // abort with an error beyond this many; 0 = no limit
   FabricConfig fabric;
   TransportConfig transport;
   CcConfig cc;
@@ -128,8 +128,8 @@ struct Experiment {
   std::uint64_t seed = 1;
   std::uint32_t repetitions = 12;
   double confidence = 0.95;
-  std::vector<Arm> arms;               // arms[0] is the baseline
-  std::vector<Scenario> scenarios;     // each runs under every arm with the same seed per repetition
+  std::vector<Arm> arms;            // arms[0] is the baseline
+  std::vector<Scenario> scenarios;  // each runs under every arm with the same seed per repetition
 };
 
 }  // namespace paceline::config

@@ -7,8 +7,10 @@
 namespace paceline {
 
 namespace {
-constexpr std::uint32_t kPlainFrame = static_cast<std::uint32_t>(
-    wire::kEthernetBytes + wire::kIpv4Bytes + wire::kUdpBytes + wire::kBthBytes) + 8U;
+constexpr std::uint32_t kPlainFrame =
+    static_cast<std::uint32_t>(wire::kEthernetBytes + wire::kIpv4Bytes + wire::kUdpBytes +
+                               wire::kBthBytes) +
+    8U;
 }
 
 WireAccounting wire_accounting(const config::FabricConfig& fabric) {
@@ -41,8 +43,8 @@ Picos IdealClock::fct(std::uint64_t message_bytes) const {
       message_bytes <= payload_
           ? packet_bytes(message_bytes, true)
           : packet_bytes(message_bytes - (message_bytes - 1) / payload_ * payload_, false);
-  const std::uint64_t ack = wire_.wire_bytes(
-      kPlainFrame + static_cast<std::uint32_t>(wire::Aeth::kBytes), 0);
+  const std::uint64_t ack =
+      wire_.wire_bytes(kPlainFrame + static_cast<std::uint32_t>(wire::Aeth::kBytes), 0);
   Picos time = serialization_time(wire_bytes(message_bytes), rate_);
   for (std::uint32_t i = 1; i < links_; ++i) time += serialization_time(last, rate_);
   for (std::uint32_t i = 0; i < links_; ++i) time += serialization_time(ack, rate_);

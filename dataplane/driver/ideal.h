@@ -1,5 +1,5 @@
-// What an empty fabric would need: the yardstick for slowdown. Uses the real link clock and the same
-// bytes that the transport puts on the wire.
+// What an empty fabric would need: the yardstick for slowdown. Uses the real link clock and the
+// same bytes that the transport puts on the wire.
 #pragma once
 
 #include <cstdint>

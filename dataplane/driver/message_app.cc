@@ -18,8 +18,8 @@ using transport::WorkRequest;
 // A message beyond this is posted in pieces: one work request carries at most 2^31 bytes.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 30;
 // Receive requests kept posted for messages that announce their arrival.
-constexpr std::uint32_t kReceives = 1024;
-constexpr std::size_t kCompletions = 1 << 14;
+constexpr std::uint32_t kReceives = 256;
+constexpr std::size_t kCompletions = 1 << 10;
 constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the last piece
 
 }  // namespace
@@ -49,6 +49,7 @@ MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan,
     return plan_.messages[a].start < plan_.messages[b].start;
   });
   std::sort(dependants_.begin(), dependants_.end());
+  find_next_start();
   replenish();
 }
 
@@ -192,14 +193,14 @@ bool MessageApp::poll(Picos now) {
     due_.pop();
     start(now, id);
   }
+  find_next_start();
   return posted_;
 }
 
-Picos MessageApp::next_deadline() const {
-  Picos next = kNever;
-  if (next_own_ < own_.size()) next = plan_.messages[own_[next_own_]].start;
-  if (!due_.empty()) next = earlier(next, due_.top().at);
-  return next;
+void MessageApp::find_next_start() {
+  next_start_ = kNever;
+  if (next_own_ < own_.size()) next_start_ = plan_.messages[own_[next_own_]].start;
+  if (!due_.empty()) next_start_ = earlier(next_start_, due_.top().at);
 }
 
 }  // namespace paceline

@@ -45,7 +45,8 @@ class MessageApp {
 
   // Posts what is due and takes completions; true when it posted something (the engine must run).
   bool poll(Picos now);
-  Picos next_deadline() const;
+  Picos next_deadline() const { return next_start_; }
+  bool due(Picos now) const { return next_start_ <= now || !completions_.empty(); }
 
   // Messages of this host that are done, failed ones included.
   std::uint64_t finished() const { return finished_; }
@@ -63,7 +64,7 @@ class MessageApp {
     std::uint32_t message = kNoMessage;  // being posted piece by piece
     std::uint64_t posted = 0;            // bytes of it
     std::queue<std::uint32_t> waiting;
-    bool busy = false;                   // pooled lanes: a message is on it
+    bool busy = false;  // pooled lanes: a message is on it
   };
   struct Due {
     Picos at{0};
@@ -80,6 +81,7 @@ class MessageApp {
   void arrived(Picos now, std::uint32_t message);
   void take_completions(Picos now);
   void replenish();
+  void find_next_start();
 
   std::uint32_t host_;
   const MessagePlan& plan_;
@@ -90,19 +92,20 @@ class MessageApp {
   transport::ReceiveQueue receives_;
   std::uint32_t region_ = 0;
 
-  std::vector<std::uint32_t> own_;        // messages this host sends, by (start, id)
-  std::size_t next_own_ = 0;              // first of own_ without dependency not yet due
+  std::vector<std::uint32_t> own_;  // messages this host sends, by (start, id)
+  std::size_t next_own_ = 0;        // first of own_ without dependency not yet due
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // released dependants
   // Message -> messages of this host that wait for its arrival, both ascending.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> dependants_;
   std::vector<Lane> lanes_;
   std::unordered_map<std::uint64_t, std::uint32_t> lane_index_;  // (dst, lane); never iterated
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> pools_;  // dst -> lanes; likewise
-  std::unordered_map<std::uint32_t, std::uint32_t> lane_of_qp_;  // likewise
+  std::unordered_map<std::uint32_t, std::uint32_t> lane_of_qp_;          // likewise
   std::uint32_t receives_posted_ = 0;
   std::uint64_t finished_ = 0;
   std::vector<std::uint32_t> newly_finished_;
   bool posted_ = false;
+  Picos next_start_ = kNever;  // earliest of own_ and due_
 };
 
 }  // namespace paceline

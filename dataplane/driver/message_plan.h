@@ -1,5 +1,5 @@
-// What the applications of a virtual world will send: an open-loop schedule and dependencies between
-// messages. Produced by tools/workload (generators, importers), consumed by the driver.
+// What the applications of a virtual world will send: an open-loop schedule and dependencies
+// between messages. Produced by tools/workload (generators, importers), consumed by the driver.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@ struct PlannedMessage {
   std::uint32_t src = 0;
   std::uint32_t dst = 0;
   std::uint64_t bytes = 0;
-  Picos start{0};                       // not before this time
-  std::uint32_t after = kNoMessage;     // not before the message with this index was fully received
-                                        // by `src` (its dst must be our src)
-  Picos gap{0};                         // and then this much later (compute time)
-  std::uint32_t lane = 0;               // messages of one (src, dst, lane) share a queue pair, in
-                                        // order; kNoMessage: any idle queue pair of the pair
+  Picos start{0};                    // not before this time
+  std::uint32_t after = kNoMessage;  // not before the message with this index was fully received
+                                     // by `src` (its dst must be our src)
+  Picos gap{0};                      // and then this much later (compute time)
+  std::uint32_t lane = 0;            // messages of one (src, dst, lane) share a queue pair, in
+                                     // order; kNoMessage: any idle queue pair of the pair
   std::uint8_t traffic_class = kDefaultDataClass;
-  std::uint16_t job = 0;                // tags carried through to the result
-  std::uint16_t collective = 0;         // index into MessagePlan::collectives
-  std::uint16_t hint_kind = 0;          // RequestMessage::hint_kind; 0 = no hint
+  std::uint16_t job = 0;         // tags carried through to the result
+  std::uint16_t collective = 0;  // index into MessagePlan::collectives
+  std::uint16_t hint_kind = 0;   // RequestMessage::hint_kind; 0 = no hint
   std::uint16_t hint_degree = 0;
-  bool notify = false;                  // somebody waits for its arrival; set by the world
+  bool notify = false;  // somebody waits for its arrival; set by the world
 };
 
 // A set of messages that completes as one: efficiency = ideal / measured completion.
 struct Collective {
-  std::string name;                     // "incast", "all_to_all", "ring_all_reduce"
-  Picos ideal{0};                       // max over ports of wire bytes / C, plus base latency
+  std::string name;  // "incast", "all_to_all", "ring_all_reduce"
+  Picos ideal{0};    // max over ports of wire bytes / C, plus base latency
 };
 
 struct MessagePlan {
-  std::vector<PlannedMessage> messages; // index = message id; sorted by (start, src, dst)
-  std::vector<Collective> collectives;  // empty for open-loop traffic
+  std::vector<PlannedMessage> messages;  // index = message id; sorted by (start, src, dst)
+  std::vector<Collective> collectives;   // empty for open-loop traffic
 };
 
 }  // namespace paceline

@@ -9,8 +9,8 @@
 #include "cc/algorithm.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/fabric/fabric_spec.h"
-#include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/queue_pair.h"
 
 namespace paceline {
 
@@ -19,15 +19,15 @@ namespace paceline {
 struct WorldPlan {
   std::string error;
   fabric::FabricSpec fabric;
-  transport::EngineConfig engine;             // without address and MAC: per host
-  transport::QpConfig queue_pair;             // without the queue objects
-  std::vector<bool> speaks_control;           // per host
+  transport::EngineConfig engine;    // without address and MAC: per host
+  transport::QpConfig queue_pair;    // without the queue objects
+  std::vector<bool> speaks_control;  // per host
 };
 
 WorldPlan plan_world(const config::Scenario& scenario);
 
-// The parameter values of a [cc] table on a port with these facts, in ParamSpec order; `error` names
-// every problem.
+// The parameter values of a [cc] table on a port with these facts, in ParamSpec order; `error`
+// names every problem.
 std::vector<double> resolve_cc(const std::string& algorithm, const std::string& profile,
                                std::span<const config::ParamValue> params,
                                const cc::PortFacts& facts, std::string& error);

@@ -15,12 +15,26 @@ constexpr std::uint64_t kHousekeeping = 1 << 16;
 // RoCEv2 source ports: the dynamic range (annex A17).
 constexpr std::uint16_t kFirstSourcePort = 0xC000;
 
-// Pops per simulated microsecond when every host link is busy half the time: only the width of the
-// event queue's slots depends on it.
-double expected_events_per_us(const config::Scenario& scenario) {
-  const double packets_per_us = static_cast<double>(scenario.fabric.rate.bps) /
-                                (8e6 * (scenario.transport.payload_bytes + 80.0));
-  return packets_per_us * scenario.fabric.hosts * 4 * 0.5;
+// Pops per simulated microsecond, if the busiest port is busy throughout: about five events a
+// packet (two links each way and the pacer). Only the width of the event queue's slots depends on
+// it.
+double expected_events_per_us(const config::Scenario& scenario, const MessagePlan& plan) {
+  std::vector<double> out(scenario.fabric.hosts);
+  std::vector<double> in(scenario.fabric.hosts);
+  double packets = 0;
+  double busiest_us = 1;
+  for (const PlannedMessage& message : plan.messages) {
+    const auto bytes = static_cast<double>(message.bytes);
+    packets += 1 + bytes / scenario.transport.payload_bytes;
+    busiest_us = std::max(busiest_us, static_cast<double>(message.start.count) / 1e6);
+    out[message.src] += bytes;
+    in[message.dst] += bytes;
+  }
+  const double us_per_byte = 8e6 / static_cast<double>(scenario.fabric.rate.bps);
+  for (std::uint32_t h = 0; h < scenario.fabric.hosts; ++h) {
+    busiest_us = std::max(busiest_us, std::max(out[h], in[h]) * us_per_byte);
+  }
+  return 5 * packets / busiest_us;
 }
 
 constexpr std::uint64_t mix(std::uint64_t x) {
@@ -34,12 +48,18 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 
 const char* to_string(RunEnd end) {
   switch (end) {
-    case RunEnd::completed: return "completed";
-    case RunEnd::duration: return "duration";
-    case RunEnd::stalled: return "stalled";
-    case RunEnd::hop_limit: return "hop limit";
-    case RunEnd::stopped: return "stopped";
-    case RunEnd::violation: return "violation";
+    case RunEnd::completed:
+      return "completed";
+    case RunEnd::duration:
+      return "duration";
+    case RunEnd::stalled:
+      return "stalled";
+    case RunEnd::hop_limit:
+      return "hop limit";
+    case RunEnd::stopped:
+      return "stopped";
+    case RunEnd::violation:
+      return "violation";
   }
   return "unknown";
 }
@@ -52,8 +72,7 @@ struct VirtualWorld::Host {
   MessageApp app;
 };
 
-VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan,
-                           WorldOptions options)
+VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, WorldOptions options)
     : scenario_(scenario),
       plan_(std::move(plan)),
       options_(std::move(options)),
@@ -70,9 +89,9 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan,
   records_.resize(plan_.messages.size());
 
   first_host_actor_ = fabric::Network::actors_needed(setup_.fabric);
-  wheel_ = std::make_unique<EventWheel>(first_host_actor_ + scenario_.fabric.hosts,
-                                        EventWheel::slot_shift_for(
-                                            expected_events_per_us(scenario_)));
+  wheel_ = std::make_unique<EventWheel>(
+      first_host_actor_ + scenario_.fabric.hosts,
+      EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_)));
   network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0);
   for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
     transport::EngineConfig config = setup_.engine;
@@ -133,7 +152,7 @@ void VirtualWorld::take_finished(Host& host) {
 // The group of one host: application first, then engine, until neither has work at `now`.
 void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
   Host& host = *hosts_[index];
-  host.app.poll(now);
+  if (host.app.due(now)) host.app.poll(now);
   do {
     host.engine.poll(now);
   } while (!host.app.completions().empty() && host.app.poll(now));

@@ -1,7 +1,7 @@
-// A whole fabric with its hosts in virtual time: one event queue, one thread, deterministic from the
-// seed. Actors are the directed links (numbers from 0) and the hosts after them; ties go by number. A
-// host is a scheduling group: its application and its engine are polled in that order until neither
-// is due.
+// A whole fabric with its hosts in virtual time: one event queue, one thread, deterministic from
+// the seed. Actors are the directed links (numbers from 0) and the hosts after them; ties go by
+// number. A host is a scheduling group: its application and its engine are polled in that order
+// until neither is due.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,9 @@
 namespace paceline {
 
 struct WorldOptions {
-  bool check_invariants = false;   // algorithms' own invariants at every poll; conservation at the end
-  bool exact_departures = false;   // fabric: see FabricSpec
+  bool check_invariants =
+      false;  // algorithms' own invariants at every poll; conservation at the end
+  bool exact_departures = false;            // fabric: see FabricSpec
   const std::atomic<bool>* stop = nullptr;  // set from outside (Ctrl-C): the run ends, unfinished
   // Called now and then with the share of the work done, 0..1. Must not touch the world.
   std::function<void(double)> progress;
@@ -33,12 +34,12 @@ struct WorldOptions {
 };
 
 enum class RunEnd : std::uint8_t {
-  completed,   // every message was acknowledged
-  duration,    // the scenario's stated duration was over
-  stalled,     // nothing left to happen, messages outstanding: an error
-  hop_limit,   // max_hops
-  stopped,     // from outside
-  violation,   // an invariant broke
+  completed,  // every message was acknowledged
+  duration,   // the scenario's stated duration was over
+  stalled,    // nothing left to happen, messages outstanding: an error
+  hop_limit,  // max_hops
+  stopped,    // from outside
+  violation,  // an invariant broke
 };
 const char* to_string(RunEnd end);
 

@@ -26,23 +26,23 @@ inline constexpr std::uint8_t duplicate = 1U << 2;  // copied by an impairment
 inline constexpr std::size_t kMaxHeaderBytes = 128;
 
 struct alignas(64) Packet {
-  Packet* next = nullptr;         // intrusive list; belongs to whoever owns the packet
-  std::byte* payload = nullptr;   // owned: buffer of the pool's payload capacity
-  Picos time{0};                  // fabric: arrival at the far end; after rx: time of reception
-  std::uint64_t digest = 0;       // elided payload: digest of the bytes it stands for
-  std::uint32_t wire_bytes = 0;   // what the packet occupies on a link; set by the port, tx and rx
-  std::uint32_t entropy = 0;      // path choice: derived from the UDP source port and addresses
-  std::uint32_t route = 0;        // fabric: destination host index, set by the port at tx
-  std::uint16_t header_bytes = 0;   // valid bytes of `header`, Ethernet first
+  Packet* next = nullptr;          // intrusive list; belongs to whoever owns the packet
+  std::byte* payload = nullptr;    // owned: buffer of the pool's payload capacity
+  Picos time{0};                   // fabric: arrival at the far end; after rx: time of reception
+  std::uint64_t digest = 0;        // elided payload: digest of the bytes it stands for
+  std::uint32_t wire_bytes = 0;    // what the packet occupies on a link; set by the port, tx and rx
+  std::uint32_t entropy = 0;       // path choice: derived from the UDP source port and addresses
+  std::uint32_t route = 0;         // fabric: destination host index, set by the port at tx
+  std::uint16_t header_bytes = 0;  // valid bytes of `header`, Ethernet first
   std::uint16_t payload_bytes = 0;  // payload including the pad, without ICRC
-  std::uint16_t ingress = 0;      // switch: ingress port charged for this packet
+  std::uint16_t ingress = 0;        // switch: ingress port charged for this packet
   std::uint8_t traffic_class = 0;
-  Ecn ecn = Ecn::not_ect;         // cached; kept in step with the header by patch_ecn
+  Ecn ecn = Ecn::not_ect;  // cached; kept in step with the header by patch_ecn
   PayloadKind payload_kind = PayloadKind::none;
   std::uint8_t flags = 0;
   std::uint16_t pool_id = 0;
-  std::uint16_t bth_offset = 0;   // cached: where the base transport header starts; 0 = unknown
-  std::uint32_t icrc = 0;         // invariant CRC, where the port does not make it its business
+  std::uint16_t bth_offset = 0;  // cached: where the base transport header starts; 0 = unknown
+  std::uint32_t icrc = 0;        // invariant CRC, where the port does not make it its business
   alignas(64) std::array<std::byte, kMaxHeaderBytes> header;  // serialised, network order
 
   std::span<std::byte> header_view() { return {header.data(), header_bytes}; }

@@ -31,10 +31,10 @@ struct WireAccounting {
 struct PortInfo {
   Rate link_rate{};
   WireAccounting wire{};
-  std::uint16_t mtu_bytes = 4096;   // largest RoCE path MTU the port carries
-  std::uint16_t payload_room = 0;   // bytes an owned payload buffer holds; 0: elided only
-  std::uint16_t tx_burst = 1;       // packets worth offering in one call of tx
-  bool computes_icrc = false;       // nobody looks at Packet::icrc; else the engine fills and checks
+  std::uint16_t mtu_bytes = 4096;  // largest RoCE path MTU the port carries
+  std::uint16_t payload_room = 0;  // bytes an owned payload buffer holds; 0: elided only
+  std::uint16_t tx_burst = 1;      // packets worth offering in one call of tx
+  bool computes_icrc = false;      // nobody looks at Packet::icrc; else the engine fills and checks
 };
 
 class Port {
@@ -49,8 +49,7 @@ class Port {
 
   // Offers packets of one class; takes ownership of the first n accepted and returns n.
   // `now` is the time of the poll.
-  virtual std::size_t tx(Picos now, std::uint8_t traffic_class,
-                         std::span<Packet* const> burst) = 0;
+  virtual std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) = 0;
 
   // Earliest time at which rx may return a packet, kNever when nothing is known to be coming.
   virtual Picos rx_ready_at() const = 0;

@@ -10,8 +10,8 @@
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
-#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/control.h"
+#include "dataplane/wire/dscp.h"
 
 namespace paceline::transport {
 
@@ -115,8 +115,7 @@ void ControlPlane::enter_fallback(CongestionContext& context, const cc::Event& e
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = context.proactive_decision.request;
   context.proactive_decision.request = false;
-  context.decision.wake_at =
-      std::min(context.decision.wake_at, context.proactive_decision.wake_at);
+  context.decision.wake_at = std::min(context.decision.wake_at, context.proactive_decision.wake_at);
   context.decision.timed = context.proactive_decision.timed;
   context.wants |= cc::find(params.id)->wants;
 }
@@ -154,8 +153,7 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
 
 std::uint32_t ControlPlane::make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
                                          const cc::Handover* handover) {
-  return scheduler_.create_context(profile, qp.config.traffic_class, peer, qp.config.arm,
-                                   handover);
+  return scheduler_.create_context(profile, qp.config.traffic_class, peer, qp.config.arm, handover);
 }
 
 void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac) {
@@ -316,7 +314,7 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
     reply.timestamp_echo_ns = hello.timestamp_ns;
     wire::FlowAddressing flow;
     flow.source_mac = core_.config.mac;
-    flow.destination_mac = parsed.source_mac;
+    flow.destination_mac = wire::MacAddress::load(packet.header.data() + 6);
     flow.source = core_.config.address;
     flow.destination = parsed.source;
     flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
@@ -352,8 +350,7 @@ void ControlPlane::on_control(const wire::ParsedPacket& parsed, const Packet& pa
         return;
       }
       core_.peers[peer].echo = request.echo_wanted;
-      core_.peers[peer].counters =
-          core_.receiver->on_request(to_nanos(core_.now), peer, request);
+      core_.peers[peer].counters = core_.receiver->on_request(to_nanos(core_.now), peer, request);
       return;
     }
     case wire::Operation::grant: {

@@ -42,6 +42,14 @@ class ControlPlane {
   // Bytes that came outside any channel, for the receiver's plan.
   void count_foreign(std::uint32_t wire_bytes) { foreign_bytes_ += wire_bytes; }
 
+  // Whether there is anything here that time could bring about.
+  bool active() const {
+    return core_.receiver != nullptr || sender_ != nullptr || !waiting_hello_.empty();
+  }
+  bool sender_due() const {
+    return sender_ != nullptr && sender_->next_wake() <= to_nanos(core_.now);
+  }
+
   // Runs HELLO retries and the port-level halves. poll_sender again after events.
   void poll();
   void poll_sender();

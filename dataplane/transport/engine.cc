@@ -36,7 +36,7 @@ std::uint32_t Engine::create_qp(const QpConfig& config) {
   if (core_.free_qps.empty()) {
     index = static_cast<std::uint32_t>(core_.qps.size());
     core_.qps.push_back(nullptr);
-    core_.qp_timers.reserve(index + 1);
+    core_.qp_timers.reserve(roomy(index + 1));
     core_.qps[index] = &core_.qp_storage.emplace_back(core_.qp_number(index), config);
   } else {
     index = core_.free_qps.back();
@@ -133,10 +133,9 @@ void Engine::receive(Packet* packet) {
   // Where no bit can flip, nothing needs summing.
   const wire::ParseOptions options{!core_.info.computes_icrc, false};
   wire::ParseError error =
-      wire::parse_headers(packet->header_view(), packet->payload_bytes, options, parsed);
+      wire::parse_brief(packet->header_view(), packet->payload_bytes, options, parsed);
   if (error == wire::ParseError::ok && !core_.info.computes_icrc &&
-      packet->icrc !=
-          wire::icrc(packet->header_view(), parsed.l3_offset, packet->payload_view())) {
+      packet->icrc != wire::icrc(packet->header_view(), parsed.l3_offset, packet->payload_view())) {
     error = wire::ParseError::bad_icrc;
   }
   if (error != wire::ParseError::ok) {
@@ -151,8 +150,7 @@ void Engine::receive(Packet* packet) {
     return;
   }
   QueuePair* qp = core_.find_qp(parsed.dest_qpn);
-  if (qp == nullptr || qp->peer == kNoIndex ||
-      !(core_.peers[qp->peer].ip == parsed.source)) {
+  if (qp == nullptr || qp->peer == kNoIndex || !(core_.peers[qp->peer].ip == parsed.source)) {
     ++core_.counters.no_queue_pair;
     control_.count_foreign(packet->wire_bytes);
     core_.pool.free(packet);
@@ -229,23 +227,31 @@ void Engine::poll(Picos now) {
     for (std::size_t i = 0; i < received; ++i) receive(burst[i]);
   } while (received == burst.size());
 
+  // Most polls have one thing to do: each part is entered only when it is due.
+  if (core_.qp_timers.next_deadline() <= now) run_qp_timers();
+  const bool control = control_.active();
+  if (control && control_.next_deadline() <= now) control_.poll();
+  if (scheduler_.due()) scheduler_.run_due();
+  if (control && control_.sender_due()) control_.poll_sender();
+  if (core_.control_head != nullptr) flush_control();
+  if (scheduler_.has_ready()) {
+    scheduler_.send();
+    // What sending brought about (a REQUEST after the last byte) need not wait.
+    if (core_.control_head != nullptr) flush_control();
+  }
+}
+
+void Engine::run_qp_timers() {
   std::uint32_t index;
-  while ((index = core_.qp_timers.pop_due(now)) != pacing::PacingWheel::kNone) {
+  while ((index = core_.qp_timers.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
     if (core_.qps[index] != nullptr) requester_.on_timer(*core_.qps[index]);
   }
-  control_.poll();
-  scheduler_.run_due();
-  control_.poll_sender();
-  flush_control();
-  scheduler_.send();
-  // What sending brought about (a REQUEST after the last byte) need not wait.
-  if (core_.control_head != nullptr) flush_control();
 }
 
 Picos Engine::next_deadline() const {
   Picos next = scheduler_.next_deadline();
   next = earlier(next, core_.qp_timers.next_deadline());
-  next = earlier(next, control_.next_deadline());
+  if (control_.active()) next = earlier(next, control_.next_deadline());
   if (core_.control_head != nullptr) {
     next = earlier(next, core_.port.tx_ready_at(kControlClass));
   }
@@ -267,7 +273,8 @@ std::uint64_t Engine::inflight_bytes() const {
 
 std::array<std::int64_t, cc::kLimiters> Engine::limiter_picos(Picos now) const {
   std::array<std::int64_t, cc::kLimiters> sum = core_.retired_limiter_picos;
-  for (const CongestionContext& context : core_.contexts) {
+  for (std::uint32_t c = 0; c < core_.contexts.size(); ++c) {
+    const CongestionContext& context = core_.contexts[c];
     if (!context.in_use) continue;
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += context.limiter_picos[i];
     sum[static_cast<std::size_t>(context.limiter)] += (now - context.limiter_since).count;
@@ -285,7 +292,7 @@ std::string Engine::check_conservation() const {
     backlog[qp->context] += qp->requester.backlog_bytes;
     ++attached[qp->context];
   }
-  for (std::size_t i = 0; i < core_.contexts.size(); ++i) {
+  for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {
     const CongestionContext& context = core_.contexts[i];
     if (!context.in_use) continue;
     const std::string name = "context " + std::to_string(i);

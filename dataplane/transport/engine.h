@@ -1,6 +1,6 @@
-// The transport engine: one shard of one NIC instance. It is poll(now) and next_deadline(); it reads
-// no clock, never sleeps and touches no device but through its Port. The same class runs in virtual
-// time, on a real-time loopback and on a NIC.
+// The transport engine: one shard of one NIC instance. It is poll(now) and next_deadline(); it
+// reads no clock, never sleeps and touches no device but through its Port. The same class runs in
+// virtual time, on a real-time loopback and on a NIC.
 //
 // One thread calls everything. Time never goes back from call to call.
 #pragma once
@@ -68,6 +68,7 @@ class Engine {
  private:
   void receive(Packet* packet);
   void flush_control();
+  void run_qp_timers();
 
   EngineCore core_;
   Scheduler scheduler_;

@@ -27,19 +27,19 @@ struct EngineConfig {
   wire::IpAddress address{};
   wire::MacAddress mac{};
   std::uint32_t shard = 0;
-  std::uint32_t shard_bits = 0;          // low bits of a queue-pair number that name the shard
-  std::uint32_t payload_mtu = 4096;      // payload bytes of a full packet
-  std::uint32_t ack_every = 1;           // the requester asks for an ACK every so many packets
+  std::uint32_t shard_bits = 0;            // low bits of a queue-pair number that name the shard
+  std::uint32_t payload_mtu = 4096;        // payload bytes of a full packet
+  std::uint32_t ack_every = 1;             // the requester asks for an ACK every so many packets
   std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up
   Picos cnp_interval = picos_from_micros(50);  // per flow; 0 = a CNP for every marked packet
-  bool cnp_in_ack = false;               // calibration: BECN in the ACK instead of CNPs
-  bool speak_control = true;             // false: a foreign host, as far as others can tell
-  bool check_invariants = false;         // run the algorithms' own invariant checks at every poll
+  bool cnp_in_ack = false;                     // calibration: BECN in the ACK instead of CNPs
+  bool speak_control = true;                   // false: a foreign host, as far as others can tell
+  bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);
-  std::uint32_t base_rtt_ns = 5000;      // unloaded round trip of a full packet and its ACK
+  std::uint32_t base_rtt_ns = 5000;  // unloaded round trip of a full packet and its ACK
   CcChoice primary{};
-  CcChoice fallback{};                   // reactive; used when primary is proactive
+  CcChoice fallback{};  // reactive; used when primary is proactive
 };
 
 inline constexpr unsigned kHelloTries = 3;

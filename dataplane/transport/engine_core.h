@@ -2,7 +2,9 @@
 // (requester, responder, scheduler, control plane) hold a reference to it and to nothing else.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -25,6 +27,12 @@
 
 namespace paceline::transport {
 
+// Room to reserve for `count` indices: one alone is served without any ordering, more grow by
+// doubling.
+constexpr std::uint32_t roomy(std::uint32_t count) {
+  return count <= 1 ? count : std::max<std::uint32_t>(8, std::bit_ceil(count));
+}
+
 struct EngineCore {
   EngineCore(EngineConfig config_, Port& port_)
       : config(std::move(config_)),
@@ -32,8 +40,7 @@ struct EngineCore {
         pool(port_.packets()),
         info(port_.info()),
         facts{info.link_rate, config.payload_mtu,
-              info.wire.wire_bytes(kPlainHeaderBytes + config.payload_mtu + 8U,
-                                   config.payload_mtu),
+              info.wire.wire_bytes(kPlainHeaderBytes + config.payload_mtu + 8U, config.payload_mtu),
               config.base_rtt_ns} {}
 
   // Ethernet, IPv4, UDP, BTH: what every packet of a connection carries at least.
@@ -48,10 +55,10 @@ struct EngineCore {
   telemetry::EngineCounters counters{};
 
   RegionTable regions;
-  std::deque<QueuePair> qp_storage;            // addresses are stable
-  std::vector<QueuePair*> qps;                 // by index; nullptr when destroyed
+  std::deque<QueuePair> qp_storage;  // addresses are stable
+  std::vector<QueuePair*> qps;       // by index; nullptr when destroyed
   std::vector<std::uint32_t> free_qps;
-  std::deque<CongestionContext> contexts;      // addresses are stable
+  ContextTable contexts;
   std::vector<std::uint32_t> free_contexts;
   PeerTable peers;
   std::array<cc::ParamBlock, 2> params{};      // [0] primary, [1] fallback

@@ -25,13 +25,13 @@ struct Peer {
   wire::MacAddress mac{};
   std::uint8_t traffic_class = 0;
   PeerStatus status = PeerStatus::unknown;
-  EcnEcho echo = EcnEcho::cnp;          // what it wants back for CE-marked data
+  EcnEcho echo = EcnEcho::cnp;  // what it wants back for CE-marked data
   std::uint8_t hellos_sent = 0;
   Picos next_hello{0};
-  std::uint32_t queue_pairs = 0;        // local queue pairs that name it
-  std::uint32_t context = 0xFFFF'FFFF;  // proactive channel to it, shared by those queue pairs
+  std::uint32_t queue_pairs = 0;            // local queue pairs that name it
+  std::uint32_t context = 0xFFFF'FFFF;      // proactive channel to it, shared by those queue pairs
   cc::ChannelCounters* counters = nullptr;  // its channel towards us
-  wire::HeaderTemplate control;         // control packets to it
+  wire::HeaderTemplate control;             // control packets to it
 };
 
 class PeerTable {
@@ -40,8 +40,7 @@ class PeerTable {
   std::uint32_t find_or_add(const wire::IpAddress& ip, const wire::MacAddress& mac,
                             std::uint8_t traffic_class, bool& created) {
     const Key key{ip, traffic_class};
-    const auto [it, inserted] =
-        index_.try_emplace(key, static_cast<std::uint32_t>(peers_.size()));
+    const auto [it, inserted] = index_.try_emplace(key, static_cast<std::uint32_t>(peers_.size()));
     created = inserted;
     if (inserted) {
       Peer& peer = peers_.emplace_back();

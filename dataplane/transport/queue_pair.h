@@ -22,10 +22,10 @@ inline constexpr std::uint32_t kNoIndex = 0xFFFF'FFFF;
 struct QpConfig {
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
-  std::uint8_t retry_count = 7;      // timeouts and sequence NAKs without progress
-  std::uint8_t rnr_retry = 7;        // 7 = for ever (vol. 1, 9.7.5.2.8)
-  std::uint8_t min_rnr_timer = 12;   // code of table 45: 12 = 0.64 ms
-  std::uint8_t arm = 0;              // experiment arm of its congestion context
+  std::uint8_t retry_count = 7;     // timeouts and sequence NAKs without progress
+  std::uint8_t rnr_retry = 7;       // 7 = for ever (vol. 1, 9.7.5.2.8)
+  std::uint8_t min_rnr_timer = 12;  // code of table 45: 12 = 0.64 ms
+  std::uint8_t arm = 0;             // experiment arm of its congestion context
   std::uint16_t send_queue_depth = 128;
   Picos retransmit_timeout = picos_from_micros(500);
   CompletionQueue* send_cq = nullptr;
@@ -38,7 +38,7 @@ struct QpAddress {
   wire::IpAddress ip{};
   wire::MacAddress mac{};
   std::uint32_t qp_number = 0;
-  Psn first_psn;                     // of the packets this end will send
+  Psn first_psn;  // of the packets this end will send
 };
 
 struct RequesterState {
@@ -56,29 +56,29 @@ struct RequesterState {
   std::uint32_t since_ack_request = 0;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_left = 0;
-  bool waiting_memory = false;       // a source region answers later
-  bool probe_active = false;         // one round trip is being timed
+  bool waiting_memory = false;  // a source region answers later
+  bool probe_active = false;    // one round trip is being timed
   Psn probe_psn;
   Picos probe_sent{0};
-  Picos timeout_at = kNever;         // true deadline; the heap may hold an earlier one
-  Picos blocked_until{0};            // RNR back-off
+  Picos timeout_at = kNever;  // true deadline; the heap may hold an earlier one
+  Picos blocked_until{0};     // RNR back-off
 };
 
 struct ResponderState {
   Psn expected;
-  std::uint32_t msn = 0;             // messages completed, modulo 2^24
+  std::uint32_t msn = 0;  // messages completed, modulo 2^24
   std::uint32_t unacked_packets = 0;
-  bool nak_sent = false;             // one NAK per gap
+  bool nak_sent = false;  // one NAK per gap
   bool in_message = false;
   bool message_is_write = false;
   bool receive_taken = false;
-  bool waiting_memory = false;       // packets are parked until memory_ready
-  std::uint32_t rkey = 0;            // of the WRITE in progress
-  std::uint64_t address = 0;         // next byte of the message goes here
-  std::uint64_t remaining = 0;       // WRITE: bytes announced and not yet placed
-  std::uint64_t received = 0;        // bytes of the message placed so far
-  ReceiveRequest receive{};          // of the SEND in progress
-  Picos last_cnp{-1};                // negative: none sent yet
+  bool waiting_memory = false;  // packets are parked until memory_ready
+  std::uint32_t rkey = 0;       // of the WRITE in progress
+  std::uint64_t address = 0;    // next byte of the message goes here
+  std::uint64_t remaining = 0;  // WRITE: bytes announced and not yet placed
+  std::uint64_t received = 0;   // bytes of the message placed so far
+  ReceiveRequest receive{};     // of the SEND in progress
+  Picos last_cnp{-1};           // negative: none sent yet
   Packet* parked_head = nullptr;
   Packet* parked_tail = nullptr;
 };
@@ -90,14 +90,14 @@ struct QueuePair {
   std::uint32_t number;
   QpState state = QpState::reset;
   std::uint32_t remote_number = 0;
-  std::uint32_t peer = kNoIndex;           // engine's peer table
-  std::uint32_t context = kNoIndex;        // congestion context that its data is charged to
-  std::uint32_t next_active = kNoIndex;    // ring of the context's queue pairs with work
+  std::uint32_t peer = kNoIndex;         // engine's peer table
+  std::uint32_t context = kNoIndex;      // congestion context that its data is charged to
+  std::uint32_t next_active = kNoIndex;  // ring of the context's queue pairs with work
   std::uint32_t prev_active = kNoIndex;
-  std::uint32_t deficit = 0;               // deficit round robin, bytes
+  std::uint32_t deficit = 0;  // deficit round robin, bytes
   bool active = false;
   QpConfig config;
-  wire::HeaderTemplate header;             // data packets to the peer
+  wire::HeaderTemplate header;  // data packets to the peer
   RequesterState requester;
   ResponderState responder;
 };

@@ -41,7 +41,7 @@ inline constexpr std::uint8_t remote_atomic = 1U << 3;
 }  // namespace access
 
 struct Region {
-  std::uint64_t base = 0;    // virtual address named by work requests and RETHs
+  std::uint64_t base = 0;  // virtual address named by work requests and RETHs
   std::uint64_t length = 0;
   std::byte* memory = nullptr;         // plain
   MemoryProvider* provider = nullptr;  // provided
@@ -54,8 +54,8 @@ struct Region {
   }
 };
 
-// The digest that stands for `length` elided bytes at `address`: what arrives at the wrong place, or
-// with the wrong length, does not match.
+// The digest that stands for `length` elided bytes at `address`: what arrives at the wrong place,
+// or with the wrong length, does not match.
 constexpr std::uint64_t elided_digest(std::uint64_t address, std::uint64_t length) {
   std::uint64_t x = address * 0x9E37'79B9'7F4A'7C15ULL + length;
   x ^= x >> 29;

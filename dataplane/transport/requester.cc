@@ -63,8 +63,8 @@ RequesterPart::Span RequesterPart::span_of(const QueuePair& qp, const SendEntry&
   if (from >= to) return {};
   const std::uint64_t mtu = core_.config.payload_mtu;
   Span span;
-  span.payload = std::min(to * mtu, entry.request.length) -
-                 std::min(from * mtu, entry.request.length);
+  span.payload =
+      std::min(to * mtu, entry.request.length) - std::min(from * mtu, entry.request.length);
   span.wire = wire_of(qp, entry, from);
   if (to - from > 1) span.wire += wire_of(qp, entry, to - 1);
   if (to - from > 2) span.wire += std::uint64_t{to - from - 2} * wire_of(qp, entry, from + 1);
@@ -293,9 +293,10 @@ std::uint64_t RequesterPart::rewind(QueuePair& qp) {
   context.inflight_bytes -= lost.wire;
   r.next_psn = r.una_psn;
   r.cursor = r.queue.head();
-  r.cursor_packet = r.queue.empty() ? 0
-                                    : static_cast<std::uint32_t>(distance(
-                                          r.una_psn, r.queue.at(r.cursor).first_psn));
+  r.cursor_packet =
+      r.queue.empty()
+          ? 0
+          : static_cast<std::uint32_t>(distance(r.una_psn, r.queue.at(r.cursor).first_psn));
   r.since_ack_request = 0;
   r.probe_active = false;
   return lost.wire;
@@ -345,11 +346,13 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   }
   if (is_ack) {
     if (acked != 0) {
-      cc::Event event;
-      event.signal = cc::Signal::ack;
-      event.acked_bytes = static_cast<std::uint32_t>(acked);
-      event.rtt_ns = rtt_ns;
-      scheduler_.deliver(qp.context, event);
+      if (scheduler_.wants(qp.context, cc::Signal::ack)) {
+        cc::Event event;
+        event.signal = cc::Signal::ack;
+        event.acked_bytes = static_cast<std::uint32_t>(acked);
+        event.rtt_ns = rtt_ns;
+        scheduler_.deliver(qp.context, event);
+      }
       CongestionContext& context = core_.contexts[qp.context];
       if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
     }

@@ -57,7 +57,7 @@ void ResponderPart::memory_ready(QueuePair& qp) {
   while (Packet* packet = r.parked_head) {
     wire::ParsedPacket parsed;
     const wire::ParseError error =
-        wire::parse_headers(packet->header_view(), packet->payload_bytes, parsed);
+        wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
     if (error == wire::ParseError::ok && accept(qp, parsed, *packet) == Outcome::pending) {
       r.waiting_memory = true;
       return;  // still the first of the parked
@@ -94,8 +94,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     if (!r.nak_sent) {
       r.nak_sent = true;
       ++core_.counters.naks_sent;
-      acknowledge(qp, r.expected,
-                  wire::Aeth::nak(r.msn, wire::NakCode::psn_sequence_error), becn);
+      acknowledge(qp, r.expected, wire::Aeth::nak(r.msn, wire::NakCode::psn_sequence_error), becn);
     }
     return Outcome::done;
   }
@@ -228,8 +227,7 @@ MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parse
       std::memcpy(region->memory + (r.address - region->base), packet.payload, bytes);
       return MemoryResult::done;
     case RegionKind::provided:
-      return region->provider->write(qp.number, r.address - region->base,
-                                     {packet.payload, bytes});
+      return region->provider->write(qp.number, r.address - region->base, {packet.payload, bytes});
     case RegionKind::elided:
       return MemoryResult::done;
     case RegionKind::none:

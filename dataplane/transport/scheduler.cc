@@ -55,8 +55,7 @@ std::uint32_t Scheduler::pop_ready(unsigned traffic_class) {
   return index;
 }
 
-void Scheduler::refresh(std::uint32_t index) {
-  CongestionContext& context = core_.contexts[index];
+void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {
   const ContextPlace was = context.place;
   if (context.active_head == kNoIndex) {
     context.place = ContextPlace::idle;
@@ -76,8 +75,8 @@ void Scheduler::refresh(std::uint32_t index) {
                                                                        : context.decision.limiter);
     // A rate that will rise before the packet is due may make it due sooner.
     const Picos wake = to_picos(context.decision.wake_at);
-    pacer_.schedule(index, wake < context.next_send ? later(wake, core_.now + Picos{1})
-                                                    : context.next_send);
+    pacer_.schedule(
+        index, wake < context.next_send ? later(wake, core_.now + Picos{1}) : context.next_send);
     return;
   } else {
     context.place = ContextPlace::ready;
@@ -103,8 +102,8 @@ void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
   apply(index, context, before, event);
 }
 
-void Scheduler::apply(std::uint32_t index, CongestionContext& context,
-                      const cc::Decision& before, const cc::Event& event) {
+void Scheduler::apply(std::uint32_t index, CongestionContext& context, const cc::Decision& before,
+                      const cc::Event& event) {
   cc::Decision& decision = context.decision;
   assert(decision.wake_at > to_nanos(core_.now));  // an algorithm must not ask to be woken at once
   if (decision.timed && decision.wake_at != kNeverNanos) {
@@ -115,14 +114,13 @@ void Scheduler::apply(std::uint32_t index, CongestionContext& context,
     context.timer_set = false;
   }
   if (decision.rate != before.rate && decision.rate.bps != 0) {
-    context.next_send =
-        context.pace_from + serialization_time(context.pace_bytes, decision.rate);
+    context.next_send = context.pace_from + serialization_time(context.pace_bytes, decision.rate);
   }
   if (decision.request) {
     decision.request = false;
     control_->send_request(index, event, false);
   }
-  refresh(index);
+  refresh(index, context);
 }
 
 void Scheduler::activate(QueuePair& qp) {
@@ -134,7 +132,7 @@ void Scheduler::activate(QueuePair& qp) {
     context.active_head = index;
     qp.next_active = qp.prev_active = index;
     qp.deficit = core_.config.payload_mtu;
-    refresh(qp.context);
+    refresh(qp.context, context);
     return;
   }
   QueuePair& head = *core_.qps[context.active_head];
@@ -160,7 +158,7 @@ void Scheduler::deactivate(QueuePair& qp) {
       core_.qps[qp.next_active]->deficit += core_.config.payload_mtu;
     }
   }
-  refresh(qp.context);
+  refresh(qp.context, context);
 }
 
 void Scheduler::rotate(CongestionContext& context) {
@@ -171,12 +169,13 @@ void Scheduler::rotate(CongestionContext& context) {
 void Scheduler::run_due() {
   std::uint32_t index;
   while ((index = pacer_.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
-    if (wake_due(core_.contexts[index])) {
+    CongestionContext& context = core_.contexts[index];
+    if (wake_due(context)) {
       cc::Event event;
       event.signal = cc::Signal::tick;
       deliver(index, event);
     } else {
-      refresh(index);
+      refresh(index, context);
     }
   }
   while ((index = timers_.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
@@ -192,10 +191,11 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   QueuePair& qp = *core_.qps[context.active_head];
   Packet* packet = requester_->build_next(qp);
   if (packet == nullptr) {
-    // Memory is not at hand, and the queue pair left the ring; or no packet is free: try again soon.
+    // Memory is not at hand, and the queue pair left the ring; or no packet is free: try again
+    // soon.
     if (qp.active) {
       context.next_send = core_.now + kPoolRetry;
-      refresh(index);
+      refresh(index, context);
     }
     return nullptr;
   }
@@ -207,8 +207,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   // Late by more than the burst allowance: the lost time is not made up.
   Picos start = context.next_send;
   if (start < core_.now) {
-    const std::uint32_t burst = (core_.config.pacing_burst_packets - 1) *
-                                core_.facts.full_packet_bytes;
+    const std::uint32_t burst =
+        (core_.config.pacing_burst_packets - 1) * core_.facts.full_packet_bytes;
     const Picos allowance = serialization_time(burst, context.decision.rate);
     start = later(start, core_.now - allowance);
   }
@@ -220,10 +220,11 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     const std::uint32_t payload = packet->payload_bytes;
     qp.deficit -= std::min(qp.deficit, payload);
     if (qp.deficit < requester_->next_payload_bytes(qp)) rotate(context);
-    refresh(index);
+    refresh(index, context);
   } else {
     deactivate(qp);  // refreshes
-    if (context.active_head == kNoIndex && context.backlog_bytes == 0) {
+    if (context.active_head == kNoIndex && context.backlog_bytes == 0 &&
+        wants(index, cc::Signal::idle)) {
       cc::Event event;
       event.signal = cc::Signal::idle;
       deliver(index, event);
@@ -325,9 +326,8 @@ std::uint32_t Scheduler::create_context(std::uint8_t profile, std::uint8_t traff
                                         const cc::Handover* handover) {
   std::uint32_t index;
   if (core_.free_contexts.empty()) {
-    index = static_cast<std::uint32_t>(core_.contexts.size());
-    core_.contexts.emplace_back();
-    const auto reserve = static_cast<std::uint32_t>(core_.contexts.size());
+    index = core_.contexts.add();
+    const std::uint32_t reserve = roomy(core_.contexts.size());
     pacer_.reserve(reserve);
     timers_.reserve(reserve);
     for (ReadyRing& ring : ready_) {

@@ -40,7 +40,17 @@ class Scheduler {
   void deactivate(QueuePair& qp);
 
   // Something that bounds the context changed (window, ceiling, work): puts it where it belongs.
-  void refresh(std::uint32_t index);
+  void refresh(std::uint32_t index) { refresh(index, core_.contexts[index]); }
+
+  // The algorithm in charge of the context wants to hear of it.
+  bool wants(std::uint32_t index, cc::Signal signal) const {
+    return (core_.contexts[index].wants & cc::signal_bit(signal)) != 0;
+  }
+
+  bool due() const {
+    return pacer_.next_deadline() <= core_.now || timers_.next_deadline() <= core_.now;
+  }
+  bool has_ready() const { return (ready_mask_ | stalled_mask_) != 0; }
 
   // Moves contexts whose time has come to the ready rings and runs the timers of algorithms.
   void run_due();
@@ -57,6 +67,7 @@ class Scheduler {
   void settle_limiter(CongestionContext& context) const;
 
  private:
+  void refresh(std::uint32_t index, CongestionContext& context);
   void apply(std::uint32_t index, CongestionContext& context, const cc::Decision& before,
              const cc::Event& event);
   void set_limiter(CongestionContext& context, cc::Limiter limiter) {

@@ -31,7 +31,8 @@ class SendQueue {
   bool full() const { return tail_ - head_ > mask_; }
   bool empty() const { return tail_ == head_; }
   std::uint32_t size() const { return tail_ - head_; }
-  // Positions are free-running: head() is the oldest incomplete request, tail() one past the newest.
+  // Positions are free-running: head() is the oldest incomplete request, tail() one past the
+  // newest.
   std::uint32_t head() const { return head_; }
   std::uint32_t tail() const { return tail_; }
   SendEntry& at(std::uint32_t position) { return ring_[position & mask_]; }

@@ -28,13 +28,13 @@ struct MessageHint {
 struct WorkRequest {
   std::uint64_t wr_id = 0;
   WorkOpcode opcode = WorkOpcode::send;
-  bool signaled = true;             // false: completes silently unless it fails
+  bool signaled = true;  // false: completes silently unless it fails
   bool solicited = false;
   std::uint32_t immediate = 0;
-  std::uint64_t length = 0;         // 0 .. 2^31 bytes (vol. 1, 9.7.7)
+  std::uint64_t length = 0;  // 0 .. 2^31 bytes (vol. 1, 9.7.7)
   std::uint64_t local_address = 0;
   std::uint32_t local_key = 0;
-  std::uint32_t remote_key = 0;     // write only
+  std::uint32_t remote_key = 0;  // write only
   std::uint64_t remote_address = 0;
   MessageHint hint{};
 };
@@ -64,7 +64,7 @@ enum class CompletionOpcode : std::uint8_t { send, write, receive, receive_write
 struct Completion {
   std::uint64_t wr_id = 0;
   std::uint64_t bytes = 0;
-  Picos at{0};                      // time of the poll that completed it
+  Picos at{0};  // time of the poll that completed it
   std::uint32_t qp_number = 0;
   std::uint32_t immediate = 0;
   CompletionStatus status = CompletionStatus::success;
@@ -76,15 +76,24 @@ enum class PostResult : std::uint8_t { ok, queue_full, bad_state, bad_length, ba
 
 constexpr const char* to_string(CompletionStatus s) {
   switch (s) {
-    case CompletionStatus::success: return "success";
-    case CompletionStatus::local_length_error: return "local length error";
-    case CompletionStatus::local_protection_error: return "local protection error";
-    case CompletionStatus::remote_invalid_request: return "remote invalid request";
-    case CompletionStatus::remote_access_error: return "remote access error";
-    case CompletionStatus::remote_operational_error: return "remote operational error";
-    case CompletionStatus::retry_exceeded: return "transport retry limit exceeded";
-    case CompletionStatus::rnr_retry_exceeded: return "receiver-not-ready retry limit exceeded";
-    case CompletionStatus::flushed: return "flushed";
+    case CompletionStatus::success:
+      return "success";
+    case CompletionStatus::local_length_error:
+      return "local length error";
+    case CompletionStatus::local_protection_error:
+      return "local protection error";
+    case CompletionStatus::remote_invalid_request:
+      return "remote invalid request";
+    case CompletionStatus::remote_access_error:
+      return "remote access error";
+    case CompletionStatus::remote_operational_error:
+      return "remote operational error";
+    case CompletionStatus::retry_exceeded:
+      return "transport retry limit exceeded";
+    case CompletionStatus::rnr_retry_exceeded:
+      return "receiver-not-ready retry limit exceeded";
+    case CompletionStatus::flushed:
+      return "flushed";
   }
   return "unknown";
 }

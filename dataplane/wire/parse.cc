@@ -19,9 +19,13 @@ struct NetworkLayer {
 };
 
 // Precondition: size >= kEthernetBytes. Sets l3_offset, ipv6 and the tag.
-ParseError parse_ethernet(const std::byte* p, std::size_t size, ParsedPacket& out) {
-  out.destination_mac = MacAddress::load(p);
-  out.source_mac = MacAddress::load(p + 6);
+template <bool kBrief>
+[[gnu::always_inline]] inline ParseError parse_ethernet(const std::byte* p, std::size_t size,
+                                                        ParsedPacket& out) {
+  if constexpr (!kBrief) {
+    out.destination_mac = MacAddress::load(p);
+    out.source_mac = MacAddress::load(p + 6);
+  }
   std::uint16_t ether_type = load_be16(p + kEtherTypeOffset);
   out.l3_offset = kEthernetBytes;
   out.has_vlan = false;
@@ -42,8 +46,10 @@ ParseError parse_ethernet(const std::byte* p, std::size_t size, ParsedPacket& ou
 }
 
 // `p` points at the IP header, `size` counts from there.
-ParseError parse_ipv4(const std::byte* p, std::size_t size, bool verify_checksum, ParsedPacket& out,
-                      NetworkLayer& net) {
+template <bool kBrief>
+[[gnu::always_inline]] inline ParseError parse_ipv4(const std::byte* p, std::size_t size,
+                                                    bool verify_checksum, ParsedPacket& out,
+                                                    NetworkLayer& net) {
   if (size < kIpv4Bytes) return ParseError::too_short;
   const std::uint8_t version_and_length = load_u8(p);
   if (version_and_length != 0x45) {
@@ -60,12 +66,14 @@ ParseError parse_ipv4(const std::byte* p, std::size_t size, bool verify_checksum
   const std::uint8_t tos = load_u8(p + 1);
   out.dscp = static_cast<std::uint8_t>(tos >> 2);
   out.ecn = static_cast<Ecn>(tos & 3U);
-  out.ip_identification = load_be16(p + 4);
-  out.dont_fragment = (fragment & 0x4000U) != 0;
-  out.ttl = load_u8(p + 8);
-  out.flow_label = 0;
   out.source = IpAddress::load_v4(p + 12);
-  out.destination = IpAddress::load_v4(p + 16);
+  if constexpr (!kBrief) {
+    out.ip_identification = load_be16(p + 4);
+    out.dont_fragment = (fragment & 0x4000U) != 0;
+    out.ttl = load_u8(p + 8);
+    out.flow_label = 0;
+    out.destination = IpAddress::load_v4(p + 16);
+  }
   net = {out.l3_offset + kIpv4Bytes, total - kIpv4Bytes};
   return ParseError::ok;
 }
@@ -132,19 +140,20 @@ ParseError load_extensions(const std::byte* p, const OpcodeProperties& propertie
 }
 
 // kFrame: bytes are a frame, payload and ICRC behind the headers; else headers only, exactly.
-template <bool kFrame>
+// kBrief: the same checks, but only what a transport acts upon is filled in.
+template <bool kFrame, bool kBrief>
 [[gnu::always_inline]] inline ParseError parse(const std::byte* p, std::size_t size,
                                                std::uint32_t separate_payload,
                                                const ParseOptions& options, ParsedPacket& out) {
   if (size < kEthernetBytes) return ParseError::too_short;
-  if (const auto e = parse_ethernet(p, size, out); e != ParseError::ok) return e;
+  if (const auto e = parse_ethernet<kBrief>(p, size, out); e != ParseError::ok) return e;
 
   NetworkLayer net;
   const std::byte* const ip = p + out.l3_offset;
   const std::size_t ip_size = size - out.l3_offset;
-  const ParseError network = out.ipv6
-                                 ? parse_ipv6(ip, ip_size, out, net)
-                                 : parse_ipv4(ip, ip_size, options.verify_ip_checksum, out, net);
+  const ParseError network =
+      out.ipv6 ? parse_ipv6(ip, ip_size, out, net)
+               : parse_ipv4<kBrief>(ip, ip_size, options.verify_ip_checksum, out, net);
   if (network != ParseError::ok) return network;
 
   // UDP, and from here on what the lengths promise must be there: in the frame, or in the headers
@@ -162,7 +171,7 @@ template <bool kFrame>
   if (load_be16(udp + 4) != net.payload_bytes) return ParseError::udp_length;
   if (end < bth + kBthBytes + kIcrcBytes) return ParseError::too_short;
   out.udp_source_port = load_be16(udp);
-  out.udp_checksum = load_be16(udp + 6);
+  if constexpr (!kBrief) out.udp_checksum = load_be16(udp + 6);
 
   const Bth h = Bth::load(p + bth);
   if (h.version != 0) return ParseError::transport_version;
@@ -174,13 +183,15 @@ template <bool kFrame>
   out.pad = h.pad;
   out.dest_qpn = h.dest_qpn;
   out.psn = h.psn;
-  out.pkey = h.pkey;
   out.ack_request = h.ack_request;
   out.solicited = h.solicited;
-  out.migrated = h.migrated;
-  out.fecn = h.fecn;
   out.becn = h.becn;
-  out.ext = Extensions{};
+  if constexpr (!kBrief) {
+    out.pkey = h.pkey;
+    out.migrated = h.migrated;
+    out.fecn = h.fecn;
+    out.ext = Extensions{};
+  }
 
   // Where the headers must have ended, and how much lies between there and the ICRC.
   const std::size_t headers_end = kFrame ? end - kIcrcBytes : size;
@@ -209,7 +220,7 @@ template <bool kFrame>
     if (e != ParseError::ok) return e;
   }
 
-  out.icrc = 0;
+  if constexpr (!kBrief) out.icrc = 0;
   if constexpr (kFrame) {
     out.icrc = load_le32(p + headers_end);
     if (options.verify_icrc && icrc_of_frame({p, size}, out.l3_offset, headers_end) != out.icrc) {
@@ -223,12 +234,17 @@ template <bool kFrame>
 
 ParseError parse_frame(std::span<const std::byte> frame, const ParseOptions& options,
                        ParsedPacket& out) {
-  return parse<true>(frame.data(), frame.size(), 0, options, out);
+  return parse<true, false>(frame.data(), frame.size(), 0, options, out);
 }
 
 ParseError parse_headers(std::span<const std::byte> headers, std::uint32_t padded_payload_bytes,
                          const ParseOptions& options, ParsedPacket& out) {
-  return parse<false>(headers.data(), headers.size(), padded_payload_bytes, options, out);
+  return parse<false, false>(headers.data(), headers.size(), padded_payload_bytes, options, out);
+}
+
+ParseError parse_brief(std::span<const std::byte> headers, std::uint32_t padded_payload_bytes,
+                       const ParseOptions& options, ParsedPacket& out) {
+  return parse<false, true>(headers.data(), headers.size(), padded_payload_bytes, options, out);
 }
 
 std::string_view parse_error_name(ParseError error) {

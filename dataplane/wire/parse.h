@@ -81,6 +81,14 @@ struct ParsedPacket {
                                        std::uint32_t padded_payload_bytes,
                                        const ParseOptions& options, ParsedPacket& out);
 
+// parse_headers for the hot path: accepts and refuses exactly the same, but leaves unspecified what
+// a transport does not act upon: MAC addresses, destination, tag, identification, fragment bit,
+// TTL, flow label, UDP checksum, P_Key, M and FECN bits, and the extensions that the opcode has
+// not.
+[[nodiscard]] ParseError parse_brief(std::span<const std::byte> headers,
+                                     std::uint32_t padded_payload_bytes,
+                                     const ParseOptions& options, ParsedPacket& out);
+
 inline ParseError parse_frame(std::span<const std::byte> frame, ParsedPacket& out) {
   return parse_frame(frame, ParseOptions{}, out);
 }
