@@ -31,9 +31,10 @@ std::uint32_t mbps(Rate r) {
 bool has_backlog(const State& s) { return s.backlog_wire > 0; }
 bool in_start(const State& s) { return s.sent_total < s.start_end; }
 
-// Some of the backlog is not covered by announced start bytes.
+// Some of the backlog is not covered by announced start bytes, or might not be: every wish contains
+// the slack, a reduced answer may not.
 bool needs_grant(const State& s) {
-  return s.sent_total + s.backlog_wire > s.start_end + kMessageSlackBytes;
+  return has_backlog(s) && s.sent_total + s.backlog_wire + kMessageSlackBytes > s.start_end;
 }
 
 // Drops whatever was granted. Called before the REQUEST that says so is filled.
@@ -65,11 +66,14 @@ std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t no
                          std::uint64_t message) {
   const std::uint64_t wire = message_wire_bytes(p, message) + kMessageSlackBytes;
   const std::uint32_t budget = std::max(start_budget(s, p, now), p.packet_bytes);
-  const bool small = wire <= std::max(p.small_bytes, p.packet_bytes);
   const bool quiet = s.active_senders <= 1 && now - s.budget_at < kQuietRtts * p.rtt_ns;
-  std::uint64_t wish = small   ? wire
-                       : quiet ? std::max(p.small_bytes, p.bulk_start_bytes)
-                               : p.bulk_start_bytes;
+  const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
+  std::uint64_t wish = wire;
+  if (wire > small && s.phase != Phase::granted) {
+    // The larger a message, the less a round trip matters to it and the more a start of its full
+    // size costs others: what it may send falls as its inverse, down to the bulk start.
+    wish = quiet ? small : std::max<std::uint64_t>(small * small / wire, p.bulk_start_bytes);
+  }
   wish = std::min<std::uint64_t>(wish, budget);
   if (s.hint_degree > 1) {
     wish = std::min<std::uint64_t>(wish, std::max(budget / s.hint_degree, p.packet_bytes));
@@ -161,9 +165,10 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
     case Phase::granted:
       // A short message behind others: once per start window the channel may send its bytes on
       // top of the grant, charged like any start.
-      if (message_wire_bytes(p, bytes) <= p.small_bytes &&
+      if (message_wire_bytes(p, bytes) <= p.small_bytes && s.backlog_wire > bytes &&
           now - s.started_at >= kBudgetRtts * p.rtt_ns) {
-        ask_start(s, start_wish(s, p, now, bytes));
+        // The queue pairs of a channel take turns, hence twice its size.
+        ask_start(s, start_wish(s, p, now, 2 * bytes));
       }
       break;
     case Phase::decaying:
@@ -235,7 +240,7 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
 
   s.lease_end = repeated && in_force ? std::max(s.lease_end, now + lease_ns) : now + lease_ns;
   s.limit_total = std::max(s.limit_total, limit);
-  s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 4, p.rtt_ns));
+  s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 2, p.rtt_ns));
   if (!repeated || !in_force) {
     s.held = g.hold;
     s.raise_mbps = 0;
@@ -345,10 +350,9 @@ bool timer_runs(const State& s) {
     case Phase::idle:
     case Phase::asking:
       return false;
-    case Phase::requesting:
-      return s.asked;
     case Phase::fallback:
       return has_backlog(s);
+    case Phase::requesting:
     case Phase::granted:
     case Phase::decaying:
     case Phase::closing:
@@ -380,6 +384,10 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
   if (!timer_runs(s) || now < s.request_at) return;
   d.request = true;
   if (s.phase == Phase::granted) return;
+  if (s.phase == Phase::requesting && !s.asked) {
+    s.asked = true;  // the start bytes do not suffice, or the uplink is slow: a grant does no harm
+    return;
+  }
   if (s.probes < 255) ++s.probes;
   const bool unanswered = s.probes > p.probe_limit;
   if (s.phase == Phase::closing && unanswered) {
@@ -394,6 +402,7 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
 }
 
 std::int64_t request_interval(const State& s) {
+  if (s.phase == Phase::requesting && !s.asked) return 4 * std::int64_t{s.probe_ns};
   return s.phase == Phase::granted ? std::max(s.refresh_ns, s.spacing_ns) : s.probe_ns;
 }
 
@@ -405,6 +414,7 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
   d.ceiling = s.sent_total;
   d.wake_bytes = kUnlimited;
   d.fallback = false;
+  d.urgent = start && s.phase != Phase::fallback;
   d.limiter = has_backlog(s) ? Limiter::grant : Limiter::application;
   switch (s.phase) {
     case Phase::idle:
@@ -414,6 +424,8 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
     case Phase::requesting:
       wish = start ? start_rate(s, p) : 0;
       d.ceiling = s.start_end;
+      // Then the rate is 0, not line rate below a ceiling: a pacer must not gather credit.
+      if (start && needs_grant(s)) d.wake_bytes = s.start_end - s.sent_total;
       break;
     case Phase::granted:
     case Phase::decaying:
@@ -532,7 +544,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   // Backlog beyond the start bytes appeared after a REQUEST that asked for nothing.
   if (s.phase == Phase::requesting && !s.asked && !s.asks_start && needs_grant(s)) d.request = true;
   if (d.request) {
-    s.covered = s.phase == Phase::requesting && !needs_grant(s);
+    s.covered = s.phase == Phase::requesting && !s.asked && !needs_grant(s);
     if (has_backlog(s) && !s.covered) s.asked = true;
     s.requested_at = now;
     s.request_at = now + request_interval(s);
@@ -578,7 +590,7 @@ UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
     case Phase::granted:
     case Phase::decaying:
       w.active = true;
-      w.limit = rate_from_mbps(std::min(s.grant_mbps, s.path_mbps));
+      w.limit = rate_from_mbps(std::min(std::max(s.grant_mbps, s.raise_mbps), s.path_mbps));
       break;
     case Phase::fallback:
       w.active = has_backlog(s);

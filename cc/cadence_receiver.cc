@@ -117,10 +117,10 @@ void CadenceReceiver::release(std::uint32_t peer) {
   dirty_ = dirty_ || active_count_ + waiting_count_ > 0;
 }
 
-void CadenceReceiver::schedule_grant(std::uint32_t peer) {
+void CadenceReceiver::schedule_grant(std::uint32_t peer, std::uint32_t delay_us) {
   if (channels_[peer].due) return;
   channels_[peer].due = true;
-  due_.push_back({Due::Kind::grant, peer, 0});
+  due_.push_back({Due::Kind::grant, peer, delay_us});
 }
 
 void CadenceReceiver::open(std::int64_t now, Channel& ch, std::uint32_t peer,
@@ -301,6 +301,7 @@ std::size_t CadenceReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
       o.kind = ReceiverOutput::Kind::grant;
       if (due.kind == Due::Kind::grant) ch.due = false;
       fill_grant(now, ch, due.peer, due.kind == Due::Kind::revoke, o.grant);
+      if (due.kind == Due::Kind::grant) o.grant.effective_delay_us = due.value;
     } else {
       o.kind = ReceiverOutput::Kind::path;
       o.path = PathMessage{};

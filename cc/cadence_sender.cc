@@ -105,8 +105,9 @@ void CadenceSender::share_uplink(std::int64_t now) {
 
   std::uint64_t weights = 0;
   for (const std::uint32_t c : order_) weights += entries_[c].want.weight;
-  std::uint64_t left = params_.link_mbps;  // not taken by contexts below the level
-  std::size_t bound = 0;                   // first context the uplink limits
+  // ACKs, control and start bytes use the uplink, too: the margin of the downlink serves here.
+  std::uint64_t left = params_.eta_mbps;  // not taken by contexts below the level
+  std::size_t bound = 0;                  // first context the uplink limits
   for (; bound < order_.size(); ++bound) {
     const Entry& entry = entries_[order_[bound]];
     const std::uint64_t limit = limit_of(entry);
