@@ -23,13 +23,19 @@ std::uint16_t next_seq(std::uint16_t seq) {
 
 }  // namespace
 
+std::uint64_t CadenceReceiver::plan() const {
+  const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
+  const auto planned = static_cast<std::uint64_t>(params_.eta * static_cast<double>(usable));
+  return planned - planned * eta_cut_ / 64;
+}
+
 // Ceff: what grants may add up to now.
 std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
   advance_debt(now);
   const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
-  const auto plan = static_cast<std::uint64_t>(params_.eta * static_cast<double>(usable));
-  const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(plan));
-  std::uint64_t capacity = std::max(plan > foreign_mbps_ ? plan - foreign_mbps_ : 0, fair);
+  const std::uint64_t planned = plan();
+  const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(planned));
+  std::uint64_t capacity = std::max(planned > foreign_mbps_ ? planned - foreign_mbps_ : 0, fair);
   // What is granted now arrives one round trip from now: the debt that is left then counts.
   const std::uint64_t busy = com_sum_ + foreign_mbps_;
   const std::uint64_t spare = busy < usable ? bytes_at(usable - busy, params_.rtt_ns) : 0;

@@ -352,6 +352,7 @@ CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   s.grants_sent = grants_sent_;
   s.paths_sent = paths_sent_;
   s.allocations = allocations_;
+  s.eta_cut_q6 = eta_cut_;
   s.slow_receiver = drain_mbps_ < params_.link_mbps;
   return s;
 }

@@ -61,7 +61,8 @@ class CadenceReceiver final : public PortReceiver {
     std::uint64_t grants_sent = 0;
     std::uint64_t paths_sent = 0;
     std::uint64_t allocations = 0;
-    bool slow_receiver = false;  // the drain limit binds
+    std::uint32_t eta_cut_q6 = 0;  // taken off the plan because a queue stood, in 1/64 of the link
+    bool slow_receiver = false;    // the drain limit binds
   };
   Snapshot snapshot() const;
 
@@ -141,6 +142,7 @@ class CadenceReceiver final : public PortReceiver {
   // Time (cadence_scan.cc).
   void scan(std::int64_t now);
   bool scan_channel(std::int64_t now, std::uint32_t peer, std::int64_t span);
+  void watch_standing_queue(std::int64_t now, std::uint64_t bytes);
   void attribute_path(std::int64_t now, const Marked& marked);
   void advance_debt(std::int64_t now);
   void pay_debt(std::int64_t span);
@@ -151,6 +153,7 @@ class CadenceReceiver final : public PortReceiver {
 
   // Allocation (cadence_allocate.cc).
   void allocate(std::int64_t now);
+  std::uint64_t plan() const;  // eta * C, less what a standing queue took off
   std::uint64_t plan_capacity(std::int64_t now);
   void fill_active(std::int64_t now);
   void rotate(std::int64_t now);
@@ -189,6 +192,9 @@ class CadenceReceiver final : public PortReceiver {
   std::uint64_t foreign_mbps_ = 0;   // X
   std::uint32_t util_q8_ = 0;        // port utilisation of the last two scans, 256 = full
   std::uint32_t last_util_q8_ = 0;
+  std::uint64_t long_bytes_ = 0;  // arrivals since long_at_, for the standing-queue loop
+  std::int64_t long_at_ = 0;
+  std::uint32_t eta_cut_ = 0;  // taken off the plan, in 1/64 of the link
   std::int64_t scanned_at_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
   std::int64_t alloc_at_ = 0;                  // earliest next allocation

@@ -13,7 +13,13 @@ constexpr std::int64_t kReplanPart = 64;      // drift of the plan that is worth
 constexpr std::int64_t kReplanRtts = 32;      // for less than that, this often
 constexpr std::uint32_t kFullQ8 = 248;        // 0.97: a last-hop queue cannot persist below
 constexpr std::uint32_t kEmptyQ8 = 230;       // 0.90: the port's queue was empty at some moment
-constexpr std::uint32_t kQuickQ16 = 32768;    // more than half of the packets marked
+// The standing-queue loop: a port planned below 0.98 that measures full over a long window drains
+// a queue that no ledger knows of (uncounted bytes, a sender's clock, a wrong overhead).
+constexpr std::int64_t kLongRtts = 32;
+constexpr std::uint64_t kStandingPermille = 995;
+constexpr std::uint64_t kClearPermille = 985;
+constexpr std::uint32_t kMaxEtaCut = 8;
+constexpr std::uint32_t kQuickQ16 = 32768;  // more than half of the packets marked
 constexpr std::int64_t kQuickHoldRtts = 3;
 constexpr std::int64_t kLeasePackets = 8;  // a lease outlives this many packets of its rate
 constexpr std::int64_t kHoldLeaseMaxNs = 60'000'000;
@@ -145,6 +151,24 @@ void CadenceReceiver::attribute_path(std::int64_t now, const Marked& m) {
   }
 }
 
+void CadenceReceiver::watch_standing_queue(std::int64_t now, std::uint64_t bytes) {
+  long_bytes_ += bytes;
+  const std::int64_t span = now - long_at_;
+  if (span < kLongRtts * params_.rtt_ns) return;
+  const std::uint64_t full = bytes_at(params_.link_mbps, span);
+  const std::uint64_t permille = long_bytes_ * 1000 / full;
+  long_bytes_ = 0;
+  long_at_ = now;
+  const bool plan_is_below = params_.eta * 1000 < static_cast<double>(kClearPermille);
+  if (plan_is_below && permille >= kStandingPermille && eta_cut_ < kMaxEtaCut) {
+    ++eta_cut_;
+    dirty_ = true;
+  } else if (permille < kClearPermille && eta_cut_ > 0) {
+    --eta_cut_;
+    dirty_ = true;
+  }
+}
+
 void CadenceReceiver::scan(std::int64_t now) {
   const std::int64_t span = std::max<std::int64_t>(now - scanned_at_, 1);
   scanned_at_ = now;
@@ -187,6 +211,7 @@ void CadenceReceiver::scan(std::int64_t now) {
   last_util_q8_ = util_q8_;
   util_q8_ = static_cast<std::uint32_t>(
       std::min<std::uint64_t>((rx + foreign_bytes_) * 8000 / uspan * 256 / params_.link_mbps, 512));
+  watch_standing_queue(now, rx + foreign_bytes_);
   foreign_bytes_ = 0;
   const std::int64_t weight = std::min(span, kForeignRtts * params_.rtt_ns);
   const auto now_mbps = static_cast<std::int64_t>(foreign * 8000 / uspan);
@@ -204,10 +229,9 @@ void CadenceReceiver::scan(std::int64_t now) {
     dirty_ = true;
   }
   // The plan moves with X: give back at once what it lacks, hand out what it gained.
-  const auto plan =
-      static_cast<std::int64_t>(params_.eta * std::min(params_.link_mbps, drain_mbps_));
-  const std::int64_t gap =
-      plan - static_cast<std::int64_t>(foreign_mbps_) - static_cast<std::int64_t>(com_sum_);
+  const std::int64_t gap = static_cast<std::int64_t>(plan()) -
+                           static_cast<std::int64_t>(foreign_mbps_) -
+                           static_cast<std::int64_t>(com_sum_);
   const std::int64_t part = params_.link_mbps / kReplanPart;
   if (active_count_ > 0 && gap < -part && capacity_ > 0) dirty_ = true;
   if (active_count_ > 0 && gap > part / 2) {
