@@ -223,8 +223,7 @@ void CadenceReceiver::allocate(std::int64_t now) {
   capacity_ = plan_capacity(now);
 
   const std::int64_t refresh =
-      std::max(kRefreshRtts * params_.rtt_ns,
-               static_cast<std::int64_t>(listed_.size()) * params_.control_ns);
+      std::max(kRefreshRtts * params_.rtt_ns, std::int64_t{active_count_} * params_.control_ns);
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
   slots_.clear();

@@ -92,13 +92,13 @@ bool timer_runs(const State& s) {
 }
 
 void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
-  const bool start = in_start(s);
+  const bool start = in_start(s) && s.phase != Phase::decaying && s.phase != Phase::fallback;
   std::uint32_t wish = 0;  // by grant or start
   d.window_bytes = kUnlimited;
   d.ceiling = s.sent_total;
   d.wake_bytes = kUnlimited;
   d.fallback = false;
-  d.urgent = start && s.phase != Phase::fallback;
+  d.urgent = start;
   d.limiter = has_backlog(s) ? Limiter::grant : Limiter::application;
   switch (s.phase) {
     case Phase::idle:
@@ -112,10 +112,13 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
       if (start && needs_grant(s)) d.wake_bytes = s.start_end - s.sent_total;
       break;
     case Phase::granted:
-    case Phase::decaying:
       wish = start ? std::max(start_rate(s, p), s.grant_mbps) : s.grant_mbps;
       d.ceiling = std::max(s.limit_total, s.start_end);
       if (wish > s.grant_mbps) d.wake_bytes = s.start_end - s.sent_total;
+      break;
+    case Phase::decaying:  // start bytes that waited this long follow at the decaying rate (I5)
+      wish = s.grant_mbps;
+      d.ceiling = std::max(s.limit_total, s.start_end);
       break;
     case Phase::fallback:
       wish = p.fallback_mbps;

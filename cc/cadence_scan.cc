@@ -131,8 +131,8 @@ bool CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer, std::in
       ch.lease_end - params_.rtt_ns - now < lease / 2) {
     schedule_grant(peer);  // refresh
   }
-  // A channel in waiting leaves the list when nothing is committed to it any more.
-  if (ch.mode != Mode::active && ch.com == 0) unlist(peer);
+  // Without a commitment it stays listed while its bytes arrive.
+  if (ch.mode != Mode::active && ch.com == 0 && silent > 4 * params_.rtt_ns) unlist(peer);
   return pending;
 }
 
@@ -160,7 +160,8 @@ void CadenceReceiver::watch_standing_queue(std::int64_t now, std::uint64_t bytes
   long_bytes_ = 0;
   long_at_ = now;
   const bool plan_is_below = params_.eta * 1000 < static_cast<double>(kClearPermille);
-  if (plan_is_below && permille >= kStandingPermille && eta_cut_ < kMaxEtaCut) {
+  const bool explained = debt_bytes_ > 0 || now - charged_at_ < span;
+  if (plan_is_below && !explained && permille >= kStandingPermille && eta_cut_ < kMaxEtaCut) {
     ++eta_cut_;
     dirty_ = true;
   } else if (permille < kClearPermille && eta_cut_ > 0) {

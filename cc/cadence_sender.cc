@@ -146,7 +146,10 @@ void CadenceSender::deliver_changes(std::int64_t now, std::uint32_t context, std
                                     std::uint32_t cap) {
   Entry& entry = entries_[context];
   entry.cap_mbps = cap;
-  if (entry.asking) return;  // the answer carries everything
+  if (entry.asking) {  // the answer carries everything
+    entry.share_mbps = share;
+    return;
+  }
   const std::uint32_t limit = entry.want.awaits_grant ? 0 : limit_of(entry);
   // Worth telling only while the old or the new cap is what the receiver's grant runs into.
   const std::uint32_t near = limit + limit / 4;

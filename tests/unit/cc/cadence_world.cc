@@ -375,7 +375,8 @@ double World::watched_average() const {
 }
 
 double World::base_ns(std::uint64_t bytes) const {
-  const std::uint64_t last = (bytes - 1) % kMtu + 1 + kOverhead;
+  // The last hop repeats the last packet, behind a full one if there is more than one.
+  const std::uint64_t last = bytes > kMtu ? kMtu + kOverhead : bytes + kOverhead;
   return static_cast<double>(serialization_time(wire_bytes(bytes), options_.link).count +
                              serialization_time(last, options_.link).count) /
              1000 +
