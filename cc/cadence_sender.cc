@@ -125,12 +125,12 @@ void CadenceSender::share_uplink(std::int64_t now) {
       continue;
     }
     // Were its grant unlimited: it joins those at the level, and so does every other one whose
-    // limit lies above the level that results.
+    // limit lies above the level that results. The level never falls below its own limit, so the
+    // walk from the largest ends before it.
     std::uint64_t room = left + limit_of(entry);
     std::uint64_t sharers = weights + weight;
     std::size_t steps = 0;
     for (std::size_t j = bound; j > 0 && steps < kLevelSteps; --j, ++steps) {
-      if (j - 1 == i) continue;
       const Entry& other = entries_[order_[j - 1]];
       const std::uint64_t limit = limit_of(other);
       if (limit * sharers <= room * other.want.weight) break;

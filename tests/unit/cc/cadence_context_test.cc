@@ -425,6 +425,22 @@ TEST_CASE("cadence: a short message on a granted channel adds its bytes once per
   CHECK(mbps(w.d) == 10'000);
 }
 
+TEST_CASE("cadence: the ceiling never falls while the grant lasts, and start bytes widen it") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  w.deliver(w.grant(1, 10'000));
+  const std::uint64_t ceiling = w.d.ceiling;
+  GrantMessage g = w.grant(1, 10'000);
+  g.limit_total = ceiling - 500'000;
+  w.deliver(g);
+  CHECK(w.d.ceiling == ceiling);
+  w.now += 50'000;
+  const std::uint64_t before = w.s.unscheduled_total;
+  w.post(8'000);
+  CHECK(w.d.ceiling == ceiling + (w.s.unscheduled_total - before));
+}
+
 TEST_CASE("cadence: a handover starts no faster than it ran") {
   Sender w;
   w.s = Cadence::State{};

@@ -131,6 +131,10 @@ TEST_CASE("cadence receiver: I1, a newcomer waits until the decrease is confirme
   CHECK(w.rate(1) == Approx(w.p.eta_mbps / 2.0).epsilon(0.01));
   CHECK(w.peers[2].grants == 0);
   CHECK(w.peers[1].grants >= 4);  // the unconfirmed decrease is repeated every RTT
+  w.peers[1].request.grant_echo = static_cast<std::uint16_t>(w.peers[1].grant.grant_seq - 1);
+  w.request(1, 50'000'000);  // confirms the grant before: frees nothing
+  w.run(2 * w.p.rtt_ns, false);
+  CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
   w.echo(1);
   w.now += w.p.rtt_ns;
   w.poll();
@@ -145,7 +149,7 @@ TEST_CASE(
   w.run(2 * w.p.rtt_ns);
   const std::int64_t lease = std::int64_t{w.peers[1].grant.lease_us} * 1000;
   const std::int64_t granted = w.now;
-  w.request(2, 50'000'000);
+  for (std::uint32_t id = 2; id <= 16; ++id) w.request(id, 50'000'000);
   w.run(lease - 4 * w.p.rtt_ns, false);  // silent sender 1: no refresh beyond the old lease
   CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
   CHECK(w.peers[2].grants == 0);
@@ -230,6 +234,32 @@ TEST_CASE("cadence receiver: I3, starts are charged and shrink the plan until th
   w.run(40 * w.p.rtt_ns);
   CHECK(w.r.snapshot().virtual_queue_bytes <= w.p.q_target_bytes);
   CHECK(w.rate(0) == Approx(double(w.p.eta_mbps)).epsilon(0.05));
+}
+
+TEST_CASE("cadence receiver: I3, its own grants are no new debt before they can have arrived") {
+  Port w;
+  for (std::uint32_t id = 0; id < 16; ++id) w.request(id, 50'000'000, w.p.packet_bytes);
+  w.poll();
+  for (int i = 0; i < 4; ++i) {
+    w.now += w.p.alloc_ns;
+    w.request(0, 50'000'000 + static_cast<std::uint64_t>(i));  // something changed: allocate again
+    w.poll();
+    CHECK(w.r.snapshot().capacity_mbps > w.p.eta_mbps * 95 / 100);
+  }
+  for (std::uint32_t id = 0; id < 16; ++id) CHECK(w.peers[id].grants == 1);
+}
+
+TEST_CASE("cadence receiver: bytes that needed no grant fill the port, too") {
+  Port w;
+  w.request(1, 5'000'000'000, 0, 20'000);
+  w.run(8 * w.p.rtt_ns);
+  for (int i = 0; i < 20; ++i) {
+    w.request(2, 50'000, 50'000, kCapNoGrant);
+    w.arrive(1, bytes_at(20'000, 2 * w.p.rtt_ns), 3);
+    w.arrive(2, bytes_at(79'500, 2 * w.p.rtt_ns));
+    w.run(2 * w.p.rtt_ns);
+  }
+  CHECK(w.paths == 0);  // marked at its own, full port
 }
 
 TEST_CASE("cadence receiver: the start budget falls with the channels that started lately") {
