@@ -2,23 +2,12 @@
 
 #include <algorithm>
 
+#include "cc/cadence_parts.h"
+
 namespace paceline::cc {
 namespace {
 
-using State = Cadence::State;
-using Phase = Cadence::Phase;
-
-// Beyond the packets' own overhead: RETH (16), immediate (4), padding (3), rounded up.
-constexpr std::uint32_t kMessageSlackBytes = 32;
-// Grants cannot be older than this: after it, timestamps (which wrap after 4.29 s) are not asked.
-constexpr std::int64_t kStampValidNs = 1'000'000'000;
-// U_adv describes the last 8 RTT at the receiver (its start window); after every further 8 RTT
-// without news the sender assumes half as many competitors.
-constexpr std::int64_t kBudgetRtts = 8;
-// "The receiver served only me" is believed this long by a bulk message that starts.
-constexpr std::int64_t kQuietRtts = 32;
-// Path loop: MD at most once per RTT, multiplicative probing after this many clean RTTs.
-constexpr unsigned kCleanRtts = 5;
+using namespace cadence;
 
 std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
 std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
@@ -26,14 +15,6 @@ std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
 }
 std::uint32_t mbps(Rate r) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(r.bps / 1'000'000, kCapUnlimited));
-}
-
-bool has_backlog(const State& s) { return s.backlog_wire > 0; }
-bool in_start(const State& s) { return s.sent_total < s.start_end; }
-
-// Some of the backlog is not covered by announced start bytes.
-bool needs_grant(const State& s) {
-  return s.sent_total + s.backlog_wire > s.start_end + kMessageSlackBytes;
 }
 
 // Drops whatever was granted. Called before the REQUEST that says so is filled.
@@ -51,66 +32,6 @@ void give_up(State& s, std::int64_t now) {
 bool is_void(const State& s, std::int64_t now, std::uint32_t stamp_echo) {
   if (s.gave_up_at == 0 || now - s.gave_up_at > kStampValidNs) return false;
   return stamp_distance(stamp_echo, stamp(s.gave_up_at)) < 0;
-}
-
-std::uint32_t start_budget(const State& s, const CadenceParams& p, std::int64_t now) {
-  const std::int64_t doublings = (now - s.budget_at) / (kBudgetRtts * p.rtt_ns);
-  if (doublings >= 16) return p.small_bytes;
-  const std::uint64_t grown = std::uint64_t{s.budget_bytes} << doublings;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(grown, p.small_bytes));
-}
-
-// Start bytes to ask for when `message` payload bytes were posted.
-std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t now,
-                         std::uint64_t message) {
-  const std::uint64_t wire = message_wire_bytes(p, message) + kMessageSlackBytes;
-  const std::uint32_t budget = std::max(start_budget(s, p, now), p.packet_bytes);
-  const bool small = wire <= std::max(p.small_bytes, p.packet_bytes);
-  const bool quiet = s.active_senders <= 1 && now - s.budget_at < kQuietRtts * p.rtt_ns;
-  std::uint64_t wish = small   ? wire
-                       : quiet ? std::max(p.small_bytes, p.bulk_start_bytes)
-                               : p.bulk_start_bytes;
-  wish = std::min<std::uint64_t>(wish, budget);
-  if (s.hint_degree > 1) {
-    wish = std::min<std::uint64_t>(wish, std::max(budget / s.hint_degree, p.packet_bytes));
-  }
-  const std::uint64_t open = (in_start(s) ? s.start_end - s.sent_total : 0) + s.want_bytes;
-  if (open + wish > budget) wish = budget > open ? budget - open : 0;
-  return static_cast<std::uint32_t>(wish);
-}
-
-std::uint32_t start_rate(const State& s, const CadenceParams& p) {
-  return s.hint_degree > 1 ? std::max(p.eta_mbps / s.hint_degree, p.min_grant_mbps) : p.link_mbps;
-}
-
-void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
-  s.path_mbps = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(rate, std::min(p.path_min_mbps, p.link_mbps), p.link_mbps));
-  s.path_limited = s.path_mbps < p.link_mbps;
-  s.path_cut_at = now;
-  s.path_step_at = now + p.rtt_ns;
-  s.clean_rtts = 0;
-}
-
-void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
-  while (s.path_limited && now >= s.path_step_at) {
-    s.path_step_at += p.rtt_ns;
-    const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
-    std::uint64_t rate = s.path_mbps;
-    rate += static_cast<std::uint64_t>(p.path_increase * basis) + 1;
-    if (s.clean_rtts < kCleanRtts) {
-      ++s.clean_rtts;
-    } else {
-      rate += rate / 4;
-    }
-    // Well above what is granted: the path is no constraint any more.
-    if (rate >= std::uint64_t{basis} + basis / 4 || rate >= p.link_mbps) {
-      s.path_mbps = p.link_mbps;
-      s.path_limited = false;
-    } else {
-      s.path_mbps = static_cast<std::uint32_t>(rate);
-    }
-  }
 }
 
 std::uint32_t first_probe(const CadenceParams& p, Phase phase) {
@@ -161,9 +82,10 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
     case Phase::granted:
       // A short message behind others: once per start window the channel may send its bytes on
       // top of the grant, charged like any start.
-      if (message_wire_bytes(p, bytes) <= p.small_bytes &&
+      if (message_wire_bytes(p, bytes) <= p.small_bytes && s.backlog_wire > bytes &&
           now - s.started_at >= kBudgetRtts * p.rtt_ns) {
-        ask_start(s, start_wish(s, p, now, bytes));
+        // The queue pairs of a channel take turns, hence twice its size.
+        ask_start(s, start_wish(s, p, now, 2 * bytes));
       }
       break;
     case Phase::decaying:
@@ -235,7 +157,7 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
 
   s.lease_end = repeated && in_force ? std::max(s.lease_end, now + lease_ns) : now + lease_ns;
   s.limit_total = std::max(s.limit_total, limit);
-  s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 4, p.rtt_ns));
+  s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 2, p.rtt_ns));
   if (!repeated || !in_force) {
     s.held = g.hold;
     s.raise_mbps = 0;
@@ -338,25 +260,6 @@ void on_loss(State& s, const CadenceParams& p, const Event& e) {
   }
 }
 
-// A REQUEST timer (retry, refresh, probe) is running.
-bool timer_runs(const State& s) {
-  if (s.down) return false;
-  switch (s.phase) {
-    case Phase::idle:
-    case Phase::asking:
-      return false;
-    case Phase::requesting:
-      return s.asked;
-    case Phase::fallback:
-      return has_backlog(s);
-    case Phase::granted:
-    case Phase::decaying:
-    case Phase::closing:
-      return true;
-  }
-  return false;
-}
-
 // Everything that time alone does.
 void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
   if (s.raise_mbps > 0 && now >= s.raise_at) {
@@ -380,6 +283,10 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
   if (!timer_runs(s) || now < s.request_at) return;
   d.request = true;
   if (s.phase == Phase::granted) return;
+  if (s.phase == Phase::requesting && !s.asked) {
+    s.asked = true;  // the start bytes do not suffice, or the uplink is slow: a grant does no harm
+    return;
+  }
   if (s.probes < 255) ++s.probes;
   const bool unanswered = s.probes > p.probe_limit;
   if (s.phase == Phase::closing && unanswered) {
@@ -394,67 +301,8 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
 }
 
 std::int64_t request_interval(const State& s) {
+  if (s.phase == Phase::requesting && !s.asked) return 4 * std::int64_t{s.probe_ns};
   return s.phase == Phase::granted ? std::max(s.refresh_ns, s.spacing_ns) : s.probe_ns;
-}
-
-// What follows from the state, for the engine.
-void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
-  const bool start = in_start(s);
-  std::uint32_t wish = 0;  // by grant or start
-  d.window_bytes = kUnlimited;
-  d.ceiling = s.sent_total;
-  d.wake_bytes = kUnlimited;
-  d.fallback = false;
-  d.limiter = has_backlog(s) ? Limiter::grant : Limiter::application;
-  switch (s.phase) {
-    case Phase::idle:
-    case Phase::closing:
-    case Phase::asking:
-      break;
-    case Phase::requesting:
-      wish = start ? start_rate(s, p) : 0;
-      d.ceiling = s.start_end;
-      break;
-    case Phase::granted:
-    case Phase::decaying:
-      wish = start ? std::max(start_rate(s, p), s.grant_mbps) : s.grant_mbps;
-      d.ceiling = std::max(s.limit_total, s.start_end);
-      if (wish > s.grant_mbps) d.wake_bytes = s.start_end - s.sent_total;
-      break;
-    case Phase::fallback:
-      wish = p.fallback_mbps;
-      d.ceiling = kUnlimited;
-      d.fallback = true;
-      break;
-  }
-  // The governor's share is about granted rates; start bytes have their own room on the uplink.
-  const std::uint32_t share = start ? p.link_mbps : s.share_mbps;
-  const std::uint32_t rate = s.down ? 0 : std::min({wish, share, s.path_mbps});
-  d.rate = rate_from_mbps(rate);
-  if (has_backlog(s) && wish > 0) {
-    if (s.down || rate >= p.link_mbps) {
-      d.limiter = Limiter::port;
-    } else if (s.sent_total + p.packet_bytes > d.ceiling) {
-      d.limiter = s.phase == Phase::requesting ? Limiter::grant : Limiter::credit;
-    } else if (s.path_mbps == rate) {
-      d.limiter = Limiter::path;
-    } else if (share == rate) {
-      d.limiter = Limiter::uplink;
-    }
-  }
-
-  std::int64_t wake = kNeverNanos.count;
-  if (timer_runs(s)) wake = std::min(wake, s.request_at);
-  if (s.phase == Phase::granted) {
-    wake = std::min(wake, s.lease_end);
-    if (s.raise_mbps > 0) wake = std::min(wake, s.raise_at);
-  }
-  if (s.phase == Phase::decaying && s.grant_mbps > p.fallback_mbps) {
-    wake = std::min(wake, s.decay_at);
-  }
-  if (s.path_limited && has_backlog(s)) wake = std::min(wake, s.path_step_at);
-  d.wake_at = Nanos{wake == kNeverNanos.count ? wake : std::max(wake, now + 1)};
-  d.timed = wake != kNeverNanos.count;
 }
 
 void start(State& s, const CadenceParams& p, const Event& e) {
@@ -532,7 +380,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   // Backlog beyond the start bytes appeared after a REQUEST that asked for nothing.
   if (s.phase == Phase::requesting && !s.asked && !s.asks_start && needs_grant(s)) d.request = true;
   if (d.request) {
-    s.covered = s.phase == Phase::requesting && !needs_grant(s);
+    s.covered = s.phase == Phase::requesting && !s.asked && !needs_grant(s);
     if (has_backlog(s) && !s.covered) s.asked = true;
     s.requested_at = now;
     s.request_at = now + request_interval(s);
@@ -578,7 +426,7 @@ UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
     case Phase::granted:
     case Phase::decaying:
       w.active = true;
-      w.limit = rate_from_mbps(std::min(s.grant_mbps, s.path_mbps));
+      w.limit = rate_from_mbps(std::min(std::max(s.grant_mbps, s.raise_mbps), s.path_mbps));
       break;
     case Phase::fallback:
       w.active = has_backlog(s);

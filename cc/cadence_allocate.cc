@@ -9,9 +9,12 @@ namespace {
 constexpr std::int64_t kNever = kNeverNanos.count;
 // Capacity that debt leaves to grants at the least: I4 holds under a flood of starts, too.
 constexpr std::uint64_t kDebtFloor = 16;
-constexpr std::int64_t kRaiseRtts = 2;   // least time between increases of one channel
-constexpr std::int64_t kTopUpRtts = 8;   // least time between general small increases
-constexpr std::uint64_t kIdlePart = 64;  // idle capacity worth a general increase: 1/64 of the link
+constexpr std::int64_t kRaiseRtts = 2;  // least time between increases of one channel
+constexpr std::int64_t kTopUpRtts = 8;  // least time between general small increases
+// Idle capacity worth a general increase of small amounts, of the link, and how often.
+constexpr std::uint64_t kIdlePart = 64;
+constexpr std::uint64_t kIdleCrumb = 256;
+constexpr std::int64_t kCrumbRtts = 32;
 constexpr std::int64_t kRefreshRtts = 2;
 
 std::uint16_t next_seq(std::uint16_t seq) {
@@ -20,17 +23,23 @@ std::uint16_t next_seq(std::uint16_t seq) {
 
 }  // namespace
 
+std::uint64_t CadenceReceiver::plan() const {
+  const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
+  const auto planned = static_cast<std::uint64_t>(params_.eta * static_cast<double>(usable));
+  return planned - planned * eta_cut_ / 64;
+}
+
 // Ceff: what grants may add up to now.
 std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
   advance_debt(now);
   const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
-  const auto plan = static_cast<std::uint64_t>(params_.eta * static_cast<double>(usable));
-  const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(plan));
-  std::uint64_t capacity = std::max(plan > foreign_mbps_ ? plan - foreign_mbps_ : 0, fair);
+  const std::uint64_t planned = plan();
+  const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(planned));
+  std::uint64_t capacity = std::max(planned > foreign_mbps_ ? planned - foreign_mbps_ : 0, fair);
   // What is granted now arrives one round trip from now: the debt that is left then counts.
   const std::uint64_t busy = com_sum_ + foreign_mbps_;
   const std::uint64_t spare = busy < usable ? bytes_at(usable - busy, params_.rtt_ns) : 0;
-  const std::uint64_t tolerated = params_.q_target_bytes + spare;
+  const std::uint64_t tolerated = params_.q_target_bytes + spare + bytes_before_fresh(now);
   if (debt_bytes_ > tolerated) {
     const std::uint64_t cut =
         (debt_bytes_ - tolerated) * 8000 / static_cast<std::uint64_t>(params_.drain_ns);
@@ -141,7 +150,7 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
 // Pass 2. I1: whatever is added fits into the capacity beside everything committed.
 void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
   std::uint64_t room = capacity > com_sum_ ? capacity - com_sum_ : 0;
-  const auto lift = [&](const Slot& slot) {
+  const auto lift = [&](const Slot& slot, std::uint32_t delay_us) {
     Channel& ch = channels_[slot.peer];
     const std::uint64_t target = std::min<std::uint64_t>(slot.share, ch.com + room);
     // A newcomer's first grant is worth waiting an RTT for; then it is at least half its share.
@@ -151,16 +160,25 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
     }
     if (target > ch.com) {
       room -= target - ch.com;
+      fresh_mbps_[fresh_slot_] += target - ch.com;
       set_com(ch, static_cast<std::uint32_t>(target));
       if (com_sum_ > capacity) worst_raise_ = std::max(worst_raise_, com_sum_ - capacity);
     }
     ch.grant = static_cast<std::uint32_t>(target);
     ch.seq = next_seq(ch.seq);
-    schedule_grant(slot.peer);
+    schedule_grant(slot.peer, delay_us);
   };
 
+  // Newcomers of one allocation would all send at the same instant, again and again at equal
+  // rates: each begins one packet time after the one before.
+  const std::int64_t packet_ns = std::int64_t{params_.packet_bytes} * 8000 /
+                                 std::max<std::int64_t>(1, static_cast<std::int64_t>(capacity));
+  std::int64_t begin_ns = 0;
   for (const Slot& slot : slots_) {
-    if (channels_[slot.peer].grant == 0 && slot.share > 0) lift(slot);
+    if (channels_[slot.peer].grant != 0 || slot.share == 0) continue;
+    lift(slot,
+         static_cast<std::uint32_t>(std::min<std::int64_t>(begin_ns, 4 * params_.rtt_ns) / 1000));
+    begin_ns += packet_ns;
   }
   bool small_left = false;
   for (const Slot& slot : slots_) {
@@ -171,7 +189,7 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
     const bool large =
         worth_raising({slot.peer, slot.limit, static_cast<std::uint32_t>(target), slot.weight});
     if (large && (now >= ready || target >= 2 * std::uint64_t{ch.grant})) {
-      lift(slot);
+      lift(slot, 0);
     } else if (large) {
       retry_at_ = std::min(retry_at_, ready);
     } else {
@@ -179,8 +197,9 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
     }
   }
   // Many small differences can add up to much idle capacity: hand it out now and then.
-  if (small_left && room > params_.link_mbps / kIdlePart) {
-    const std::int64_t ready = topped_at_ + kTopUpRtts * params_.rtt_ns;
+  if (small_left && room > params_.link_mbps / kIdleCrumb) {
+    const std::int64_t rest = room > params_.link_mbps / kIdlePart ? kTopUpRtts : kCrumbRtts;
+    const std::int64_t ready = topped_at_ + rest * params_.rtt_ns;
     if (now < ready) {
       retry_at_ = std::min(retry_at_, ready);
       return;
@@ -188,7 +207,7 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
     topped_at_ = now;
     for (const Slot& slot : slots_) {
       const Channel& ch = channels_[slot.peer];
-      if (ch.grant > 0 && ch.com == ch.grant && slot.share > ch.grant) lift(slot);
+      if (ch.grant > 0 && ch.com == ch.grant && slot.share > ch.grant) lift(slot, 0);
     }
   }
 }
@@ -204,8 +223,7 @@ void CadenceReceiver::allocate(std::int64_t now) {
   capacity_ = plan_capacity(now);
 
   const std::int64_t refresh =
-      std::max(kRefreshRtts * params_.rtt_ns,
-               static_cast<std::int64_t>(listed_.size()) * params_.control_ns);
+      std::max(kRefreshRtts * params_.rtt_ns, std::int64_t{active_count_} * params_.control_ns);
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
   slots_.clear();

@@ -51,6 +51,11 @@ ChannelCounters& CadenceReceiver::counters(std::uint32_t peer) const {
 void CadenceReceiver::mark_dirty(std::int64_t) { dirty_ = true; }
 
 void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
+  // A confirmation overtakes the data sent before it by about two packet times and the sender's
+  // spacing: what still arrives at the old rate goes into a running debt.
+  if (mbps < ch.com && debt_bytes_ > 0) {
+    debt_bytes_ += bytes_at(ch.com - mbps, params_.rtt_ns / 4);
+  }
   com_sum_ = com_sum_ - ch.com + mbps;
   ch.com = mbps;
 }
@@ -113,14 +118,13 @@ void CadenceReceiver::release(std::uint32_t peer) {
   set_com(ch, 0);
   ch.grant = 0;
   ch.old_lease_end = 0;
-  unlist(peer);
   dirty_ = dirty_ || active_count_ + waiting_count_ > 0;
 }
 
-void CadenceReceiver::schedule_grant(std::uint32_t peer) {
+void CadenceReceiver::schedule_grant(std::uint32_t peer, std::uint32_t delay_us) {
   if (channels_[peer].due) return;
   channels_[peer].due = true;
-  due_.push_back({Due::Kind::grant, peer, 0});
+  due_.push_back({Due::Kind::grant, peer, delay_us});
 }
 
 void CadenceReceiver::open(std::int64_t now, Channel& ch, std::uint32_t peer,
@@ -128,6 +132,7 @@ void CadenceReceiver::open(std::int64_t now, Channel& ch, std::uint32_t peer,
   const std::uint8_t weight = ch.weight;
   const bool due = ch.due;
   release(peer);
+  unlist(peer);
   ch = Channel{};
   ch.weight = weight;
   ch.due = due;
@@ -194,6 +199,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
   ch.heard_us = micros(now);
   if (r.close) {
     release(peer);
+    unlist(peer);
     ch.mode = Mode::unknown;
     return result;
   }
@@ -204,7 +210,10 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
   const std::uint64_t sent = extend_total(ch.sent_known, r.sent_total);
   ch.unscheduled_total += start;
   ch.sent_known = std::max(ch.sent_known, sent + start);
-  if (start > 0) charge(now, ch, start);
+  if (start > 0) {
+    charge(now, ch, start);
+    list(now, peer);  // its bytes count in the port's utilisation
+  }
   confirm(ch, r.grant_echo);
 
   if (r.demand_bytes == 0 || r.tx_cap_mbps == kCapNoGrant) {
@@ -239,6 +248,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
 void CadenceReceiver::forget(Nanos, std::uint32_t peer) {
   if (peer >= channels_.size()) return;
   release(peer);
+  unlist(peer);
   std::erase_if(due_, [peer](const Due& d) { return d.peer == peer; });
   due_head_ = std::min(due_head_, due_.size());
   channels_[peer] = Channel{};
@@ -301,6 +311,7 @@ std::size_t CadenceReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
       o.kind = ReceiverOutput::Kind::grant;
       if (due.kind == Due::Kind::grant) ch.due = false;
       fill_grant(now, ch, due.peer, due.kind == Due::Kind::revoke, o.grant);
+      if (due.kind == Due::Kind::grant) o.grant.effective_delay_us = due.value;
     } else {
       o.kind = ReceiverOutput::Kind::path;
       o.path = PathMessage{};
@@ -351,6 +362,7 @@ CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   s.grants_sent = grants_sent_;
   s.paths_sent = paths_sent_;
   s.allocations = allocations_;
+  s.eta_cut_q6 = eta_cut_;
   s.slow_receiver = drain_mbps_ < params_.link_mbps;
   return s;
 }

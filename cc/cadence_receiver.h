@@ -61,7 +61,8 @@ class CadenceReceiver final : public PortReceiver {
     std::uint64_t grants_sent = 0;
     std::uint64_t paths_sent = 0;
     std::uint64_t allocations = 0;
-    bool slow_receiver = false;  // the drain limit binds
+    std::uint32_t eta_cut_q6 = 0;  // taken off the plan because a queue stood, in 1/64 of the link
+    bool slow_receiver = false;    // the drain limit binds
   };
   Snapshot snapshot() const;
 
@@ -105,7 +106,7 @@ class CadenceReceiver final : public PortReceiver {
   struct Due {
     enum class Kind : std::uint8_t { grant, revoke, alpha, quick } kind = Kind::grant;
     std::uint32_t peer = 0;
-    std::uint32_t value = 0;
+    std::uint32_t value = 0;  // grant: effective delay in us; alpha in 1/65536; quick in Mb/s
   };
   struct Slot {
     std::uint32_t peer = 0;
@@ -125,7 +126,7 @@ class CadenceReceiver final : public PortReceiver {
   void open(std::int64_t now, Channel& ch, std::uint32_t peer, const RequestMessage& r);
   void charge(std::int64_t now, Channel& ch, std::uint64_t bytes);
   void confirm(Channel& ch, std::uint16_t echo);
-  void schedule_grant(std::uint32_t peer);
+  void schedule_grant(std::uint32_t peer, std::uint32_t delay_us = 0);
   void fill_grant(std::int64_t now, Channel& ch, std::uint32_t peer, bool revoked, GrantMessage& g);
   std::uint64_t known_sent(const Channel& ch, std::uint32_t peer) const;
 
@@ -141,14 +142,18 @@ class CadenceReceiver final : public PortReceiver {
   // Time (cadence_scan.cc).
   void scan(std::int64_t now);
   bool scan_channel(std::int64_t now, std::uint32_t peer, std::int64_t span);
+  void watch_standing_queue(std::int64_t now, std::uint64_t bytes);
   void attribute_path(std::int64_t now, const Marked& marked);
   void advance_debt(std::int64_t now);
+  void pay_debt(std::int64_t span);
+  std::uint64_t bytes_before_fresh(std::int64_t now) const;
   void advance_windows(std::int64_t now);
   std::int64_t lease_of(const Channel& ch) const;
   std::uint32_t start_budget() const;
 
   // Allocation (cadence_allocate.cc).
   void allocate(std::int64_t now);
+  std::uint64_t plan() const;  // eta * C, less what a standing queue took off
   std::uint64_t plan_capacity(std::int64_t now);
   void fill_active(std::int64_t now);
   void rotate(std::int64_t now);
@@ -179,10 +184,17 @@ class CadenceReceiver final : public PortReceiver {
   std::int64_t debt_at_ = 0;
   std::uint64_t debt_bits_left_ = 0;  // remainder of the drain, so that it does not round away
   std::int64_t charged_at_ = 0;
+  // Increases of the last RTT, by quarters: committed, but not on the wire here yet.
+  std::array<std::uint64_t, 4> fresh_mbps_{};
+  std::size_t fresh_slot_ = 0;
+  std::int64_t fresh_at_ = 0;        // when the present quarter began
   std::uint64_t foreign_bytes_ = 0;  // since the last scan
   std::uint64_t foreign_mbps_ = 0;   // X
   std::uint32_t util_q8_ = 0;        // port utilisation of the last two scans, 256 = full
   std::uint32_t last_util_q8_ = 0;
+  std::uint64_t long_bytes_ = 0;  // arrivals since long_at_, for the standing-queue loop
+  std::int64_t long_at_ = 0;
+  std::uint32_t eta_cut_ = 0;  // taken off the plan, in 1/64 of the link
   std::int64_t scanned_at_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
   std::int64_t alloc_at_ = 0;                  // earliest next allocation

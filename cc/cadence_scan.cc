@@ -8,10 +8,18 @@ namespace {
 
 constexpr std::int64_t kNever = kNeverNanos.count;
 constexpr std::int64_t kStartWindowRtts = 4;  // two of them: "the last 8 RTT"
-constexpr std::int64_t kForeignRtts = 8;      // time constant of X
+constexpr std::int64_t kForeignRtts = 16;     // time constant of X
+constexpr std::int64_t kReplanPart = 64;      // drift of the plan that is worth an allocation
+constexpr std::int64_t kReplanRtts = 32;      // for less than that, this often
 constexpr std::uint32_t kFullQ8 = 248;        // 0.97: a last-hop queue cannot persist below
 constexpr std::uint32_t kEmptyQ8 = 230;       // 0.90: the port's queue was empty at some moment
-constexpr std::uint32_t kQuickQ16 = 32768;    // more than half of the packets marked
+// The standing-queue loop: a port planned below 0.98 that measures full over a long window drains
+// a queue that no ledger knows of (uncounted bytes, a sender's clock, a wrong overhead).
+constexpr std::int64_t kLongRtts = 32;
+constexpr std::uint64_t kStandingPermille = 995;
+constexpr std::uint64_t kClearPermille = 985;
+constexpr std::uint32_t kMaxEtaCut = 8;
+constexpr std::uint32_t kQuickQ16 = 32768;  // more than half of the packets marked
 constexpr std::int64_t kQuickHoldRtts = 3;
 constexpr std::int64_t kLeasePackets = 8;  // a lease outlives this many packets of its rate
 constexpr std::int64_t kHoldLeaseMaxNs = 60'000'000;
@@ -33,12 +41,11 @@ std::uint32_t CadenceReceiver::start_budget() const {
   return std::max(params_.budget_bytes / starts, params_.packet_bytes);
 }
 
-// I3: the virtual queue shrinks by what the port can carry beyond everything promised.
-void CadenceReceiver::advance_debt(std::int64_t now) {
-  const std::int64_t span = now - debt_at_;
-  debt_at_ = now;
+void CadenceReceiver::pay_debt(std::int64_t span) {
   if (debt_bytes_ == 0 || span <= 0) return;
-  const std::uint64_t busy = com_sum_ + foreign_mbps_;
+  std::uint64_t fresh = 0;
+  for (const std::uint64_t mbps : fresh_mbps_) fresh += mbps;
+  const std::uint64_t busy = com_sum_ - std::min(com_sum_, fresh) + foreign_mbps_;
   if (busy >= drain_mbps_) return;
   const std::uint64_t units =
       (drain_mbps_ - busy) * static_cast<std::uint64_t>(std::min(span, std::int64_t{1} << 30)) +
@@ -46,6 +53,36 @@ void CadenceReceiver::advance_debt(std::int64_t now) {
   const std::uint64_t paid = units / 8000;
   debt_bits_left_ = units % 8000;
   debt_bytes_ -= std::min(debt_bytes_, paid);
+}
+
+// I3: the virtual queue shrinks by what the port can carry beyond everything promised that can
+// have arrived: an increase fills the port one RTT after it was granted.
+void CadenceReceiver::advance_debt(std::int64_t now) {
+  const std::int64_t quarter = std::max<std::int64_t>(params_.rtt_ns / 4, 1);
+  for (std::size_t i = 0; i <= fresh_mbps_.size() && now >= fresh_at_ + quarter; ++i) {
+    const std::int64_t edge = i < fresh_mbps_.size() ? fresh_at_ + quarter : now;
+    pay_debt(edge - debt_at_);
+    debt_at_ = std::max(debt_at_, edge);
+    fresh_at_ = edge;
+    fresh_slot_ = (fresh_slot_ + 1) % fresh_mbps_.size();
+    fresh_mbps_[fresh_slot_] = 0;  // a whole RTT old
+  }
+  pay_debt(now - debt_at_);
+  debt_at_ = now;
+}
+
+// What drains until the increases of the last RTT have arrived.
+std::uint64_t CadenceReceiver::bytes_before_fresh(std::int64_t now) const {
+  const std::int64_t quarter = std::max<std::int64_t>(params_.rtt_ns / 4, 1);
+  std::uint64_t bytes = 0;
+  for (std::size_t age = 0; age < fresh_mbps_.size(); ++age) {
+    const std::size_t slot = (fresh_slot_ + fresh_mbps_.size() - age) % fresh_mbps_.size();
+    const std::int64_t arrives =
+        fresh_at_ +
+        (static_cast<std::int64_t>(fresh_mbps_.size()) - static_cast<std::int64_t>(age)) * quarter;
+    bytes += bytes_at(fresh_mbps_[slot], arrives - now);
+  }
+  return bytes;
 }
 
 std::int64_t CadenceReceiver::lease_of(const Channel& ch) const {
@@ -94,8 +131,8 @@ bool CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer, std::in
       ch.lease_end - params_.rtt_ns - now < lease / 2) {
     schedule_grant(peer);  // refresh
   }
-  // A channel in waiting leaves the list when nothing is committed to it any more.
-  if (ch.mode != Mode::active && ch.com == 0) unlist(peer);
+  // Without a commitment it stays listed while its bytes arrive.
+  if (ch.mode != Mode::active && ch.com == 0 && silent > 4 * params_.rtt_ns) unlist(peer);
   return pending;
 }
 
@@ -111,6 +148,25 @@ void CadenceReceiver::attribute_path(std::int64_t now, const Marked& m) {
     due_.push_back({Due::Kind::quick, m.peer, m.mbps});
   } else if (now_us - ch.path_us >= hold_us) {
     due_.push_back({Due::Kind::alpha, m.peer, std::max<std::uint32_t>(ch.alpha_q16, 1)});
+  }
+}
+
+void CadenceReceiver::watch_standing_queue(std::int64_t now, std::uint64_t bytes) {
+  long_bytes_ += bytes;
+  const std::int64_t span = now - long_at_;
+  if (span < kLongRtts * params_.rtt_ns) return;
+  const std::uint64_t full = bytes_at(params_.link_mbps, span);
+  const std::uint64_t permille = long_bytes_ * 1000 / full;
+  long_bytes_ = 0;
+  long_at_ = now;
+  const bool plan_is_below = params_.eta * 1000 < static_cast<double>(kClearPermille);
+  const bool explained = debt_bytes_ > 0 || now - charged_at_ < span;
+  if (plan_is_below && !explained && permille >= kStandingPermille && eta_cut_ < kMaxEtaCut) {
+    ++eta_cut_;
+    dirty_ = true;
+  } else if (permille < kClearPermille && eta_cut_ > 0) {
+    --eta_cut_;
+    dirty_ = true;
   }
 }
 
@@ -156,6 +212,7 @@ void CadenceReceiver::scan(std::int64_t now) {
   last_util_q8_ = util_q8_;
   util_q8_ = static_cast<std::uint32_t>(
       std::min<std::uint64_t>((rx + foreign_bytes_) * 8000 / uspan * 256 / params_.link_mbps, 512));
+  watch_standing_queue(now, rx + foreign_bytes_);
   foreign_bytes_ = 0;
   const std::int64_t weight = std::min(span, kForeignRtts * params_.rtt_ns);
   const auto now_mbps = static_cast<std::int64_t>(foreign * 8000 / uspan);
@@ -171,6 +228,16 @@ void CadenceReceiver::scan(std::int64_t now) {
       now - charged_at_ > 4 * params_.rtt_ns) {
     debt_bytes_ = 0;
     dirty_ = true;
+  }
+  // The plan moves with X: give back at once what it lacks, hand out what it gained.
+  const std::int64_t gap = static_cast<std::int64_t>(plan()) -
+                           static_cast<std::int64_t>(foreign_mbps_) -
+                           static_cast<std::int64_t>(com_sum_);
+  const std::int64_t part = params_.link_mbps / kReplanPart;
+  if (active_count_ > 0 && gap < -part && capacity_ > 0) dirty_ = true;
+  if (active_count_ > 0 && gap > part / 2) {
+    const std::int64_t rest = gap > part ? 8 : kReplanRtts;
+    retry_at_ = std::min(retry_at_, std::max(now, alloc_at_ + rest * params_.rtt_ns));
   }
   const std::int64_t next = pending ? params_.rtt_ns * 5 / 4 : 2 * params_.rtt_ns;
   scan_at_ = listed_.empty() ? kNever : now + next;

@@ -105,8 +105,9 @@ void CadenceSender::share_uplink(std::int64_t now) {
 
   std::uint64_t weights = 0;
   for (const std::uint32_t c : order_) weights += entries_[c].want.weight;
-  std::uint64_t left = params_.link_mbps;  // not taken by contexts below the level
-  std::size_t bound = 0;                   // first context the uplink limits
+  // ACKs, control and start bytes use the uplink, too: the margin of the downlink serves here.
+  std::uint64_t left = params_.eta_mbps;  // not taken by contexts below the level
+  std::size_t bound = 0;                  // first context the uplink limits
   for (; bound < order_.size(); ++bound) {
     const Entry& entry = entries_[order_[bound]];
     const std::uint64_t limit = limit_of(entry);
@@ -124,12 +125,12 @@ void CadenceSender::share_uplink(std::int64_t now) {
       continue;
     }
     // Were its grant unlimited: it joins those at the level, and so does every other one whose
-    // limit lies above the level that results.
+    // limit lies above the level that results. The level never falls below its own limit, so the
+    // walk from the largest ends before it.
     std::uint64_t room = left + limit_of(entry);
     std::uint64_t sharers = weights + weight;
     std::size_t steps = 0;
     for (std::size_t j = bound; j > 0 && steps < kLevelSteps; --j, ++steps) {
-      if (j - 1 == i) continue;
       const Entry& other = entries_[order_[j - 1]];
       const std::uint64_t limit = limit_of(other);
       if (limit * sharers <= room * other.want.weight) break;
@@ -145,7 +146,10 @@ void CadenceSender::deliver_changes(std::int64_t now, std::uint32_t context, std
                                     std::uint32_t cap) {
   Entry& entry = entries_[context];
   entry.cap_mbps = cap;
-  if (entry.asking) return;  // the answer carries everything
+  if (entry.asking) {  // the answer carries everything
+    entry.share_mbps = share;
+    return;
+  }
   const std::uint32_t limit = entry.want.awaits_grant ? 0 : limit_of(entry);
   // Worth telling only while the old or the new cap is what the receiver's grant runs into.
   const std::uint32_t near = limit + limit / 4;

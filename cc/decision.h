@@ -32,6 +32,7 @@ struct Decision {
   Limiter limiter = Limiter::path;
   bool request = false;   // proactive: send a REQUEST now (fill_request is called)
   bool fallback = false;  // proactive: no grant to be had; the fallback algorithm decides for now
+  bool urgent = false;    // due packets go before those of contexts without it (start bytes)
   bool timed = false;     // wake_at is a real timer: deliver `tick` then even when nothing is sent
 };
 

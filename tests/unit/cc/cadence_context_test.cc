@@ -1,0 +1,469 @@
+// The sender's state machine, rule by rule.
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "cc/cadence.h"
+
+namespace paceline::cc {
+namespace {
+
+using Phase = Cadence::Phase;
+
+CadenceParams params_100g() {
+  std::vector<double> values;
+  for (const ParamSpec& spec : cadence_param_specs()) values.push_back(spec.default_value);
+  PortFacts facts;
+  facts.link_rate = rate_from_gbps(100);
+  facts.mtu_bytes = 4096;
+  facts.full_packet_bytes = 4170;
+  facts.base_rtt_ns = 4680;
+  return make_cadence_params(values, facts);
+}
+
+// A context with a governor that grants every ask and a wire that only counts.
+struct Sender {
+  CadenceParams p = params_100g();
+  Cadence::State s{};
+  Decision d{};
+  std::int64_t now = 1'000'000;
+  std::uint64_t sent = 0, backlog = 0;
+  unsigned requests = 0;
+  RequestMessage last{};
+  std::uint32_t uplink_room = 0xFFFF'FFFF;
+
+  Sender() { event({.signal = Signal::start}); }
+
+  void event(Event e) {
+    e.now = Nanos{now};
+    e.sent_total = sent;
+    e.backlog_bytes = backlog;
+    Cadence::on_event(s, p, e, d);
+    if (d.request) {
+      ++requests;
+      last = RequestMessage{};
+      Cadence::fill_request(s, p, e, last);
+    }
+    const UplinkWant want = Cadence::uplink_want(s, p);
+    if (!want.asks_start) return;
+    UplinkShare share;
+    share.rate = share.cap = rate_from_gbps(100);
+    share.start_bytes = std::min(want.start_bytes, uplink_room);
+    share.answers_start = true;
+    event({.signal = Signal::share, .share = &share});
+  }
+  void post(std::uint64_t bytes) {
+    backlog += bytes;
+    event({.message_bytes = bytes, .signal = Signal::message});
+  }
+  void send(std::uint64_t payload) {  // as whole packets
+    sent += message_wire_bytes(p, payload);
+    backlog -= payload;
+    if (backlog == 0) event({.signal = Signal::idle});
+  }
+  void tick() { event({.signal = Signal::tick}); }
+  void tick_at(std::int64_t ns) {
+    now = ns;
+    tick();
+  }
+  GrantMessage grant(std::uint16_t seq, std::uint32_t mbps) {
+    GrantMessage g;
+    g.grant_seq = seq;
+    g.rate_mbps = mbps;
+    g.limit_total = sent + 1'000'000;
+    g.lease_us = 100;
+    g.unscheduled_budget = p.bdp_bytes;
+    g.active_senders = 4;
+    g.timestamp_echo_ns = last.timestamp_ns;
+    return g;
+  }
+  void deliver(const GrantMessage& g) { event({.signal = Signal::grant, .grant = &g}); }
+};
+
+std::uint64_t mbps(const Decision& d) { return d.rate.bps / 1'000'000; }
+
+TEST_CASE("cadence: the table's defaults lie within their ranges and the state fits") {
+  for (const ParamSpec& spec : cadence_info().params) {
+    CAPTURE(std::string(spec.name));
+    CHECK(spec.min <= spec.default_value);
+    CHECK(spec.default_value <= spec.max);
+    CHECK_FALSE(spec.meaning.empty());
+    CHECK_FALSE(spec.source.empty());
+  }
+  for (const Profile& profile : cadence_info().profiles) {
+    for (const ProfileValue& v : profile.values) {
+      const int i = find_param(cadence_info().params, v.name);
+      REQUIRE(i >= 0);
+      CHECK(v.value >= cadence_info().params[static_cast<std::size_t>(i)].min);
+      CHECK(v.value <= cadence_info().params[static_cast<std::size_t>(i)].max);
+    }
+  }
+  CHECK(cadence_info().proactive);
+  CHECK(cadence_info().key == ContextKey::per_peer_class);
+}
+
+TEST_CASE("cadence: a message of up to one BDP leaves at line rate, announced, without a grant") {
+  Sender w;
+  w.post(20'000);
+  CHECK(w.requests == 1);
+  CHECK(w.last.tx_cap_mbps == kCapNoGrant);
+  CHECK(w.last.sent_total == 0);
+  CHECK(w.last.unscheduled_total >= message_wire_bytes(w.p, 20'000));
+  CHECK(mbps(w.d) == 100'000);
+  CHECK(w.d.urgent);
+  CHECK(w.d.ceiling >= message_wire_bytes(w.p, 20'000) + 16);  // RETH
+  w.send(20'000);
+  CHECK(w.s.phase == Phase::idle);
+  CHECK(w.requests == 1);  // nothing was granted: nothing to give up
+  CHECK(w.d.rate.bps == 0);
+}
+
+TEST_CASE("cadence: a bulk message sends one packet, then waits for its grant") {
+  Sender w;
+  w.post(10'000'000);
+  CHECK(w.last.tx_cap_mbps == kCapUnlimited);
+  CHECK(w.last.unscheduled_total == w.p.packet_bytes);
+  CHECK(w.last.demand_bytes == message_wire_bytes(w.p, 10'000'000));
+  CHECK(w.d.ceiling == w.p.packet_bytes);
+  w.send(4096);
+  w.tick();
+  CHECK(w.d.rate.bps == 0);
+  CHECK(w.d.limiter == Limiter::grant);
+
+  w.deliver(w.grant(1, 40'000));
+  CHECK(mbps(w.d) == 40'000);
+  CHECK(w.d.ceiling == w.sent + 1'000'000);
+  CHECK(w.d.limiter == Limiter::grant);
+  CHECK_FALSE(w.d.urgent);
+}
+
+TEST_CASE("cadence: start bytes shrink with size, with the receiver's budget, with the degree") {
+  Sender medium;
+  medium.post(200'000);
+  CHECK(medium.last.unscheduled_total < medium.p.bdp_bytes / 2);
+  CHECK(medium.last.unscheduled_total > medium.p.packet_bytes);
+
+  Sender crowded;
+  crowded.post(10'000'000);
+  GrantMessage g = crowded.grant(1, 1000);
+  g.unscheduled_budget = 6000;
+  crowded.deliver(g);
+  crowded.send(10'000'000);
+  const std::uint64_t before = crowded.s.unscheduled_total;
+  crowded.post(30'000);
+  CHECK(crowded.s.unscheduled_total - before == 6000);
+
+  Sender hinted;
+  hinted.backlog = 50'000;
+  hinted.event(
+      {.message_bytes = 50'000, .hint_degree = 10, .hint_kind = 2, .signal = Signal::message});
+  CHECK(hinted.last.unscheduled_total == hinted.p.bdp_bytes / 10);
+  CHECK(mbps(hinted.d) == hinted.p.eta_mbps / 10);
+  CHECK(hinted.last.hint);
+  CHECK(hinted.last.hint_degree == 10);
+}
+
+TEST_CASE("cadence: a decrease is confirmed at once, an increase by the next REQUEST") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  w.deliver(w.grant(1, 20'000));
+  const unsigned after_first = w.requests;
+  w.now += 5000;
+  w.deliver(w.grant(2, 50'000));
+  CHECK(w.requests == after_first);
+  w.now += 5000;
+  w.deliver(w.grant(3, 10'000));
+  CHECK(w.requests == after_first + 1);
+  CHECK(w.last.grant_echo == 3);
+  CHECK(mbps(w.d) == 10'000);
+}
+
+TEST_CASE("cadence: grants older than the newest are ignored, across the wrap of the number") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  w.deliver(w.grant(0xFFFF, 20'000));
+  w.deliver(w.grant(0xFFFE, 90'000));
+  CHECK(mbps(w.d) == 20'000);
+  w.deliver(w.grant(1, 30'000));
+  CHECK(mbps(w.d) == 30'000);
+  w.deliver(w.grant(0xFFFF, 20'000));
+  CHECK(mbps(w.d) == 30'000);
+}
+
+TEST_CASE(
+    "cadence: a repeated grant renews the lease; it asks for a new confirmation when the "
+    "receiver has not seen one") {
+  Sender w;
+  w.post(10'000'000);
+  w.deliver(w.grant(1, 50'000));
+  w.now += 20'000;
+  GrantMessage lower = w.grant(2, 10'000);
+  w.deliver(lower);
+  const unsigned confirmed = w.requests;
+  const std::int64_t lease_end = w.s.lease_end;
+  w.now += 10'000;
+  w.deliver(lower);  // answers a REQUEST from before the decrease was taken
+  CHECK(w.requests == confirmed + 1);
+  CHECK(w.s.lease_end == lease_end + 10'000);
+  w.now += 10'000;
+  w.deliver(w.grant(2, 10'000));  // answers the confirmation
+  CHECK(w.requests == confirmed + 1);
+}
+
+TEST_CASE("cadence: a delayed increase takes effect when it says") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  GrantMessage g = w.grant(1, 50'000);
+  g.effective_delay_us = 3;
+  w.deliver(g);
+  CHECK(w.d.rate.bps == 0);
+  CHECK(w.d.wake_at.count == w.now + 3000);
+  w.tick_at(w.now + 3000);
+  CHECK(mbps(w.d) == 50'000);
+}
+
+TEST_CASE(
+    "cadence: going idle gives the grant up first, repeats until confirmed, and makes grants "
+    "on their way void") {
+  Sender w;
+  w.post(10'000'000);
+  const std::uint32_t old_stamp = w.last.timestamp_ns;
+  w.now += 10'000;
+  w.deliver(w.grant(1, 50'000));
+  w.now += 10'000;
+  w.send(10'000'000);
+  CHECK(w.s.phase == Phase::closing);
+  CHECK(w.last.demand_bytes == 0);
+  CHECK(w.last.grant_echo == 0);
+  const unsigned told = w.requests;
+  w.tick_at(w.d.wake_at.count);
+  CHECK(w.requests == told + 1);
+  CHECK(w.last.demand_bytes == 0);
+
+  // A new message; a grant computed before the give-up arrives late.
+  w.now += 1000;
+  w.post(10'000'000);
+  w.send(4096);
+  w.tick();
+  GrantMessage stale = w.grant(2, 80'000);
+  stale.timestamp_echo_ns = old_stamp;
+  w.deliver(stale);
+  CHECK(w.d.rate.bps == 0);
+  w.deliver(w.grant(3, 30'000));
+  CHECK(mbps(w.d) == 30'000);
+}
+
+TEST_CASE("cadence: the confirmation of a give-up ends its repetition") {
+  Sender w;
+  w.post(10'000'000);
+  w.deliver(w.grant(1, 50'000));
+  w.now += 10'000;
+  w.send(10'000'000);
+  GrantMessage none = w.grant(2, 0);
+  w.deliver(none);
+  CHECK(w.s.phase == Phase::idle);
+  CHECK_FALSE(w.d.timed);
+}
+
+TEST_CASE("cadence: I5, an expired lease halves the rate per RTT down to R_fb, then the fallback") {
+  Sender w;
+  w.post(100'000'000);
+  w.send(4096);
+  w.deliver(w.grant(1, 98'000));
+  const std::int64_t lease_end = w.s.lease_end;
+  std::uint64_t previous = mbps(w.d);
+  while (w.s.phase != Phase::fallback) {
+    REQUIRE(w.d.timed);
+    REQUIRE(w.d.wake_at.count > w.now);
+    w.tick_at(w.d.wake_at.count);
+    REQUIRE(mbps(w.d) <= previous);
+    previous = mbps(w.d);
+    REQUIRE(w.now < lease_end + 200 * w.p.rtt_ns);
+    if (w.now > lease_end) {
+      // Not above what halving per RTT leaves, not below R_fb.
+      const std::int64_t halvings = 1 + (w.now - lease_end) / w.p.rtt_ns;
+      const std::uint64_t bound =
+          halvings < 20 ? std::max<std::uint64_t>(98'000U >> halvings, w.p.fallback_mbps)
+                        : w.p.fallback_mbps;
+      REQUIRE(mbps(w.d) <= bound);
+      REQUIRE(mbps(w.d) >= w.p.fallback_mbps);
+    }
+  }
+  CHECK(w.d.fallback);
+  CHECK(mbps(w.d) == w.p.fallback_mbps);
+  CHECK(w.d.ceiling == kUnlimited);
+
+  // It goes on probing, ever more slowly, up to probe_max.
+  const std::int64_t first = w.d.wake_at.count - w.now;
+  for (int i = 0; i < 20; ++i) w.tick_at(w.d.wake_at.count);
+  CHECK(w.d.wake_at.count - w.now > first);
+  CHECK(w.d.wake_at.count - w.now <= w.p.request_max_ns);
+
+  // A grant takes control back.
+  w.now += 100;
+  w.deliver(w.grant(2, 25'000));
+  CHECK_FALSE(w.d.fallback);
+  CHECK(mbps(w.d) == 25'000);
+  CHECK(w.d.ceiling != kUnlimited);
+  CHECK(w.last.grant_echo == 2);
+}
+
+TEST_CASE("cadence: HOLD is rate 0 with a lease, and is asked about again when it expires") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  GrantMessage hold = w.grant(1, 0);
+  hold.hold = true;
+  w.deliver(hold);
+  CHECK(w.s.phase == Phase::granted);
+  CHECK(w.d.rate.bps == 0);
+  const unsigned before = w.requests;
+  w.tick_at(w.s.lease_end);
+  CHECK(w.requests == before + 1);
+  CHECK(w.d.rate.bps == 0);
+}
+
+TEST_CASE("cadence: a revoke drops the grant and asks anew") {
+  Sender w;
+  w.post(10'000'000);
+  w.deliver(w.grant(1, 50'000));
+  w.send(4096);
+  w.now += 1000;
+  GrantMessage g = w.grant(2, 0);
+  g.revoke = true;
+  w.deliver(g);
+  CHECK(w.d.rate.bps == 0);
+  CHECK(w.last.grant_echo == 0);
+  CHECK(w.last.demand_bytes > 0);
+  w.deliver(w.grant(3, 5'000));
+  CHECK(mbps(w.d) == 5'000);
+}
+
+TEST_CASE("cadence: path reports cut, clean round trips restore") {
+  Sender w;
+  w.post(100'000'000);
+  w.deliver(w.grant(1, 80'000));
+  w.now += 10'000;
+  PathMessage m;
+  m.seq = 1;
+  m.quick_adapt_mbps = 40'000;
+  w.event({.signal = Signal::path_report, .path = &m});
+  CHECK(mbps(w.d) == 32'000);
+  CHECK(w.d.limiter == Limiter::path);
+  m.quick_adapt_mbps = 0;
+  m.alpha_q16 = 32768;
+  w.event({.signal = Signal::path_report, .path = &m});
+  CHECK(mbps(w.d) == 32'000);  // same number: a duplicate
+  m.seq = 2;
+  w.now += 2 * w.p.rtt_ns;
+  w.event({.signal = Signal::path_report, .path = &m});
+  // Two clean round trips gave 5 % of the grant each; alpha of one half takes a quarter.
+  CHECK(mbps(w.d) == Approx((32'000 + 2 * 4'000) * 0.75).epsilon(0.001));
+  w.event({.lost_bytes = 4096, .signal = Signal::nack});
+  const std::uint64_t after_nack = mbps(w.d);
+  CHECK(after_nack == Approx((32'000 + 2 * 4'000) * 0.75).epsilon(0.001));  // once per RTT
+  int steps = 0;
+  for (; w.s.path_limited && steps < 100; ++steps) w.tick_at(w.d.wake_at.count);
+  CHECK(steps < 40);
+  CHECK(w.s.path_mbps == w.p.link_mbps);
+}
+
+TEST_CASE("cadence: a timeout halves the path rate and a lost tail asks for start bytes") {
+  Sender w;
+  w.post(20'000);
+  w.send(20'000);
+  CHECK(w.s.phase == Phase::idle);
+  w.backlog = 4096;
+  w.now += 500'000;
+  w.event({.lost_bytes = 4096, .signal = Signal::timeout});
+  CHECK(w.requests == 2);
+  CHECK(w.d.ceiling > w.sent);
+  CHECK(mbps(w.d) == 50'000);
+}
+
+TEST_CASE("cadence: a REQUEST that stays unanswered is repeated, then the fallback takes over") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  for (int i = 0; i < 40 && !w.d.fallback; ++i) w.tick_at(w.d.wake_at.count);
+  CHECK(w.d.fallback);
+  CHECK(w.requests == w.p.probe_limit + 2);
+}
+
+TEST_CASE("cadence: start bytes that turn out not to suffice lead to a grant, not to a stall") {
+  Sender w;
+  w.uplink_room = 8340;  // the governor gives less than was asked
+  w.post(20'000);
+  CHECK(w.last.tx_cap_mbps != kCapNoGrant);
+  Sender covered;
+  covered.post(20'000);
+  CHECK(covered.last.tx_cap_mbps == kCapNoGrant);
+  REQUIRE(covered.d.timed);
+  covered.tick_at(covered.d.wake_at.count);  // 8 RTT later the backlog is still there
+  CHECK(covered.last.tx_cap_mbps != kCapNoGrant);
+}
+
+TEST_CASE("cadence: a short message on a granted channel adds its bytes once per start window") {
+  Sender w;
+  w.post(10'000'000);
+  w.deliver(w.grant(1, 10'000));
+  w.send(4096);
+  w.now += 50'000;
+  w.deliver(w.grant(1, 10'000));
+  const std::uint64_t before = w.s.unscheduled_total;
+  w.post(8'000);
+  const std::uint64_t added = w.s.unscheduled_total - before;
+  CHECK(added >= 2 * message_wire_bytes(w.p, 8'000));
+  CHECK(mbps(w.d) == 100'000);
+  CHECK(w.d.wake_bytes == added);
+  w.post(8'000);
+  CHECK(w.s.unscheduled_total - before == added);
+  w.sent += added;
+  w.tick();
+  CHECK(mbps(w.d) == 10'000);
+}
+
+TEST_CASE("cadence: the ceiling never falls while the grant lasts, and start bytes widen it") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  w.deliver(w.grant(1, 10'000));
+  const std::uint64_t ceiling = w.d.ceiling;
+  GrantMessage g = w.grant(1, 10'000);
+  g.limit_total = ceiling - 500'000;
+  w.deliver(g);
+  CHECK(w.d.ceiling == ceiling);
+  w.now += 50'000;
+  const std::uint64_t before = w.s.unscheduled_total;
+  w.post(8'000);
+  CHECK(w.d.ceiling == ceiling + (w.s.unscheduled_total - before));
+}
+
+TEST_CASE("cadence: a handover starts no faster than it ran") {
+  Sender w;
+  w.s = Cadence::State{};
+  const Handover handover{.rate = rate_from_gbps(10)};
+  w.backlog = 1'000'000;
+  w.event({.signal = Signal::start, .handover = &handover});
+  CHECK(w.requests == 1);
+  CHECK(mbps(w.d) == 10'000);
+}
+
+TEST_CASE("cadence: port down stops, port up starts over") {
+  Sender w;
+  w.post(10'000'000);
+  w.deliver(w.grant(1, 50'000));
+  w.event({.signal = Signal::port_down});
+  CHECK(w.d.rate.bps == 0);
+  CHECK_FALSE(w.d.timed);
+  const unsigned before = w.requests;
+  w.now += 1'000'000;
+  w.event({.signal = Signal::port_up});
+  CHECK(w.requests == before + 1);
+  CHECK(w.last.grant_echo == 0);
+}
+
+}  // namespace
+}  // namespace paceline::cc

@@ -1,0 +1,464 @@
+// The allocator of a receiving port, rule by rule, with hand-written REQUESTs.
+#include <array>
+#include <catch2/catch.hpp>
+#include <map>
+#include <vector>
+
+#include "cc/cadence.h"
+#include "cc/cadence_receiver.h"
+#include "dataplane/base/random.h"
+
+namespace paceline::cc {
+namespace {
+
+struct Port {
+  CadenceParams p;
+  CadenceReceiver r;
+  std::int64_t now = 10'000'000;
+  struct Peer {
+    RequestMessage request{};
+    ChannelCounters* counters = nullptr;
+    GrantMessage grant{};
+    unsigned grants = 0;
+  };
+  std::map<std::uint32_t, Peer> peers;
+  unsigned paths = 0;
+  PathMessage last_path{};
+  std::string fault;
+
+  static CadenceParams make(const std::map<std::string, double>& changes) {
+    std::vector<double> values;
+    for (const ParamSpec& spec : cadence_param_specs()) {
+      const auto it = changes.find(std::string(spec.name));
+      values.push_back(it == changes.end() ? spec.default_value : it->second);
+    }
+    return make_cadence_params(values, PortFacts{rate_from_gbps(100), 4096, 4170, 4680});
+  }
+  explicit Port(const std::map<std::string, double>& changes = {}) : p(make(changes)), r(p) {}
+
+  void request(std::uint32_t id, std::uint64_t demand, std::uint64_t start = 0,
+               std::uint32_t cap = kCapUnlimited) {
+    Peer& peer = peers[id];
+    RequestMessage& m = peer.request;
+    m.channel = static_cast<std::uint16_t>(id);
+    ++m.req_seq;
+    m.demand_bytes = demand;
+    m.unscheduled_total += start;
+    m.tx_cap_mbps = cap;
+    m.timestamp_ns = static_cast<std::uint32_t>(now);
+    m.sent_total = peer.counters == nullptr ? m.sent_total : peer.counters->rx_bytes;
+    peer.counters = r.on_request(Nanos{now}, id, m);
+  }
+  void echo(std::uint32_t id) {
+    peers[id].request.grant_echo = peers[id].grant.grant_seq;
+    request(id, peers[id].request.demand_bytes, 0, peers[id].request.tx_cap_mbps);
+  }
+  void poll() {
+    std::array<ReceiverOutput, 5> out;
+    for (;;) {
+      const std::size_t n = r.poll(Nanos{now}, out);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (out[i].kind == ReceiverOutput::Kind::path) {
+          ++paths;
+          last_path = out[i].path;
+        } else {
+          peers[out[i].peer].grant = out[i].grant;
+          ++peers[out[i].peer].grants;
+        }
+      }
+      if (n < out.size()) break;
+    }
+    const std::string v = r.check_invariants(Nanos{now});
+    if (fault.empty()) fault = v;
+    CHECK(v == "");
+  }
+  // Runs due work up to `span` later; `echoing` confirms every new grant one RTT after it.
+  void run(std::int64_t span, bool echoing = true) {
+    const std::int64_t end = now + span;
+    poll();
+    std::map<std::uint32_t, std::uint16_t> echoed;
+    while (now < end) {
+      now = std::min(end, now + p.rtt_ns / 2);
+      if (echoing) {
+        for (auto& [id, peer] : peers) {
+          if (peer.grants > 0 && peer.request.grant_echo != peer.grant.grant_seq &&
+              peer.request.demand_bytes > 0) {
+            echo(id);
+          }
+        }
+      }
+      poll();
+    }
+  }
+  std::uint64_t rate(std::uint32_t id) { return peers[id].grant.rate_mbps; }
+  void arrive(std::uint32_t id, std::uint64_t bytes, std::uint32_t ce = 0) {
+    ChannelCounters& c = *peers[id].counters;
+    c.rx_bytes += bytes;
+    const auto packets = static_cast<std::uint32_t>((bytes + 4169) / 4170);
+    c.rx_packets += packets;
+    c.ce_packets += ce;
+  }
+};
+
+TEST_CASE("cadence receiver: a lone channel gets the plan at once") {
+  Port w;
+  w.request(7, 50'000'000);
+  w.poll();
+  CHECK(w.rate(7) == w.p.eta_mbps);
+  CHECK(w.peers[7].grant.grant_seq != 0);
+  CHECK(w.peers[7].grant.channel == 7);
+  CHECK(w.peers[7].grant.timestamp_echo_ns == w.peers[7].request.timestamp_ns);
+  CHECK(w.peers[7].grant.limit_total <=
+        w.p.eta_mbps * std::uint64_t(w.peers[7].grant.lease_us * 1000 + 2 * w.p.rtt_ns) / 8000 +
+            2 * w.p.packet_bytes);
+}
+
+TEST_CASE("cadence receiver: a cap or a small demand leaves the rest to others") {
+  Port w;
+  w.request(1, 50'000'000, 0, 10'000);
+  w.request(2, 50'000'000);
+  w.run(20 * w.p.rtt_ns);
+  CHECK(w.rate(1) == 10'000);
+  CHECK(w.rate(2) == Approx(w.p.eta_mbps - 10'000.0).epsilon(0.01));
+}
+
+TEST_CASE("cadence receiver: I1, a newcomer waits until the decrease is confirmed") {
+  Port w;
+  w.request(1, 50'000'000);
+  w.run(4 * w.p.rtt_ns);
+  w.request(2, 50'000'000);
+  w.run(4 * w.p.rtt_ns, false);
+  CHECK(w.rate(1) == Approx(w.p.eta_mbps / 2.0).epsilon(0.01));
+  CHECK(w.peers[2].grants == 0);
+  CHECK(w.peers[1].grants >= 4);  // the unconfirmed decrease is repeated every RTT
+  w.peers[1].request.grant_echo = static_cast<std::uint16_t>(w.peers[1].grant.grant_seq - 1);
+  w.request(1, 50'000'000);  // confirms the grant before: frees nothing
+  w.run(2 * w.p.rtt_ns, false);
+  CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
+  CHECK(w.peers[2].grants == 0);
+  w.echo(1);
+  w.now += w.p.rtt_ns;
+  w.poll();
+  CHECK(w.rate(2) == Approx(w.p.eta_mbps / 2.0).epsilon(0.01));
+}
+
+TEST_CASE(
+    "cadence receiver: I1, an unconfirmed decrease is released by the old lease's end and "
+    "then by halving") {
+  Port w;
+  w.request(1, 50'000'000);
+  w.run(2 * w.p.rtt_ns);
+  const std::int64_t lease = std::int64_t{w.peers[1].grant.lease_us} * 1000;
+  const std::int64_t granted = w.now;
+  for (std::uint32_t id = 2; id <= 16; ++id) w.request(id, 50'000'000);
+  w.run(lease - 4 * w.p.rtt_ns, false);  // silent sender 1: no refresh beyond the old lease
+  CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
+  CHECK(w.peers[2].grants == 0);
+  std::uint64_t newcomers = 0;
+  while (newcomers == 0) {
+    w.now += w.p.rtt_ns;
+    w.poll();
+    for (std::uint32_t id = 2; id <= 16; ++id) newcomers += w.rate(id);
+    REQUIRE(w.now < granted + 2 * lease);
+  }
+  // A scan every two RTT sees at most two halvings.
+  CHECK(newcomers <= w.p.eta_mbps * 3 / 4 + 1);
+  CHECK(w.now >= granted + lease - 3 * w.p.rtt_ns);
+}
+
+TEST_CASE("cadence receiver: demand 0 releases at once and is confirmed with a number of its own") {
+  Port w;
+  w.request(1, 50'000'000);
+  w.request(2, 50'000'000);
+  w.run(10 * w.p.rtt_ns);
+  const std::uint16_t seq = w.peers[1].grant.grant_seq;
+  w.peers[1].request.grant_echo = 0;
+  w.request(1, 0);
+  CHECK(w.r.snapshot().committed_mbps == Approx(w.p.eta_mbps / 2.0).epsilon(0.02));
+  w.run(3 * w.p.rtt_ns);
+  CHECK(w.rate(1) == 0);
+  CHECK_FALSE(w.peers[1].grant.hold);
+  CHECK(seq_distance(w.peers[1].grant.grant_seq, seq) == 1);
+  CHECK(w.rate(2) == Approx(double(w.p.eta_mbps)).epsilon(0.01));
+}
+
+TEST_CASE("cadence receiver: repeated and reordered REQUESTs change nothing") {
+  Port w;
+  w.request(1, 50'000'000, 4170);
+  w.poll();
+  const RequestMessage first = w.peers[1].request;
+  const std::uint64_t debt = w.r.snapshot().virtual_queue_bytes;
+  CHECK(debt == 4170);
+  w.r.on_request(Nanos{w.now}, 1, first);
+  CHECK(w.r.snapshot().virtual_queue_bytes == debt);
+  w.now += 1000;
+  w.request(1, 0);
+  CHECK(w.r.snapshot().active == 0);
+  w.r.on_request(Nanos{w.now}, 1, first);  // overtaken by its successor
+  CHECK(w.r.snapshot().active == 0);
+}
+
+TEST_CASE("cadence receiver: a sender that restarted its numbers is understood after a while") {
+  Port w;
+  for (int i = 0; i < 10; ++i) w.request(1, 50'000'000);
+  w.run(4 * w.p.rtt_ns);
+  w.peers[1].request.req_seq = 0;
+  w.peers[1].request.grant_echo = 0;
+  w.now += 100 * w.p.rtt_ns;
+  w.request(1, 10'000'000);
+  w.now += w.p.rtt_ns;
+  w.poll();
+  CHECK(w.rate(1) == w.p.eta_mbps);
+}
+
+TEST_CASE("cadence receiver: a receiver that lost its state goes on from the sender's numbers") {
+  Port w;
+  w.peers[1].request.grant_echo = 5000;
+  w.request(1, 10'000'000);
+  w.poll();
+  CHECK(seq_distance(w.peers[1].grant.grant_seq, 5000) > 0);
+}
+
+TEST_CASE("cadence receiver: I3, starts are charged and shrink the plan until they are paid") {
+  Port w;
+  w.request(0, 50'000'000);
+  w.run(10 * w.p.rtt_ns);
+  for (std::uint32_t id = 1; id <= 8; ++id) w.request(id, 58'000, 58'000, kCapNoGrant);
+  CHECK(w.r.snapshot().virtual_queue_bytes == 8 * 58'000);
+  w.run(2 * w.p.rtt_ns);
+  const auto s = w.r.snapshot();
+  const std::uint64_t cut =
+      (8 * 58'000 - w.p.q_target_bytes - 4 * w.p.bdp_bytes) * 8000 / std::uint64_t(w.p.drain_ns);
+  CHECK(s.capacity_mbps < w.p.eta_mbps - std::min<std::uint64_t>(cut, w.p.eta_mbps / 2));
+  CHECK(w.rate(0) < w.p.eta_mbps / 2);
+  CHECK(w.rate(0) > 0);
+  w.run(40 * w.p.rtt_ns);
+  CHECK(w.r.snapshot().virtual_queue_bytes <= w.p.q_target_bytes);
+  CHECK(w.rate(0) == Approx(double(w.p.eta_mbps)).epsilon(0.05));
+}
+
+TEST_CASE("cadence receiver: I3, its own grants are no new debt before they can have arrived") {
+  Port w;
+  for (std::uint32_t id = 0; id < 16; ++id) w.request(id, 50'000'000, w.p.packet_bytes);
+  w.poll();
+  for (int i = 0; i < 4; ++i) {
+    w.now += w.p.alloc_ns;
+    w.request(0, 50'000'000 + static_cast<std::uint64_t>(i));  // something changed: allocate again
+    w.poll();
+    CHECK(w.r.snapshot().capacity_mbps > w.p.eta_mbps * 95 / 100);
+  }
+  for (std::uint32_t id = 0; id < 16; ++id) CHECK(w.peers[id].grants == 1);
+}
+
+TEST_CASE("cadence receiver: bytes that needed no grant fill the port, too") {
+  Port w;
+  w.request(1, 5'000'000'000, 0, 20'000);
+  w.run(8 * w.p.rtt_ns);
+  for (int i = 0; i < 20; ++i) {
+    w.request(2, 50'000, 50'000, kCapNoGrant);
+    w.arrive(1, bytes_at(20'000, 2 * w.p.rtt_ns), 3);
+    w.arrive(2, bytes_at(79'500, 2 * w.p.rtt_ns));
+    w.run(2 * w.p.rtt_ns);
+  }
+  CHECK(w.paths == 0);  // marked at its own, full port
+}
+
+TEST_CASE("cadence receiver: the start budget falls with the channels that started lately") {
+  Port w;
+  CHECK(w.r.snapshot().start_budget_bytes == w.p.budget_bytes);
+  for (std::uint32_t id = 0; id < 4; ++id) w.request(id, 20'000, 20'000, kCapNoGrant);
+  CHECK(w.r.snapshot().start_budget_bytes == w.p.budget_bytes / 4);
+  for (int again = 0; again < 5; ++again) w.request(0, 20'000, 20'000, kCapNoGrant);
+  CHECK(w.r.snapshot().start_budget_bytes == w.p.budget_bytes / 4);  // channels, not messages
+  for (std::uint32_t id = 4; id < 100; ++id) w.request(id, 4'000, 4'170, kCapNoGrant);
+  CHECK(w.r.snapshot().start_budget_bytes == w.p.packet_bytes);
+  w.poll();
+  CHECK(w.peers[50].grants == 0);  // within its budget: nothing to tell
+  w.request(99, 50'000, 50'000, kCapNoGrant);
+  w.poll();
+  CHECK(w.peers[99].grants == 1);  // must learn of the crowd
+  CHECK(w.peers[99].grant.unscheduled_budget == w.p.packet_bytes);
+}
+
+TEST_CASE(
+    "cadence receiver: I4, more channels than the active set: HOLD, rotation, everybody's "
+    "turn") {
+  Port w({{"a_max", 4}});
+  for (std::uint32_t id = 0; id < 19; ++id) w.request(id, 500'000'000);
+  w.run(10 * w.p.rtt_ns);
+  unsigned held = 0, served = 0;
+  for (auto& [id, peer] : w.peers) {
+    held += peer.grant.hold ? 1 : 0;
+    served += peer.grant.rate_mbps > 0 ? 1 : 0;
+  }
+  CHECK(served <= 4);
+  CHECK(held >= 15);
+  std::map<std::uint32_t, unsigned> turns;
+  for (int i = 0; i < 4000; ++i) {
+    w.run(2 * w.p.rtt_ns);
+    if (!w.fault.empty()) FAIL(w.fault);
+    for (auto& [id, peer] : w.peers) turns[id] += peer.grant.rate_mbps > 0 ? 1 : 0;
+  }
+  for (std::uint32_t id = 0; id < 19; ++id) CHECK(turns[id] > 300);
+}
+
+TEST_CASE("cadence receiver: foreign traffic shrinks the plan, down to the fair floor") {
+  Port w;
+  w.request(1, 5'000'000'000);
+  w.run(4 * w.p.rtt_ns);
+  for (int i = 0; i < 200; ++i) {
+    w.r.on_foreign_bytes(bytes_at(40'000, w.p.rtt_ns));
+    w.arrive(1, bytes_at(w.rate(1), w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.rate(1) == Approx(w.p.eta_mbps - 40'000.0).epsilon(0.05));
+  for (int i = 0; i < 200; ++i) {
+    w.r.on_foreign_bytes(bytes_at(97'000, w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.rate(1) == Approx(w.p.eta_mbps * w.p.fair_floor).epsilon(0.05));
+  for (int i = 0; i < 200; ++i) {
+    w.arrive(1, bytes_at(w.rate(1), w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.rate(1) > w.p.eta_mbps * 95 / 100);
+}
+
+TEST_CASE("cadence receiver: a slow host lowers the plan") {
+  Port w;
+  w.request(1, 50'000'000);
+  w.run(4 * w.p.rtt_ns);
+  w.r.set_drain_limit(Nanos{w.now}, rate_from_gbps(30));
+  w.request(2, 50'000'000);
+  w.run(10 * w.p.rtt_ns);
+  CHECK(w.r.snapshot().slow_receiver);
+  CHECK(w.rate(1) + w.rate(2) <= 30'000);
+  w.r.set_drain_limit(Nanos{w.now}, Rate{});
+  w.run(60 * w.p.rtt_ns);
+  CHECK(w.rate(1) + w.rate(2) > 90'000);
+}
+
+TEST_CASE(
+    "cadence receiver: a standing queue that no ledger explains lowers the plan until the "
+    "port is no longer full") {
+  Port w;
+  w.request(1, 5'000'000'000);
+  w.run(4 * w.p.rtt_ns);
+  for (int i = 0; i < 400; ++i) {
+    w.arrive(1, bytes_at(100'000, w.p.rtt_ns));  // more than granted: somebody counts differently
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.r.snapshot().eta_cut_q6 > 0);
+  for (int i = 0; i < 1000; ++i) {
+    w.arrive(1, bytes_at(95'000, w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.r.snapshot().eta_cut_q6 == 0);
+}
+
+TEST_CASE("cadence receiver: marks count against the path only while the port is not full") {
+  Port w;
+  w.request(1, 5'000'000'000);
+  w.run(8 * w.p.rtt_ns);
+  for (int i = 0; i < 20; ++i) {
+    w.arrive(1, bytes_at(99'000, 2 * w.p.rtt_ns), 14);
+    w.run(2 * w.p.rtt_ns);
+  }
+  CHECK(w.paths == 0);
+  for (int i = 0; i < 4; ++i) {  // half the port, every packet marked: quick adapt
+    w.arrive(1, bytes_at(50'000, 2 * w.p.rtt_ns), 14);
+    w.run(2 * w.p.rtt_ns);
+  }
+  CHECK(w.paths >= 1);
+  CHECK(w.last_path.quick_adapt_mbps == Approx(50'000).epsilon(0.3));
+  w.run(20 * w.p.rtt_ns);
+  for (int i = 0; i < 8; ++i) {  // a few marked: alpha
+    w.arrive(1, bytes_at(50'000, 2 * w.p.rtt_ns), 3);
+    w.run(2 * w.p.rtt_ns);
+  }
+  CHECK(w.last_path.quick_adapt_mbps == 0);
+  CHECK(w.last_path.alpha_q16 > 65536 / 20);
+  CHECK(w.last_path.alpha_q16 < 65536 / 2);
+}
+
+TEST_CASE(
+    "cadence receiver: a silent sender's capacity comes back, and it is told should it live") {
+  Port w;
+  w.request(1, 50'000'000);
+  w.request(2, 50'000'000);
+  w.run(10 * w.p.rtt_ns);
+  w.peers[1].request.demand_bytes = 0;  // echo() skips it from now on: dead
+  for (int i = 0; i < 400; ++i) {
+    w.arrive(2, bytes_at(w.rate(2), w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.peers[1].grant.revoke);
+  CHECK(w.r.snapshot().active == 1);
+  CHECK(w.rate(2) == Approx(double(w.p.eta_mbps)).epsilon(0.02));
+}
+
+TEST_CASE("cadence receiver: CLOSE and forget leave nothing behind") {
+  Port w;
+  w.request(1, 50'000'000);
+  w.request(2, 50'000'000);
+  w.run(10 * w.p.rtt_ns);
+  w.peers[1].request.close = true;
+  w.request(1, 50'000'000);
+  w.r.forget(Nanos{w.now}, 2);
+  CHECK(w.r.snapshot().committed_mbps == 0);
+  CHECK(w.r.snapshot().active == 0);
+  w.poll();
+}
+
+TEST_CASE("cadence receiver: weights divide the port") {
+  Port w;
+  w.request(1, 500'000'000);
+  w.request(2, 500'000'000);
+  w.r.set_weight(1, 2);  // bulk: 1/8 of the default 16
+  w.run(20 * w.p.rtt_ns);
+  CHECK(w.rate(2) == Approx(8.0 * double(w.rate(1))).epsilon(0.05));
+}
+
+TEST_CASE("cadence receiver: invariants hold under random REQUESTs, lost echoes and silence",
+          "[property]") {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
+    INFO("seed " << seed);
+    Random random(seed);
+    Port w({{"a_max", 8}});
+    for (int i = 0; i < 4000; ++i) {
+      const auto id = static_cast<std::uint32_t>(random.below(30));
+      switch (random.below(8)) {
+        case 0:
+          w.request(id, 0);
+          break;
+        case 1:
+          w.request(id, 1 + random.below(20'000'000), random.below(60'000),
+                    static_cast<std::uint32_t>(1 + random.below(100'000)));
+          break;
+        case 2:
+          w.request(id, 1 + random.below(50'000), random.below(60'000), kCapNoGrant);
+          break;
+        case 3:
+          w.r.on_foreign_bytes(random.below(60'000));
+          break;
+        case 4:
+          if (w.peers.count(id) != 0 && random.below(10) == 0) {
+            w.r.forget(Nanos{w.now}, id);
+            w.peers.erase(id);
+          }
+          break;
+        default:
+          if (w.peers.count(id) != 0 && w.peers[id].grants > 0 &&
+              w.peers[id].request.demand_bytes > 0) {
+            w.echo(id);
+          }
+      }
+      w.now += static_cast<std::int64_t>(random.below(6000));
+      w.poll();
+      REQUIRE(w.fault == "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace paceline::cc

@@ -1,0 +1,179 @@
+// The uplink governor.
+#include <array>
+#include <catch2/catch.hpp>
+#include <map>
+#include <vector>
+
+#include "cc/cadence.h"
+#include "cc/cadence_sender.h"
+#include "dataplane/base/random.h"
+
+namespace paceline::cc {
+namespace {
+
+CadenceParams params_100g() {
+  std::vector<double> values;
+  for (const ParamSpec& spec : cadence_param_specs()) values.push_back(spec.default_value);
+  return make_cadence_params(values, PortFacts{rate_from_gbps(100), 4096, 4170, 4680});
+}
+
+struct Governor {
+  CadenceParams p = params_100g();
+  CadenceSender g{p};
+  std::int64_t now = 1'000'000;
+  std::map<std::uint32_t, UplinkShare> newest;
+  std::map<std::uint32_t, std::uint32_t> starts;
+  unsigned announced = 0;
+
+  void want(std::uint32_t context, UplinkWant w) { g.update(Nanos{now}, context, w); }
+  void granted(std::uint32_t context, std::uint64_t mbps, std::uint8_t weight = 1) {
+    want(context, {.limit = rate_from_mbps(mbps), .active = true, .weight = weight});
+  }
+  void poll() {
+    std::array<ShareOutput, 3> out;  // small on purpose: poll must be called again
+    for (;;) {
+      const std::size_t n = g.poll(Nanos{now}, out);
+      for (std::size_t i = 0; i < n; ++i) {
+        newest[out[i].context] = out[i].share;
+        if (out[i].share.answers_start) starts[out[i].context] += out[i].share.start_bytes;
+        if (out[i].share.announce) ++announced;
+      }
+      if (n < out.size()) break;
+    }
+    CHECK(g.check_invariants(Nanos{now}).empty());
+  }
+  std::uint64_t share(std::uint32_t c) { return newest[c].rate.bps / 1'000'000; }
+  std::uint64_t cap(std::uint32_t c) { return newest[c].cap.bps / 1'000'000; }
+};
+
+TEST_CASE("cadence governor: nothing is short, nobody is told") {
+  Governor w;
+  for (std::uint32_t c = 0; c < 4; ++c) w.granted(c, 20'000);
+  w.poll();
+  for (std::uint32_t c = 0; c < 4; ++c) CHECK(w.share(c) == 100'000);
+}
+
+TEST_CASE("cadence governor: max-min when grants exceed the uplink") {
+  Governor w;
+  w.granted(0, 10'000);
+  for (std::uint32_t c = 1; c < 4; ++c) w.granted(c, 90'000);
+  w.poll();
+  const std::uint64_t level = (w.p.eta_mbps - 10'000) / 3;
+  for (std::uint32_t c = 1; c < 4; ++c) CHECK(w.share(c) == Approx(double(level)).margin(2));
+  CHECK(w.cap(1) == Approx(double(level)).margin(2));
+  // Were context 0 unlimited, all four would share alike.
+  CHECK(w.cap(0) == Approx(w.p.eta_mbps / 4.0).margin(2));
+}
+
+TEST_CASE("cadence governor: weights") {
+  Governor w;
+  w.granted(0, 100'000, 1);
+  w.granted(1, 100'000, 3);
+  w.poll();
+  CHECK(w.share(1) == Approx(3.0 * double(w.share(0))).epsilon(0.001));
+}
+
+TEST_CASE("cadence governor: the cap of a limited context is its exact share were it unlimited") {
+  Governor w;
+  w.granted(0, 10'000);
+  w.granted(1, 88'000);
+  w.poll();
+  CHECK(w.cap(0) == Approx(w.p.eta_mbps / 2.0).margin(2));  // 1 would be squeezed
+  CHECK(w.cap(1) == Approx(w.p.eta_mbps - 10'000.0).margin(2));
+}
+
+TEST_CASE("cadence governor: announcements only where the cap matters, and spaced") {
+  Governor w;
+  w.want(0, {.start_bytes = 4170, .asks_start = true, .active = true, .awaits_grant = true});
+  w.poll();
+  w.granted(0, 20'000);  // far below the cap it announced
+  w.now += 10 * w.p.rtt_ns;
+  w.poll();
+  w.newest.clear();
+  w.granted(1, 30'000);
+  w.now += 10 * w.p.rtt_ns;
+  w.poll();
+  CHECK_FALSE(w.newest[0].announce);  // its cap fell from 98 to 68 Gb/s, no matter
+  // Now the cap falls below the grant.
+  for (std::uint32_t c = 2; c < 12; ++c) w.granted(c, 90'000);
+  w.now += 10 * w.p.rtt_ns;
+  w.poll();
+  CHECK(w.newest[0].announce);
+  const unsigned after = w.announced;
+  w.poll();
+  CHECK(w.announced == after);
+}
+
+TEST_CASE("cadence governor: one start gets what it asks, up to one BDP per round trip") {
+  Governor w;
+  w.want(0, {.start_bytes = 50'000, .asks_start = true});
+  w.poll();
+  CHECK(w.starts[0] == 50'000);
+  w.want(0, {});
+  w.want(1, {.start_bytes = 50'000, .asks_start = true});
+  w.poll();
+  CHECK(w.starts[1] <= w.p.bdp_bytes - 50'000);
+  w.want(1, {});
+  w.now += w.p.rtt_ns;
+  w.want(2, {.start_bytes = 50'000, .asks_start = true});
+  w.poll();
+  CHECK(w.starts[2] == 50'000);
+}
+
+TEST_CASE("cadence governor: starts of one poll share the room in whole packets, and take turns") {
+  Governor w;
+  for (std::uint32_t c = 0; c < 31; ++c) {
+    w.want(c, {.start_bytes = 40'000, .asks_start = true, .active = true, .awaits_grant = true});
+  }
+  w.poll();
+  std::uint64_t total = 0;
+  unsigned served = 0;
+  for (std::uint32_t c = 0; c < 31; ++c) {
+    REQUIRE(w.newest.count(c) == 1);  // zero is an answer, too
+    CHECK(w.starts[c] <= w.p.packet_bytes);
+    total += w.starts[c];
+    served += w.starts[c] > 0 ? 1 : 0;
+  }
+  CHECK(total <= w.p.bdp_bytes);
+  CHECK(total > w.p.bdp_bytes - w.p.packet_bytes);
+  CHECK(served == w.p.bdp_bytes / w.p.packet_bytes);
+  // Next time the others come first.
+  std::map<std::uint32_t, std::uint32_t> first = w.starts;
+  w.now += 10 * w.p.rtt_ns;
+  for (std::uint32_t c = 0; c < 31; ++c) w.want(c, {});
+  for (std::uint32_t c = 0; c < 31; ++c) {
+    w.want(c, {.start_bytes = 40'000, .asks_start = true, .active = true, .awaits_grant = true});
+  }
+  w.poll();
+  unsigned twice = 0;
+  for (std::uint32_t c = 0; c < 31; ++c) twice += first[c] > 0 && w.starts[c] > first[c] ? 1 : 0;
+  CHECK(twice == 0);
+  CHECK(w.cap(0) == Approx(w.p.eta_mbps / 31.0).margin(2));  // they count as unlimited
+}
+
+TEST_CASE("cadence governor: shares stay max-min and feasible under random changes", "[property]") {
+  const std::uint64_t seed = 20240731;
+  INFO("seed " << seed);
+  Random random(seed);
+  Governor w;
+  std::vector<std::uint64_t> limit(40, 0);
+  for (int round = 0; round < 2000; ++round) {
+    const auto c = static_cast<std::uint32_t>(random.below(limit.size()));
+    limit[c] = random.below(3) == 0 ? 0 : 1 + random.below(100'000);
+    if (limit[c] == 0) {
+      w.want(c, {});
+    } else {
+      w.granted(c, limit[c]);
+    }
+    if (random.below(50) == 0) w.g.forget(Nanos{w.now}, c), limit[c] = 0;
+    w.now += static_cast<std::int64_t>(random.below(4000));
+    w.poll();
+    if (w.g.next_wake().count > w.now) {
+      w.now = std::max(w.now, w.g.next_wake() == kNeverNanos ? w.now : w.g.next_wake().count);
+      w.poll();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace paceline::cc
