@@ -179,7 +179,7 @@ void incast(benchmark::State& state) {
     state.SkipWithError(wrong.c_str());
   }
 }
-BENCHMARK(incast)->ArgsProduct({{4096, 1024}, {12, 14, 16}})->Unit(benchmark::kMillisecond);
+BENCHMARK(incast)->ArgsProduct({{4096, 1024}, {12, 13, 14, 15, 16, 17}})->Unit(benchmark::kMillisecond);
 
 // A leaf-spine fabric, permutation traffic. range(0): hosts (16 per leaf, 8 spines), range(1):
 // shift.
@@ -216,7 +216,7 @@ void permutation(benchmark::State& state) {
       benchmark::Counter(done * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["hops/us"] = done / (static_cast<double>(run.now().count) * 1e-6);
 }
-BENCHMARK(permutation)->ArgsProduct({{64, 1024}, {8, 10, 12}})->Unit(benchmark::kMillisecond);
+BENCHMARK(permutation)->ArgsProduct({{64, 1024}, {8, 10, 12, 14}})->Unit(benchmark::kMillisecond);
 
 constexpr double kMeanDelayUs = 63.4;
 
