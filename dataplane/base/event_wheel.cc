@@ -13,7 +13,7 @@ constexpr std::uint32_t kHeapArity = 4;
 unsigned EventWheel::slot_shift_for(double events_per_us) {
   unsigned shift = 18;
   // 2^shift ps x events_per_us / 10^6 ps <= 2 entries.
-  while (shift > 3 && static_cast<double>(1U << shift) * events_per_us > 2e6) --shift;
+  while (shift > 6 && static_cast<double>(1U << shift) * events_per_us > 2e6) --shift;
   return shift;
 }
 
@@ -60,11 +60,10 @@ void EventWheel::remove(Node& node) {
       nodes_[node.prev].next = node.next;
     } else {
       const std::size_t index = static_cast<std::size_t>(node.time >> shift_) & slot_mask_;
-      heads_[index] = node.next;
       if (node.next == kNone) {
-        const std::size_t word = index >> 6;
-        occupied_[word] &= ~(std::uint64_t{1} << (index & 63));
-        if (occupied_[word] == 0) summary_[word >> 6] &= ~(std::uint64_t{1} << (word & 63));
+        vacate(index);
+      } else {
+        heads_[index] = node.next;
       }
     }
   }
@@ -104,26 +103,50 @@ void EventWheel::insert_into_window(Entry entry) {
   window_[at] = entry;
 }
 
-// Drains the next occupied slot into the empty window. All heap entries lie beyond the ring as seen
-// from the old cursor, so the slot found is the earliest; those the advance brings into reach move
-// to their slots.
-bool EventWheel::refill() {
-  window_begin_ = window_end_ = 0;
-  std::size_t index = 0;
+// Finds the earliest occupied slot and moves the cursor there. All heap entries lie beyond the ring
+// as seen from the old cursor, so none is earlier.
+bool EventWheel::next_slot(std::size_t& index) {
   const auto first = static_cast<std::size_t>(cursor_ + 1) & slot_mask_;
-  if (!find_slot(first, index)) {
+  if (!find_slot(first, index)) [[unlikely]] {
     if (heap_.empty()) return false;
     cursor_ = (heap_.front().time >> shift_) - 1;
     migrate();
-    return refill();
+    return next_slot(index);
   }
   cursor_ += 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
+  return true;
+}
 
+// The window is empty. A slot with a single entry, the usual case, does not go through it.
+bool EventWheel::pop_slot(Picos& time, std::uint32_t& actor) {
+  std::size_t index = 0;
+  if (!next_slot(index)) return false;
+  actor = heads_[index];
+  Node& node = nodes_[actor];
+  if (node.next == kNone) {
+    vacate(index);
+    time = {node.time};
+    take(node);
+    if (!heap_.empty()) migrate();
+    return true;
+  }
+  drain(index);
+  return pop(time, actor);
+}
+
+bool EventWheel::refill() {
+  std::size_t index = 0;
+  if (!next_slot(index)) return false;
+  drain(index);
+  return true;
+}
+
+// Moves a slot's entries, sorted, into the empty window; heap entries that the advance of the
+// cursor brings into reach move to their slots.
+void EventWheel::drain(std::size_t index) {
+  window_begin_ = window_end_ = 0;
   std::uint32_t actor = heads_[index];
-  heads_[index] = kNone;
-  occupied_[index >> 6] &= ~(std::uint64_t{1} << (index & 63));
-  if (occupied_[index >> 6] == 0)
-    summary_[index >> 12] &= ~(std::uint64_t{1} << ((index >> 6) & 63));
+  vacate(index);
   while (actor != kNone) {
     Node& node = nodes_[actor];
     if (window_end_ == window_.size()) window_.resize(2 * window_.size());
@@ -131,21 +154,17 @@ bool EventWheel::refill() {
     node.prev = kInWindow;
     actor = node.next;
   }
-  if (window_end_ > 1) {
-    const auto begin = window_.begin();
-    if (window_end_ <= 8) {
-      for (std::size_t i = 1; i < window_end_; ++i) {
-        const Entry entry = window_[i];
-        std::size_t at = i;
-        for (; at > 0 && entry < window_[at - 1]; --at) window_[at] = window_[at - 1];
-        window_[at] = entry;
-      }
-    } else {
-      std::sort(begin, begin + static_cast<std::ptrdiff_t>(window_end_));
+  if (window_end_ <= 8) {
+    for (std::size_t i = 1; i < window_end_; ++i) {
+      const Entry entry = window_[i];
+      std::size_t at = i;
+      for (; at > 0 && entry < window_[at - 1]; --at) window_[at] = window_[at - 1];
+      window_[at] = entry;
     }
+  } else {
+    std::sort(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(window_end_));
   }
   if (!heap_.empty()) migrate();
-  return true;
 }
 
 // First occupied slot at or after `from`, going round.

@@ -24,7 +24,8 @@ class EventWheel {
  public:
   // Slot width, as a power of two of picoseconds, for the expected number of pops per simulated
   // microsecond over all actors: about two entries a slot, and never wider than 0.26 us, a fraction
-  // of a link's delay, so that what a pop schedules rarely falls into the window again. In [3, 18].
+  // of a link's delay, so that what a pop schedules rarely falls into the window again; at least 64
+  // ps, so that 2^16 slots reach beyond 4 us. In [6, 18].
   static unsigned slot_shift_for(double events_per_us);
 
   // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40.
@@ -57,22 +58,18 @@ class EventWheel {
 
   // Removes the earliest entry and returns it; false when none is left.
   bool pop(Picos& time, std::uint32_t& actor) {
-    for (;;) {
-      while (window_begin_ != window_end_) {
-        const Entry entry = window_[window_begin_++];
-        Node& node = nodes_[entry.actor];
-        // An entry whose actor was moved since is stale; a second copy of a live one finds its
-        // actor without an entry.
-        if (node.time != entry.time || node.prev != kInWindow) continue;
-        node.time = kNever.count;
-        node.prev = kNone;
-        now_ = entry.time;
-        time = {entry.time};
-        actor = entry.actor;
-        return true;
-      }
-      if (!refill()) return false;
+    while (window_begin_ != window_end_) {
+      const Entry entry = window_[window_begin_++];
+      Node& node = nodes_[entry.actor];
+      // An entry whose actor was moved since is stale; a second copy of a live one finds its actor
+      // without an entry.
+      if (node.time != entry.time || node.prev != kInWindow) continue;
+      take(node);
+      time = {entry.time};
+      actor = entry.actor;
+      return true;
     }
+    return pop_slot(time, actor);
   }
 
   // Time of the earliest entry, kNever when there is none. Does not change what pop() returns.
@@ -110,16 +107,29 @@ class EventWheel {
     node.next = head;
     node.prev = kFirst;
     heads_[index] = actor;
-    if (head != kNone) {
-      nodes_[head].prev = actor;
-    } else {
-      occupied_[index >> 6] |= std::uint64_t{1} << (index & 63);
-      summary_[index >> 12] |= std::uint64_t{1} << ((index >> 6) & 63);
-    }
+    occupied_[index >> 6] |= std::uint64_t{1} << (index & 63);
+    summary_[index >> 12] |= std::uint64_t{1} << ((index >> 6) & 63);
+    if (head != kNone) nodes_[head].prev = actor;
   }
+  // Marks a slot empty; without a branch, for whether its word gets empty is anybody's guess.
+  void vacate(std::size_t index) {
+    heads_[index] = kNone;
+    const std::size_t word = index >> 6;
+    const std::uint64_t left = occupied_[word] & ~(std::uint64_t{1} << (index & 63));
+    occupied_[word] = left;
+    summary_[word >> 6] &= ~(std::uint64_t{left == 0 ? 1U : 0U} << (word & 63));
+  }
+  void take(Node& node) {
+    now_ = node.time;
+    node.time = kNever.count;
+    node.prev = kNone;
+  }
+  bool pop_slot(Picos& time, std::uint32_t& actor);
   void remove(Node& node);
   void place(std::uint32_t actor, Node& node, std::int64_t slot);
   void insert_into_window(Entry entry);
+  bool next_slot(std::size_t& index);
+  void drain(std::size_t index);
   bool refill();
   bool find_slot(std::size_t from, std::size_t& found) const;
   void migrate();

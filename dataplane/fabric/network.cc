@@ -238,7 +238,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     consider_pause(sw, in.to_port, packet->traffic_class, now);
   }
-  if (exact(out)) [[unlikely]]
+  if (sw.paused_count != 0 || spec_.exact_departures) [[unlikely]]
     reschedule(out);
 }
 

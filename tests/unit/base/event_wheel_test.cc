@@ -95,10 +95,10 @@ TEST_CASE("event wheel grows and refuses impossible shapes") {
 }
 
 TEST_CASE("event wheel chooses narrower slots for denser events") {
-  CHECK(EventWheel::slot_shift_for(0) == 14);
-  CHECK(EventWheel::slot_shift_for(15) == 14);
-  CHECK(EventWheel::slot_shift_for(4'000) == 8);
-  CHECK(EventWheel::slot_shift_for(1e9) == 3);
+  CHECK(EventWheel::slot_shift_for(0) == 18);
+  CHECK(EventWheel::slot_shift_for(15) == 17);
+  CHECK(EventWheel::slot_shift_for(700) == 11);
+  CHECK(EventWheel::slot_shift_for(1e9) == 6);
 }
 
 // Against an ordered set, with every kind of move: nearer, farther, out of the heap, into the
