@@ -40,7 +40,6 @@ BcaBootstrap::BcaBootstrap(std::span<const double> values, std::uint32_t resampl
   const double z = denominator > 0 ? w / denominator - bias_ : (w > 0 ? 40.0 : -40.0);
   const double least = 1 / (static_cast<double>(resamples) + 1);
   p_positive_ = std::clamp(normal_cdf(z), least, 1 - least);
-  p_negative_ = 1 - p_positive_;
 }
 
 double BcaBootstrap::share_below(double value) const {

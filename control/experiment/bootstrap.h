@@ -23,7 +23,7 @@ class BcaBootstrap {
 
   // One-sided p-values: the level at which the interval would just touch 0.
   double p_positive() const { return p_positive_; }
-  double p_negative() const { return p_negative_; }
+  double p_negative() const { return 1 - p_positive_; }
 
   double bias() const { return bias_; }                  // z0
   double acceleration() const { return acceleration_; }  // a, from the jackknife
@@ -35,7 +35,6 @@ class BcaBootstrap {
   double bias_ = 0;
   double acceleration_ = 0;
   double p_positive_ = 0;
-  double p_negative_ = 0;
 };
 
 }  // namespace paceline::experiment

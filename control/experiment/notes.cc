@@ -45,8 +45,7 @@ std::vector<std::string> notes_of(const Analysis& analysis, const RunGrid& grid)
     const std::uint64_t arm = outstanding(comparison.arm_runs);
     if (baseline + arm == 0) continue;
     notes.push_back(fmt::format(
-        "{}: messages outstanding at the stated end: {} {} of {}, {} {} of {}; counted with their "
-        "age",
+        "{}: outstanding at the stated end: {} {} of {}, {} {} of {} messages; their age counts",
         comparison.scenario, plan.arms[0], baseline, comparison.baseline_runs.messages_started,
         comparison.arm, arm, comparison.arm_runs.messages_started));
   }

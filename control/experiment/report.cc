@@ -123,7 +123,7 @@ Report report_of(const Analysis& analysis, bool all_metrics) {
       fmt::format("{}: {} against {} (baseline), {} paired repetitions, seed {}", plan.name,
                   fmt::join(others, ", "), plan.arms.empty() ? "?" : plan.arms[0], plan.repetitions,
                   plan.seed));
-  report.heading.push_back(
+  report.heading.emplace_back(
       "effect: arm over baseline, geometric mean of paired ratios - 1; with a unit: mean "
       "difference");
   report.heading.push_back(fmt::format("interval: {} %, {} over repetitions, never over flows",
