@@ -37,8 +37,8 @@ TEST_CASE("incast under DCQCN hpcc-repo: FCT, last finish, queue and marks as th
   check_within(mean_over_draws("hpcc-repo"), reference_band("dcqcn"));
 }
 
-// All starts at once is one more draw of each program, and ties are broken differently: three
-// standard deviations of a single draw, where the means above need not use them.
+// One more draw, with all starts equal; two programs break the ties differently. The bounds of the
+// means are no narrower than those of a draw: 3 sd of single draws enter them.
 TEST_CASE("incast without jitter under DCQCN hpcc-repo lies within the reference's band",
           "[calibration]") {
   const config::Scenario s1 = scenario("s1-incast16", "hpcc-repo");

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -25,6 +26,7 @@ constexpr std::size_t kSteady = 450;
 constexpr std::size_t kSmoothing = 5;  // bins averaged
 constexpr std::size_t kHeld = 10;      // bins in a row
 constexpr double kWithin = 0.1;        // of the fair share
+constexpr double kFactor = 1.5;        // of the time to share; single runs spread over 1 to 3.5 ms
 constexpr std::array<std::uint64_t, 5> kSeeds = {1, 2, 3, 4, 5};
 
 using Series = std::array<std::vector<double>, kFlows>;  // bytes per bin
@@ -46,14 +48,14 @@ bool fair_at(const Series& s, std::size_t flows, std::size_t bin) {
   return true;
 }
 
-// Milliseconds from the bin `joined` until the shares are fair for 1 ms.
+// Milliseconds from the bin `joined` until the shares are fair for 1 ms; infinite if never.
 double time_to_share(const Series& s, std::size_t flows, std::size_t joined) {
   std::size_t held = 0;
   for (std::size_t bin = joined; bin + kSmoothing <= s[0].size(); ++bin) {
     held = fair_at(s, flows, bin) ? held + 1 : 0;
     if (held == kHeld) return static_cast<double>(bin + 1 - kHeld - joined) * 0.1;
   }
-  return 1e9;
+  return std::numeric_limits<double>::infinity();
 }
 
 Series reference_series(const std::string& cc) {
@@ -129,30 +131,38 @@ TEST_CASE("time to share, as defined here, gives the reference's own figures", "
   }
 }
 
+double reference_time(const std::string& cc) {
+  return reference_times(cc).at("three_flow_converge_ms_10pct").get<double>();
+}
+
 TEST_CASE("joining flows reach their shares under DCQCN hpcc-repo, as fast as the reference's",
-          "[calibration]") {
-  std::array<std::vector<double>, kFlows> shares;  // of the mean, over 45-50 ms
+          "[calibration][slow]") {
   std::vector<double> times;
   for (const std::uint64_t seed : kSeeds) {
     const Series series = run(seed, "hpcc-repo");
+    times.push_back(time_to_share(series, kFlows, kThirdJoins));
     double total = 0;
     for (std::size_t f = 0; f < kFlows; ++f) total += average(series, f, kSteady, kBins);
     for (std::size_t f = 0; f < kFlows; ++f) {
-      shares[f].push_back(average(series, f, kSteady, kBins) * kFlows / total);
+      INFO("seed " << seed << ", flow " << f << ": " << total * 8 / 1e5 << " Gb/s in all, "
+                   << times.back() << " ms to share");
+      CHECK(average(series, f, kSteady, kBins) * kFlows / total == Approx(1).margin(kWithin));
     }
-    times.push_back(time_to_share(series, kFlows, kThirdJoins));
-    UNSCOPED_INFO("seed " << seed << ": " << times.back() << " ms, shares " << shares[0].back()
-                          << " " << shares[1].back() << " " << shares[2].back() << ", "
-                          << total * 8 / 1e5 << " Gb/s");
   }
-  for (std::size_t f = 0; f < kFlows; ++f) {
-    INFO("flow " << f);
-    CHECK(median(shares[f]) == Approx(1).margin(kWithin));
+  CHECK(median(times) <= reference_time("dcqcn") * kFactor);
+  CHECK(median(times) >= reference_time("dcqcn") / kFactor);
+}
+
+// Time only. With these timers the shares have not settled by the end of the run: the reference's
+// are up to 10 % off themselves, and some seeds never meet the criterion (they count as infinite).
+TEST_CASE("joining flows take as long as the reference's under DCQCN hpcc-repo-paper",
+          "[calibration][slow]") {
+  std::vector<double> times;
+  for (const std::uint64_t seed : kSeeds) {
+    times.push_back(time_to_share(run(seed, "hpcc-repo-paper"), kFlows, kThirdJoins));
   }
-  const double reference =
-      reference_times("dcqcn").at("three_flow_converge_ms_10pct").get<double>();
-  CHECK(median(times) <= reference * 1.5);
-  CHECK(median(times) >= reference / 1.5);
+  CHECK(median(times) <= reference_time("dcqcn_paper") * kFactor);
+  CHECK(median(times) >= reference_time("dcqcn_paper") / kFactor);
 }
 
 }  // namespace
