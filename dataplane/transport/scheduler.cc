@@ -35,10 +35,19 @@ void Scheduler::settle_limiter(CongestionContext& context) const {
   context.limiter_since = core_.now;
 }
 
+void Scheduler::ReadyRing::grow(std::uint32_t entries) {
+  if (slots.size() >= entries) return;
+  std::vector<std::uint32_t> larger(entries);
+  for (std::uint32_t i = 0; i < count; ++i) larger[i] = slots[(head + i) % slots.size()];
+  slots = std::move(larger);
+  head = 0;
+}
+
 void Scheduler::push_ready(std::uint32_t index, CongestionContext& context) {
   if (context.in_ring) return;
   context.in_ring = true;
-  ReadyRing& ring = ready_[context.traffic_class];
+  const bool urgent = context.decision.urgent;
+  ReadyRing& ring = urgent ? urgent_[context.traffic_class] : ready_[context.traffic_class];
   const auto size = static_cast<std::uint32_t>(ring.slots.size());
   std::uint32_t slot = ring.head + ring.count;
   if (slot >= size) slot -= size;
@@ -48,10 +57,13 @@ void Scheduler::push_ready(std::uint32_t index, CongestionContext& context) {
 }
 
 std::uint32_t Scheduler::pop_ready(unsigned traffic_class) {
-  ReadyRing& ring = ready_[traffic_class];
+  ReadyRing& first = urgent_[traffic_class];
+  ReadyRing& second = ready_[traffic_class];
+  ReadyRing& ring = first.count != 0 ? first : second;
   const std::uint32_t index = ring.slots[ring.head];
   if (++ring.head == ring.slots.size()) ring.head = 0;
-  if (--ring.count == 0) ready_mask_ &= ~(1U << traffic_class);
+  --ring.count;
+  if (first.count + second.count == 0) ready_mask_ &= ~(1U << traffic_class);
   return index;
 }
 
@@ -330,16 +342,8 @@ std::uint32_t Scheduler::create_context(std::uint8_t profile, std::uint8_t traff
     const std::uint32_t reserve = roomy(core_.contexts.size());
     pacer_.reserve(reserve);
     timers_.reserve(reserve);
-    for (ReadyRing& ring : ready_) {
-      if (ring.slots.size() >= reserve) continue;
-      // Unroll the ring into a larger one.
-      std::vector<std::uint32_t> larger(std::max<std::size_t>(8, std::size_t{reserve} * 2));
-      for (std::uint32_t i = 0; i < ring.count; ++i) {
-        larger[i] = ring.slots[(ring.head + i) % ring.slots.size()];
-      }
-      ring.slots = std::move(larger);
-      ring.head = 0;
-    }
+    for (ReadyRing& ring : ready_) ring.grow(reserve);
+    for (ReadyRing& ring : urgent_) ring.grow(reserve);
   } else {
     index = core_.free_contexts.back();
     core_.free_contexts.pop_back();

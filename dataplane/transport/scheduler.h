@@ -89,6 +89,7 @@ class Scheduler {
     std::vector<std::uint32_t> slots;
     std::uint32_t head = 0;
     std::uint32_t count = 0;
+    void grow(std::uint32_t entries);  // unrolls into a larger ring
   };
 
   EngineCore& core_;
@@ -97,6 +98,7 @@ class Scheduler {
   pacing::PacingWheel pacer_;   // context -> earliest of next send and (while paced) wake_at
   pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
   std::array<ReadyRing, kTrafficClasses> ready_;
+  std::array<ReadyRing, kTrafficClasses> urgent_;  // served before ready_ of the same class
   std::uint32_t ready_mask_ = 0;
   // Packets that a port refused although it had said it would take them, oldest first.
   std::array<Packet*, kTrafficClasses> stalled_head_{};
