@@ -38,7 +38,7 @@ TEST_CASE("a link that is no whole number of picoseconds per byte carries the re
 }
 
 TEST_CASE("back-to-back packets keep the line rate through a switch") {
-  for (const std::uint64_t gbps : {100, 30}) {
+  for (const std::uint64_t gbps : {100U, 30U}) {
     Lab lab(star(2, rate_from_gbps(gbps), kDelay));
     for (int i = 0; i < 300; ++i) lab.send({.from = 0, .to = 1, .payload = 1000});
     REQUIRE(lab.run());
