@@ -25,6 +25,8 @@
 
 namespace paceline::transport {
 
+static_assert(wire::kParseErrors <= telemetry::kMalformedReasons);
+
 struct EngineCore {
   EngineCore(EngineConfig config_, Port& port_)
       : config(std::move(config_)),

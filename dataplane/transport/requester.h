@@ -45,6 +45,7 @@ class RequesterPart {
     std::uint64_t payload = 0;
     std::uint64_t wire = 0;
   };
+  bool wants_ack(QueuePair& qp) const;
   std::uint32_t payload_of(const SendEntry& entry, std::uint32_t packet) const;
   std::uint32_t wire_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
   Span span_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t from,
