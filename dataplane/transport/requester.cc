@@ -124,11 +124,6 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
   return PostResult::ok;
 }
 
-std::uint32_t RequesterPart::next_payload_bytes(const QueuePair& qp) const {
-  const RequesterState& r = qp.requester;
-  return payload_of(r.queue.at(r.cursor), r.cursor_packet);
-}
-
 std::uint32_t RequesterPart::next_wire_bytes(const QueuePair& qp) const {
   const RequesterState& r = qp.requester;
   return wire_of(qp, r.queue.at(r.cursor), r.cursor_packet);

@@ -27,7 +27,6 @@ class RequesterPart {
     const RequesterState& r = qp.requester;
     return r.cursor != r.queue.tail() && !r.waiting_memory && core_.now >= r.blocked_until;
   }
-  std::uint32_t next_payload_bytes(const QueuePair& qp) const;
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
   // Responses. `parsed` is an ACK or NAK whose destination is `qp`.
