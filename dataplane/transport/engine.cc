@@ -71,6 +71,7 @@ bool Engine::connect(Picos now, std::uint32_t qp_number, const QpAddress& remote
   r.next_psn = r.una_psn = r.max_psn = r.tail_psn = first_psn;
   r.retries_left = qp->config.retry_count;
   r.rnr_left = qp->config.rnr_retry;
+  r.ack_requested_at = now - qp->config.retransmit_timeout;  // the first packet asks
   qp->responder.expected = remote.first_psn;
   control_.attach(*qp, remote.ip, remote.mac);
   qp->state = QpState::rts;

@@ -33,6 +33,8 @@ constexpr std::uint32_t roomy(std::uint32_t count) {
   return count <= 1 ? count : std::max<std::uint32_t>(8, std::bit_ceil(count));
 }
 
+static_assert(wire::kParseErrors <= telemetry::kMalformedReasons);
+
 struct EngineCore {
   EngineCore(EngineConfig config_, Port& port_)
       : config(std::move(config_)),

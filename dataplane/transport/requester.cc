@@ -124,11 +124,6 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
   return PostResult::ok;
 }
 
-std::uint32_t RequesterPart::next_payload_bytes(const QueuePair& qp) const {
-  const RequesterState& r = qp.requester;
-  return payload_of(r.queue.at(r.cursor), r.cursor_packet);
-}
-
 std::uint32_t RequesterPart::next_wire_bytes(const QueuePair& qp) const {
   const RequesterState& r = qp.requester;
   return wire_of(qp, r.queue.at(r.cursor), r.cursor_packet);
@@ -177,6 +172,18 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, const SendEntry&
   return true;
 }
 
+// Whether a packet that does not end its message asks for an ACK: every ack_every-th, and whenever
+// waiting for that one could last until the timer: when this packet fills the window, or when
+// pacing is so slow that a good part of the timeout has gone by since the last request.
+bool RequesterPart::wants_ack(QueuePair& qp) const {
+  RequesterState& r = qp.requester;
+  if (++r.since_ack_request >= core_.config.ack_every) return true;
+  const CongestionContext& context = core_.contexts[qp.context];
+  const std::uint64_t filled = context.inflight_bytes + next_wire_bytes(qp);
+  if (filled >= context.decision.window_bytes) return true;
+  return core_.now - r.ack_requested_at >= qp.config.retransmit_timeout / 4;
+}
+
 Packet* RequesterPart::build_next(QueuePair& qp) {
   RequesterState& r = qp.requester;
   const SendEntry& entry = r.queue.at(r.cursor);
@@ -201,7 +208,7 @@ Packet* RequesterPart::build_next(QueuePair& qp) {
   fields.dest_qpn = qp.remote_number;
   fields.psn = r.next_psn;
   fields.payload_bytes = payload;
-  fields.ack_request = last || ++r.since_ack_request >= core_.config.ack_every;
+  fields.ack_request = last || wants_ack(qp);
   fields.solicited = last && entry.request.solicited;
   wire::Reth reth;
   if (first && is_write(entry.request.opcode)) {
@@ -221,6 +228,7 @@ Packet* RequesterPart::build_next(QueuePair& qp) {
 
   if (fields.ack_request) {
     r.since_ack_request = 0;
+    r.ack_requested_at = core_.now;
     if (!r.probe_active && r.next_psn == r.max_psn) {  // never time a retransmission (Karn)
       r.probe_active = true;
       r.probe_psn = r.next_psn;
@@ -297,7 +305,7 @@ std::uint64_t RequesterPart::rewind(QueuePair& qp) {
       r.queue.empty()
           ? 0
           : static_cast<std::uint32_t>(distance(r.una_psn, r.queue.at(r.cursor).first_psn));
-  r.since_ack_request = 0;
+  r.since_ack_request = core_.config.ack_every;  // the first packet sent again asks how things are
   r.probe_active = false;
   return lost.wire;
 }
@@ -314,6 +322,13 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     return;
   }
   if (parsed.becn) on_cnp(qp);
+  // Nothing new: an ACK of what was acknowledged before; a NAK of a packet that was not sent yet,
+  // or that is about to be sent again because of an earlier NAK or a timeout.
+  const bool repeats = next == r.una_psn && (is_ack || r.next_psn == r.una_psn);
+  if (repeats || (!is_ack && next == r.max_psn)) {
+    ++core_.counters.stale_acks;
+    return;
+  }
   std::uint32_t rtt_ns = 0;
   if (r.probe_active && before(r.probe_psn, next)) {
     rtt_ns = static_cast<std::uint32_t>((core_.now - r.probe_sent).count / 1000);
@@ -343,6 +358,8 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     } else {
       r.timeout_at = kNever;
     }
+    // What was about to be sent again had arrived after all: nothing may be left to send.
+    if (r.cursor == r.queue.tail()) scheduler_.deactivate(qp);
   }
   if (is_ack) {
     if (acked != 0) {
@@ -370,6 +387,9 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     r.timeout_at = kNever;
     r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
     scheduler_.deactivate(qp);
+    if (core_.contexts[qp.context].place == ContextPlace::blocked) {
+      scheduler_.refresh(qp.context);  // others of the context may use its window
+    }
     set_timer(qp, r.blocked_until);
     return;
   }
@@ -390,13 +410,16 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
       return;
     }
     case wire::NakCode::remote_access_error:
+      ++core_.counters.error_naks_received;
       fail(qp, CompletionStatus::remote_access_error);
       return;
     case wire::NakCode::remote_operational_error:
+      ++core_.counters.error_naks_received;
       fail(qp, CompletionStatus::remote_operational_error);
       return;
     case wire::NakCode::invalid_request:
     case wire::NakCode::invalid_rd_request:
+      ++core_.counters.error_naks_received;
       fail(qp, CompletionStatus::remote_invalid_request);
       return;
   }
@@ -464,6 +487,8 @@ void RequesterPart::memory_ready(QueuePair& qp) {
 
 void RequesterPart::fail(QueuePair& qp, CompletionStatus status) {
   if (qp.state == QpState::error) return;
+  qp.state = QpState::error;
+  if (qp.context == kNoIndex) return;  // never connected: nothing was posted or received
   RequesterState& r = qp.requester;
   CongestionContext& context = core_.contexts[qp.context];
   context.inflight_bytes -= r.inflight_bytes;
@@ -471,7 +496,6 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status) {
   r.inflight_bytes = 0;
   r.backlog_bytes = 0;
   r.timeout_at = kNever;
-  qp.state = QpState::error;
   // The oldest request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
   while (!r.queue.empty()) {
     const SendEntry& entry = r.queue.at(r.queue.head());
@@ -488,8 +512,21 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status) {
   r.cursor = r.queue.tail();
   r.cursor_packet = 0;
   r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
-  // Receives of a queue of its own are flushed by the owner of the queue (it may be shared).
+  // Receives that are still queued are flushed by the owner of the queue (it may be shared), but
+  // the one that a message had taken is known here only.
+  if (qp.responder.receive_taken) {
+    qp.responder.receive_taken = false;
+    Completion completion;
+    completion.wr_id = qp.responder.receive.wr_id;
+    completion.at = core_.now;
+    completion.qp_number = qp.number;
+    completion.opcode = CompletionOpcode::receive;
+    completion.status = CompletionStatus::flushed;
+    core_.complete(qp.config.receive_cq, completion);
+  }
   scheduler_.deactivate(qp);
+  // Its bytes in flight may have been what held up others of the same context.
+  if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
 }
 
 }  // namespace paceline::transport

@@ -27,7 +27,6 @@ class RequesterPart {
     const RequesterState& r = qp.requester;
     return r.cursor != r.queue.tail() && !r.waiting_memory && core_.now >= r.blocked_until;
   }
-  std::uint32_t next_payload_bytes(const QueuePair& qp) const;
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
   // Responses. `parsed` is an ACK or NAK whose destination is `qp`.
@@ -45,6 +44,7 @@ class RequesterPart {
     std::uint64_t payload = 0;
     std::uint64_t wire = 0;
   };
+  bool wants_ack(QueuePair& qp) const;
   std::uint32_t payload_of(const SendEntry& entry, std::uint32_t packet) const;
   std::uint32_t wire_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
   Span span_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t from,

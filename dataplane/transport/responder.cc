@@ -58,7 +58,8 @@ void ResponderPart::memory_ready(QueuePair& qp) {
     wire::ParsedPacket parsed;
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
-    if (error == wire::ParseError::ok && accept(qp, parsed, *packet) == Outcome::pending) {
+    // A packet before this one may have put the queue pair into error.
+    if (error == wire::ParseError::ok && qp.state != QpState::error && accept(qp, parsed, *packet) == Outcome::pending) {
       r.waiting_memory = true;
       return;  // still the first of the parked
     }
@@ -127,8 +128,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   const bool needs_receive = r.message_is_write && ends && parsed.properties.has_immediate();
   if (needs_receive && !r.receive_taken) {
     if (qp.config.receive_queue == nullptr || !qp.config.receive_queue->take(r.receive)) {
-      ++core_.counters.rnr_sent;
-      acknowledge(qp, r.expected, wire::Aeth::rnr_nak(r.msn, qp.config.min_rnr_timer), false);
+      put_off(qp);
       if (starts) r.in_message = false;  // the packet comes again as a whole
       return Outcome::done;
     }
@@ -136,13 +136,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   }
   if (!r.message_is_write && r.received + parsed.payload_bytes > r.receive.length) {
     // Longer than the posted receive: local error here, invalid request there (9.7.4.1.7).
-    Completion completion;
-    completion.wr_id = r.receive.wr_id;
-    completion.at = core_.now;
-    completion.qp_number = qp.number;
-    completion.status = CompletionStatus::local_length_error;
-    completion.opcode = CompletionOpcode::receive;
-    core_.complete(qp.config.receive_cq, completion);
+    fail_receive(qp, CompletionStatus::local_length_error);
     refuse(qp, wire::NakCode::invalid_request);
     return Outcome::done;
   }
@@ -155,6 +149,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
         if (starts) r.in_message = false;
         return Outcome::pending;
       case MemoryResult::fault:
+        if (!r.message_is_write) fail_receive(qp, CompletionStatus::local_protection_error);
         refuse(qp, r.message_is_write ? wire::NakCode::remote_access_error
                                       : wire::NakCode::remote_operational_error);
         return Outcome::done;
@@ -192,8 +187,7 @@ bool ResponderPart::begin_message(QueuePair& qp, const wire::ParsedPacket& parse
   } else {
     if (!r.receive_taken) {
       if (qp.config.receive_queue == nullptr || !qp.config.receive_queue->take(r.receive)) {
-        ++core_.counters.rnr_sent;
-        acknowledge(qp, r.expected, wire::Aeth::rnr_nak(r.msn, qp.config.min_rnr_timer), false);
+        put_off(qp);
         return false;
       }
       r.receive_taken = true;
@@ -265,9 +259,32 @@ void ResponderPart::acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool be
   core_.queue_control(packet);
 }
 
+// Receiver not ready. The packets already behind the one put off are no gap: they are dropped
+// without a NAK, until the expected one comes again.
+void ResponderPart::put_off(QueuePair& qp) {
+  ResponderState& r = qp.responder;
+  ++core_.counters.rnr_sent;
+  r.nak_sent = true;
+  acknowledge(qp, r.expected, wire::Aeth::rnr_nak(r.msn, qp.config.min_rnr_timer), false);
+}
+
+// The receive request that the message in progress has taken ends with an error.
+void ResponderPart::fail_receive(QueuePair& qp, CompletionStatus status) {
+  ResponderState& r = qp.responder;
+  if (!r.receive_taken) return;
+  r.receive_taken = false;
+  Completion completion;
+  completion.wr_id = r.receive.wr_id;
+  completion.at = core_.now;
+  completion.qp_number = qp.number;
+  completion.status = status;
+  completion.opcode = CompletionOpcode::receive;
+  core_.complete(qp.config.receive_cq, completion);
+}
+
 // A request that can never succeed: answer once, then the queue pair is in error (9.9.2).
 void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
-  ++core_.counters.naks_sent;
+  ++core_.counters.error_naks_sent;
   acknowledge(qp, qp.responder.expected, wire::Aeth::nak(qp.responder.msn, code), false);
   qp.responder.in_message = false;
   requester_.fail(qp, CompletionStatus::flushed);

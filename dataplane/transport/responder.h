@@ -31,6 +31,8 @@ class ResponderPart {
   MemoryResult place(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void finish_message(QueuePair& qp, const wire::ParsedPacket& parsed);
   void acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);
+  void put_off(QueuePair& qp);
+  void fail_receive(QueuePair& qp, CompletionStatus status);
   void refuse(QueuePair& qp, wire::NakCode code);
   void park(QueuePair& qp, Packet* packet);
   void notify_congestion(QueuePair& qp);

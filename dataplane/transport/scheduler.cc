@@ -7,6 +7,7 @@
 
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/requester.h"
+#include "dataplane/wire/headers.h"
 
 namespace paceline::transport {
 
@@ -15,7 +16,13 @@ namespace {
 constexpr std::size_t kMaxBurst = 32;
 // How long a context waits when the packet pool is empty.
 constexpr Picos kPoolRetry = picos_from_micros(1);
+// What a queue pair may send per turn beyond a full packet: the headers of first and last packets.
+constexpr std::uint32_t kQuantumExtra = wire::Reth::kBytes + wire::kImmediateBytes;
 }  // namespace
+
+// Deficit round robin counts bytes on the wire, as the context's rate and ceiling do: by payload, a
+// queue pair with empty messages would never give up its turn. Over IPv4 no packet is longer than a quantum.
+std::uint32_t Scheduler::quantum() const { return core_.facts.full_packet_bytes + kQuantumExtra; }
 
 bool Scheduler::wake_due(const CongestionContext& context) const {
   return to_nanos(core_.now) >= context.decision.wake_at ||
@@ -143,7 +150,7 @@ void Scheduler::activate(QueuePair& qp) {
   if (context.active_head == kNoIndex) {
     context.active_head = index;
     qp.next_active = qp.prev_active = index;
-    qp.deficit = core_.config.payload_mtu;
+    qp.deficit = quantum();
     refresh(qp.context, context);
     return;
   }
@@ -167,7 +174,7 @@ void Scheduler::deactivate(QueuePair& qp) {
     core_.qps[qp.next_active]->prev_active = qp.prev_active;
     if (context.active_head == index) {
       context.active_head = qp.next_active;
-      core_.qps[qp.next_active]->deficit += core_.config.payload_mtu;
+      core_.qps[qp.next_active]->deficit += quantum();
     }
   }
   refresh(qp.context, context);
@@ -175,7 +182,7 @@ void Scheduler::deactivate(QueuePair& qp) {
 
 void Scheduler::rotate(CongestionContext& context) {
   context.active_head = core_.qps[context.active_head]->next_active;
-  core_.qps[context.active_head]->deficit += core_.config.payload_mtu;
+  core_.qps[context.active_head]->deficit += quantum();
 }
 
 void Scheduler::run_due() {
@@ -229,9 +236,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   context.next_send = start + serialization_time(bytes, context.decision.rate);
 
   if (requester_->has_work(qp)) {
-    const std::uint32_t payload = packet->payload_bytes;
-    qp.deficit -= std::min(qp.deficit, payload);
-    if (qp.deficit < requester_->next_payload_bytes(qp)) rotate(context);
+    qp.deficit -= std::min(qp.deficit, bytes);
+    if (qp.deficit < requester_->next_wire_bytes(qp)) rotate(context);
     refresh(index, context);
   } else {
     deactivate(qp);  // refreshes

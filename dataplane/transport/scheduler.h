@@ -83,6 +83,7 @@ class Scheduler {
   void offer(unsigned traffic_class, std::span<Packet* const> burst);
   bool flush_stalled(unsigned traffic_class);
   void rotate(CongestionContext& context);
+  std::uint32_t quantum() const;
 
   // A FIFO of context indices; grows only when contexts are created.
   struct ReadyRing {

@@ -1,0 +1,151 @@
+// Queues and lives of queue pairs: shared receive queue, full queues, destruction under way, reuse.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <set>
+
+#include "tests/unit/transport/lab.h"
+
+namespace paceline::transport::test {
+namespace {
+
+constexpr std::uint32_t kMtu = 1024;
+
+LabOptions small_packets() {
+  LabOptions options;
+  options.engine.payload_mtu = kMtu;
+  return options;
+}
+
+TEST_CASE("several queue pairs share one receive queue", "[transport]") {
+  Lab lab(small_packets());
+  Lab::fill(lab.a().memory, 1);
+  constexpr std::uint64_t kEach = 3 * kMtu + 1;
+  std::vector<Lab::Pair> pairs;
+  for (unsigned i = 0; i < 4; ++i) pairs.push_back(lab.connect(i * 1000, 0));
+  for (std::uint64_t i = 0; i < 12; ++i) lab.b().post_receive(i, i * 4 * kMtu, 4 * kMtu);
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    lab.post(0, pairs[i % 4].a,
+             lab.request(WorkOpcode::send_imm, i, i * 4 * kMtu, 0, kEach,
+                         static_cast<std::uint32_t>(i)));
+  }
+  CHECK(lab.run(picos_from_micros(5000)));
+  const auto received = lab.b().received();
+  REQUIRE(received.size() == 12);
+  std::set<std::uint64_t> used;
+  for (const Completion& c : received) {
+    CHECK(used.insert(c.wr_id).second);  // each receive request serves one message
+    CHECK(c.bytes == kEach);
+    CHECK(c.qp_number == pairs[c.immediate % 4].b);
+    CHECK(std::memcmp(lab.b().memory.data() + c.wr_id * 4 * kMtu,
+                      lab.a().memory.data() + std::size_t{c.immediate} * 4 * kMtu, kEach) == 0);
+  }
+  CHECK(lab.leftovers().empty());
+}
+
+TEST_CASE("a full send queue says so and takes more once requests complete", "[transport]") {
+  LabOptions options = small_packets();
+  options.qp.send_queue_depth = 4;
+  Lab lab(options);
+  const Lab::Pair pair = lab.connect();
+  const WorkRequest request = lab.request(WorkOpcode::write, 1, 0, 0, 10);
+  for (int i = 0; i < 4; ++i) CHECK(lab.post(0, pair.a, request) == PostResult::ok);
+  CHECK(lab.post(0, pair.a, request) == PostResult::queue_full);
+  CHECK(lab.run(picos_from_micros(5000)));
+  CHECK(lab.a().sent().size() == 4);
+  CHECK(lab.post(0, pair.a, request) == PostResult::ok);
+  CHECK(lab.run(picos_from_micros(9000)));
+  CHECK(lab.a().sent().size() == 1);
+}
+
+TEST_CASE("a completion queue that overflows is in error and keeps what it has", "[transport]") {
+  Lab lab(small_packets());
+  CompletionQueue small(2);
+  QpConfig config = lab.qp_config(0);
+  config.send_cq = &small;
+  const Lab::Pair pair = lab.connect(config, lab.qp_config(1), 1, 2);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    lab.post(0, pair.a, lab.request(WorkOpcode::write, i, 0, 0, 1));
+  }
+  CHECK(lab.run(picos_from_micros(5000)));
+  CHECK(small.overflowed());
+  CHECK(lab.a().counters().cq_overflows == 1);
+  std::array<Completion, 4> out;
+  REQUIRE(small.poll(out) == 2);
+  CHECK(out[0].wr_id == 0);
+  CHECK(out[1].wr_id == 1);
+}
+
+TEST_CASE("PSNs in flight stay comparable: a queue of 2^23 packets is full", "[transport]") {
+  LabOptions options = small_packets();
+  options.engine.payload_mtu = 256;
+  Lab lab(options);
+  const std::uint32_t key = lab.a().engine.regions().add_elided(0, kMaxMessageBytes, 0);
+  const Lab::Pair pair = lab.connect();
+  WorkRequest request = lab.request(WorkOpcode::write, 1, 0, 0, kMaxMessageBytes - 512);
+  request.local_address = 0;
+  request.local_key = key;
+  CHECK(lab.post(0, pair.a, request) == PostResult::ok);  // 2^23 - 2 packets
+  request.length = 512;
+  CHECK(lab.post(0, pair.a, request) == PostResult::queue_full);
+}
+
+// Destroys either end, or both, at many moments of a transfer; uses the slots again at once.
+TEST_CASE("destruction with packets in flight, and reuse of the number", "[transport]") {
+  for (int moment = 0; moment < 60; ++moment) {
+    LabOptions options = small_packets();
+    options.qp.retransmit_timeout = picos_from_micros(30);
+    options.qp.retry_count = 1;
+    Lab lab(options);
+    Lab::fill(lab.a().memory, 9);
+    const Lab::Pair old = lab.connect(100, 0);
+    lab.b().post_receive(7, 0, 64 * kMtu);
+    lab.post(0, old.a, lab.request(WorkOpcode::send, 1, 0, 0, 60 * kMtu));
+    lab.post(0, old.a, lab.request(WorkOpcode::write, 2, 0, 0, kMtu));
+    lab.run(picos_from_nanos(200 * moment));
+    CAPTURE(moment);
+    if (moment % 3 != 1) lab.a().engine.destroy_qp(lab.now(), old.a);
+    if (moment % 3 != 0) lab.b().engine.destroy_qp(lab.now(), old.b);
+    lab.touch(0);
+    lab.touch(1);
+    if (moment % 3 == 2) {
+      // Both are gone, but not their packets. The new connection begins far away from the old PSNs.
+      const Lab::Pair fresh = lab.connect(0x40'0000, 0x50'0000);
+      CHECK(fresh.a == old.a);
+      lab.post(0, fresh.a, lab.request(WorkOpcode::write_imm, 3, 0, 2 << 20, 5 * kMtu, 1));
+      lab.b().post_receive(8, 0, 0);
+      lab.b().post_receive(9, 0, 0);
+      CHECK(lab.run(picos_from_micros(5000)));
+      CHECK(std::memcmp(lab.a().memory.data(), lab.b().memory.data() + (2 << 20), 5 * kMtu) == 0);
+      CHECK(lab.b().engine.state_of(fresh.b) == QpState::rts);
+    } else {
+      CHECK(lab.run(picos_from_micros(5000)));
+    }
+    // Two requests, or three: each completed once, one way or the other.
+    CHECK(lab.a().sent().size() == (moment % 3 == 2 ? 3U : 2U));
+    CHECK(lab.leftovers().empty());
+  }
+}
+
+TEST_CASE("many queue pairs come and go without a trace", "[transport]") {
+  Lab lab(small_packets());
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Lab::Pair> pairs;
+    for (unsigned i = 0; i < 5; ++i) pairs.push_back(lab.connect(i, i));
+    for (const auto& pair : pairs) {
+      CHECK(pair.a < 16 + 5);
+      lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, 2 * kMtu));
+    }
+    CHECK(lab.run(lab.now() + picos_from_micros(5000)));
+    CHECK(lab.a().sent().size() == 5);
+    for (const auto& pair : pairs) {
+      lab.a().engine.destroy_qp(lab.now(), pair.a);
+      lab.b().engine.destroy_qp(lab.now(), pair.b);
+      CHECK(lab.a().engine.state_of(pair.a) == QpState::reset);
+    }
+    CHECK(lab.leftovers().empty());
+  }
+  CHECK(lab.a().engine.next_deadline() == kNever);
+}
+
+}  // namespace
+}  // namespace paceline::transport::test
