@@ -159,6 +159,8 @@ int run(const AbOptions& options) {
     errors.insert(errors.end(), prepared.errors.begin(), prepared.errors.end());
     scenarios.push_back(std::move(prepared.value));
   }
+  const std::string out = options.out.empty() ? experiment.name + ".results.json" : options.out;
+  for (std::string& error : check_output(out)) errors.push_back(std::move(error));
   if (!errors.empty()) return report_errors(errors);
 
   const unsigned jobs =
@@ -188,7 +190,6 @@ int run(const AbOptions& options) {
   }
   const experiment::Analysis analysis = experiment::analyse(results.runs, results.plan);
   const std::string text = experiment::results_text(results, analysis);
-  const std::string out = options.out.empty() ? experiment.name + ".results.json" : options.out;
   try {
     experiment::write_results_file(out, text);
   } catch (const experiment::ResultsFileError& error) {
@@ -214,7 +215,7 @@ int run(const AbOptions& options) {
     return kExitInterrupted;
   }
   for (const experiment::RunResult& result : results.runs) {
-    if (result.status == experiment::RunStatus::failed) {
+    if (result.status != experiment::RunStatus::ok) {  // max_hops is a failure, too
       fmt::print(stderr, "paceline: {} under {}, repetition {}: {}\n", result.scenario, result.arm,
                  result.repetition, result.reason);
       return kExitFailed;

@@ -29,9 +29,14 @@ void add_cc_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("cc", "congestion-control algorithms and their parameters");
   command->require_subcommand(1);
+  command->footer(
+      "Examples:\n"
+      "  paceline cc list\n"
+      "  paceline cc show cadence");
 
   CLI::App* list = command->add_subcommand("list", "every algorithm, its kind and its profiles");
   list->add_flag("--json", options->json, "print JSON");
+  list->footer("Example:\n  paceline cc list --json");
   list->callback([options, &exit_code] {
     exit_code = run_cc_list(std::cout, format_of(options->json, false));
   });
@@ -48,7 +53,10 @@ void add_cc_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   show->add_flag("--json", options->json, "print JSON");
   show->add_flag("--markdown", options->markdown, "print a Markdown table of all profiles");
-  show->footer("Example:\n  paceline cc show dcqcn --profile paper");
+  show->footer(
+      "Examples:\n"
+      "  paceline cc show dcqcn --profile paper\n"
+      "  paceline cc show dcqcn --profile hpcc-repo --link-rate 400 --json");
   show->callback([options, &exit_code] {
     options->show.format = format_of(options->json, options->markdown);
     options->show.link_rate = Rate{static_cast<std::uint64_t>(options->link_gbps * 1e9)};

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 
@@ -61,6 +63,23 @@ std::vector<std::string> InputOptions::overrides() const {
 int report_errors(const std::vector<std::string>& errors) {
   for (const std::string& error : errors) fmt::print(stderr, "paceline: error: {}\n", error);
   return kExitBadInput;
+}
+
+std::vector<std::string> check_output(const std::string& path) {
+  if (path.empty()) return {};
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  std::string reason;
+  if (fs::is_directory(path, ignored)) {
+    reason = "it is a folder";
+  } else if (!fs::is_directory(folder, ignored)) {
+    reason = fmt::format("there is no folder {}", folder.string());
+  } else if (access(folder.c_str(), W_OK) != 0) {
+    reason = fmt::format("folder {}: {}", folder.string(), std::strerror(errno));
+  }
+  if (reason.empty()) return {};
+  return {fmt::format("{}: cannot be written: {}", path, reason)};
 }
 
 Interrupt::Interrupt() {

@@ -38,6 +38,10 @@ struct InputOptions {
 // Prints "paceline: error: ..." lines; returns kExitBadInput.
 int report_errors(const std::vector<std::string>& errors);
 
+// Why nothing can be written to `path`, or no error: found out before a run, not after it. Leaves
+// no trace. An empty path is none.
+std::vector<std::string> check_output(const std::string& path);
+
 // Ctrl-C and SIGTERM set a flag (the second one kills, as usual).
 class Interrupt {
  public:

@@ -34,6 +34,9 @@ int run(const EmulateOptions& options) {
   if (!read.ok()) return report_errors(read.errors);
   auto prepared = prepare(std::move(read.value));
   if (!prepared.ok()) return report_errors(prepared.errors);
+  for (const std::string& path : {options.out, options.flows_out}) {
+    if (const auto errors = check_output(path); !errors.empty()) return report_errors(errors);
+  }
   const config::Scenario& scenario = prepared.value.scenario;
 
   const Interrupt interrupt;

@@ -1,11 +1,42 @@
 // paceline, the command line.
 
+#include <algorithm>
 #include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "dataplane/config/diagnostics.h"
 #include "tools/cli.h"
+
+namespace {
+
+// What is wrong with the command line, and whose --help explains it.
+int refuse(const CLI::App& app, const std::string& first, const CLI::ParseError& error) {
+  std::string command = "paceline";
+  std::vector<std::string_view> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(sub->get_name());
+  }
+  if (!first.empty() && first[0] != '-' &&
+      std::find(names.begin(), names.end(), first) == names.end()) {
+    fmt::print(stderr, "paceline: error: no command '{}'; there are {}\n", first,
+               paceline::config::list_names(names));
+  } else {
+    fmt::print(stderr, "paceline: error: {}\n", error.what());
+    for (const CLI::App* sub = &app; !sub->get_subcommands().empty();) {
+      sub = sub->get_subcommands().front();
+      command += " " + sub->get_name();
+    }
+  }
+  fmt::print(stderr, "See {} --help\n", command);
+  return paceline::tools::kExitBadInput;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   namespace tools = paceline::tools;
@@ -23,8 +54,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    return status == 0 ? tools::kExitGood : tools::kExitBadInput;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return refuse(app, argc > 1 ? argv[1] : "", error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "paceline: error: {}\n", error.what());
     return tools::kExitFailed;

@@ -1,5 +1,6 @@
 #include "dataplane/config/diagnostics.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,7 +93,10 @@ Read<std::string> read_text_file(const std::string& path, std::size_t max_bytes)
     return out;
   }
   errno = 0;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+  // Without O_NONBLOCK, opening a pipe that nobody writes into would wait for ever; so it is empty.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd >= 0) ::fcntl(fd, F_SETFL, 0);  // but where somebody writes, wait for what comes
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(fd < 0 ? nullptr : ::fdopen(fd, "rb"),
                                                              std::fclose);
   if (!file) {
     out.errors.push_back(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));

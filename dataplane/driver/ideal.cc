@@ -39,14 +39,14 @@ std::uint64_t IdealClock::wire_bytes(std::uint64_t message_bytes) const {
 }
 
 Picos IdealClock::fct(std::uint64_t message_bytes) const {
-  const std::uint64_t last =
-      message_bytes <= payload_
-          ? packet_bytes(message_bytes, true)
-          : packet_bytes(message_bytes - (message_bytes - 1) / payload_ * payload_, false);
+  // The first packet is the largest. Behind it the others follow without a gap on every link, so
+  // that each further link costs its serialisation once more, not that of a last packet that is
+  // shorter.
+  const std::uint64_t first = packet_bytes(std::min<std::uint64_t>(message_bytes, payload_), true);
   const std::uint64_t ack =
       wire_.wire_bytes(kPlainFrame + static_cast<std::uint32_t>(wire::Aeth::kBytes), 0);
   Picos time = serialization_time(wire_bytes(message_bytes), rate_);
-  for (std::uint32_t i = 1; i < links_; ++i) time += serialization_time(last, rate_);
+  for (std::uint32_t i = 1; i < links_; ++i) time += serialization_time(first, rate_);
   for (std::uint32_t i = 0; i < links_; ++i) time += serialization_time(ack, rate_);
   return time + delay_ * (2 * std::int64_t{links_});
 }

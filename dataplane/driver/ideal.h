@@ -19,7 +19,7 @@ class IdealClock {
   // Wire bytes of a WRITE (or SEND) of that many payload bytes, over one link, all packets.
   std::uint64_t wire_bytes(std::uint64_t message_bytes) const;
   // From posting to the last acknowledgement: serialisation at the sender, store-and-forward of the
-  // last packet at each further link, propagation both ways, the acknowledgement.
+  // largest packet at each further link, propagation both ways, the acknowledgement.
   Picos fct(std::uint64_t message_bytes) const;
   // fct without the serialisation at the sender: what a message pays besides its bytes.
   Picos latency() const { return fct(payload_) - serialization_time(wire_bytes(payload_), rate_); }

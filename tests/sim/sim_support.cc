@@ -1,0 +1,83 @@
+#include "tests/sim/sim_support.h"
+
+#include <catch2/catch.hpp>
+
+#include "cc/registry.h"
+#include "dataplane/config/scenario_reader.h"
+
+namespace paceline::simtest {
+
+tools::PreparedScenario prepared(const std::string& toml,
+                                 const std::vector<std::string>& overrides) {
+  auto read =
+      config::read_scenario_text(toml, "test", PACELINE_SOURCE_DIR, {cc::algorithms(), overrides});
+  REQUIRE(read.errors == std::vector<std::string>{});
+  auto out = tools::prepare(std::move(read.value));
+  REQUIRE(out.errors == std::vector<std::string>{});
+  return std::move(out.value);
+}
+
+VirtualWorld world_of(const std::string& toml, WorldOptions options) {
+  const tools::PreparedScenario p = prepared(toml);
+  auto plan = workload::make_plan(p.scenario, p.inputs, p.scenario.seed);
+  REQUIRE(plan.errors == std::vector<std::string>{});
+  return {p.scenario, std::move(plan.value), std::move(options)};
+}
+
+tools::ScenarioRun run(const std::string& toml, const std::vector<std::string>& overrides) {
+  const tools::PreparedScenario p = prepared(toml, overrides);
+  tools::RunControl control;
+  control.check_invariants = true;
+  return tools::run_scenario(p, p.scenario.cc, p.scenario.seed, control);
+}
+
+WorldOptions checked() {
+  WorldOptions options;
+  options.check_invariants = true;
+  return options;
+}
+
+telemetry::EngineCounters total_counters(const VirtualWorld& world) {
+  telemetry::EngineCounters sum{};
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.engine(h).counters();
+  return sum;
+}
+
+std::string broken_law(const VirtualWorld& world) {
+  if (!world.problem().empty()) return world.problem();
+  if (std::string broken = world.network().check_conservation(); !broken.empty()) return broken;
+  if (world.messages_completed() + world.messages_failed() != world.plan().messages.size()) {
+    return "messages are neither completed nor failed";
+  }
+  for (std::size_t id = 0; id < world.records().size(); ++id) {
+    const MessageRecord& record = world.records()[id];
+    const std::string name = "message " + std::to_string(id);
+    if (record.ready < world.plan().messages[id].start) return name + " began too early";
+    if (record.completed < record.ready) return name + " completed before it began";
+  }
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) {
+    const transport::Engine& engine = world.engine(h);
+    const std::string name = "host " + std::to_string(h) + ": ";
+    if (std::string broken = engine.check_conservation(); !broken.empty()) return name + broken;
+    if (!engine.violation().empty()) return name + engine.violation();
+    if (engine.counters().digest_mismatches != 0) return name + "a digest does not match";
+    if (engine.counters().cq_overflows != 0) return name + "a completion was lost";
+    if (telemetry::malformed_total(engine.counters()) > world.network().stats().corrupted_packets) {
+      return name + "a packet was malformed that the fabric did not corrupt";
+    }
+    if (world.messages_failed() == 0 && engine.inflight_bytes() != 0) {
+      return name + std::to_string(engine.inflight_bytes()) + " bytes are still in flight";
+    }
+    sent += engine.counters().tx_data_bytes;
+    received += engine.counters().rx_data_bytes;
+  }
+  if (world.messages_failed() == 0 && sent != received) {
+    return std::to_string(sent) + " bytes were sent for the first time, " +
+           std::to_string(received) + " accepted in sequence";
+  }
+  return {};
+}
+
+}  // namespace paceline::simtest

@@ -1,0 +1,39 @@
+// Scenarios of the tests in this folder: written as TOML, like a user's, and run in virtual time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/driver/virtual_world.h"
+#include "tools/scenario_run.h"
+
+namespace paceline::simtest {
+
+// First lines of a scenario: its congestion control.
+inline const std::string kFixed = "cc = { algorithm = \"fixed\" }\n";
+inline const std::string kDcqcnPaper = "cc = { algorithm = \"dcqcn\", profile = \"paper\" }\n";
+inline const std::string kDcqcnHpcc = "cc = { algorithm = \"dcqcn\", profile = \"hpcc-repo\" }\n";
+inline const std::string kCadence =
+    "cc = { algorithm = \"cadence\", fallback = \"dcqcn\", fallback_profile = \"paper\" }\n";
+
+// Reads a scenario (and the files it names); an error fails the test.
+tools::PreparedScenario prepared(const std::string& toml,
+                                 const std::vector<std::string>& overrides = {});
+
+// What it asks for, as a world that has not run yet.
+VirtualWorld world_of(const std::string& toml, WorldOptions options = {});
+
+// Runs it as `paceline emulate --check` does.
+tools::ScenarioRun run(const std::string& toml, const std::vector<std::string>& overrides = {});
+
+WorldOptions checked();
+
+// Counters of all hosts, added up.
+telemetry::EngineCounters total_counters(const VirtualWorld& world);
+
+// What must hold of any world whose run has ended with every message done, whatever was lost on the
+// way: every law of conservation, and nothing in flight. Empty, or what is wrong.
+std::string broken_law(const VirtualWorld& world);
+
+}  // namespace paceline::simtest
