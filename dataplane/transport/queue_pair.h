@@ -54,7 +54,7 @@ struct RequesterState {
   std::uint64_t inflight_bytes = 0;  // wire bytes of [una_psn, next_psn)
   std::uint64_t backlog_bytes = 0;   // payload bytes posted and not yet sent
   std::uint32_t since_ack_request = 0;
-  Picos ack_requested_at{0};         // when a packet last asked for an ACK
+  Picos ack_requested_at{0};  // when a packet last asked for an ACK
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_left = 0;
   bool waiting_memory = false;  // a source region answers later

@@ -59,7 +59,8 @@ void ResponderPart::memory_ready(QueuePair& qp) {
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
     // A packet before this one may have put the queue pair into error.
-    if (error == wire::ParseError::ok && qp.state != QpState::error && accept(qp, parsed, *packet) == Outcome::pending) {
+    if (error == wire::ParseError::ok && qp.state != QpState::error &&
+        accept(qp, parsed, *packet) == Outcome::pending) {
       r.waiting_memory = true;
       return;  // still the first of the parked
     }

@@ -21,7 +21,8 @@ constexpr std::uint32_t kQuantumExtra = wire::Reth::kBytes + wire::kImmediateByt
 }  // namespace
 
 // Deficit round robin counts bytes on the wire, as the context's rate and ceiling do: by payload, a
-// queue pair with empty messages would never give up its turn. Over IPv4 no packet is longer than a quantum.
+// queue pair with empty messages would never give up its turn. Over IPv4 no packet is longer than a
+// quantum.
 std::uint32_t Scheduler::quantum() const { return core_.facts.full_packet_bytes + kQuantumExtra; }
 
 bool Scheduler::wake_due(const CongestionContext& context) const {

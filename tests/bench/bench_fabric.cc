@@ -179,7 +179,9 @@ void incast(benchmark::State& state) {
     state.SkipWithError(wrong.c_str());
   }
 }
-BENCHMARK(incast)->ArgsProduct({{4096, 1024}, {12, 13, 14, 15, 16, 17}})->Unit(benchmark::kMillisecond);
+BENCHMARK(incast)
+    ->ArgsProduct({{4096, 1024}, {12, 13, 14, 15, 16, 17}})
+    ->Unit(benchmark::kMillisecond);
 
 // A leaf-spine fabric, permutation traffic. range(0): hosts (16 per leaf, 8 spines), range(1):
 // shift.
