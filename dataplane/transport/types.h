@@ -74,6 +74,11 @@ struct Completion {
 
 enum class PostResult : std::uint8_t { ok, queue_full, bad_state, bad_length, bad_key };
 
+constexpr CompletionOpcode completion_opcode(WorkOpcode opcode) {
+  return opcode == WorkOpcode::write || opcode == WorkOpcode::write_imm ? CompletionOpcode::write
+                                                                        : CompletionOpcode::send;
+}
+
 constexpr const char* to_string(CompletionStatus s) {
   switch (s) {
     case CompletionStatus::success:
