@@ -48,11 +48,11 @@ std::vector<std::string> InputOptions::overrides() const {
     return std::filesystem::absolute(path).string();
   };
   if (!topology.empty()) {
-    all.push_back("fabric.topology=file");
+    all.emplace_back("fabric.topology=file");
     all.push_back("fabric.topology_file=" + absolute(topology));
   }
   if (!flows.empty()) {
-    all.push_back("workload.kind=flows");
+    all.emplace_back("workload.kind=flows");
     all.push_back("workload.flows_file=" + absolute(flows));
   }
   all.insert(all.end(), sets.begin(), sets.end());

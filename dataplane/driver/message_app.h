@@ -25,11 +25,12 @@ struct MessageRecord {
 // number at `src`.
 class Connector {
  public:
+  Connector() = default;
+  Connector(const Connector&) = delete;
+  Connector& operator=(const Connector&) = delete;
+  virtual ~Connector() = default;
   virtual std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
                                 std::uint8_t traffic_class) = 0;
-
- protected:
-  ~Connector() = default;
 };
 
 class MessageApp {

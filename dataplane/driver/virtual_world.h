@@ -48,7 +48,7 @@ class VirtualWorld final : public Connector {
   // Throws std::invalid_argument with the reasons when plan_world reports an error. The plan's
   // messages must name hosts of the scenario.
   VirtualWorld(const config::Scenario& scenario, MessagePlan plan, WorldOptions options = {});
-  ~VirtualWorld();
+  ~VirtualWorld() override;
 
   RunEnd run();
 
