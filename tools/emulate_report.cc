@@ -12,7 +12,6 @@ namespace paceline::tools {
 
 namespace {
 
-using experiment::Metric;
 using experiment::Unit;
 
 std::string bytes_text(double bytes) {

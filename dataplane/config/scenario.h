@@ -59,7 +59,7 @@ struct TransportConfig {
                                        // value 64..4096 with `calibration = true`
   bool calibration = false;
   std::uint32_t ack_every = 1;  // packets per ACK; the last of a message is always ACKed
-  Picos retransmit_timeout = picos_from_micros(500);
+  Picos retransmit_timeout = picos_from_micros(4000);  // above the drain time of a full buffer
   std::uint32_t retry_count = 7;
   Picos cnp_interval = picos_from_micros(50);  // per flow, at the notification point
   bool cnp_in_ack = false;         // calibration only: BECN bit of the ACK instead of CNPs

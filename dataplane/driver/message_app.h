@@ -76,10 +76,10 @@ class MessageApp {
   };
 
   std::uint32_t lane_for(Picos now, const PlannedMessage& message);
-  void start(Picos now, std::uint32_t message);
-  bool feed(Picos now, std::uint32_t lane);
-  void finish(Picos now, std::uint32_t lane, std::uint32_t message, bool failed);
-  void arrived(Picos now, std::uint32_t message);
+  void start(Picos now, std::uint32_t id);
+  bool feed(Picos now, std::uint32_t index);
+  void finish(Picos now, std::uint32_t lane, std::uint32_t id, bool failed);
+  void arrived(Picos now, std::uint32_t id);
   void take_completions(Picos now);
   void replenish();
   void find_next_start();

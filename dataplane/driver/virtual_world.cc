@@ -223,7 +223,7 @@ bool VirtualWorld::check_all() {
   for (std::uint32_t h = 0; h < hosts_.size() && broken.empty(); ++h) {
     broken = hosts_[h]->engine.check_conservation();
     if (broken.empty()) broken = hosts_[h]->engine.violation();
-    if (!broken.empty()) broken = "host " + std::to_string(h) + ": " + broken;
+    if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
   }
   if (broken.empty()) return true;
   problem_ = broken;

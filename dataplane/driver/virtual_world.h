@@ -74,7 +74,7 @@ class VirtualWorld final : public Connector {
  private:
   struct Host;
 
-  void poll_host(std::uint32_t host, Picos now);
+  void poll_host(std::uint32_t index, Picos now);
   void take_finished(Host& host);
   bool check_all();
 

@@ -64,8 +64,8 @@ class ControlPlane {
   std::uint32_t make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
                              const cc::Handover* handover);
   void leave_context(QueuePair& qp);
-  void upgrade(std::uint32_t peer);
-  void send_hello(std::uint32_t peer);
+  void upgrade(std::uint32_t peer_index);
+  void send_hello(std::uint32_t index);
   void on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
   void poll_receiver();
   template <class Message>
