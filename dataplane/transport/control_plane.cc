@@ -269,10 +269,10 @@ void ControlPlane::upgrade(std::uint32_t peer_index) {
     ++context.queue_pairs;
     context.inflight_bytes += qp->requester.inflight_bytes;
     context.backlog_bytes += qp->requester.backlog_bytes;
-    if (qp->requester.backlog_bytes != 0) {
+    if (had_work || qp->requester.backlog_bytes != 0) {
       cc::Event event;
       event.signal = cc::Signal::message;
-      event.message_bytes = qp->requester.backlog_bytes;
+      event.message_bytes = std::max<std::uint64_t>(qp->requester.backlog_bytes, 1);
       scheduler_.deliver(qp->context, event);
     }
     if (had_work) scheduler_.activate(*qp);

@@ -1,5 +1,6 @@
 #include "dataplane/transport/engine.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "dataplane/wire/dscp.h"
@@ -105,7 +106,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   if (result != PostResult::ok || qp->state != QpState::rts) return result;
   cc::Event event;
   event.signal = cc::Signal::message;
-  event.message_bytes = request.length;
+  event.message_bytes = std::max<std::uint64_t>(request.length, 1);  // see Scheduler::deliver
   event.hint_collective = request.hint.collective;
   event.hint_degree = request.hint.degree;
   event.hint_kind = request.hint.kind;

@@ -113,7 +113,10 @@ void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
   if (((context.wants | kAlways) & cc::signal_bit(event.signal)) == 0) return;
   event.now = to_nanos(core_.now);
   event.sent_total = context.sent_total;
-  event.backlog_bytes = context.backlog_bytes;
+  // A message without payload is a packet all the same: to the algorithm it counts one byte, while
+  // it is posted or waits to be sent.
+  const bool work = context.active_head != kNoIndex || event.signal == cc::Signal::message;
+  event.backlog_bytes = std::max<std::uint64_t>(context.backlog_bytes, work ? 1 : 0);
   event.inflight_bytes = context.inflight_bytes;
   event.sent_bytes = context.sent_since_event;
   context.sent_since_event = 0;

@@ -46,7 +46,7 @@ kind = "ring_all_reduce"
 all_reduce_bytes = "1MB"
 chunk_bytes = "64KiB"
 )"};
-  for (const std::string& cc : {kDcqcnPaper, kDcqcnHpcc, kCadence, kFixed}) {
+  for (const std::string& cc : {kDcqcnPaper, kDcqcnHpcc, kCadence}) {
     for (const std::string& workload : workloads) {
       CAPTURE(cc, workload);
       VirtualWorld world = world_of(cc + workload, checked());
