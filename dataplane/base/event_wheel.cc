@@ -144,26 +144,36 @@ bool EventWheel::refill() {
 // Moves a slot's entries, sorted, into the empty window; heap entries that the advance of the
 // cursor brings into reach move to their slots.
 void EventWheel::drain(std::size_t index) {
-  window_begin_ = window_end_ = 0;
   std::uint32_t actor = heads_[index];
   vacate(index);
+  // Locals, because the compiler must take a store to an entry for a store to a member.
+  Node* const nodes = nodes_.data();
+  Entry* entries = window_.data();
+  std::size_t room = window_.size();
+  std::size_t count = 0;
   while (actor != kNone) {
-    Node& node = nodes_[actor];
-    if (window_end_ == window_.size()) window_.resize(2 * window_.size());
-    window_[window_end_++] = {node.time, actor};
+    Node& node = nodes[actor];
+    if (count == room) {
+      window_.resize(2 * room);
+      entries = window_.data();
+      room = window_.size();
+    }
+    entries[count++] = {node.time, actor};
     node.prev = kInWindow;
     actor = node.next;
   }
-  if (window_end_ <= 8) {
-    for (std::size_t i = 1; i < window_end_; ++i) {
-      const Entry entry = window_[i];
+  if (count <= 8) {
+    for (std::size_t i = 1; i < count; ++i) {
+      const Entry entry = entries[i];
       std::size_t at = i;
-      for (; at > 0 && entry < window_[at - 1]; --at) window_[at] = window_[at - 1];
-      window_[at] = entry;
+      for (; at > 0 && entry < entries[at - 1]; --at) entries[at] = entries[at - 1];
+      entries[at] = entry;
     }
   } else {
-    std::sort(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(window_end_));
+    std::sort(entries, entries + count);
   }
+  window_begin_ = 0;
+  window_end_ = count;
   if (!heap_.empty()) migrate();
 }
 
