@@ -247,7 +247,7 @@ void add_ab_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  paceline ab configs/experiments/first.toml\n"
       "  paceline ab configs/experiments/first.toml --set repetitions=24 --jobs 1\n"
-      "  paceline ab my.toml --set fabric.rate=400Gb/s --set arm.cadence.cc.params.eta=1.0\n"
+      "  paceline ab my.toml --set fabric.rate=400Gb/s --set arm.cadence.params.eta=1.0\n"
       "Exit status: 0 good, 1 a run failed or an invariant broke, 2 bad input, 130 interrupted\n"
       "(finished repetitions are kept and analysed).");
   command->callback([options, &exit_code] { exit_code = run(*options); });

@@ -101,7 +101,8 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  paceline emulate configs/scenarios/incast-64.toml\n"
-      "  paceline emulate configs/scenarios/incast-64.toml --set cc.algorithm=cadence --seed 7\n"
+      "  paceline emulate configs/scenarios/incast-64.toml --set cc.algorithm=cadence \\\n"
+      "      --set cc.profile=default --seed 7\n"
       "  paceline emulate --topology fabric.topo --flows flows.txt --flows-out fct.csv\n"
       "Exit status: 0 good, 1 the run failed or an invariant broke, 2 bad input, 130 interrupted.");
   command->callback([options, command, &exit_code] {
