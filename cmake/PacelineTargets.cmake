@@ -57,6 +57,9 @@ function(paceline_test name)
   add_executable(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${deps} paceline_catch_main)
   target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # What a test exercises is optimised in its room; optimising Catch's assertions costs half the
+  # build time of a check.
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 
   set(tagged)
   foreach(source IN LISTS sources)
