@@ -154,7 +154,8 @@ std::string Network::check_conservation() const {
     std::uint64_t shared = 0;
     std::uint64_t used = 0;
     std::uint32_t paused = 0;
-    for (std::uint16_t port = 0; port < sw.port_links.size(); ++port) {
+    const auto ports = static_cast<std::uint16_t>(sw.port_links.size());
+    for (std::uint16_t port = 0; port < ports; ++port) {
       for (std::uint8_t c = 0; c < kTrafficClasses; ++c) {
         const SharedBuffer::Counter& counter = sw.buffer.at(port, c);
         const std::uint64_t held = std::uint64_t{counter.bytes} + counter.headroom;
