@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
+#include "dataplane/base/fixed_ring.h"
 #include "dataplane/transport/types.h"
 
 namespace paceline::transport {
@@ -12,34 +11,27 @@ namespace paceline::transport {
 class ReceiveQueue {
  public:
   // capacity is rounded up to a power of two.
-  explicit ReceiveQueue(std::size_t capacity) {
-    std::size_t size = 1;
-    while (size < capacity) size *= 2;
-    ring_.resize(size);
-    mask_ = size - 1;
-  }
+  explicit ReceiveQueue(std::size_t capacity) : ring_(capacity) {}
 
   bool post(const ReceiveRequest& request) {
-    if (tail_ - head_ > mask_) return false;
-    ring_[tail_++ & mask_] = request;
+    if (ring_.full()) return false;
+    ring_.push(request);
     return true;
   }
 
   // Takes the oldest request; false when empty (the responder answers RNR).
   bool take(ReceiveRequest& out) {
-    if (head_ == tail_) return false;
-    out = ring_[head_++ & mask_];
+    if (ring_.empty()) return false;
+    out = ring_.front();
+    ring_.pop();
     return true;
   }
 
-  bool empty() const { return head_ == tail_; }
-  std::size_t size() const { return tail_ - head_; }
+  bool empty() const { return ring_.empty(); }
+  std::size_t size() const { return ring_.size(); }
 
  private:
-  std::vector<ReceiveRequest> ring_;
-  std::size_t mask_ = 0;
-  std::size_t head_ = 0;
-  std::size_t tail_ = 0;
+  FixedRing<ReceiveRequest> ring_;
 };
 
 }  // namespace paceline::transport
