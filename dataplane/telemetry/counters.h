@@ -47,11 +47,13 @@ struct EngineCounters {
   std::uint64_t naks_received = 0;
   std::uint64_t error_naks_sent = 0;  // invalid request, remote access, remote operational
   std::uint64_t error_naks_received = 0;
-  std::uint64_t rnr_sent = 0;  // receiver not ready
+  std::uint64_t implied_naks = 0;  // READ responses found missing by what came after them
+  std::uint64_t rnr_sent = 0;      // receiver not ready
   std::uint64_t rnr_received = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t duplicates = 0;       // requests seen before
   std::uint64_t out_of_sequence = 0;  // requests ahead of the expected PSN
+  std::uint64_t ghost_requests = 0;   // repeated READs and atomics that nothing is kept of
   std::uint64_t completions = 0;
   std::uint64_t completion_errors = 0;  // of these, not successful
   std::uint64_t cq_overflows = 0;
@@ -157,11 +159,13 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(naks_received),
       PACELINE_COUNTER(error_naks_sent),
       PACELINE_COUNTER(error_naks_received),
+      PACELINE_COUNTER(implied_naks),
       PACELINE_COUNTER(rnr_sent),
       PACELINE_COUNTER(rnr_received),
       PACELINE_COUNTER(timeouts),
       PACELINE_COUNTER(duplicates),
       PACELINE_COUNTER(out_of_sequence),
+      PACELINE_COUNTER(ghost_requests),
       PACELINE_COUNTER(completions),
       PACELINE_COUNTER(completion_errors),
       PACELINE_COUNTER(cq_overflows),

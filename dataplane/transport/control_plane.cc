@@ -7,7 +7,6 @@
 #include "cc/cadence_receiver.h"
 #include "cc/cadence_sender.h"
 #include "cc/registry.h"
-#include "dataplane/transport/requester.h"
 #include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/control.h"
@@ -31,8 +30,8 @@ std::uint32_t mbps_of(Rate rate) { return static_cast<std::uint32_t>(rate.bps / 
 
 }  // namespace
 
-ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler, RequesterPart& requester)
-    : core_(core), scheduler_(scheduler), requester_(requester) {
+ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
+    : core_(core), scheduler_(scheduler) {
   const EngineConfig& config = core_.config;
   core_.params[kPrimary] =
       cc::make_param_block(config.primary.algorithm, config.primary.values, core_.facts);
@@ -207,7 +206,7 @@ void ControlPlane::leave_context(QueuePair& qp) {
   const std::uint32_t index = qp.context;
   CongestionContext& context = core_.contexts[index];
   context.inflight_bytes -= qp.requester.inflight_bytes;
-  context.backlog_bytes -= qp.requester.backlog_bytes;
+  context.backlog_bytes -= qp.requester.backlog_bytes + qp.responder.backlog_bytes;
   qp.context = kNoIndex;
   if (--context.queue_pairs != 0) return;
   Peer& peer = core_.peers[context.peer];
@@ -261,18 +260,19 @@ void ControlPlane::upgrade(std::uint32_t peer_index) {
     cc::Handover handover;
     handover.rate = core_.contexts[qp->context].decision.rate;
     handover.inflight_bytes = qp->requester.inflight_bytes;
-    const bool had_work = requester_.has_work(*qp);
+    const bool had_work = scheduler_.has_work(*qp);
+    const std::uint64_t backlog = qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     leave_context(*qp);
     if (peer.context == kNoIndex) peer.context = make_context(peer_index, kPrimary, *qp, &handover);
     qp->context = peer.context;
     CongestionContext& context = core_.contexts[qp->context];
     ++context.queue_pairs;
     context.inflight_bytes += qp->requester.inflight_bytes;
-    context.backlog_bytes += qp->requester.backlog_bytes;
-    if (had_work || qp->requester.backlog_bytes != 0) {
+    context.backlog_bytes += backlog;
+    if (had_work || backlog != 0) {
       cc::Event event;
       event.signal = cc::Signal::message;
-      event.message_bytes = std::max<std::uint64_t>(qp->requester.backlog_bytes, 1);
+      event.message_bytes = std::max<std::uint64_t>(backlog, 1);
       scheduler_.deliver(qp->context, event);
     }
     if (had_work) scheduler_.activate(*qp);

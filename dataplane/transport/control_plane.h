@@ -14,12 +14,11 @@
 
 namespace paceline::transport {
 
-class RequesterPart;
 class Scheduler;
 
 class ControlPlane {
  public:
-  ControlPlane(EngineCore& core, Scheduler& scheduler, RequesterPart& requester);
+  ControlPlane(EngineCore& core, Scheduler& scheduler);
 
   bool proactive() const { return proactive_; }
 
@@ -74,7 +73,6 @@ class ControlPlane {
 
   EngineCore& core_;
   Scheduler& scheduler_;
-  RequesterPart& requester_;
   std::unique_ptr<cc::PortSender> sender_;
   std::vector<std::uint32_t> waiting_hello_;
   std::uint64_t foreign_bytes_ = 0;

@@ -16,14 +16,16 @@ Engine::Engine(EngineConfig config, Port& port)
     : core_(std::move(config), port),
       scheduler_(core_),
       requester_(core_, scheduler_),
-      responder_(core_, requester_),
-      control_(core_, scheduler_, requester_) {
-  scheduler_.connect(requester_, control_);
+      responder_(core_, scheduler_, requester_),
+      control_(core_, scheduler_) {
+  scheduler_.connect(requester_, responder_, control_);
 }
 
 Engine::~Engine() {
   for (QueuePair* qp : core_.qps) {
-    if (qp != nullptr) responder_.discard(*qp);
+    if (qp == nullptr) continue;
+    requester_.discard(*qp);
+    responder_.discard(*qp);
   }
   scheduler_.discard();
   while (Packet* packet = core_.control_head) {
@@ -46,8 +48,10 @@ std::uint32_t Engine::create_qp(const QpConfig& config) {
     slot = QueuePair(core_.qp_number(index), config);
     core_.qps[index] = &slot;
   }
-  core_.qps[index]->state = QpState::init;
-  return core_.qps[index]->number;
+  QueuePair& qp = *core_.qps[index];
+  qp.mtu = config.path_mtu == 0 ? core_.config.payload_mtu : config.path_mtu;
+  qp.state = QpState::init;
+  return qp.number;
 }
 
 QpAddress Engine::address_of(std::uint32_t qp_number, Psn first_psn) const {
@@ -84,6 +88,7 @@ void Engine::destroy_qp(Picos now, std::uint32_t qp_number) {
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return;
   requester_.fail(*qp, CompletionStatus::flushed);
+  requester_.discard(*qp);
   responder_.discard(*qp);
   control_.detach(*qp);
   const std::uint32_t index = core_.qp_index(*qp);
@@ -106,7 +111,9 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   if (result != PostResult::ok || qp->state != QpState::rts) return result;
   cc::Event event;
   event.signal = cc::Signal::message;
-  event.message_bytes = std::max<std::uint64_t>(request.length, 1);  // see Scheduler::deliver
+  // A READ sends no more than its request; an empty message counts a byte (Scheduler::deliver).
+  event.message_bytes =
+      is_answered(request.opcode) ? 1 : std::max<std::uint64_t>(request.length, 1);
   event.hint_collective = request.hint.collective;
   event.hint_degree = request.hint.degree;
   event.hint_kind = request.hint.kind;
@@ -160,25 +167,31 @@ void Engine::receive(Packet* packet) {
   }
   switch (parsed.properties.operation) {
     case wire::Operation::send:
-    case wire::Operation::write: {
-      Peer& peer = core_.peers[qp->peer];
-      if (peer.counters != nullptr) {
-        peer.counters->rx_bytes += packet->wire_bytes;
-        ++peer.counters->rx_packets;
-        if (parsed.ecn == Ecn::ce) {
-          ++peer.counters->ce_packets;
-          peer.counters->last_marked_entropy = parsed.udp_source_port;
-        }
-      } else {
-        control_.count_foreign(packet->wire_bytes);
-      }
+    case wire::Operation::write:
+    case wire::Operation::read_request:
+    case wire::Operation::compare_swap:
+    case wire::Operation::fetch_add:
+      count_data(*qp, parsed, *packet);
       if (parsed.properties.service != wire::Service::rc) break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
-    }
+    case wire::Operation::read_response:
+      count_data(*qp, parsed, *packet);
+      if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
+      requester_.on_response(*qp, parsed, packet);
+      return;
+    case wire::Operation::atomic_acknowledge:
+      control_.count_foreign(packet->wire_bytes);
+      ++core_.counters.acks_received;
+      requester_.on_response(*qp, parsed, packet);
+      return;
     case wire::Operation::acknowledge:
       control_.count_foreign(packet->wire_bytes);
       ++core_.counters.acks_received;
+      if (requester_.holds_answers(*qp)) {
+        requester_.hold(*qp, packet);
+        return;
+      }
       requester_.on_acknowledge(*qp, parsed);
       core_.pool.free(packet);
       return;
@@ -193,6 +206,22 @@ void Engine::receive(Packet* packet) {
   }
   ++core_.counters.unsupported_operations;
   core_.pool.free(packet);
+}
+
+// What the peer's algorithm is responsible for: into its channel, as far as it has one here.
+void Engine::count_data(const QueuePair& qp, const wire::ParsedPacket& parsed,
+                        const Packet& packet) {
+  cc::ChannelCounters* counters = core_.peers[qp.peer].counters;
+  if (counters == nullptr) {
+    control_.count_foreign(packet.wire_bytes);
+    return;
+  }
+  counters->rx_bytes += packet.wire_bytes;
+  ++counters->rx_packets;
+  if (parsed.ecn == Ecn::ce) {
+    ++counters->ce_packets;
+    counters->last_marked_entropy = parsed.udp_source_port;
+  }
 }
 
 // Control packets go ahead of all data, as many as the port takes now.
@@ -291,7 +320,7 @@ std::string Engine::check_conservation() const {
   for (const QueuePair* qp : core_.qps) {
     if (qp == nullptr || qp->context == kNoIndex) continue;
     inflight[qp->context] += qp->requester.inflight_bytes;
-    backlog[qp->context] += qp->requester.backlog_bytes;
+    backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     ++attached[qp->context];
   }
   for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {

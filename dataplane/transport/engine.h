@@ -67,6 +67,7 @@ class Engine {
 
  private:
   void receive(Packet* packet);
+  void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void flush_control();
   void run_qp_timers();
 

@@ -23,6 +23,7 @@
 #include "dataplane/transport/peer_table.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/region.h"
+#include "dataplane/wire/icrc.h"
 #include "dataplane/wire/parse_error.h"
 
 namespace paceline::transport {
@@ -98,6 +99,18 @@ struct EngineCore {
       control_tail->next = packet;
     }
     control_tail = packet;
+  }
+
+  // A data packet of the queue pair whose headers and payload are there: what all of them have.
+  void finish_packet(const QueuePair& qp, Packet& packet, std::uint32_t payload) {
+    packet.bth_offset = static_cast<std::uint16_t>(qp.header.bth_offset());
+    packet.traffic_class = qp.config.traffic_class;
+    packet.ecn = Ecn::ect0;
+    packet.wire_bytes = info.wire.wire_bytes(packet.frame_bytes(), payload);
+    if (!info.computes_icrc) {
+      packet.icrc = wire::icrc(packet.header_view(), qp.header.l3_offset, packet.payload_view());
+    }
+    counters.tx_wire_bytes += packet.wire_bytes;
   }
 
   // A packet without payload, headers to be filled; nullptr (counted) when the pool is empty.

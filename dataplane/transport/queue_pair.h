@@ -10,6 +10,7 @@
 #include "dataplane/transport/completion_queue.h"
 #include "dataplane/transport/receive_queue.h"
 #include "dataplane/transport/region.h"
+#include "dataplane/transport/response_queue.h"
 #include "dataplane/transport/send_queue.h"
 #include "dataplane/transport/types.h"
 #include "dataplane/wire/addresses.h"
@@ -22,11 +23,16 @@ inline constexpr std::uint32_t kNoIndex = 0xFFFF'FFFF;
 struct QpConfig {
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
-  std::uint8_t retry_count = 7;     // timeouts and sequence NAKs without progress
-  std::uint8_t rnr_retry = 7;       // 7 = for ever (vol. 1, 9.7.5.2.8)
-  std::uint8_t min_rnr_timer = 12;  // code of table 45: 12 = 0.64 ms
-  std::uint8_t arm = 0;             // experiment arm of its congestion context
+  std::uint8_t retry_count = 7;          // timeouts and sequence NAKs without progress
+  std::uint8_t rnr_retry = 7;            // 7 = for ever (vol. 1, 9.7.5.2.8)
+  std::uint8_t min_rnr_timer = 12;       // code of table 45: 12 = 0.64 ms
+  std::uint8_t arm = 0;                  // experiment arm of its congestion context
+  std::uint8_t access = access::remote;  // of what peers may ask for
+  std::uint8_t max_rd_atomic = 16;       // READs and atomics outstanding at most (9.7.2.6)
+  std::uint8_t max_dest_rd_atomic = 16;  // of the peer's, answered or kept for repetition
   std::uint16_t send_queue_depth = 128;
+  std::uint16_t path_mtu = 0;  // payload bytes of a full packet; 0: the engine's
+  std::uint32_t pd = 0;        // protection domain, of regions alike
   Picos retransmit_timeout = picos_from_micros(500);
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
@@ -39,6 +45,35 @@ struct QpAddress {
   wire::MacAddress mac{};
   std::uint32_t qp_number = 0;
   Psn first_psn;  // of the packets this end will send
+};
+
+namespace requester_stop {
+inline constexpr std::uint8_t memory = 1U << 0;  // a source region answers later
+inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, or a fence
+}  // namespace requester_stop
+
+namespace responder_halt {
+inline constexpr std::uint8_t memory = 1U << 0;     // packets are parked until memory_ready
+inline constexpr std::uint8_t condemned = 1U << 1;  // the last answer waits to be given
+}  // namespace responder_halt
+
+// Packets set aside, oldest first.
+struct PacketFifo {
+  Packet* head = nullptr;
+  Packet* tail = nullptr;
+
+  bool empty() const { return head == nullptr; }
+  void push(Packet* packet) {
+    packet->next = nullptr;
+    (tail == nullptr ? head : tail->next) = packet;
+    tail = packet;
+  }
+  Packet* pop() {
+    Packet* packet = head;
+    head = packet->next;
+    if (head == nullptr) tail = nullptr;
+    return packet;
+  }
 };
 
 struct RequesterState {
@@ -57,15 +92,22 @@ struct RequesterState {
   Picos ack_requested_at{0};  // when a packet last asked for an ACK
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_left = 0;
-  bool waiting_memory = false;  // a source region answers later
-  bool probe_active = false;    // one round trip is being timed
+  std::uint8_t stops = 0;        // of requester_stop: why nothing may be sent now
+  std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
+  bool gap_known = false;        // the oldest missing response was asked for again
+  bool response_waits = false;   // memory for a response answers later
+  std::uint32_t ordered = 0;     // queued requests that are answered, or fenced
+  bool probe_active = false;     // one round trip is being timed
   Psn probe_psn;
   Picos probe_sent{0};
   Picos timeout_at = kNever;  // true deadline; the heap may hold an earlier one
   Picos blocked_until{0};     // RNR back-off
+  PacketFifo parked;          // responses that arrived while response_waits
 };
 
 struct ResponderState {
+  explicit ResponderState(std::size_t depth) : responses(depth) {}
+
   Psn expected;
   std::uint32_t msn = 0;  // messages completed, modulo 2^24
   std::uint32_t unacked_packets = 0;
@@ -73,20 +115,30 @@ struct ResponderState {
   bool in_message = false;
   bool message_is_write = false;
   bool receive_taken = false;
-  bool waiting_memory = false;  // packets are parked until memory_ready
-  std::uint32_t rkey = 0;       // of the WRITE in progress
-  std::uint64_t address = 0;    // next byte of the message goes here
-  std::uint64_t remaining = 0;  // WRITE: bytes announced and not yet placed
-  std::uint64_t received = 0;   // bytes of the message placed so far
-  ReceiveRequest receive{};     // of the SEND in progress
-  Picos last_cnp{-1};           // negative: none sent yet
-  Packet* parked_head = nullptr;
-  Packet* parked_tail = nullptr;
+  std::uint8_t halts = 0;       // of responder_halt
+  bool response_waits = false;  // memory that a READ reads answers later
+  bool in_line = false;         // answers go the way of the data (see ResponderPart::answer)
+  bool answer_due = false;      // behind the responses: answer_psn and answer hold it
+  bool answer_becn = false;
+  Psn answer_psn;
+  wire::Aeth answer{};
+  ResponseQueue responses;
+  std::uint64_t backlog_bytes = 0;  // of READ responses not yet sent
+  std::uint32_t rkey = 0;           // of the WRITE in progress
+  std::uint64_t address = 0;        // next byte of the message goes here
+  std::uint64_t remaining = 0;      // WRITE: bytes announced and not yet placed
+  std::uint64_t received = 0;       // bytes of the message placed so far
+  ReceiveRequest receive{};         // of the SEND in progress
+  Picos last_cnp{-1};               // negative: none sent yet
+  PacketFifo parked;
 };
 
 struct QueuePair {
   QueuePair(std::uint32_t number_, const QpConfig& config_)
-      : number(number_), config(config_), requester(config_.send_queue_depth) {}
+      : number(number_),
+        config(config_),
+        requester(config_.send_queue_depth),
+        responder(config_.max_dest_rd_atomic) {}
 
   std::uint32_t number;
   QpState state = QpState::reset;
@@ -97,6 +149,9 @@ struct QueuePair {
   std::uint32_t prev_active = kNoIndex;
   std::uint32_t deficit = 0;  // deficit round robin, bytes
   bool active = false;
+  bool response_ready = false;    // a READ response may go out now
+  std::int32_t lane_balance = 0;  // bytes of requests beyond those of responses, while both wait
+  std::uint32_t mtu = 0;          // payload bytes of a full packet
   QpConfig config;
   wire::HeaderTemplate header;  // data packets to the peer
   RequesterState requester;

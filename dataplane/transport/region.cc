@@ -2,6 +2,19 @@
 
 namespace paceline::transport {
 
+MemoryResult MemoryProvider::atomic(std::uint32_t, std::uint64_t, const AtomicOperation&,
+                                    std::uint64_t&) {
+  return MemoryResult::fault;
+}
+
+bool RegionTable::invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed) {
+  if (find(key) == nullptr) return false;
+  Region& region = regions_[key >> 8];
+  if (region.pd != pd || (region.access & needed) != needed || region.revoked) return false;
+  region.revoked = true;
+  return true;
+}
+
 Region& RegionTable::slot(std::uint32_t& key) {
   std::uint32_t index;
   if (free_.empty()) {
@@ -21,7 +34,7 @@ Region& RegionTable::slot(std::uint32_t& key) {
 }
 
 std::uint32_t RegionTable::add_plain(std::uint64_t base, std::span<std::byte> memory,
-                                     std::uint8_t access) {
+                                     std::uint8_t access, std::uint32_t pd) {
   std::uint32_t key = 0;
   Region& region = slot(key);
   region.base = base;
@@ -29,22 +42,25 @@ std::uint32_t RegionTable::add_plain(std::uint64_t base, std::span<std::byte> me
   region.memory = memory.data();
   region.kind = RegionKind::plain;
   region.access = access;
+  region.pd = pd;
   return key;
 }
 
-std::uint32_t RegionTable::add_elided(std::uint64_t base, std::uint64_t length,
-                                      std::uint8_t access) {
+std::uint32_t RegionTable::add_elided(std::uint64_t base, std::uint64_t length, std::uint8_t access,
+                                      std::uint32_t pd) {
   std::uint32_t key = 0;
   Region& region = slot(key);
   region.base = base;
   region.length = length;
   region.kind = RegionKind::elided;
   region.access = access;
+  region.pd = pd;
   return key;
 }
 
 std::uint32_t RegionTable::add_provided(std::uint64_t base, std::uint64_t length,
-                                        MemoryProvider& provider, std::uint8_t access) {
+                                        MemoryProvider& provider, std::uint8_t access,
+                                        std::uint32_t pd) {
   std::uint32_t key = 0;
   Region& region = slot(key);
   region.base = base;
@@ -52,6 +68,7 @@ std::uint32_t RegionTable::add_provided(std::uint64_t base, std::uint64_t length
   region.provider = &provider;
   region.kind = RegionKind::provided;
   region.access = access;
+  region.pd = pd;
   return key;
 }
 

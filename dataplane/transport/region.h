@@ -16,6 +16,18 @@ enum class MemoryResult : std::uint8_t {
   fault,    // out of bounds, no access, or the memory is gone
 };
 
+// Swap if `compare` is found (compare_swap), or add (vol. 1, 9.4.5).
+struct AtomicOperation {
+  bool compare_swap = false;
+  std::uint64_t compare = 0;
+  std::uint64_t swap_add = 0;
+
+  constexpr std::uint64_t result(std::uint64_t original) const {
+    if (!compare_swap) return original + swap_add;
+    return original == compare ? swap_add : original;
+  }
+};
+
 // Memory that is not at hand. Offsets are relative to the region's base. Called on the engine's
 // thread; must not block. After `pending` the owner calls Engine::memory_ready(qp_number) once the
 // repeated call will succeed.
@@ -29,6 +41,10 @@ class MemoryProvider {
                             std::span<std::byte> out) = 0;
   virtual MemoryResult write(std::uint32_t qp_number, std::uint64_t offset,
                              std::span<const std::byte> in) = 0;
+  // Carries out an operation on the 8 bytes at `offset` (aligned, in the host's byte order), as a
+  // whole, once, and says what was there before. Memory without atomics keeps this one.
+  virtual MemoryResult atomic(std::uint32_t qp_number, std::uint64_t offset,
+                              const AtomicOperation& operation, std::uint64_t& original);
 };
 
 enum class RegionKind : std::uint8_t { none, plain, elided, provided };
@@ -38,6 +54,8 @@ inline constexpr std::uint8_t local_write = 1U << 0;
 inline constexpr std::uint8_t remote_write = 1U << 1;
 inline constexpr std::uint8_t remote_read = 1U << 2;
 inline constexpr std::uint8_t remote_atomic = 1U << 3;
+inline constexpr std::uint8_t remote_invalidate = 1U << 4;  // a SEND may revoke the region
+inline constexpr std::uint8_t remote = remote_write | remote_read | remote_atomic;
 }  // namespace access
 
 struct Region {
@@ -48,7 +66,14 @@ struct Region {
   std::uint32_t key = 0;               // local and remote key alike
   RegionKind kind = RegionKind::none;
   std::uint8_t access = 0;
+  bool revoked = false;  // by a SEND with invalidate: grants nothing any more
+  std::uint32_t pd = 0;  // protection domain
 
+  // All that a memory access has to pass (vol. 1, 10.6.3): domain, rights, bounds.
+  bool grants(std::uint32_t domain, std::uint8_t needed, std::uint64_t address,
+              std::uint64_t bytes) const {
+    return pd == domain && (access & needed) == needed && !revoked && covers(address, bytes);
+  }
   bool covers(std::uint64_t address, std::uint64_t bytes) const {
     return address >= base && bytes <= length && address - base <= length - bytes;
   }
@@ -65,12 +90,19 @@ constexpr std::uint64_t elided_digest(std::uint64_t address, std::uint64_t lengt
 // Keys are (index << 8 | generation): a stale key of a deregistered region is refused.
 class RegionTable {
  public:
-  std::uint32_t add_plain(std::uint64_t base, std::span<std::byte> memory, std::uint8_t access);
-  std::uint32_t add_elided(std::uint64_t base, std::uint64_t length, std::uint8_t access);
+  // `pd`: the protection domain, a number that the owner of the engine gives out. Queue pairs
+  // reach only regions of their own.
+  std::uint32_t add_plain(std::uint64_t base, std::span<std::byte> memory, std::uint8_t access,
+                          std::uint32_t pd = 0);
+  std::uint32_t add_elided(std::uint64_t base, std::uint64_t length, std::uint8_t access,
+                           std::uint32_t pd = 0);
   std::uint32_t add_provided(std::uint64_t base, std::uint64_t length, MemoryProvider& provider,
-                             std::uint8_t access);
+                             std::uint8_t access, std::uint32_t pd = 0);
   // False when the key names no region.
   bool remove(std::uint32_t key);
+  // Revokes the region until it is removed. False when the key names none of this domain, or one
+  // that `needed` rights (0 for its owner, remote_invalidate for a peer) are not given for.
+  bool invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed);
 
   // nullptr when the key is unknown or stale. Valid until the next add or remove.
   const Region* find(std::uint32_t key) const {

@@ -6,6 +6,15 @@
 
 namespace paceline::transport {
 
+namespace {
+
+// Nothing can come after this answer: the peer's queue pair is in error.
+bool is_fatal(wire::Aeth aeth) {
+  return aeth.kind() == wire::AethKind::nak && aeth.nak_code() != wire::NakCode::psn_sequence_error;
+}
+
+}  // namespace
+
 // Everything before `next` has arrived; `next` lies in (una_psn, max_psn].
 std::uint64_t RequesterPart::advance(QueuePair& qp, Psn next) {
   RequesterState& r = qp.requester;
@@ -26,6 +35,7 @@ std::uint64_t RequesterPart::advance(QueuePair& qp, Psn next) {
         r.cursor_packet = packet;
         break;
       }
+      if (entry.answered) ++r.answers_due;  // until it is popped
       ++r.cursor;
       r.cursor_packet = 0;
     }
@@ -55,7 +65,62 @@ std::uint64_t RequesterPart::rewind(QueuePair& qp) {
           : static_cast<std::uint32_t>(distance(r.una_psn, r.queue.at(r.cursor).first_psn));
   r.since_ack_request = core_.config.ack_every;  // the first packet sent again asks how things are
   r.probe_active = false;
+  r.answers_due = 0;
+  if (r.ordered != 0) check_order(qp);
   return lost.wire;
+}
+
+// `next` as in advance().
+std::uint64_t RequesterPart::progress(QueuePair& qp, Psn next) {
+  RequesterState& r = qp.requester;
+  const std::uint64_t acked = advance(qp, next);
+  r.retries_left = qp.config.retry_count;
+  r.rnr_left = qp.config.rnr_retry;
+  r.gap_known = false;
+  const bool ordered = r.ordered != 0;
+  while (!r.queue.empty()) {
+    const SendEntry& entry = r.queue.front();
+    if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
+    if (ordered) {
+      if (entry.answered || entry.request.fence) --r.ordered;
+      if (entry.answered) --r.answers_due;
+    }
+    if (entry.request.signaled) {
+      Completion completion;
+      completion.wr_id = entry.request.wr_id;
+      completion.bytes = entry.request.length;
+      completion.at = core_.now;
+      completion.qp_number = qp.number;
+      completion.opcode = completion_opcode(entry.request.opcode);
+      core_.complete(qp.config.send_cq, completion);
+    }
+    r.queue.pop();
+  }
+  if (r.inflight_bytes != 0) {
+    arm_timer(qp);
+  } else {
+    r.timeout_at = kNever;
+  }
+  if (ordered) {
+    check_order(qp);
+    scheduler_.settle(qp);
+  } else if (r.cursor == r.queue.tail() && !qp.response_ready) {
+    // What was about to be sent again had arrived after all: nothing may be left to send.
+    scheduler_.deactivate(qp);
+  }
+  return acked;
+}
+
+void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns) {
+  if (acked == 0) return;
+  if (scheduler_.wants(qp.context, cc::Signal::ack)) {
+    cc::Event event;
+    event.signal = cc::Signal::ack;
+    event.acked_bytes = static_cast<std::uint32_t>(acked);
+    event.rtt_ns = rtt_ns;
+    scheduler_.deliver(qp.context, event);
+  }
+  if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.refresh(qp.context);
 }
 
 void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
@@ -82,45 +147,25 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     rtt_ns = static_cast<std::uint32_t>((core_.now - r.probe_sent).count / 1000);
     r.probe_active = false;
   }
+  // What is answered by more than an acknowledgement is complete with its last response only: an
+  // acknowledgement of something behind it says that responses were lost (9.7.5.1.1).
+  bool lost = false;
+  Psn end = next;
+  if (r.ordered != 0) {
+    if (const SendEntry* entry = unanswered_before(qp, next)) {
+      lost = true;
+      end = before(entry->first_psn, r.una_psn) ? r.una_psn : entry->first_psn;
+    }
+  }
   std::uint64_t acked = 0;
-  if (next != r.una_psn) {
-    acked = advance(qp, next);
-    r.retries_left = qp.config.retry_count;
-    r.rnr_left = qp.config.rnr_retry;
-    while (!r.queue.empty()) {
-      const SendEntry& entry = r.queue.at(r.queue.head());
-      if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
-      if (entry.request.signaled) {
-        Completion completion;
-        completion.wr_id = entry.request.wr_id;
-        completion.bytes = entry.request.length;
-        completion.at = core_.now;
-        completion.qp_number = qp.number;
-        completion.opcode = completion_opcode(entry.request.opcode);
-        core_.complete(qp.config.send_cq, completion);
-      }
-      r.queue.pop();
-    }
-    if (r.inflight_bytes != 0) {
-      arm_timer(qp);
-    } else {
-      r.timeout_at = kNever;
-    }
-    // What was about to be sent again had arrived after all: nothing may be left to send.
-    if (r.cursor == r.queue.tail()) scheduler_.deactivate(qp);
+  if (end != r.una_psn) acked = progress(qp, end);
+  if (lost && !is_fatal(aeth)) {
+    report_ack(qp, acked, 0);
+    answers_lost(qp);
+    return;
   }
   if (is_ack) {
-    if (acked != 0) {
-      if (scheduler_.wants(qp.context, cc::Signal::ack)) {
-        cc::Event event;
-        event.signal = cc::Signal::ack;
-        event.acked_bytes = static_cast<std::uint32_t>(acked);
-        event.rtt_ns = rtt_ns;
-        scheduler_.deliver(qp.context, event);
-      }
-      CongestionContext& context = core_.contexts[qp.context];
-      if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
-    }
+    report_ack(qp, acked, rtt_ns);
     return;
   }
 
@@ -134,7 +179,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     rewind(qp);
     r.timeout_at = kNever;
     r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
-    scheduler_.deactivate(qp);
+    scheduler_.settle(qp);
     if (core_.contexts[qp.context].place == ContextPlace::blocked) {
       scheduler_.refresh(qp.context);  // others of the context may use its window
     }
@@ -159,16 +204,16 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     }
     case wire::NakCode::remote_access_error:
       ++core_.counters.error_naks_received;
-      fail(qp, CompletionStatus::remote_access_error);
+      fail(qp, CompletionStatus::remote_access_error, parsed.psn);
       return;
     case wire::NakCode::remote_operational_error:
       ++core_.counters.error_naks_received;
-      fail(qp, CompletionStatus::remote_operational_error);
+      fail(qp, CompletionStatus::remote_operational_error, parsed.psn);
       return;
     case wire::NakCode::invalid_request:
     case wire::NakCode::invalid_rd_request:
       ++core_.counters.error_naks_received;
-      fail(qp, CompletionStatus::remote_invalid_request);
+      fail(qp, CompletionStatus::remote_invalid_request, parsed.psn);
       return;
   }
 }
@@ -214,12 +259,17 @@ void RequesterPart::on_timer(QueuePair& qp) {
   }
   r.timeout_at = kNever;
   if (r.inflight_bytes == 0) return;
+  if (r.response_waits) {  // the answer is here, it is our own memory that is late
+    arm_timer(qp);
+    return;
+  }
   ++core_.counters.timeouts;
   if (r.retries_left == 0) {
     fail(qp, CompletionStatus::retry_exceeded);
     return;
   }
   --r.retries_left;
+  r.gap_known = false;
   cc::Event event;
   event.signal = cc::Signal::timeout;
   event.lost_bytes = static_cast<std::uint32_t>(rewind(qp));
@@ -227,45 +277,50 @@ void RequesterPart::on_timer(QueuePair& qp) {
   scheduler_.deliver(qp.context, event);
 }
 
-void RequesterPart::memory_ready(QueuePair& qp) {
-  if (!qp.requester.waiting_memory) return;
-  qp.requester.waiting_memory = false;
-  resume(qp);
-}
-
-void RequesterPart::fail(QueuePair& qp, CompletionStatus status) {
+void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
   if (qp.state == QpState::error) return;
   qp.state = QpState::error;
   if (qp.context == kNoIndex) return;  // never connected: nothing was posted or received
   RequesterState& r = qp.requester;
+  ResponderState& responder = qp.responder;
   CongestionContext& context = core_.contexts[qp.context];
+  const bool had_work = qp.active || r.backlog_bytes + responder.backlog_bytes != 0;
   context.inflight_bytes -= r.inflight_bytes;
-  context.backlog_bytes -= r.backlog_bytes;
+  context.backlog_bytes -= r.backlog_bytes + responder.backlog_bytes;
   r.inflight_bytes = 0;
   r.backlog_bytes = 0;
   r.timeout_at = kNever;
-  // The oldest request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
-  while (!r.queue.empty()) {
-    const SendEntry& entry = r.queue.at(r.queue.head());
+  responder.backlog_bytes = 0;
+  responder.responses.clear();
+  responder.answer_due = false;
+  qp.response_ready = false;
+  // One request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
+  bool named = false;
+  for (std::uint32_t p = r.queue.head(); p != r.queue.tail(); ++p) {
+    const SendEntry& entry = r.queue.at(p);
+    named = named || distance(psn, entry.first_psn) < static_cast<std::int32_t>(entry.packets);
     Completion completion;
     completion.wr_id = entry.request.wr_id;
     completion.at = core_.now;
     completion.qp_number = qp.number;
     completion.opcode = completion_opcode(entry.request.opcode);
-    completion.status = status;
+    completion.status = named ? status : CompletionStatus::flushed;
+    if (named) status = CompletionStatus::flushed;
     core_.complete(qp.config.send_cq, completion);
-    status = CompletionStatus::flushed;
-    r.queue.pop();
   }
+  r.queue.clear();
   r.cursor = r.queue.tail();
   r.cursor_packet = 0;
   r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
+  r.stops = 0;
+  r.answers_due = 0;
+  r.ordered = 0;
   // Receives that are still queued are flushed by the owner of the queue (it may be shared), but
   // the one that a message had taken is known here only.
-  if (qp.responder.receive_taken) {
-    qp.responder.receive_taken = false;
+  if (responder.receive_taken) {
+    responder.receive_taken = false;
     Completion completion;
-    completion.wr_id = qp.responder.receive.wr_id;
+    completion.wr_id = responder.receive.wr_id;
     completion.at = core_.now;
     completion.qp_number = qp.number;
     completion.opcode = CompletionOpcode::receive;
@@ -275,6 +330,8 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status) {
   scheduler_.deactivate(qp);
   // Its bytes in flight may have been what held up others of the same context.
   if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
+  // An algorithm that asks the peer for a rate must hear that there is no need any more.
+  if (had_work) scheduler_.report_idle(qp.context);
 }
 
 }  // namespace paceline::transport

@@ -19,43 +19,71 @@ class RequesterPart {
 
   PostResult post(QueuePair& qp, const WorkRequest& request);
 
-  // The packet at next_psn, headers and payload complete, accounted in the queue pair; nullptr when
-  // the payload is not at hand or no packet is free. Called by the scheduler.
-  Packet* build_next(QueuePair& qp);
+  // Makes `packet` the one at next_psn, headers and payload complete, accounted in the queue pair.
+  // False when the payload is not at hand: the requester has no work then, or the queue pair has
+  // failed. Called by the scheduler.
+  bool build_next(QueuePair& qp, Packet& packet);
   // There is a packet that may go out now.
   bool has_work(const QueuePair& qp) const {
     const RequesterState& r = qp.requester;
-    return r.cursor != r.queue.tail() && !r.waiting_memory && core_.now >= r.blocked_until;
+    return r.cursor != r.queue.tail() && r.stops == 0 && core_.now >= r.blocked_until;
   }
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
   // Responses. `parsed` is an ACK or NAK whose destination is `qp`.
   void on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed);
+  // The same for a READ response or an atomic acknowledgement. Takes the packet: frees it, or parks
+  // it while memory answers.
+  void on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
+  // Answers are being held back: this one, too, or it would be taken out of order.
+  bool holds_answers(const QueuePair& qp) const { return !qp.requester.parked.empty(); }
+  void hold(QueuePair& qp, Packet* packet) { qp.requester.parked.push(packet); }
   void on_cnp(QueuePair& qp);
   // The queue pair's timer fired (retransmission or RNR back-off).
   void on_timer(QueuePair& qp);
   void memory_ready(QueuePair& qp);
 
-  // Completes everything outstanding with `flushed`; the queue pair is in error.
-  void fail(QueuePair& qp, CompletionStatus status);
+  // The queue pair is in error: the request that `psn` belongs to (the oldest, when none does)
+  // completes with `status`, all others with `flushed`.
+  void fail(QueuePair& qp, CompletionStatus status, Psn psn);
+  void fail(QueuePair& qp, CompletionStatus status) { fail(qp, status, qp.requester.una_psn); }
+  // Frees what is parked.
+  void discard(QueuePair& qp);
 
  private:
   struct Span {
     std::uint64_t payload = 0;
     std::uint64_t wire = 0;
   };
+  enum class Outcome : std::uint8_t { done, pending };
+
   bool wants_ack(QueuePair& qp) const;
-  std::uint32_t payload_of(const SendEntry& entry, std::uint32_t packet) const;
+  std::uint32_t payload_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
   std::uint32_t wire_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
+  std::uint32_t request_wire_of(const QueuePair& qp, const SendEntry& entry) const;
   Span span_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t from,
                std::uint32_t to) const;
   Span span_between(const QueuePair& qp, std::uint32_t position, Psn from, Psn to) const;
   bool fill_payload(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint64_t offset,
                     std::uint32_t bytes);
+  void build_request(QueuePair& qp, Packet& packet, const SendEntry& entry);
+
   // Everything before `next` is acknowledged. Returns the wire bytes newly acknowledged.
   std::uint64_t advance(QueuePair& qp, Psn next);
+  // The same, with all that follows from it: completions, timer, order.
+  std::uint64_t progress(QueuePair& qp, Psn next);
+  void report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns);
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);
+
+  // READs and atomics (read_requester.cc).
+  SendEntry* unanswered_before(QueuePair& qp, Psn end);
+  void answers_lost(QueuePair& qp);
+  Outcome accept_response(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  MemoryResult place_response(QueuePair& qp, const SendEntry& entry,
+                              const wire::ParsedPacket& parsed, const Packet& packet);
+  void check_order(QueuePair& qp);
+
   void arm_timer(QueuePair& qp);
   void set_timer(QueuePair& qp, Picos at);
   void resume(QueuePair& qp);

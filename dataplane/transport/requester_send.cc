@@ -1,11 +1,9 @@
 #include "dataplane/transport/requester.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cstring>
 
+#include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/scheduler.h"
-#include "dataplane/wire/icrc.h"
 
 namespace paceline::transport {
 
@@ -13,11 +11,9 @@ namespace {
 
 using wire::Opcode;
 
-constexpr bool is_write(WorkOpcode opcode) {
-  return opcode == WorkOpcode::write || opcode == WorkOpcode::write_imm;
-}
-constexpr bool has_immediate(WorkOpcode opcode) {
-  return opcode == WorkOpcode::send_imm || opcode == WorkOpcode::write_imm;
+// The last packet carries 4 bytes more: immediate data, or the key to revoke.
+constexpr bool has_last_word(WorkOpcode opcode) {
+  return has_immediate(opcode) || opcode == WorkOpcode::send_invalidate;
 }
 
 // The opcode of packet `first`/`last` of a message; RC and UC differ by 0x20 (vol. 1, table 35).
@@ -30,35 +26,46 @@ Opcode opcode_of(WorkOpcode work, bool first, bool last) {
     if (!last) return Opcode::rc_write_middle;
     return has_immediate(work) ? Opcode::rc_write_last_imm : Opcode::rc_write_last;
   }
-  if (first && last) return has_immediate(work) ? Opcode::rc_send_only_imm : Opcode::rc_send_only;
+  if (first && last) {
+    if (work == WorkOpcode::send_invalidate) return Opcode::rc_send_only_invalidate;
+    return has_immediate(work) ? Opcode::rc_send_only_imm : Opcode::rc_send_only;
+  }
   if (first) return Opcode::rc_send_first;
   if (!last) return Opcode::rc_send_middle;
+  if (work == WorkOpcode::send_invalidate) return Opcode::rc_send_last_invalidate;
   return has_immediate(work) ? Opcode::rc_send_last_imm : Opcode::rc_send_last;
 }
 
 }  // namespace
 
-std::uint32_t RequesterPart::payload_of(const SendEntry& entry, std::uint32_t packet) const {
-  const std::uint64_t mtu = core_.config.payload_mtu;
+std::uint32_t RequesterPart::payload_of(const QueuePair& qp, const SendEntry& entry,
+                                        std::uint32_t packet) const {
+  const std::uint64_t mtu = qp.mtu;
   const std::uint64_t offset = packet * mtu;
   return static_cast<std::uint32_t>(std::min(mtu, entry.request.length - offset));
 }
 
 std::uint32_t RequesterPart::wire_of(const QueuePair& qp, const SendEntry& entry,
                                      std::uint32_t packet) const {
-  const std::uint32_t payload = payload_of(entry, packet);
+  if (entry.answered) return request_wire_of(qp, entry);
+  const std::uint32_t payload = payload_of(qp, entry, packet);
   const bool last = packet + 1 == entry.packets;
   std::uint32_t frame = qp.header.header_bytes + ((payload + 3U) & ~3U) + 8U;
   if (packet == 0 && is_write(entry.request.opcode)) frame += wire::Reth::kBytes;
-  if (last && has_immediate(entry.request.opcode)) frame += wire::kImmediateBytes;
+  if (last && has_last_word(entry.request.opcode)) frame += wire::kImmediateBytes;
   return core_.info.wire.wire_bytes(frame, payload);
 }
 
 RequesterPart::Span RequesterPart::span_of(const QueuePair& qp, const SendEntry& entry,
                                            std::uint32_t from, std::uint32_t to) const {
   if (from >= to) return {};
-  const std::uint64_t mtu = core_.config.payload_mtu;
   Span span;
+  if (entry.answered) {
+    // One packet stands for all sequence numbers: it is in flight until the last is answered.
+    if (to == entry.packets) span.wire = request_wire_of(qp, entry);
+    return span;
+  }
+  const std::uint64_t mtu = qp.mtu;
   span.payload =
       std::min(to * mtu, entry.request.length) - std::min(from * mtu, entry.request.length);
   span.wire = wire_of(qp, entry, from);
@@ -98,23 +105,37 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
     return PostResult::ok;
   }
   if (qp.state != QpState::rts) return PostResult::bad_state;
-  if (request.length > kMaxMessageBytes) return PostResult::bad_length;
-  if (r.queue.full()) return PostResult::queue_full;
-  if (request.length != 0) {
-    const Region* region = core_.regions.find(request.local_key);
-    if (region == nullptr || !region->covers(request.local_address, request.length)) {
-      return PostResult::bad_key;
-    }
+  const bool answered = is_answered(request.opcode);
+  if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
+  if (is_atomic(request.opcode) ? request.length != kAtomicBytes
+                                : request.length > kMaxMessageBytes) {
+    return PostResult::bad_length;
   }
-  const std::uint64_t mtu = core_.config.payload_mtu;
+  const std::uint64_t mtu = qp.mtu;
   const auto packets =
       static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (request.length + mtu - 1) / mtu));
   // All PSNs in flight must stay comparable (vol. 1, 9.7.2).
-  if (distance(r.tail_psn, r.una_psn) + static_cast<std::int64_t>(packets) >= (1 << 23)) {
+  constexpr std::int32_t kWindow = 1 << 23;
+  if (packets >= kWindow) return PostResult::bad_length;
+  if (r.queue.full()) return PostResult::queue_full;
+  if (request.length != 0) {
+    const Region* region = core_.regions.find(request.local_key);
+    const std::uint8_t needed = answered ? access::local_write : std::uint8_t{0};
+    if (region == nullptr ||
+        !region->grants(qp.config.pd, needed, request.local_address, request.length)) {
+      return PostResult::bad_key;
+    }
+  }
+  if (distance(r.tail_psn, r.una_psn) + static_cast<std::int32_t>(packets) >= kWindow) {
     return PostResult::queue_full;
   }
-  r.queue.push(request, r.tail_psn, packets);
+  r.queue.push({request, r.tail_psn, packets, answered});
   r.tail_psn = r.tail_psn + packets;
+  if (answered || request.fence) {
+    ++r.ordered;
+    check_order(qp);
+  }
+  if (answered) return PostResult::ok;  // what it moves, the peer sends
   r.backlog_bytes += request.length;
   core_.contexts[qp.context].backlog_bytes += request.length;
   return PostResult::ok;
@@ -125,47 +146,28 @@ std::uint32_t RequesterPart::next_wire_bytes(const QueuePair& qp) const {
   return wire_of(qp, r.queue.at(r.cursor), r.cursor_packet);
 }
 
-// False when the source answers later; the queue pair has then left its context's ring.
+// False when the source answers later, or not at all (the queue pair has failed then).
 bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, const SendEntry& entry,
                                  std::uint64_t offset, std::uint32_t bytes) {
-  const std::uint32_t padded = (bytes + 3U) & ~3U;
-  packet.payload_bytes = static_cast<std::uint16_t>(padded);
+  packet.payload_bytes = 0;
   packet.payload_kind = PayloadKind::none;
   if (bytes == 0) return true;
-  const Region* region = core_.regions.find(entry.request.local_key);
-  const std::uint64_t address = entry.request.local_address + offset;
-  if (region == nullptr || !region->covers(address, bytes)) {
-    fail(qp, CompletionStatus::local_protection_error);  // deregistered under way
-    return false;
+  const WorkRequest& request = entry.request;
+  const std::uint64_t address = request.local_address + offset;
+  const Region* region = core_.regions.find(request.local_key);
+  MemoryResult result = MemoryResult::fault;  // deregistered under way
+  if (region != nullptr && region->grants(qp.config.pd, 0, address, bytes)) {
+    const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
+    result = load_payload(*region, qp.number, address, bytes, place, packet);
   }
-  if (region->kind == RegionKind::elided) {
-    // For a SEND the receiver knows no address: the digest stands for the place in the message.
-    packet.payload_kind = PayloadKind::elided;
-    packet.digest = is_write(entry.request.opcode)
-                        ? elided_digest(entry.request.remote_address + offset, bytes)
-                        : elided_digest(offset, bytes);
-    return true;
-  }
-  assert(packet.payload != nullptr && padded <= core_.info.payload_room);
-  packet.payload_kind = PayloadKind::owned;
-  const std::span<std::byte> out{packet.payload, bytes};
-  if (region->kind == RegionKind::plain) {
-    std::memcpy(out.data(), region->memory + (address - region->base), bytes);
+  if (result == MemoryResult::done) return true;
+  if (result == MemoryResult::pending) {
+    qp.requester.stops |= requester_stop::memory;
+    ++core_.counters.memory_waits;
   } else {
-    const MemoryResult result = region->provider->read(qp.number, address - region->base, out);
-    if (result == MemoryResult::pending) {
-      qp.requester.waiting_memory = true;
-      ++core_.counters.memory_waits;
-      scheduler_.deactivate(qp);
-      return false;
-    }
-    if (result == MemoryResult::fault) {
-      fail(qp, CompletionStatus::local_protection_error);
-      return false;
-    }
+    fail(qp, CompletionStatus::local_protection_error, qp.requester.next_psn);
   }
-  std::memset(packet.payload + bytes, 0, padded - bytes);
-  return true;
+  return false;
 }
 
 // Whether a packet that does not end its message asks for an ACK: every ack_every-th, and whenever
@@ -180,47 +182,39 @@ bool RequesterPart::wants_ack(QueuePair& qp) const {
   return core_.now - r.ack_requested_at >= qp.config.retransmit_timeout / 4;
 }
 
-Packet* RequesterPart::build_next(QueuePair& qp) {
+bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   RequesterState& r = qp.requester;
   const SendEntry& entry = r.queue.at(r.cursor);
+  if (entry.answered) {
+    build_request(qp, packet, entry);
+    return true;
+  }
   const std::uint32_t index = r.cursor_packet;
-  const std::uint64_t offset = std::uint64_t{index} * core_.config.payload_mtu;
-  const std::uint32_t payload = payload_of(entry, index);
+  const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
+  const std::uint32_t payload = payload_of(qp, entry, index);
   const bool first = index == 0;
   const bool last = index + 1 == entry.packets;
+  if (!fill_payload(qp, packet, entry, offset, payload)) return false;
 
-  Packet* packet = core_.pool.alloc();
-  if (packet == nullptr) {
-    ++core_.counters.no_packet;
-    return nullptr;
-  }
-  if (!fill_payload(qp, *packet, entry, offset, payload)) {
-    core_.pool.free(packet);
-    return nullptr;
-  }
-
+  const WorkRequest& request = entry.request;
   wire::TransportFields fields;
-  fields.opcode = opcode_of(entry.request.opcode, first, last);
+  fields.opcode = opcode_of(request.opcode, first, last);
   fields.dest_qpn = qp.remote_number;
   fields.psn = r.next_psn;
   fields.payload_bytes = payload;
   fields.ack_request = last || wants_ack(qp);
-  fields.solicited = last && entry.request.solicited;
+  fields.solicited = last && request.solicited;
   wire::Reth reth;
-  if (first && is_write(entry.request.opcode)) {
-    reth.address = entry.request.remote_address;
-    reth.rkey = entry.request.remote_key;
-    reth.length = static_cast<std::uint32_t>(entry.request.length);
+  if (first && is_write(request.opcode)) {
+    reth.address = request.remote_address;
+    reth.rkey = request.remote_key;
+    reth.length = static_cast<std::uint32_t>(request.length);
   }
-  packet->header_bytes = static_cast<std::uint16_t>(wire::build_data(
-      qp.header, wire::HeaderBuffer{packet->header}, fields, &reth, entry.request.immediate));
-  packet->bth_offset = static_cast<std::uint16_t>(qp.header.bth_offset());
-  packet->traffic_class = qp.config.traffic_class;
-  packet->ecn = Ecn::ect0;
-  packet->wire_bytes = core_.info.wire.wire_bytes(packet->frame_bytes(), payload);
-  if (!core_.info.computes_icrc) {
-    packet->icrc = wire::icrc(packet->header_view(), qp.header.l3_offset, packet->payload_view());
-  }
+  const std::uint32_t word =
+      request.opcode == WorkOpcode::send_invalidate ? request.remote_key : request.immediate;
+  packet.header_bytes = static_cast<std::uint16_t>(
+      wire::build_data(qp.header, wire::HeaderBuffer{packet.header}, fields, &reth, word));
+  core_.finish_packet(qp, packet, payload);
 
   if (fields.ack_request) {
     r.since_ack_request = 0;
@@ -239,19 +233,19 @@ Packet* RequesterPart::build_next(QueuePair& qp) {
     ++core_.counters.retransmitted_packets;
     core_.counters.retransmitted_bytes += payload;
   }
-  core_.counters.tx_wire_bytes += packet->wire_bytes;
   ++r.next_psn;
   if (last) {
     ++r.cursor;
     r.cursor_packet = 0;
+    if (r.ordered != 0) check_order(qp);
   } else {
     ++r.cursor_packet;
   }
   if (r.inflight_bytes == 0) arm_timer(qp);
-  r.inflight_bytes += packet->wire_bytes;
+  r.inflight_bytes += packet.wire_bytes;
   r.backlog_bytes -= payload;
   core_.contexts[qp.context].backlog_bytes -= payload;
-  return packet;
+  return true;
 }
 
 }  // namespace paceline::transport

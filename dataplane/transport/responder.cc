@@ -1,18 +1,20 @@
 #include "dataplane/transport/responder.h"
 
-#include <cstring>
-
+#include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
 namespace {
 
-constexpr std::uint32_t kMsnMask = 0xFF'FFFF;
-
 bool is_write(const wire::ParsedPacket& parsed) {
   return parsed.properties.operation == wire::Operation::write;
+}
+
+// SEND and WRITE; READs and atomics are requests without payload.
+bool carries_message(const wire::ParsedPacket& parsed) {
+  return parsed.properties.carries_payload();
 }
 
 }  // namespace
@@ -23,16 +25,18 @@ void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, 
     core_.pool.free(packet);
     return;
   }
-  if (parsed.ecn == Ecn::ce) {
-    ++core_.counters.rx_ce_packets;
-    if (!core_.config.cnp_in_ack) notify_congestion(qp);
-  }
-  if (qp.responder.waiting_memory) {
-    park(qp, packet);
+  if (parsed.ecn == Ecn::ce) on_marked(qp);
+  if (qp.responder.halts != 0) {
+    if ((qp.responder.halts & responder_halt::condemned) != 0) {
+      ++core_.counters.wrong_state;
+      core_.pool.free(packet);
+    } else {
+      park(qp, packet);
+    }
     return;
   }
   if (accept(qp, parsed, *packet) == Outcome::pending) {
-    qp.responder.waiting_memory = true;
+    qp.responder.halts |= responder_halt::memory;
     ++core_.counters.memory_waits;
     park(qp, packet);
     return;
@@ -40,44 +44,34 @@ void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, 
   core_.pool.free(packet);
 }
 
-void ResponderPart::park(QueuePair& qp, Packet* packet) {
-  packet->next = nullptr;
-  if (qp.responder.parked_tail == nullptr) {
-    qp.responder.parked_head = packet;
-  } else {
-    qp.responder.parked_tail->next = packet;
-  }
-  qp.responder.parked_tail = packet;
-}
-
 void ResponderPart::memory_ready(QueuePair& qp) {
   ResponderState& r = qp.responder;
-  if (!r.waiting_memory) return;
-  r.waiting_memory = false;
-  while (Packet* packet = r.parked_head) {
+  if (r.response_waits) {
+    r.response_waits = false;
+    give_due(qp);
+    scheduler_.settle(qp);
+  }
+  if ((r.halts & responder_halt::memory) == 0) return;
+  r.halts &= static_cast<std::uint8_t>(~responder_halt::memory);
+  while (!r.parked.empty()) {
+    Packet* packet = r.parked.head;
     wire::ParsedPacket parsed;
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
-    // A packet before this one may have put the queue pair into error.
-    if (error == wire::ParseError::ok && qp.state != QpState::error &&
+    // A packet before this one may have put the queue pair into error, or on its way there.
+    if (error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0 &&
         accept(qp, parsed, *packet) == Outcome::pending) {
-      r.waiting_memory = true;
+      r.halts |= responder_halt::memory;
       return;  // still the first of the parked
     }
-    r.parked_head = packet->next;
-    if (r.parked_head == nullptr) r.parked_tail = nullptr;
-    core_.pool.free(packet);
+    core_.pool.free(r.parked.pop());
   }
 }
 
 void ResponderPart::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
-  while (Packet* packet = r.parked_head) {
-    r.parked_head = packet->next;
-    core_.pool.free(packet);
-  }
-  r.parked_tail = nullptr;
-  r.waiting_memory = false;
+  while (!r.parked.empty()) core_.pool.free(r.parked.pop());
+  r.halts = 0;
 }
 
 ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPacket& parsed,
@@ -88,6 +82,10 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   if (ahead < 0) {
     // Seen before: its answer was lost, or it was sent twice. Answer again, do nothing again.
     ++core_.counters.duplicates;
+    if (!carries_message(parsed)) {
+      repeat_answer(qp, parsed);
+      return Outcome::done;
+    }
     if (parsed.ack_request) acknowledge(qp, r.expected - 1, wire::Aeth::ack(r.msn), becn);
     return Outcome::done;
   }
@@ -101,6 +99,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     return Outcome::done;
   }
 
+  if (!carries_message(parsed)) return accept_answered(qp, parsed);
   const bool starts = parsed.properties.begins_message();
   const bool ends = parsed.properties.ends_message();
   // Opcode sequence (vol. 1, 9.7.4.1.5): first or only between messages, middle or last of the same
@@ -110,7 +109,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     return Outcome::done;
   }
   // Full packets until the last (9.7.4.1.6).
-  const std::uint32_t mtu = core_.config.payload_mtu;
+  const std::uint32_t mtu = qp.mtu;
   if ((!ends && parsed.payload_bytes != mtu) || parsed.payload_bytes > mtu ||
       (ends && !starts && parsed.payload_bytes == 0)) {
     refuse(qp, wire::NakCode::invalid_request);
@@ -156,6 +155,13 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
         return Outcome::done;
     }
   }
+  if (parsed.properties.has_ieth() &&
+      !core_.regions.invalidate(parsed.ext.invalidate_rkey, qp.config.pd,
+                                access::remote_invalidate)) {
+    fail_receive(qp, CompletionStatus::remote_invalid_request);
+    refuse(qp, wire::NakCode::remote_access_error);
+    return Outcome::done;
+  }
   r.address += parsed.payload_bytes;
   r.received += parsed.payload_bytes;
   if (r.message_is_write) r.remaining -= parsed.payload_bytes;
@@ -175,8 +181,8 @@ bool ResponderPart::begin_message(QueuePair& qp, const wire::ParsedPacket& parse
     const wire::Reth& reth = parsed.ext.reth;
     if (reth.length != 0) {
       const Region* region = core_.regions.find(reth.rkey);
-      if (region == nullptr || (region->access & access::remote_write) == 0 ||
-          !region->covers(reth.address, reth.length)) {
+      if (region == nullptr || (qp.config.access & access::remote_write) == 0 ||
+          !region->grants(qp.config.pd, access::remote_write, reth.address, reth.length)) {
         refuse(qp, wire::NakCode::remote_access_error);
         return false;
       }
@@ -208,33 +214,22 @@ MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parse
   const ResponderState& r = qp.responder;
   const Region* region = core_.regions.find(r.rkey);
   const std::uint32_t bytes = parsed.payload_bytes;
-  if (region == nullptr || !region->covers(r.address, bytes)) return MemoryResult::fault;
   const std::uint8_t needed = r.message_is_write ? access::remote_write : access::local_write;
-  if ((region->access & needed) == 0) return MemoryResult::fault;
-  if (packet.payload_kind == PayloadKind::elided) {
-    const std::uint64_t place = r.message_is_write ? r.address : r.received;
-    if (packet.digest != elided_digest(place, bytes)) ++core_.counters.digest_mismatches;
-    return region->kind == RegionKind::elided ? MemoryResult::done : MemoryResult::fault;
+  if (region == nullptr || !region->grants(qp.config.pd, needed, r.address, bytes)) {
+    return MemoryResult::fault;
   }
-  if (packet.payload_kind != PayloadKind::owned) return MemoryResult::fault;
-  switch (region->kind) {
-    case RegionKind::plain:
-      std::memcpy(region->memory + (r.address - region->base), packet.payload, bytes);
-      return MemoryResult::done;
-    case RegionKind::provided:
-      return region->provider->write(qp.number, r.address - region->base, {packet.payload, bytes});
-    case RegionKind::elided:
-      return MemoryResult::done;
-    case RegionKind::none:
-      break;
-  }
-  return MemoryResult::fault;
+  bool mismatch = false;
+  const MemoryResult result =
+      store_payload(*region, qp.number, r.address, bytes,
+                    r.message_is_write ? r.address : r.received, packet, mismatch);
+  if (mismatch) ++core_.counters.digest_mismatches;
+  return result;
 }
 
 void ResponderPart::finish_message(QueuePair& qp, const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
   r.in_message = false;
-  r.msn = (r.msn + 1) & kMsnMask;
+  r.msn = next_msn(r.msn);
   if (!r.receive_taken) return;  // a WRITE without immediate leaves no trace here
   r.receive_taken = false;
   Completion completion;
@@ -246,64 +241,9 @@ void ResponderPart::finish_message(QueuePair& qp, const wire::ParsedPacket& pars
       r.message_is_write ? CompletionOpcode::receive_write_imm : CompletionOpcode::receive;
   completion.has_immediate = parsed.properties.has_immediate();
   completion.immediate = parsed.ext.immediate;
+  completion.invalidated = parsed.properties.has_ieth();
+  completion.invalidated_key = completion.invalidated ? parsed.ext.invalidate_rkey : 0;
   core_.complete(qp.config.receive_cq, completion);
-}
-
-void ResponderPart::acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn) {
-  Packet* packet = core_.alloc_headers_only();
-  if (packet == nullptr) return;  // as if lost: the requester asks again
-  const wire::HeaderTemplate& header = core_.peers[qp.peer].control;
-  packet->header_bytes = static_cast<std::uint16_t>(wire::build_acknowledge(
-      header, wire::HeaderBuffer{packet->header}, qp.remote_number, psn, aeth, becn));
-  packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
-  if (aeth.is_ack()) ++core_.counters.acks_sent;
-  core_.queue_control(packet);
-}
-
-// Receiver not ready. The packets already behind the one put off are no gap: they are dropped
-// without a NAK, until the expected one comes again.
-void ResponderPart::put_off(QueuePair& qp) {
-  ResponderState& r = qp.responder;
-  ++core_.counters.rnr_sent;
-  r.nak_sent = true;
-  acknowledge(qp, r.expected, wire::Aeth::rnr_nak(r.msn, qp.config.min_rnr_timer), false);
-}
-
-// The receive request that the message in progress has taken ends with an error.
-void ResponderPart::fail_receive(QueuePair& qp, CompletionStatus status) {
-  ResponderState& r = qp.responder;
-  if (!r.receive_taken) return;
-  r.receive_taken = false;
-  Completion completion;
-  completion.wr_id = r.receive.wr_id;
-  completion.at = core_.now;
-  completion.qp_number = qp.number;
-  completion.status = status;
-  completion.opcode = CompletionOpcode::receive;
-  core_.complete(qp.config.receive_cq, completion);
-}
-
-// A request that can never succeed: answer once, then the queue pair is in error (9.9.2).
-void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
-  ++core_.counters.error_naks_sent;
-  acknowledge(qp, qp.responder.expected, wire::Aeth::nak(qp.responder.msn, code), false);
-  qp.responder.in_message = false;
-  requester_.fail(qp, CompletionStatus::flushed);
-}
-
-void ResponderPart::notify_congestion(QueuePair& qp) {
-  ResponderState& r = qp.responder;
-  if (core_.peers[qp.peer].echo != EcnEcho::cnp) return;
-  if (r.last_cnp.count >= 0 && core_.now - r.last_cnp < core_.config.cnp_interval) return;
-  Packet* packet = core_.alloc_headers_only();
-  if (packet == nullptr) return;
-  r.last_cnp = core_.now;
-  const wire::HeaderTemplate& header = core_.peers[qp.peer].control;
-  packet->header_bytes = static_cast<std::uint16_t>(
-      wire::build_cnp(header, wire::HeaderBuffer{packet->header}, qp.remote_number));
-  packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
-  ++core_.counters.cnps_sent;
-  core_.queue_control(packet);
 }
 
 }  // namespace paceline::transport

@@ -11,17 +11,30 @@
 
 namespace paceline::transport {
 
+// Message sequence numbers have 24 bits (vol. 1, 9.7.7.1).
+constexpr std::uint32_t next_msn(std::uint32_t msn) { return (msn + 1) & 0xFF'FFFF; }
+
 class RequesterPart;
+class Scheduler;
 
 class ResponderPart {
  public:
-  ResponderPart(EngineCore& core, RequesterPart& requester) : core_(core), requester_(requester) {}
+  ResponderPart(EngineCore& core, Scheduler& scheduler, RequesterPart& requester)
+      : core_(core), scheduler_(scheduler), requester_(requester) {}
 
-  // A SEND or WRITE packet for `qp`. Takes the packet: frees it, or parks it while memory answers.
+  // A request packet for `qp`. Takes the packet: frees it, or parks it while memory answers.
   void on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
+  // CE-marked data has arrived, requests or READ responses: tells their sender.
+  void on_marked(QueuePair& qp);
   void memory_ready(QueuePair& qp);
   // Frees what is parked.
   void discard(QueuePair& qp);
+
+  // READ responses are data that this end sends (responder_read.cc): the scheduler asks for each
+  // when it may go. Requires qp.response_ready. Makes `packet` the next one, complete and accounted
+  // in the queue pair; false when memory is not at hand, or the queue pair has failed.
+  bool build_response(QueuePair& qp, Packet& packet);
+  std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
  private:
   enum class Outcome : std::uint8_t { done, pending };
@@ -30,14 +43,28 @@ class ResponderPart {
   bool begin_message(QueuePair& qp, const wire::ParsedPacket& parsed);
   MemoryResult place(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void finish_message(QueuePair& qp, const wire::ParsedPacket& parsed);
+  void park(QueuePair& qp, Packet* packet) { qp.responder.parked.push(packet); }
+
+  // READs and atomics (responder_read.cc).
+  Outcome accept_answered(QueuePair& qp, const wire::ParsedPacket& parsed);
+  Outcome accept_atomic(QueuePair& qp, const wire::ParsedPacket& parsed,
+                        ResponderResource& resource);
+  bool accept_read(QueuePair& qp, const wire::ParsedPacket& parsed, ResponderResource& resource);
+  void repeat_answer(QueuePair& qp, const wire::ParsedPacket& parsed);
+  void owe(QueuePair& qp, std::uint64_t bytes);
+  void give_due(QueuePair& qp);
+
+  // Answers (responder_answer.cc).
   void acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);
+  void send_acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);
+  void send_atomic_acknowledge(QueuePair& qp, const ResponderResource& resource);
+  void send_answer(QueuePair& qp, Packet* packet);
   void put_off(QueuePair& qp);
   void fail_receive(QueuePair& qp, CompletionStatus status);
   void refuse(QueuePair& qp, wire::NakCode code);
-  void park(QueuePair& qp, Packet* packet);
-  void notify_congestion(QueuePair& qp);
 
   EngineCore& core_;
+  Scheduler& scheduler_;
   RequesterPart& requester_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/requester.h"
+#include "dataplane/transport/responder.h"
 #include "dataplane/wire/headers.h"
 
 namespace paceline::transport {
@@ -34,7 +35,47 @@ bool Scheduler::ceiling_reached(const CongestionContext& context) const {
   const std::uint64_t ceiling = context.decision.ceiling;
   if (context.sent_total + core_.facts.full_packet_bytes <= ceiling) return false;
   const QueuePair& qp = *core_.qps[context.active_head];
-  return context.sent_total + requester_->next_wire_bytes(qp) > ceiling;
+  return context.sent_total + next_wire_bytes(qp) > ceiling;
+}
+
+bool Scheduler::has_work(const QueuePair& qp) const {
+  return qp.response_ready || requester_->has_work(qp);
+}
+
+bool Scheduler::picks_response(const QueuePair& qp) const {
+  return qp.response_ready && (qp.lane_balance >= 0 || !requester_->has_work(qp));
+}
+
+std::uint32_t Scheduler::next_wire_bytes(const QueuePair& qp) const {
+  return picks_response(qp) ? responder_->next_wire_bytes(qp) : requester_->next_wire_bytes(qp);
+}
+
+// How long the context is quiet after a packet. Nothing acknowledges a READ response, so a window
+// cannot count it: where there is a window, responses go out at a window per unloaded round trip,
+// if that is slower than the rate.
+Picos Scheduler::spacing(const CongestionContext& context, std::uint32_t bytes,
+                         bool response) const {
+  const Picos at_rate = serialization_time(bytes, context.decision.rate);
+  const std::uint64_t window = context.decision.window_bytes;
+  if (!response || window >= cc::kUnlimited) return at_rate;
+  const std::int64_t round_trip = std::int64_t{core_.config.base_rtt_ns} * 1000;
+  const auto at_window = static_cast<std::int64_t>(bytes * static_cast<std::uint64_t>(round_trip) /
+                                                   std::max<std::uint64_t>(window, 1));
+  return later(at_rate, Picos{at_window});
+}
+
+void Scheduler::report_idle(std::uint32_t index) {
+  const CongestionContext& context = core_.contexts[index];
+  if (context.active_head != kNoIndex || context.backlog_bytes != 0) return;
+  if (!wants(index, cc::Signal::idle)) return;
+  cc::Event event;
+  event.signal = cc::Signal::idle;
+  deliver(index, event);
+}
+
+void Scheduler::send_in_line(Packet* packet) {
+  in_line_[packet->traffic_class].push(packet);
+  stalled_mask_ |= 1U << packet->traffic_class;
 }
 
 void Scheduler::settle_limiter(CongestionContext& context) const {
@@ -212,18 +253,25 @@ void Scheduler::run_due() {
 // Builds the next packet of the context and charges it. nullptr: nothing to send after all.
 Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   QueuePair& qp = *core_.qps[context.active_head];
-  Packet* packet = requester_->build_next(qp);
+  Packet* packet = core_.pool.alloc();
   if (packet == nullptr) {
-    // Memory is not at hand, and the queue pair left the ring; or no packet is free: try again
-    // soon.
+    ++core_.counters.no_packet;
+    context.next_send = core_.now + kPoolRetry;
+    refresh(index, context);
+    return nullptr;
+  }
+  const bool response = picks_response(qp);
+  if (!(response ? responder_->build_response(qp, *packet) : requester_->build_next(qp, *packet))) {
+    // Memory is not at hand; or the queue pair has failed, and left the ring.
+    core_.pool.free(packet);
     if (qp.active) {
-      context.next_send = core_.now + kPoolRetry;
+      settle(qp);
       refresh(index, context);
     }
     return nullptr;
   }
   const std::uint32_t bytes = packet->wire_bytes;
-  context.inflight_bytes += bytes;
+  if (!response) context.inflight_bytes += bytes;
   context.sent_total += bytes;
   context.sent_since_event += bytes;
 
@@ -237,36 +285,36 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   }
   context.pace_from = start;
   context.pace_bytes = bytes;
-  context.next_send = start + serialization_time(bytes, context.decision.rate);
+  context.next_send = start + spacing(context, bytes, response);
 
-  if (requester_->has_work(qp)) {
+  if (has_work(qp)) {
+    if (response || qp.response_ready) share_turns(qp, bytes, response);
     qp.deficit -= std::min(qp.deficit, bytes);
-    if (qp.deficit < requester_->next_wire_bytes(qp)) rotate(context);
+    if (qp.deficit < next_wire_bytes(qp)) rotate(context);
     refresh(index, context);
   } else {
+    qp.lane_balance = 0;
     deactivate(qp);  // refreshes
-    if (context.active_head == kNoIndex && context.backlog_bytes == 0 &&
-        wants(index, cc::Signal::idle)) {
-      cc::Event event;
-      event.signal = cc::Signal::idle;
-      deliver(index, event);
-    }
+    report_idle(index);
   }
   return packet;
+}
+
+// Which of the two has sent less is next; who had nothing to send has no claim from that.
+void Scheduler::share_turns(QueuePair& qp, std::uint32_t bytes, bool response) {
+  if (!qp.response_ready || !requester_->has_work(qp)) {
+    qp.lane_balance = 0;
+  } else {
+    qp.lane_balance +=
+        response ? -static_cast<std::int32_t>(bytes) : static_cast<std::int32_t>(bytes);
+  }
 }
 
 void Scheduler::offer(unsigned traffic_class, std::span<Packet* const> burst) {
   const std::size_t taken =
       core_.port.tx(core_.now, static_cast<std::uint8_t>(traffic_class), burst);
   for (std::size_t i = taken; i < burst.size(); ++i) {
-    Packet* packet = burst[i];
-    packet->next = nullptr;
-    if (stalled_head_[traffic_class] == nullptr) {
-      stalled_head_[traffic_class] = packet;
-    } else {
-      stalled_tail_[traffic_class]->next = packet;
-    }
-    stalled_tail_[traffic_class] = packet;
+    stalled_[traffic_class].push(burst[i]);
     stalled_mask_ |= 1U << traffic_class;
     ++core_.counters.tx_stalled;
   }
@@ -274,12 +322,16 @@ void Scheduler::offer(unsigned traffic_class, std::span<Packet* const> burst) {
 
 // True when nothing of the class is left over.
 bool Scheduler::flush_stalled(unsigned traffic_class) {
-  while (Packet* packet = stalled_head_[traffic_class]) {
-    Packet* next = packet->next;
-    if (core_.port.tx(core_.now, static_cast<std::uint8_t>(traffic_class), {&packet, 1}) == 0) {
-      return false;
+  for (PacketFifo* fifo : {&stalled_[traffic_class], &in_line_[traffic_class]}) {
+    while (!fifo->empty()) {
+      Packet* packet = fifo->head;
+      Packet* const next = packet->next;
+      if (core_.port.tx(core_.now, static_cast<std::uint8_t>(traffic_class), {&packet, 1}) == 0) {
+        return false;
+      }
+      fifo->head = next;
+      if (next == nullptr) fifo->tail = nullptr;
     }
-    stalled_head_[traffic_class] = next;
   }
   stalled_mask_ &= ~(1U << traffic_class);
   return true;
@@ -298,7 +350,8 @@ void Scheduler::send() {
     }
     std::array<Packet*, kMaxBurst> burst;
     std::size_t count = 0;
-    while (count < limit && (ready_mask_ & bit) != 0) {
+    // What is to go in line waits behind what is built so far: the burst ends there.
+    while (count < limit && (ready_mask_ & bit) != 0 && in_line_[traffic_class].empty()) {
       const std::uint32_t index = pop_ready(traffic_class);
       CongestionContext& context = core_.contexts[index];
       context.in_ring = false;
@@ -312,20 +365,19 @@ void Scheduler::send() {
       Packet* packet = send_one(index, context);
       if (packet != nullptr) burst[count++] = packet;
     }
-    if (count == 0) {
+    if (count == 0 && in_line_[traffic_class].empty()) {
       mask &= ~bit;
       continue;
     }
-    offer(traffic_class, {burst.data(), count});
+    if (count != 0) offer(traffic_class, {burst.data(), count});
     if (((ready_mask_ | stalled_mask_) & bit) == 0) mask &= ~bit;
   }
 }
 
 void Scheduler::discard() {
-  for (Packet*& head : stalled_head_) {
-    while (Packet* packet = head) {
-      head = packet->next;
-      core_.pool.free(packet);
+  for (unsigned c = 0; c < kTrafficClasses; ++c) {
+    for (PacketFifo* fifo : {&stalled_[c], &in_line_[c]}) {
+      while (!fifo->empty()) core_.pool.free(fifo->pop());
     }
   }
 }

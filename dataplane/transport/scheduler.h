@@ -16,12 +16,14 @@ namespace paceline::transport {
 
 class ControlPlane;
 class RequesterPart;
+class ResponderPart;
 
 class Scheduler {
  public:
   explicit Scheduler(EngineCore& core) : core_(core) {}
-  void connect(RequesterPart& requester, ControlPlane& control) {
+  void connect(RequesterPart& requester, ResponderPart& responder, ControlPlane& control) {
     requester_ = &requester;
+    responder_ = &responder;
     control_ = &control;
   }
 
@@ -38,6 +40,16 @@ class Scheduler {
   // The queue pair has packets to send (again) / has none for now.
   void activate(QueuePair& qp);
   void deactivate(QueuePair& qp);
+  // The one or the other, as things are.
+  void settle(QueuePair& qp) { has_work(qp) ? activate(qp) : deactivate(qp); }
+  // Requests or READ responses may go out now.
+  bool has_work(const QueuePair& qp) const;
+  // Tells the algorithm, if it wants to know, when the context has nothing left to send.
+  void report_idle(std::uint32_t index);
+
+  // Takes ownership. Sent in order behind the data of its class that was built before, and ahead of
+  // all that is built later; not paced.
+  void send_in_line(Packet* packet);
 
   // Something that bounds the context changed (window, ceiling, work): puts it where it belongs.
   void refresh(std::uint32_t index) { refresh(index, core_.contexts[index]); }
@@ -79,6 +91,11 @@ class Scheduler {
   std::uint32_t pop_ready(unsigned traffic_class);
   bool wake_due(const CongestionContext& context) const;
   bool ceiling_reached(const CongestionContext& context) const;
+  // READ responses and requests of a queue pair share its turns byte by byte.
+  bool picks_response(const QueuePair& qp) const;
+  std::uint32_t next_wire_bytes(const QueuePair& qp) const;
+  void share_turns(QueuePair& qp, std::uint32_t bytes, bool response);
+  Picos spacing(const CongestionContext& context, std::uint32_t bytes, bool response) const;
   Packet* send_one(std::uint32_t index, CongestionContext& context);
   void offer(unsigned traffic_class, std::span<Packet* const> burst);
   bool flush_stalled(unsigned traffic_class);
@@ -95,6 +112,7 @@ class Scheduler {
 
   EngineCore& core_;
   RequesterPart* requester_ = nullptr;
+  ResponderPart* responder_ = nullptr;
   ControlPlane* control_ = nullptr;
   pacing::PacingWheel pacer_;   // context -> earliest of next send and (while paced) wake_at
   pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
@@ -102,9 +120,9 @@ class Scheduler {
   std::array<ReadyRing, kTrafficClasses> urgent_;  // served before ready_ of the same class
   std::uint32_t ready_mask_ = 0;
   // Packets that a port refused although it had said it would take them, oldest first.
-  std::array<Packet*, kTrafficClasses> stalled_head_{};
-  std::array<Packet*, kTrafficClasses> stalled_tail_{};
-  std::uint32_t stalled_mask_ = 0;
+  std::array<PacketFifo, kTrafficClasses> stalled_;
+  std::array<PacketFifo, kTrafficClasses> in_line_;  // sent behind those
+  std::uint32_t stalled_mask_ = 0;                   // classes with either
 };
 
 }  // namespace paceline::transport

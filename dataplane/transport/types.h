@@ -13,7 +13,30 @@ enum class QpType : std::uint8_t { rc, uc, ud };
 // Queue-pair states (vol. 1, 10.3.1). SQD is not offered yet.
 enum class QpState : std::uint8_t { reset, init, rtr, rts, error };
 
-enum class WorkOpcode : std::uint8_t { send, send_imm, write, write_imm };
+enum class WorkOpcode : std::uint8_t {
+  send,
+  send_imm,
+  write,
+  write_imm,
+  send_invalidate,  // revokes remote_key's region at the receiver (vol. 1, 9.4.1.1.3)
+  read,
+  fetch_add,
+  compare_swap,
+};
+
+constexpr bool is_write(WorkOpcode opcode) {
+  return opcode == WorkOpcode::write || opcode == WorkOpcode::write_imm;
+}
+constexpr bool is_atomic(WorkOpcode opcode) {
+  return opcode == WorkOpcode::fetch_add || opcode == WorkOpcode::compare_swap;
+}
+// Answered by more than an acknowledgement.
+constexpr bool is_answered(WorkOpcode opcode) {
+  return opcode == WorkOpcode::read || is_atomic(opcode);
+}
+constexpr bool has_immediate(WorkOpcode opcode) {
+  return opcode == WorkOpcode::send_imm || opcode == WorkOpcode::write_imm;
+}
 
 // Advice from the application about what the message belongs to; carried to the receiver's
 // allocator in REQUEST. 16 bytes with the class that the queue pair has.
@@ -30,15 +53,19 @@ struct WorkRequest {
   WorkOpcode opcode = WorkOpcode::send;
   bool signaled = true;  // false: completes silently unless it fails
   bool solicited = false;
+  bool fence = false;  // begins when all READs and atomics before it are complete (10.8.3.3)
   std::uint32_t immediate = 0;
-  std::uint64_t length = 0;  // 0 .. 2^31 bytes (vol. 1, 9.7.7)
+  std::uint64_t length = 0;  // 0 .. 2^31 bytes (vol. 1, 9.7.7); 8 for an atomic operation
   std::uint64_t local_address = 0;
   std::uint32_t local_key = 0;
-  std::uint32_t remote_key = 0;  // write only
+  std::uint32_t remote_key = 0;  // write, read, atomics; send_invalidate: the key to revoke
   std::uint64_t remote_address = 0;
+  std::uint64_t compare = 0;   // compare_swap: swapped only where this is found
+  std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: what is added
   MessageHint hint{};
 };
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
+inline constexpr std::uint32_t kAtomicBytes = 8;
 
 struct ReceiveRequest {
   std::uint64_t wr_id = 0;
@@ -51,6 +78,7 @@ enum class CompletionStatus : std::uint8_t {
   success,
   local_length_error,
   local_protection_error,
+  bad_response,  // an answer that does not fit the request (vol. 1, 9.9.2.4.2)
   remote_invalid_request,
   remote_access_error,
   remote_operational_error,
@@ -59,7 +87,15 @@ enum class CompletionStatus : std::uint8_t {
   flushed,
 };
 
-enum class CompletionOpcode : std::uint8_t { send, write, receive, receive_write_imm };
+enum class CompletionOpcode : std::uint8_t {
+  send,
+  write,
+  read,
+  fetch_add,
+  compare_swap,
+  receive,
+  receive_write_imm,
+};
 
 struct Completion {
   std::uint64_t wr_id = 0;
@@ -70,13 +106,36 @@ struct Completion {
   CompletionStatus status = CompletionStatus::success;
   CompletionOpcode opcode = CompletionOpcode::send;
   bool has_immediate = false;
+  bool invalidated = false;  // a SEND with invalidate revoked `invalidated_key`
+  std::uint32_t invalidated_key = 0;
 };
 
-enum class PostResult : std::uint8_t { ok, queue_full, bad_state, bad_length, bad_key };
+enum class PostResult : std::uint8_t {
+  ok,
+  queue_full,
+  bad_state,
+  bad_length,
+  bad_key,
+  bad_opcode,  // not offered by this service, or no READs and atomics were agreed on
+};
 
 constexpr CompletionOpcode completion_opcode(WorkOpcode opcode) {
-  return opcode == WorkOpcode::write || opcode == WorkOpcode::write_imm ? CompletionOpcode::write
-                                                                        : CompletionOpcode::send;
+  switch (opcode) {
+    case WorkOpcode::write:
+    case WorkOpcode::write_imm:
+      return CompletionOpcode::write;
+    case WorkOpcode::read:
+      return CompletionOpcode::read;
+    case WorkOpcode::fetch_add:
+      return CompletionOpcode::fetch_add;
+    case WorkOpcode::compare_swap:
+      return CompletionOpcode::compare_swap;
+    case WorkOpcode::send:
+    case WorkOpcode::send_imm:
+    case WorkOpcode::send_invalidate:
+      break;
+  }
+  return CompletionOpcode::send;
 }
 
 constexpr const char* to_string(CompletionStatus s) {
@@ -87,6 +146,8 @@ constexpr const char* to_string(CompletionStatus s) {
       return "local length error";
     case CompletionStatus::local_protection_error:
       return "local protection error";
+    case CompletionStatus::bad_response:
+      return "bad response";
     case CompletionStatus::remote_invalid_request:
       return "remote invalid request";
     case CompletionStatus::remote_access_error:

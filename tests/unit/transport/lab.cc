@@ -127,7 +127,7 @@ Lab::Side::Side(const LabOptions& options, unsigned index)
       receive_cq(8192),
       receives(4096),
       memory(kMemoryBytes),
-      key(engine.regions().add_plain(kBase, memory, access::local_write | access::remote_write)) {}
+      key(engine.regions().add_plain(kBase, memory, access::local_write | access::remote)) {}
 
 std::vector<Completion> Lab::Side::sent() {
   std::vector<Completion> out(send_cq.size());

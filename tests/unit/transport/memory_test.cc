@@ -121,6 +121,61 @@ TEST_CASE("both ends answer later, for WRITE and SEND", "[transport]") {
   }
 }
 
+// The responder waits for what it is to send, the requester for the place where it goes.
+TEST_CASE("both ends answer later, for READ", "[transport]") {
+  for (const Picos timeout : {picos_from_micros(10'000), picos_from_micros(20)}) {
+    Slow slow(options_with(timeout));
+    const std::uint64_t length = 9 * kMtu + 77;
+    auto& at_a = slow.lab.a().engine.regions();
+    auto& at_b = slow.lab.b().engine.regions();
+    const std::uint32_t to = at_a.add_provided(0, 64 * kMtu, slow.source, access::local_write);
+    const std::uint32_t from = at_b.add_provided(0, 64 * kMtu, slow.target, access::remote_read);
+    Lab::fill(slow.target.bytes(), 12);
+    WorkRequest request = slow.request(WorkOpcode::read, length);
+    request.local_key = to;
+    request.remote_key = from;
+    REQUIRE(slow.lab.post(0, slow.pair.a, request) == PostResult::ok);
+    // What comes behind it has to wait for it.
+    WorkRequest write = slow.lab.request(WorkOpcode::write, 2, 0, 0, 8);
+    REQUIRE(slow.lab.post(0, slow.pair.a, write) == PostResult::ok);
+    run_answering(slow.lab, slow.source, slow.target);
+    CAPTURE(timeout.count);
+    const auto sent = slow.lab.a().sent();
+    REQUIRE(sent.size() == 2);
+    CHECK(sent[0].opcode == CompletionOpcode::read);
+    CHECK(sent[0].status == CompletionStatus::success);
+    CHECK(sent[1].status == CompletionStatus::success);
+    CHECK(std::memcmp(slow.source.bytes().data(), slow.target.bytes().data(), length) == 0);
+    CHECK(slow.source.writes == 10);
+    CHECK(slow.lab.a().counters().memory_waits == 10);
+    CHECK(slow.lab.b().counters().memory_waits >= 10);
+    CHECK(slow.lab.leftovers().empty());
+  }
+}
+
+TEST_CASE("READ: a fault of the far memory is a remote error, of the near one a local",
+          "[transport]") {
+  for (const bool far : {true, false}) {
+    Slow slow(options_with(picos_from_micros(10'000)));
+    (far ? slow.target : slow.source).fault_at = 3 * kMtu;
+    WorkRequest request = slow.request(WorkOpcode::read, 8 * kMtu);
+    request.local_key =
+        slow.lab.a().engine.regions().add_provided(0, 64 * kMtu, slow.source, access::local_write);
+    request.remote_key =
+        slow.lab.b().engine.regions().add_provided(0, 64 * kMtu, slow.target, access::remote_read);
+    slow.lab.post(0, slow.pair.a, request);
+    run_answering(slow.lab, slow.source, slow.target);
+    CAPTURE(far);
+    const auto sent = slow.lab.a().sent();
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].status ==
+          (far ? CompletionStatus::remote_access_error : CompletionStatus::local_protection_error));
+    CHECK(slow.lab.a().counters().rx_data_packets == 3);
+    slow.lab.b().engine.destroy_qp(slow.lab.now(), slow.pair.b);
+    CHECK(slow.lab.leftovers().empty());
+  }
+}
+
 TEST_CASE("a fault of the source is a local error, of the target a remote one", "[transport]") {
   for (const bool at_source : {true, false}) {
     Slow slow(options_with(picos_from_micros(10'000)));

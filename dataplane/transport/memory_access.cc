@@ -1,0 +1,91 @@
+#include "dataplane/transport/memory_access.h"
+
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstring>
+#include <span>
+
+namespace paceline::transport {
+
+MemoryResult load_payload(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+                          std::uint32_t bytes, std::uint64_t place, Packet& packet) {
+  const std::uint32_t padded = (bytes + 3U) & ~3U;
+  packet.payload_bytes = static_cast<std::uint16_t>(padded);
+  if (region.kind == RegionKind::elided) {
+    packet.payload_kind = PayloadKind::elided;
+    packet.digest = elided_digest(place, bytes);
+    return MemoryResult::done;
+  }
+  assert(packet.payload != nullptr);
+  packet.payload_kind = PayloadKind::owned;
+  if (region.kind == RegionKind::plain) {
+    std::memcpy(packet.payload, region.memory + (address - region.base), bytes);
+  } else {
+    const MemoryResult result =
+        region.provider->read(qp_number, address - region.base, {packet.payload, bytes});
+    if (result != MemoryResult::done) return result;
+  }
+  std::memset(packet.payload + bytes, 0, padded - bytes);
+  return MemoryResult::done;
+}
+
+MemoryResult store_payload(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+                           std::uint32_t bytes, std::uint64_t place, const Packet& packet,
+                           bool& mismatch) {
+  if (packet.payload_kind == PayloadKind::elided) {
+    mismatch = packet.digest != elided_digest(place, bytes);
+    return region.kind == RegionKind::elided ? MemoryResult::done : MemoryResult::fault;
+  }
+  if (packet.payload_kind != PayloadKind::owned) return MemoryResult::fault;
+  switch (region.kind) {
+    case RegionKind::plain:
+      std::memcpy(region.memory + (address - region.base), packet.payload, bytes);
+      return MemoryResult::done;
+    case RegionKind::provided:
+      return region.provider->write(qp_number, address - region.base, {packet.payload, bytes});
+    case RegionKind::elided:
+      return MemoryResult::done;
+    case RegionKind::none:
+      break;
+  }
+  return MemoryResult::fault;
+}
+
+MemoryResult run_atomic(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+                        const AtomicOperation& operation, std::uint64_t& original) {
+  if (region.kind == RegionKind::provided) {
+    return region.provider->atomic(qp_number, address - region.base, operation, original);
+  }
+  if (region.kind != RegionKind::plain) return MemoryResult::fault;  // elided: no value is there
+  std::byte* const memory = region.memory + (address - region.base);
+  if (reinterpret_cast<std::uintptr_t>(memory) % alignof(std::uint64_t) != 0) {
+    // The virtual address is aligned, the host's is not: no other engine can agree on it, either.
+    std::memcpy(&original, memory, sizeof original);
+    const std::uint64_t result = operation.result(original);
+    std::memcpy(memory, &result, sizeof result);
+    return MemoryResult::done;
+  }
+  // Other engines may work on the same word at the same time.
+  std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(memory));
+  original = word.load(std::memory_order_relaxed);
+  while (!word.compare_exchange_weak(original, operation.result(original))) {
+  }
+  return MemoryResult::done;
+}
+
+MemoryResult store_value(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+                         std::uint64_t value) {
+  std::array<std::byte, sizeof value> bytes;
+  std::memcpy(bytes.data(), &value, sizeof value);
+  if (region.kind == RegionKind::plain) {
+    std::memcpy(region.memory + (address - region.base), bytes.data(), bytes.size());
+    return MemoryResult::done;
+  }
+  if (region.kind == RegionKind::provided) {
+    return region.provider->write(qp_number, address - region.base, bytes);
+  }
+  return MemoryResult::fault;
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,219 @@
+// The requester's side of READ and atomic operations (InfiniBand vol. 1, 9.7.2.6, 9.7.5.1.1 and
+// 9.7.5.1.3). One request packet is sent; its responses carry as many sequence numbers as the
+// request has taken, and each acknowledges everything before it. What is missing is asked for again
+// from the first missing response on, with address, length and sequence number moved there.
+#include <algorithm>
+
+#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/requester.h"
+#include "dataplane/transport/scheduler.h"
+
+namespace paceline::transport {
+
+std::uint32_t RequesterPart::request_wire_of(const QueuePair& qp, const SendEntry& entry) const {
+  const std::size_t extension =
+      is_atomic(entry.request.opcode) ? wire::AtomicEth::kBytes : wire::Reth::kBytes;
+  const auto frame = static_cast<std::uint32_t>(qp.header.header_bytes + extension + 8U);
+  return core_.info.wire.wire_bytes(frame, 0);
+}
+
+// The request packet for the entry at the cursor, asking for its responses from cursor_packet on.
+void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry& entry) {
+  RequesterState& r = qp.requester;
+  const WorkRequest& request = entry.request;
+  const wire::HeaderBuffer out{packet.header};
+  std::size_t header_bytes;
+  if (request.opcode == WorkOpcode::read) {
+    const std::uint64_t offset = std::uint64_t{r.cursor_packet} * qp.mtu;
+    const wire::Reth reth{request.remote_address + offset, request.remote_key,
+                          static_cast<std::uint32_t>(request.length - offset)};
+    header_bytes = wire::build_read_request(qp.header, out, qp.remote_number, r.next_psn, reth);
+  } else {
+    const bool swap = request.opcode == WorkOpcode::compare_swap;
+    const wire::AtomicEth atomic{request.remote_address, request.remote_key, request.swap_add,
+                                 swap ? request.compare : 0};
+    header_bytes = wire::build_atomic(
+        qp.header, out, swap ? wire::Opcode::rc_compare_swap : wire::Opcode::rc_fetch_add,
+        qp.remote_number, r.next_psn, atomic);
+  }
+  packet.header_bytes = static_cast<std::uint16_t>(header_bytes);
+  packet.payload_bytes = 0;
+  packet.payload_kind = PayloadKind::none;
+  core_.finish_packet(qp, packet, 0);
+
+  // Its answer acknowledges all before it, too.
+  r.since_ack_request = 0;
+  r.ack_requested_at = core_.now;
+  const Psn end = entry.first_psn + entry.packets;
+  if (before(r.max_psn, end)) {
+    r.max_psn = end;
+    ++core_.counters.tx_data_packets;
+  } else {
+    ++core_.counters.retransmitted_packets;
+  }
+  r.next_psn = end;
+  ++r.cursor;
+  r.cursor_packet = 0;
+  ++r.answers_due;
+  check_order(qp);
+  if (r.inflight_bytes == 0) arm_timer(qp);
+  r.inflight_bytes += packet.wire_bytes;
+}
+
+// Whether the request at the cursor may begin: the initiator depth (9.7.2.6), and the fence.
+void RequesterPart::check_order(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
+  if (r.cursor == r.queue.tail()) return;
+  const SendEntry& entry = r.queue.at(r.cursor);
+  if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
+      (entry.request.fence && r.answers_due != 0)) {
+    r.stops |= requester_stop::order;
+  }
+}
+
+// The oldest READ or atomic that begins before `end` and is incomplete.
+SendEntry* RequesterPart::unanswered_before(QueuePair& qp, Psn end) {
+  SendQueue& queue = qp.requester.queue;
+  for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
+    SendEntry& entry = queue.at(p);
+    if (!before(entry.first_psn, end)) break;
+    if (entry.answered) return &entry;  // incomplete, or it would have left the queue
+  }
+  return nullptr;
+}
+
+// una_psn is a response that has not come, though a later one has (9.7.5.1.1, "implied NAK").
+void RequesterPart::answers_lost(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (r.gap_known) return;  // asked for again already; should that be lost, the timer knows
+  r.gap_known = true;
+  ++core_.counters.implied_naks;
+  if (r.retries_left == 0) {
+    fail(qp, CompletionStatus::retry_exceeded);
+    return;
+  }
+  --r.retries_left;
+  // No event: what was lost is the peer's data. The repeated request tells its algorithm.
+  rewind(qp);
+  resume(qp);
+}
+
+void RequesterPart::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
+  RequesterState& r = qp.requester;
+  if (!r.parked.empty()) {
+    r.parked.push(packet);
+    return;
+  }
+  if (accept_response(qp, parsed, *packet) == Outcome::pending) {
+    r.response_waits = true;
+    ++core_.counters.memory_waits;
+    r.parked.push(packet);
+    return;
+  }
+  core_.pool.free(packet);
+}
+
+RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
+                                                      const wire::ParsedPacket& parsed,
+                                                      const Packet& packet) {
+  RequesterState& r = qp.requester;
+  if (qp.state != QpState::rts) return Outcome::done;
+  const Psn psn = parsed.psn;
+  if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
+    ++core_.counters.stale_acks;  // a repeated response, or a ghost
+    return Outcome::done;
+  }
+  const SendEntry* entry = unanswered_before(qp, psn + 1);
+  if (entry == nullptr) {
+    ++core_.counters.stale_acks;  // names a SEND or WRITE: an answer to nothing that was asked
+    return Outcome::done;
+  }
+  const Psn expected = before(entry->first_psn, r.una_psn) ? r.una_psn : entry->first_psn;
+  if (psn != expected) {
+    std::uint64_t acked = 0;
+    if (expected != r.una_psn) acked = progress(qp, expected);  // all before it was answered
+    report_ack(qp, acked, 0);
+    answers_lost(qp);
+    return Outcome::done;
+  }
+  const auto index = static_cast<std::uint32_t>(distance(psn, entry->first_psn));
+  const bool last = index + 1 == entry->packets;
+  const bool is_read = entry->request.opcode == WorkOpcode::read;
+  const bool read_response = parsed.properties.operation == wire::Operation::read_response;
+  // A run may begin anywhere: the first response after a repeated request is a First or an Only.
+  if (is_read != read_response ||
+      (is_read && (parsed.payload_bytes != payload_of(qp, *entry, index) ||
+                   parsed.properties.ends_message() != last))) {
+    fail(qp, CompletionStatus::bad_response, psn);
+    return Outcome::done;
+  }
+  switch (place_response(qp, *entry, parsed, packet)) {
+    case MemoryResult::done:
+      break;
+    case MemoryResult::pending:
+      return Outcome::pending;
+    case MemoryResult::fault:
+      fail(qp, CompletionStatus::local_protection_error, psn);
+      return Outcome::done;
+  }
+  ++core_.counters.rx_data_packets;
+  core_.counters.rx_data_bytes += parsed.payload_bytes;
+  r.probe_active = false;  // an answer may have waited its turn behind others: no measure
+  report_ack(qp, progress(qp, psn + 1), 0);
+  return Outcome::done;
+}
+
+MemoryResult RequesterPart::place_response(QueuePair& qp, const SendEntry& entry,
+                                           const wire::ParsedPacket& parsed, const Packet& packet) {
+  const WorkRequest& request = entry.request;
+  const bool atomic = is_atomic(request.opcode);
+  const auto index = static_cast<std::uint32_t>(distance(parsed.psn, entry.first_psn));
+  const std::uint64_t offset = atomic ? 0 : std::uint64_t{index} * qp.mtu;
+  const std::uint32_t bytes = atomic ? kAtomicBytes : parsed.payload_bytes;
+  if (bytes == 0) return MemoryResult::done;
+  const std::uint64_t address = request.local_address + offset;
+  const Region* region = core_.regions.find(request.local_key);
+  if (region == nullptr || !region->grants(qp.config.pd, access::local_write, address, bytes)) {
+    return MemoryResult::fault;
+  }
+  if (atomic) return store_value(*region, qp.number, address, parsed.ext.atomic_original);
+  bool mismatch = false;
+  const MemoryResult result = store_payload(*region, qp.number, address, bytes,
+                                            request.remote_address + offset, packet, mismatch);
+  if (mismatch) ++core_.counters.digest_mismatches;
+  return result;
+}
+
+void RequesterPart::memory_ready(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (r.response_waits) {
+    r.response_waits = false;
+    while (!r.parked.empty()) {
+      Packet* packet = r.parked.head;
+      wire::ParsedPacket parsed;
+      const wire::ParseError error =
+          wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
+      if (error == wire::ParseError::ok && qp.state != QpState::error) {
+        if (parsed.properties.operation == wire::Operation::acknowledge) {
+          on_acknowledge(qp, parsed);
+        } else if (accept_response(qp, parsed, *packet) == Outcome::pending) {
+          r.response_waits = true;
+          break;  // still the first of the parked
+        }
+      }
+      core_.pool.free(r.parked.pop());
+    }
+  }
+  if ((r.stops & requester_stop::memory) != 0) {
+    r.stops &= static_cast<std::uint8_t>(~requester_stop::memory);
+    resume(qp);
+  }
+}
+
+void RequesterPart::discard(QueuePair& qp) {
+  while (!qp.requester.parked.empty()) core_.pool.free(qp.requester.parked.pop());
+  qp.requester.response_waits = false;
+}
+
+}  // namespace paceline::transport
