@@ -34,13 +34,25 @@ struct LinkSpec {              // one full-duplex link of an explicit topology
 };
 
 struct FabricConfig {
-  std::string topology = "star";  // "star" | "file"
+  std::string topology = "star";  // "star" | "leaf_spine" | "fat_tree" | "dumbbell" | "file"
   std::string topology_file;      // HPCC text format; with topology = "file"
-  std::uint32_t hosts = 32;
-  std::uint32_t switches = 1;
+  std::uint32_t hosts = 32;       // "leaf_spine", "fat_tree": computed by the reader
+  std::uint32_t switches = 1;     // computed by the reader
   Rate rate = rate_from_gbps(100);
   Picos delay = picos_from_micros(1);
-  std::vector<LinkSpec> links;               // filled for "file"; empty for "star"
+  // Regular topologies, see fabric_shape.h for what follows from these.
+  std::uint32_t k = 0;               // "fat_tree": the classical one of k-port switches
+  std::uint32_t pods = 4;            // "fat_tree"
+  std::uint32_t leaves = 4;          // "leaf_spine"; "fat_tree": per pod
+  std::uint32_t spines = 4;          // likewise
+  std::uint32_t cores = 4;           // "fat_tree"
+  std::uint32_t hosts_per_leaf = 8;  // "leaf_spine", "fat_tree"
+  std::uint32_t links_per_pair = 1;  // of leaf and spine; "dumbbell": of its two switches
+  Rate uplink_rate{};                // links between leaves and spines; 0: see uplink_rate()
+  Rate core_rate{};                  // links between spines and cores; 0: see core_rate()
+  Picos uplink_delay = kNever;       // between switches; kNever: as `delay`
+  double oversubscription = 0;       // of the topmost tier; 0: rates as given
+  std::vector<LinkSpec> links;       // filled for "file", else empty
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer per switch
   EcnConfig ecn;
   PfcConfig pfc;

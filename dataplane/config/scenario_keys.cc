@@ -9,11 +9,13 @@ namespace {
 constexpr double kNs = 1e3, kUs = 1e6, kSecond = 1e12;
 constexpr double kMb = 1e6, kTb = 1e12;
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-constexpr double kHostLimit = 100'000;
+constexpr double kHostLimit = kMostHosts;
 
 constexpr auto kKinds = std::to_array<std::string_view>(
     {"incast", "all_to_all", "open_loop", "ring_all_reduce", "permutation", "flows"});
-constexpr auto kTopologies = std::to_array<std::string_view>({"star", "file"});
+constexpr auto kTopologies = std::to_array<std::string_view>(
+    {"star", "leaf_spine", "fat_tree", "dumbbell", "file"});
+constexpr std::string_view kRegular = "star leaf_spine fat_tree dumbbell";
 constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "discover"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
 constexpr auto kModels = std::to_array<std::string_view>({"llama3-70b"});
@@ -48,9 +50,8 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(fabric.topology),
      .choices = kTopologies,
-     .meaning =
-         "\"star\": every host on one switch. \"file\": read `topology_file`; hosts, rates and "
-         "delays then come from there. Implied by `topology_file`."},
+     .meaning = "The wiring, see above. \"file\": read `topology_file`; hosts, rates and delays "
+                "then come from there. Implied by `topology_file` and by `k`."},
     {.path = "fabric.topology_file",
      .form = Form::path,
      .field = PACELINE_FIELD(fabric.topology_file),
@@ -59,17 +60,91 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(fabric.hosts),
      .min = 2,
      .max = kHostLimit,
-     .meaning = "Hosts of the star, one port each."},
+     .used_by = "star dumbbell",
+     .meaning = "Hosts, one port each; a dumbbell has half of them on either side."},
     {.path = "fabric.rate",
      .field = PACELINE_FIELD(fabric.rate),
      .min = kMb,
      .max = 3.2 * kTb,
-     .meaning = "Rate of every link of the star."},
+     .used_by = kRegular,
+     .meaning = "Rate of the hosts' links."},
     {.path = "fabric.delay",
      .field = PACELINE_FIELD(fabric.delay),
      .min = kNs,
      .max = kSecond,
-     .meaning = "Propagation delay of every link of the star, one way."},
+     .used_by = kRegular,
+     .meaning = "Propagation delay of every link, one way."},
+    {.path = "fabric.k",
+     .field = PACELINE_FIELD(fabric.k),
+     .min = 2,
+     .max = 92,
+     .used_by = "fat_tree",
+     .meaning = "The classical fat tree of switches with k ports, k even: k pods of k/2 leaves and "
+                "k/2 spines, k/2 hosts a leaf, (k/2)^2 cores. In place of `pods`, `leaves`, "
+                "`spines`, `cores` and `hosts_per_leaf`."},
+    {.path = "fabric.pods",
+     .field = PACELINE_FIELD(fabric.pods),
+     .min = 1,
+     .max = 4096,
+     .used_by = "fat_tree",
+     .meaning = "Pods."},
+    {.path = "fabric.leaves",
+     .field = PACELINE_FIELD(fabric.leaves),
+     .min = 1,
+     .max = 4096,
+     .used_by = "leaf_spine fat_tree",
+     .meaning = "Switches with hosts; fat_tree: per pod."},
+    {.path = "fabric.spines",
+     .field = PACELINE_FIELD(fabric.spines),
+     .min = 1,
+     .max = 4096,
+     .used_by = "leaf_spine fat_tree",
+     .meaning = "Switches that every leaf is linked to; fat_tree: per pod."},
+    {.path = "fabric.cores",
+     .field = PACELINE_FIELD(fabric.cores),
+     .min = 1,
+     .max = 65536,
+     .used_by = "fat_tree",
+     .meaning = "Switches above the spines, a multiple of `spines`: the n-th group of "
+                "cores / spines is linked to the n-th spine of every pod."},
+    {.path = "fabric.hosts_per_leaf",
+     .field = PACELINE_FIELD(fabric.hosts_per_leaf),
+     .min = 1,
+     .max = 4096,
+     .used_by = "leaf_spine fat_tree",
+     .meaning = "Hosts on each leaf."},
+    {.path = "fabric.links_per_pair",
+     .field = PACELINE_FIELD(fabric.links_per_pair),
+     .min = 1,
+     .max = 256,
+     .used_by = "leaf_spine fat_tree dumbbell",
+     .meaning = "Parallel links between a leaf and a spine, or of the dumbbell's trunk."},
+    {.path = "fabric.uplink_rate",
+     .field = PACELINE_FIELD(fabric.uplink_rate),
+     .min = kMb,
+     .max = 3.2 * kTb,
+     .used_by = "leaf_spine fat_tree dumbbell",
+     .meaning = "Rate of each link between a leaf and a spine, or of the trunk; by default `rate`."},
+    {.path = "fabric.core_rate",
+     .field = PACELINE_FIELD(fabric.core_rate),
+     .min = kMb,
+     .max = 3.2 * kTb,
+     .used_by = "fat_tree",
+     .meaning = "Rate of each link between a spine and a core; by default the uplinks'."},
+    {.path = "fabric.uplink_delay",
+     .field = PACELINE_FIELD(fabric.uplink_delay),
+     .min = kNs,
+     .max = kSecond,
+     .used_by = "leaf_spine fat_tree dumbbell",
+     .meaning = "Propagation delay of links between switches; by default `delay`."},
+    {.path = "fabric.oversubscription",
+     .field = PACELINE_FIELD(fabric.oversubscription),
+     .min = 0.01,
+     .max = 1000,
+     .used_by = "leaf_spine fat_tree dumbbell",
+     .meaning = "Instead of a rate: capacity of the hosts below the topmost tier of links over the "
+                "capacity of that tier (leaf_spine: uplinks of a leaf; fat_tree: core links of a "
+                "pod; dumbbell: the trunk). 2 is 2:1."},
     {.path = "fabric.buffer",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.buffer_bytes),

@@ -30,7 +30,8 @@ struct KeySpec {
   double min = 0;  // in the base unit: ps, b/s, bytes
   double max = 0;
   std::span<const std::string_view> choices = {};
-  std::string_view used_by = {};  // workload kinds, separated by spaces; "" = all
+  std::string_view used_by = {};  // kinds of workload, for keys of [fabric] topologies, that heed
+                                  // the key, separated by spaces; "" = all
   std::string_view meaning = {};
   bool open_min = false;  // min itself is not allowed
 
@@ -40,6 +41,9 @@ struct KeySpec {
     return dot == std::string_view::npos ? std::string_view{} : path.substr(0, dot);
   }
 };
+
+// The most hosts a fabric may have.
+inline constexpr std::uint32_t kMostHosts = 200'000;
 
 std::span<const KeySpec> scenario_keys();
 

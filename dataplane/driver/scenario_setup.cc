@@ -5,7 +5,10 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
+#include "dataplane/config/fabric_shape.h"
+#include "dataplane/driver/fabric_ideal.h"
 #include "dataplane/driver/ideal.h"
+#include "dataplane/fabric/clos.h"
 #include "dataplane/fabric/topology.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/opcodes.h"
@@ -17,11 +20,23 @@ namespace {
 fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   const config::FabricConfig& from = scenario.fabric;
   fabric::FabricSpec spec;
-  spec.hosts = from.hosts;
-  spec.switches = from.switches;
   if (from.links.empty()) {
-    spec = fabric::star(from.hosts, from.rate, from.delay);
+    const config::FabricShape shape = config::shape_of(from);
+    spec = fabric::clos({.pods = shape.pods,
+                         .leaves = shape.leaves,
+                         .spines = shape.spines,
+                         .cores = shape.cores,
+                         .hosts_per_leaf = shape.hosts_per_leaf,
+                         .links_per_pair = shape.links_per_pair},
+                        {.host_rate = from.rate,
+                         .uplink_rate = config::uplink_rate(from),
+                         .core_rate = config::core_rate(from),
+                         .host_delay = from.delay,
+                         .uplink_delay = from.uplink_delay == kNever ? from.delay
+                                                                     : from.uplink_delay});
   } else {
+    spec.hosts = from.hosts;
+    spec.switches = from.switches;
     for (const config::LinkSpec& link : from.links) {
       spec.links.push_back({link.a, link.b, link.rate, link.delay, link.error_rate, 0});
     }
@@ -44,21 +59,6 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.payload_room = 0;
   spec.computes_icrc = true;
   return spec;
-}
-
-// Links on the longest shortest path between hosts: an upper bound for base RTTs.
-std::uint32_t longest_path(const fabric::FabricSpec& spec) {
-  if (spec.switches == 1) return 2;
-  const fabric::Topology topology(spec);
-  std::uint32_t longest = 1;
-  // Hosts of one switch are alike: look from one host per switch would do, but this is set-up only.
-  for (std::uint32_t a = 0; a < spec.hosts; ++a) {
-    for (std::uint32_t b = a + 1; b < spec.hosts; ++b) {
-      longest = std::max(longest, static_cast<std::uint32_t>(topology.path(a, b, 0).size()));
-    }
-    if (a > 64) break;
-  }
-  return longest;
 }
 
 }  // namespace
@@ -92,8 +92,11 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   }
   if (!plan.error.empty()) return plan;
 
-  const IdealClock clock(scenario, longest_path(plan.fabric));
-  const auto base_rtt_ns = static_cast<std::uint32_t>(clock.base_rtt().count / 1000);
+  const IdealClock clock(scenario, 2);  // for what a packet occupies
+  const fabric::Topology topology(plan.fabric);
+  const FabricIdeal ideal(scenario, plan.fabric, topology);
+  const auto base_rtt_ns =
+      static_cast<std::uint32_t>(ideal.longest_base_rtt().count / 1000);
 
   transport::EngineConfig& engine = plan.engine;
   engine.payload_mtu = scenario.transport.payload_bytes;

@@ -29,6 +29,12 @@ class Checker {
   void numbers() {
     require(spec_.hosts >= 1, "a fabric needs at least one host");
     require(spec_.hosts < 0x7FFF'FFFF && spec_.switches < 0x7FFF'FFFF, "too many nodes");
+    const ClosShape& shape = spec_.shape;
+    require(!shape.regular() ||
+                (spec_.hosts == shape.hosts() && spec_.switches == shape.switches() &&
+                 spec_.links.size() ==
+                     std::size_t{spec_.hosts} + shape.leaf_links() + shape.core_links()),
+            "nodes and links are not those of the regular shape");
     const EcnSpec& ecn = spec_.ecn;
     require(ecn.kmin_bytes <= ecn.kmax_bytes, "ECN: kmin " + std::to_string(ecn.kmin_bytes) +
                                                   " B must not exceed kmax " +

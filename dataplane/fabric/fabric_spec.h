@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
+#include "dataplane/fabric/clos.h"
 #include "dataplane/port/port.h"
 
 namespace paceline::fabric {
@@ -48,6 +49,7 @@ struct FabricSpec {
   std::uint32_t hosts = 0;
   std::uint32_t switches = 0;
   std::vector<LinkSpec> links;
+  ClosShape shape;  // where regular(): `links` are those of clos(), and routes are computed
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer of each switch
   EcnSpec ecn;
   PfcSpec pfc;

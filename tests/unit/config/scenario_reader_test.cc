@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/registry.h"
+#include "dataplane/config/fabric_shape.h"
 #include "tests/unit/config/test_algorithms.h"
 
 namespace paceline::config {
@@ -120,7 +121,7 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
   CHECK(errors_of("[fabric]\nrate = \"0Gb/s\"\n") ==
         Lines{"s.toml:2:8: fabric.rate = \"0Gb/s\": out of range, allowed is [1Mb/s .. 3200Gb/s]"});
   CHECK(errors_of("[fabric]\nhosts = 1\n[workload]\nkind=\"permutation\"\n") ==
-        Lines{"s.toml:2:9: fabric.hosts = 1: out of range, allowed is [2 .. 100000]"});
+        Lines{"s.toml:2:9: fabric.hosts = 1: out of range, allowed is [2 .. 200000]"});
   CHECK(errors_of("[fabric]\nhosts = 32.0\n") ==
         Lines{"s.toml:2:9: fabric.hosts = 32: expected an integer"});
   CHECK(errors_of("[fabric]\nhosts = \"many\"\n") ==
@@ -144,7 +145,7 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
         Lines{"s.toml:3:8: workload.skew = 9: out of range, allowed is [0 .. 8]"});
   CHECK(errors_of("[transport]\nforeign_hosts = [1, \"x\", -1]\n") ==
         Lines{"s.toml:2:21: transport.foreign_hosts = \"x\": expected an array of integers",
-              "s.toml:2:26: transport.foreign_hosts = -1: out of range, allowed is [0 .. 99999]"});
+              "s.toml:2:26: transport.foreign_hosts = -1: out of range, allowed is [0 .. 199999]"});
   CHECK(errors_of("name = \"a b\"\n") == Lines{"s.toml:1:8: name = \"a b\": expected a name of "
                                                "letters, digits, \"-\" and \"_\", at most "
                                                "64"});
@@ -298,7 +299,7 @@ TEST_CASE("errors of overrides quote the override", "[config]") {
         Lines{"--set fabric.ecn.kmim=200kB: unknown key \"kmim\" in [fabric.ecn]; did you mean "
               "\"kmin\"?"});
   CHECK(errors_of("", {"fabric.hosts=-3"}) ==
-        Lines{"--set fabric.hosts=-3: fabric.hosts = -3: out of range, allowed is [2 .. 100000]"});
+        Lines{"--set fabric.hosts=-3: fabric.hosts = -3: out of range, allowed is [2 .. 200000]"});
   CHECK(errors_of("", {"hosts"}) ==
         Lines{"--set hosts: expected key=value, such as fabric.ecn.kmin=200kB"});
   CHECK(errors_of("", {"fabric=3"}) ==
@@ -359,6 +360,71 @@ TEST_CASE("every shipped scenario and experiment reads without an error", "[conf
     CHECK(read_experiment_file(entry.path().string(), options).errors == Lines{});
   }
   CHECK(files >= 7);
+}
+
+TEST_CASE("regular topologies: counts, rates and what contradicts", "[config]") {
+  const auto tree = read("[fabric]\nk = 16\n[workload]\nkind = \"permutation\"\n");
+  REQUIRE(tree.errors == Lines{});
+  CHECK(tree.value.fabric.topology == "fat_tree");
+  CHECK(tree.value.fabric.hosts == 1024);
+  CHECK(tree.value.fabric.switches == 16 * 16 + 64);
+
+  const auto leaves = read(R"(
+[fabric]
+topology = "leaf_spine"
+leaves = 8
+spines = 4
+hosts_per_leaf = 16
+oversubscription = 2
+uplink_delay = "3us"
+)");
+  REQUIRE(leaves.errors == Lines{});
+  CHECK(leaves.value.fabric.hosts == 128);
+  CHECK(leaves.value.fabric.switches == 12);
+  CHECK(uplink_rate(leaves.value.fabric) == rate_from_gbps(200));  // 16 x 100 / (4 x 2)
+
+  const auto pods = read(R"(
+[fabric]
+topology = "fat_tree"
+pods = 2
+leaves = 2
+spines = 2
+cores = 4
+hosts_per_leaf = 4
+uplink_rate = "200Gb/s"
+oversubscription = 4
+)");
+  REQUIRE(pods.errors == Lines{});
+  CHECK(uplink_rate(pods.value.fabric) == rate_from_gbps(200));
+  CHECK(core_rate(pods.value.fabric) == rate_from_gbps(50));  // 8 x 100 over 4 links, by 4
+
+  CHECK(read("[fabric]\ntopology = \"dumbbell\"\nhosts = 8\n[workload]\nfan_in = 7\n").value.fabric
+            .switches == 2);
+
+  CHECK(errors_of("[fabric]\nk = 5\n") ==
+        Lines{"s.toml:2:5: fabric.k = 5: expected an even number of ports"});
+  CHECK(errors_of("[fabric]\nk = 4\nspines = 2\n") ==
+        Lines{"s.toml:3:10: fabric.spines contradicts fabric.k, which says it all; give one of "
+              "them"});
+  CHECK(errors_of("[fabric]\ntopology = \"fat_tree\"\nspines = 3\ncores = 4\n") ==
+        Lines{"s.toml:4:9: fabric.cores = 4: expected a multiple of fabric.spines = 3"});
+  CHECK(errors_of("[fabric]\ntopology = \"dumbbell\"\nhosts = 7\n[workload]\nfan_in = 1\n") ==
+        Lines{"s.toml:3:9: fabric.hosts = 7: a dumbbell has an even number, half on either side"});
+  CHECK(errors_of("[fabric]\nspines = 2\n") ==
+        Lines{"s.toml:2:10: fabric.spines does nothing with fabric.topology = \"star\"; it is for "
+              "leaf_spine fat_tree"});
+  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nhosts = 4\n") ==
+        Lines{"s.toml:3:9: fabric.hosts does nothing with fabric.topology = \"leaf_spine\"; it is "
+              "for star dumbbell"});
+  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nuplink_rate = \"50Gb/s\"\n"
+                  "oversubscription = 2\n") ==
+        Lines{"s.toml:4:20: fabric.oversubscription and fabric.uplink_rate say the same; give one "
+              "of them"});
+  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nleaves = 4096\nhosts_per_leaf = 4096\n")
+            .front() == "s.toml:4:18: a leaf_spine of 16777216 hosts: allowed is 2 .. 200000");
+  // From the command line another topology may take over, and the file's keys rest.
+  CHECK(errors_of("[fabric]\nhosts = 32\n", {"fabric.k=8"}).size() == 1);
+  CHECK(errors_of("[fabric]\nhosts = 32\n", {"fabric.k=8", "fabric.topology=fat_tree"}).empty());
 }
 
 }  // namespace
