@@ -67,13 +67,15 @@ void imply(Scenario& s, const GivenKeys& given) {
   }
   if (given.given("fabric.k") && !given.given("fabric.topology")) s.fabric.topology = "fat_tree";
   if (s.fabric.topology != "file") {
-    // What does not fit 32 bits is far beyond the limit that check_scenario reports.
+    // What does not fit 32 bits is far beyond the limit that check_scenario reports, as it does
+    // links that do not exist.
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
     const FabricShape shape = shape_of(s.fabric);
     if (s.fabric.topology != "dumbbell") {
       s.fabric.hosts = static_cast<std::uint32_t>(std::min(shape.hosts(), kMost));
     }
     s.fabric.switches = static_cast<std::uint32_t>(std::min(shape.switches(), kMost));
+    for (EventConfig& event : s.events) event.link_index = find_link(s.fabric, event.link).index;
   }
   if (given.given("workload.cdf_file") && !given.given("workload.cdf")) s.workload.cdf = "file";
   if (given.given("workload.flows_file") && !given.given("workload.kind"))

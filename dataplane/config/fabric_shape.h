@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "dataplane/base/units.h"
 #include "dataplane/config/scenario.h"
@@ -30,5 +32,17 @@ FabricShape shape_of(const FabricConfig& fabric);
 // times more capacity from their hosts than to the tier above. Rounded down to b/s.
 Rate uplink_rate(const FabricConfig& fabric);
 Rate core_rate(const FabricConfig& fabric);
+
+// A link as people name it: "host3" (that host's), "leaf0-spine1", "spine4-core2", "leaf0-leaf1" (a
+// dumbbell's trunk), with "#1", "#2" ... behind it for the further ones of parallel links. Nodes of
+// a kind are numbered through all pods. Either end may stand first.
+struct FoundLink {
+  std::uint32_t index = 0;  // of the fabric's links: hosts' first, leaf-spine, spine-core
+  std::string error;        // not empty: why there is no such link
+};
+FoundLink find_link(const FabricConfig& fabric, std::string_view name);
+
+// The number behind '#' (0 without one), which is cut off; false when it is no number.
+bool take_parallel_number(std::string_view& name, std::uint32_t& number);
 
 }  // namespace paceline::config

@@ -53,6 +53,8 @@ class Checker {
             {"fabric.topology", "fabric.topology_file"},
             "fabric.topology = \"file\" needs fabric.topology_file");
     check_shape();
+    check_switches();
+    check_events();
     require(f.fixed_overhead_bytes == 0 || s_.transport.calibration,
             {"fabric.fixed_overhead_bytes", "transport.calibration"},
             "fabric.fixed_overhead_bytes is for calibration; allowed with transport.calibration = "
@@ -87,6 +89,7 @@ class Checker {
       require(good, {"fabric.hosts_per_leaf", "fabric.leaves", "fabric.pods", "fabric.k"},
               fmt::format("a {} of {} hosts: allowed is 2 .. {}", f.topology, shape.hosts(),
                           kMostHosts));
+      shape_good_ = good && (f.k != 0 || f.topology != "fat_tree" || f.cores % f.spines == 0);
     }
     check_oversubscription();
   }
@@ -103,6 +106,27 @@ class Checker {
             fmt::format("fabric.oversubscription = {}: makes links of {}; allowed is [1Mb/s .. "
                         "3200Gb/s]",
                         f.oversubscription, format_rate(rate)));
+  }
+
+  void check_switches() {
+    const FabricConfig& f = s_.fabric;
+    require(f.class_weights.empty() || f.class_weights.size() == 8, {"fabric.class_weights"},
+            fmt::format("fabric.class_weights has {} entries; expected 8, for classes 0 to 7",
+                        f.class_weights.size()));
+    require(f.class_weights.size() != 8 || f.class_weights[7] == 0, {"fabric.class_weights"},
+            "fabric.class_weights: class 7 carries ACKs and control and stays strict; its weight "
+            "is 0");
+  }
+
+  // With a topology file, whoever reads that file looks the links up.
+  void check_events() {
+    if (!hosts_known() || !given_.usable({"fabric.topology"}) || !shape_good_) return;
+    for (const EventConfig& event : s_.events) {
+      const FoundLink found = find_link(s_.fabric, event.link);
+      if (found.error.empty()) continue;
+      context_.errors->add({event.where, 0, 0},
+                           fmt::format("event.link = \"{}\": {}", event.link, found.error));
+    }
   }
 
   // Host h gets address h + 1 of the network.
@@ -195,8 +219,8 @@ class Checker {
     }
   }
 
-  // A key of another generator or topology does nothing, and its author does not know. (Inherited: in a table
-  // shared by several scenarios it may serve another one.)
+  // A key of another generator or topology does nothing, and its author does not know. (Inherited:
+  // in a table shared by several scenarios it may serve another one.)
   void check_unused() {
     for (const KeySpec& key : scenario_keys()) {
       const GivenKeys::Entry* entry = given_.find(key.path);
@@ -213,6 +237,7 @@ class Checker {
     }
   }
 
+  bool shape_good_ = true;
   const Scenario& s_;
   const GivenKeys& given_;
   const Where& start_;

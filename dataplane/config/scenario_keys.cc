@@ -13,8 +13,10 @@ constexpr double kHostLimit = kMostHosts;
 
 constexpr auto kKinds = std::to_array<std::string_view>(
     {"incast", "all_to_all", "open_loop", "ring_all_reduce", "permutation", "flows"});
-constexpr auto kTopologies = std::to_array<std::string_view>(
-    {"star", "leaf_spine", "fat_tree", "dumbbell", "file"});
+constexpr auto kTopologies =
+    std::to_array<std::string_view>({"star", "leaf_spine", "fat_tree", "dumbbell", "file"});
+constexpr auto kLoadBalances = std::to_array<std::string_view>({"ecmp", "spray", "spray_random"});
+constexpr auto kWhenDown = std::to_array<std::string_view>({"drop", "keep"});
 constexpr std::string_view kRegular = "star leaf_spine fat_tree dumbbell";
 constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "discover"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
@@ -124,7 +126,8 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .min = kMb,
      .max = 3.2 * kTb,
      .used_by = "leaf_spine fat_tree dumbbell",
-     .meaning = "Rate of each link between a leaf and a spine, or of the trunk; by default `rate`."},
+     .meaning =
+         "Rate of each link between a leaf and a spine, or of the trunk; by default `rate`."},
     {.path = "fabric.core_rate",
      .field = PACELINE_FIELD(fabric.core_rate),
      .min = kMb,
@@ -161,6 +164,50 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 1,
      .meaning = "Probability that a link loses a packet, whatever it is."},
+    {.path = "fabric.corrupt",
+     .field = PACELINE_FIELD(fabric.corrupt),
+     .min = 0,
+     .max = 1,
+     .meaning = "Probability that a link damages a packet: it arrives and fails its check."},
+    {.path = "fabric.duplicate",
+     .field = PACELINE_FIELD(fabric.duplicate),
+     .min = 0,
+     .max = 1,
+     .meaning = "Probability that a link sends a packet twice."},
+    {.path = "fabric.reorder",
+     .field = PACELINE_FIELD(fabric.reorder),
+     .min = 0,
+     .max = 1,
+     .meaning = "Probability that a link delays a packet so that others overtake it."},
+    {.path = "fabric.reorder_delay",
+     .field = PACELINE_FIELD(fabric.reorder_delay),
+     .min = kNs,
+     .max = kSecond,
+     .meaning = "Such a packet is late by a time uniform in (0, reorder_delay]."},
+    {.path = "fabric.load_balance",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(fabric.load_balance),
+     .choices = kLoadBalances,
+     .meaning = "How switches choose among equal-cost links: by a hash of the flow, salted per "
+                "switch; packet by packet in turn; packet by packet at random."},
+    {.path = "fabric.class_weights",
+     .field = PACELINE_FIELD(fabric.class_weights),
+     .min = 0,
+     .max = 1000,
+     .meaning = "Weights of traffic classes 0 to 7 in every switch port. Classes of weight 0 have "
+                "strict priority, the higher one first; the others share by deficit round robin "
+                "what those leave. Class 7 (ACKs, control) stays strict. Empty: all strict."},
+    {.path = "fabric.reroute_delay",
+     .field = PACELINE_FIELD(fabric.reroute_delay),
+     .min = 0,
+     .max = kSecond,
+     .meaning = "How long after a link fails or returns switches choose next hops as before."},
+    {.path = "fabric.queued_when_down",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(fabric.queued_when_down),
+     .choices = kWhenDown,
+     .meaning = "What becomes of packets queued for a failed link: dropped, or kept until it is "
+                "back."},
     {.path = "fabric.fixed_overhead_bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.fixed_overhead_bytes),

@@ -51,6 +51,10 @@ std::span<const KeySpec> scenario_keys();
 std::span<const KeySpec> experiment_keys();
 Field experiment_field(Experiment& experiment, std::string_view name);
 
+// Keys of an [[event]]; their `field` is null, see event_field. used_by: the actions that heed it.
+std::span<const KeySpec> event_keys();
+Field event_field(EventConfig& event, std::string_view name);
+
 // Keys of the [cc] table of a scenario and of an [[arm]]: algorithm, profile, fallback,
 // fallback_profile, params. Their values are checked against the algorithms' own tables.
 std::span<const std::string_view> cc_keys();

@@ -1,13 +1,13 @@
 #include "dataplane/fabric/topology.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 namespace paceline::fabric {
 
 FabricSpec star(std::uint32_t hosts, Rate rate, Picos delay) {
-  return clos({.leaves = 1, .hosts_per_leaf = hosts},
-              {.host_rate = rate, .host_delay = delay});
+  return clos({.leaves = 1, .hosts_per_leaf = hosts}, {.host_rate = rate, .host_delay = delay});
 }
 
 Topology::Topology(const FabricSpec& spec) : switches_(spec.switches), hosts_(spec.hosts) {
@@ -30,14 +30,20 @@ Topology::Topology(const FabricSpec& spec) : switches_(spec.switches), hosts_(sp
   if (computed_) {
     router_ = ClosRouter(spec.shape);
   } else {
-    build_tables(spec);
+    build_tables(spec, {});
   }
 }
 
-void Topology::build_tables(const FabricSpec& spec) {
+void Topology::reroute(const FabricSpec& spec, const std::vector<bool>& down) {
+  computed_ = spec.shape.regular() && std::find(down.begin(), down.end(), true) == down.end();
+  if (!computed_) build_tables(spec, down);
+}
+
+void Topology::build_tables(const FabricSpec& spec, const std::vector<bool>& down) {
   // Adjacency of switches: the directed links that leave each, in the order of their numbers.
   std::vector<std::vector<std::uint32_t>> leaving(switches_);
   for (std::uint32_t link = 0; link < far_switch_.size(); ++link) {
+    if (!down.empty() && down[link / 2]) continue;
     const LinkSpec& of = spec.links[link / 2];
     const std::uint32_t from = (link & 1U) == 0 ? of.a : of.b;
     if (far_switch_[link] != kNoLink && from >= spec.hosts) {
@@ -58,7 +64,8 @@ void Topology::build_tables(const FabricSpec& spec) {
     place.edge = edge;
   }
 
-  groups_.push_back({});  // group 0: no way
+  members_.clear();
+  groups_.assign(1, {});  // group 0: no way
   table_.assign(edges.size() * switches_, 0);
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
   std::vector<std::uint32_t> distance(switches_);

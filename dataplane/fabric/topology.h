@@ -42,6 +42,18 @@ class Topology {
     return computed_ ? hop.first + 2 * i : members_[hop.first + i];
   }
 
+  // The first of its candidates, whatever their number: names the group (count not 0).
+  std::uint32_t first_link(NextHop hop) const {
+    return hop.count == 1 ? hop.first : member(hop, 0);
+  }
+
+  // Of a hop of several, the one that the hash picks. The switch is in the hash, as its salt: what
+  // one switch puts on the same link, the next one spreads.
+  std::uint32_t hashed(std::uint32_t switch_index, NextHop hop, std::uint32_t entropy) const {
+    const std::uint64_t mix = mix64(std::uint64_t{entropy} << 32 | (switch_index + 1)) >> 32;
+    return member(hop, static_cast<std::uint32_t>((mix * hop.count) >> 32));
+  }
+
   // The one that the hash picks; kNoLink when there is no path.
   std::uint32_t next_link(std::uint32_t switch_index, std::uint32_t host,
                           std::uint32_t entropy) const {
@@ -49,9 +61,12 @@ class Topology {
     if (hop.count == 1) return hop.first;
     if (hop.count == 0) [[unlikely]]
       return kNoLink;
-    const std::uint64_t mix = mix64(std::uint64_t{entropy} << 32 | (switch_index + 1)) >> 32;
-    return member(hop, static_cast<std::uint32_t>((mix * hop.count) >> 32));
+    return hashed(switch_index, hop, entropy);
   }
+
+  // Computes next hops anew without the links (index into spec.links) that are down. Links of hosts
+  // stay: who sends to a host whose link is down loses it there.
+  void reroute(const FabricSpec& spec, const std::vector<bool>& down);
 
   bool reachable(std::uint32_t from_host, std::uint32_t to_host) const;
   // Directed links a packet of this entropy takes between two hosts; empty when there is no path.
@@ -76,7 +91,7 @@ class Topology {
     std::uint32_t count = 0;
   };
 
-  void build_tables(const FabricSpec& spec);
+  void build_tables(const FabricSpec& spec, const std::vector<bool>& down);
 
   bool computed_ = false;
   ClosRouter router_;
