@@ -1,11 +1,9 @@
 #include "tools/scenario_run.h"
 
 #include <stdexcept>
-#include <unordered_map>
 
-#include "dataplane/driver/ideal.h"
+#include "dataplane/driver/fabric_ideal.h"
 #include "tools/run_metrics.h"
-#include "tools/workload/ideal.h"
 
 namespace paceline::tools {
 
@@ -27,27 +25,6 @@ experiment::RunStatus status_of(RunEnd end, std::uint64_t failed) {
   return experiment::RunStatus::failed;
 }
 
-// Ideal completion times; the path between two hosts of a star has 2 links, elsewhere we look.
-class Yardstick {
- public:
-  Yardstick(const config::Scenario& scenario, const fabric::Network& network)
-      : scenario_(scenario), network_(network) {}
-
-  Picos fct(const PlannedMessage& message) {
-    const std::uint32_t links =
-        scenario_.fabric.switches == 1
-            ? 2U
-            : static_cast<std::uint32_t>(network_.topology().path(message.src, message.dst).size());
-    auto [it, created] = clocks_.try_emplace(links, scenario_, links);
-    return it->second.fct(message.bytes);
-  }
-
- private:
-  const config::Scenario& scenario_;
-  const fabric::Network& network_;
-  std::unordered_map<std::uint32_t, IdealClock> clocks_;  // looked up, never iterated
-};
-
 }  // namespace
 
 config::Read<PreparedScenario> prepare(config::Scenario scenario) {
@@ -67,11 +44,6 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   auto made = workload::make_plan(scenario, prepared.inputs, seed);
   if (!made.ok()) throw std::invalid_argument(made.errors.front());
   MessagePlan plan = std::move(made.value);
-  const IdealClock clock(scenario, 2);
-  workload::fill_ideals(
-      plan, prepared.inputs.host_rates,
-      [&clock](std::uint64_t bytes) { return clock.wire_bytes(bytes); }, clock.latency());
-
   WorldOptions options;
   options.check_invariants = control.check_invariants;
   options.exact_departures = control.exact_departures;
@@ -81,7 +53,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
 
   ScenarioRun run;
   run.end = world.run();
-  Yardstick yardstick(scenario, world.network());
+  const FabricIdeal yardstick(scenario, world.network().spec(), world.network().topology());
   run.flows.reserve(world.records().size());
   std::uint64_t started = 0;
   for (std::size_t id = 0; id < world.records().size(); ++id) {
@@ -92,7 +64,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     row.dst = prepared.inputs.numbers.number(message.dst);
     row.bytes = message.bytes;
     row.start = record.ready.count < 0 ? message.start : record.ready;
-    row.ideal = yardstick.fct(message);
+    row.ideal = yardstick.fct(message.src, message.dst, message.bytes);
     row.failed = record.failed;
     if (record.completed.count >= 0) row.fct = record.completed - row.start;
     if (record.ready.count >= 0) ++started;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
+
+#include "dataplane/config/fabric_shape.h"
 
 namespace paceline::config {
 
@@ -34,11 +37,16 @@ void apply_override(TomlNode& root, std::string_view path, const TomlNode& value
   if (!problem.empty()) errors.add(value.where, problem);
 }
 
-void forgive_replaced_workload(TomlNode& scenario) {
-  TomlMember* workload = scenario.find("workload");
-  if (workload == nullptr) return;
-  const TomlMember* kind = workload->value.find("kind");
-  if (kind != nullptr && kind->value.where.line == 0) mark_inherited(workload->value);
+void forgive_replaced_choices(TomlNode& scenario) {
+  const auto forgive = [&scenario](std::string_view table, std::string_view choice) {
+    TomlMember* owner = scenario.find(table);
+    if (owner == nullptr) return;
+    const TomlMember* given = owner->value.find(choice);
+    if (given != nullptr && given->value.where.line == 0) mark_inherited(owner->value);
+  };
+  forgive("workload", "kind");
+  forgive("fabric", "topology");
+  forgive("fabric", "topology_file");
 }
 
 bool check_schema(const TomlNode& root, std::uint32_t& schema, Diagnostics& errors) {
@@ -56,6 +64,18 @@ bool check_schema(const TomlNode& root, std::uint32_t& schema, Diagnostics& erro
 void imply(Scenario& s, const GivenKeys& given) {
   if (given.given("fabric.topology_file") && !given.given("fabric.topology")) {
     s.fabric.topology = "file";
+  }
+  if (given.given("fabric.k") && !given.given("fabric.topology")) s.fabric.topology = "fat_tree";
+  if (s.fabric.topology != "file") {
+    // What does not fit 32 bits is far beyond the limit that check_scenario reports, as it does
+    // links that do not exist.
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    const FabricShape shape = shape_of(s.fabric);
+    if (s.fabric.topology != "dumbbell") {
+      s.fabric.hosts = static_cast<std::uint32_t>(std::min(shape.hosts(), kMost));
+    }
+    s.fabric.switches = static_cast<std::uint32_t>(std::min(shape.switches(), kMost));
+    for (EventConfig& event : s.events) event.link_index = find_link(s.fabric, event.link).index;
   }
   if (given.given("workload.cdf_file") && !given.given("workload.cdf")) s.workload.cdf = "file";
   if (given.given("workload.flows_file") && !given.given("workload.kind"))

@@ -25,8 +25,9 @@ std::vector<Override> split_overrides(const std::vector<std::string>& texts, Dia
 void apply_override(TomlNode& root, std::string_view path, const TomlNode& value,
                     Diagnostics& errors);
 
-// With the generator changed from the command line, the file's keys for another one are no mistake.
-void forgive_replaced_workload(TomlNode& scenario);
+// With generator or topology changed from the command line, the file's keys for another one are no
+// mistake.
+void forgive_replaced_choices(TomlNode& scenario);
 
 // False (and an error) when the document is of a version that this program does not know.
 bool check_schema(const TomlNode& root, std::uint32_t& schema, Diagnostics& errors);

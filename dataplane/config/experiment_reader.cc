@@ -109,7 +109,7 @@ class ExperimentReader {
         apply_to_all(o, path);
       }
     }
-    for (Named& s : scenarios_) forgive_replaced_workload(s.node);
+    for (Named& s : scenarios_) forgive_replaced_choices(s.node);
   }
 
   static bool is_top_key(std::string_view path) {

@@ -34,24 +34,57 @@ struct LinkSpec {              // one full-duplex link of an explicit topology
 };
 
 struct FabricConfig {
-  std::string topology = "star";  // "star" | "file"
+  std::string topology = "star";  // "star" | "leaf_spine" | "fat_tree" | "dumbbell" | "file"
   std::string topology_file;      // HPCC text format; with topology = "file"
-  std::uint32_t hosts = 32;
-  std::uint32_t switches = 1;
+  std::uint32_t hosts = 32;       // "leaf_spine", "fat_tree": computed by the reader
+  std::uint32_t switches = 1;     // computed by the reader
   Rate rate = rate_from_gbps(100);
   Picos delay = picos_from_micros(1);
-  std::vector<LinkSpec> links;               // filled for "file"; empty for "star"
+  // Regular topologies, see fabric_shape.h for what follows from these.
+  std::uint32_t k = 0;               // "fat_tree": the classical one of k-port switches
+  std::uint32_t pods = 4;            // "fat_tree"
+  std::uint32_t leaves = 4;          // "leaf_spine"; "fat_tree": per pod
+  std::uint32_t spines = 4;          // likewise
+  std::uint32_t cores = 4;           // "fat_tree"
+  std::uint32_t hosts_per_leaf = 8;  // "leaf_spine", "fat_tree"
+  std::uint32_t links_per_pair = 1;  // of leaf and spine; "dumbbell": of its two switches
+  Rate uplink_rate{};                // links between leaves and spines; 0: see uplink_rate()
+  Rate core_rate{};                  // links between spines and cores; 0: see core_rate()
+  Picos uplink_delay = kNever;       // between switches; kNever: as `delay`
+  double oversubscription = 0;       // of the topmost tier; 0: rates as given
+  std::vector<LinkSpec> links;       // filled for "file", else empty
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer per switch
   EcnConfig ecn;
   PfcConfig pfc;
   std::uint64_t drop_control_ppm = 0;  // loses this share of GRANT/REQUEST/PATH/HELLO (tests)
   double loss = 0;                     // random loss of any packet, per link
+  double corrupt = 0;                  // likewise; the packet arrives and fails its check
+  double duplicate = 0;                // likewise; a copy follows
+  double reorder = 0;                  // likewise; the packet is late
+  Picos reorder_delay = picos_from_micros(10);   // by at most this
+  std::string load_balance = "ecmp";             // "ecmp" | "spray" | "spray_random"
+  std::vector<std::uint32_t> class_weights;      // of the 8 classes; 0 or empty: strict priority
+  Picos reroute_delay = picos_from_micros(100);  // from a failure to new next hops
+  std::string queued_when_down = "drop";         // "drop" | "keep"
   // 0: count real Ethernet frames plus `frame_overhead_bytes`. Otherwise a packet with payload
   // occupies payload + this, and any other packet `small_packet_bytes` (calibration only).
   std::uint32_t fixed_overhead_bytes = 0;
   std::uint32_t small_packet_bytes = 60;
   std::uint32_t frame_overhead_bytes = 20;  // preamble, start delimiter, inter-frame gap
   std::string subnet = "10.0.0.0/8";        // addresses of emulated hosts derive from it
+};
+
+// Something that happens to a link, [[event]].
+struct EventConfig {
+  Picos at{0};
+  std::string link;              // as written; see fabric_shape.h
+  std::uint32_t link_index = 0;  // which one that is
+  std::string action;      // "down" | "up" | "rate" | "delay" | "loss" | "corrupt" | "duplicate" |
+                           // "reorder"
+  Rate rate{};             // for "rate"
+  Picos delay{};           // for "delay"
+  double probability = 0;  // for the last four
+  std::string where;       // file:line:column of `link`, for errors found later
 };
 
 struct TransportConfig {
@@ -115,6 +148,7 @@ struct Scenario {
   TransportConfig transport;
   CcConfig cc;
   WorkloadConfig workload;
+  std::vector<EventConfig> events;
 };
 
 struct Arm {

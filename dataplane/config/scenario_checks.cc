@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "dataplane/config/fabric_shape.h"
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/table_reader.h"
 
@@ -51,10 +52,81 @@ class Checker {
     require(f.topology != "file" || !f.topology_file.empty(),
             {"fabric.topology", "fabric.topology_file"},
             "fabric.topology = \"file\" needs fabric.topology_file");
+    check_shape();
+    check_switches();
+    check_events();
     require(f.fixed_overhead_bytes == 0 || s_.transport.calibration,
             {"fabric.fixed_overhead_bytes", "transport.calibration"},
             "fabric.fixed_overhead_bytes is for calibration; allowed with transport.calibration = "
             "true");
+  }
+
+  // Regular topologies.
+  void check_shape() {
+    const FabricConfig& f = s_.fabric;
+    if (!hosts_known() || !given_.usable({"fabric.topology"})) return;
+    if (f.topology == "fat_tree") {
+      require(f.k % 2 == 0, {"fabric.k"},
+              fmt::format("fabric.k = {}: expected an even number of ports", f.k));
+      if (given_.given("fabric.k")) {
+        for (const std::string_view key : {"fabric.pods", "fabric.leaves", "fabric.spines",
+                                           "fabric.cores", "fabric.hosts_per_leaf"}) {
+          require(!given_.given(key), {key},
+                  fmt::format("{} contradicts fabric.k, which says it all; give one of them", key));
+        }
+      } else {
+        require(f.cores % f.spines == 0, {"fabric.cores", "fabric.spines"},
+                fmt::format("fabric.cores = {}: expected a multiple of fabric.spines = {}", f.cores,
+                            f.spines));
+      }
+    }
+    require(f.topology != "dumbbell" || f.hosts % 2 == 0, {"fabric.hosts"},
+            fmt::format("fabric.hosts = {}: a dumbbell has an even number, half on either side",
+                        f.hosts));
+    const FabricShape shape = shape_of(f);
+    if (f.topology == "leaf_spine" || f.topology == "fat_tree") {
+      const bool good = shape.hosts() >= 2 && shape.hosts() <= kMostHosts;
+      require(good, {"fabric.hosts_per_leaf", "fabric.leaves", "fabric.pods", "fabric.k"},
+              fmt::format("a {} of {} hosts: allowed is 2 .. {}", f.topology, shape.hosts(),
+                          kMostHosts));
+      shape_good_ = good && (f.k != 0 || f.topology != "fat_tree" || f.cores % f.spines == 0);
+    }
+    check_oversubscription();
+  }
+
+  void check_oversubscription() {
+    const FabricConfig& f = s_.fabric;
+    if (!given_.given("fabric.oversubscription") || f.topology == "star") return;
+    const bool tree = f.topology == "fat_tree";
+    const std::string_view other = tree ? "fabric.core_rate" : "fabric.uplink_rate";
+    require(!given_.given(other), {"fabric.oversubscription", other},
+            fmt::format("fabric.oversubscription and {} say the same; give one of them", other));
+    const Rate rate = tree ? core_rate(f) : uplink_rate(f);
+    require(rate >= rate_from_mbps(1) && rate <= rate_from_gbps(3200), {"fabric.oversubscription"},
+            fmt::format("fabric.oversubscription = {}: makes links of {}; allowed is [1Mb/s .. "
+                        "3200Gb/s]",
+                        f.oversubscription, format_rate(rate)));
+  }
+
+  void check_switches() {
+    const FabricConfig& f = s_.fabric;
+    require(f.class_weights.empty() || f.class_weights.size() == 8, {"fabric.class_weights"},
+            fmt::format("fabric.class_weights has {} entries; expected 8, for classes 0 to 7",
+                        f.class_weights.size()));
+    require(f.class_weights.size() != 8 || f.class_weights[7] == 0, {"fabric.class_weights"},
+            "fabric.class_weights: class 7 carries ACKs and control and stays strict; its weight "
+            "is 0");
+  }
+
+  // With a topology file, whoever reads that file looks the links up.
+  void check_events() {
+    if (!hosts_known() || !given_.usable({"fabric.topology"}) || !shape_good_) return;
+    for (const EventConfig& event : s_.events) {
+      const FoundLink found = find_link(s_.fabric, event.link);
+      if (found.error.empty()) continue;
+      context_.errors->add({event.where, 0, 0},
+                           fmt::format("event.link = \"{}\": {}", event.link, found.error));
+    }
   }
 
   // Host h gets address h + 1 of the network.
@@ -147,21 +219,25 @@ class Checker {
     }
   }
 
-  // A key of another generator does nothing, and its author does not know. (Inherited: in a table
-  // shared by several scenarios it may serve another one.)
+  // A key of another generator or topology does nothing, and its author does not know. (Inherited:
+  // in a table shared by several scenarios it may serve another one.)
   void check_unused() {
-    if (!given_.usable({"workload.kind"})) return;
     for (const KeySpec& key : scenario_keys()) {
       const GivenKeys::Entry* entry = given_.find(key.path);
       if (key.used_by.empty() || entry == nullptr || entry->inherited) continue;
+      const bool fabric = key.path.starts_with("fabric.");
+      const std::string_view chooser = fabric ? "fabric.topology" : "workload.kind";
+      if (!given_.usable({chooser})) continue;
+      const std::string& chosen = fabric ? s_.fabric.topology : s_.workload.kind;
       const std::string padded = fmt::format(" {} ", key.used_by);
-      if (padded.find(fmt::format(" {} ", s_.workload.kind)) != std::string::npos) continue;
+      if (padded.find(fmt::format(" {} ", chosen)) != std::string::npos) continue;
       context_.errors->add(entry->where,
-                           fmt::format("{} does nothing with workload.kind = \"{}\"; it is for {}",
-                                       key.path, s_.workload.kind, key.used_by));
+                           fmt::format("{} does nothing with {} = \"{}\"; it is for {}", key.path,
+                                       chooser, chosen, key.used_by));
     }
   }
 
+  bool shape_good_ = true;
   const Scenario& s_;
   const GivenKeys& given_;
   const Where& start_;

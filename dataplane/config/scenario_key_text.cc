@@ -59,7 +59,7 @@ std::string value_text(const KeySpec& key, const Field& field) {
         } else if constexpr (std::is_same_v<T, Picos>) {
           return *p == kNever ? "none" : fmt::format("\"{}\"", format_time(*p));
         } else if constexpr (std::is_same_v<T, Rate>) {
-          return fmt::format("\"{}\"", format_rate(*p));
+          return p->bps == 0 ? "none" : fmt::format("\"{}\"", format_rate(*p));
         } else if constexpr (std::is_same_v<T, std::string>) {
           return p->empty() ? "none" : fmt::format("\"{}\"", *p);
         } else if constexpr (std::is_same_v<T, std::vector<std::uint32_t>>) {

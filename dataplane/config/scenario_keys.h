@@ -30,7 +30,8 @@ struct KeySpec {
   double min = 0;  // in the base unit: ps, b/s, bytes
   double max = 0;
   std::span<const std::string_view> choices = {};
-  std::string_view used_by = {};  // workload kinds, separated by spaces; "" = all
+  std::string_view used_by = {};  // kinds of workload, for keys of [fabric] topologies, that heed
+                                  // the key, separated by spaces; "" = all
   std::string_view meaning = {};
   bool open_min = false;  // min itself is not allowed
 
@@ -41,11 +42,18 @@ struct KeySpec {
   }
 };
 
+// The most hosts a fabric may have.
+inline constexpr std::uint32_t kMostHosts = 200'000;
+
 std::span<const KeySpec> scenario_keys();
 
 // Keys at the top of an experiment file; their `field` is null, see experiment_field.
 std::span<const KeySpec> experiment_keys();
 Field experiment_field(Experiment& experiment, std::string_view name);
+
+// Keys of an [[event]]; their `field` is null, see event_field. used_by: the actions that heed it.
+std::span<const KeySpec> event_keys();
+Field event_field(EventConfig& event, std::string_view name);
 
 // Keys of the [cc] table of a scenario and of an [[arm]]: algorithm, profile, fallback,
 // fallback_profile, params. Their values are checked against the algorithms' own tables.

@@ -24,7 +24,7 @@ Read<Scenario> read_scenario_text(std::string_view text, const std::string& sour
     for (const Override& o : split_overrides(options.overrides, errors)) {
       apply_override(root, o.path, o.value, errors);
     }
-    forgive_replaced_workload(root);
+    forgive_replaced_choices(root);
     ReadContext context{options.algorithms, folder, &errors};
     std::vector<std::string_view> elsewhere{"schema", "cc"};
     for (const std::string_view key : {"arm", "scenario", "common", "repetitions", "confidence"}) {

@@ -33,6 +33,16 @@ std::string scenario_reference_markdown() {
     }
     out += row(key, key.field(defaults));
   }
+  EventConfig event;
+  out += "\n### `[[event]]`\n\n";
+  out += kHead;
+  for (const KeySpec& key : event_keys()) {
+    const Field field = event_field(event, key.name());
+    std::string meaning(key.meaning);
+    if (!key.used_by.empty()) meaning += fmt::format(" ({})", key.used_by);
+    out += fmt::format("| `{}` | {} | none | {} | {} |\n", key.name(), type_text(key, field),
+                       allowed_text(key, field), meaning);
+  }
   const CcConfig cc;
   out += fmt::format(
       "\n### `[cc]` of a scenario, body of an `[[arm]]`\n\n"

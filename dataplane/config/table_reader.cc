@@ -203,7 +203,7 @@ std::vector<std::string_view> names_under(std::string_view table) {
     rest = rest.substr(0, rest.find('.'));
     if (std::find(names.begin(), names.end(), rest) == names.end()) names.push_back(rest);
   }
-  if (table.empty()) names.insert(names.begin(), {"schema", "cc"});
+  if (table.empty()) names.insert(names.begin(), {"schema", "cc", "event"});
   return names;
 }
 
@@ -218,6 +218,10 @@ void walk_table(const TomlNode& node, const std::string& table,
   const std::vector<std::string_view> names = names_under(table);
   for (const TomlMember& m : node.members) {
     if (table.empty() && std::find(skip.begin(), skip.end(), m.key) != skip.end()) continue;
+    if (table.empty() && m.key == "event") {
+      read_events(m.value, walk.out.events, walk.context);
+      continue;
+    }
     const std::string path = dotted(table, m.key);
     const auto keys = scenario_keys();
     const auto key =

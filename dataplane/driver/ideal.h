@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "dataplane/base/units.h"
 #include "dataplane/config/scenario.h"
@@ -10,30 +11,40 @@
 
 namespace paceline {
 
-// One scenario's clock: how long messages take when nobody else is there.
+// A link as the clock sees it.
+struct IdealLink {
+  Rate rate{};
+  Picos delay{};
+  friend bool operator==(const IdealLink&, const IdealLink&) = default;
+};
+
+// How long messages over one path take when nobody else is there. The way back is taken to be like
+// the way there.
 class IdealClock {
  public:
-  // path_links: links between two hosts (2 on a star). All links are taken at the fabric's rate.
+  // From sender to receiver; at least one link.
+  IdealClock(const config::Scenario& scenario, std::vector<IdealLink> path);
+  // That many links (2 on a star), all of them like the hosts'.
   IdealClock(const config::Scenario& scenario, std::uint32_t path_links);
 
   // Wire bytes of a WRITE (or SEND) of that many payload bytes, over one link, all packets.
   std::uint64_t wire_bytes(std::uint64_t message_bytes) const;
-  // From posting to the last acknowledgement: serialisation at the sender, store-and-forward of the
-  // largest packet at each further link, propagation both ways, the acknowledgement.
+  // From posting to the last acknowledgement: store-and-forward of every packet over every link,
+  // propagation both ways, the acknowledgement.
   Picos fct(std::uint64_t message_bytes) const;
-  // fct without the serialisation at the sender: what a message pays besides its bytes.
-  Picos latency() const { return fct(payload_) - serialization_time(wire_bytes(payload_), rate_); }
+  // fct of a full packet without its serialisation at the slowest link: what a message pays besides
+  // its bytes.
+  Picos latency() const;
   // fct of a full packet: the round trip that congestion control calls base RTT.
   Picos base_rtt() const { return fct(payload_); }
 
  private:
   std::uint64_t packet_bytes(std::uint64_t payload, bool first) const;
+  Picos makespan(std::uint64_t message_bytes) const;
 
   WireAccounting wire_;
-  Rate rate_;
-  Picos delay_;
   std::uint32_t payload_;
-  std::uint32_t links_;
+  std::vector<IdealLink> path_;
 };
 
 // How the fabric of the scenario counts bytes.

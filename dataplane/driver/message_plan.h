@@ -33,7 +33,7 @@ struct PlannedMessage {
 // A set of messages that completes as one: efficiency = ideal / measured completion.
 struct Collective {
   std::string name;  // "incast", "all_to_all", "ring_all_reduce"
-  Picos ideal{0};    // max over ports of wire bytes / C, plus base latency
+  Picos ideal{0};    // max over ports of wire bytes / C, plus base latency; set by the world
 };
 
 struct MessagePlan {

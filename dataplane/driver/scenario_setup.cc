@@ -1,11 +1,15 @@
 #include "dataplane/driver/scenario_setup.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "cc/params.h"
 #include "cc/registry.h"
+#include "dataplane/config/fabric_shape.h"
+#include "dataplane/driver/fabric_ideal.h"
 #include "dataplane/driver/ideal.h"
+#include "dataplane/fabric/clos.h"
 #include "dataplane/fabric/topology.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/opcodes.h"
@@ -14,19 +18,60 @@ namespace paceline {
 
 namespace {
 
+fabric::LinkAction action_of(const std::string& name) {
+  using Action = fabric::LinkAction;
+  constexpr std::pair<const char*, Action> kActions[] = {
+      {"down", Action::down},           {"up", Action::up},          {"rate", Action::rate},
+      {"delay", Action::delay},         {"loss", Action::loss},      {"corrupt", Action::corrupt},
+      {"duplicate", Action::duplicate}, {"reorder", Action::reorder}};
+  for (const auto& [known, action] : kActions) {
+    if (name == known) return action;
+  }
+  return Action::down;  // not reached: the reader knows these names only
+}
+
 fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   const config::FabricConfig& from = scenario.fabric;
   fabric::FabricSpec spec;
-  spec.hosts = from.hosts;
-  spec.switches = from.switches;
   if (from.links.empty()) {
-    spec = fabric::star(from.hosts, from.rate, from.delay);
+    const config::FabricShape shape = config::shape_of(from);
+    spec = fabric::clos(
+        {.pods = shape.pods,
+         .leaves = shape.leaves,
+         .spines = shape.spines,
+         .cores = shape.cores,
+         .hosts_per_leaf = shape.hosts_per_leaf,
+         .links_per_pair = shape.links_per_pair},
+        {.host_rate = from.rate,
+         .uplink_rate = config::uplink_rate(from),
+         .core_rate = config::core_rate(from),
+         .host_delay = from.delay,
+         .uplink_delay = from.uplink_delay == kNever ? from.delay : from.uplink_delay});
   } else {
+    spec.hosts = from.hosts;
+    spec.switches = from.switches;
     for (const config::LinkSpec& link : from.links) {
       spec.links.push_back({link.a, link.b, link.rate, link.delay, link.error_rate, 0});
     }
   }
-  for (fabric::LinkSpec& link : spec.links) link.loss = from.loss;
+  for (fabric::LinkSpec& link : spec.links) {
+    link.loss = from.loss;
+    if (from.corrupt != 0) link.error_rate = from.corrupt;
+    link.duplicate = from.duplicate;
+    link.reorder = from.reorder;
+  }
+  spec.reorder_delay = from.reorder_delay;
+  if (from.load_balance == "spray") spec.load_balance = fabric::LoadBalance::spray;
+  if (from.load_balance == "spray_random") spec.load_balance = fabric::LoadBalance::spray_random;
+  for (std::size_t c = 0; c < std::min(from.class_weights.size(), spec.class_weights.size()); ++c) {
+    spec.class_weights[c] = from.class_weights[c];
+  }
+  spec.reroute_delay = from.reroute_delay;
+  spec.keep_queued_when_down = from.queued_when_down == "keep";
+  for (const config::EventConfig& event : scenario.events) {
+    spec.events.push_back({event.at, event.link_index, action_of(event.action), event.rate,
+                           event.delay, event.probability});
+  }
   spec.buffer_bytes = from.buffer_bytes;
   spec.ecn.enabled = from.ecn.enabled;
   spec.ecn.kmin_bytes = from.ecn.kmin_bytes;
@@ -44,21 +89,6 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.payload_room = 0;
   spec.computes_icrc = true;
   return spec;
-}
-
-// Links on the longest shortest path between hosts: an upper bound for base RTTs.
-std::uint32_t longest_path(const fabric::FabricSpec& spec) {
-  if (spec.switches == 1) return 2;
-  const fabric::Topology topology(spec);
-  std::uint32_t longest = 1;
-  // Hosts of one switch are alike: look from one host per switch would do, but this is set-up only.
-  for (std::uint32_t a = 0; a < spec.hosts; ++a) {
-    for (std::uint32_t b = a + 1; b < spec.hosts; ++b) {
-      longest = std::max(longest, static_cast<std::uint32_t>(topology.path(a, b, 0).size()));
-    }
-    if (a > 64) break;
-  }
-  return longest;
 }
 
 }  // namespace
@@ -92,8 +122,10 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   }
   if (!plan.error.empty()) return plan;
 
-  const IdealClock clock(scenario, longest_path(plan.fabric));
-  const auto base_rtt_ns = static_cast<std::uint32_t>(clock.base_rtt().count / 1000);
+  const IdealClock clock(scenario, 2);  // for what a packet occupies
+  const fabric::Topology topology(plan.fabric);
+  const FabricIdeal ideal(scenario, plan.fabric, topology);
+  const auto base_rtt_ns = static_cast<std::uint32_t>(ideal.longest_base_rtt().count / 1000);
 
   transport::EngineConfig& engine = plan.engine;
   engine.payload_mtu = scenario.transport.payload_bytes;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "dataplane/base/random.h"
-#include "dataplane/driver/ideal.h"
+#include "dataplane/driver/fabric_ideal.h"
 
 namespace paceline {
 
@@ -93,6 +93,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
       first_host_actor_ + scenario_.fabric.hosts,
       EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_)));
   network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0);
+  FabricIdeal(scenario_, setup_.fabric, network_->topology()).fill(plan_);
   for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
     transport::EngineConfig config = setup_.engine;
     config.address = wire::IpAddress::v4(setup_.fabric.subnet_base + h + 1);

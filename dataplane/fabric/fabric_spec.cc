@@ -13,6 +13,7 @@ class Checker {
 
   std::vector<std::string> run() {
     numbers();
+    events();
     const bool wired = links();
     if (wired) {
       buffers();
@@ -26,9 +27,47 @@ class Checker {
     if (!ok) errors_.push_back(what);
   }
 
+  static bool probability(double p) { return p >= 0 && p <= 1; }
+  static bool good_rate(Rate rate) {
+    return rate >= rate_from_mbps(1) && rate <= rate_from_gbps(8000);
+  }
+  static bool good_delay(Picos delay) {
+    return delay.count > 0 && delay <= picos_from_micros(10'000'000);
+  }
+
+  void events() {
+    for (std::size_t i = 0; i < spec_.events.size(); ++i) {
+      const LinkEvent& event = spec_.events[i];
+      const std::string name = "event " + std::to_string(i) + ": ";
+      require(event.link < spec_.links.size(),
+              name + "there is no link " + std::to_string(event.link));
+      require(event.at.count >= 0 && event.at != kNever, name + "its time is negative or never");
+      require(event.action != LinkAction::rate || good_rate(event.rate),
+              name + "rate must be within 1 Mb/s and 8 Tb/s");
+      require(event.action != LinkAction::delay || good_delay(event.delay),
+              name + "delay must be above 0 and at most 10 s");
+      require(probability(event.probability), name + "probability must be within 0 and 1");
+    }
+    require(spec_.reroute_delay.count >= 0 && spec_.reroute_delay <= picos_from_micros(10'000'000),
+            "the delay of rerouting must be within 0 and 10 s");
+    require(spec_.reorder_delay.count > 0 && spec_.reorder_delay <= picos_from_micros(10'000'000),
+            "the delay of reordered packets must be above 0 and at most 10 s");
+    require(spec_.class_weights[kControlClass] == 0,
+            "class " + std::to_string(kControlClass) + " is control: strict, its weight is 0");
+    for (const std::uint32_t weight : spec_.class_weights) {
+      require(weight <= 1000, "weight " + std::to_string(weight) + " of a class: at most 1000");
+    }
+  }
+
   void numbers() {
     require(spec_.hosts >= 1, "a fabric needs at least one host");
     require(spec_.hosts < 0x7FFF'FFFF && spec_.switches < 0x7FFF'FFFF, "too many nodes");
+    const ClosShape& shape = spec_.shape;
+    require(!shape.regular() ||
+                (spec_.hosts == shape.hosts() && spec_.switches == shape.switches() &&
+                 spec_.links.size() ==
+                     std::size_t{spec_.hosts} + shape.leaf_links() + shape.core_links()),
+            "nodes and links are not those of the regular shape");
     const EcnSpec& ecn = spec_.ecn;
     require(ecn.kmin_bytes <= ecn.kmax_bytes, "ECN: kmin " + std::to_string(ecn.kmin_bytes) +
                                                   " B must not exceed kmax " +
@@ -71,13 +110,13 @@ class Checker {
       }
       ++degree[link.a];
       ++degree[link.b];
-      require(
-          link.rate >= rate_from_mbps(1) && link.rate <= rate_from_gbps(8000),
-          name + "rate " + std::to_string(link.rate.bps) + " b/s must be within 1 Mb/s and 8 Tb/s");
-      require(link.delay.count > 0 && link.delay <= picos_from_micros(10'000'000),
-              name + "delay must be above 0 and at most 10 s");
-      require(link.loss >= 0 && link.loss <= 1 && link.error_rate >= 0 && link.error_rate <= 1,
+      require(good_rate(link.rate), name + "rate " + std::to_string(link.rate.bps) +
+                                        " b/s must be within 1 Mb/s and 8 Tb/s");
+      require(good_delay(link.delay), name + "delay must be above 0 and at most 10 s");
+      require(probability(link.loss) && probability(link.error_rate),
               name + "loss and error rate are probabilities, 0 to 1");
+      require(probability(link.duplicate) && probability(link.reorder),
+              name + "duplicate and reorder are probabilities, 0 to 1");
     }
     for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
       if (degree[host] == 1) continue;

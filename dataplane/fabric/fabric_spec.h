@@ -3,11 +3,14 @@
 // numbered hosts first (0 .. hosts-1), then switches.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/units.h"
+#include "dataplane/fabric/clos.h"
+#include "dataplane/fabric/link_event.h"
 #include "dataplane/port/port.h"
 
 namespace paceline::fabric {
@@ -16,10 +19,19 @@ namespace paceline::fabric {
 struct LinkSpec {
   std::uint32_t a = 0;
   std::uint32_t b = 0;
-  Rate rate{};            // 1 Mb/s .. 8 Tb/s
-  Picos delay{};          // propagation, > 0
-  double error_rate = 0;  // probability that a packet arrives corrupted (each direction)
-  double loss = 0;        // probability that a packet vanishes (each direction)
+  Rate rate{};    // 1 Mb/s .. 8 Tb/s
+  Picos delay{};  // propagation, > 0
+  // Probabilities per packet, each direction, drawn in the order of departure.
+  double error_rate = 0;  // it arrives corrupted
+  double loss = 0;        // it vanishes
+  double duplicate = 0;   // a copy follows it on the wire
+  double reorder = 0;     // it arrives up to reorder_delay late, and others overtake it
+};
+
+enum class LoadBalance : std::uint8_t {
+  ecmp,          // by a hash of the flow, different in every switch
+  spray,         // packet by packet, the links of a group in turn
+  spray_random,  // packet by packet, at random
 };
 
 // RED on the instantaneous length of the egress queue of the packet's class: never at or below
@@ -48,9 +60,23 @@ struct FabricSpec {
   std::uint32_t hosts = 0;
   std::uint32_t switches = 0;
   std::vector<LinkSpec> links;
+  ClosShape shape;  // where regular(): `links` are those of clos(), and routes are computed
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer of each switch
   EcnSpec ecn;
   PfcSpec pfc;
+  LoadBalance load_balance = LoadBalance::ecmp;
+  // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
+  // the higher class first, ahead of all classes with a weight.
+  std::array<std::uint32_t, kTrafficClasses> class_weights{};
+  Picos reorder_delay = picos_from_micros(10);  // LinkSpec::reorder: lateness uniform in (0, this]
+
+  std::vector<LinkEvent> events;  // any order; those at one time happen in the order given
+  // After a link failed or came back, switches go on sending as before for this long; then next
+  // hops are computed anew.
+  Picos reroute_delay = picos_from_micros(100);
+  // What waits for a failed link, and what is sent to it before the switch knows: dropped, or kept
+  // in the queue until the link is back.
+  bool keep_queued_when_down = false;
   WireAccounting wire;  // what a packet occupies on links and is charged for in buffers
 
   // Share of the proactive control packets lost at the sender's NIC, in millionths. Which packets:

@@ -1,6 +1,6 @@
 // The emulated NIC of one host: a Port on the host's uplink. It has no transmit queue: a packet is
 // taken when the wire is free and the class not paused, so the engine's own pacing and arbitration
-// decide, as with a NIC that schedules in hardware.
+// decide, as with a NIC that schedules in hardware. While its link is down every class is paused.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class HostPort final : public Port {
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
   Picos rx_ready_at() const override { return head_ == nullptr ? kNever : head_->time; }
   Picos tx_ready_at(std::uint8_t traffic_class) const override {
-    return (uplink_.paused >> traffic_class & 1U) != 0 ? kNever : uplink_.busy;
+    return (uplink_.held() >> traffic_class & 1U) != 0 ? kNever : uplink_.busy;
   }
   PacketPool& packets() override;
   PortInfo info() const override;

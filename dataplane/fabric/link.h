@@ -27,9 +27,17 @@ struct alignas(64) Link {
   std::uint16_t to_port = 0;         // ingress port number at a far switch
   std::uint8_t backlog = 0;          // bit per class with queued packets
   std::uint8_t paused = 0;           // bit per class paused by the far end
-  std::uint8_t impaired = 0;         // loses or corrupts packets
+  std::uint8_t down = 0;             // 0xFF: carries nothing, like a pause of every class
+  std::uint8_t impaired = 0;         // kDraws, kReorders, kVaries: LinkDetail has more
 
-  std::uint8_t eligible() const { return static_cast<std::uint8_t>(backlog & ~paused); }
+  static constexpr std::uint8_t kDraws = 1;  // a packet may be lost, corrupted or doubled
+  // With either of these departures are events of their own: they cannot wait for the arrival of
+  // what left before, which may be later than theirs.
+  static constexpr std::uint8_t kReorders = 2;  // or late
+  static constexpr std::uint8_t kVaries = 4;    // the delay has changed
+
+  std::uint8_t held() const { return static_cast<std::uint8_t>(paused | down); }
+  std::uint8_t eligible() const { return static_cast<std::uint8_t>(backlog & ~held()); }
 };
 static_assert(sizeof(Link) == 64);
 
@@ -38,6 +46,8 @@ struct LinkDetail {
   std::uint64_t remainder = 0;  // of byte x 8e12 / bps, carried while packets follow back to back
   double loss = 0;
   double error_rate = 0;
+  double duplicate = 0;
+  double reorder = 0;
   Random impairment{0};  // drawn in departure order
   std::array<Picos, kTrafficClasses> paused_since{};
   Picos pause_time{0};
@@ -51,6 +61,14 @@ struct LinkDetail {
     return {static_cast<std::int64_t>(work / rate.bps)};
   }
 };
+
+// Time of a byte where it is a whole number of picoseconds, else 0. (8e6 ps at 1 Mb/s fits.)
+inline std::uint32_t picos_per_byte(Rate rate) {
+  constexpr std::uint64_t kPicosBitsPerByte = 8'000'000'000'000;
+  return kPicosBitsPerByte % rate.bps == 0
+             ? static_cast<std::uint32_t>(kPicosBitsPerByte / rate.bps)
+             : 0;
+}
 
 // Values of Packet::route beyond any host: what happens to the packet where the link ends.
 inline constexpr std::uint32_t kRoutePause =

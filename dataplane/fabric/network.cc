@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
 #include "dataplane/fabric/link.h"
@@ -33,13 +34,18 @@ std::uint32_t load32(const Packet& packet, std::size_t at) {
 
 bool Network::exact(const Link& link) const {
   if (link.egress == Link::kNoEgress) return false;
-  return spec_.exact_departures || switches_[egresses_[link.egress].switch_index].paused_count != 0;
+  return spec_.exact_departures || (link.impaired & (Link::kReorders | Link::kVaries)) != 0 ||
+         switches_[egresses_[link.egress].switch_index].paused_count != 0;
 }
 
 // The wheel has popped this link's entry: its head in flight arrives, or (exact departures) a
 // queued packet leaves, or nothing is due.
 void Network::link_fired(std::uint32_t link_id, Picos now) {
-  assert(link_id < links_.size() && now >= now_);
+  assert(link_id < actors_needed(spec_) && now >= now_);
+  if (link_id == links_.size()) [[unlikely]] {
+    run_agenda(now);
+    return;
+  }
   now_ = now;
   Link& link = links_[link_id];
   Packet* arrived = nullptr;
@@ -91,12 +97,15 @@ void Network::inject(Link& link, Packet* packet, Picos now) {
 void Network::transmit(Link& link, Packet* packet, Picos start) {
   ++stats_.hops;
   stats_.hop_bytes += packet->wire_bytes;
-  if (link.impaired != 0) [[unlikely]]
-    impair(link, packet);
+  if (link.impaired != 0) [[unlikely]] {
+    transmit_impaired(link, packet, start);
+    return;
+  }
   put_on_wire(link, packet, start);
 }
 
-void Network::put_on_wire(Link& link, Packet* packet, Picos start) {
+// late: how much later than its propagation delay says the packet arrives.
+void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
   if (link.ps_per_byte != 0) [[likely]] {
     link.busy =
         start +
@@ -104,29 +113,19 @@ void Network::put_on_wire(Link& link, Packet* packet, Picos start) {
   } else {
     link.busy = start + details_[link.id].serialize(packet->wire_bytes, start == link.busy);
   }
-  packet->time = link.busy + link.delay;
+  packet->time = link.busy + link.delay + late;
   packet->next = nullptr;
   if (link.head == nullptr) {
     link.head = packet;
     link.head_time = packet->time;
     wheel_.schedule(first_actor_ + link.id, packet->time);
+  } else if ((link.impaired & (Link::kReorders | Link::kVaries)) != 0) [[unlikely]] {
+    insert_in_flight(link, packet);
+    return;
   } else {
     link.tail->next = packet;
   }
   link.tail = packet;
-}
-
-// A lost packet still takes its time on the wire; it is dropped where it would have arrived.
-void Network::impair(Link& link, Packet* packet) {
-  LinkDetail& detail = details_[link.id];
-  if (detail.loss > 0 && detail.impairment.uniform() < detail.loss && packet->route != kRouteLost) {
-    packet->route = kRouteLost;
-    packet->ingress = static_cast<std::uint16_t>(DropReason::link_loss);
-  }
-  if (detail.error_rate > 0 && detail.impairment.uniform() < detail.error_rate) {
-    if ((packet->flags & packet_flag::corrupt) == 0) ++stats_.corrupted_packets;
-    packet->flags |= packet_flag::corrupt;
-  }
 }
 
 // Decides all departures up to and including `now`. Afterwards no queued packet could leave at
@@ -137,12 +136,19 @@ void Network::advance(Link& link, Picos now) {
   while (link.busy <= now && link.eligible() != 0) depart(link, egress);
 }
 
-// The first packet of the highest class that is not paused leaves at link.busy. Between two looks
-// no queue changed, so that is the packet that stood first at that time.
+// Strict classes first, the highest of them; what they leave is shared by weight.
+std::uint8_t Network::choose_class(unsigned eligible, const Egress& egress, std::uint32_t index) {
+  const unsigned strict = eligible & strict_classes_;
+  if (strict != 0) [[likely]]
+    return static_cast<std::uint8_t>(std::bit_width(strict) - 1);
+  return dwrr_[index].pick(eligible, egress.queues, quantum_);
+}
+
+// The first packet of a class that is not paused leaves at link.busy. Between two looks no queue
+// changed, so the choice is the one that would have been made at that time.
 void Network::depart(Link& link, Egress& egress) {
   const Picos start = link.busy;
-  const auto traffic_class =
-      static_cast<std::uint8_t>(std::bit_width(static_cast<unsigned>(link.eligible())) - 1);
+  const std::uint8_t traffic_class = choose_class(link.eligible(), egress, link.egress);
   ClassQueue& queue = egress.queues[traffic_class];
   egress.integrate(start);
   Packet* packet = queue.pop();
@@ -153,6 +159,8 @@ void Network::depart(Link& link, Egress& egress) {
   if (queue.head == nullptr) {
     link.backlog = static_cast<std::uint8_t>(link.backlog & ~(1U << traffic_class));
     if (link.backlog == 0) sw.clear_backlogged(egress.port);
+    if (!dwrr_.empty()) [[unlikely]]
+      dwrr_[link.egress].emptied(traffic_class);
   }
   if (queue.bytes > ecn_kmin_ && !mark_at_enqueue_) mark(egress, packet, queue.bytes);
   const std::uint16_t ingress = packet->ingress;
@@ -193,12 +201,26 @@ void Network::arrive(const Link& link, Packet* packet, Picos now) {
     return;
   }
   const std::uint32_t index = link.to & ~Link::kToSwitch;
-  const std::uint32_t out = topology_.next_link(index, packet->route, packet->entropy);
-  if (out == Topology::kNoLink) [[unlikely]] {
+  const NextHop hop = topology_.next_hop(index, packet->route);
+  if (hop.count == 0) [[unlikely]] {
     drop(packet, DropReason::no_route);
     return;
   }
+  const std::uint32_t out = hop.count == 1 ? hop.first : choose_link(index, hop, *packet);
   enqueue(switches_[index], links_[out], link, packet, now);
+}
+
+// One of several. Sprayed packets are counted and drawn per switch in the order of arrival there,
+// which is that of (time, link).
+std::uint32_t Network::choose_link(std::uint32_t switch_index, NextHop hop, const Packet& packet) {
+  if (spec_.load_balance == LoadBalance::ecmp) [[likely]]
+    return topology_.hashed(switch_index, hop, packet.entropy);
+  if (spec_.load_balance == LoadBalance::spray) {
+    std::uint32_t& turn = spray_next_[topology_.first_link(hop)];
+    return topology_.member(hop, turn++ % hop.count);
+  }
+  const std::uint64_t draw = splitmix64(switches_[switch_index].spray) >> 32;
+  return topology_.member(hop, static_cast<std::uint32_t>((draw * hop.count) >> 32));
 }
 
 void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now) {
@@ -212,7 +234,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
 
   // Nothing that may leave is queued now (advance), so on a free wire this packet leaves at once
   // and never occupies the buffer.
-  if (out.busy <= now && (out.paused & class_bit) == 0) {
+  if (out.busy <= now && (out.held() & class_bit) == 0) {
     ++egress.packets;
     egress.bytes += packet->wire_bytes;
     transmit(out, packet, now);
@@ -221,6 +243,11 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
     return;
   }
 
+  if (out.down != 0 && !spec_.keep_queued_when_down) [[unlikely]] {
+    ++egress.drops;
+    drop(packet, DropReason::link_down);
+    return;
+  }
   packet->ingress = in.to_port;
   if (!admit(sw, egress, packet, now)) [[unlikely]] {
     ++egress.drops;
@@ -238,7 +265,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     consider_pause(sw, in.to_port, packet->traffic_class, now);
   }
-  if (sw.paused_count != 0 || spec_.exact_departures) [[unlikely]]
+  if (sw.paused_count != 0 || spec_.exact_departures || out.impaired != 0) [[unlikely]]
     reschedule(out);
 }
 

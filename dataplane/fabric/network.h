@@ -10,6 +10,7 @@
 // actors that are links, then polls the hosts in woken_hosts().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,11 +35,13 @@ struct Link;
 struct LinkDetail;
 struct Egress;
 struct Switch;
+struct Dwrr;
 
 class Network {
  public:
-  // Directed link l is actor first_actor_id + l of the wheel, which must have room for
-  // actors_needed(spec) actors from there and outlive the network. Throws std::invalid_argument
+  // Directed link l is actor first_actor_id + l of the wheel, the agenda of link events (if there
+  // are any) the one behind the last link; the wheel must have room for actors_needed(spec) actors
+  // from there and outlive the network. Throws std::invalid_argument
   // when the spec has errors other than unreachable host pairs (check() tells all beforehand).
   Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id);
   ~Network();
@@ -46,7 +49,7 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   static std::uint32_t actors_needed(const FabricSpec& spec) {
-    return static_cast<std::uint32_t>(2 * spec.links.size());
+    return static_cast<std::uint32_t>(2 * spec.links.size() + (spec.events.empty() ? 0 : 1));
   }
 
   std::uint32_t hosts() const { return spec_.hosts; }
@@ -58,7 +61,7 @@ class Network {
   // Lives as long as the network. Calls at time t on a host's port: after all link events before t.
   Port& host_port(std::uint32_t host);
 
-  // The wheel popped the actor of this directed link (0-based, first_actor_id subtracted) at `now`.
+  // The wheel popped this actor of the network (0-based, first_actor_id subtracted) at `now`.
   void link_fired(std::uint32_t link, Picos now);
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
@@ -98,8 +101,9 @@ class Network {
   // Hot path, network.cc.
   void inject(Link& link, Packet* packet, Picos now);
   void transmit(Link& link, Packet* packet, Picos start);
-  void put_on_wire(Link& link, Packet* packet, Picos start);
-  void impair(Link& link, Packet* packet);
+  void put_on_wire(Link& link, Packet* packet, Picos start, Picos late = Picos{0});
+  std::uint32_t choose_link(std::uint32_t switch_index, NextHop hop, const Packet& packet);
+  std::uint8_t choose_class(unsigned eligible, const Egress& egress, std::uint32_t index);
   void advance(Link& link, Picos now);
   void depart(Link& link, Egress& egress);
   void arrive(const Link& link, Packet* packet, Picos now);
@@ -121,9 +125,33 @@ class Network {
   void arrive_special(const Link& link, Packet* packet, Picos now);
   void drop(Packet* packet, DropReason reason);
 
+  // Links that lose, damage, double and delay packets, network_impair.cc.
+  void transmit_impaired(Link& link, Packet* packet, Picos start);
+  Picos impair(Link& link, Packet* packet, bool& duplicate);
+  Packet* copy_of(const Packet& packet);
+  void insert_in_flight(Link& link, Packet* packet);
+  void refresh_impairments(Link& link);
+
+  // Link events, network_events.cc.
+  void run_agenda(Picos now);
+  void happen(const LinkEvent& event, Picos now);
+  void take_down(Link& link, Picos now);
+  void bring_up(Link& link, Picos now);
+  void lose_in_flight(Link& link);
+  void lose_queued(Link& link, Picos now);
+  void forget_pauses(Link& link, Picos now);
+
   // Construction, network_build.cc.
+  void build_choices();
+  void build_events();
   void build_switches();
   void build_links();
+
+  struct Agenda {
+    Picos at{0};
+    bool reroute = false;  // the switches learn of it
+    LinkEvent event;
+  };
 
   FabricSpec spec_;
   Topology topology_;
@@ -143,6 +171,13 @@ class Network {
   std::uint64_t ecn_kmax_ = 0;
   double ecn_slope_ = 0;  // pmax / (kmax - kmin)
   bool mark_at_enqueue_ = false;
+  unsigned strict_classes_ = 0xFF;  // bit per class without a weight
+  std::array<std::uint32_t, kTrafficClasses> quantum_{};
+  std::vector<Dwrr> dwrr_;                 // per egress, where a class has a weight
+  std::vector<std::uint32_t> spray_next_;  // LoadBalance::spray: by first link of a group
+  std::vector<Agenda> agenda_;             // by time
+  std::size_t next_agenda_ = 0;
+  std::vector<bool> failed_;  // per link of the spec
   Random control_loss_{0};
   Histogram last_hop_depth_;
   Histogram core_depth_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
 #include "dataplane/fabric/link.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr std::uint64_t kMarkingStream = 0xFAB1'0000'0000'0000;
 constexpr std::uint64_t kImpairmentStream = 0xFAB2'0000'0000'0000;
 constexpr std::uint64_t kControlLossStream = 0xFAB3'0000'0000'0000;
+constexpr std::uint64_t kSprayStream = 0xFAB4'0000'0000'0000;
 
 const FabricSpec& buildable(const FabricSpec& spec) {
   for (const std::string& error : check(spec)) {
@@ -55,6 +57,8 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
   }
   build_switches();
   build_links();
+  build_choices();
+  build_events();
   ports_.reserve(spec_.hosts);
   for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
     ports_.push_back(std::make_unique<HostPort>(*this, links_[topology_.host_uplink(host)], host));
@@ -105,18 +109,16 @@ void Network::build_links() {
     Link& link = links_[id];
     link.id = id;
     link.delay = from.delay;
-    constexpr std::uint64_t kPicosBitsPerByte = 8'000'000'000'000;
-    // A rate of 1 Mb/s takes 8e6 ps for a byte: fits.
-    if (kPicosBitsPerByte % from.rate.bps == 0) {
-      link.ps_per_byte = static_cast<std::uint32_t>(kPicosBitsPerByte / from.rate.bps);
-    }
-    link.impaired = from.loss > 0 || from.error_rate > 0 ? 1 : 0;
+    link.ps_per_byte = picos_per_byte(from.rate);
     const std::uint32_t to = (id & 1U) == 0 ? from.b : from.a;
     link.to = to < spec_.hosts ? to : (to - spec_.hosts) | Link::kToSwitch;
     LinkDetail& detail = details_[id];
     detail.rate = from.rate;
     detail.loss = from.loss;
     detail.error_rate = from.error_rate;
+    detail.duplicate = from.duplicate;
+    detail.reorder = from.reorder;
+    refresh_impairments(link);
     detail.impairment = Random(spec_.seed, kImpairmentStream + id);
   }
   for (std::uint32_t index = 0; index < switches_.size(); ++index) {
@@ -133,6 +135,41 @@ void Network::build_links() {
       egress.marking = Random(spec_.seed, kMarkingStream + id);
     }
   }
+}
+
+// What decides between links and between classes.
+void Network::build_choices() {
+  for (std::size_t c = 0; c < kTrafficClasses; ++c) {
+    quantum_[c] = spec_.class_weights[c] * kDwrrQuantum;
+    if (quantum_[c] != 0) strict_classes_ &= ~(1U << c);
+  }
+  if (strict_classes_ != 0xFF) dwrr_.resize(egresses_.size());
+  if (spec_.load_balance == LoadBalance::spray) {
+    // Groups begin at different members: switches that began in step would stay in step.
+    spray_next_.resize(links_.size());
+    for (std::uint32_t id = 0; id < spray_next_.size(); ++id) {
+      spray_next_[id] =
+          static_cast<std::uint32_t>(mix64(spec_.seed ^ (kSprayStream + id)) & 0xFFFF);
+    }
+  }
+  for (std::uint32_t i = 0; i < switches_.size(); ++i) {
+    switches_[i].spray = mix64(spec_.seed ^ (kSprayStream + i));
+  }
+}
+
+// Events in order, each failure and return followed by the switches' learning of it.
+void Network::build_events() {
+  for (const LinkEvent& event : spec_.events) {
+    agenda_.push_back({event.at, false, event});
+    if (event.action == LinkAction::down || event.action == LinkAction::up) {
+      agenda_.push_back({event.at + spec_.reroute_delay, true, event});
+    }
+  }
+  std::stable_sort(agenda_.begin(), agenda_.end(),
+                   [](const Agenda& a, const Agenda& b) { return a.at < b.at; });
+  if (agenda_.empty()) return;
+  failed_.assign(spec_.links.size(), false);
+  wheel_.schedule(first_actor_ + links(), agenda_.front().at);
 }
 
 }  // namespace paceline::fabric

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cassert>
 
+#include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
 #include "dataplane/fabric/link.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
 #include "dataplane/fabric/link.h"
@@ -24,6 +25,8 @@ const char* to_string(DropReason reason) {
       return "link_loss";
     case DropReason::control_loss:
       return "control_loss";
+    case DropReason::link_down:
+      return "link_down";
   }
   return "unknown";
 }
@@ -104,6 +107,7 @@ std::string Network::check_conservation() const {
     expect(name + ": head time", static_cast<std::uint64_t>(link.head_time.count),
            static_cast<std::uint64_t>((link.head == nullptr ? kNever : link.head->time).count));
     Picos last{0};
+    if (link.down != 0 && link.head != nullptr) wrong += name + ": down, and carries packets\n";
     for (const Packet* p = link.head; p != nullptr; p = p->next) {
       if (p->time <= last) wrong += name + ": arrivals out of order\n";
       last = p->time;
@@ -143,10 +147,10 @@ std::string Network::check_conservation() const {
            sw.backlogged[egress.port >> 6] >> (egress.port & 63) & 1U, backlog != 0 ? 1 : 0);
   }
   expect("pauses or resumes decided after their time", late_pauses_, 0);
-  expect("packets injected, against delivered + dropped + in flight + queued",
-         stats_.injected_packets, packets);
-  expect("bytes injected, against delivered + dropped + in flight + queued", stats_.injected_bytes,
-         bytes);
+  expect("packets injected and copied, against delivered + dropped + in flight + queued",
+         stats_.injected_packets + stats_.duplicated_packets, packets);
+  expect("bytes injected and copied, against delivered + dropped + in flight + queued",
+         stats_.injected_bytes + stats_.duplicated_bytes, bytes);
 
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     const Switch& sw = switches_[i];

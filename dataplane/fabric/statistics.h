@@ -16,8 +16,9 @@ enum class DropReason : std::uint8_t {
   no_route,            // destination is no host of the fabric, or cannot be reached
   link_loss,           // LinkSpec::loss
   control_loss,        // FabricSpec::drop_control_ppm
+  link_down,           // on the wire when the link failed, or on its way to a failed link
 };
-inline constexpr std::size_t kDropReasons = 5;
+inline constexpr std::size_t kDropReasons = 6;
 const char* to_string(DropReason reason);
 
 struct NetworkStats {
@@ -29,6 +30,10 @@ struct NetworkStats {
   std::uint64_t delivered_bytes = 0;
   std::uint64_t marked_packets = 0;
   std::uint64_t corrupted_packets = 0;
+  std::uint64_t duplicated_packets = 0;  // copies put on a wire; each is delivered or dropped, too
+  std::uint64_t duplicated_bytes = 0;
+  std::uint64_t reordered_packets = 0;  // delayed so that others could overtake
+  std::uint64_t link_failures = 0;      // links that went down, each counted once
   std::array<std::uint64_t, kDropReasons> drops{};
   std::array<std::uint64_t, kDropReasons> dropped_bytes{};
   std::uint64_t pause_frames = 0;     // X-OFF sent by switches

@@ -18,6 +18,7 @@ struct Switch {
   std::vector<std::uint64_t> backlogged;     // bit per port with queued packets
   std::vector<std::uint8_t> paused_ingress;  // per port: classes whose upstream was told to pause
   std::uint32_t paused_count = 0;            // bits set in paused_ingress
+  std::uint64_t spray = 0;                   // LoadBalance::spray_random: state of its draws
   std::uint64_t use_step_bytes = 0;          // next step of buffer use not reached so far
 
   void mark_backlogged(std::uint16_t port) {

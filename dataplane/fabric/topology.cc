@@ -1,24 +1,16 @@
 #include "dataplane/fabric/topology.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 namespace paceline::fabric {
 
 FabricSpec star(std::uint32_t hosts, Rate rate, Picos delay) {
-  FabricSpec spec;
-  spec.hosts = hosts;
-  spec.switches = 1;
-  spec.links.reserve(hosts);
-  for (std::uint32_t host = 0; host < hosts; ++host) {
-    spec.links.push_back({.a = host, .b = hosts, .rate = rate, .delay = delay});
-  }
-  return spec;
+  return clos({.leaves = 1, .hosts_per_leaf = hosts}, {.host_rate = rate, .host_delay = delay});
 }
 
 Topology::Topology(const FabricSpec& spec) : switches_(spec.switches), hosts_(spec.hosts) {
-  // Adjacency of switches: the directed links that leave each, in the order of their numbers.
-  std::vector<std::vector<std::uint32_t>> leaving(switches_);
   far_switch_.assign(2 * spec.links.size(), kNoLink);
   for (std::uint32_t i = 0; i < spec.links.size(); ++i) {
     const std::uint32_t ends[2] = {spec.links[i].a, spec.links[i].b};
@@ -31,8 +23,31 @@ Topology::Topology(const FabricSpec& spec) : switches_(spec.switches), hosts_(sp
         if (from >= spec.hosts) hosts_[to].switch_index = from - spec.hosts;
       } else {
         far_switch_[link] = to - spec.hosts;
-        if (from >= spec.hosts) leaving[from - spec.hosts].push_back(link);
       }
+    }
+  }
+  computed_ = spec.shape.regular();
+  if (computed_) {
+    router_ = ClosRouter(spec.shape);
+  } else {
+    build_tables(spec, {});
+  }
+}
+
+void Topology::reroute(const FabricSpec& spec, const std::vector<bool>& down) {
+  computed_ = spec.shape.regular() && std::find(down.begin(), down.end(), true) == down.end();
+  if (!computed_) build_tables(spec, down);
+}
+
+void Topology::build_tables(const FabricSpec& spec, const std::vector<bool>& down) {
+  // Adjacency of switches: the directed links that leave each, in the order of their numbers.
+  std::vector<std::vector<std::uint32_t>> leaving(switches_);
+  for (std::uint32_t link = 0; link < far_switch_.size(); ++link) {
+    if (!down.empty() && down[link / 2]) continue;
+    const LinkSpec& of = spec.links[link / 2];
+    const std::uint32_t from = (link & 1U) == 0 ? of.a : of.b;
+    if (far_switch_[link] != kNoLink && from >= spec.hosts) {
+      leaving[from - spec.hosts].push_back(link);
     }
   }
 
@@ -49,7 +64,8 @@ Topology::Topology(const FabricSpec& spec) : switches_(spec.switches), hosts_(sp
     place.edge = edge;
   }
 
-  groups_.push_back({});  // group 0: no way
+  members_.clear();
+  groups_.assign(1, {});  // group 0: no way
   table_.assign(edges.size() * switches_, 0);
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
   std::vector<std::uint32_t> distance(switches_);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 
+#include "dataplane/config/fabric_shape.h"
 #include "dataplane/config/scenario_keys.h"
 #include "tools/workload/generators.h"
 #include "tools/workload/model_shape.h"
@@ -42,6 +44,41 @@ bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
     }
   }
   return true;
+}
+
+// The links that events name by the file's node numbers, "12-20" or "12-20#1".
+void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
+                      std::vector<std::string>& errors) {
+  for (config::EventConfig& event : scenario.events) {
+    std::string_view name = event.link;
+    std::uint32_t skip = 0;
+    std::uint32_t ends[2] = {};
+    bool good = config::take_parallel_number(name, skip);
+    const std::size_t dash = name.find('-');
+    const std::string_view words[2] = {name.substr(0, dash),
+                                       name.substr(std::min(dash, name.size() - 1) + 1)};
+    for (std::size_t i = 0; i < 2 && good; ++i) {
+      std::uint32_t number = 0;
+      const char* const end = words[i].data() + words[i].size();
+      const auto [stop, code] = std::from_chars(words[i].data(), end, number);
+      good = dash != std::string_view::npos && code == std::errc{} && stop == end;
+      if (good) ends[i] = numbers.node_index(number);
+    }
+    const auto between = [&ends](const config::LinkSpec& l) {
+      return (l.a == ends[0] && l.b == ends[1]) || (l.a == ends[1] && l.b == ends[0]);
+    };
+    const auto& links = scenario.fabric.links;
+    auto at = good ? std::find_if(links.begin(), links.end(), between) : links.end();
+    for (; at != links.end() && skip > 0; --skip) at = std::find_if(at + 1, links.end(), between);
+    if (at != links.end()) {
+      event.link_index = static_cast<std::uint32_t>(at - links.begin());
+      continue;
+    }
+    errors.push_back(fmt::format("{}: event.link = \"{}\": {}", event.where, event.link,
+                                 good ? "the topology file has no such link"
+                                      : "expected two node numbers of the topology file, such as "
+                                        "\"12-20\""));
+  }
 }
 
 // Plans for one scenario; the first reason why there is none is kept.
@@ -172,6 +209,9 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
   } else {
     out.value.numbers = NodeNumbers::star(scenario.fabric.hosts);
     out.value.host_rates.assign(scenario.fabric.hosts, scenario.fabric.rate);
+  }
+  if (scenario.fabric.topology == "file" && topology_known) {
+    find_event_links(scenario, out.value.numbers, out.errors);
   }
   const config::WorkloadConfig& w = scenario.workload;
   if (w.kind == "flows" && topology_known) {

@@ -4,7 +4,6 @@
 //   Scenario s = ...;
 //   auto inputs = load_inputs(s);                       // topology, flow list, CDF; fills s.fabric
 //   auto plan = make_plan(s, inputs.value, seed);       // per repetition
-//   fill_ideals(plan.value, inputs.value.host_rates, wire_bytes, base_latency);
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
 
 // The plan for a seed, sorted by (start, src, dst). Errors where the scenario asks for what cannot
 // be (a receiver that the topology file does not have, more messages than fit). `ideal` of the
-// collectives is left 0: see ideal.h.
+// collectives is left 0: the world that runs the plan sets it.
 config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed);
 

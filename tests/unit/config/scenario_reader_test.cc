@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/registry.h"
+#include "dataplane/config/fabric_shape.h"
 #include "tests/unit/config/test_algorithms.h"
 
 namespace paceline::config {
@@ -120,7 +121,7 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
   CHECK(errors_of("[fabric]\nrate = \"0Gb/s\"\n") ==
         Lines{"s.toml:2:8: fabric.rate = \"0Gb/s\": out of range, allowed is [1Mb/s .. 3200Gb/s]"});
   CHECK(errors_of("[fabric]\nhosts = 1\n[workload]\nkind=\"permutation\"\n") ==
-        Lines{"s.toml:2:9: fabric.hosts = 1: out of range, allowed is [2 .. 100000]"});
+        Lines{"s.toml:2:9: fabric.hosts = 1: out of range, allowed is [2 .. 200000]"});
   CHECK(errors_of("[fabric]\nhosts = 32.0\n") ==
         Lines{"s.toml:2:9: fabric.hosts = 32: expected an integer"});
   CHECK(errors_of("[fabric]\nhosts = \"many\"\n") ==
@@ -132,10 +133,9 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
               "kB, MB, "
               "GB, TB, KiB, MiB, GiB or TiB)"});
   CHECK(errors_of("fabric = 3\n") == Lines{"s.toml:1:10: fabric = 3: expected a table, [fabric]"});
-  CHECK(
-      errors_of("[fabric]\ntopology = \"sta\"\n") ==
-      Lines{"s.toml:2:12: fabric.topology = \"sta\": did you mean \"star\"? allowed is \"star\" or "
-            "\"file\""});
+  CHECK(errors_of("[fabric]\ntopology = \"sta\"\n") ==
+        Lines{"s.toml:2:12: fabric.topology = \"sta\": did you mean \"star\"? allowed is \"star\", "
+              "\"leaf_spine\", \"fat_tree\", \"dumbbell\" or \"file\""});
   CHECK(errors_of("[workload]\nkind = \"open_loop\"\nload = 0.0\n") ==
         Lines{"s.toml:3:8: workload.load = 0: out of range, allowed is (0 .. 1]"});
   CHECK(errors_of("[workload]\nkind = \"open_loop\"\nload = 1.1\n") ==
@@ -144,7 +144,7 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
         Lines{"s.toml:3:8: workload.skew = 9: out of range, allowed is [0 .. 8]"});
   CHECK(errors_of("[transport]\nforeign_hosts = [1, \"x\", -1]\n") ==
         Lines{"s.toml:2:21: transport.foreign_hosts = \"x\": expected an array of integers",
-              "s.toml:2:26: transport.foreign_hosts = -1: out of range, allowed is [0 .. 99999]"});
+              "s.toml:2:26: transport.foreign_hosts = -1: out of range, allowed is [0 .. 199999]"});
   CHECK(errors_of("name = \"a b\"\n") == Lines{"s.toml:1:8: name = \"a b\": expected a name of "
                                                "letters, digits, \"-\" and \"_\", at most "
                                                "64"});
@@ -298,7 +298,7 @@ TEST_CASE("errors of overrides quote the override", "[config]") {
         Lines{"--set fabric.ecn.kmim=200kB: unknown key \"kmim\" in [fabric.ecn]; did you mean "
               "\"kmin\"?"});
   CHECK(errors_of("", {"fabric.hosts=-3"}) ==
-        Lines{"--set fabric.hosts=-3: fabric.hosts = -3: out of range, allowed is [2 .. 100000]"});
+        Lines{"--set fabric.hosts=-3: fabric.hosts = -3: out of range, allowed is [2 .. 200000]"});
   CHECK(errors_of("", {"hosts"}) ==
         Lines{"--set hosts: expected key=value, such as fabric.ecn.kmin=200kB"});
   CHECK(errors_of("", {"fabric=3"}) ==
@@ -359,6 +359,147 @@ TEST_CASE("every shipped scenario and experiment reads without an error", "[conf
     CHECK(read_experiment_file(entry.path().string(), options).errors == Lines{});
   }
   CHECK(files >= 7);
+}
+
+TEST_CASE("regular topologies: counts, rates and what contradicts", "[config]") {
+  const auto tree = read("[fabric]\nk = 16\n[workload]\nkind = \"permutation\"\n");
+  REQUIRE(tree.errors == Lines{});
+  CHECK(tree.value.fabric.topology == "fat_tree");
+  CHECK(tree.value.fabric.hosts == 1024);
+  CHECK(tree.value.fabric.switches == 16 * 16 + 64);
+
+  const auto leaves = read(R"(
+[fabric]
+topology = "leaf_spine"
+leaves = 8
+spines = 4
+hosts_per_leaf = 16
+oversubscription = 2
+uplink_delay = "3us"
+)");
+  REQUIRE(leaves.errors == Lines{});
+  CHECK(leaves.value.fabric.hosts == 128);
+  CHECK(leaves.value.fabric.switches == 12);
+  CHECK(uplink_rate(leaves.value.fabric) == rate_from_gbps(200));  // 16 x 100 / (4 x 2)
+
+  const auto pods = read(R"(
+[fabric]
+topology = "fat_tree"
+pods = 2
+leaves = 2
+spines = 2
+cores = 4
+hosts_per_leaf = 4
+uplink_rate = "200Gb/s"
+oversubscription = 4
+[workload]
+fan_in = 15
+)");
+  REQUIRE(pods.errors == Lines{});
+  CHECK(uplink_rate(pods.value.fabric) == rate_from_gbps(200));
+  CHECK(core_rate(pods.value.fabric) == rate_from_gbps(50));  // 8 x 100 over 4 links, by 4
+
+  CHECK(read("[fabric]\ntopology = \"dumbbell\"\nhosts = 8\n[workload]\nfan_in = 7\n")
+            .value.fabric.switches == 2);
+
+  CHECK(errors_of("[fabric]\nk = 5\n") ==
+        Lines{"s.toml:2:5: fabric.k = 5: expected an even number of ports"});
+  CHECK(errors_of("[fabric]\nk = 8\nspines = 2\n") ==
+        Lines{"s.toml:3:10: fabric.spines contradicts fabric.k, which says it all; give one of "
+              "them"});
+  CHECK(errors_of("[fabric]\ntopology = \"fat_tree\"\nspines = 3\ncores = 4\n") ==
+        Lines{"s.toml:4:9: fabric.cores = 4: expected a multiple of fabric.spines = 3"});
+  CHECK(errors_of("[fabric]\ntopology = \"dumbbell\"\nhosts = 7\n[workload]\nfan_in = 1\n") ==
+        Lines{"s.toml:3:9: fabric.hosts = 7: a dumbbell has an even number, half on either side"});
+  CHECK(errors_of("[fabric]\nspines = 2\n") ==
+        Lines{"s.toml:2:10: fabric.spines does nothing with fabric.topology = \"star\"; it is for "
+              "leaf_spine fat_tree"});
+  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nhosts = 4\n") ==
+        Lines{"s.toml:3:9: fabric.hosts does nothing with fabric.topology = \"leaf_spine\"; it is "
+              "for star dumbbell"});
+  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nuplink_rate = \"50Gb/s\"\n"
+                  "oversubscription = 2\n") ==
+        Lines{"s.toml:4:20: fabric.oversubscription and fabric.uplink_rate say the same; give one "
+              "of them"});
+  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nleaves = 512\nhosts_per_leaf = 512\n")
+            .front() == "s.toml:4:18: a leaf_spine of 262144 hosts: allowed is 2 .. 200000");
+  // From the command line another topology may take over, and the file's keys rest.
+  CHECK(errors_of("[fabric]\nhosts = 32\n", {"fabric.k=8"}).size() == 1);
+  CHECK(errors_of("[fabric]\nhosts = 32\n", {"fabric.k=8", "fabric.topology=fat_tree"}).empty());
+}
+
+TEST_CASE("events: what happens to links, and what does not exist", "[config]") {
+  const auto s = read(R"(
+[fabric]
+topology = "leaf_spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+links_per_pair = 2
+class_weights = [1, 2, 0, 4, 0, 0, 0, 0]
+load_balance = "spray"
+[[event]]
+at = "1ms"
+link = "leaf1-spine0#1"
+action = "down"
+[[event]]
+at = "2ms"
+link = "spine0-leaf1#1"
+action = "up"
+[[event]]
+at = "0ns"
+link = "host3"
+action = "loss"
+probability = 0.01
+[[event]]
+at = "3us"
+link = "host4-leaf1"
+action = "rate"
+rate = "25Gb/s"
+[workload]
+fan_in = 7
+)");
+  REQUIRE(s.errors == Lines{});
+  REQUIRE(s.value.events.size() == 4);
+  CHECK(s.value.events[0].link_index == 8 + (1 * 2 + 0) * 2 + 1);
+  CHECK(s.value.events[1].link_index == s.value.events[0].link_index);
+  CHECK(s.value.events[2].link_index == 3);
+  CHECK(s.value.events[2].probability == 0.01);
+  CHECK(s.value.events[3].link_index == 4);
+  CHECK(s.value.events[3].rate == rate_from_gbps(25));
+  CHECK(s.value.fabric.load_balance == "spray");
+
+  const auto error = [](const std::string& event) {
+    const Lines all = errors_of("fabric.k = 4\nworkload.fan_in = 3\n[[event]]\n" + event);
+    return all.size() == 1 ? all[0] : std::to_string(all.size()) + " errors";
+  };
+  const std::string down = "at = \"1ms\"\naction = \"down\"\n";
+  CHECK(error(down + "link = \"leaf8-spine0\"\n") ==
+        "s.toml:6:8: event.link = \"leaf8-spine0\": no node \"leaf8\"; allowed is leaf0 .. leaf7");
+  CHECK(error(down + "link = \"leaf0-spine2\"\n") ==
+        "s.toml:6:8: event.link = \"leaf0-spine2\": there is no link \"leaf0-spine2\" in this "
+        "topology");
+  CHECK(error(down + "link = \"leaf0-spine0#1\"\n") ==
+        "s.toml:6:8: event.link = \"leaf0-spine0#1\": there are 1 links between these nodes, "
+        "numbered from 0");
+  CHECK(error(down + "link = \"tor0-spine0\"\n") ==
+        "s.toml:6:8: event.link = \"tor0-spine0\": \"tor0\" is no node; expected host, leaf, spine "
+        "or core and a number");
+  CHECK(error(down) == "s.toml:3:1: an [[event]] needs \"link\"");
+  CHECK(error(down + "link = \"spine1-core2\"\nrate = \"1Gb/s\"\n") ==
+        "s.toml:7:8: event.rate does nothing with event.action = \"down\"; it is for rate");
+  CHECK(error("at = \"1ms\"\naction = \"loss\"\nlink = \"host0\"\n") ==
+        "s.toml:3:1: event.action = \"loss\" needs event.probability");
+  CHECK(error("at = \"1ms\"\naction = \"dwon\"\nlink = \"host0\"\n") ==
+        "s.toml:5:10: event.action = \"dwon\": did you mean \"down\"? allowed is \"down\", \"up\", "
+        "\"rate\", \"delay\", \"loss\", \"corrupt\", \"duplicate\" or \"reorder\"");
+  CHECK(error(down + "link = \"host0\"\nwhen = 3\n")
+            .starts_with("s.toml:7:1: unknown key \"when\" in [event]; "));
+  CHECK(errors_of("event = 3\n") ==
+        Lines{"s.toml:1:9: event: expected an array of tables, [[event]]"});
+  CHECK(errors_of("[fabric]\nclass_weights = [1, 2]\n") ==
+        Lines{"s.toml:2:17: fabric.class_weights has 2 entries; expected 8, for classes 0 to 7"});
+  CHECK(errors_of("[fabric]\nclass_weights = [1, 2, 0, 0, 0, 0, 0, 1]\n").size() == 1);
 }
 
 }  // namespace

@@ -77,6 +77,37 @@ TEST_CASE("lazy departures give the trace of exact ones, and nobody's look chang
   CHECK(tail_drops > 1'000);
 }
 
+TEST_CASE("lazy departures are exact with weights, spraying and links that fail and change") {
+  NetworkStats sum;
+  std::uint64_t sprayed = 0, weighted = 0, events = 0;
+  for (std::uint64_t seed = 2'001; seed <= 2'100; ++seed) {
+    CAPTURE(seed);
+    const RandomScenario scenario = wild_scenario(seed);
+    REQUIRE(check(scenario.spec) == std::vector<std::string>{});
+    const Outcome lazy = run(scenario, false, 12, 0, 25);
+    CHECK(lazy.violation == "");
+    check_equal(lazy, run(scenario, true, 12, 0, 0));
+    check_equal(lazy, run(scenario, false, 20, 3, 0));
+    check_equal(lazy, run(scenario, true, 6, 1, 0));
+    for (std::size_t i = 0; i < kDropReasons; ++i) sum.drops[i] += lazy.stats.drops[i];
+    sum.duplicated_packets += lazy.stats.duplicated_packets;
+    sum.reordered_packets += lazy.stats.reordered_packets;
+    sum.pause_frames += lazy.stats.pause_frames;
+    sum.link_failures += lazy.stats.link_failures;
+    sprayed += scenario.spec.load_balance != LoadBalance::ecmp ? 1 : 0;
+    weighted += scenario.spec.class_weights[3] != 0 ? 1 : 0;
+    events += scenario.spec.events.size();
+  }
+  CHECK(sum.drops[static_cast<std::size_t>(DropReason::link_down)] > 1'000);
+  CHECK(sum.duplicated_packets > 100);
+  CHECK(sum.reordered_packets > 500);
+  CHECK(sum.pause_frames > 500);
+  CHECK(sum.link_failures > 30);
+  CHECK(sprayed > 40);
+  CHECK(weighted > 20);
+  CHECK(events > 300);
+}
+
 // Pinned: every compiler and build type must give these. A change of these values is a change of
 // results: say so.
 TEST_CASE("traces are the same from every compiler") {

@@ -153,6 +153,7 @@ TEST_CASE("only the named control packets are lost by drop_control_ppm") {
 
 TEST_CASE("packets for nobody are dropped and counted") {
   FabricSpec spec = star(2, rate_from_gbps(100), kDelay);
+  spec.shape = {};
   spec.hosts = 4;
   spec.switches = 2;
   spec.links = {{0, 4, rate_from_gbps(100), kDelay},

@@ -97,4 +97,56 @@ inline RandomScenario random_scenario(std::uint64_t seed) {
   return out;
 }
 
+// The same with what an operator may set, and what may go wrong: weights, spraying, links that
+// fail, return, change and misbehave, regular fabrics with computed routes.
+inline RandomScenario wild_scenario(std::uint64_t seed) {
+  RandomScenario out = random_scenario(seed);
+  FabricSpec& spec = out.spec;
+  Random random(seed, 2);
+  if (random.below(3) == 0) {
+    ClosShape shape{.leaves = 2, .hosts_per_leaf = spec.hosts / 2 + 1};
+    if (random.below(2) == 0) shape.spines = static_cast<std::uint32_t>(1 + random.below(3));
+    shape.links_per_pair = static_cast<std::uint32_t>(1 + random.below(2));
+    const std::vector<LinkSpec> old = spec.links;
+    const FabricSpec fresh =
+        clos(shape, {old[0].rate, old.back().rate, old.back().rate, old[0].delay, old[0].delay});
+    spec.shape = shape;
+    spec.hosts = fresh.hosts;
+    spec.switches = fresh.switches;
+    spec.links = fresh.links;
+    spec.buffer_bytes += spec.links.size() * 4 * (spec.pfc.headroom_bytes + spec.pfc.reserve_bytes);
+  }
+  spec.load_balance = static_cast<LoadBalance>(random.below(3));
+  if (random.below(2) == 0) {
+    for (const std::size_t c : {0U, 1U, 3U}) {
+      spec.class_weights[c] = static_cast<std::uint32_t>(random.below(4));
+    }
+  }
+  spec.keep_queued_when_down = random.below(2) == 0;
+  spec.reroute_delay = Picos{static_cast<std::int64_t>(random.below(20)) * 1'000'000};
+  spec.reorder_delay = Picos{static_cast<std::int64_t>(1 + random.below(5'000'000))};
+  for (LinkSpec& link : spec.links) {
+    if (random.below(8) == 0) link.duplicate = 0.03;
+    if (random.below(8) == 0) link.reorder = 0.05;
+  }
+  const auto someday = [&random] {
+    return Picos{static_cast<std::int64_t>(random.below(400)) * 250'000};
+  };
+  for (std::uint64_t n = random.below(12); n > 0; --n) {
+    const auto link = static_cast<std::uint32_t>(random.below(spec.links.size()));
+    LinkEvent event{.at = someday(), .link = link};
+    event.action = static_cast<LinkAction>(random.below(8));
+    event.rate = random_rate(random);
+    event.delay = Picos{static_cast<std::int64_t>(1 + random.below(2'000'000))};
+    event.probability = 0.05;
+    spec.events.push_back(event);
+    if (event.action == LinkAction::down) {  // and up again, sometimes before it was noticed
+      event.action = LinkAction::up;
+      event.at += someday() / 2;
+      spec.events.push_back(event);
+    }
+  }
+  return out;
+}
+
 }  // namespace paceline::fabric

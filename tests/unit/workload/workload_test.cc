@@ -8,7 +8,6 @@
 
 #include "cc/registry.h"
 #include "dataplane/config/scenario_reader.h"
-#include "tools/workload/ideal.h"
 
 namespace paceline::workload {
 namespace {
@@ -118,21 +117,6 @@ TEST_CASE("plans that would not fit are refused before they are made", "[workloa
   s.workload.window = picos_from_micros(1'000'000'000);
   inputs = load_inputs(s);
   CHECK(make_plan(s, inputs.value, 1).errors.size() == 1);
-}
-
-TEST_CASE("the ideal is the busiest port's time plus the base latency", "[workload]") {
-  MessagePlan plan;
-  plan.collectives = {{"one", Picos{0}}, {"two", Picos{0}}};
-  plan.messages = {{.src = 0, .dst = 2, .bytes = 1000},
-                   {.src = 1, .dst = 2, .bytes = 1000},
-                   {.src = 2, .dst = 0, .bytes = 500, .collective = 1}};
-  const std::vector<Rate> rates{rate_from_gbps(10), rate_from_gbps(10), rate_from_gbps(100)};
-  const auto wire = [](std::uint64_t payload) { return payload + 250; };
-  fill_ideals(plan, rates, wire, picos_from_micros(4));
-  // Host 0 sends 1250 bytes at 10 Gb/s: 1 us; host 2 receives 2500 at 100 Gb/s: 0.2 us.
-  CHECK(plan.collectives[0].ideal == picos_from_micros(5));
-  // Host 0 receives 750 bytes at 10 Gb/s: 0.6 us.
-  CHECK(plan.collectives[1].ideal == picos_from_nanos(4600));
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+// What happens to a link at a stated time: it fails and comes back, or its properties change. Both
+// directions, always.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/units.h"
+
+namespace paceline::fabric {
+
+enum class LinkAction : std::uint8_t {
+  down,     // what is on the wire is lost, the packet being sent included; see FabricSpec
+  up,       // empty wire, nobody paused
+  rate,     // of packets that start from now on; the packet being sent ends as it began
+  delay,    // likewise; a packet never overtakes another by a shorter delay, it follows 1 ps behind
+  loss,     // probability from now on
+  corrupt,  // likewise
+  duplicate,  // likewise
+  reorder,    // likewise
+};
+
+struct LinkEvent {
+  Picos at{0};             // 0: before the first packet
+  std::uint32_t link = 0;  // index into FabricSpec::links
+  LinkAction action = LinkAction::down;
+  Rate rate{};             // LinkAction::rate
+  Picos delay{};           // LinkAction::delay
+  double probability = 0;  // the last four
+};
+
+}  // namespace paceline::fabric

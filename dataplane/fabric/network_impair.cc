@@ -1,0 +1,95 @@
+// Links that lose, damage, double and delay packets. All draws of a link come from its own
+// generator, in the order of departure.
+#include <cstring>
+
+#include "dataplane/fabric/dwrr.h"
+#include "dataplane/fabric/egress.h"
+#include "dataplane/fabric/host_port.h"
+#include "dataplane/fabric/link.h"
+#include "dataplane/fabric/network.h"
+#include "dataplane/fabric/switch.h"
+
+namespace paceline::fabric {
+
+// A link that has reordered stays one that may: late packets can be in flight.
+void Network::refresh_impairments(Link& link) {
+  const LinkDetail& detail = details_[link.id];
+  const bool draws = detail.loss > 0 || detail.error_rate > 0 || detail.duplicate > 0;
+  link.impaired = static_cast<std::uint8_t>((link.impaired & (Link::kVaries | Link::kReorders)) |
+                                            (draws ? Link::kDraws : 0) |
+                                            (detail.reorder > 0 ? Link::kReorders : 0));
+}
+
+void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
+  bool duplicate = false;
+  const Picos late = impair(link, packet, duplicate);
+  put_on_wire(link, packet, start, late);
+  if (!duplicate) return;
+  Packet* copy = copy_of(*packet);
+  ++stats_.hops;
+  stats_.hop_bytes += copy->wire_bytes;
+  ++stats_.duplicated_packets;
+  stats_.duplicated_bytes += copy->wire_bytes;
+  put_on_wire(link, copy, link.busy);
+}
+
+// A lost packet still takes its time on the wire; it is dropped where it would have arrived.
+// Returns by how much the packet is late.
+Picos Network::impair(Link& link, Packet* packet, bool& duplicate) {
+  LinkDetail& detail = details_[link.id];
+  if (detail.loss > 0 && detail.impairment.uniform() < detail.loss && packet->route != kRouteLost) {
+    packet->route = kRouteLost;
+    packet->ingress = static_cast<std::uint16_t>(DropReason::link_loss);
+  }
+  if (detail.error_rate > 0 && detail.impairment.uniform() < detail.error_rate) {
+    if ((packet->flags & packet_flag::corrupt) == 0) ++stats_.corrupted_packets;
+    packet->flags |= packet_flag::corrupt;
+  }
+  if (detail.duplicate > 0) duplicate = detail.impairment.uniform() < detail.duplicate;
+  if (detail.reorder > 0 && detail.impairment.uniform() < detail.reorder) {
+    ++stats_.reordered_packets;
+    return Picos{1 + static_cast<std::int64_t>(detail.impairment.below(
+                         static_cast<std::uint64_t>(spec_.reorder_delay.count)))};
+  }
+  return Picos{0};
+}
+
+Packet* Network::copy_of(const Packet& packet) {
+  Packet* copy = pool_.alloc();
+  std::byte* const buffer = copy->payload;
+  const std::uint16_t pool = copy->pool_id;
+  *copy = packet;
+  copy->payload = buffer;
+  copy->pool_id = pool;
+  copy->next = nullptr;
+  copy->flags |= packet_flag::duplicate;
+  if (packet.payload_kind == PayloadKind::owned && packet.payload_bytes != 0) {
+    std::memcpy(buffer, packet.payload, packet.payload_bytes);
+  }
+  return copy;
+}
+
+// Something is in flight. By arrival, a picosecond apart at least; what is not late on purpose
+// keeps its order on a link that does not reorder.
+void Network::insert_in_flight(Link& link, Packet* packet) {
+  if ((link.impaired & Link::kReorders) == 0 || packet->time > link.tail->time) {
+    packet->time = later(packet->time, link.tail->time + Picos{1});
+    link.tail->next = packet;
+    link.tail = packet;
+    return;
+  }
+  Packet** place = &link.head;
+  while (*place != nullptr && (*place)->time <= packet->time) {
+    if ((*place)->time == packet->time) packet->time += Picos{1};
+    place = &(*place)->next;
+  }
+  packet->next = *place;
+  *place = packet;
+  if (packet->next == nullptr) link.tail = packet;
+  if (link.head == packet) {
+    link.head_time = packet->time;
+    reschedule(link);
+  }
+}
+
+}  // namespace paceline::fabric
