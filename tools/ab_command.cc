@@ -14,9 +14,9 @@
 #include "control/experiment/progress.h"
 #include "control/experiment/results_file.h"
 #include "control/experiment/table.h"
-#include "dataplane/base/hash.h"
 #include "dataplane/config/scenario_reader.h"
 #include "tools/cli.h"
+#include "tools/detail_collector.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {
@@ -26,7 +26,10 @@ namespace {
 struct AbOptions {
   InputOptions input;
   std::string out;
+  std::string report;
   unsigned jobs = 0;
+  bool no_report = false;
+  bool no_detail = false;
   bool check = false;
   bool quiet = false;
   bool all_metrics = false;
@@ -38,11 +41,13 @@ struct AbOptions {
 class RunPool {
  public:
   RunPool(const config::Experiment& experiment, const std::vector<PreparedScenario>& scenarios,
-          bool check)
+          bool check, bool detail)
       : experiment_(experiment),
         scenarios_(scenarios),
         plan_(experiment::paired_replay(experiment)),
         check_(check),
+        detail_(detail),
+        collector_(experiment),
         results_(plan_.size()),
         done_(plan_.size(), false) {}
 
@@ -93,6 +98,7 @@ class RunPool {
     }
     return all;
   }
+  const DetailCollector& detail() const { return collector_; }
   const std::string& error() const { return error_; }
   std::uint64_t hops() const { return hops_; }
   double cpu_seconds() const { return cpu_seconds_; }
@@ -104,6 +110,7 @@ class RunPool {
     RunControl control;
     control.check_invariants = check_;
     control.stop = &Interrupt::flag();
+    control.series = detail_ && DetailCollector::wants_series(planned.repetition);
     const double begin = thread_cpu_seconds();
     try {
       ScenarioRun run = run_scenario(scenarios_[planned.scenario], arm.cc, planned.seed, control);
@@ -113,6 +120,7 @@ class RunPool {
       hops_ += run.result.hops;
       cpu_seconds_ += thread_cpu_seconds() - begin;
       if (run.end == RunEnd::stopped) return;  // half a run says nothing
+      if (detail_) collector_.add(planned.scenario, planned.arm, planned.repetition, run);
       results_[index] = std::move(run.result);
       done_[index] = true;
     } catch (const std::invalid_argument& error) {
@@ -127,6 +135,8 @@ class RunPool {
   const std::vector<PreparedScenario>& scenarios_;
   std::vector<experiment::PlannedRun> plan_;
   bool check_;
+  bool detail_;
+  DetailCollector collector_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t next_ = 0;
@@ -174,7 +184,7 @@ int run(const AbOptions& options) {
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
   const double begin = wall_seconds();
-  RunPool pool(experiment, scenarios, options.check);
+  RunPool pool(experiment, scenarios, options.check, !options.no_detail);
   pool.run(jobs, line);
   if (!pool.error().empty()) return report_errors({options.input.file + ": " + pool.error()});
   const double wall = wall_seconds() - begin;
@@ -184,6 +194,9 @@ int run(const AbOptions& options) {
   results.configuration = configuration_text(options.input);
   results.plan = experiment::plan_of(experiment);
   results.runs = pool.finished();
+  if (!options.no_detail) {
+    results.detail = pool.detail().finish(options.input.file, options.input.overrides());
+  }
   if (results.runs.empty()) {
     fmt::print(stderr, "paceline: interrupted before the first run was over: nothing written\n");
     return kExitInterrupted;
@@ -204,7 +217,8 @@ int run(const AbOptions& options) {
     for (const std::string& summary : experiment::summary_lines(analysis)) {
       fmt::print("{}\n", summary);
     }
-    fmt::print("\nraw results: {} (content hash {:016x})\n", out, ContentHash{}.text(text).value());
+    fmt::print("\nraw results: {} (content hash {:016x})\n", out,
+               experiment::content_hash(results, analysis));
     fmt::print("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core\n",
                results.runs.size(), static_cast<double>(pool.hops()) / 1e6,
                experiment::format_duration(wall),
