@@ -17,6 +17,7 @@
 #include "dataplane/config/scenario_reader.h"
 #include "tools/cli.h"
 #include "tools/detail_collector.h"
+#include "tools/report_file.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {
@@ -170,7 +171,12 @@ int run(const AbOptions& options) {
     scenarios.push_back(std::move(prepared.value));
   }
   const std::string out = options.out.empty() ? experiment.name + ".results.json" : options.out;
-  for (std::string& error : check_output(out)) errors.push_back(std::move(error));
+  const std::string page = options.no_report        ? ""
+                           : options.report.empty() ? report_name(out)
+                                                    : options.report;
+  for (const std::string& path : {out, page}) {
+    for (std::string& error : check_output(path)) errors.push_back(std::move(error));
+  }
   if (!errors.empty()) return report_errors(errors);
 
   const unsigned jobs =
@@ -205,6 +211,7 @@ int run(const AbOptions& options) {
   const std::string text = experiment::results_text(results, analysis);
   try {
     experiment::write_results_file(out, text);
+    if (!page.empty()) write_report(page, results, analysis, out);
   } catch (const experiment::ResultsFileError& error) {
     return report_errors(error.errors());
   }
@@ -219,6 +226,7 @@ int run(const AbOptions& options) {
     }
     fmt::print("\nraw results: {} (content hash {:016x})\n", out,
                experiment::content_hash(results, analysis));
+    if (!page.empty()) fmt::print("{}", written_text(page));
     fmt::print("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core\n",
                results.runs.size(), static_cast<double>(pool.hops()) / 1e6,
                experiment::format_duration(wall),
@@ -247,6 +255,14 @@ void add_ab_command(CLI::App& app, int& exit_code) {
   options->input.add_to(*command, "experiment (TOML; docs/scenarios.md lists every key)", true);
   command->add_option("--out", options->out, "raw results as JSON (default: NAME.results.json)")
       ->type_name("FILE.json");
+  command
+      ->add_option("--report", options->report,
+                   "the page of charts and tables (default: beside the results, NAME.report.html)")
+      ->type_name("FILE.html");
+  command->add_flag("--no-report", options->no_report, "write no page");
+  command->add_flag(
+      "--no-detail", options->no_detail,
+      "record no distributions and time series: a smaller results file, fewer charts");
   command->add_option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
