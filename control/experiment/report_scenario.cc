@@ -56,19 +56,17 @@ std::string figures_of_scenario(const PageContext& page, std::size_t index) {
                         place,
                         "Message completion times",
                         "Left: share of messages completed within a time. Right: the tail, share "
-                        "that took longer. All messages of all repetitions together, "
-                        "resolved to 1 %: a description, no test (messages of a run are not "
-                        "independent).",
+                        "that took longer. All messages of all repetitions together, resolved to "
+                        "1 %: a description, no test (messages of a run are not independent).",
                         {experiment}});
-    out +=
-        figure_html({id + "-slowdown",
-                     "slowdown",
-                     place,
-                     "Slowdown by message size",
-                     "Completion time over that of the same message on an empty fabric; each bin "
-                     "is a factor of two in size. Solid: p99; dashed: median. Hollow: fewer than "
-                     "100 messages, whose p99 is little more than their slowest.",
-                     {experiment}});
+    out += figure_html({id + "-slowdown",
+                        "slowdown",
+                        place,
+                        "Slowdown by message size",
+                        "Completion time over that of the same message on an empty fabric; each "
+                        "bin is a factor of two in size. Hollow: fewer than 100 messages, whose "
+                        "p99 is their slowest. Bins of fewer than 10 are in the table only.",
+                        {experiment}});
   }
   if (has(page, scenario, true)) {
     const ArmFigures* first = nullptr;

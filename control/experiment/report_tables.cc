@@ -21,15 +21,20 @@ std::string with_unit(const std::string& value, const std::string& unit) {
   return unit.empty() || value == "-" ? value : value + " " + unit;
 }
 
+// `charted`: a chart is drawn from this row, and needs to know how the metric is to be read.
 std::string effect_data(const std::string& scenario, const std::string& arm, Metric metric,
-                        const PairedEffect& paired, Verdict verdict) {
+                        const PairedEffect& paired, Verdict verdict, bool charted) {
   const MetricSpec& spec = spec_of(metric);
-  return fmt::format(
-      "data-scenario=\"{}\" data-arm=\"{}\" data-metric=\"{}\" data-label=\"{}\" data-scale=\"{}\" "
-      "data-good=\"{}\" data-effect=\"{}\" data-low=\"{}\" data-high=\"{}\" data-verdict=\"{}\"",
-      html_escaped(scenario), html_escaped(arm), spec.name, html_escaped(spec.label),
-      to_text(paired.scale), to_text(spec.better), figure(paired.effect),
+  std::string out = fmt::format(
+      "data-scenario=\"{}\" data-arm=\"{}\" data-metric=\"{}\" data-effect=\"{}\" "
+      "data-low=\"{}\" data-high=\"{}\" data-verdict=\"{}\"",
+      html_escaped(scenario), html_escaped(arm), spec.name, figure(paired.effect),
       figure(paired.interval.low), figure(paired.interval.high), to_text(verdict));
+  if (charted) {
+    out += fmt::format(" data-label=\"{}\" data-scale=\"{}\" data-good=\"{}\"",
+                       html_escaped(spec.label), to_text(paired.scale), to_text(spec.better));
+  }
+  return out;
 }
 
 std::string mark_cell(Role role) {
@@ -118,7 +123,7 @@ std::string effect_table(const Comparison& comparison, const AnalysisPlan& plan,
         "<td class=\"n\" data-value=\"{}\">{}</td><td class=\"n effect\">{}</td>"
         "<td class=\"interval\">{}</td><td class=\"n\" data-value=\"{}\">{}</td>{}</tr>\n",
         effect_data(comparison.scenario, comparison.arm, effect->metric, effect->paired,
-                    effect->verdict),
+                    effect->verdict, !all),
         mark_cell(effect->role), html_escaped(spec_of(effect->metric).meaning),
         html_escaped(row.label), number_text(effect->paired.baseline_mean),
         html_escaped(with_unit(row.baseline, row.unit)), number_text(effect->paired.treatment_mean),
@@ -153,7 +158,7 @@ std::string overview_table(const Analysis& analysis) {
     out += fmt::format(
         "<tr class=\"{}\" {}><th scope=\"row\">{}</th><td>{}</td><td>{}</td>{}{}"
         "<td class=\"n effect\">{}</td><td class=\"interval\">{}</td>{}</tr>\n",
-        kind, effect_data(where, arm, metric, paired, verdict), heading, html_escaped(arm),
+        kind, effect_data(where, arm, metric, paired, verdict, true), heading, html_escaped(arm),
         html_escaped(spec.label), cell(paired.baseline_mean), cell(paired.treatment_mean),
         html_escaped(verdict == Verdict::identical ? "0" : text.effect),
         html_escaped(text.interval), verdict_cell(verdict));

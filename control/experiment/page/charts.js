@@ -217,7 +217,7 @@ var Charts = (function () {
       var messages = d3.max(arms, function (a) { return a.messages; });
       var rare = Math.pow(10, -Math.max(2, Math.ceil(Math.log(messages) / Math.LN10)));
       [0, 1].forEach(function (tail) {
-        var left = tail ? 316 : 44, right = tail ? width - 12 : 252, top = 48, bottom = 250;
+        var left = tail ? 326 : 44, right = tail ? width - 12 : 256, top = 48, bottom = 250;
         var x = Draw.scale(log, domain[0], domain[1], [left, right]);
         var ticks = log ? Draw.logTicks(domain[0], domain[1], 6) : x.ticks(4);
         var y = tail ? Draw.scale(true, rare, 1, [bottom, top])
@@ -386,12 +386,9 @@ var Charts = (function () {
   };
 
   var costKinds = [
-    ["control_overhead", "control overhead", function (v) { return M.digits(v * 100, 3) + " %"; }],
-    ["drops", "drops (packets)", function (v) { return M.digits(v, 3); }],
-    ["retransmitted_bytes", "retransmitted", function (v) { return M.quantity(v, "bytes"); }],
-    ["pfc_pause_us", "PFC pause time", function (v) { return M.quantity(v, "us"); }],
-    ["cnps", "CNPs", function (v) { return M.digits(v, 4); }],
-    ["ecn_marks", "ECN marks", function (v) { return M.digits(v, 4); }],
+    ["control_overhead", "control overhead"], ["drops", "drops"],
+    ["retransmitted_bytes", "retransmitted"], ["pfc_pause_us", "PFC pause time"],
+    ["cnps", "CNPs"], ["ecn_marks", "ECN marks"],
   ];
   function costRows() {
     var rows = [];
@@ -411,7 +408,7 @@ var Charts = (function () {
             rows.map(function (r) { return [r.scenario, r.arm].concat(r.values); })),
         label: "Bars. " + rows.map(function (r) {
           return r.scenario + ", " + r.arm + ": " + costKinds.map(function (k, i) {
-            return r.values[i] ? k[1] + " " + k[2](r.values[i]) : "";
+            return r.values[i] ? k[1] + " " + M.cell(r.scenario, r.arm, k[0]) : "";
           }).filter(Boolean).join(", ");
         }).join(". "),
       };
@@ -442,7 +439,7 @@ var Charts = (function () {
           svg.append("rect").attr("class", "bar arm-" + r.index).attr("x", from).attr("y", place(i) + 1)
               .attr("width", v ? Math.max(1, x(v)) : 0).attr("height", 15);
           Draw.text(svg, from + (v ? x(v) : 0) + 5, place(i) + 12,
-              v === null ? "-" : costKinds[k][2](v), "value");
+              M.cell(r.scenario, r.arm, costKinds[k][0]), "value");
         });
       });
     },

@@ -140,6 +140,15 @@ var Model = (function () {
     return values.reduce(function (a, b) { return a + b; }, 0) / values.length;
   }
 
+  // A mean as the page's table states it.
+  function cell(scenario, arm, metric) {
+    var found = Array.prototype.filter.call(document.querySelectorAll("table.means tr"), function (row) {
+      return row.getAttribute("data-scenario") === scenario && row.getAttribute("data-arm") === arm;
+    }).map(function (row) { return row.querySelector('[data-metric="' + metric + '"]'); })
+        .filter(Boolean);
+    return found.length ? found[0].textContent : "-";
+  }
+
   // The effects as the page's own tables state them.
   function rows(selector) {
     return Array.prototype.map.call(document.querySelectorAll(selector), function (row) {
@@ -170,6 +179,6 @@ var Model = (function () {
   return {
     text: text, results: results, units: units, digits: digits, unit: unit, quantity: quantity,
     sizeName: sizeName, completion: completion, quantile: quantile, slowdown: slowdown,
-    course: course, pairs: pairs, mean: mean, rows: rows,
+    course: course, pairs: pairs, mean: mean, cell: cell, rows: rows,
   };
 })();
