@@ -14,9 +14,10 @@
 #include "control/experiment/progress.h"
 #include "control/experiment/results_file.h"
 #include "control/experiment/table.h"
-#include "dataplane/base/hash.h"
 #include "dataplane/config/scenario_reader.h"
 #include "tools/cli.h"
+#include "tools/detail_collector.h"
+#include "tools/report_file.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {
@@ -26,7 +27,10 @@ namespace {
 struct AbOptions {
   InputOptions input;
   std::string out;
+  std::string report;
   unsigned jobs = 0;
+  bool no_report = false;
+  bool no_detail = false;
   bool check = false;
   bool quiet = false;
   bool all_metrics = false;
@@ -38,11 +42,13 @@ struct AbOptions {
 class RunPool {
  public:
   RunPool(const config::Experiment& experiment, const std::vector<PreparedScenario>& scenarios,
-          bool check)
+          bool check, bool detail)
       : experiment_(experiment),
         scenarios_(scenarios),
         plan_(experiment::paired_replay(experiment)),
         check_(check),
+        detail_(detail),
+        collector_(experiment),
         results_(plan_.size()),
         done_(plan_.size(), false) {}
 
@@ -93,6 +99,7 @@ class RunPool {
     }
     return all;
   }
+  const DetailCollector& detail() const { return collector_; }
   const std::string& error() const { return error_; }
   std::uint64_t hops() const { return hops_; }
   double cpu_seconds() const { return cpu_seconds_; }
@@ -104,6 +111,7 @@ class RunPool {
     RunControl control;
     control.check_invariants = check_;
     control.stop = &Interrupt::flag();
+    control.series = detail_ && DetailCollector::wants_series(planned.repetition);
     const double begin = thread_cpu_seconds();
     try {
       ScenarioRun run = run_scenario(scenarios_[planned.scenario], arm.cc, planned.seed, control);
@@ -113,6 +121,7 @@ class RunPool {
       hops_ += run.result.hops;
       cpu_seconds_ += thread_cpu_seconds() - begin;
       if (run.end == RunEnd::stopped) return;  // half a run says nothing
+      if (detail_) collector_.add(planned.scenario, planned.arm, planned.repetition, run);
       results_[index] = std::move(run.result);
       done_[index] = true;
     } catch (const std::invalid_argument& error) {
@@ -127,6 +136,8 @@ class RunPool {
   const std::vector<PreparedScenario>& scenarios_;
   std::vector<experiment::PlannedRun> plan_;
   bool check_;
+  bool detail_;
+  DetailCollector collector_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t next_ = 0;
@@ -160,7 +171,12 @@ int run(const AbOptions& options) {
     scenarios.push_back(std::move(prepared.value));
   }
   const std::string out = options.out.empty() ? experiment.name + ".results.json" : options.out;
-  for (std::string& error : check_output(out)) errors.push_back(std::move(error));
+  const std::string page = options.no_report        ? ""
+                           : options.report.empty() ? report_name(out)
+                                                    : options.report;
+  for (const std::string& path : {out, page}) {
+    for (std::string& error : check_output(path)) errors.push_back(std::move(error));
+  }
   if (!errors.empty()) return report_errors(errors);
 
   const unsigned jobs =
@@ -174,7 +190,7 @@ int run(const AbOptions& options) {
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
   const double begin = wall_seconds();
-  RunPool pool(experiment, scenarios, options.check);
+  RunPool pool(experiment, scenarios, options.check, !options.no_detail);
   pool.run(jobs, line);
   if (!pool.error().empty()) return report_errors({options.input.file + ": " + pool.error()});
   const double wall = wall_seconds() - begin;
@@ -184,6 +200,9 @@ int run(const AbOptions& options) {
   results.configuration = configuration_text(options.input);
   results.plan = experiment::plan_of(experiment);
   results.runs = pool.finished();
+  if (!options.no_detail) {
+    results.detail = pool.detail().finish(options.input.file, options.input.overrides());
+  }
   if (results.runs.empty()) {
     fmt::print(stderr, "paceline: interrupted before the first run was over: nothing written\n");
     return kExitInterrupted;
@@ -192,6 +211,7 @@ int run(const AbOptions& options) {
   const std::string text = experiment::results_text(results, analysis);
   try {
     experiment::write_results_file(out, text);
+    if (!page.empty()) write_report(page, results, analysis, out);
   } catch (const experiment::ResultsFileError& error) {
     return report_errors(error.errors());
   }
@@ -204,7 +224,9 @@ int run(const AbOptions& options) {
     for (const std::string& summary : experiment::summary_lines(analysis)) {
       fmt::print("{}\n", summary);
     }
-    fmt::print("\nraw results: {} (content hash {:016x})\n", out, ContentHash{}.text(text).value());
+    fmt::print("\nraw results: {} (content hash {:016x})\n", out,
+               experiment::content_hash(results, analysis));
+    if (!page.empty()) fmt::print("{}", written_text(page));
     fmt::print("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core\n",
                results.runs.size(), static_cast<double>(pool.hops()) / 1e6,
                experiment::format_duration(wall),
@@ -233,6 +255,14 @@ void add_ab_command(CLI::App& app, int& exit_code) {
   options->input.add_to(*command, "experiment (TOML; docs/scenarios.md lists every key)", true);
   command->add_option("--out", options->out, "raw results as JSON (default: NAME.results.json)")
       ->type_name("FILE.json");
+  command
+      ->add_option("--report", options->report,
+                   "the page of charts and tables (default: beside the results, NAME.report.html)")
+      ->type_name("FILE.html");
+  command->add_flag("--no-report", options->no_report, "write no page");
+  command->add_flag(
+      "--no-detail", options->no_detail,
+      "record no distributions and time series: a smaller results file, fewer charts");
   command->add_option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));

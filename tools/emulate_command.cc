@@ -10,6 +10,7 @@
 #include "dataplane/config/scenario_reader.h"
 #include "tools/cli.h"
 #include "tools/emulate_report.h"
+#include "tools/experiment_pick.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {
@@ -20,6 +21,9 @@ struct EmulateOptions {
   InputOptions input;
   std::string out;
   std::string flows_out;
+  std::string series_out;
+  std::string scenario;
+  std::string arm;
   bool check = false;
   bool quiet = false;
 };
@@ -28,13 +32,15 @@ int run(const EmulateOptions& options) {
   config::ReaderOptions reader;
   reader.algorithms = cc::algorithms();
   reader.overrides = options.input.overrides();
-  auto read = options.input.file.empty()
+  auto read = !options.scenario.empty() || !options.arm.empty()
+                  ? pick_run(options.input, options.scenario, options.arm, reader)
+              : options.input.file.empty()
                   ? config::read_scenario_text("", "command line", ".", reader)
                   : config::read_scenario_file(options.input.file, reader);
   if (!read.ok()) return report_errors(read.errors);
   auto prepared = prepare(std::move(read.value));
   if (!prepared.ok()) return report_errors(prepared.errors);
-  for (const std::string& path : {options.out, options.flows_out}) {
+  for (const std::string& path : {options.out, options.flows_out, options.series_out}) {
     if (const auto errors = check_output(path); !errors.empty()) return report_errors(errors);
   }
   const config::Scenario& scenario = prepared.value.scenario;
@@ -46,6 +52,7 @@ int run(const EmulateOptions& options) {
   RunControl control;
   control.check_invariants = options.check;
   control.stop = &Interrupt::flag();
+  control.series = !options.series_out.empty();
   control.progress = [&](double share) {
     const double spent = wall_seconds() - begin;
     line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), scenario.name);
@@ -66,6 +73,9 @@ int run(const EmulateOptions& options) {
     }
     if (!options.flows_out.empty()) {
       experiment::write_results_file(options.flows_out, flows_csv(result));
+    }
+    if (!options.series_out.empty()) {
+      experiment::write_results_file(options.series_out, series_csv(result));
     }
   } catch (const experiment::ResultsFileError& error) {
     return report_errors(error.errors());
@@ -95,6 +105,16 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       ->add_option("--flows-out", options->flows_out,
                    "write one line per message: id,src,dst,bytes,start_ns,fct_ns,ideal_ns")
       ->type_name("FILE.csv");
+  command
+      ->add_option("--series-out", options->series_out,
+                   "write queue, rate, pauses, CNPs, marks and losses over time, about 500 lines")
+      ->type_name("FILE.csv");
+  command
+      ->add_option("--scenario", options->scenario,
+                   "FILE is an experiment: run its scenario of this name, under --arm")
+      ->type_name("NAME");
+  command->add_option("--arm", options->arm, "the arm of the experiment to run --scenario under")
+      ->type_name("NAME");
   command->add_flag("--check", options->check,
                     "check the algorithms' invariants at every step (slow)");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
@@ -103,11 +123,14 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       "  paceline emulate configs/scenarios/incast-64.toml\n"
       "  paceline emulate configs/scenarios/incast-64.toml --set cc.algorithm=cadence \\\n"
       "      --set cc.profile=default --seed 7\n"
+      "  paceline emulate configs/experiments/first.toml --scenario moe-skew2 --arm cadence \\\n"
+      "      --series-out series.csv\n"
       "  paceline emulate --topology fabric.topo --flows flows.txt --flows-out fct.csv\n"
       "Exit status: 0 good, 1 the run failed or an invariant broke, 2 bad input, 130 interrupted.");
   command->callback([options, command, &exit_code] {
     if (options->input.file.empty() && options->input.topology.empty() &&
-        options->input.flows.empty() && options->input.sets.empty()) {
+        options->input.flows.empty() && options->input.sets.empty() && options->scenario.empty() &&
+        options->arm.empty()) {
       exit_code = report_errors({"no scenario: name a FILE, or --topology and --flows"});
       return;
     }

@@ -129,4 +129,20 @@ std::string flows_csv(const ScenarioRun& run) {
   return text;
 }
 
+std::string series_csv(const ScenarioRun& run) {
+  const experiment::TimeSeries& series = run.series;
+  std::string text = "until_ns";
+  for (const experiment::SignalSpec& spec : experiment::signal_table()) {
+    text += fmt::format(",{}", spec.name);
+  }
+  text += '\n';
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const Picos until = earlier(series.end, series.interval * static_cast<std::int64_t>(i + 1));
+    text += fmt::format("{}", until.count / 1000);
+    for (const auto& values : series.values) text += fmt::format(",{}", values[i]);
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace paceline::tools

@@ -15,4 +15,7 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
 // id,src,dst,bytes,start_ns,fct_ns,ideal_ns; fct_ns is empty for messages that did not complete.
 std::string flows_csv(const ScenarioRun& run);
 
+// One line per interval of the time series; see docs/telemetry.md.
+std::string series_csv(const ScenarioRun& run);
+
 }  // namespace paceline::tools

@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
       "Each command explains itself: paceline COMMAND --help");
   int exit_code = tools::kExitGood;
   tools::add_ab_command(app, exit_code);
+  tools::add_report_command(app, exit_code);
   tools::add_emulate_command(app, exit_code);
   tools::add_cc_command(app, exit_code);
   try {

@@ -30,20 +30,26 @@ double quantile(const std::vector<double>& sorted, double q) {
 }
 
 // A message that was under way when the run ended enters with its age, a lower bound: to leave it
-// out would make the slowest arm look best.
+// out would make the slowest arm look best. Calls visit(flow, time taken).
+template <class Visit>
+void for_each_started(const VirtualWorld& world, const std::vector<FlowRow>& flows, Visit&& visit) {
+  for (std::size_t id = 0; id < flows.size(); ++id) {
+    const FlowRow& flow = flows[id];
+    if (flow.failed || world.records()[id].ready.count < 0) continue;
+    visit(flow, flow.fct.count >= 0 ? flow.fct : world.now() - flow.start);
+  }
+}
+
 void fct_metrics(const VirtualWorld& world, const std::vector<FlowRow>& flows,
                  MetricValues& metrics) {
   std::vector<double> fct;
   std::vector<double> slowdown[4];  // by SizeBin; all first
-  for (std::size_t id = 0; id < flows.size(); ++id) {
-    const FlowRow& flow = flows[id];
-    if (flow.failed || world.records()[id].ready.count < 0) continue;
-    const Picos took = flow.fct.count >= 0 ? flow.fct : world.now() - flow.start;
+  for_each_started(world, flows, [&](const FlowRow& flow, Picos took) {
     fct.push_back(micros(took));
     const double s = static_cast<double>(took.count) / static_cast<double>(flow.ideal.count);
     slowdown[0].push_back(s);
     slowdown[static_cast<std::size_t>(experiment::size_bin(flow.bytes))].push_back(s);
-  }
+  });
   if (fct.empty()) return;
   std::sort(fct.begin(), fct.end());
   metrics[Metric::fct_mean_us] = mean(fct);
@@ -107,6 +113,17 @@ void fairness_metric(const VirtualWorld& world, const std::vector<FlowRow>& flow
 }
 
 }  // namespace
+
+experiment::Distribution distribution_of(const VirtualWorld& world,
+                                         const std::vector<FlowRow>& flows) {
+  experiment::Distribution distribution;
+  distribution.runs = 1;
+  for_each_started(world, flows, [&](const FlowRow& flow, Picos took) {
+    distribution.add(flow.bytes, took, flow.ideal);
+    if (flow.fct.count < 0) ++distribution.outstanding;
+  });
+  return distribution;
+}
 
 MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flows,
                      const telemetry::EngineCounters& counters) {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "control/experiment/detail.h"
 #include "control/experiment/run_result.h"
 #include "dataplane/driver/virtual_world.h"
 #include "tools/scenario_run.h"
@@ -11,5 +12,9 @@ namespace paceline::tools {
 
 experiment::MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flows,
                                  const telemetry::EngineCounters& counters);
+
+// Every message that started and did not fail; one under way enters with its age.
+experiment::Distribution distribution_of(const VirtualWorld& world,
+                                         const std::vector<FlowRow>& flows);
 
 }  // namespace paceline::tools

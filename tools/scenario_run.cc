@@ -4,6 +4,7 @@
 
 #include "dataplane/driver/fabric_ideal.h"
 #include "tools/run_metrics.h"
+#include "tools/run_series.h"
 
 namespace paceline::tools {
 
@@ -49,10 +50,21 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   options.exact_departures = control.exact_departures;
   options.stop = control.stop;
   options.progress = control.progress;
+  VirtualWorld* running = nullptr;
+  SeriesRecorder recorder(first_look_distance(scenario, plan));
+  if (control.series) {
+    options.sample_interval = recorder.first_distance();
+    options.sample = [&](const VirtualWorld&, Picos at) { recorder.look(*running, at); };
+  }
   VirtualWorld world(scenario, std::move(plan), std::move(options));
+  running = &world;
 
   ScenarioRun run;
   run.end = world.run();
+  if (control.series) {
+    run.series = recorder.finish(world);
+    run.series.seed = seed;
+  }
   const FabricIdeal yardstick(scenario, world.network().spec(), world.network().topology());
   run.flows.reserve(world.records().size());
   std::uint64_t started = 0;
@@ -85,6 +97,9 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     result.reason = std::to_string(world.messages_failed()) + " messages failed";
   } else if (run.end != RunEnd::completed) {
     result.reason = to_string(run.end);
+  }
+  if (result.status != experiment::RunStatus::failed) {
+    run.distribution = distribution_of(world, run.flows);
   }
   result.metrics = measure(world, run.flows, run.counters);
   result.messages_started = started;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "control/experiment/detail.h"
 #include "control/experiment/run_result.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario.h"
@@ -41,6 +42,7 @@ struct RunControl {
   bool exact_departures = false;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double share_done)> progress;
+  bool series = false;  // also record ScenarioRun::series
 };
 
 struct ScenarioRun {
@@ -49,6 +51,8 @@ struct ScenarioRun {
   std::vector<FlowRow> flows;
   telemetry::EngineCounters counters{};  // summed over the hosts
   fabric::NetworkStats network{};
+  experiment::Distribution distribution;  // of this one run; of a failed one empty, with runs = 0
+  experiment::TimeSeries series;          // repetition left to the caller; empty unless asked for
 };
 
 // Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot

@@ -13,26 +13,6 @@ namespace {
 
 std::string percent_of(double confidence) { return significant(confidence * 100); }
 
-ReportRow row_of(const MetricEffect& effect) {
-  const MetricSpec& spec = spec_of(effect.metric);
-  const PairedEffect& paired = effect.paired;
-  const DisplayUnit unit =
-      display_unit(spec.unit, std::max(paired.baseline_mean, paired.treatment_mean));
-  const EffectText text = effect_text(paired, spec.unit);
-  ReportRow row;
-  row.role = effect.role;
-  row.label = spec.label;
-  row.baseline = significant(paired.baseline_mean * unit.factor);
-  row.arm = significant(paired.treatment_mean * unit.factor);
-  row.unit = unit.name;
-  row.effect = effect.verdict == Verdict::identical ? "0" : text.effect;
-  row.interval = effect.verdict == Verdict::identical ? "" : text.interval;
-  row.p = p_text(effect.p_adjusted);
-  row.verdict = effect.verdict;
-  row.verdict_text = to_text(effect.verdict);
-  return row;
-}
-
 std::string limiters_of(const Comparison& comparison, const std::string& name, bool baseline) {
   std::vector<std::string> parts;
   for (unsigned i = 0; i < cc::kLimiters; ++i) {
@@ -103,6 +83,26 @@ std::string pairs_text(const Comparison& comparison) {
 }
 
 }  // namespace
+
+ReportRow row_of(const MetricEffect& effect) {
+  const MetricSpec& spec = spec_of(effect.metric);
+  const PairedEffect& paired = effect.paired;
+  const DisplayUnit unit =
+      display_unit(spec.unit, std::max(paired.baseline_mean, paired.treatment_mean));
+  const EffectText text = effect_text(paired, spec.unit);
+  ReportRow row;
+  row.role = effect.role;
+  row.label = spec.label;
+  row.baseline = significant(paired.baseline_mean * unit.factor);
+  row.arm = significant(paired.treatment_mean * unit.factor);
+  row.unit = unit.name;
+  row.effect = effect.verdict == Verdict::identical ? "0" : text.effect;
+  row.interval = effect.verdict == Verdict::identical ? "" : text.interval;
+  row.p = p_text(effect.p_adjusted);
+  row.verdict = effect.verdict;
+  row.verdict_text = to_text(effect.verdict);
+  return row;
+}
 
 Report report_of(const Analysis& analysis, bool all_metrics) {
   const AnalysisPlan& plan = analysis.plan;

@@ -43,6 +43,7 @@ struct Report {
   std::vector<std::string> notes;
 };
 
+ReportRow row_of(const MetricEffect& effect);
 Report report_of(const Analysis& analysis, bool all_metrics);
 
 std::vector<std::string> summary_of(const Analysis& analysis);

@@ -10,8 +10,10 @@
 #include <fstream>
 #include <tuple>
 
+#include "control/experiment/detail_json.h"
 #include "control/experiment/json_writer.h"
 #include "control/experiment/number_text.h"
+#include "dataplane/base/hash.h"
 
 namespace paceline::experiment {
 namespace {
@@ -121,9 +123,7 @@ void write_effect(JsonWriter& json, const Comparison& comparison, const MetricEf
   json.end_object();
 }
 
-}  // namespace
-
-std::string results_text(const Results& results, const Analysis& analysis) {
+std::string text_of(const Results& results, const Analysis& analysis, const Detail& detail) {
   const AnalysisPlan& plan = results.plan;
   JsonWriter json;
   json.begin_object();
@@ -175,8 +175,19 @@ std::string results_text(const Results& results, const Analysis& analysis) {
   json.begin_array();
   for (const std::string& note : analysis.notes) json.value(std::string_view(note));
   json.end_array();
+  if (!detail.empty()) write_detail(json, detail);
   json.end_object();
   return std::move(json).finish();
+}
+
+}  // namespace
+
+std::string results_text(const Results& results, const Analysis& analysis) {
+  return text_of(results, analysis, results.detail);
+}
+
+std::uint64_t content_hash(const Results& results, const Analysis& analysis) {
+  return ContentHash{}.text(text_of(results, analysis, {})).value();
 }
 
 void write_results_file(const std::string& path, std::string_view text) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/experiment/detail.h"
 #include "control/experiment/effects.h"
 #include "control/experiment/run_result.h"
 
@@ -23,10 +24,15 @@ struct Results {
   std::string configuration;  // the experiment as resolved: TOML text that repeats it
   AnalysisPlan plan;
   std::vector<RunResult> runs;  // in any order; written by scenario, arm and repetition of the plan
+  Detail detail;                // for the charts of a report; empty where it was not recorded
 };
 
 // The file's text. `analysis` must be analyse(results.runs, results.plan).
 std::string results_text(const Results& results, const Analysis& analysis);
+
+// What two machines compare: the hash of the text as it is without its last member, `detail`, which
+// names files as they were typed and can be left out.
+std::uint64_t content_hash(const Results& results, const Analysis& analysis);
 
 // Everything wrong with a file, one message each: "FILE:LINE:COLUMN: ..." for malformed JSON,
 // "FILE: runs[3].seed: ..." for a value.

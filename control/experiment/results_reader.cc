@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "control/experiment/detail_json.h"
 #include "control/experiment/json_reader.h"
 #include "control/experiment/results_file.h"
 
@@ -197,6 +198,7 @@ Results parse_results(std::string_view text, std::string_view source) {
     }
     results.runs.push_back(std::move(run));
   }
+  results.detail = read_detail(in, root, results.plan);
   if (!in.errors().empty()) throw ResultsFileError(in.errors());
   return results;
 }

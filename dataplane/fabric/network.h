@@ -86,6 +86,8 @@ class Network {
 
   // How long a directed link (of a host or a switch) was paused, summed over classes.
   Picos link_pause_time(std::uint32_t link) const;
+  // stats().pause_time with what the pauses in force have lasted until `now`, for time series.
+  Picos pause_time(Picos now) const;
 
   // A look at one egress queue at `now`, for time series. Changes no result.
   std::uint64_t queue_bytes(std::uint32_t link, Picos now);

@@ -77,6 +77,16 @@ std::uint64_t Network::last_hop_max_bytes() const {
 
 Picos Network::link_pause_time(std::uint32_t link) const { return details_.at(link).pause_time; }
 
+Picos Network::pause_time(Picos now) const {
+  Picos sum = stats_.pause_time;
+  for (const Link& link : links_) {
+    for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
+      sum += now - details_[link.id].paused_since[static_cast<std::size_t>(std::countr_zero(bits))];
+    }
+  }
+  return sum;
+}
+
 // Only departures before `now` are decided: those at `now` have their order among the events at
 // `now`, and a look must not give them another.
 std::uint64_t Network::queue_bytes(std::uint32_t link, Picos now) {

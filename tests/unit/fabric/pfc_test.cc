@@ -128,6 +128,9 @@ TEST_CASE("a pause takes effect one frame and one delay after the threshold is r
       REQUIRE(net.woken_hosts().size() == 1);
       CHECK(net.woken_hosts()[0] == 0);  // a resume wakes the engine
     }
+    if (paused_from != kNever) {  // a look during the pause sees it grow
+      CHECK(net.pause_time(now) == earlier(now, resumed_at) - paused_from);
+    }
   }
   // Packet k (from 0) reaches the switch at (k + 1) s + d, with s = 334.24 ns. The first leaves at
   // once and takes 10 s. Packets 1..5 make the sixth arrival the fifth queued: shared use 5 packets

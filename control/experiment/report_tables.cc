@@ -1,0 +1,205 @@
+// Tables of a report page. Cells that hold figures carry them unrounded in data attributes, as the
+// results file has them, for the charts and for whoever checks the page.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "control/experiment/html_text.h"
+#include "control/experiment/number_text.h"
+#include "control/experiment/report.h"
+#include "control/experiment/report_parts.h"
+#include "control/experiment/value_text.h"
+
+namespace paceline::experiment {
+namespace {
+
+std::string figure(double value) { return number_text(rounded(value, kFigureDigits)); }
+
+std::string with_unit(const std::string& value, const std::string& unit) {
+  return unit.empty() || value == "-" ? value : value + " " + unit;
+}
+
+// `charted`: a chart is drawn from this row, and needs to know how the metric is to be read.
+std::string effect_data(const std::string& scenario, const std::string& arm, Metric metric,
+                        const PairedEffect& paired, Verdict verdict, bool charted) {
+  const MetricSpec& spec = spec_of(metric);
+  std::string out = fmt::format(
+      "data-scenario=\"{}\" data-arm=\"{}\" data-metric=\"{}\" data-effect=\"{}\" "
+      "data-low=\"{}\" data-high=\"{}\" data-verdict=\"{}\"",
+      html_escaped(scenario), html_escaped(arm), spec.name, figure(paired.effect),
+      figure(paired.interval.low), figure(paired.interval.high), to_text(verdict));
+  if (charted) {
+    out += fmt::format(" data-label=\"{}\" data-scale=\"{}\" data-good=\"{}\"",
+                       html_escaped(spec.label), to_text(paired.scale), to_text(spec.better));
+  }
+  return out;
+}
+
+std::string mark_cell(Role role) {
+  if (role == Role::primary) return "<td class=\"mark\"><abbr title=\"primary\">P</abbr></td>";
+  if (role == Role::guardrail) return "<td class=\"mark\"><abbr title=\"guardrail\">G</abbr></td>";
+  return "<td class=\"mark\"></td>";
+}
+
+std::string verdict_cell(Verdict verdict) {
+  return fmt::format("<td class=\"verdict {}\">{}</td>", verdict_class(verdict), to_text(verdict));
+}
+
+// Means over the runs of an arm that ended well, whether or not their partners did.
+double mean_over_runs(const Results& results, const std::string& scenario, const std::string& arm,
+                      Metric metric) {
+  double sum = 0;
+  unsigned count = 0;
+  for (const RunResult& run : results.runs) {
+    if (run.scenario != scenario || run.arm != arm || run.status != RunStatus::ok) continue;
+    const double value = rounded(run.metrics[metric]);
+    if (std::isnan(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return count == 0 ? kUndefined : sum / count;
+}
+
+// A row per scenario and arm, a column per metric.
+std::string means_table(const PageContext& page, std::span<const Metric> metrics) {
+  const AnalysisPlan& plan = page.analysis.plan;
+  std::string out =
+      "<div class=\"scroll\"><table class=\"means\">\n<thead><tr><th scope=\"col\">scenario</th>"
+      "<th scope=\"col\">arm</th>";
+  for (const Metric metric : metrics) {
+    out += fmt::format("<th scope=\"col\" class=\"n\" title=\"{}\">{}</th>",
+                       html_escaped(spec_of(metric).meaning), html_escaped(spec_of(metric).label));
+  }
+  out += "</tr></thead>\n<tbody>\n";
+  for (const std::string& scenario : plan.scenarios) {
+    for (const std::string& arm : plan.arms) {
+      out += fmt::format(
+          "<tr data-scenario=\"{0}\" data-arm=\"{1}\"><th scope=\"row\">{0}</th><td>{1}</td>",
+          html_escaped(scenario), html_escaped(arm));
+      for (const Metric metric : metrics) {
+        const MetricSpec& spec = spec_of(metric);
+        const double mean = mean_over_runs(page.results, scenario, arm, metric);
+        const DisplayUnit unit = display_unit(spec.unit, mean);
+        const std::string text = spec.unit == Unit::share && !std::isnan(mean)
+                                     ? fmt::format("{:.2f}", mean * unit.factor)
+                                     : significant(mean * unit.factor);
+        out += fmt::format("<td class=\"n\" data-metric=\"{}\" data-value=\"{}\">{}</td>",
+                           spec.name, number_text(mean), with_unit(text, std::string(unit.name)));
+      }
+      out += "</tr>\n";
+    }
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string verdict_class(Verdict verdict) {
+  if (verdict == Verdict::better) return "better";
+  return verdict == Verdict::worse ? "worse" : "neutral";
+}
+
+std::string effect_table(const Comparison& comparison, const AnalysisPlan& plan, bool all) {
+  std::vector<const MetricEffect*> shown;
+  for (const MetricEffect& effect : comparison.effects) {
+    if (all || spec_of(effect.metric).headline) shown.push_back(&effect);
+  }
+  std::stable_partition(shown.begin(), shown.end(),
+                        [](const MetricEffect* effect) { return effect->role == Role::primary; });
+  std::string out = fmt::format(
+      "<div class=\"scroll\"><table class=\"effects{}\">\n<thead><tr><th></th><th "
+      "scope=\"col\">metric</th><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\" "
+      "class=\"n\">{}</th><th scope=\"col\" class=\"n\">effect</th><th scope=\"col\">{} % "
+      "interval</th><th scope=\"col\" class=\"n\">p</th><th "
+      "scope=\"col\">verdict</th></tr></thead>\n<tbody>\n",
+      all ? " all" : "", html_escaped(plan.arms[0]), html_escaped(comparison.arm),
+      significant(plan.confidence * 100));
+  for (const MetricEffect* effect : shown) {
+    const ReportRow row = row_of(*effect);
+    out += fmt::format(
+        "<tr {}>{}<th scope=\"row\" title=\"{}\">{}</th><td class=\"n\" data-value=\"{}\">{}</td>"
+        "<td class=\"n\" data-value=\"{}\">{}</td><td class=\"n effect\">{}</td>"
+        "<td class=\"interval\">{}</td><td class=\"n\" data-value=\"{}\">{}</td>{}</tr>\n",
+        effect_data(comparison.scenario, comparison.arm, effect->metric, effect->paired,
+                    effect->verdict, !all),
+        mark_cell(effect->role), html_escaped(spec_of(effect->metric).meaning),
+        html_escaped(row.label), number_text(effect->paired.baseline_mean),
+        html_escaped(with_unit(row.baseline, row.unit)), number_text(effect->paired.treatment_mean),
+        html_escaped(with_unit(row.arm, row.unit)), html_escaped(row.effect),
+        html_escaped(row.interval), figure(effect->p_adjusted), html_escaped(row.p),
+        verdict_cell(effect->verdict));
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string overview_table(const Analysis& analysis) {
+  const AnalysisPlan& plan = analysis.plan;
+  std::string out = fmt::format(
+      "<div class=\"scroll\"><table class=\"overview\">\n<thead><tr><th "
+      "scope=\"col\">scenario</th><th scope=\"col\">arm</th><th scope=\"col\">decided by</th><th "
+      "scope=\"col\" class=\"n\">{}</th><th scope=\"col\" class=\"n\">arm</th><th scope=\"col\" "
+      "class=\"n\">effect</th><th scope=\"col\">{} % interval</th><th "
+      "scope=\"col\">verdict</th></tr></thead>\n<tbody>\n",
+      plan.arms.empty() ? "baseline" : html_escaped(plan.arms[0]),
+      significant(plan.confidence * 100));
+  const auto row = [&out](const std::string& where, const std::string& heading,
+                          const std::string& arm, Metric metric, const PairedEffect& paired,
+                          Verdict verdict, const char* kind) {
+    const MetricSpec& spec = spec_of(metric);
+    const DisplayUnit unit =
+        display_unit(spec.unit, std::max(paired.baseline_mean, paired.treatment_mean));
+    const EffectText text = effect_text(paired, spec.unit);
+    const auto cell = [&](double value) {
+      return fmt::format("<td class=\"n\" data-value=\"{}\">{}</td>", number_text(value),
+                         with_unit(significant(value * unit.factor), std::string(unit.name)));
+    };
+    out += fmt::format(
+        "<tr class=\"{}\" {}><th scope=\"row\">{}</th><td>{}</td><td>{}</td>{}{}"
+        "<td class=\"n effect\">{}</td><td class=\"interval\">{}</td>{}</tr>\n",
+        kind, effect_data(where, arm, metric, paired, verdict, true), heading, html_escaped(arm),
+        html_escaped(spec.label), cell(paired.baseline_mean), cell(paired.treatment_mean),
+        html_escaped(verdict == Verdict::identical ? "0" : text.effect),
+        html_escaped(text.interval), verdict_cell(verdict));
+  };
+  for (const Comparison& comparison : analysis.comparisons) {
+    const MetricEffect* primary = comparison.primary();
+    const auto place = std::find(plan.scenarios.begin(), plan.scenarios.end(), comparison.scenario);
+    const std::string heading =
+        fmt::format("<a href=\"#{}\">{}</a>",
+                    anchor_of(static_cast<std::size_t>(place - plan.scenarios.begin())),
+                    html_escaped(comparison.scenario));
+    if (primary == nullptr) {
+      out += fmt::format(
+          "<tr><th scope=\"row\">{}</th><td>{}</td><td colspan=\"6\">no primary metric could be "
+          "compared</td></tr>\n",
+          heading, html_escaped(comparison.arm));
+      continue;
+    }
+    row(comparison.scenario, heading, comparison.arm, primary->metric, primary->paired,
+        primary->verdict, "primary");
+  }
+  for (const Summary& summary : analysis.summaries) {
+    row(summary.spec.label, html_escaped(summary.spec.label), summary.arm, summary.spec.metric,
+        summary.paired, summary.verdict, "summary");
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string costs_table(const PageContext& page) {
+  constexpr std::array kCosts = {
+      Metric::control_overhead, Metric::drops, Metric::retransmitted_bytes,
+      Metric::pfc_pause_us,     Metric::cnps,  Metric::ecn_marks};
+  return means_table(page, kCosts);
+}
+
+std::string limits_table(const PageContext& page) {
+  constexpr std::array kLimits = {Metric::limited_grant,      Metric::limited_path,
+                                  Metric::limited_window,     Metric::limited_uplink,
+                                  Metric::limited_credit,     Metric::limited_port,
+                                  Metric::limited_application};
+  return means_table(page, kLimits);
+}
+
+}  // namespace paceline::experiment
