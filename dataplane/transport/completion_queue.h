@@ -43,10 +43,10 @@ class CompletionQueue {
   bool overflowed() const { return overflowed_; }
 
  private:
-  std::vector<Completion> ring_;
-  std::size_t mask_ = 0;
   std::size_t head_ = 0;
   std::size_t tail_ = 0;
+  std::size_t mask_ = 0;
+  std::vector<Completion> ring_;
   bool overflowed_ = false;
 };
 
