@@ -13,6 +13,7 @@
 
 #include "cc/dispatch.h"
 #include "cc/port_receiver.h"
+#include "dataplane/base/pointer_table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/pacing_wheel.h"
 #include "dataplane/port/packet_pool.h"
@@ -60,7 +61,7 @@ struct alignas(64) EngineCore {
   Packet* control_tail = nullptr;
   pacing::PacingWheel qp_timers;  // retransmission and RNR timers, by QP index
 
-  std::vector<QueuePair*> qps;  // by index; nullptr when destroyed
+  PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
   ContextTable contexts;
   PortInfo info;
   cc::PortFacts facts;
