@@ -1,8 +1,10 @@
 # One line per room and per test folder:
 #
-#   paceline_library(<name> [HEADER_ONLY] [DEPS <room or target>...] [PRIVATE <target>...]
+#   paceline_library(<name> [HEADER_ONLY] [HOT] [DEPS <room or target>...] [PRIVATE <target>...]
 #                    [EXCLUDE <regex>])
 #       paceline_<name> from every .cc of the folder. A room without .cc is an INTERFACE library.
+#       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO).
+#   paceline_fast_executable(<target>...)   link-time optimisation of the hot rooms in it
 #   paceline_test(<name> [DEPS ...] [LABELS ...])
 #       test_<name> from every .cc of the folder, each test case registered with ctest as
 #       "<name>/<test case>". A folder without .cc is skipped. A case with the Catch tag [slow] or
@@ -28,7 +30,7 @@ function(_paceline_resolve out)
 endfunction()
 
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY" "EXCLUDE" "DEPS;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT" "EXCLUDE" "DEPS;PRIVATE")
   _paceline_resolve(deps ${arg_DEPS})
   _paceline_resolve(private_deps ${arg_PRIVATE})
   set(sources)
@@ -41,10 +43,17 @@ function(paceline_library name)
   if(sources)
     add_library(paceline_${name} STATIC ${sources})
     target_link_libraries(paceline_${name} PUBLIC ${deps} PRIVATE ${private_deps})
+    if(arg_HOT AND PACELINE_HOT_LTO)
+      target_compile_options(paceline_${name} PRIVATE -flto -ffat-lto-objects)
+    endif()
   else()
     add_library(paceline_${name} INTERFACE)
     target_link_libraries(paceline_${name} INTERFACE ${deps})
   endif()
+endfunction()
+
+function(paceline_fast_executable)
+  set_target_properties(${ARGN} PROPERTIES PACELINE_FAST ON)
 endfunction()
 
 function(paceline_test name)

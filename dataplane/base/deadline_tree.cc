@@ -4,12 +4,34 @@
 
 namespace paceline {
 
+DeadlineTree::DeadlineTree(const DeadlineTree& other) {
+  reserve(other.capacity_);
+  for (std::uint32_t i = 0; i < capacity_; ++i) {
+    if (other.contains(i)) schedule(i, other.deadline_of(i));
+  }
+}
+
+DeadlineTree& DeadlineTree::operator=(const DeadlineTree& other) {
+  if (this != &other) *this = DeadlineTree(other);
+  return *this;
+}
+
 void DeadlineTree::reserve(std::uint32_t indices) {
   if (indices <= capacity_) return;
   settle();
-  std::vector<Picos> scheduled(times_.begin() + static_cast<std::ptrdiff_t>(origin_),
-                               times_.begin() + static_cast<std::ptrdiff_t>(origin_ + capacity_));
+  auto larger = std::make_unique<Tree>(indices);
+  for (std::uint32_t i = 0; i < capacity_; ++i) {
+    const Picos at = deadline_of(i);
+    if (at == kNever) continue;
+    larger->leaf(i) = at;
+    larger->replay(i);
+  }
+  tree_ = std::move(larger);
+  capacity_ = indices;
+  first_ = tree_->first_time();
+}
 
+DeadlineTree::Tree::Tree(std::uint32_t indices) {
   constexpr std::size_t kLine = 64;
   static_assert(kLine == kFanOut * sizeof(Picos));
   std::size_t total = 0;
@@ -17,27 +39,19 @@ void DeadlineTree::reserve(std::uint32_t indices) {
   unsigned level = 0;
   for (;; ++level) {
     level_begin_[level] = total;
-    if (width == 1) break;  // one index is its own winner
+    if (width == 1) break;
     const std::size_t groups = (width + kFanOut - 1) / kFanOut;
     total += groups * kFanOut;
     width = groups;
   }
   times_.assign(total + 1 + kFanOut, kNever);
-  origin_ = 0;
   while (reinterpret_cast<std::uintptr_t>(&times_[origin_]) % kLine != 0) ++origin_;
   for (std::size_t& begin : level_begin_) begin += origin_;
   root_ = level_begin_[level];
   winners_.assign(times_.size(), 0);
-  capacity_ = indices;
-
-  for (std::uint32_t i = 0; i < scheduled.size(); ++i) {
-    if (scheduled[i] != kNever) schedule(i, scheduled[i]);
-  }
 }
 
-Picos DeadlineTree::first_after_pop() const {
-  if (root_ == origin_) return times_[root_];
-  std::uint32_t index = popped_;
+Picos DeadlineTree::Tree::first_without(std::uint32_t index) const {
   Picos best{match(&times_[origin_ + (index & ~(kFanOut - 1))]).time};
   for (unsigned level = 1;; ++level) {
     index >>= kFanOutBits;

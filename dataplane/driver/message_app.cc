@@ -27,12 +27,12 @@ constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the 
 MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan,
                        std::vector<MessageRecord>& records, transport::Engine& engine,
                        Connector& connector)
-    : host_(host),
+    : completions_(kCompletions),
+      host_(host),
       plan_(plan),
       records_(records),
       engine_(engine),
       connector_(connector),
-      completions_(kCompletions),
       receives_(kReceives) {
   region_ = engine_.regions().add_elided(
       0, kRegionBytes, transport::access::local_write | transport::access::remote_write);

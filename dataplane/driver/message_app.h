@@ -33,7 +33,7 @@ class Connector {
                                 std::uint8_t traffic_class) = 0;
 };
 
-class MessageApp {
+class alignas(64) MessageApp {
  public:
   // `records` has one entry per message of the plan, shared by the apps of all hosts; each writes
   // only its own messages'. The app posts nothing before the first poll.
@@ -84,12 +84,16 @@ class MessageApp {
   void replenish();
   void find_next_start();
 
+  // What the driver looks at after every poll of the host, on one cache line.
+  Picos next_start_ = kNever;  // earliest of own_ and due_
+  std::vector<std::uint32_t> newly_finished_;
+  transport::CompletionQueue completions_;
+
   std::uint32_t host_;
   const MessagePlan& plan_;
   std::vector<MessageRecord>& records_;
   transport::Engine& engine_;
   Connector& connector_;
-  transport::CompletionQueue completions_;
   transport::ReceiveQueue receives_;
   std::uint32_t region_ = 0;
 
@@ -104,9 +108,7 @@ class MessageApp {
   std::unordered_map<std::uint32_t, std::uint32_t> lane_of_qp_;          // likewise
   std::uint32_t receives_posted_ = 0;
   std::uint64_t finished_ = 0;
-  std::vector<std::uint32_t> newly_finished_;
   bool posted_ = false;
-  Picos next_start_ = kNever;  // earliest of own_ and due_
 };
 
 }  // namespace paceline

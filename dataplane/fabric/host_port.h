@@ -12,7 +12,7 @@ namespace paceline::fabric {
 
 class Network;
 
-class HostPort final : public Port {
+class alignas(64) HostPort final : public Port {
  public:
   HostPort(Network& network, Link& uplink, std::uint32_t host)
       : network_(network), uplink_(uplink), host_(host) {}

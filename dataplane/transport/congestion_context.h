@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "cc/algorithm.h"
 #include "cc/decision.h"
+#include "dataplane/base/pointer_table.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::transport {
@@ -59,16 +59,25 @@ struct alignas(64) CongestionContext {
 // Contexts by index. Addresses are stable; adding is a control operation.
 class ContextTable {
  public:
+  ContextTable() = default;
+  ContextTable(const ContextTable&) = delete;
+  ContextTable& operator=(const ContextTable&) = delete;
+  ~ContextTable() {
+    for (CongestionContext* context : contexts_) delete context;
+  }
+
   CongestionContext& operator[](std::uint32_t index) { return *contexts_[index]; }
   const CongestionContext& operator[](std::uint32_t index) const { return *contexts_[index]; }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(contexts_.size()); }
+  std::uint32_t size() const { return contexts_.size(); }
   std::uint32_t add() {
-    contexts_.push_back(std::make_unique<CongestionContext>());
+    auto context = std::make_unique<CongestionContext>();
+    contexts_.push_back(context.get());
+    context.release();
     return size() - 1;
   }
 
  private:
-  std::vector<std::unique_ptr<CongestionContext>> contexts_;
+  PointerTable<CongestionContext> contexts_;
 };
 
 }  // namespace paceline::transport

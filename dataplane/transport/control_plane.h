@@ -16,7 +16,7 @@ namespace paceline::transport {
 
 class Scheduler;
 
-class ControlPlane {
+class alignas(64) ControlPlane {
  public:
   ControlPlane(EngineCore& core, Scheduler& scheduler);
 
@@ -43,7 +43,7 @@ class ControlPlane {
 
   // Whether there is anything here that time could bring about.
   bool active() const {
-    return core_.receiver != nullptr || sender_ != nullptr || !waiting_hello_.empty();
+    return sender_ != nullptr || !waiting_hello_.empty();  // no receiver without a sender
   }
   bool sender_due() const {
     return sender_ != nullptr && sender_->next_wake() <= to_nanos(core_.now);
@@ -73,9 +73,9 @@ class ControlPlane {
 
   EngineCore& core_;
   Scheduler& scheduler_;
+  std::uint64_t foreign_bytes_ = 0;
   std::unique_ptr<cc::PortSender> sender_;
   std::vector<std::uint32_t> waiting_hello_;
-  std::uint64_t foreign_bytes_ = 0;
   std::uint32_t control_sequence_ = 0;
   bool proactive_ = false;
   std::string violation_;

@@ -13,6 +13,7 @@
 
 #include "cc/dispatch.h"
 #include "cc/port_receiver.h"
+#include "dataplane/base/pointer_table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/pacing_wheel.h"
 #include "dataplane/port/packet_pool.h"
@@ -36,43 +37,46 @@ constexpr std::uint32_t roomy(std::uint32_t count) {
 
 static_assert(wire::kParseErrors <= telemetry::kMalformedReasons);
 
-struct EngineCore {
+struct alignas(64) EngineCore {
   EngineCore(EngineConfig config_, Port& port_)
-      : config(std::move(config_)),
-        port(port_),
+      : port(port_),
         pool(port_.packets()),
         info(port_.info()),
-        facts{info.link_rate, config.payload_mtu,
-              info.wire.wire_bytes(kPlainHeaderBytes + config.payload_mtu + 8U, config.payload_mtu),
-              config.base_rtt_ns} {}
+        facts{info.link_rate, config_.payload_mtu,
+              info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U,
+                                   config_.payload_mtu),
+              config_.base_rtt_ns},
+        config(std::move(config_)) {}
 
   // Ethernet, IPv4, UDP, BTH: what every packet of a connection carries at least.
   static constexpr std::uint32_t kPlainHeaderBytes = 14 + 20 + 8 + 12;
 
-  EngineConfig config;
+  // The order is that of use: in virtual time hosts take turns packet by packet, and each begins
+  // with its state outside the first-level cache. Every poll reads the first line, every packet the
+  // next few.
+  Picos now{0};
   Port& port;
   PacketPool& pool;
-  PortInfo info;
-  cc::PortFacts facts;
-  Picos now{0};
-  telemetry::EngineCounters counters{};
-
-  RegionTable regions;
-  std::deque<QueuePair> qp_storage;  // addresses are stable
-  std::vector<QueuePair*> qps;       // by index; nullptr when destroyed
-  std::vector<std::uint32_t> free_qps;
-  ContextTable contexts;
-  std::vector<std::uint32_t> free_contexts;
-  PeerTable peers;
-  std::array<cc::ParamBlock, 2> params{};      // [0] primary, [1] fallback
-  pacing::PacingWheel qp_timers;               // retransmission and RNR timers, by QP index
-  std::unique_ptr<cc::PortReceiver> receiver;  // proactive algorithms only
-
-  std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
-
   // Control packets waiting for the port, oldest first.
   Packet* control_head = nullptr;
   Packet* control_tail = nullptr;
+  pacing::PacingWheel qp_timers;  // retransmission and RNR timers, by QP index
+
+  PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
+  ContextTable contexts;
+  PortInfo info;
+  cc::PortFacts facts;
+  EngineConfig config;
+  RegionTable regions;
+  PeerTable peers;
+  alignas(64) telemetry::EngineCounters counters{};
+
+  std::array<cc::ParamBlock, 2> params{};      // [0] primary, [1] fallback
+  std::unique_ptr<cc::PortReceiver> receiver;  // proactive algorithms only
+  std::deque<QueuePair> qp_storage;            // addresses are stable
+  std::vector<std::uint32_t> free_qps;
+  std::vector<std::uint32_t> free_contexts;
+  std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
 
   // Queue-pair numbers are (index + 16) << shard_bits | shard: 0 to 15 are reserved.
   std::uint32_t qp_number(std::uint32_t index) const {

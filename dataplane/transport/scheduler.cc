@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/requester.h"
@@ -85,34 +86,26 @@ void Scheduler::settle_limiter(CongestionContext& context) const {
 }
 
 void Scheduler::ReadyRing::grow(std::uint32_t entries) {
-  if (slots.size() >= entries) return;
-  std::vector<std::uint32_t> larger(entries);
-  for (std::uint32_t i = 0; i < count; ++i) larger[i] = slots[(head + i) % slots.size()];
+  if (size >= entries) return;
+  auto larger = std::make_unique<std::uint32_t[]>(entries);
+  for (std::uint32_t i = 0; i + 1 < count; ++i) larger[i] = slots[(head + i) % size];
   slots = std::move(larger);
+  size = entries;
   head = 0;
 }
 
 void Scheduler::push_ready(std::uint32_t index, CongestionContext& context) {
   if (context.in_ring) return;
   context.in_ring = true;
-  const bool urgent = context.decision.urgent;
-  ReadyRing& ring = urgent ? urgent_[context.traffic_class] : ready_[context.traffic_class];
-  const auto size = static_cast<std::uint32_t>(ring.slots.size());
-  std::uint32_t slot = ring.head + ring.count;
-  if (slot >= size) slot -= size;
-  ring.slots[slot] = index;
-  ++ring.count;
+  ClassRings& rings = rings_[context.traffic_class];
+  (context.decision.urgent ? rings.urgent : rings.ready).push(index);
   ready_mask_ |= 1U << context.traffic_class;
 }
 
 std::uint32_t Scheduler::pop_ready(unsigned traffic_class) {
-  ReadyRing& first = urgent_[traffic_class];
-  ReadyRing& second = ready_[traffic_class];
-  ReadyRing& ring = first.count != 0 ? first : second;
-  const std::uint32_t index = ring.slots[ring.head];
-  if (++ring.head == ring.slots.size()) ring.head = 0;
-  --ring.count;
-  if (first.count + second.count == 0) ready_mask_ &= ~(1U << traffic_class);
+  ClassRings& rings = rings_[traffic_class];
+  const std::uint32_t index = (rings.urgent.count != 0 ? rings.urgent : rings.ready).pop();
+  if (rings.urgent.count + rings.ready.count == 0) ready_mask_ &= ~(1U << traffic_class);
   return index;
 }
 
@@ -404,8 +397,10 @@ std::uint32_t Scheduler::create_context(std::uint8_t profile, std::uint8_t traff
     const std::uint32_t reserve = roomy(core_.contexts.size());
     pacer_.reserve(reserve);
     timers_.reserve(reserve);
-    for (ReadyRing& ring : ready_) ring.grow(reserve);
-    for (ReadyRing& ring : urgent_) ring.grow(reserve);
+    for (ClassRings& rings : rings_) {
+      rings.urgent.grow(reserve);
+      rings.ready.grow(reserve);
+    }
   } else {
     index = core_.free_contexts.back();
     core_.free_contexts.pop_back();

@@ -5,8 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "cc/event.h"
 #include "dataplane/pacing/pacing_wheel.h"
@@ -18,7 +18,7 @@ class ControlPlane;
 class RequesterPart;
 class ResponderPart;
 
-class Scheduler {
+class alignas(64) Scheduler {
  public:
   explicit Scheduler(EngineCore& core) : core_(core) {}
   void connect(RequesterPart& requester, ResponderPart& responder, ControlPlane& control) {
@@ -102,27 +102,50 @@ class Scheduler {
   void rotate(CongestionContext& context);
   std::uint32_t quantum() const;
 
-  // A FIFO of context indices; grows only when contexts are created.
+  // A FIFO of context indices; grows only when contexts are created. The first entry is kept apart:
+  // mostly there is no other.
   struct ReadyRing {
-    std::vector<std::uint32_t> slots;
-    std::uint32_t head = 0;
+    std::uint32_t front = 0;
     std::uint32_t count = 0;
+    std::uint32_t head = 0;            // of the entries behind the front
+    std::uint32_t size = 0;            // of slots
+    std::unique_ptr<std::uint32_t[]> slots;
+    void push(std::uint32_t index) {
+      if (count++ == 0) {
+        front = index;
+        return;
+      }
+      std::uint32_t slot = head + count - 2;
+      if (slot >= size) slot -= size;
+      slots[slot] = index;
+    }
+    std::uint32_t pop() {
+      const std::uint32_t index = front;
+      if (--count != 0) {
+        front = slots[head];
+        if (++head == size) head = 0;
+      }
+      return index;
+    }
     void grow(std::uint32_t entries);  // unrolls into a larger ring
+  };
+  struct alignas(64) ClassRings {
+    ReadyRing urgent;  // served first
+    ReadyRing ready;
   };
 
   EngineCore& core_;
+  pacing::PacingWheel pacer_;   // context -> earliest of next send and (while paced) wake_at
+  pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
+  std::uint32_t ready_mask_ = 0;
+  std::uint32_t stalled_mask_ = 0;  // classes with packets stalled or in line behind them
   RequesterPart* requester_ = nullptr;
   ResponderPart* responder_ = nullptr;
   ControlPlane* control_ = nullptr;
-  pacing::PacingWheel pacer_;   // context -> earliest of next send and (while paced) wake_at
-  pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
-  std::array<ReadyRing, kTrafficClasses> ready_;
-  std::array<ReadyRing, kTrafficClasses> urgent_;  // served before ready_ of the same class
-  std::uint32_t ready_mask_ = 0;
+  std::array<ClassRings, kTrafficClasses> rings_;
   // Packets that a port refused although it had said it would take them, oldest first.
   std::array<PacketFifo, kTrafficClasses> stalled_;
   std::array<PacketFifo, kTrafficClasses> in_line_;  // sent behind those
-  std::uint32_t stalled_mask_ = 0;                   // classes with either
 };
 
 }  // namespace paceline::transport

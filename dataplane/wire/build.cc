@@ -13,8 +13,12 @@ namespace {
 [[gnu::always_inline]] inline std::byte* begin_packet(const HeaderTemplate& header,
                                                       HeaderBuffer out, std::size_t after_bth) {
   std::byte* const p = out.data();
-  // The whole template, always: a copy of constant length is five vector moves.
-  std::memcpy(p, header.bytes.data(), HeaderTemplate::kMaxBytes);
+  // Copies of constant length: a few vector moves.
+  if (header.header_bytes <= HeaderTemplate::kPlainBytes) [[likely]] {
+    std::memcpy(p, header.bytes.data(), HeaderTemplate::kPlainBytes);
+  } else {
+    std::memcpy(p, header.bytes.data(), HeaderTemplate::kMaxBytes);
+  }
   const std::size_t udp_length = kUdpBytes + kBthBytes + after_bth + kIcrcBytes;
   assert(udp_length + kIpv4Bytes <= 0xFFFF);
   std::byte* const ip = p + header.l3_offset;

@@ -37,13 +37,15 @@ struct alignas(64) HeaderTemplate {
   // Ethernet with tag (18) + IPv6 (40) + UDP (8) + BTH (12) is the longest.
   static constexpr std::size_t kMaxBytes = 80;
 
-  std::array<std::byte, kMaxBytes> bytes{};
   // One's complement sum of the IPv4 header without total length and checksum, in host order.
   std::uint32_t ip_sum = 0;
   std::uint8_t header_bytes = 0;  // through the base transport header
   std::uint8_t l3_offset = 0;
   std::uint8_t udp_offset = 0;
   bool ipv6 = false;
+  // IPv4 without a tag, the usual case, ends with the first cache line.
+  static constexpr std::size_t kPlainBytes = 56;
+  std::array<std::byte, kMaxBytes> bytes{};
 
   std::size_t bth_offset() const { return header_bytes - kBthBytes; }
 };
