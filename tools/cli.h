@@ -22,6 +22,7 @@ void add_emulate_command(CLI::App& app, int& exit_code);
 void add_ab_command(CLI::App& app, int& exit_code);
 void add_cc_command(CLI::App& app, int& exit_code);
 void add_report_command(CLI::App& app, int& exit_code);
+void add_tune_command(CLI::App& app, int& exit_code);
 
 // Options that say where a scenario comes from and how it is changed.
 struct InputOptions {

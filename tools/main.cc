@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   tools::add_report_command(app, exit_code);
   tools::add_emulate_command(app, exit_code);
   tools::add_cc_command(app, exit_code);
+  tools::add_tune_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -37,7 +37,8 @@ MAY_INCLUDE = {
         "dataplane/telemetry", "dataplane/service/control_protocol",
     ),
     "control/experiment": ("cc", "dataplane/base", "dataplane/config"),
-    "control/tuner": ("cc", "dataplane/base", "dataplane/config"),
+    # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
+    "control/tuner": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
     "tools": BELOW_DRIVER + (
         "dataplane/driver", "dataplane/service", "control", "control/experiment", "control/tuner",
         "tools/workload",
