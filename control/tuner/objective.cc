@@ -10,9 +10,7 @@ namespace paceline::tuner {
 using experiment::Metric;
 using experiment::MetricValues;
 
-std::vector<Limit> default_limits() {
-  return {{Metric::drops, 0}, {Metric::pfc_pause_us, 0}};
-}
+std::vector<Limit> default_limits() { return {{Metric::drops, 0}, {Metric::pfc_pause_us, 0}}; }
 
 double objective_of(const MetricValues& metrics) {
   const double efficiency = metrics[Metric::collective_efficiency];

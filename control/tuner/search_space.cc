@@ -29,8 +29,8 @@ std::string range_text(double low, double high) {
 }  // namespace
 
 double Dimension::value_of(double unit) const {
-  const double value = log_scale ? low * std::exp(unit * std::log(high / low))
-                                 : low + unit * (high - low);
+  const double value =
+      log_scale ? low * std::exp(unit * std::log(high / low)) : low + unit * (high - low);
   return std::clamp(whole ? std::round(value) : value, low, high);
 }
 
@@ -93,15 +93,15 @@ SearchSpace::SearchSpace(const cc::AlgorithmInfo& algorithm, std::vector<double>
       if (dimension.whole && !request.high) dimension.high = std::floor(dimension.high);
     }
     if (!(dimension.low < dimension.high)) {
-      errors.push_back("bounds of '" + request.name + "': " +
-                       range_text(dimension.low, dimension.high) +
+      errors.push_back("bounds of '" + request.name +
+                       "': " + range_text(dimension.low, dimension.high) +
                        "; the lower one must come first and be smaller");
       continue;
     }
     if (dimension.low < spec.min || dimension.high > spec.max) {
-      errors.push_back("bounds of '" + request.name + "': " +
-                       range_text(dimension.low, dimension.high) + "; allowed: " +
-                       range_text(spec.min, spec.max));
+      errors.push_back("bounds of '" + request.name +
+                       "': " + range_text(dimension.low, dimension.high) +
+                       "; allowed: " + range_text(spec.min, spec.max));
       continue;
     }
     dimension.log_scale = dimension.low > 0 && dimension.high / dimension.low > kLogFrom;

@@ -100,8 +100,7 @@ std::vector<double> Tpe::ask() {
     for (std::size_t d = 0; d < dimensions_; ++d) {
       x[d] = drawn_near(centre[d], std::min(1.0, options_.widen * near[d]));
     }
-    const double ratio =
-        log_density(x, 0, good, near) - log_density(x, good, told_.size(), rest);
+    const double ratio = log_density(x, 0, good, near) - log_density(x, good, told_.size(), rest);
     if (ratio > best) {
       best = ratio;
       point = x;
@@ -111,9 +110,9 @@ std::vector<double> Tpe::ask() {
 }
 
 void Tpe::tell(std::vector<double> point, const Score& score) {
-  const auto place = std::upper_bound(
-      told_.begin(), told_.end(), score,
-      [](const Score& s, const Told& told) { return better(s, told.score); });
+  const auto place =
+      std::upper_bound(told_.begin(), told_.end(), score,
+                       [](const Score& s, const Told& told) { return better(s, told.score); });
   told_.insert(place, {std::move(point), score});
 }
 

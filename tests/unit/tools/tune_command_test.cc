@@ -22,6 +22,9 @@ seed = 3
 name = "base"
 algorithm = "dcqcn"
 profile = "paper"
+[[arm]]
+name = "cadence"
+algorithm = "cadence"
 [common.fabric]
 hosts = 9
 [[scenario]]
@@ -33,10 +36,17 @@ workload = { kind = "all_to_all", message_bytes = "50kB", skew = 1.0, start_jitt
 )";
 
 Strings search(const std::string& jobs, const std::string& out) {
-  return {"tune", "tiny.toml", "--scenario", "incast", "--param", "additive_increase_mbps",
-          "--param", "alpha_gain=0.001:0.1", "--limit", "queue_max_bytes=6e6", "--evaluations",
-          "30", "--repetitions", "1", "--validation", "2", "--finalists", "3", "--jobs", jobs,
-          "--out", out};
+  return {"tune",          "tiny.toml",
+          "--scenario",    "incast",
+          "--param",       "additive_increase_mbps",
+          "--param",       "alpha_gain=0.001:0.1",
+          "--limit",       "queue_max_bytes=6e6",
+          "--evaluations", "30",
+          "--repetitions", "1",
+          "--validation",  "2",
+          "--finalists",   "3",
+          "--jobs",        jobs,
+          "--out",         out};
 }
 
 TEST_CASE("tune: finds better than it began with, whatever the jobs", "[cli][threads]") {
@@ -70,9 +80,10 @@ TEST_CASE("tune: limits that nothing keeps are said so", "[cli]") {
 TEST_CASE("tune: everything wrong with the command is said at once", "[cli]") {
   const Folder folder;
   folder.write("tiny.toml", kExperiment);
-  const Outcome outcome = paceline_command(
-      folder, {"tune", "tiny.toml", "--scenario", "outcast", "--param", "alpha_gian", "--param",
-               "increase_timer_us=9:1", "--param", "x=1", "--limit", "drops", "--out", "no/x.json"});
+  const Outcome outcome =
+      paceline_command(folder, {"tune", "tiny.toml", "--scenario", "outcast", "--param",
+                                "alpha_gian", "--param", "increase_timer_us=9:1", "--param", "x=1",
+                                "--limit", "drops", "--out", "no/x.json"});
   CHECK(outcome.code == 2);
   CHECK_THAT(outcome.err, Contains("--scenario outcast") && Contains("\"incast\""));
   CHECK_THAT(outcome.err, Contains("'alpha_gian'") && Contains("'alpha_gain'"));

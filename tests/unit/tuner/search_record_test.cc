@@ -17,7 +17,7 @@ Candidate candidate(double objective, double queue, double excess = 0) {
 }
 
 TEST_CASE("front: no candidate on it is beaten in both objective and queue", "[tuner]") {
-  const std::vector<Candidate> all{candidate(-0.3, 5), candidate(-0.1, 9), candidate(-0.2, 9),
+  const std::vector<Candidate> all{candidate(-0.3, 5), candidate(-0.1, 9),   candidate(-0.2, 9),
                                    candidate(-0.2, 7), candidate(0, 1, 0.5), candidate(-0.5, 5),
                                    candidate(-0.6, 2)};
   CHECK(pareto_front(all) == std::vector<std::size_t>{1, 3, 0, 6});

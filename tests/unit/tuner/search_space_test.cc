@@ -71,7 +71,7 @@ TEST_CASE("space: values have three digits and leave the others alone", "[tuner]
 
 TEST_CASE("space: what cannot be searched is named", "[tuner]") {
   std::vector<std::string> errors;
-  space_of({{"alpha_gian", {}, {}},             // unknown
+  space_of({{"alpha_gian", {}, {}},              // unknown
             {"increase_timer_us", 100.0, 10.0},  // the wrong way round
             {"alpha_gain", 0.001, 7.0},          // beyond the ParamSpec
             {"first_cnp_rate", {}, {}},          // starts at 0
@@ -93,8 +93,8 @@ TEST_CASE("space: NAME and NAME=LOW:HIGH, nothing else", "[tuner]") {
   REQUIRE(bounded.has_value());
   CHECK(*bounded->low == 1000);
   CHECK(*bounded->high == 20'000);
-  for (const char* wrong : {"", "=1:2", "a=", "a=1", "a=1:", "a=:2", "a=1:2x", "a=1:2:3",
-                            "a=nan:1", "a=0:inf"}) {
+  for (const char* wrong :
+       {"", "=1:2", "a=", "a=1", "a=1:", "a=:2", "a=1:2x", "a=1:2:3", "a=nan:1", "a=0:inf"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_dimension(wrong).has_value());
   }
