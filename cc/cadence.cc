@@ -82,8 +82,10 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
     case Phase::granted:
       // A short message behind others: once per start window the channel may send its bytes on
       // top of the grant, charged like any start.
+      // Near line rate there is nothing to gain by it, and the receiver would have to make room.
       if (message_wire_bytes(p, bytes) <= p.small_bytes && s.backlog_wire > bytes &&
-          now - s.started_at >= kBudgetRtts * p.rtt_ns) {
+          now - s.started_at >= kBudgetRtts * p.rtt_ns &&
+          s.grant_mbps < p.eta_mbps - p.eta_mbps / 8) {
         // The queue pairs of a channel take turns, hence twice its size.
         ask_start(s, start_wish(s, p, now, 2 * bytes));
       }

@@ -96,6 +96,22 @@ void CadenceReceiver::decrease(std::int64_t now, std::uint32_t peer, std::uint32
   scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
 }
 
+// Demand is what a channel had when it last said so: a stream of small messages never has much. A
+// grant of demand / T would stretch each of them to a round trip, so capacity that nobody asks for
+// is lent: all of it to a lone channel, less the more channels there are, because what is lent must
+// be called back, a round trip, before a newcomer can have it.
+void CadenceReceiver::lend_idle(std::uint64_t capacity) {
+  std::uint64_t wanted = 0;
+  for (const Slot& slot : slots_) wanted += slot.limit;
+  if (wanted >= capacity) return;
+  const std::uint64_t each = (capacity - wanted) / (slots_.size() * slots_.size());
+  for (Slot& slot : slots_) {
+    const std::uint64_t most = std::min(channels_[slot.peer].tx_cap, params_.link_mbps);
+    slot.limit = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(slot.limit, std::min(slot.limit + each, most)));
+  }
+}
+
 // Max-min: everybody gets the level times its weight, or its limit if that is less.
 void CadenceReceiver::water_fill(std::uint64_t capacity) {
   std::sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) {
@@ -240,6 +256,7 @@ void CadenceReceiver::allocate(std::int64_t now) {
     slots_.push_back({peer, static_cast<std::uint32_t>(limit), 0, ch.weight});
   }
   if (slots_.empty()) return;
+  lend_idle(capacity_);
   water_fill(capacity_);
   lower(now, capacity_);
   raise(now, capacity_);

@@ -155,6 +155,7 @@ void CadenceReceiver::charge(std::int64_t now, Channel& ch, std::uint64_t bytes)
   charged_at_ = now;
   advance_windows(now);
   if (ch.start_window != window_) {
+    if (static_cast<std::uint8_t>(window_ - ch.start_window) == 1) ++starts_both_;
     ch.start_window = window_;
     ++starts_now_;
   }

@@ -157,6 +157,7 @@ class CadenceReceiver final : public PortReceiver {
   std::uint64_t plan_capacity(std::int64_t now);
   void fill_active(std::int64_t now);
   void rotate(std::int64_t now);
+  void lend_idle(std::uint64_t capacity);
   void water_fill(std::uint64_t capacity);
   void lower(std::int64_t now, std::uint64_t capacity);
   void raise(std::int64_t now, std::uint64_t capacity);
@@ -206,6 +207,7 @@ class CadenceReceiver final : public PortReceiver {
   std::int64_t topped_at_ = 0;    // last time idle capacity was handed out
   std::int64_t window_at_ = 0;    // start of the present start window
   std::uint32_t starts_now_ = 0;  // channels that started in it, and in the one before
+  std::uint32_t starts_both_ = 0;  // channels that are counted in both
   std::uint32_t starts_before_ = 0;
   std::uint8_t window_ = 1;
   bool dirty_ = false;

@@ -32,12 +32,14 @@ void CadenceReceiver::advance_windows(std::int64_t now) {
   if (now < window_at_ + span) return;
   starts_before_ = now < window_at_ + 2 * span ? starts_now_ : 0;
   starts_now_ = 0;
+  starts_both_ = 0;
   window_at_ = now;
   ++window_;
 }
 
 std::uint32_t CadenceReceiver::start_budget() const {
-  const std::uint32_t starts = std::max(1U, starts_now_ + starts_before_);
+  // A channel that keeps starting is one competitor, however many windows it appears in.
+  const std::uint32_t starts = std::max(1U, starts_now_ + starts_before_ - starts_both_);
   return std::max(params_.budget_bytes / starts, params_.packet_bytes);
 }
 
@@ -45,7 +47,10 @@ void CadenceReceiver::pay_debt(std::int64_t span) {
   if (debt_bytes_ == 0 || span <= 0) return;
   std::uint64_t fresh = 0;
   for (const std::uint64_t mbps : fresh_mbps_) fresh += mbps;
-  const std::uint64_t busy = com_sum_ - std::min(com_sum_, fresh) + foreign_mbps_;
+  // One sender cannot put more into the port than its own link carries, granted and start bytes
+  // together: what it was granted leaves its start bytes all the room they need.
+  const std::uint64_t granted = listed_.size() > 1 ? com_sum_ - std::min(com_sum_, fresh) : 0;
+  const std::uint64_t busy = granted + foreign_mbps_;
   if (busy >= drain_mbps_) return;
   const std::uint64_t units =
       (drain_mbps_ - busy) * static_cast<std::uint64_t>(std::min(span, std::int64_t{1} << 30)) +

@@ -26,7 +26,7 @@ struct PlannedMessage {
   std::uint16_t job = 0;         // tags carried through to the result
   std::uint16_t collective = 0;  // index into MessagePlan::collectives
   std::uint16_t hint_kind = 0;   // RequestMessage::hint_kind; 0 = no hint
-  std::uint16_t hint_degree = 0;
+  std::uint16_t hint_degree = 0;  // senders that the destination's port has at the same time
   bool notify = false;  // somebody waits for its arrival; set by the world
 };
 

@@ -85,8 +85,7 @@ MessagePlan ring_all_reduce(const config::WorkloadConfig& workload,
                                    .start = starts[r],
                                    .after = after,
                                    .hint_kind = kHintRing,
-                                   .hint_degree = static_cast<std::uint16_t>(
-                                       std::min<std::uint32_t>(hosts - 1, 0xFFFF))});
+                                   .hint_degree = 1});  // one sender towards each rank
         }
       }
       std::swap(before, current);
