@@ -9,6 +9,9 @@ namespace {
 
 using namespace cadence;
 
+// A sender that has its receiver to itself keeps its grant this long after its last byte.
+constexpr std::int64_t kLingerRtts = 8;
+
 std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
 std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b);
@@ -104,6 +107,7 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
 }
 
 void on_idle(State& s, const CadenceParams& p, const Event& e, Decision& d) {
+  const std::int64_t now = e.now.count;
   s.want_bytes = 0;
   s.asks_start = false;
   s.start_end = std::min(s.start_end, s.sent_total);
@@ -112,15 +116,22 @@ void on_idle(State& s, const CadenceParams& p, const Event& e, Decision& d) {
     case Phase::closing:
     case Phase::fallback:
       return;
+    case Phase::granted:
+      // Nobody else wants the port: the next message of a stream need not ask again. Whoever comes
+      // makes the receiver lower this grant, which ends the wait (see on_event).
+      if (s.active_senders <= 1 && !s.held) {
+        s.request_at = std::min(s.lease_end, now + kLingerRtts * p.rtt_ns);
+        return;
+      }
+      [[fallthrough]];
     case Phase::asking:
     case Phase::requesting:
-    case Phase::granted:
     case Phase::decaying:
       if (!s.asked && !s.unconfirmed) {  // all left as start bytes: there is nothing to give up
         enter(s, p, Phase::idle);
         return;
       }
-      close(s, p, e.now.count, d);
+      close(s, p, now, d);
       return;
   }
 }
@@ -379,6 +390,10 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
   }
 
+  // A REQUEST without demand gives up what is granted.
+  if (d.request && !has_backlog(s) && (s.phase == Phase::granted || s.phase == Phase::decaying)) {
+    close(s, p, now, d);
+  }
   // Backlog beyond the start bytes appeared after a REQUEST that asked for nothing.
   if (s.phase == Phase::requesting && !s.asked && !s.asks_start && needs_grant(s)) d.request = true;
   if (d.request) {
@@ -427,7 +442,7 @@ UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
       break;
     case Phase::granted:
     case Phase::decaying:
-      w.active = true;
+      w.active = has_backlog(s);
       w.limit = rate_from_mbps(std::min(std::max(s.grant_mbps, s.raise_mbps), s.path_mbps));
       break;
     case Phase::fallback:

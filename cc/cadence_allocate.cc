@@ -16,6 +16,7 @@ constexpr std::uint64_t kIdlePart = 64;
 constexpr std::uint64_t kIdleCrumb = 256;
 constexpr std::int64_t kCrumbRtts = 32;
 constexpr std::int64_t kRefreshRtts = 2;
+constexpr double kLonePart = 4;  // of the margin, for a channel that has the port to itself
 
 std::uint16_t next_seq(std::uint16_t seq) {
   return seq == 0xFFFF ? std::uint16_t{1} : static_cast<std::uint16_t>(seq + 1);
@@ -23,9 +24,12 @@ std::uint16_t next_seq(std::uint16_t seq) {
 
 }  // namespace
 
+// The margin that eta leaves is for senders that coincide. One alone needs a quarter of it, so that
+// what others' ACKs pile up drains.
 std::uint64_t CadenceReceiver::plan() const {
   const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
-  const auto planned = static_cast<std::uint64_t>(params_.eta * static_cast<double>(usable));
+  const double eta = listed_.size() > 1 ? params_.eta : 1 - (1 - params_.eta) / kLonePart;
+  const auto planned = static_cast<std::uint64_t>(eta * static_cast<double>(usable));
   return planned - planned * eta_cut_ / 64;
 }
 

@@ -19,9 +19,11 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
   std::uint32_t active = 0;
   std::uint32_t waiting = 0;
   std::uint32_t listed = 0;
+  std::uint32_t committed = 0;
   for (std::uint32_t peer = 0; peer < channels_.size(); ++peer) {
     const Channel& ch = channels_[peer];
     com += ch.com;
+    committed += ch.com > 0 ? 1 : 0;
     active += ch.mode == Mode::active ? 1 : 0;
     waiting += ch.mode == Mode::waiting ? 1 : 0;
     listed += ch.position != 0 ? 1 : 0;
@@ -59,8 +61,8 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
     }
   }
   if (com != com_sum_) return fault("I1: sum of committed rates, Mb/s", com_sum_, com);
-  if (com > params_.eta_mbps)
-    return fault("I1: committed beyond the plan, Mb/s", com, params_.eta_mbps);
+  const std::uint64_t most = committed > 1 ? params_.eta_mbps : params_.link_mbps;
+  if (com > most) return fault("I1: committed beyond the plan, Mb/s", com, most);
   if (worst_raise_ > 0) return fault("I1: an increase beyond the capacity, Mb/s", worst_raise_, 0);
   if (active != active_count_) return fault("active channels", active_count_, active);
   if (waiting != waiting_count_) return fault("waiting channels", waiting_count_, waiting);

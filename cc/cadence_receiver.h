@@ -195,6 +195,7 @@ class CadenceReceiver final : public PortReceiver {
   std::uint32_t last_util_q8_ = 0;
   std::uint64_t long_bytes_ = 0;  // arrivals since long_at_, for the standing-queue loop
   std::int64_t long_at_ = 0;
+  bool long_marked_ = false;   // some of them were marked
   std::uint32_t eta_cut_ = 0;  // taken off the plan, in 1/64 of the link
   std::int64_t scanned_at_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
@@ -204,9 +205,9 @@ class CadenceReceiver final : public PortReceiver {
   std::int64_t credit_at_ = 0;
   std::int64_t lease_ns_ = 0;
   std::int64_t rotate_at_ = 0;
-  std::int64_t topped_at_ = 0;    // last time idle capacity was handed out
-  std::int64_t window_at_ = 0;    // start of the present start window
-  std::uint32_t starts_now_ = 0;  // channels that started in it, and in the one before
+  std::int64_t topped_at_ = 0;     // last time idle capacity was handed out
+  std::int64_t window_at_ = 0;     // start of the present start window
+  std::uint32_t starts_now_ = 0;   // channels that started in it, and in the one before
   std::uint32_t starts_both_ = 0;  // channels that are counted in both
   std::uint32_t starts_before_ = 0;
   std::uint8_t window_ = 1;

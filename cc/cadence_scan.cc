@@ -164,9 +164,12 @@ void CadenceReceiver::watch_standing_queue(std::int64_t now, std::uint64_t bytes
   const std::uint64_t permille = long_bytes_ * 1000 / full;
   long_bytes_ = 0;
   long_at_ = now;
-  const bool plan_is_below = params_.eta * 1000 < static_cast<double>(kClearPermille);
+  // One sender's data and the ACKs of others may fill the port without a queue; marks tell.
+  const bool queues =
+      listed_.size() > 1 ? params_.eta * 1000 < static_cast<double>(kClearPermille) : long_marked_;
+  long_marked_ = false;
   const bool explained = debt_bytes_ > 0 || now - charged_at_ < span;
-  if (plan_is_below && !explained && permille >= kStandingPermille && eta_cut_ < kMaxEtaCut) {
+  if (queues && !explained && permille >= kStandingPermille && eta_cut_ < kMaxEtaCut) {
     ++eta_cut_;
     dirty_ = true;
   } else if (permille < kClearPermille && eta_cut_ > 0) {
@@ -217,6 +220,7 @@ void CadenceReceiver::scan(std::int64_t now) {
   last_util_q8_ = util_q8_;
   util_q8_ = static_cast<std::uint32_t>(
       std::min<std::uint64_t>((rx + foreign_bytes_) * 8000 / uspan * 256 / params_.link_mbps, 512));
+  long_marked_ = long_marked_ || !marked_.empty();
   watch_standing_queue(now, rx + foreign_bytes_);
   foreign_bytes_ = 0;
   const std::int64_t weight = std::min(span, kForeignRtts * params_.rtt_ns);

@@ -33,8 +33,8 @@ void choose_arm(const config::Experiment& experiment, const TuneOptions& options
     }
   }
   if (task.algorithm == nullptr) {
-    errors.push_back(fmt::format("--arm {}: {} has {}", options.arm, options.input.file,
-                                 listed(names)));
+    errors.push_back(
+        fmt::format("--arm {}: {} has {}", options.arm, options.input.file, listed(names)));
   }
 }
 
@@ -44,8 +44,8 @@ void choose_scenarios(const config::Experiment& experiment, const TuneOptions& o
   for (const config::Scenario& scenario : experiment.scenarios) names.push_back(scenario.name);
   for (const std::string& wanted : options.scenarios) {
     if (std::find(names.begin(), names.end(), wanted) == names.end()) {
-      errors.push_back(fmt::format("--scenario {}: {} has {}", wanted, options.input.file,
-                                   listed(names)));
+      errors.push_back(
+          fmt::format("--scenario {}: {} has {}", wanted, options.input.file, listed(names)));
     }
   }
   for (const config::Scenario& scenario : experiment.scenarios) {
@@ -99,8 +99,7 @@ void make_space(const config::Experiment& experiment, const TuneOptions& options
     overrides.push_back({value.name, value.value});
   }
   // The reader has checked the arm, so this resolves.
-  const auto resolved =
-      cc::resolve_params(*task.algorithm, task.arm.profile, overrides, facts);
+  const auto resolved = cc::resolve_params(*task.algorithm, task.arm.profile, overrides, facts);
   task.space.emplace(*task.algorithm, std::get<std::vector<double>>(resolved), requests, errors);
 }
 

@@ -69,8 +69,7 @@ void FabricIdeal::fill(MessagePlan& plan) const {
   }
 }
 
-Picos FabricIdeal::collective(const MessagePlan& plan,
-                              std::vector<std::uint32_t>& messages) const {
+Picos FabricIdeal::collective(const MessagePlan& plan, std::vector<std::uint32_t>& messages) const {
   std::vector<std::uint64_t> in(spec_.hosts), out(spec_.hosts);
   Picos latency{0};
   const IdealClock bytes_of(scenario_, 2);
@@ -113,8 +112,8 @@ Picos FabricIdeal::collective(const MessagePlan& plan,
 double FabricIdeal::busiest_switch_port(const MessagePlan& plan,
                                         const std::vector<std::uint32_t>& messages) const {
   const IdealClock bytes_of(scenario_, 2);
-  std::vector<double> load(2 * spec_.links.size());    // bytes by directed link
-  std::vector<double> waiting(spec_.switches);         // bytes to be forwarded to this destination
+  std::vector<double> load(2 * spec_.links.size());     // bytes by directed link
+  std::vector<double> waiting(spec_.switches);          // bytes to be forwarded to this destination
   std::vector<std::vector<std::uint32_t>> by_distance;  // switches with such bytes
   // Links from a switch to the destination; every equal-cost way is as long as the first.
   const auto distance = [&](std::uint32_t at, std::uint32_t host) {
@@ -166,8 +165,8 @@ double FabricIdeal::busiest_switch_port(const MessagePlan& plan,
   }
   double busiest = 0;
   for (std::size_t link = 0; link < load.size(); ++link) {
-    busiest = std::max(
-        busiest, load[link] * kPicosBitsPerByte / static_cast<double>(spec_.links[link / 2].rate.bps));
+    busiest = std::max(busiest, load[link] * kPicosBitsPerByte /
+                                    static_cast<double>(spec_.links[link / 2].rate.bps));
   }
   return busiest;
 }

@@ -23,8 +23,8 @@ IdealClock::IdealClock(const config::Scenario& scenario, std::vector<IdealLink> 
       path_(std::move(path)) {}
 
 IdealClock::IdealClock(const config::Scenario& scenario, std::uint32_t path_links)
-    : IdealClock(scenario, std::vector<IdealLink>(
-                               path_links, {scenario.fabric.rate, scenario.fabric.delay})) {}
+    : IdealClock(scenario, std::vector<IdealLink>(path_links,
+                                                  {scenario.fabric.rate, scenario.fabric.delay})) {}
 
 std::uint64_t IdealClock::packet_bytes(std::uint64_t payload, bool first) const {
   const auto padded = static_cast<std::uint32_t>((payload + 3) & ~std::uint64_t{3});

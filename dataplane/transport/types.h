@@ -44,7 +44,7 @@ struct MessageHint {
   std::uint32_t job = 0;
   std::uint32_t collective = 0;
   std::uint16_t degree = 0;  // senders towards one port at the same time: 1 for a ring
-  std::uint16_t kind = 0;  // RequestMessage::hint_kind
+  std::uint16_t kind = 0;    // RequestMessage::hint_kind
   std::uint32_t reserved = 0;
 };
 

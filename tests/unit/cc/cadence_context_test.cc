@@ -162,6 +162,67 @@ TEST_CASE("cadence: start bytes shrink with size, with the receiver's budget, wi
   CHECK(hinted.last.hint_degree == 10);
 }
 
+TEST_CASE("cadence: alone on the port, the grant outlives the backlog for a while") {
+  Sender w;
+  w.post(1'000'000);
+  GrantMessage g = w.grant(1, 95'000);
+  g.active_senders = 1;
+  w.deliver(g);
+  w.send(1'000'000);
+  REQUIRE(w.s.phase == Phase::granted);
+  CHECK_FALSE(Cadence::uplink_want(w.s, w.p).active);  // it takes no uplink from others
+  const unsigned before = w.requests;
+  w.now += 4 * w.p.rtt_ns;
+  w.post(30'000);  // goes on at once, without asking
+  CHECK(w.s.phase == Phase::granted);
+  CHECK(mbps(w.d) == 95'000);
+  CHECK(w.requests == before);
+  w.send(30'000);
+  w.tick_at(w.now + 8 * w.p.rtt_ns);  // nothing came: the grant goes back
+  CHECK(w.s.phase == Phase::closing);
+  CHECK(w.last.demand_bytes == 0);
+}
+
+TEST_CASE("cadence: a lingering grant is given back when the receiver lowers it") {
+  Sender w;
+  w.post(1'000'000);
+  GrantMessage g = w.grant(1, 95'000);
+  g.active_senders = 1;
+  w.deliver(g);
+  w.send(1'000'000);
+  REQUIRE(w.s.phase == Phase::granted);
+  g = w.grant(2, 48'000);
+  g.active_senders = 2;
+  w.now += w.p.rtt_ns;
+  w.deliver(g);
+  CHECK(w.s.phase == Phase::closing);
+  CHECK(w.last.demand_bytes == 0);
+  CHECK(w.last.grant_echo == 0);  // all of it, at once
+}
+
+TEST_CASE("cadence: among others, a grant ends with the backlog") {
+  Sender w;
+  w.post(1'000'000);
+  w.deliver(w.grant(1, 25'000));  // four active senders
+  w.send(1'000'000);
+  CHECK(w.s.phase == Phase::closing);
+  CHECK(w.last.demand_bytes == 0);
+}
+
+TEST_CASE("cadence: near line rate a short message asks for no start bytes on top") {
+  for (const std::uint32_t rate : {30'000U, 95'000U}) {
+    Sender w;
+    w.post(10'000'000);
+    w.deliver(w.grant(1, rate));
+    w.send(4096 * 100);
+    w.now += 20 * w.p.rtt_ns;
+    const std::uint64_t before = w.s.unscheduled_total;
+    w.post(20'000);
+    CAPTURE(rate);
+    CHECK((w.s.unscheduled_total > before) == (rate == 30'000));
+  }
+}
+
 TEST_CASE("cadence: a decrease is confirmed at once, an increase by the next REQUEST") {
   Sender w;
   w.post(10'000'000);

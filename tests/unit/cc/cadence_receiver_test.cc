@@ -26,6 +26,11 @@ struct Port {
   PathMessage last_path{};
   std::string fault;
 
+  // What a channel alone on the port may have: the link less a quarter of the margin.
+  std::uint32_t lone_mbps() const {
+    return static_cast<std::uint32_t>((1 - (1 - p.eta) / 4) * p.link_mbps);
+  }
+
   static CadenceParams make(const std::map<std::string, double>& changes) {
     std::vector<double> values;
     for (const ParamSpec& spec : cadence_param_specs()) {
@@ -104,12 +109,12 @@ TEST_CASE("cadence receiver: a lone channel gets the plan at once") {
   Port w;
   w.request(7, 50'000'000);
   w.poll();
-  CHECK(w.rate(7) == w.p.eta_mbps);
+  CHECK(w.rate(7) == w.lone_mbps());
   CHECK(w.peers[7].grant.grant_seq != 0);
   CHECK(w.peers[7].grant.channel == 7);
   CHECK(w.peers[7].grant.timestamp_echo_ns == w.peers[7].request.timestamp_ns);
   CHECK(w.peers[7].grant.limit_total <=
-        w.p.eta_mbps * std::uint64_t(w.peers[7].grant.lease_us * 1000 + 2 * w.p.rtt_ns) / 8000 +
+        w.lone_mbps() * std::uint64_t(w.peers[7].grant.lease_us * 1000 + 2 * w.p.rtt_ns) / 8000 +
             2 * w.p.packet_bytes);
 }
 
@@ -134,7 +139,7 @@ TEST_CASE("cadence receiver: I1, a newcomer waits until the decrease is confirme
   w.peers[1].request.grant_echo = static_cast<std::uint16_t>(w.peers[1].grant.grant_seq - 1);
   w.request(1, 50'000'000);  // confirms the grant before: frees nothing
   w.run(2 * w.p.rtt_ns, false);
-  CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
+  CHECK(w.r.snapshot().committed_mbps == w.lone_mbps());
   CHECK(w.peers[2].grants == 0);
   w.echo(1);
   w.now += w.p.rtt_ns;
@@ -152,7 +157,7 @@ TEST_CASE(
   const std::int64_t granted = w.now;
   for (std::uint32_t id = 2; id <= 16; ++id) w.request(id, 50'000'000);
   w.run(lease - 4 * w.p.rtt_ns, false);  // silent sender 1: no refresh beyond the old lease
-  CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
+  CHECK(w.r.snapshot().committed_mbps == w.lone_mbps());
   CHECK(w.peers[2].grants == 0);
   std::uint64_t newcomers = 0;
   while (newcomers == 0) {
@@ -208,7 +213,7 @@ TEST_CASE("cadence receiver: a sender that restarted its numbers is understood a
   w.request(1, 10'000'000);
   w.now += w.p.rtt_ns;
   w.poll();
-  CHECK(w.rate(1) == w.p.eta_mbps);
+  CHECK(w.rate(1) == w.lone_mbps());
 }
 
 TEST_CASE("cadence receiver: a receiver that lost its state goes on from the sender's numbers") {
@@ -343,9 +348,36 @@ TEST_CASE(
     "port is no longer full") {
   Port w;
   w.request(1, 5'000'000'000);
+  w.request(2, 5'000'000'000);
+  w.run(4 * w.p.rtt_ns);
+  for (int i = 0; i < 400; ++i) {  // more than granted: somebody counts differently
+    w.arrive(1, bytes_at(50'000, w.p.rtt_ns));
+    w.arrive(2, bytes_at(50'000, w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.r.snapshot().eta_cut_q6 > 0);
+  for (int i = 0; i < 1000; ++i) {
+    w.arrive(1, bytes_at(47'500, w.p.rtt_ns));
+    w.arrive(2, bytes_at(47'500, w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.r.snapshot().eta_cut_q6 == 0);
+}
+
+// One sender and the ACKs of others may fill the port to the last bit without any queue: only marks
+// tell that there is one.
+TEST_CASE("cadence receiver: a port that one channel fills is lowered only when it marks") {
+  Port w;
+  w.request(1, 5'000'000'000);
   w.run(4 * w.p.rtt_ns);
   for (int i = 0; i < 400; ++i) {
-    w.arrive(1, bytes_at(100'000, w.p.rtt_ns));  // more than granted: somebody counts differently
+    w.arrive(1, bytes_at(100'000, w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.r.snapshot().eta_cut_q6 == 0);
+  CHECK(w.rate(1) == w.lone_mbps());
+  for (int i = 0; i < 100; ++i) {
+    w.arrive(1, bytes_at(100'000, w.p.rtt_ns), i % 4 == 0 ? 1 : 0);
     w.run(w.p.rtt_ns);
   }
   CHECK(w.r.snapshot().eta_cut_q6 > 0);
@@ -354,6 +386,31 @@ TEST_CASE(
     w.run(w.p.rtt_ns);
   }
   CHECK(w.r.snapshot().eta_cut_q6 == 0);
+}
+
+TEST_CASE("cadence receiver: idle capacity is lent, and called back for a newcomer") {
+  Port w;
+  w.request(1, 20'000);  // a seventh of the port would do
+  w.run(4 * w.p.rtt_ns);
+  CHECK(w.rate(1) == w.lone_mbps());
+  w.request(2, 50'000'000);
+  w.run(6 * w.p.rtt_ns);
+  CHECK(w.rate(2) >= w.p.eta_mbps / 2);
+  CHECK(w.rate(1) + w.rate(2) <= w.p.eta_mbps);
+}
+
+TEST_CASE("cadence receiver: a channel that keeps starting competes with itself only") {
+  Port w;
+  for (int i = 0; i < 40; ++i) {  // a start every RTT, over many windows
+    w.request(1, 20'000, 20'000, kCapNoGrant);
+    w.arrive(1, 20'000);
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.r.snapshot().start_budget_bytes == w.p.budget_bytes);
+  w.request(2, 20'000, 20'000, kCapNoGrant);
+  w.request(3, 20'000, 20'000, kCapNoGrant);
+  w.run(1);
+  CHECK(w.r.snapshot().start_budget_bytes == w.p.budget_bytes / 3);
 }
 
 TEST_CASE("cadence receiver: marks count against the path only while the port is not full") {
