@@ -1,6 +1,5 @@
 #include "control/experiment/detail.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace paceline::experiment {
@@ -68,8 +67,8 @@ ArmFigures figures_of(const ArmDetail& detail) {
     below += count;
     out.fct_ns.push_back({lowest + (width - 1) / 2, below});
   });
-  if (!out.fct_ns.empty()) {  // the ends are exact, and a bucket's middle may lie beyond them
-    out.fct_ns.front().value = std::max(out.fct_ns.front().value, from.fct_ns.min());
+  if (!out.fct_ns.empty()) {  // the ends are known exactly
+    out.fct_ns.front().value = from.fct_ns.min();
     out.fct_ns.back().value = from.fct_ns.max();
   }
   for (const auto& [octave, values] : from.slowdown) {
