@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 import time
 
-# Debian's name first. The shell is the same browser without a window system.
-NAMES = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
+# The shell is the same browser without its windows, in Debian a smaller package.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 # Quiet: without these the browser looks up its vendor's hosts at every start.
 FLAGS = (

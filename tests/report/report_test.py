@@ -288,6 +288,6 @@ if __name__ == "__main__":
     PACELINE = os.path.abspath(sys.argv.pop(1))
     BROWSER = browser.find()
     if BROWSER is None:
-        print("skipped: no browser; one of", ", ".join(browser.NAMES), "(Debian: chromium)")
+        print("skipped: no browser; one of", ", ".join(browser.NAMES), "(Debian: chromium-headless-shell)")
         sys.exit(77)
     unittest.main()
