@@ -2,6 +2,8 @@
 #include "control/experiment/detail.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "control/experiment/results_file.h"
@@ -178,4 +180,13 @@ TEST_CASE("wrong detail is refused with the member's path") {
   CHECK(error_after([](Json& d) {
           d["arms"][0]["slowdown_by_size"][0]["p99"] = "a";
         }).find("slowdown_by_size[0].p99: expected a number, found a string") != std::string::npos);
+}
+
+TEST_CASE("every signal is explained in the telemetry page") {
+  std::ifstream file(PACELINE_SOURCE_DIR "/docs/telemetry.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  for (const SignalSpec& spec : signal_table()) {
+    CAPTURE(spec.name);
+    CHECK(page.find("| `" + std::string(spec.name) + "` | ") != std::string::npos);
+  }
 }
