@@ -33,6 +33,13 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "rows follow the enumerators");
 
+SizeSlowdown bin_of(unsigned octave, const Histogram& values) {
+  const auto at = [&values](double q) {
+    return static_cast<double>(values.quantile(q)) / kThousandths;
+  };
+  return {std::uint64_t{1} << octave, values.count(), at(0.5), at(0.95), at(0.99), at(1)};
+}
+
 }  // namespace
 
 const std::array<SignalSpec, kSignals>& signal_table() { return kTable; }
@@ -72,11 +79,7 @@ ArmFigures figures_of(const ArmDetail& detail) {
     out.fct_ns.back().value = from.fct_ns.max();
   }
   for (const auto& [octave, values] : from.slowdown) {
-    const auto at = [&values](double q) {
-      return static_cast<double>(values.quantile(q)) / kThousandths;
-    };
-    out.slowdown.push_back(
-        {std::uint64_t{1} << octave, values.count(), at(0.5), at(0.95), at(0.99), at(1)});
+    out.slowdown.push_back(bin_of(octave, values));
   }
   out.series = detail.series;
   return out;
