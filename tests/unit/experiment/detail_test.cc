@@ -36,7 +36,8 @@ Results with_detail() {
     Random random(arm.size());
     for (int i = 0; i < 500; ++i) {
       const Picos ideal{1'000'000 + static_cast<std::int64_t>(random.below(1'000'000))};
-      one.add(1 + random.below(1 << 20), ideal * (1 + random.below(40)), ideal);
+      one.add(1 + random.below(1 << 20), ideal * static_cast<std::int64_t>(1 + random.below(40)),
+              ideal);
     }
     detail.distribution.merge(one);
     detail.distribution.merge(one);
