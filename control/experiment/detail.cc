@@ -1,6 +1,5 @@
 #include "control/experiment/detail.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace paceline::experiment {
@@ -33,6 +32,13 @@ constexpr bool in_order() {
   return true;
 }
 static_assert(in_order(), "rows follow the enumerators");
+
+SizeSlowdown bin_of(unsigned octave, const Histogram& values) {
+  const auto at = [&values](double q) {
+    return static_cast<double>(values.quantile(q)) / kThousandths;
+  };
+  return {std::uint64_t{1} << octave, values.count(), at(0.5), at(0.95), at(0.99), at(1)};
+}
 
 }  // namespace
 
@@ -68,16 +74,12 @@ ArmFigures figures_of(const ArmDetail& detail) {
     below += count;
     out.fct_ns.push_back({lowest + (width - 1) / 2, below});
   });
-  if (!out.fct_ns.empty()) {  // the ends are exact, and a bucket's middle may lie beyond them
-    out.fct_ns.front().value = std::max(out.fct_ns.front().value, from.fct_ns.min());
+  if (!out.fct_ns.empty()) {  // the ends are known exactly
+    out.fct_ns.front().value = from.fct_ns.min();
     out.fct_ns.back().value = from.fct_ns.max();
   }
   for (const auto& [octave, values] : from.slowdown) {
-    const auto at = [&values](double q) {
-      return static_cast<double>(values.quantile(q)) / kThousandths;
-    };
-    out.slowdown.push_back(
-        {std::uint64_t{1} << octave, values.count(), at(0.5), at(0.95), at(0.99), at(1)});
+    out.slowdown.push_back(bin_of(octave, values));
   }
   out.series = detail.series;
   return out;

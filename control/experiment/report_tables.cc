@@ -170,7 +170,7 @@ std::string overview_table(const Analysis& analysis) {
         fmt::format("<a href=\"#{}\">{}</a>",
                     anchor_of(static_cast<std::size_t>(place - plan.scenarios.begin())),
                     html_escaped(comparison.scenario));
-    if (primary == nullptr) {
+    if (primary == nullptr || primary->pairs == 0) {
       out += fmt::format(
           "<tr><th scope=\"row\">{}</th><td>{}</td><td colspan=\"6\">no primary metric could be "
           "compared</td></tr>\n",

@@ -61,15 +61,19 @@ VerdictWords verdict_words(const Comparison& comparison, const AnalysisPlan& pla
   VerdictWords words;
   const std::string& baseline = plan.arms.at(0);
   const MetricEffect* primary = comparison.primary();
-  if (primary == nullptr) {
+  if (comparison.effects.empty() ||
+      (primary != nullptr && primary->pairs == 0 && !primary->by_completion)) {
     words.sentence =
-        comparison.effects.empty()
-            ? fmt::format("No pair of runs of {} and {} has finished.", comparison.arm, baseline)
-            : fmt::format("No primary metric applies to {} against {}.", comparison.arm, baseline);
+        fmt::format("No pair of runs of {} and {} has finished.", comparison.arm, baseline);
+  } else if (primary == nullptr) {
+    words.sentence =
+        fmt::format("No primary metric applies to {} against {}.", comparison.arm, baseline);
   } else {
     words.verdict = primary->verdict;
-    words.sentence = fmt::format("{}: {} {}.", opening(*primary, comparison.arm, baseline),
-                                 spec_of(primary->metric).label, figures(*primary, plan));
+    words.sentence = fmt::format("{}: {}{}.", opening(*primary, comparison.arm, baseline),
+                                 spec_of(primary->metric).label,
+                                 primary->pairs == 0 ? std::string(", no pair finished under both")
+                                                     : fmt::format(" {}", figures(*primary, plan)));
     if (primary->verdict == Verdict::no_difference &&
         !std::isnan(primary->paired.minimum_detectable) && !primary->by_completion) {
       PairedEffect detectable = primary->paired;

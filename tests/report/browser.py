@@ -1,6 +1,7 @@
 """A headless Chromium driven over its DevTools protocol through a pair of pipes: no port, no
 package beyond the browser and Python's standard library."""
 
+import base64
 import json
 import os
 import select
@@ -9,8 +10,8 @@ import subprocess
 import tempfile
 import time
 
-# Debian's name first. The shell is the same browser without a window system.
-NAMES = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
+# The shell is the same browser without its windows, in Debian a smaller package.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 # Quiet: without these the browser looks up its vendor's hosts at every start.
 FLAGS = (
@@ -131,28 +132,17 @@ class Browser:
             time.sleep(0.05)
 
     def evaluate(self, expression):
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """The value of an expression, or what a promise comes to."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
+                           awaitPromise=True)
         if "exceptionDetails" in result:
             raise BrowserError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def of(self, method):
-        """Parameters of every event of this name so far."""
-        return [e["params"] for e in self.events if e.get("method") == method]
-
-    def screenshot(self, path, width=1200, clip=None):
-        """The whole page, or the rectangle (x, y, width, height) of it, as PNG bytes."""
-        import base64
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
-                  deviceScaleFactor=1, mobile=False)
-        if clip is None:
-            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            clip = (0, 0, size["width"], size["height"])
-        x, y, w, h = clip
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                         clip={"x": x, "y": y, "width": w, "height": h, "scale": 1})["data"]
-        raw = base64.b64decode(data)
-        if path:
-            with open(path, "wb") as file:
-                file.write(raw)
-        return raw
+    def screenshot(self, scale=1.0):
+        """The whole page as PNG."""
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": scale}
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                         clip=clip)
+        return base64.b64decode(shot["data"])

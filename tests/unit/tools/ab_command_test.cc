@@ -59,7 +59,7 @@ TEST_CASE("ab: the results file holds every run of the design", "[cli]") {
   REQUIRE(outcome.code == 0);
   CHECK(outcome.out == "");
   CHECK(outcome.err == "");
-  CHECK(folder.list() == Strings{"tiny.results.json", "tiny.toml"});
+  CHECK(folder.list() == Strings{"tiny.report.html", "tiny.results.json", "tiny.toml"});
   const auto results = experiment::read_results_file(folder.path("tiny.results.json"));
   CHECK(results.configuration == kExperiment);
   REQUIRE(results.runs.size() == 2 * 2 * 3);
@@ -122,7 +122,7 @@ TEST_CASE("ab: an interrupt keeps the repetitions that are finished", "[cli]") {
   }
   CAPTURE(outcome.out, outcome.err);
   CHECK_THAT(outcome.err, Contains("paceline: interrupted: ") && Contains("kept"));
-  CHECK(folder.list() == Strings{"r.json", "tiny.toml"});
+  CHECK(folder.list() == Strings{"r.json", "r.report.html", "tiny.toml"});
   const auto results = experiment::read_results_file(folder.path("r.json"));
   REQUIRE(results.runs.size() >= 1);
   REQUIRE(results.runs.size() <= 2);

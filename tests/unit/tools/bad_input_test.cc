@@ -234,9 +234,10 @@ TEST_CASE("bad input: a command that does not exist is named, with those that do
   const Folder folder;
   const Outcome outcome = paceline_command(folder, {"emulat", "x.toml"});
   CHECK(outcome.code == 2);
-  CHECK(outcome.err ==
-        "paceline: error: no command 'emulat'; there are \"ab\", \"emulate\" or \"cc\"\n"
-        "See paceline --help\n");
+  CHECK(
+      outcome.err ==
+      "paceline: error: no command 'emulat'; there are \"ab\", \"report\", \"emulate\" or \"cc\"\n"
+      "See paceline --help\n");
   CHECK_THAT(paceline_command(folder, {"cc", "show"}).err, Contains("See paceline cc show --help"));
 }
 
