@@ -7,11 +7,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/qp_state.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/transport/scheduler.h"
@@ -29,12 +31,16 @@ class Engine {
 
   // --- control operations: may allocate ---
   RegionTable& regions() { return core_.regions; }
-  // A queue pair in state INIT; its number.
+  // A queue pair in state RESET; its number, 0 when there are no more.
   std::uint32_t create_qp(const QpConfig& config);
+  // Changes its state and attributes: all that `mask` (of qp_attribute) names, or nothing.
+  ModifyResult modify_qp(Picos now, std::uint32_t qp_number, const QpAttributes& attributes,
+                         std::uint32_t mask);
+  std::optional<QpAttributes> query_qp(std::uint32_t qp_number) const;
   // This end, for the other's connect().
   QpAddress address_of(std::uint32_t qp_number, Psn first_psn) const;
   // To RTS in one step: both ends are known. `source_port` is the path entropy of the flow. False
-  // when the queue pair does not exist or is not in INIT.
+  // when the queue pair does not exist or is beyond INIT.
   bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
                std::uint16_t source_port);
   void destroy_qp(Picos now, std::uint32_t qp_number);
@@ -45,6 +51,12 @@ class Engine {
   // --- data path ---
   // Takes effect at the next poll, which must follow at the same time.
   PostResult post_send(Picos now, std::uint32_t qp_number, const WorkRequest& request);
+  // Into the queue pair's receive queue (which may as well be used directly, but does not know
+  // that its owner is in error, where requests are flushed at once). False when it is full, or the
+  // queue pair in RESET.
+  bool post_receive(Picos now, std::uint32_t qp_number, const ReceiveRequest& request);
+  // Events about queue pairs and completion queues, oldest first.
+  std::size_t poll_events(std::span<AsyncEvent> out) { return core_.events.poll(out); }
   // Work of this queue pair that waited for memory can go on.
   void memory_ready(Picos now, std::uint32_t qp_number);
 
@@ -76,6 +88,7 @@ class Engine {
   RequesterPart requester_;
   ResponderPart responder_;
   ControlPlane control_;
+  QpStatePart states_;
 };
 
 }  // namespace paceline::transport

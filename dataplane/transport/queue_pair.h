@@ -7,6 +7,7 @@
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
+#include "dataplane/transport/attributes.h"
 #include "dataplane/transport/completion_queue.h"
 #include "dataplane/transport/receive_queue.h"
 #include "dataplane/transport/region.h"
@@ -20,6 +21,8 @@ namespace paceline::transport {
 
 inline constexpr std::uint32_t kNoIndex = 0xFFFF'FFFF;
 
+inline constexpr Picos kNoTimeout{std::int64_t{1} << 60};  // beyond all time
+
 struct QpConfig {
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
@@ -31,9 +34,10 @@ struct QpConfig {
   std::uint8_t max_rd_atomic = 16;       // READs and atomics outstanding at most (9.7.2.6)
   std::uint8_t max_dest_rd_atomic = 16;  // of the peer's, answered or kept for repetition
   std::uint16_t send_queue_depth = 128;
+  std::uint32_t qkey = 0;      // UD
   std::uint16_t path_mtu = 0;  // payload bytes of a full packet; 0: the engine's
   std::uint32_t pd = 0;        // protection domain, of regions alike
-  Picos retransmit_timeout = picos_from_micros(500);
+  Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
   ReceiveQueue* receive_queue = nullptr;  // may be shared
@@ -49,7 +53,7 @@ struct QpAddress {
 
 namespace requester_stop {
 inline constexpr std::uint8_t memory = 1U << 0;  // a source region answers later
-inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, or a fence
+inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, fence, SQD
 }  // namespace requester_stop
 
 namespace responder_halt {
@@ -96,8 +100,11 @@ struct RequesterState {
   std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
   bool gap_known = false;        // the oldest missing response was asked for again
   bool response_waits = false;   // memory for a response answers later
-  std::uint32_t ordered = 0;     // queued requests that are answered, or fenced
-  bool probe_active = false;     // one round trip is being timed
+  bool draining = false;         // SQD: no request is begun
+  bool drained = false;          // and what was begun is complete
+  bool notify_drained = false;
+  std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD
+  bool probe_active = false;  // one round trip is being timed
   Psn probe_psn;
   Picos probe_sent{0};
   Picos timeout_at = kNever;  // true deadline; the heap may hold an earlier one
@@ -149,10 +156,12 @@ struct QueuePair {
   std::uint32_t prev_active = kNoIndex;
   std::uint32_t deficit = 0;  // deficit round robin, bytes
   bool active = false;
+  bool established = false;       // a packet of the peer has come
   bool response_ready = false;    // a READ response may go out now
   std::int32_t lane_balance = 0;  // bytes of requests beyond those of responses, while both wait
   std::uint32_t mtu = 0;          // payload bytes of a full packet
   QpConfig config;
+  QpPath path{};                // from RTR on
   wire::HeaderTemplate header;  // data packets to the peer
   RequesterState requester;
   ResponderState responder;

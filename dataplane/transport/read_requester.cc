@@ -60,16 +60,45 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
   r.inflight_bytes += packet.wire_bytes;
 }
 
-// Whether the request at the cursor may begin: the initiator depth (9.7.2.6), and the fence.
+// Whether the request at the cursor may begin: the initiator depth (9.7.2.6), the fence, and a send
+// queue that is being drained, which begins nothing.
 void RequesterPart::check_order(QueuePair& qp) {
   RequesterState& r = qp.requester;
   r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
   if (r.cursor == r.queue.tail()) return;
   const SendEntry& entry = r.queue.at(r.cursor);
   if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
-      (entry.request.fence && r.answers_due != 0)) {
+      (entry.request.fence && r.answers_due != 0) ||
+      (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn)) {
     r.stops |= requester_stop::order;
   }
+}
+
+// SQD is reached when nothing that was begun is left (vol. 1, 10.3.1.5).
+void RequesterPart::check_drained(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (!r.draining || r.drained || r.una_psn != r.max_psn || r.cursor_packet != 0) return;
+  r.drained = true;
+  if (r.notify_drained) core_.events.push({AsyncEventKind::sq_drained, qp.number});
+}
+
+void RequesterPart::drain(QueuePair& qp, bool notify) {
+  RequesterState& r = qp.requester;
+  r.draining = true;
+  r.drained = false;
+  r.notify_drained = notify;
+  ++r.ordered;
+  check_order(qp);
+  check_drained(qp);
+  scheduler_.settle(qp);
+}
+
+void RequesterPart::undrain(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  r.draining = r.drained = false;
+  --r.ordered;
+  check_order(qp);
+  resume(qp);
 }
 
 // The oldest READ or atomic that begins before `end` and is incomplete.
@@ -118,7 +147,7 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
                                                       const wire::ParsedPacket& parsed,
                                                       const Packet& packet) {
   RequesterState& r = qp.requester;
-  if (qp.state != QpState::rts) return Outcome::done;
+  if (!can_send(qp.state)) return Outcome::done;
   const Psn psn = parsed.psn;
   if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
     ++core_.counters.stale_acks;  // a repeated response, or a ghost

@@ -47,8 +47,13 @@ class RequesterPart {
   // completes with `status`, all others with `flushed`.
   void fail(QueuePair& qp, CompletionStatus status, Psn psn);
   void fail(QueuePair& qp, CompletionStatus status) { fail(qp, status, qp.requester.una_psn); }
+  // Takes all work away without completing it; the queue pair stays in its context.
+  void drop_work(QueuePair& qp);
   // Frees what is parked.
   void discard(QueuePair& qp);
+  // Begins no request more (SQD) / does again.
+  void drain(QueuePair& qp, bool notify);
+  void undrain(QueuePair& qp);
 
  private:
   struct Span {
@@ -83,6 +88,7 @@ class RequesterPart {
   MemoryResult place_response(QueuePair& qp, const SendEntry& entry,
                               const wire::ParsedPacket& parsed, const Packet& packet);
   void check_order(QueuePair& qp);
+  void check_drained(QueuePair& qp);
 
   void arm_timer(QueuePair& qp);
   void set_timer(QueuePair& qp, Picos at);

@@ -104,7 +104,7 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
     core_.complete(qp.config.send_cq, completion);
     return PostResult::ok;
   }
-  if (qp.state != QpState::rts) return PostResult::bad_state;
+  if (!can_send(qp.state)) return PostResult::bad_state;
   const bool answered = is_answered(request.opcode);
   if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
   if (is_atomic(request.opcode) ? request.length != kAtomicBytes

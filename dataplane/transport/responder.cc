@@ -20,10 +20,16 @@ bool carries_message(const wire::ParsedPacket& parsed) {
 }  // namespace
 
 void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
-  if (qp.state != QpState::rtr && qp.state != QpState::rts) {
+  if (!can_receive(qp.state)) {
     ++core_.counters.wrong_state;
     core_.pool.free(packet);
     return;
+  }
+  if (!qp.established) {
+    qp.established = true;
+    if (qp.state == QpState::rtr) {
+      core_.events.push({AsyncEventKind::comm_established, qp.number});
+    }
   }
   if (parsed.ecn == Ecn::ce) on_marked(qp);
   if (qp.responder.halts != 0) {

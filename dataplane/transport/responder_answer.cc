@@ -94,6 +94,9 @@ void ResponderPart::fail_receive(QueuePair& qp, CompletionStatus status) {
 void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
   ResponderState& r = qp.responder;
   ++core_.counters.error_naks_sent;
+  core_.events.push({code == wire::NakCode::remote_access_error ? AsyncEventKind::qp_access_error
+                                                                : AsyncEventKind::qp_request_error,
+                     qp.number});
   r.in_message = false;
   acknowledge(qp, r.expected, wire::Aeth::nak(r.msn, code), false);
   if (r.answer_due) {

@@ -10,8 +10,23 @@ namespace paceline::transport {
 
 enum class QpType : std::uint8_t { rc, uc, ud };
 
-// Queue-pair states (vol. 1, 10.3.1). SQD is not offered yet.
-enum class QpState : std::uint8_t { reset, init, rtr, rts, error };
+// Queue-pair states (vol. 1, 10.3.1).
+enum class QpState : std::uint8_t {
+  reset,
+  init,  // receives may be posted
+  rtr,   // ready to receive
+  rts,   // ready to send
+  sqd,   // send queue drained: what was begun is completed, nothing is begun
+  sqe,   // send queue in error, receiving goes on (UC and UD)
+  error,
+};
+
+// Requests of peers are taken, and answered.
+constexpr bool can_receive(QpState state) {
+  return state >= QpState::rtr && state < QpState::error;
+}
+// Own requests are under way.
+constexpr bool can_send(QpState state) { return state == QpState::rts || state == QpState::sqd; }
 
 enum class WorkOpcode : std::uint8_t {
   send,
