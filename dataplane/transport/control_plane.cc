@@ -155,8 +155,8 @@ std::uint32_t ControlPlane::make_context(std::uint32_t peer, std::uint8_t profil
   return scheduler_.create_context(profile, qp.config.traffic_class, peer, qp.config.arm, handover);
 }
 
-void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac) {
-  const std::uint8_t traffic_class = qp.config.traffic_class;
+std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wire::MacAddress& mac,
+                                             std::uint8_t traffic_class) {
   bool created = false;
   const std::uint32_t index = core_.peers.find_or_add(ip, mac, traffic_class, created);
   Peer& peer = core_.peers[index];
@@ -187,6 +187,34 @@ void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::
     }
   }
   ++peer.queue_pairs;
+  return index;
+}
+
+void ControlPlane::attach(AddressHandle& handle) {
+  const QpPath& path = handle.path;
+  handle.peer = find_or_add_peer(path.ip, path.mac, path.traffic_class);
+  Peer& peer = core_.peers[handle.peer];
+  const bool native = peer.status == PeerStatus::native;
+  const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
+  // A channel is the whole peer's; where queue pairs have contexts of their own, the datagrams to
+  // one peer and class share one.
+  const bool channel = cc::find(core_.params[profile].id)->key == cc::ContextKey::per_peer_class;
+  std::uint32_t& context = channel ? peer.context : peer.datagram_context;
+  if (context == kNoIndex) {
+    context = scheduler_.create_context(profile, path.traffic_class, handle.peer, 0, nullptr);
+  }
+  handle.context = context;
+  ++core_.contexts[context].queue_pairs;
+}
+
+void ControlPlane::detach(AddressHandle& handle) {
+  leave_context(handle.context);
+  forget_peer(handle.peer);
+}
+
+void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac) {
+  const std::uint32_t index = find_or_add_peer(ip, mac, qp.config.traffic_class);
+  Peer& peer = core_.peers[index];
   qp.peer = index;
   const bool native = peer.status == PeerStatus::native;
   const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
@@ -200,7 +228,7 @@ void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::
   ++core_.contexts[qp.context].queue_pairs;
 }
 
-// Takes the queue pair out of its context; the last one turns off the light.
+// Takes the queue pair out of its context.
 void ControlPlane::leave_context(QueuePair& qp) {
   scheduler_.deactivate(qp);
   const std::uint32_t index = qp.context;
@@ -208,8 +236,15 @@ void ControlPlane::leave_context(QueuePair& qp) {
   context.inflight_bytes -= qp.requester.inflight_bytes;
   context.backlog_bytes -= qp.requester.backlog_bytes + qp.responder.backlog_bytes;
   qp.context = kNoIndex;
+  leave_context(index);
+}
+
+// The last one turns off the light.
+void ControlPlane::leave_context(std::uint32_t index) {
+  CongestionContext& context = core_.contexts[index];
   if (--context.queue_pairs != 0) return;
   Peer& peer = core_.peers[context.peer];
+  if (peer.datagram_context == index) peer.datagram_context = kNoIndex;
   if (peer.context == index) {
     cc::Event event;
     event.now = to_nanos(core_.now);
@@ -227,12 +262,33 @@ void ControlPlane::leave_context(QueuePair& qp) {
 void ControlPlane::detach(QueuePair& qp) {
   if (qp.context != kNoIndex) leave_context(qp);
   if (qp.peer == kNoIndex) return;
-  Peer& peer = core_.peers[qp.peer];
+  forget_peer(qp.peer);
+  qp.peer = kNoIndex;
+}
+
+// One user less.
+void ControlPlane::forget_peer(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
   if (--peer.queue_pairs == 0 && peer.counters != nullptr) {
-    core_.receiver->forget(to_nanos(core_.now), qp.peer);
+    core_.receiver->forget(to_nanos(core_.now), index);
     peer.counters = nullptr;
   }
-  qp.peer = kNoIndex;
+}
+
+// A CNP says whom the datagrams went to, but not in which class: all contexts of that peer's
+// datagrams slow down.
+void ControlPlane::on_datagram_cnp(const wire::IpAddress& source) {
+  ++core_.counters.cnps_received;
+  for (unsigned c = 0; c < kTrafficClasses; ++c) {
+    const std::uint32_t peer = core_.peers.find(source, static_cast<std::uint8_t>(c));
+    if (peer == kNoIndex) continue;
+    const std::uint32_t own = core_.peers[peer].datagram_context;
+    const std::uint32_t context = own != kNoIndex ? own : core_.peers[peer].context;
+    if (context == kNoIndex) continue;
+    cc::Event event;
+    event.signal = cc::Signal::cnp;
+    scheduler_.deliver(context, event);
+  }
 }
 
 void ControlPlane::restart(QueuePair& qp) {

@@ -88,6 +88,25 @@ bool Engine::post_receive(Picos now, std::uint32_t qp_number, const ReceiveReque
   return true;
 }
 
+std::uint32_t Engine::create_address_handle(Picos now, std::uint32_t pd, const QpPath& path) {
+  core_.now = now;
+  AddressHandle& handle = core_.handles.add();
+  handle.pd = pd;
+  handle.path = path;
+  handle.header = wire::make_header_template(core_.flow_to(path));
+  control_.attach(handle);
+  return handle.number;
+}
+
+bool Engine::destroy_address_handle(Picos now, std::uint32_t number) {
+  core_.now = now;
+  AddressHandle* handle = core_.handles.find(number);
+  if (handle == nullptr || handle->uses != 0) return false;
+  control_.detach(*handle);
+  core_.handles.remove(*handle);
+  return true;
+}
+
 void Engine::restart_congestion(Picos now, std::uint32_t qp_number) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);
@@ -100,6 +119,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   if (qp == nullptr) return PostResult::bad_state;
   const PostResult result = requester_.post(*qp, request);
   if (result != PostResult::ok || !can_send(qp->state)) return result;
+  const std::uint32_t context = requester_.context_of(*qp, request);
   cc::Event event;
   event.signal = cc::Signal::message;
   // A READ sends no more than its request; an empty message counts a byte (Scheduler::deliver).
@@ -108,8 +128,12 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   event.hint_collective = request.hint.collective;
   event.hint_degree = request.hint.degree;
   event.hint_kind = request.hint.kind;
-  scheduler_.deliver(qp->context, event);
-  if (requester_.has_work(*qp)) scheduler_.activate(*qp);
+  scheduler_.deliver(context, event);
+  if (qp->config.type == QpType::ud) {
+    requester_.retarget(*qp);
+  } else if (requester_.has_work(*qp)) {
+    scheduler_.activate(*qp);
+  }
   return result;
 }
 
@@ -151,6 +175,10 @@ void Engine::receive(Packet* packet) {
   }
   QueuePair* qp = core_.find_qp(parsed.dest_qpn);
   if (qp == nullptr || qp->peer == kNoIndex || !(core_.peers[qp->peer].ip == parsed.source)) {
+    if (qp != nullptr && qp->config.type == QpType::ud) {
+      receive_datagram(*qp, parsed, packet);
+      return;
+    }
     ++core_.counters.no_queue_pair;
     control_.count_foreign(packet->wire_bytes);
     core_.pool.free(packet);
@@ -162,12 +190,14 @@ void Engine::receive(Packet* packet) {
     case wire::Operation::read_request:
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
-      count_data(*qp, parsed, *packet);
-      if (parsed.properties.service != wire::Service::rc) break;
+      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      if (parsed.properties.service != (qp->unreliable ? wire::Service::uc : wire::Service::rc))
+        break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
     case wire::Operation::read_response:
-      count_data(*qp, parsed, *packet);
+      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      if (qp->unreliable) break;
       if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
       requester_.on_response(*qp, parsed, packet);
       return;
@@ -199,10 +229,27 @@ void Engine::receive(Packet* packet) {
   core_.pool.free(packet);
 }
 
-// What the peer's algorithm is responsible for: into its channel, as far as it has one here.
-void Engine::count_data(const QueuePair& qp, const wire::ParsedPacket& parsed,
+// For a UD queue pair, from anybody.
+void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
+  const std::uint32_t peer =
+      core_.peers.find(parsed.source, wire::kDefaultDscpMap.traffic_class(parsed.dscp));
+  if (parsed.properties.service == wire::Service::ud) {
+    count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
+    responder_.on_request(qp, parsed, packet);
+    return;
+  }
+  control_.count_foreign(packet->wire_bytes);
+  if (parsed.properties.operation == wire::Operation::cnp) {
+    control_.on_datagram_cnp(parsed.source);
+  } else {
+    ++core_.counters.unsupported_operations;
+  }
+  core_.pool.free(packet);
+}
+
+// What the sender's algorithm is responsible for: into its channel, as far as it has one here.
+void Engine::count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
                         const Packet& packet) {
-  cc::ChannelCounters* counters = core_.peers[qp.peer].counters;
   if (counters == nullptr) {
     control_.count_foreign(packet.wire_bytes);
     return;
@@ -309,8 +356,20 @@ std::string Engine::check_conservation() const {
   std::vector<std::uint64_t> inflight(core_.contexts.size());
   std::vector<std::uint64_t> backlog(core_.contexts.size());
   std::vector<std::uint32_t> attached(core_.contexts.size());
+  for (std::uint32_t i = 0; i < core_.handles.size(); ++i) {
+    if (core_.handles[i].in_use) ++attached[core_.handles[i].context];
+  }
   for (const QueuePair* qp : core_.qps) {
-    if (qp == nullptr || qp->context == kNoIndex) continue;
+    if (qp == nullptr) continue;
+    if (qp->config.type == QpType::ud) {
+      const SendQueue& queue = qp->requester.queue;
+      for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
+        const WorkRequest& request = queue.at(p).request;
+        backlog[requester_.context_of(*qp, request)] += request.length;
+      }
+      continue;
+    }
+    if (qp->context == kNoIndex) continue;
     inflight[qp->context] += qp->requester.inflight_bytes;
     backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     ++attached[qp->context];

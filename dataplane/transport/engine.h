@@ -44,6 +44,10 @@ class Engine {
   bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
                std::uint16_t source_port);
   void destroy_qp(Picos now, std::uint32_t qp_number);
+  // Where datagrams of queue pairs of `pd` may go; a number for WorkRequest::address_handle.
+  std::uint32_t create_address_handle(Picos now, std::uint32_t pd, const QpPath& path);
+  // False when there is none, or datagrams to it are still queued.
+  bool destroy_address_handle(Picos now, std::uint32_t number);
   // The next message on this queue pair is a new flow: its congestion state starts afresh (per_qp
   // algorithms only; a channel shared with others keeps what it knows).
   void restart_congestion(Picos now, std::uint32_t qp_number);
@@ -79,7 +83,9 @@ class Engine {
 
  private:
   void receive(Packet* packet);
-  void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
+  void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
+                  const Packet& packet);
   void flush_control();
   void run_qp_timers();
 

@@ -19,12 +19,14 @@
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
 #include "dataplane/telemetry/counters.h"
+#include "dataplane/transport/address_handle.h"
 #include "dataplane/transport/async_events.h"
 #include "dataplane/transport/congestion_context.h"
 #include "dataplane/transport/engine_config.h"
 #include "dataplane/transport/peer_table.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/region.h"
+#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/parse_error.h"
 
@@ -80,6 +82,8 @@ struct alignas(64) EngineCore {
   std::vector<std::uint32_t> free_contexts;
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
   AsyncEventList events;
+  AddressHandleTable handles;
+  std::array<DatagramMark, 64> datagram_marks{};  // when which datagram flow last got a CNP
 
   // A queue-pair number: the shard in the lowest bits, then index + 16 (numbers 0 to 15 are
   // reserved), then how often the index was used before, so that packets of a connection that is
@@ -116,14 +120,29 @@ struct alignas(64) EngineCore {
     control_tail = packet;
   }
 
+  wire::FlowAddressing flow_to(const QpPath& path) const {
+    wire::FlowAddressing flow;
+    flow.source_mac = config.mac;
+    flow.destination_mac = path.mac;
+    flow.source = config.address;
+    flow.destination = path.ip;
+    flow.udp_source_port = path.source_port;
+    flow.dscp = wire::kDefaultDscpMap.dscp(path.traffic_class);
+    return flow;
+  }
+
   // A data packet of the queue pair whose headers and payload are there: what all of them have.
   void finish_packet(const QueuePair& qp, Packet& packet, std::uint32_t payload) {
-    packet.bth_offset = static_cast<std::uint16_t>(qp.header.bth_offset());
-    packet.traffic_class = qp.config.traffic_class;
+    finish_packet(qp.header, qp.config.traffic_class, packet, payload);
+  }
+  void finish_packet(const wire::HeaderTemplate& header, std::uint8_t traffic_class, Packet& packet,
+                     std::uint32_t payload) {
+    packet.bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+    packet.traffic_class = traffic_class;
     packet.ecn = Ecn::ect0;
     packet.wire_bytes = info.wire.wire_bytes(packet.frame_bytes(), payload);
     if (!info.computes_icrc) {
-      packet.icrc = wire::icrc(packet.header_view(), qp.header.l3_offset, packet.payload_view());
+      packet.icrc = wire::icrc(packet.header_view(), header.l3_offset, packet.payload_view());
     }
     counters.tx_wire_bytes += packet.wire_bytes;
   }

@@ -5,7 +5,6 @@
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/wire/dscp.h"
 
 namespace paceline::transport {
 
@@ -41,6 +40,7 @@ void QpStatePart::destroy(QueuePair& qp) {
 
 bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
                           std::uint16_t source_port) {
+  if (qp.config.type == QpType::ud) return false;  // nothing to connect to
   if (qp.state != QpState::reset && qp.state != QpState::init) return false;
   qp.path = {remote.ip, remote.mac, source_port, qp.config.traffic_class};
   qp.remote_number = remote.qp_number;
@@ -53,7 +53,7 @@ bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
 
 // All work is gone, without a completion (10.3.1.1).
 void QpStatePart::to_reset(QueuePair& qp) {
-  if (qp.context != kNoIndex) requester_.drop_work(qp);
+  if (qp.context != kNoIndex || qp.config.type == QpType::ud) requester_.drop_work(qp);
   requester_.discard(qp);
   responder_.discard(qp);
   control_.detach(qp);
@@ -65,16 +65,14 @@ void QpStatePart::to_reset(QueuePair& qp) {
 
 // Path, MTU, peer's number and first expected PSN are set.
 void QpStatePart::to_rtr(QueuePair& qp) {
-  qp.config.traffic_class = qp.path.traffic_class;
+  if (qp.config.type != QpType::ud) qp.config.traffic_class = qp.path.traffic_class;
   qp.mtu = qp.config.path_mtu == 0 ? core_.config.payload_mtu : qp.config.path_mtu;
-  wire::FlowAddressing flow;
-  flow.source_mac = core_.config.mac;
-  flow.destination_mac = qp.path.mac;
-  flow.source = core_.config.address;
-  flow.destination = qp.path.ip;
-  flow.udp_source_port = qp.path.source_port;
-  flow.dscp = wire::kDefaultDscpMap.dscp(qp.config.traffic_class);
-  qp.header = wire::make_header_template(flow);
+  if (qp.config.type == QpType::ud) {  // each datagram says where it goes
+    qp.mtu = core_.config.payload_mtu;
+    qp.state = QpState::rtr;
+    return;
+  }
+  qp.header = wire::make_header_template(core_.flow_to(qp.path));
   qp.responder.responses = ResponseQueue(qp.config.max_dest_rd_atomic);
   control_.attach(qp, qp.path.ip, qp.path.mac);
   qp.state = QpState::rtr;

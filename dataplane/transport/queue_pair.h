@@ -54,6 +54,7 @@ struct QpAddress {
 namespace requester_stop {
 inline constexpr std::uint8_t memory = 1U << 0;  // a source region answers later
 inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, fence, SQD
+inline constexpr std::uint8_t target = 1U << 2;  // UD: the next datagram goes to another context
 }  // namespace requester_stop
 
 namespace responder_halt {
@@ -145,7 +146,9 @@ struct QueuePair {
       : number(number_),
         config(config_),
         requester(config_.send_queue_depth),
-        responder(config_.max_dest_rd_atomic) {}
+        responder(config_.max_dest_rd_atomic) {
+    unreliable = config.type != QpType::rc;
+  }
 
   std::uint32_t number;
   QpState state = QpState::reset;
@@ -156,6 +159,7 @@ struct QueuePair {
   std::uint32_t prev_active = kNoIndex;
   std::uint32_t deficit = 0;  // deficit round robin, bytes
   bool active = false;
+  bool unreliable = false;        // UC or UD: nothing is acknowledged
   bool established = false;       // a packet of the peer has come
   bool response_ready = false;    // a READ response may go out now
   std::int32_t lane_balance = 0;  // bytes of requests beyond those of responses, while both wait

@@ -3,6 +3,8 @@
 // request has taken, and each acknowledges everything before it. What is missing is asked for again
 // from the first missing response on, with address, length and sequence number moved there.
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
@@ -206,7 +208,11 @@ MemoryResult RequesterPart::place_response(QueuePair& qp, const SendEntry& entry
   if (region == nullptr || !region->grants(qp.config.pd, access::local_write, address, bytes)) {
     return MemoryResult::fault;
   }
-  if (atomic) return store_value(*region, qp.number, address, parsed.ext.atomic_original);
+  if (atomic) {
+    std::array<std::byte, kAtomicBytes> value;  // in the host's byte order
+    std::memcpy(value.data(), &parsed.ext.atomic_original, value.size());
+    return store_bytes(*region, qp.number, address, value);
+  }
   bool mismatch = false;
   const MemoryResult result = store_payload(*region, qp.number, address, bytes,
                                             request.remote_address + offset, packet, mismatch);

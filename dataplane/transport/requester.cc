@@ -281,6 +281,10 @@ void RequesterPart::on_timer(QueuePair& qp) {
 
 void RequesterPart::drop_work(QueuePair& qp) {
   RequesterState& r = qp.requester;
+  if (qp.config.type == QpType::ud) {
+    drop_datagrams(qp);
+    return;
+  }
   ResponderState& responder = qp.responder;
   CongestionContext& context = core_.contexts[qp.context];
   const bool had_work = qp.active || r.backlog_bytes + responder.backlog_bytes != 0;
@@ -343,7 +347,7 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
     }
     if (receives->shared()) core_.events.push({AsyncEventKind::last_wqe_reached, qp.number});
   }
-  if (qp.context != kNoIndex) drop_work(qp);
+  if (qp.context != kNoIndex || qp.config.type == QpType::ud) drop_work(qp);
 }
 
 }  // namespace paceline::transport

@@ -51,6 +51,13 @@ class RequesterPart {
   void drop_work(QueuePair& qp);
   // Frees what is parked.
   void discard(QueuePair& qp);
+  // The congestion context that pays for a request: the queue pair's, or the address handle's.
+  std::uint32_t context_of(const QueuePair& qp, const WorkRequest& request) const {
+    return qp.config.type == QpType::ud ? core_.handles[request.address_handle >> 8].context
+                                        : qp.context;
+  }
+  // UD: the queue pair moves to the context of its next datagram, if it has one.
+  void retarget(QueuePair& qp);
   // Begins no request more (SQD) / does again.
   void drain(QueuePair& qp, bool notify);
   void undrain(QueuePair& qp);
@@ -80,6 +87,16 @@ class RequesterPart {
   void report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns);
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);
+
+  static wire::Opcode opcode_of(WorkOpcode work, bool first, bool last);
+
+  // UC (unreliable.cc) and UD (datagram.cc).
+  PostResult check_unreliable(const QueuePair& qp, const WorkRequest& request) const;
+  bool build_unreliable(QueuePair& qp, Packet& packet);
+  bool build_datagram(QueuePair& qp, Packet& packet);
+  void sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bool last);
+  void fail_sends(QueuePair& qp, CompletionStatus status);
+  void drop_datagrams(QueuePair& qp);
 
   // READs and atomics (read_requester.cc).
   SendEntry* unanswered_before(QueuePair& qp, Psn end);

@@ -7,17 +7,19 @@
 
 namespace paceline::transport {
 
-namespace {
-
 using wire::Opcode;
+
+namespace {
 
 // The last packet carries 4 bytes more: immediate data, or the key to revoke.
 constexpr bool has_last_word(WorkOpcode opcode) {
   return has_immediate(opcode) || opcode == WorkOpcode::send_invalidate;
 }
 
-// The opcode of packet `first`/`last` of a message; RC and UC differ by 0x20 (vol. 1, table 35).
-Opcode opcode_of(WorkOpcode work, bool first, bool last) {
+}  // namespace
+
+// The opcode of packet `first`/`last` of a message, as the reliable service has it.
+Opcode RequesterPart::opcode_of(WorkOpcode work, bool first, bool last) {
   if (is_write(work)) {
     if (first && last) {
       return has_immediate(work) ? Opcode::rc_write_only_imm : Opcode::rc_write_only;
@@ -35,8 +37,6 @@ Opcode opcode_of(WorkOpcode work, bool first, bool last) {
   if (work == WorkOpcode::send_invalidate) return Opcode::rc_send_last_invalidate;
   return has_immediate(work) ? Opcode::rc_send_last_imm : Opcode::rc_send_last;
 }
-
-}  // namespace
 
 std::uint32_t RequesterPart::payload_of(const QueuePair& qp, const SendEntry& entry,
                                         std::uint32_t packet) const {
@@ -94,7 +94,7 @@ RequesterPart::Span RequesterPart::span_between(const QueuePair& qp, std::uint32
 
 PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
   RequesterState& r = qp.requester;
-  if (qp.state == QpState::error) {
+  if (qp.state == QpState::error || qp.state == QpState::sqe) {
     Completion completion;
     completion.wr_id = request.wr_id;
     completion.at = core_.now;
@@ -107,6 +107,11 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
   if (!can_send(qp.state)) return PostResult::bad_state;
   const bool answered = is_answered(request.opcode);
   if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
+  if (qp.unreliable) {
+    if (const PostResult result = check_unreliable(qp, request); result != PostResult::ok) {
+      return result;
+    }
+  }
   if (is_atomic(request.opcode) ? request.length != kAtomicBytes
                                 : request.length > kMaxMessageBytes) {
     return PostResult::bad_length;
@@ -136,8 +141,9 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
     check_order(qp);
   }
   if (answered) return PostResult::ok;  // what it moves, the peer sends
+  if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
   r.backlog_bytes += request.length;
-  core_.contexts[qp.context].backlog_bytes += request.length;
+  core_.contexts[context_of(qp, request)].backlog_bytes += request.length;
   return PostResult::ok;
 }
 
@@ -165,7 +171,7 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, const SendEntry&
     qp.requester.stops |= requester_stop::memory;
     ++core_.counters.memory_waits;
   } else {
-    fail(qp, CompletionStatus::local_protection_error, qp.requester.next_psn);
+    fail_sends(qp, CompletionStatus::local_protection_error);
   }
   return false;
 }
@@ -188,6 +194,9 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   if (entry.answered) {
     build_request(qp, packet, entry);
     return true;
+  }
+  if (qp.unreliable) {
+    return qp.config.type == QpType::uc ? build_unreliable(qp, packet) : build_datagram(qp, packet);
   }
   const std::uint32_t index = r.cursor_packet;
   const std::uint64_t offset = std::uint64_t{index} * qp.mtu;

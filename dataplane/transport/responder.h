@@ -39,11 +39,22 @@ class ResponderPart {
  private:
   enum class Outcome : std::uint8_t { done, pending };
 
+  enum class Begin : std::uint8_t { done, not_ready, no_access };
+
+  Outcome take(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   Outcome accept(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
-  bool begin_message(QueuePair& qp, const wire::ParsedPacket& parsed);
+  Begin begin_message(QueuePair& qp, const wire::ParsedPacket& parsed);
   MemoryResult place(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void finish_message(QueuePair& qp, const wire::ParsedPacket& parsed);
   void park(QueuePair& qp, Packet* packet) { qp.responder.parked.push(packet); }
+
+  bool take_receive(QueuePair& qp);
+
+  // UC (unreliable.cc) and UD (datagram.cc): nothing is answered.
+  Outcome accept_unreliable(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  Outcome drop_message(QueuePair& qp);
+  Outcome accept_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void on_marked_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
 
   // READs and atomics (responder_read.cc).
   Outcome accept_answered(QueuePair& qp, const wire::ParsedPacket& parsed);

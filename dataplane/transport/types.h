@@ -77,10 +77,17 @@ struct WorkRequest {
   std::uint64_t remote_address = 0;
   std::uint64_t compare = 0;   // compare_swap: swapped only where this is found
   std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: what is added
+  // UD only: where this datagram goes. Handles are made by Engine::create_address_handle.
+  std::uint32_t address_handle = 0;
+  std::uint32_t target_qp_number = 0;
+  std::uint32_t target_qkey = 0;
   MessageHint hint{};
 };
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
 inline constexpr std::uint32_t kAtomicBytes = 8;
+// In front of every received datagram (vol. 1, 11.4.2.2; annex A17.4.5.1: an IPv4 header takes the
+// last 20 of these).
+inline constexpr std::uint32_t kGrhBytes = 40;
 
 struct ReceiveRequest {
   std::uint64_t wr_id = 0;
@@ -123,6 +130,8 @@ struct Completion {
   bool has_immediate = false;
   bool invalidated = false;  // a SEND with invalidate revoked `invalidated_key`
   std::uint32_t invalidated_key = 0;
+  std::uint32_t source_qp_number = 0;  // UD
+  bool has_grh = false;  // UD: the buffer begins with 40 bytes that hold the IP header
 };
 
 enum class PostResult : std::uint8_t {
@@ -131,6 +140,7 @@ enum class PostResult : std::uint8_t {
   bad_state,
   bad_length,
   bad_key,
+  bad_target,  // UD: no such address handle, or of another protection domain
   bad_opcode,  // not offered by this service, or no READs and atomics were agreed on
 };
 
