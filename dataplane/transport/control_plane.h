@@ -64,6 +64,9 @@ class alignas(64) ControlPlane {
   const std::string& violation() const { return violation_; }
 
  private:
+  static constexpr std::uint8_t kPrimary = 0;
+  static constexpr std::uint8_t kFallback = 1;
+
   void enter_fallback(CongestionContext& context, const cc::Event& event);
   void update_sender(std::uint32_t index, const CongestionContext& context);
   std::uint32_t make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,

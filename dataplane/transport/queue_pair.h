@@ -104,7 +104,11 @@ struct RequesterState {
   bool draining = false;         // SQD: no request is begun
   bool drained = false;          // and what was begun is complete
   bool notify_drained = false;
-  std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD
+  bool credit_limited = false;     // credit_limit is in force
+  std::uint32_t ssn = 0;           // of the newest request
+  std::uint32_t credit_limit = 0;  // highest SSN that the peer has a receive request for
+  std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD, one
+                              // more while credits are limited
   bool probe_active = false;  // one round trip is being timed
   Psn probe_psn;
   Picos probe_sent{0};

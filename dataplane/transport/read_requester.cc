@@ -62,8 +62,9 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
   r.inflight_bytes += packet.wire_bytes;
 }
 
-// Whether the request at the cursor may begin: the initiator depth (9.7.2.6), the fence, and a send
-// queue that is being drained, which begins nothing.
+// Whether the request at the cursor may go on: the initiator depth (9.7.2.6), the fence, a send
+// queue that is being drained and begins nothing, and the peer's credits (9.7.7.2: of the first
+// message beyond them, one packet may go).
 void RequesterPart::check_order(QueuePair& qp) {
   RequesterState& r = qp.requester;
   r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
@@ -71,7 +72,8 @@ void RequesterPart::check_order(QueuePair& qp) {
   const SendEntry& entry = r.queue.at(r.cursor);
   if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
       (entry.request.fence && r.answers_due != 0) ||
-      (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn)) {
+      (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn) ||
+      beyond_credits(r, entry) > (r.cursor_packet == 0 ? 1 : 0)) {
     r.stops |= requester_stop::order;
   }
 }
@@ -190,6 +192,7 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
   }
   ++core_.counters.rx_data_packets;
   core_.counters.rx_data_bytes += parsed.payload_bytes;
+  if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack()) take_credits(qp, parsed.ext.aeth);
   r.probe_active = false;  // an answer may have waited its turn behind others: no measure
   report_ack(qp, progress(qp, psn + 1), 0);
   return Outcome::done;

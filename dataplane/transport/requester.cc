@@ -136,6 +136,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     return;
   }
   if (parsed.becn) on_cnp(qp);
+  if (is_ack) take_credits(qp, aeth);
   // Nothing new: an ACK of what was acknowledged before; a NAK of a packet that was not sent yet,
   // or that is about to be sent again because of an earlier NAK or a timeout.
   const bool repeats = next == r.una_psn && (is_ack || r.next_psn == r.una_psn);
@@ -300,6 +301,7 @@ void RequesterPart::drop_work(QueuePair& qp) {
   r.stops = 0;
   r.answers_due = 0;
   r.ordered = 0;
+  r.credit_limited = false;
   r.draining = r.drained = false;
   responder.backlog_bytes = 0;
   responder.responses.clear();

@@ -88,6 +88,18 @@ class RequesterPart {
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);
 
+  // End-to-end flow control (credits.cc).
+  static std::int32_t beyond_credits(const RequesterState& r, const SendEntry& entry) {
+    return r.credit_limited ? sends_beyond_credits(r, entry) : 0;
+  }
+  static std::int32_t sends_beyond_credits(const RequesterState& r, const SendEntry& entry);
+  void take_credits(QueuePair& qp, wire::Aeth aeth) {
+    if (aeth.value() != wire::kCreditUnlimited || qp.requester.credit_limited) {
+      update_credits(qp, aeth);
+    }
+  }
+  void update_credits(QueuePair& qp, wire::Aeth aeth);
+
   static wire::Opcode opcode_of(WorkOpcode work, bool first, bool last);
 
   // UC (unreliable.cc) and UD (datagram.cc).

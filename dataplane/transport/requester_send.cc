@@ -134,12 +134,11 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
   if (distance(r.tail_psn, r.una_psn) + static_cast<std::int32_t>(packets) >= kWindow) {
     return PostResult::queue_full;
   }
-  r.queue.push({request, r.tail_psn, packets, answered});
+  r.ssn = next_msn(r.ssn);
+  r.queue.push({request, r.tail_psn, packets, r.ssn, answered});
   r.tail_psn = r.tail_psn + packets;
-  if (answered || request.fence) {
-    ++r.ordered;
-    check_order(qp);
-  }
+  if (answered || request.fence) ++r.ordered;
+  if (r.ordered != 0) check_order(qp);
   if (answered) return PostResult::ok;  // what it moves, the peer sends
   if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
   r.backlog_bytes += request.length;
@@ -211,7 +210,7 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   fields.dest_qpn = qp.remote_number;
   fields.psn = r.next_psn;
   fields.payload_bytes = payload;
-  fields.ack_request = last || wants_ack(qp);
+  fields.ack_request = last || wants_ack(qp) || beyond_credits(r, entry) > 0;
   fields.solicited = last && request.solicited;
   wire::Reth reth;
   if (first && is_write(request.opcode)) {
@@ -246,10 +245,10 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   if (last) {
     ++r.cursor;
     r.cursor_packet = 0;
-    if (r.ordered != 0) check_order(qp);
   } else {
     ++r.cursor_packet;
   }
+  if (r.ordered != 0) check_order(qp);
   if (r.inflight_bytes == 0) arm_timer(qp);
   r.inflight_bytes += packet.wire_bytes;
   r.backlog_bytes -= payload;

@@ -101,7 +101,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
       repeat_answer(qp, parsed);
       return Outcome::done;
     }
-    if (parsed.ack_request) acknowledge(qp, r.expected - 1, wire::Aeth::ack(r.msn), becn);
+    if (parsed.ack_request) acknowledge(qp, r.expected - 1, ack_of(qp, r.msn), becn);
     return Outcome::done;
   }
   if (ahead > 0) {
@@ -193,7 +193,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   ++core_.counters.rx_data_packets;
   core_.counters.rx_data_bytes += parsed.payload_bytes;
   if (ends) finish_message(qp, parsed);
-  if (parsed.ack_request || becn) acknowledge(qp, parsed.psn, wire::Aeth::ack(r.msn), becn);
+  if (parsed.ack_request || becn) acknowledge(qp, parsed.psn, ack_of(qp, r.msn), becn);
   return Outcome::done;
 }
 

@@ -11,9 +11,6 @@
 
 namespace paceline::transport {
 
-// Message sequence numbers have 24 bits (vol. 1, 9.7.7.1).
-constexpr std::uint32_t next_msn(std::uint32_t msn) { return (msn + 1) & 0xFF'FFFF; }
-
 class RequesterPart;
 class Scheduler;
 
@@ -70,6 +67,7 @@ class ResponderPart {
   void send_acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);
   void send_atomic_acknowledge(QueuePair& qp, const ResponderResource& resource);
   void send_answer(QueuePair& qp, Packet* packet);
+  static wire::Aeth ack_of(const QueuePair& qp, std::uint32_t msn);  // with credits (credits.cc)
   void put_off(QueuePair& qp);
   void fail_receive(QueuePair& qp, CompletionStatus status);
   void refuse(QueuePair& qp, wire::NakCode code);

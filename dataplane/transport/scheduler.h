@@ -107,8 +107,8 @@ class alignas(64) Scheduler {
   struct ReadyRing {
     std::uint32_t front = 0;
     std::uint32_t count = 0;
-    std::uint32_t head = 0;            // of the entries behind the front
-    std::uint32_t size = 0;            // of slots
+    std::uint32_t head = 0;  // of the entries behind the front
+    std::uint32_t size = 0;  // of slots
     std::unique_ptr<std::uint32_t[]> slots;
     void push(std::uint32_t index) {
       if (count++ == 0) {

@@ -49,6 +49,10 @@ constexpr bool is_atomic(WorkOpcode opcode) {
 constexpr bool is_answered(WorkOpcode opcode) {
   return opcode == WorkOpcode::read || is_atomic(opcode);
 }
+// Uses up a receive request of the peer.
+constexpr bool takes_receive(WorkOpcode opcode) {
+  return opcode != WorkOpcode::write && !is_answered(opcode);
+}
 constexpr bool has_immediate(WorkOpcode opcode) {
   return opcode == WorkOpcode::send_imm || opcode == WorkOpcode::write_imm;
 }
