@@ -27,7 +27,7 @@ std::uint8_t class_of(const wire::ParsedPacket& parsed) {
 bool RequesterPart::build_datagram(QueuePair& qp, Packet& packet) {
   const RequesterState& r = qp.requester;
   const SendEntry& entry = r.queue.at(r.cursor);
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   const auto payload = static_cast<std::uint32_t>(request.length);
   if (!fill_payload(qp, packet, entry, 0, payload)) return false;
   AddressHandle& handle = core_.handles[request.address_handle >> 8];
@@ -66,7 +66,7 @@ void RequesterPart::drop_datagrams(QueuePair& qp) {
   RequesterState& r = qp.requester;
   scheduler_.deactivate(qp);
   for (; !r.queue.empty(); r.queue.pop()) {
-    const WorkRequest& request = r.queue.front().request;
+    const QueuedRequest& request = r.queue.front().request;
     AddressHandle& handle = core_.handles[request.address_handle >> 8];
     core_.contexts[handle.context].backlog_bytes -= request.length;
     --handle.uses;
@@ -97,22 +97,27 @@ ResponderPart::Outcome ResponderPart::accept_datagram(QueuePair& qp,
     ++core_.counters.unreliable_drops;
     return Outcome::done;
   }
+  std::array<std::byte, kGrhBytes> grh{};
+  const std::size_t ip_bytes = parsed.ipv6 ? wire::kIpv6Bytes : wire::kIpv4Bytes;
+  std::memcpy(grh.data() + kGrhBytes - ip_bytes, packet.header.data() + parsed.l3_offset, ip_bytes);
   const Region* region = core_.regions.find(r.receive.local_key);
   MemoryResult result = MemoryResult::fault;
-  if (region != nullptr &&
-      region->grants(qp.config.pd, access::local_write, r.receive.address, bytes)) {
-    std::array<std::byte, kGrhBytes> grh{};
-    const std::size_t ip_bytes = parsed.ipv6 ? wire::kIpv6Bytes : wire::kIpv4Bytes;
-    std::memcpy(grh.data() + kGrhBytes - ip_bytes, packet.header.data() + parsed.l3_offset,
-                ip_bytes);
+  bool mismatch = false;
+  if (r.receive.segment_count != 0) {
+    result = scatter_bytes(received_into(qp, 0, kGrhBytes), grh);
+    if (result == MemoryResult::done && parsed.payload_bytes != 0) {
+      result =
+          scatter_payload(received_into(qp, kGrhBytes, parsed.payload_bytes), 0, packet, mismatch);
+    }
+  } else if (region != nullptr &&
+             region->grants(qp.config.pd, access::local_write, r.receive.address, bytes)) {
     result = store_bytes(*region, qp.number, r.receive.address, grh);
     if (result == MemoryResult::done && parsed.payload_bytes != 0) {
-      bool mismatch = false;
       result = store_payload(*region, qp.number, r.receive.address + kGrhBytes,
                              parsed.payload_bytes, 0, packet, mismatch);
-      if (mismatch) ++core_.counters.digest_mismatches;
     }
   }
+  if (mismatch) ++core_.counters.digest_mismatches;
   if (result == MemoryResult::pending) return Outcome::pending;
   if (result == MemoryResult::fault) {
     fail_receive(qp, CompletionStatus::local_protection_error);

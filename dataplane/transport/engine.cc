@@ -124,7 +124,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   event.signal = cc::Signal::message;
   // A READ sends no more than its request; an empty message counts a byte (Scheduler::deliver).
   event.message_bytes =
-      is_answered(request.opcode) ? 1 : std::max<std::uint64_t>(request.length, 1);
+      is_answered(request.opcode) ? 1 : std::max<std::uint64_t>(qp->requester.posted_length(), 1);
   event.hint_collective = request.hint.collective;
   event.hint_degree = request.hint.degree;
   event.hint_kind = request.hint.kind;
@@ -364,7 +364,7 @@ std::string Engine::check_conservation() const {
     if (qp->config.type == QpType::ud) {
       const SendQueue& queue = qp->requester.queue;
       for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
-        const WorkRequest& request = queue.at(p).request;
+        const QueuedRequest& request = queue.at(p).request;
         backlog[requester_.context_of(*qp, request)] += request.length;
       }
       continue;

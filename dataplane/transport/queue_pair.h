@@ -2,7 +2,9 @@
 // context. Touched on the engine's thread only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
@@ -34,9 +36,11 @@ struct QpConfig {
   std::uint8_t max_rd_atomic = 16;       // READs and atomics outstanding at most (9.7.2.6)
   std::uint8_t max_dest_rd_atomic = 16;  // of the peer's, answered or kept for repetition
   std::uint16_t send_queue_depth = 128;
-  std::uint32_t qkey = 0;      // UD
-  std::uint16_t path_mtu = 0;  // payload bytes of a full packet; 0: the engine's
-  std::uint32_t pd = 0;        // protection domain, of regions alike
+  std::uint16_t max_inline = 0;        // bytes of a request that may be given inline
+  std::uint8_t max_send_segments = 1;  // up to kMaxSegments
+  std::uint32_t qkey = 0;              // UD
+  std::uint16_t path_mtu = 0;          // payload bytes of a full packet; 0: the engine's
+  std::uint32_t pd = 0;                // protection domain, of regions alike
   Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
@@ -82,7 +86,13 @@ struct PacketFifo {
 };
 
 struct RequesterState {
-  explicit RequesterState(std::size_t depth) : queue(depth) {}
+  explicit RequesterState(const QpConfig& config)
+      : queue(config.send_queue_depth),
+        segments(config.max_send_segments > 1 ? queue.capacity() * config.max_send_segments : 0),
+        inline_bytes(queue.capacity() * std::size_t{config.max_inline}) {}
+
+  // Of the newest request, a list's sum.
+  std::uint64_t posted_length() const { return queue.at(queue.tail() - 1).request.length; }
 
   SendQueue queue;
   Psn next_psn;                      // the next packet to go out
@@ -112,13 +122,19 @@ struct RequesterState {
   bool probe_active = false;  // one round trip is being timed
   Psn probe_psn;
   Picos probe_sent{0};
-  Picos timeout_at = kNever;  // true deadline; the heap may hold an earlier one
-  Picos blocked_until{0};     // RNR back-off
-  PacketFifo parked;          // responses that arrived while response_waits
+  Picos timeout_at = kNever;            // true deadline; the heap may hold an earlier one
+  Picos blocked_until{0};               // RNR back-off
+  PacketFifo parked;                    // responses that arrived while response_waits
+  std::vector<Segment> segments;        // of queued requests, by place in the queue
+  std::vector<std::byte> inline_bytes;  // likewise
 };
 
 struct ResponderState {
-  explicit ResponderState(std::size_t depth) : responses(depth) {}
+  explicit ResponderState(const QpConfig& config)
+      : responses(config.max_dest_rd_atomic),
+        receive_segments(config.receive_queue != nullptr && config.receive_queue->max_segments() > 1
+                             ? config.receive_queue->max_segments()
+                             : 0) {}
 
   Psn expected;
   std::uint32_t msn = 0;  // messages completed, modulo 2^24
@@ -143,14 +159,12 @@ struct ResponderState {
   ReceiveRequest receive{};         // of the SEND in progress
   Picos last_cnp{-1};               // negative: none sent yet
   PacketFifo parked;
+  std::vector<Segment> receive_segments;  // of `receive`
 };
 
 struct QueuePair {
   QueuePair(std::uint32_t number_, const QpConfig& config_)
-      : number(number_),
-        config(config_),
-        requester(config_.send_queue_depth),
-        responder(config_.max_dest_rd_atomic) {
+      : number(number_), config(config_), requester(config_), responder(config_) {
     unreliable = config.type != QpType::rc;
   }
 

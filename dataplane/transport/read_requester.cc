@@ -8,6 +8,7 @@
 
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
+#include "dataplane/transport/scatter_gather.h"
 #include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
@@ -22,7 +23,7 @@ std::uint32_t RequesterPart::request_wire_of(const QueuePair& qp, const SendEntr
 // The request packet for the entry at the cursor, asking for its responses from cursor_packet on.
 void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry& entry) {
   RequesterState& r = qp.requester;
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   const wire::HeaderBuffer out{packet.header};
   std::size_t header_bytes;
   if (request.opcode == WorkOpcode::read) {
@@ -200,12 +201,27 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
 
 MemoryResult RequesterPart::place_response(QueuePair& qp, const SendEntry& entry,
                                            const wire::ParsedPacket& parsed, const Packet& packet) {
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   const bool atomic = is_atomic(request.opcode);
   const auto index = static_cast<std::uint32_t>(distance(parsed.psn, entry.first_psn));
   const std::uint64_t offset = atomic ? 0 : std::uint64_t{index} * qp.mtu;
   const std::uint32_t bytes = atomic ? kAtomicBytes : parsed.payload_bytes;
   if (bytes == 0) return MemoryResult::done;
+  bool mismatch = false;
+  if (request.segment_count != 0) {
+    const auto place = static_cast<std::uint32_t>(&entry - &qp.requester.queue.at(0));
+    SegmentAccess into{core_.regions, segments_of(qp, place)};
+    into.segments = into.segments.first(request.segment_count);
+    into.pd = qp.config.pd;
+    into.qp_number = qp.number;
+    into.needed = access::local_write;
+    into.offset = offset;
+    into.bytes = bytes;
+    const MemoryResult scattered =
+        scatter_payload(into, request.remote_address + offset, packet, mismatch);
+    if (mismatch) ++core_.counters.digest_mismatches;
+    return scattered;
+  }
   const std::uint64_t address = request.local_address + offset;
   const Region* region = core_.regions.find(request.local_key);
   if (region == nullptr || !region->grants(qp.config.pd, access::local_write, address, bytes)) {
@@ -216,7 +232,6 @@ MemoryResult RequesterPart::place_response(QueuePair& qp, const SendEntry& entry
     std::memcpy(value.data(), &parsed.ext.atomic_original, value.size());
     return store_bytes(*region, qp.number, address, value);
   }
-  bool mismatch = false;
   const MemoryResult result = store_payload(*region, qp.number, address, bytes,
                                             request.remote_address + offset, packet, mismatch);
   if (mismatch) ++core_.counters.digest_mismatches;

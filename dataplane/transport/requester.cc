@@ -343,7 +343,7 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
   // What others share is left to them.
   if (ReceiveQueue* receives = qp.config.receive_queue; receives != nullptr) {
     ReceiveRequest request;
-    while (!receives->shared() && receives->take(request)) {
+    while (!receives->shared() && receives->take(request, qp.responder.receive_segments.data())) {
       completion.wr_id = request.wr_id;
       core_.complete(qp.config.receive_cq, completion);
     }

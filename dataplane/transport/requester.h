@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/engine_core.h"
@@ -52,7 +53,7 @@ class RequesterPart {
   // Frees what is parked.
   void discard(QueuePair& qp);
   // The congestion context that pays for a request: the queue pair's, or the address handle's.
-  std::uint32_t context_of(const QueuePair& qp, const WorkRequest& request) const {
+  std::uint32_t context_of(const QueuePair& qp, const QueuedRequest& request) const {
     return qp.config.type == QpType::ud ? core_.handles[request.address_handle >> 8].context
                                         : qp.context;
   }
@@ -78,6 +79,11 @@ class RequesterPart {
   Span span_between(const QueuePair& qp, std::uint32_t position, Psn from, Psn to) const;
   bool fill_payload(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint64_t offset,
                     std::uint32_t bytes);
+  bool fill_gathered(QueuePair& qp, Packet& packet, std::uint64_t offset, std::uint32_t bytes);
+  bool filled(QueuePair& qp, MemoryResult result);
+  PostResult keep_source(QueuePair& qp, const WorkRequest& posted, QueuedRequest& kept);
+  std::span<const Segment> segments_of(const QueuePair& qp, std::uint32_t position) const;
+  PostResult post_kept(QueuePair& qp, const QueuedRequest& request);
   void build_request(QueuePair& qp, Packet& packet, const SendEntry& entry);
 
   // Everything before `next` is acknowledged. Returns the wire bytes newly acknowledged.
@@ -103,7 +109,7 @@ class RequesterPart {
   static wire::Opcode opcode_of(WorkOpcode work, bool first, bool last);
 
   // UC (unreliable.cc) and UD (datagram.cc).
-  PostResult check_unreliable(const QueuePair& qp, const WorkRequest& request) const;
+  PostResult check_unreliable(const QueuePair& qp, const QueuedRequest& request) const;
   bool build_unreliable(QueuePair& qp, Packet& packet);
   bool build_datagram(QueuePair& qp, Packet& packet);
   void sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bool last);

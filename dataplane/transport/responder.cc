@@ -231,15 +231,35 @@ bool ResponderPart::take_receive(QueuePair& qp) {
   ResponderState& r = qp.responder;
   if (r.receive_taken) return true;
   ReceiveQueue* const receives = qp.config.receive_queue;
-  r.receive_taken = receives != nullptr && receives->take(r.receive);
+  r.receive_taken = receives != nullptr && receives->take(r.receive, r.receive_segments.data());
   return r.receive_taken;
+}
+
+// The segments of the receive request in use.
+SegmentAccess ResponderPart::received_into(const QueuePair& qp, std::uint64_t offset,
+                                           std::uint32_t bytes) const {
+  const ReceiveRequest& receive = qp.responder.receive;
+  return {core_.regions,
+          {receive.segments, receive.segment_count},
+          qp.config.pd,
+          qp.number,
+          access::local_write,
+          offset,
+          bytes};
 }
 
 MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parsed,
                                   const Packet& packet) {
   const ResponderState& r = qp.responder;
-  const Region* region = core_.regions.find(r.rkey);
   const std::uint32_t bytes = parsed.payload_bytes;
+  if (!r.message_is_write && r.receive.segment_count != 0) {
+    bool mismatch = false;
+    const MemoryResult result =
+        scatter_payload(received_into(qp, r.received, bytes), r.received, packet, mismatch);
+    if (mismatch) ++core_.counters.digest_mismatches;
+    return result;
+  }
+  const Region* region = core_.regions.find(r.rkey);
   const std::uint8_t needed = r.message_is_write ? access::remote_write : access::local_write;
   if (region == nullptr || !region->grants(qp.config.pd, needed, r.address, bytes)) {
     return MemoryResult::fault;

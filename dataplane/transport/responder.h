@@ -7,6 +7,7 @@
 
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/scatter_gather.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {
@@ -46,6 +47,7 @@ class ResponderPart {
   void park(QueuePair& qp, Packet* packet) { qp.responder.parked.push(packet); }
 
   bool take_receive(QueuePair& qp);
+  SegmentAccess received_into(const QueuePair& qp, std::uint64_t offset, std::uint32_t bytes) const;
 
   // UC (unreliable.cc) and UD (datagram.cc): nothing is answered.
   Outcome accept_unreliable(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);

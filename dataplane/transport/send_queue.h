@@ -15,7 +15,7 @@ namespace paceline::transport {
 constexpr std::uint32_t next_msn(std::uint32_t msn) { return (msn + 1) & 0xFF'FFFF; }
 
 struct SendEntry {
-  WorkRequest request;
+  QueuedRequest request;
   Psn first_psn;
   // Sequence numbers it takes: one for each packet of a SEND or WRITE (an empty message has one,
   // too), one for each response to a READ, one for an atomic operation (vol. 1, 9.7.2, 9.7.3).

@@ -2,6 +2,7 @@
 // requests in, completions out. Names follow the InfiniBand Architecture Specification vol. 1.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "dataplane/base/units.h"
@@ -67,24 +68,43 @@ struct MessageHint {
   std::uint32_t reserved = 0;
 };
 
-struct WorkRequest {
+// A piece of local memory.
+struct Segment {
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;
+  std::uint32_t key = 0;
+};
+inline constexpr unsigned kMaxSegments = 16;
+
+// The part of a work request that is kept for as long as it is queued.
+struct QueuedRequest {
   std::uint64_t wr_id = 0;
-  WorkOpcode opcode = WorkOpcode::send;
-  bool signaled = true;  // false: completes silently unless it fails
-  bool solicited = false;
-  bool fence = false;  // begins when all READs and atomics before it are complete (10.8.3.3)
-  std::uint32_t immediate = 0;
   std::uint64_t length = 0;  // 0 .. 2^31 bytes (vol. 1, 9.7.7); 8 for an atomic operation
   std::uint64_t local_address = 0;
-  std::uint32_t local_key = 0;
-  std::uint32_t remote_key = 0;  // write, read, atomics; send_invalidate: the key to revoke
   std::uint64_t remote_address = 0;
   std::uint64_t compare = 0;   // compare_swap: swapped only where this is found
   std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: what is added
+  std::uint32_t local_key = 0;
+  std::uint32_t remote_key = 0;  // write, read, atomics; send_invalidate: the key to revoke
+  std::uint32_t immediate = 0;
   // UD only: where this datagram goes. Handles are made by Engine::create_address_handle.
   std::uint32_t address_handle = 0;
   std::uint32_t target_qp_number = 0;
   std::uint32_t target_qkey = 0;
+  WorkOpcode opcode = WorkOpcode::send;
+  bool signaled = true;  // false: completes silently unless it fails
+  bool solicited = false;
+  bool fence = false;              // begins when all READs and atomics before it are complete
+                                   // (10.8.3.3)
+  std::uint8_t segment_count = 0;  // of WorkRequest::segments
+  bool inlined = false;            // set when posted: from WorkRequest::inline_bytes
+};
+
+struct WorkRequest : QueuedRequest {
+  // Instead of local_address and local_key: a list, copied when posted; `length` is then its sum.
+  const Segment* segments = nullptr;
+  // Instead of either, for SEND and WRITE: `length` bytes, copied when posted.
+  const std::byte* inline_bytes = nullptr;
   MessageHint hint{};
 };
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
@@ -98,6 +118,9 @@ struct ReceiveRequest {
   std::uint64_t address = 0;
   std::uint64_t length = 0;
   std::uint32_t local_key = 0;
+  // Instead: a list, copied when posted; `length` is then its sum.
+  const Segment* segments = nullptr;
+  std::uint8_t segment_count = 0;
 };
 
 enum class CompletionStatus : std::uint8_t {
@@ -144,6 +167,7 @@ enum class PostResult : std::uint8_t {
   bad_state,
   bad_length,
   bad_key,
+  too_many_segments,
   bad_target,  // UD: no such address handle, or of another protection domain
   bad_opcode,  // not offered by this service, or no READs and atomics were agreed on
 };

@@ -12,7 +12,8 @@ namespace paceline::transport {
 
 // --- requester ---
 
-PostResult RequesterPart::check_unreliable(const QueuePair& qp, const WorkRequest& request) const {
+PostResult RequesterPart::check_unreliable(const QueuePair& qp,
+                                           const QueuedRequest& request) const {
   const bool uc = qp.config.type == QpType::uc;
   const WorkOpcode opcode = request.opcode;
   if (is_answered(opcode) || opcode == WorkOpcode::send_invalidate) return PostResult::bad_opcode;
@@ -34,7 +35,7 @@ bool RequesterPart::build_unreliable(QueuePair& qp, Packet& packet) {
   if (!fill_payload(qp, packet, entry, std::uint64_t{index} * qp.mtu, payload)) return false;
 
   constexpr unsigned kUcOpcodes = 0x20;  // RC and UC differ by this (vol. 1, table 35)
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   wire::TransportFields fields;
   fields.opcode = static_cast<wire::Opcode>(
       kUcOpcodes | static_cast<unsigned>(opcode_of(request.opcode, first, last)));
@@ -62,7 +63,7 @@ void RequesterPart::sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bo
   r.una_psn = r.max_psn = r.next_psn;
   ++r.cursor_packet;
   if (!last) return;
-  const WorkRequest& request = r.queue.front().request;
+  const QueuedRequest& request = r.queue.front().request;
   if (request.signaled) {
     Completion completion;
     completion.wr_id = request.wr_id;
