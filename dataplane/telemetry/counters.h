@@ -76,6 +76,8 @@ struct EngineCounters {
   // Refused, or put off for want of something.
   std::uint64_t no_queue_pair = 0;
   std::uint64_t wrong_state = 0;
+  std::uint64_t unreliable_drops = 0;  // UC and UD: messages not taken (gap, no receive, no right)
+  std::uint64_t qkey_violations = 0;   // UD
   std::uint64_t unsupported_operations = 0;
   std::uint64_t digest_mismatches = 0;  // elided payloads that arrived in a wrong place
   std::uint64_t memory_waits = 0;       // a region answered later
@@ -184,6 +186,8 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(fallbacks),
       PACELINE_COUNTER(no_queue_pair),
       PACELINE_COUNTER(wrong_state),
+      PACELINE_COUNTER(unreliable_drops),
+      PACELINE_COUNTER(qkey_violations),
       PACELINE_COUNTER(unsupported_operations),
       PACELINE_COUNTER(digest_mismatches),
       PACELINE_COUNTER(memory_waits),

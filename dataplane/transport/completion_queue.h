@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "dataplane/base/fixed_ring.h"
 #include "dataplane/transport/types.h"
@@ -35,10 +36,13 @@ class CompletionQueue {
   std::size_t size() const { return ring_.size(); }
   std::size_t capacity() const { return ring_.capacity(); }
   bool overflowed() const { return overflowed_; }
+  // True once after an overflow: the event is to be raised.
+  bool report_error() { return overflowed_ && !std::exchange(reported_, true); }
 
  private:
   FixedRing<Completion> ring_;
   bool overflowed_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace paceline::transport

@@ -32,12 +32,18 @@ class alignas(64) ControlPlane {
   // Finds or makes the peer entry and the context that the queue pair's data is charged to.
   void attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac);
   void detach(QueuePair& qp);
+  // The same for an address handle, whose path is set. The context is that of all handles to the
+  // peer and class. One made while the peer was foreign stays on the fallback.
+  void attach(AddressHandle& handle);
+  void detach(AddressHandle& handle);
   // Forgets what the context has learned: a fresh flow on an old queue pair. No effect on a context
   // shared by several queue pairs.
   void restart(QueuePair& qp);
 
   // --- messages ---
   void on_control(const wire::ParsedPacket& parsed, const Packet& packet);
+  // A CNP for a UD queue pair, from a peer that datagrams were sent to.
+  void on_datagram_cnp(const wire::IpAddress& source);
   // Bytes that came outside any channel, for the receiver's plan.
   void count_foreign(std::uint32_t wire_bytes) { foreign_bytes_ += wire_bytes; }
 
@@ -58,11 +64,18 @@ class alignas(64) ControlPlane {
   const std::string& violation() const { return violation_; }
 
  private:
+  static constexpr std::uint8_t kPrimary = 0;
+  static constexpr std::uint8_t kFallback = 1;
+
   void enter_fallback(CongestionContext& context, const cc::Event& event);
   void update_sender(std::uint32_t index, const CongestionContext& context);
   std::uint32_t make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
                              const cc::Handover* handover);
+  std::uint32_t find_or_add_peer(const wire::IpAddress& ip, const wire::MacAddress& mac,
+                                 std::uint8_t traffic_class);
   void leave_context(QueuePair& qp);
+  void leave_context(std::uint32_t index);
+  void forget_peer(std::uint32_t index);
   void upgrade(std::uint32_t peer_index);
   void send_hello(std::uint32_t index);
   void on_hello(const wire::ParsedPacket& parsed, const Packet& packet);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/icrc.h"
 
 namespace paceline::transport {
@@ -17,7 +16,8 @@ Engine::Engine(EngineConfig config, Port& port)
       scheduler_(core_),
       requester_(core_, scheduler_),
       responder_(core_, scheduler_, requester_),
-      control_(core_, scheduler_) {
+      control_(core_, scheduler_),
+      states_(core_, requester_, responder_, control_) {
   scheduler_.connect(requester_, responder_, control_);
 }
 
@@ -35,23 +35,8 @@ Engine::~Engine() {
 }
 
 std::uint32_t Engine::create_qp(const QpConfig& config) {
-  std::uint32_t index;
-  if (core_.free_qps.empty()) {
-    index = static_cast<std::uint32_t>(core_.qps.size());
-    core_.qps.push_back(nullptr);
-    core_.qp_timers.reserve(roomy(index + 1));
-    core_.qps[index] = &core_.qp_storage.emplace_back(core_.qp_number(index), config);
-  } else {
-    index = core_.free_qps.back();
-    core_.free_qps.pop_back();
-    QueuePair& slot = core_.qp_storage[index];
-    slot = QueuePair(core_.qp_number(index), config);
-    core_.qps[index] = &slot;
-  }
-  QueuePair& qp = *core_.qps[index];
-  qp.mtu = config.path_mtu == 0 ? core_.config.payload_mtu : config.path_mtu;
-  qp.state = QpState::init;
-  return qp.number;
+  const QueuePair* qp = states_.create(config);
+  return qp == nullptr ? 0 : qp->number;
 }
 
 QpAddress Engine::address_of(std::uint32_t qp_number, Psn first_psn) const {
@@ -62,39 +47,64 @@ bool Engine::connect(Picos now, std::uint32_t qp_number, const QpAddress& remote
                      std::uint16_t source_port) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);
-  if (qp == nullptr || qp->state != QpState::init) return false;
-  qp->remote_number = remote.qp_number;
-  wire::FlowAddressing flow;
-  flow.source_mac = core_.config.mac;
-  flow.destination_mac = remote.mac;
-  flow.source = core_.config.address;
-  flow.destination = remote.ip;
-  flow.udp_source_port = source_port;
-  flow.dscp = wire::kDefaultDscpMap.dscp(qp->config.traffic_class);
-  qp->header = wire::make_header_template(flow);
-  RequesterState& r = qp->requester;
-  r.next_psn = r.una_psn = r.max_psn = r.tail_psn = first_psn;
-  r.retries_left = qp->config.retry_count;
-  r.rnr_left = qp->config.rnr_retry;
-  r.ack_requested_at = now - qp->config.retransmit_timeout;  // the first packet asks
-  qp->responder.expected = remote.first_psn;
-  control_.attach(*qp, remote.ip, remote.mac);
-  qp->state = QpState::rts;
-  return true;
+  return qp != nullptr && states_.connect(*qp, remote, first_psn, source_port);
+}
+
+ModifyResult Engine::modify_qp(Picos now, std::uint32_t qp_number, const QpAttributes& attributes,
+                               std::uint32_t mask) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr) return {ModifyError::no_queue_pair, 0};
+  return states_.modify(*qp, attributes, mask);
+}
+
+std::optional<QpAttributes> Engine::query_qp(std::uint32_t qp_number) const {
+  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+  if (qp == nullptr) return std::nullopt;
+  return states_.query(*qp);
 }
 
 void Engine::destroy_qp(Picos now, std::uint32_t qp_number) {
   core_.now = now;
+  if (QueuePair* qp = core_.find_qp(qp_number)) states_.destroy(*qp);
+}
+
+bool Engine::post_receive(Picos now, std::uint32_t qp_number, const ReceiveRequest& request) {
+  core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);
-  if (qp == nullptr) return;
-  requester_.fail(*qp, CompletionStatus::flushed);
-  requester_.discard(*qp);
-  responder_.discard(*qp);
-  control_.detach(*qp);
-  const std::uint32_t index = core_.qp_index(*qp);
-  core_.qp_timers.cancel(index);
-  core_.qps[index] = nullptr;
-  core_.free_qps.push_back(index);
+  if (qp == nullptr || qp->state == QpState::reset || qp->config.receive_queue == nullptr) {
+    return false;
+  }
+  if (qp->state != QpState::error || qp->config.receive_queue->shared()) {
+    return qp->config.receive_queue->post(request);
+  }
+  Completion completion;
+  completion.wr_id = request.wr_id;
+  completion.at = now;
+  completion.qp_number = qp_number;
+  completion.opcode = CompletionOpcode::receive;
+  completion.status = CompletionStatus::flushed;
+  core_.complete(qp->config.receive_cq, completion);
+  return true;
+}
+
+std::uint32_t Engine::create_address_handle(Picos now, std::uint32_t pd, const QpPath& path) {
+  core_.now = now;
+  AddressHandle& handle = core_.handles.add();
+  handle.pd = pd;
+  handle.path = path;
+  handle.header = wire::make_header_template(core_.flow_to(path));
+  control_.attach(handle);
+  return handle.number;
+}
+
+bool Engine::destroy_address_handle(Picos now, std::uint32_t number) {
+  core_.now = now;
+  AddressHandle* handle = core_.handles.find(number);
+  if (handle == nullptr || handle->uses != 0) return false;
+  control_.detach(*handle);
+  core_.handles.remove(*handle);
+  return true;
 }
 
 void Engine::restart_congestion(Picos now, std::uint32_t qp_number) {
@@ -108,17 +118,22 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return PostResult::bad_state;
   const PostResult result = requester_.post(*qp, request);
-  if (result != PostResult::ok || qp->state != QpState::rts) return result;
+  if (result != PostResult::ok || !can_send(qp->state)) return result;
+  const std::uint32_t context = requester_.context_of(*qp, request);
   cc::Event event;
   event.signal = cc::Signal::message;
   // A READ sends no more than its request; an empty message counts a byte (Scheduler::deliver).
   event.message_bytes =
-      is_answered(request.opcode) ? 1 : std::max<std::uint64_t>(request.length, 1);
+      is_answered(request.opcode) ? 1 : std::max<std::uint64_t>(qp->requester.posted_length(), 1);
   event.hint_collective = request.hint.collective;
   event.hint_degree = request.hint.degree;
   event.hint_kind = request.hint.kind;
-  scheduler_.deliver(qp->context, event);
-  if (requester_.has_work(*qp)) scheduler_.activate(*qp);
+  scheduler_.deliver(context, event);
+  if (qp->config.type == QpType::ud) {
+    requester_.retarget(*qp);
+  } else if (requester_.has_work(*qp)) {
+    scheduler_.activate(*qp);
+  }
   return result;
 }
 
@@ -160,6 +175,10 @@ void Engine::receive(Packet* packet) {
   }
   QueuePair* qp = core_.find_qp(parsed.dest_qpn);
   if (qp == nullptr || qp->peer == kNoIndex || !(core_.peers[qp->peer].ip == parsed.source)) {
+    if (qp != nullptr && qp->config.type == QpType::ud) {
+      receive_datagram(*qp, parsed, packet);
+      return;
+    }
     ++core_.counters.no_queue_pair;
     control_.count_foreign(packet->wire_bytes);
     core_.pool.free(packet);
@@ -171,12 +190,14 @@ void Engine::receive(Packet* packet) {
     case wire::Operation::read_request:
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
-      count_data(*qp, parsed, *packet);
-      if (parsed.properties.service != wire::Service::rc) break;
+      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      if (parsed.properties.service != (qp->unreliable ? wire::Service::uc : wire::Service::rc))
+        break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
     case wire::Operation::read_response:
-      count_data(*qp, parsed, *packet);
+      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      if (qp->unreliable) break;
       if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
       requester_.on_response(*qp, parsed, packet);
       return;
@@ -208,10 +229,27 @@ void Engine::receive(Packet* packet) {
   core_.pool.free(packet);
 }
 
-// What the peer's algorithm is responsible for: into its channel, as far as it has one here.
-void Engine::count_data(const QueuePair& qp, const wire::ParsedPacket& parsed,
+// For a UD queue pair, from anybody.
+void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
+  const std::uint32_t peer =
+      core_.peers.find(parsed.source, wire::kDefaultDscpMap.traffic_class(parsed.dscp));
+  if (parsed.properties.service == wire::Service::ud) {
+    count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
+    responder_.on_request(qp, parsed, packet);
+    return;
+  }
+  control_.count_foreign(packet->wire_bytes);
+  if (parsed.properties.operation == wire::Operation::cnp) {
+    control_.on_datagram_cnp(parsed.source);
+  } else {
+    ++core_.counters.unsupported_operations;
+  }
+  core_.pool.free(packet);
+}
+
+// What the sender's algorithm is responsible for: into its channel, as far as it has one here.
+void Engine::count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
                         const Packet& packet) {
-  cc::ChannelCounters* counters = core_.peers[qp.peer].counters;
   if (counters == nullptr) {
     control_.count_foreign(packet.wire_bytes);
     return;
@@ -270,6 +308,7 @@ void Engine::poll(Picos now) {
     // What sending brought about (a REQUEST after the last byte) need not wait.
     if (core_.control_head != nullptr) flush_control();
   }
+  if (core_.cq_overrun) states_.fail_overrun();
 }
 
 void Engine::run_qp_timers() {
@@ -317,8 +356,20 @@ std::string Engine::check_conservation() const {
   std::vector<std::uint64_t> inflight(core_.contexts.size());
   std::vector<std::uint64_t> backlog(core_.contexts.size());
   std::vector<std::uint32_t> attached(core_.contexts.size());
+  for (std::uint32_t i = 0; i < core_.handles.size(); ++i) {
+    if (core_.handles[i].in_use) ++attached[core_.handles[i].context];
+  }
   for (const QueuePair* qp : core_.qps) {
-    if (qp == nullptr || qp->context == kNoIndex) continue;
+    if (qp == nullptr) continue;
+    if (qp->config.type == QpType::ud) {
+      const SendQueue& queue = qp->requester.queue;
+      for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
+        const QueuedRequest& request = queue.at(p).request;
+        backlog[requester_.context_of(*qp, request)] += request.length;
+      }
+      continue;
+    }
+    if (qp->context == kNoIndex) continue;
     inflight[qp->context] += qp->requester.inflight_bytes;
     backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     ++attached[qp->context];

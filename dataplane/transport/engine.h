@@ -7,11 +7,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/qp_state.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/transport/scheduler.h"
@@ -29,15 +31,23 @@ class Engine {
 
   // --- control operations: may allocate ---
   RegionTable& regions() { return core_.regions; }
-  // A queue pair in state INIT; its number.
+  // A queue pair in state RESET; its number, 0 when there are no more.
   std::uint32_t create_qp(const QpConfig& config);
+  // Changes its state and attributes: all that `mask` (of qp_attribute) names, or nothing.
+  ModifyResult modify_qp(Picos now, std::uint32_t qp_number, const QpAttributes& attributes,
+                         std::uint32_t mask);
+  std::optional<QpAttributes> query_qp(std::uint32_t qp_number) const;
   // This end, for the other's connect().
   QpAddress address_of(std::uint32_t qp_number, Psn first_psn) const;
   // To RTS in one step: both ends are known. `source_port` is the path entropy of the flow. False
-  // when the queue pair does not exist or is not in INIT.
+  // when the queue pair does not exist or is beyond INIT.
   bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
                std::uint16_t source_port);
   void destroy_qp(Picos now, std::uint32_t qp_number);
+  // Where datagrams of queue pairs of `pd` may go; a number for WorkRequest::address_handle.
+  std::uint32_t create_address_handle(Picos now, std::uint32_t pd, const QpPath& path);
+  // False when there is none, or datagrams to it are still queued.
+  bool destroy_address_handle(Picos now, std::uint32_t number);
   // The next message on this queue pair is a new flow: its congestion state starts afresh (per_qp
   // algorithms only; a channel shared with others keeps what it knows).
   void restart_congestion(Picos now, std::uint32_t qp_number);
@@ -45,6 +55,12 @@ class Engine {
   // --- data path ---
   // Takes effect at the next poll, which must follow at the same time.
   PostResult post_send(Picos now, std::uint32_t qp_number, const WorkRequest& request);
+  // Into the queue pair's receive queue (which may as well be used directly, but does not know
+  // that its owner is in error, where requests are flushed at once). False when it is full, or the
+  // queue pair in RESET.
+  bool post_receive(Picos now, std::uint32_t qp_number, const ReceiveRequest& request);
+  // Events about queue pairs and completion queues, oldest first.
+  std::size_t poll_events(std::span<AsyncEvent> out) { return core_.events.poll(out); }
   // Work of this queue pair that waited for memory can go on.
   void memory_ready(Picos now, std::uint32_t qp_number);
 
@@ -67,7 +83,9 @@ class Engine {
 
  private:
   void receive(Packet* packet);
-  void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
+  void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
+                  const Packet& packet);
   void flush_control();
   void run_qp_timers();
 
@@ -76,6 +94,7 @@ class Engine {
   RequesterPart requester_;
   ResponderPart responder_;
   ControlPlane control_;
+  QpStatePart states_;
 };
 
 }  // namespace paceline::transport

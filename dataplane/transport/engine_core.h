@@ -19,11 +19,14 @@
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
 #include "dataplane/telemetry/counters.h"
+#include "dataplane/transport/address_handle.h"
+#include "dataplane/transport/async_events.h"
 #include "dataplane/transport/congestion_context.h"
 #include "dataplane/transport/engine_config.h"
 #include "dataplane/transport/peer_table.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/region.h"
+#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/parse_error.h"
 
@@ -60,6 +63,7 @@ struct alignas(64) EngineCore {
   // Control packets waiting for the port, oldest first.
   Packet* control_head = nullptr;
   Packet* control_tail = nullptr;
+  bool cq_overrun = false;        // a completion queue has failed since the last poll ended
   pacing::PacingWheel qp_timers;  // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
@@ -77,21 +81,32 @@ struct alignas(64) EngineCore {
   std::vector<std::uint32_t> free_qps;
   std::vector<std::uint32_t> free_contexts;
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
+  AsyncEventList events;
+  AddressHandleTable handles;
+  std::array<DatagramMark, 64> datagram_marks{};  // when which datagram flow last got a CNP
 
-  // Queue-pair numbers are (index + 16) << shard_bits | shard: 0 to 15 are reserved.
-  std::uint32_t qp_number(std::uint32_t index) const {
-    return (index + 16) << config.shard_bits | config.shard;
+  // A queue-pair number: the shard in the lowest bits, then index + 16 (numbers 0 to 15 are
+  // reserved), then how often the index was used before, so that packets of a connection that is
+  // gone do not reach the one that has its place.
+  static constexpr unsigned kQpnIndexBits = 18;
+  static constexpr std::uint32_t kQpnGenerations =
+      63;  // of 64: keeps clear of 0xFFFFFD to 0xFFFFFF
+  std::uint32_t qp_slot(std::uint32_t number) const {
+    return ((number & ((1U << kQpnIndexBits) - 1)) >> config.shard_bits) - 16;
   }
+  std::uint32_t qp_number(std::uint32_t index, std::uint32_t generation) const {
+    return generation % kQpnGenerations << kQpnIndexBits | (index + 16) << config.shard_bits |
+           config.shard;
+  }
+  std::uint32_t max_qps() const { return (1U << (kQpnIndexBits - config.shard_bits)) - 16; }
   // nullptr when no such queue pair lives on this shard.
   QueuePair* find_qp(std::uint32_t number) {
-    const std::uint32_t slot = (number >> config.shard_bits) - 16;
+    const std::uint32_t slot = qp_slot(number);
     if (slot >= qps.size()) return nullptr;
     QueuePair* qp = qps[slot];
     return qp != nullptr && qp->number == number ? qp : nullptr;
   }
-  std::uint32_t qp_index(const QueuePair& qp) const {
-    return (qp.number >> config.shard_bits) - 16;
-  }
+  std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
 
   // Takes ownership; sent in order, ahead of all data, as soon as the port allows.
   void queue_control(Packet* packet) {
@@ -105,14 +120,29 @@ struct alignas(64) EngineCore {
     control_tail = packet;
   }
 
+  wire::FlowAddressing flow_to(const QpPath& path) const {
+    wire::FlowAddressing flow;
+    flow.source_mac = config.mac;
+    flow.destination_mac = path.mac;
+    flow.source = config.address;
+    flow.destination = path.ip;
+    flow.udp_source_port = path.source_port;
+    flow.dscp = wire::kDefaultDscpMap.dscp(path.traffic_class);
+    return flow;
+  }
+
   // A data packet of the queue pair whose headers and payload are there: what all of them have.
   void finish_packet(const QueuePair& qp, Packet& packet, std::uint32_t payload) {
-    packet.bth_offset = static_cast<std::uint16_t>(qp.header.bth_offset());
-    packet.traffic_class = qp.config.traffic_class;
+    finish_packet(qp.header, qp.config.traffic_class, packet, payload);
+  }
+  void finish_packet(const wire::HeaderTemplate& header, std::uint8_t traffic_class, Packet& packet,
+                     std::uint32_t payload) {
+    packet.bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+    packet.traffic_class = traffic_class;
     packet.ecn = Ecn::ect0;
     packet.wire_bytes = info.wire.wire_bytes(packet.frame_bytes(), payload);
     if (!info.computes_icrc) {
-      packet.icrc = wire::icrc(packet.header_view(), qp.header.l3_offset, packet.payload_view());
+      packet.icrc = wire::icrc(packet.header_view(), header.l3_offset, packet.payload_view());
     }
     counters.tx_wire_bytes += packet.wire_bytes;
   }
@@ -137,7 +167,10 @@ struct alignas(64) EngineCore {
   void complete(CompletionQueue* queue, const Completion& completion) {
     ++counters.completions;
     if (completion.status != CompletionStatus::success) ++counters.completion_errors;
-    if (queue != nullptr && !queue->push(completion)) ++counters.cq_overflows;
+    if (queue != nullptr && !queue->push(completion)) {
+      ++counters.cq_overflows;
+      cq_overrun = true;
+    }
   }
 };
 

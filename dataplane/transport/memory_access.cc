@@ -1,10 +1,8 @@
 #include "dataplane/transport/memory_access.h"
 
-#include <array>
 #include <atomic>
 #include <cassert>
 #include <cstring>
-#include <span>
 
 namespace paceline::transport {
 
@@ -74,16 +72,18 @@ MemoryResult run_atomic(const Region& region, std::uint32_t qp_number, std::uint
   return MemoryResult::done;
 }
 
-MemoryResult store_value(const Region& region, std::uint32_t qp_number, std::uint64_t address,
-                         std::uint64_t value) {
-  std::array<std::byte, sizeof value> bytes;
-  std::memcpy(bytes.data(), &value, sizeof value);
-  if (region.kind == RegionKind::plain) {
-    std::memcpy(region.memory + (address - region.base), bytes.data(), bytes.size());
-    return MemoryResult::done;
-  }
-  if (region.kind == RegionKind::provided) {
-    return region.provider->write(qp_number, address - region.base, bytes);
+MemoryResult store_bytes(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+                         std::span<const std::byte> bytes) {
+  switch (region.kind) {
+    case RegionKind::plain:
+      std::memcpy(region.memory + (address - region.base), bytes.data(), bytes.size());
+      return MemoryResult::done;
+    case RegionKind::provided:
+      return region.provider->write(qp_number, address - region.base, bytes);
+    case RegionKind::elided:
+      return MemoryResult::done;
+    case RegionKind::none:
+      break;
   }
   return MemoryResult::fault;
 }

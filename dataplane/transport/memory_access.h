@@ -2,7 +2,9 @@
 // common. Rights and bounds were checked by the caller (Region::grants).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/region.h"
@@ -25,8 +27,8 @@ MemoryResult store_payload(const Region& region, std::uint32_t qp_number, std::u
 MemoryResult run_atomic(const Region& region, std::uint32_t qp_number, std::uint64_t address,
                         const AtomicOperation& operation, std::uint64_t& original);
 
-// The value an atomic operation found, in the host's byte order, to the 8 bytes at `address`.
-MemoryResult store_value(const Region& region, std::uint32_t qp_number, std::uint64_t address,
-                         std::uint64_t value);
+// Bytes that came in no payload: the value an atomic operation found, the header of a datagram.
+MemoryResult store_bytes(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+                         std::span<const std::byte> bytes);
 
 }  // namespace paceline::transport

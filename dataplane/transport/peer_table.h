@@ -28,10 +28,11 @@ struct Peer {
   EcnEcho echo = EcnEcho::cnp;  // what it wants back for CE-marked data
   std::uint8_t hellos_sent = 0;
   Picos next_hello{0};
-  std::uint32_t queue_pairs = 0;            // local queue pairs that name it
-  std::uint32_t context = 0xFFFF'FFFF;      // proactive channel to it, shared by those queue pairs
-  cc::ChannelCounters* counters = nullptr;  // its channel towards us
-  wire::HeaderTemplate control;             // control packets to it
+  std::uint32_t queue_pairs = 0;        // local queue pairs and address handles that name it
+  std::uint32_t context = 0xFFFF'FFFF;  // proactive channel to it, shared by those queue pairs
+  std::uint32_t datagram_context = 0xFFFF'FFFF;  // of its address handles, where that is another
+  cc::ChannelCounters* counters = nullptr;       // its channel towards us
+  wire::HeaderTemplate control;                  // control packets to it
 };
 
 class PeerTable {

@@ -2,11 +2,14 @@
 // context. Touched on the engine's thread only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
+#include "dataplane/transport/attributes.h"
 #include "dataplane/transport/completion_queue.h"
 #include "dataplane/transport/receive_queue.h"
 #include "dataplane/transport/region.h"
@@ -20,6 +23,8 @@ namespace paceline::transport {
 
 inline constexpr std::uint32_t kNoIndex = 0xFFFF'FFFF;
 
+inline constexpr Picos kNoTimeout{std::int64_t{1} << 60};  // beyond all time
+
 struct QpConfig {
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
@@ -31,9 +36,12 @@ struct QpConfig {
   std::uint8_t max_rd_atomic = 16;       // READs and atomics outstanding at most (9.7.2.6)
   std::uint8_t max_dest_rd_atomic = 16;  // of the peer's, answered or kept for repetition
   std::uint16_t send_queue_depth = 128;
-  std::uint16_t path_mtu = 0;  // payload bytes of a full packet; 0: the engine's
-  std::uint32_t pd = 0;        // protection domain, of regions alike
-  Picos retransmit_timeout = picos_from_micros(500);
+  std::uint16_t max_inline = 0;        // bytes of a request that may be given inline
+  std::uint8_t max_send_segments = 1;  // up to kMaxSegments
+  std::uint32_t qkey = 0;              // UD
+  std::uint16_t path_mtu = 0;          // payload bytes of a full packet; 0: the engine's
+  std::uint32_t pd = 0;                // protection domain, of regions alike
+  Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
   ReceiveQueue* receive_queue = nullptr;  // may be shared
@@ -49,7 +57,8 @@ struct QpAddress {
 
 namespace requester_stop {
 inline constexpr std::uint8_t memory = 1U << 0;  // a source region answers later
-inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, or a fence
+inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, fence, SQD
+inline constexpr std::uint8_t target = 1U << 2;  // UD: the next datagram goes to another context
 }  // namespace requester_stop
 
 namespace responder_halt {
@@ -77,7 +86,13 @@ struct PacketFifo {
 };
 
 struct RequesterState {
-  explicit RequesterState(std::size_t depth) : queue(depth) {}
+  explicit RequesterState(const QpConfig& config)
+      : queue(config.send_queue_depth),
+        segments(config.max_send_segments > 1 ? queue.capacity() * config.max_send_segments : 0),
+        inline_bytes(queue.capacity() * std::size_t{config.max_inline}) {}
+
+  // Of the newest request, a list's sum.
+  std::uint64_t posted_length() const { return queue.at(queue.tail() - 1).request.length; }
 
   SendQueue queue;
   Psn next_psn;                      // the next packet to go out
@@ -96,17 +111,30 @@ struct RequesterState {
   std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
   bool gap_known = false;        // the oldest missing response was asked for again
   bool response_waits = false;   // memory for a response answers later
-  std::uint32_t ordered = 0;     // queued requests that are answered, or fenced
-  bool probe_active = false;     // one round trip is being timed
+  bool draining = false;         // SQD: no request is begun
+  bool drained = false;          // and what was begun is complete
+  bool notify_drained = false;
+  bool credit_limited = false;     // credit_limit is in force
+  std::uint32_t ssn = 0;           // of the newest request
+  std::uint32_t credit_limit = 0;  // highest SSN that the peer has a receive request for
+  std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD, one
+                              // more while credits are limited
+  bool probe_active = false;  // one round trip is being timed
   Psn probe_psn;
   Picos probe_sent{0};
-  Picos timeout_at = kNever;  // true deadline; the heap may hold an earlier one
-  Picos blocked_until{0};     // RNR back-off
-  PacketFifo parked;          // responses that arrived while response_waits
+  Picos timeout_at = kNever;            // true deadline; the heap may hold an earlier one
+  Picos blocked_until{0};               // RNR back-off
+  PacketFifo parked;                    // responses that arrived while response_waits
+  std::vector<Segment> segments;        // of queued requests, by place in the queue
+  std::vector<std::byte> inline_bytes;  // likewise
 };
 
 struct ResponderState {
-  explicit ResponderState(std::size_t depth) : responses(depth) {}
+  explicit ResponderState(const QpConfig& config)
+      : responses(config.max_dest_rd_atomic),
+        receive_segments(config.receive_queue != nullptr && config.receive_queue->max_segments() > 1
+                             ? config.receive_queue->max_segments()
+                             : 0) {}
 
   Psn expected;
   std::uint32_t msn = 0;  // messages completed, modulo 2^24
@@ -131,14 +159,14 @@ struct ResponderState {
   ReceiveRequest receive{};         // of the SEND in progress
   Picos last_cnp{-1};               // negative: none sent yet
   PacketFifo parked;
+  std::vector<Segment> receive_segments;  // of `receive`
 };
 
 struct QueuePair {
   QueuePair(std::uint32_t number_, const QpConfig& config_)
-      : number(number_),
-        config(config_),
-        requester(config_.send_queue_depth),
-        responder(config_.max_dest_rd_atomic) {}
+      : number(number_), config(config_), requester(config_), responder(config_) {
+    unreliable = config.type != QpType::rc;
+  }
 
   std::uint32_t number;
   QpState state = QpState::reset;
@@ -149,10 +177,13 @@ struct QueuePair {
   std::uint32_t prev_active = kNoIndex;
   std::uint32_t deficit = 0;  // deficit round robin, bytes
   bool active = false;
+  bool unreliable = false;        // UC or UD: nothing is acknowledged
+  bool established = false;       // a packet of the peer has come
   bool response_ready = false;    // a READ response may go out now
   std::int32_t lane_balance = 0;  // bytes of requests beyond those of responses, while both wait
   std::uint32_t mtu = 0;          // payload bytes of a full packet
   QpConfig config;
+  QpPath path{};                // from RTR on
   wire::HeaderTemplate header;  // data packets to the peer
   RequesterState requester;
   ResponderState responder;

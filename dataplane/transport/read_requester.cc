@@ -3,9 +3,12 @@
 // request has taken, and each acknowledges everything before it. What is missing is asked for again
 // from the first missing response on, with address, length and sequence number moved there.
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
+#include "dataplane/transport/scatter_gather.h"
 #include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
@@ -20,7 +23,7 @@ std::uint32_t RequesterPart::request_wire_of(const QueuePair& qp, const SendEntr
 // The request packet for the entry at the cursor, asking for its responses from cursor_packet on.
 void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry& entry) {
   RequesterState& r = qp.requester;
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   const wire::HeaderBuffer out{packet.header};
   std::size_t header_bytes;
   if (request.opcode == WorkOpcode::read) {
@@ -60,16 +63,47 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
   r.inflight_bytes += packet.wire_bytes;
 }
 
-// Whether the request at the cursor may begin: the initiator depth (9.7.2.6), and the fence.
+// Whether the request at the cursor may go on: the initiator depth (9.7.2.6), the fence, a send
+// queue that is being drained and begins nothing, and the peer's credits (9.7.7.2: of the first
+// message beyond them, one packet may go).
 void RequesterPart::check_order(QueuePair& qp) {
   RequesterState& r = qp.requester;
   r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
   if (r.cursor == r.queue.tail()) return;
   const SendEntry& entry = r.queue.at(r.cursor);
   if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
-      (entry.request.fence && r.answers_due != 0)) {
+      (entry.request.fence && r.answers_due != 0) ||
+      (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn) ||
+      beyond_credits(r, entry) > (r.cursor_packet == 0 ? 1 : 0)) {
     r.stops |= requester_stop::order;
   }
+}
+
+// SQD is reached when nothing that was begun is left (vol. 1, 10.3.1.5).
+void RequesterPart::check_drained(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (!r.draining || r.drained || r.una_psn != r.max_psn || r.cursor_packet != 0) return;
+  r.drained = true;
+  if (r.notify_drained) core_.events.push({AsyncEventKind::sq_drained, qp.number});
+}
+
+void RequesterPart::drain(QueuePair& qp, bool notify) {
+  RequesterState& r = qp.requester;
+  r.draining = true;
+  r.drained = false;
+  r.notify_drained = notify;
+  ++r.ordered;
+  check_order(qp);
+  check_drained(qp);
+  scheduler_.settle(qp);
+}
+
+void RequesterPart::undrain(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  r.draining = r.drained = false;
+  --r.ordered;
+  check_order(qp);
+  resume(qp);
 }
 
 // The oldest READ or atomic that begins before `end` and is incomplete.
@@ -118,7 +152,7 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
                                                       const wire::ParsedPacket& parsed,
                                                       const Packet& packet) {
   RequesterState& r = qp.requester;
-  if (qp.state != QpState::rts) return Outcome::done;
+  if (!can_send(qp.state)) return Outcome::done;
   const Psn psn = parsed.psn;
   if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
     ++core_.counters.stale_acks;  // a repeated response, or a ghost
@@ -159,6 +193,7 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
   }
   ++core_.counters.rx_data_packets;
   core_.counters.rx_data_bytes += parsed.payload_bytes;
+  if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack()) take_credits(qp, parsed.ext.aeth);
   r.probe_active = false;  // an answer may have waited its turn behind others: no measure
   report_ack(qp, progress(qp, psn + 1), 0);
   return Outcome::done;
@@ -166,19 +201,37 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
 
 MemoryResult RequesterPart::place_response(QueuePair& qp, const SendEntry& entry,
                                            const wire::ParsedPacket& parsed, const Packet& packet) {
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   const bool atomic = is_atomic(request.opcode);
   const auto index = static_cast<std::uint32_t>(distance(parsed.psn, entry.first_psn));
   const std::uint64_t offset = atomic ? 0 : std::uint64_t{index} * qp.mtu;
   const std::uint32_t bytes = atomic ? kAtomicBytes : parsed.payload_bytes;
   if (bytes == 0) return MemoryResult::done;
+  bool mismatch = false;
+  if (request.segment_count != 0) {
+    const auto place = static_cast<std::uint32_t>(&entry - &qp.requester.queue.at(0));
+    SegmentAccess into{core_.regions, segments_of(qp, place)};
+    into.segments = into.segments.first(request.segment_count);
+    into.pd = qp.config.pd;
+    into.qp_number = qp.number;
+    into.needed = access::local_write;
+    into.offset = offset;
+    into.bytes = bytes;
+    const MemoryResult scattered =
+        scatter_payload(into, request.remote_address + offset, packet, mismatch);
+    if (mismatch) ++core_.counters.digest_mismatches;
+    return scattered;
+  }
   const std::uint64_t address = request.local_address + offset;
   const Region* region = core_.regions.find(request.local_key);
   if (region == nullptr || !region->grants(qp.config.pd, access::local_write, address, bytes)) {
     return MemoryResult::fault;
   }
-  if (atomic) return store_value(*region, qp.number, address, parsed.ext.atomic_original);
-  bool mismatch = false;
+  if (atomic) {
+    std::array<std::byte, kAtomicBytes> value;  // in the host's byte order
+    std::memcpy(value.data(), &parsed.ext.atomic_original, value.size());
+    return store_bytes(*region, qp.number, address, value);
+  }
   const MemoryResult result = store_payload(*region, qp.number, address, bytes,
                                             request.remote_address + offset, packet, mismatch);
   if (mismatch) ++core_.counters.digest_mismatches;

@@ -103,6 +103,7 @@ std::uint64_t RequesterPart::progress(QueuePair& qp, Psn next) {
   }
   if (ordered) {
     check_order(qp);
+    check_drained(qp);
     scheduler_.settle(qp);
   } else if (r.cursor == r.queue.tail() && !qp.response_ready) {
     // What was about to be sent again had arrived after all: nothing may be left to send.
@@ -125,7 +126,7 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
 
 void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
   RequesterState& r = qp.requester;
-  if (qp.state != QpState::rts) return;
+  if (!can_send(qp.state)) return;
   const wire::Aeth aeth = parsed.ext.aeth;
   const bool is_ack = aeth.kind() == wire::AethKind::ack;
   // An ACK covers its own PSN; a NAK names the first packet that is missing (or refused).
@@ -135,6 +136,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     return;
   }
   if (parsed.becn) on_cnp(qp);
+  if (is_ack) take_credits(qp, aeth);
   // Nothing new: an ACK of what was acknowledged before; a NAK of a packet that was not sent yet,
   // or that is about to be sent again because of an earlier NAK or a timeout.
   const bool repeats = next == r.una_psn && (is_ack || r.next_psn == r.una_psn);
@@ -226,6 +228,7 @@ void RequesterPart::on_cnp(QueuePair& qp) {
 }
 
 void RequesterPart::set_timer(QueuePair& qp, Picos at) {
+  if (at >= kNoTimeout) return;
   const std::uint32_t index = core_.qp_index(qp);
   // Deadlines mostly move later: the entry stays where it is and is re-armed when it fires.
   if (core_.qp_timers.contains(index) && core_.qp_timers.deadline_of(index) <= at) return;
@@ -247,7 +250,7 @@ void RequesterPart::resume(QueuePair& qp) {
 
 void RequesterPart::on_timer(QueuePair& qp) {
   RequesterState& r = qp.requester;
-  if (qp.state != QpState::rts) return;
+  if (!can_send(qp.state)) return;
   if (r.blocked_until > core_.now) {
     set_timer(qp, r.blocked_until);
     return;
@@ -277,11 +280,12 @@ void RequesterPart::on_timer(QueuePair& qp) {
   scheduler_.deliver(qp.context, event);
 }
 
-void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
-  if (qp.state == QpState::error) return;
-  qp.state = QpState::error;
-  if (qp.context == kNoIndex) return;  // never connected: nothing was posted or received
+void RequesterPart::drop_work(QueuePair& qp) {
   RequesterState& r = qp.requester;
+  if (qp.config.type == QpType::ud) {
+    drop_datagrams(qp);
+    return;
+  }
   ResponderState& responder = qp.responder;
   CongestionContext& context = core_.contexts[qp.context];
   const bool had_work = qp.active || r.backlog_bytes + responder.backlog_bytes != 0;
@@ -290,24 +294,6 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
   r.inflight_bytes = 0;
   r.backlog_bytes = 0;
   r.timeout_at = kNever;
-  responder.backlog_bytes = 0;
-  responder.responses.clear();
-  responder.answer_due = false;
-  qp.response_ready = false;
-  // One request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
-  bool named = false;
-  for (std::uint32_t p = r.queue.head(); p != r.queue.tail(); ++p) {
-    const SendEntry& entry = r.queue.at(p);
-    named = named || distance(psn, entry.first_psn) < static_cast<std::int32_t>(entry.packets);
-    Completion completion;
-    completion.wr_id = entry.request.wr_id;
-    completion.at = core_.now;
-    completion.qp_number = qp.number;
-    completion.opcode = completion_opcode(entry.request.opcode);
-    completion.status = named ? status : CompletionStatus::flushed;
-    if (named) status = CompletionStatus::flushed;
-    core_.complete(qp.config.send_cq, completion);
-  }
   r.queue.clear();
   r.cursor = r.queue.tail();
   r.cursor_packet = 0;
@@ -315,23 +301,55 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
   r.stops = 0;
   r.answers_due = 0;
   r.ordered = 0;
-  // Receives that are still queued are flushed by the owner of the queue (it may be shared), but
-  // the one that a message had taken is known here only.
-  if (responder.receive_taken) {
-    responder.receive_taken = false;
-    Completion completion;
-    completion.wr_id = responder.receive.wr_id;
-    completion.at = core_.now;
-    completion.qp_number = qp.number;
-    completion.opcode = CompletionOpcode::receive;
-    completion.status = CompletionStatus::flushed;
-    core_.complete(qp.config.receive_cq, completion);
-  }
+  r.credit_limited = false;
+  r.draining = r.drained = false;
+  responder.backlog_bytes = 0;
+  responder.responses.clear();
+  responder.answer_due = false;
+  qp.response_ready = false;
   scheduler_.deactivate(qp);
   // Its bytes in flight may have been what held up others of the same context.
   if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
   // An algorithm that asks the peer for a rate must hear that there is no need any more.
   if (had_work) scheduler_.report_idle(qp.context);
+}
+
+void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
+  if (qp.state == QpState::error) return;
+  qp.state = QpState::error;
+  Completion completion;
+  completion.at = core_.now;
+  completion.qp_number = qp.number;
+  // One request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
+  const SendQueue& queue = qp.requester.queue;
+  bool named = false;
+  for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
+    const SendEntry& entry = queue.at(p);
+    const bool here =
+        !named && distance(psn, entry.first_psn) < static_cast<std::int32_t>(entry.packets);
+    named = named || here;
+    completion.wr_id = entry.request.wr_id;
+    completion.opcode = completion_opcode(entry.request.opcode);
+    completion.status = here ? status : CompletionStatus::flushed;
+    core_.complete(qp.config.send_cq, completion);
+  }
+  completion.opcode = CompletionOpcode::receive;
+  completion.status = CompletionStatus::flushed;
+  if (qp.responder.receive_taken) {
+    qp.responder.receive_taken = false;
+    completion.wr_id = qp.responder.receive.wr_id;
+    core_.complete(qp.config.receive_cq, completion);
+  }
+  // What others share is left to them.
+  if (ReceiveQueue* receives = qp.config.receive_queue; receives != nullptr) {
+    ReceiveRequest request;
+    while (!receives->shared() && receives->take(request, qp.responder.receive_segments.data())) {
+      completion.wr_id = request.wr_id;
+      core_.complete(qp.config.receive_cq, completion);
+    }
+    if (receives->shared()) core_.events.push({AsyncEventKind::last_wqe_reached, qp.number});
+  }
+  if (qp.context != kNoIndex || qp.config.type == QpType::ud) drop_work(qp);
 }
 
 }  // namespace paceline::transport

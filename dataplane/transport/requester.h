@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/engine_core.h"
@@ -47,8 +48,20 @@ class RequesterPart {
   // completes with `status`, all others with `flushed`.
   void fail(QueuePair& qp, CompletionStatus status, Psn psn);
   void fail(QueuePair& qp, CompletionStatus status) { fail(qp, status, qp.requester.una_psn); }
+  // Takes all work away without completing it; the queue pair stays in its context.
+  void drop_work(QueuePair& qp);
   // Frees what is parked.
   void discard(QueuePair& qp);
+  // The congestion context that pays for a request: the queue pair's, or the address handle's.
+  std::uint32_t context_of(const QueuePair& qp, const QueuedRequest& request) const {
+    return qp.config.type == QpType::ud ? core_.handles[request.address_handle >> 8].context
+                                        : qp.context;
+  }
+  // UD: the queue pair moves to the context of its next datagram, if it has one.
+  void retarget(QueuePair& qp);
+  // Begins no request more (SQD) / does again.
+  void drain(QueuePair& qp, bool notify);
+  void undrain(QueuePair& qp);
 
  private:
   struct Span {
@@ -66,6 +79,11 @@ class RequesterPart {
   Span span_between(const QueuePair& qp, std::uint32_t position, Psn from, Psn to) const;
   bool fill_payload(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint64_t offset,
                     std::uint32_t bytes);
+  bool fill_gathered(QueuePair& qp, Packet& packet, std::uint64_t offset, std::uint32_t bytes);
+  bool filled(QueuePair& qp, MemoryResult result);
+  PostResult keep_source(QueuePair& qp, const WorkRequest& posted, QueuedRequest& kept);
+  std::span<const Segment> segments_of(const QueuePair& qp, std::uint32_t position) const;
+  PostResult post_kept(QueuePair& qp, const QueuedRequest& request);
   void build_request(QueuePair& qp, Packet& packet, const SendEntry& entry);
 
   // Everything before `next` is acknowledged. Returns the wire bytes newly acknowledged.
@@ -76,6 +94,28 @@ class RequesterPart {
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);
 
+  // End-to-end flow control (credits.cc).
+  static std::int32_t beyond_credits(const RequesterState& r, const SendEntry& entry) {
+    return r.credit_limited ? sends_beyond_credits(r, entry) : 0;
+  }
+  static std::int32_t sends_beyond_credits(const RequesterState& r, const SendEntry& entry);
+  void take_credits(QueuePair& qp, wire::Aeth aeth) {
+    if (aeth.value() != wire::kCreditUnlimited || qp.requester.credit_limited) {
+      update_credits(qp, aeth);
+    }
+  }
+  void update_credits(QueuePair& qp, wire::Aeth aeth);
+
+  static wire::Opcode opcode_of(WorkOpcode work, bool first, bool last);
+
+  // UC (unreliable.cc) and UD (datagram.cc).
+  PostResult check_unreliable(const QueuePair& qp, const QueuedRequest& request) const;
+  bool build_unreliable(QueuePair& qp, Packet& packet);
+  bool build_datagram(QueuePair& qp, Packet& packet);
+  void sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bool last);
+  void fail_sends(QueuePair& qp, CompletionStatus status);
+  void drop_datagrams(QueuePair& qp);
+
   // READs and atomics (read_requester.cc).
   SendEntry* unanswered_before(QueuePair& qp, Psn end);
   void answers_lost(QueuePair& qp);
@@ -83,6 +123,7 @@ class RequesterPart {
   MemoryResult place_response(QueuePair& qp, const SendEntry& entry,
                               const wire::ParsedPacket& parsed, const Packet& packet);
   void check_order(QueuePair& qp);
+  void check_drained(QueuePair& qp);
 
   void arm_timer(QueuePair& qp);
   void set_timer(QueuePair& qp, Picos at);

@@ -1,23 +1,27 @@
 #include "dataplane/transport/requester.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/scatter_gather.h"
 #include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
-namespace {
-
 using wire::Opcode;
+
+namespace {
 
 // The last packet carries 4 bytes more: immediate data, or the key to revoke.
 constexpr bool has_last_word(WorkOpcode opcode) {
   return has_immediate(opcode) || opcode == WorkOpcode::send_invalidate;
 }
 
-// The opcode of packet `first`/`last` of a message; RC and UC differ by 0x20 (vol. 1, table 35).
-Opcode opcode_of(WorkOpcode work, bool first, bool last) {
+}  // namespace
+
+// The opcode of packet `first`/`last` of a message, as the reliable service has it.
+Opcode RequesterPart::opcode_of(WorkOpcode work, bool first, bool last) {
   if (is_write(work)) {
     if (first && last) {
       return has_immediate(work) ? Opcode::rc_write_only_imm : Opcode::rc_write_only;
@@ -35,8 +39,6 @@ Opcode opcode_of(WorkOpcode work, bool first, bool last) {
   if (work == WorkOpcode::send_invalidate) return Opcode::rc_send_last_invalidate;
   return has_immediate(work) ? Opcode::rc_send_last_imm : Opcode::rc_send_last;
 }
-
-}  // namespace
 
 std::uint32_t RequesterPart::payload_of(const QueuePair& qp, const SendEntry& entry,
                                         std::uint32_t packet) const {
@@ -92,21 +94,79 @@ RequesterPart::Span RequesterPart::span_between(const QueuePair& qp, std::uint32
   return total;
 }
 
-PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
+// Copies what the request refers to to the place of the queue that it will have. Nothing is
+// changed but that place, which is free.
+PostResult RequesterPart::keep_source(QueuePair& qp, const WorkRequest& posted,
+                                      QueuedRequest& kept) {
   RequesterState& r = qp.requester;
-  if (qp.state == QpState::error) {
+  if (r.queue.full()) return PostResult::queue_full;
+  const std::size_t place = r.queue.tail() & (r.queue.capacity() - 1);
+  if (posted.inline_bytes != nullptr) {
+    if (is_answered(posted.opcode)) return PostResult::bad_opcode;
+    // Where payloads are elided, there is nothing to put the bytes into.
+    const std::uint32_t most = core_.info.payload_room == 0 ? 0 : qp.config.max_inline;
+    if (posted.length > most) return PostResult::bad_length;
+    if (posted.length != 0) {
+      std::memcpy(&r.inline_bytes[place * qp.config.max_inline], posted.inline_bytes,
+                  posted.length);
+    }
+    kept.inlined = true;
+    kept.segment_count = 0;
+    return PostResult::ok;
+  }
+  if (posted.segment_count > qp.config.max_send_segments) return PostResult::too_many_segments;
+  kept.length = 0;
+  for (unsigned i = 0; i < posted.segment_count; ++i) kept.length += posted.segments[i].length;
+  if (posted.segment_count == 1) {
+    kept.local_address = posted.segments[0].address;
+    kept.local_key = posted.segments[0].key;
+    kept.segment_count = 0;
+    return PostResult::ok;
+  }
+  if (is_atomic(posted.opcode)) return PostResult::bad_length;  // its result is in one place
+  std::copy_n(posted.segments, posted.segment_count,
+              &r.segments[place * qp.config.max_send_segments]);
+  return PostResult::ok;
+}
+
+// Of the request at (or about to be put at) `position`.
+std::span<const Segment> RequesterPart::segments_of(const QueuePair& qp,
+                                                    std::uint32_t position) const {
+  const RequesterState& r = qp.requester;
+  const std::size_t place = position & (r.queue.capacity() - 1);
+  return {&r.segments[place * qp.config.max_send_segments], qp.config.max_send_segments};
+}
+
+PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& posted) {
+  if (qp.state == QpState::error || qp.state == QpState::sqe) {
     Completion completion;
-    completion.wr_id = request.wr_id;
+    completion.wr_id = posted.wr_id;
     completion.at = core_.now;
     completion.qp_number = qp.number;
     completion.status = CompletionStatus::flushed;
-    completion.opcode = completion_opcode(request.opcode);
+    completion.opcode = completion_opcode(posted.opcode);
     core_.complete(qp.config.send_cq, completion);
     return PostResult::ok;
   }
-  if (qp.state != QpState::rts) return PostResult::bad_state;
+  if (!can_send(qp.state)) return PostResult::bad_state;
+  if (posted.segment_count != 0 || posted.inline_bytes != nullptr) {
+    QueuedRequest kept = posted;
+    const PostResult result = keep_source(qp, posted, kept);
+    return result == PostResult::ok ? post_kept(qp, kept) : result;
+  }
+  return post_kept(qp, posted);
+}
+
+// Segments and inline data, if any, are the queue pair's own copy.
+PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request) {
+  RequesterState& r = qp.requester;
   const bool answered = is_answered(request.opcode);
   if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
+  if (qp.unreliable) {
+    if (const PostResult result = check_unreliable(qp, request); result != PostResult::ok) {
+      return result;
+    }
+  }
   if (is_atomic(request.opcode) ? request.length != kAtomicBytes
                                 : request.length > kMaxMessageBytes) {
     return PostResult::bad_length;
@@ -118,7 +178,14 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
   constexpr std::int32_t kWindow = 1 << 23;
   if (packets >= kWindow) return PostResult::bad_length;
   if (r.queue.full()) return PostResult::queue_full;
-  if (request.length != 0) {
+  if (request.segment_count != 0) {
+    const std::uint8_t needed = answered ? access::local_write : std::uint8_t{0};
+    if (!segments_granted(core_.regions,
+                          segments_of(qp, r.queue.tail()).first(request.segment_count),
+                          qp.config.pd, needed)) {
+      return PostResult::bad_key;
+    }
+  } else if (request.length != 0 && !request.inlined) {
     const Region* region = core_.regions.find(request.local_key);
     const std::uint8_t needed = answered ? access::local_write : std::uint8_t{0};
     if (region == nullptr ||
@@ -129,15 +196,15 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& request) {
   if (distance(r.tail_psn, r.una_psn) + static_cast<std::int32_t>(packets) >= kWindow) {
     return PostResult::queue_full;
   }
-  r.queue.push({request, r.tail_psn, packets, answered});
+  r.ssn = next_msn(r.ssn);
+  r.queue.push({request, r.tail_psn, packets, r.ssn, answered});
   r.tail_psn = r.tail_psn + packets;
-  if (answered || request.fence) {
-    ++r.ordered;
-    check_order(qp);
-  }
+  if (answered || request.fence) ++r.ordered;
+  if (r.ordered != 0) check_order(qp);
   if (answered) return PostResult::ok;  // what it moves, the peer sends
+  if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
   r.backlog_bytes += request.length;
-  core_.contexts[qp.context].backlog_bytes += request.length;
+  core_.contexts[context_of(qp, request)].backlog_bytes += request.length;
   return PostResult::ok;
 }
 
@@ -152,20 +219,51 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, const SendEntry&
   packet.payload_bytes = 0;
   packet.payload_kind = PayloadKind::none;
   if (bytes == 0) return true;
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   const std::uint64_t address = request.local_address + offset;
+  if (request.segment_count != 0 || request.inlined) {
+    return fill_gathered(qp, packet, offset, bytes);
+  }
   const Region* region = core_.regions.find(request.local_key);
   MemoryResult result = MemoryResult::fault;  // deregistered under way
   if (region != nullptr && region->grants(qp.config.pd, 0, address, bytes)) {
     const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
     result = load_payload(*region, qp.number, address, bytes, place, packet);
   }
+  return filled(qp, result);
+}
+
+// The same from a list of segments, or inline data.
+bool RequesterPart::fill_gathered(QueuePair& qp, Packet& packet, std::uint64_t offset,
+                                  std::uint32_t bytes) {
+  const RequesterState& r = qp.requester;
+  const QueuedRequest& request = r.queue.at(r.cursor).request;
+  if (request.inlined) {
+    const std::size_t place = r.cursor & (r.queue.capacity() - 1);
+    const std::byte* const from = &r.inline_bytes[place * qp.config.max_inline];
+    const std::uint32_t padded = (bytes + 3U) & ~3U;
+    packet.payload_bytes = static_cast<std::uint16_t>(padded);
+    packet.payload_kind = PayloadKind::owned;
+    std::memcpy(packet.payload, from + offset, bytes);
+    std::memset(packet.payload + bytes, 0, padded - bytes);
+    return true;
+  }
+  const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
+  SegmentAccess from{core_.regions, segments_of(qp, r.cursor).first(request.segment_count)};
+  from.pd = qp.config.pd;
+  from.qp_number = qp.number;
+  from.offset = offset;
+  from.bytes = bytes;
+  return filled(qp, gather_payload(from, place, packet));
+}
+
+bool RequesterPart::filled(QueuePair& qp, MemoryResult result) {
   if (result == MemoryResult::done) return true;
   if (result == MemoryResult::pending) {
     qp.requester.stops |= requester_stop::memory;
     ++core_.counters.memory_waits;
   } else {
-    fail(qp, CompletionStatus::local_protection_error, qp.requester.next_psn);
+    fail_sends(qp, CompletionStatus::local_protection_error);
   }
   return false;
 }
@@ -189,6 +287,9 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
     build_request(qp, packet, entry);
     return true;
   }
+  if (qp.unreliable) {
+    return qp.config.type == QpType::uc ? build_unreliable(qp, packet) : build_datagram(qp, packet);
+  }
   const std::uint32_t index = r.cursor_packet;
   const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
   const std::uint32_t payload = payload_of(qp, entry, index);
@@ -196,13 +297,13 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   const bool last = index + 1 == entry.packets;
   if (!fill_payload(qp, packet, entry, offset, payload)) return false;
 
-  const WorkRequest& request = entry.request;
+  const QueuedRequest& request = entry.request;
   wire::TransportFields fields;
   fields.opcode = opcode_of(request.opcode, first, last);
   fields.dest_qpn = qp.remote_number;
   fields.psn = r.next_psn;
   fields.payload_bytes = payload;
-  fields.ack_request = last || wants_ack(qp);
+  fields.ack_request = last || wants_ack(qp) || beyond_credits(r, entry) > 0;
   fields.solicited = last && request.solicited;
   wire::Reth reth;
   if (first && is_write(request.opcode)) {
@@ -237,10 +338,10 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   if (last) {
     ++r.cursor;
     r.cursor_packet = 0;
-    if (r.ordered != 0) check_order(qp);
   } else {
     ++r.cursor_packet;
   }
+  if (r.ordered != 0) check_order(qp);
   if (r.inflight_bytes == 0) arm_timer(qp);
   r.inflight_bytes += packet.wire_bytes;
   r.backlog_bytes -= payload;

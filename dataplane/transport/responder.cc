@@ -20,12 +20,20 @@ bool carries_message(const wire::ParsedPacket& parsed) {
 }  // namespace
 
 void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
-  if (qp.state != QpState::rtr && qp.state != QpState::rts) {
+  if (!can_receive(qp.state)) {
     ++core_.counters.wrong_state;
     core_.pool.free(packet);
     return;
   }
-  if (parsed.ecn == Ecn::ce) on_marked(qp);
+  if (!qp.established) {
+    qp.established = true;
+    if (qp.state == QpState::rtr) {
+      core_.events.push({AsyncEventKind::comm_established, qp.number});
+    }
+  }
+  if (parsed.ecn == Ecn::ce) {
+    qp.config.type == QpType::ud ? on_marked_datagram(qp, parsed, *packet) : on_marked(qp);
+  }
   if (qp.responder.halts != 0) {
     if ((qp.responder.halts & responder_halt::condemned) != 0) {
       ++core_.counters.wrong_state;
@@ -35,7 +43,7 @@ void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, 
     }
     return;
   }
-  if (accept(qp, parsed, *packet) == Outcome::pending) {
+  if (take(qp, parsed, *packet) == Outcome::pending) {
     qp.responder.halts |= responder_halt::memory;
     ++core_.counters.memory_waits;
     park(qp, packet);
@@ -60,7 +68,7 @@ void ResponderPart::memory_ready(QueuePair& qp) {
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
     // A packet before this one may have put the queue pair into error, or on its way there.
     if (error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0 &&
-        accept(qp, parsed, *packet) == Outcome::pending) {
+        take(qp, parsed, *packet) == Outcome::pending) {
       r.halts |= responder_halt::memory;
       return;  // still the first of the parked
     }
@@ -72,6 +80,13 @@ void ResponderPart::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
   while (!r.parked.empty()) core_.pool.free(r.parked.pop());
   r.halts = 0;
+}
+
+ResponderPart::Outcome ResponderPart::take(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                           const Packet& packet) {
+  if (!qp.unreliable) return accept(qp, parsed, packet);
+  return qp.config.type == QpType::uc ? accept_unreliable(qp, parsed, packet)
+                                      : accept_datagram(qp, parsed, packet);
 }
 
 ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPacket& parsed,
@@ -86,7 +101,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
       repeat_answer(qp, parsed);
       return Outcome::done;
     }
-    if (parsed.ack_request) acknowledge(qp, r.expected - 1, wire::Aeth::ack(r.msn), becn);
+    if (parsed.ack_request) acknowledge(qp, r.expected - 1, ack_of(qp, r.msn), becn);
     return Outcome::done;
   }
   if (ahead > 0) {
@@ -115,7 +130,18 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     refuse(qp, wire::NakCode::invalid_request);
     return Outcome::done;
   }
-  if (starts && !begin_message(qp, parsed)) return Outcome::done;
+  if (starts) {
+    switch (begin_message(qp, parsed)) {
+      case Begin::done:
+        break;
+      case Begin::not_ready:
+        put_off(qp);
+        return Outcome::done;
+      case Begin::no_access:
+        refuse(qp, wire::NakCode::remote_access_error);
+        return Outcome::done;
+    }
+  }
   if (r.message_is_write && parsed.payload_bytes > r.remaining) {
     refuse(qp, wire::NakCode::invalid_request);
     return Outcome::done;
@@ -126,13 +152,10 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   }
   // A WRITE with immediate takes a receive request, too, at its end.
   const bool needs_receive = r.message_is_write && ends && parsed.properties.has_immediate();
-  if (needs_receive && !r.receive_taken) {
-    if (qp.config.receive_queue == nullptr || !qp.config.receive_queue->take(r.receive)) {
-      put_off(qp);
-      if (starts) r.in_message = false;  // the packet comes again as a whole
-      return Outcome::done;
-    }
-    r.receive_taken = true;
+  if (needs_receive && !take_receive(qp)) {
+    put_off(qp);
+    if (starts) r.in_message = false;  // the packet comes again as a whole
+    return Outcome::done;
   }
   if (!r.message_is_write && r.received + parsed.payload_bytes > r.receive.length) {
     // Longer than the posted receive: local error here, invalid request there (9.7.4.1.7).
@@ -170,12 +193,12 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   ++core_.counters.rx_data_packets;
   core_.counters.rx_data_bytes += parsed.payload_bytes;
   if (ends) finish_message(qp, parsed);
-  if (parsed.ack_request || becn) acknowledge(qp, parsed.psn, wire::Aeth::ack(r.msn), becn);
+  if (parsed.ack_request || becn) acknowledge(qp, parsed.psn, ack_of(qp, r.msn), becn);
   return Outcome::done;
 }
 
-// False when the packet was refused (or put off); nothing has changed then.
-bool ResponderPart::begin_message(QueuePair& qp, const wire::ParsedPacket& parsed) {
+// Unless done, nothing has changed.
+ResponderPart::Begin ResponderPart::begin_message(QueuePair& qp, const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
   if (is_write(parsed)) {
     const wire::Reth& reth = parsed.ext.reth;
@@ -183,8 +206,7 @@ bool ResponderPart::begin_message(QueuePair& qp, const wire::ParsedPacket& parse
       const Region* region = core_.regions.find(reth.rkey);
       if (region == nullptr || (qp.config.access & access::remote_write) == 0 ||
           !region->grants(qp.config.pd, access::remote_write, reth.address, reth.length)) {
-        refuse(qp, wire::NakCode::remote_access_error);
-        return false;
+        return Begin::no_access;
       }
     }
     r.rkey = reth.rkey;
@@ -192,13 +214,7 @@ bool ResponderPart::begin_message(QueuePair& qp, const wire::ParsedPacket& parse
     r.remaining = reth.length;
     r.message_is_write = true;
   } else {
-    if (!r.receive_taken) {
-      if (qp.config.receive_queue == nullptr || !qp.config.receive_queue->take(r.receive)) {
-        put_off(qp);
-        return false;
-      }
-      r.receive_taken = true;
-    }
+    if (!take_receive(qp)) return Begin::not_ready;
     r.rkey = r.receive.local_key;
     r.address = r.receive.address;
     r.remaining = 0;
@@ -206,14 +222,44 @@ bool ResponderPart::begin_message(QueuePair& qp, const wire::ParsedPacket& parse
   }
   r.received = 0;
   r.in_message = true;
-  return true;
+  return Begin::done;
+}
+
+// The receive request for the message in progress; one that a message dropped on the way had taken
+// serves the next.
+bool ResponderPart::take_receive(QueuePair& qp) {
+  ResponderState& r = qp.responder;
+  if (r.receive_taken) return true;
+  ReceiveQueue* const receives = qp.config.receive_queue;
+  r.receive_taken = receives != nullptr && receives->take(r.receive, r.receive_segments.data());
+  return r.receive_taken;
+}
+
+// The segments of the receive request in use.
+SegmentAccess ResponderPart::received_into(const QueuePair& qp, std::uint64_t offset,
+                                           std::uint32_t bytes) const {
+  const ReceiveRequest& receive = qp.responder.receive;
+  return {core_.regions,
+          {receive.segments, receive.segment_count},
+          qp.config.pd,
+          qp.number,
+          access::local_write,
+          offset,
+          bytes};
 }
 
 MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parsed,
                                   const Packet& packet) {
   const ResponderState& r = qp.responder;
-  const Region* region = core_.regions.find(r.rkey);
   const std::uint32_t bytes = parsed.payload_bytes;
+  if (!r.message_is_write && r.receive.segment_count != 0) {
+    bool mismatch = false;
+    const MemoryResult result =
+        scatter_payload(received_into(qp, r.received, bytes), r.received, packet, mismatch);
+    if (mismatch) ++core_.counters.digest_mismatches;
+    return result;
+  }
+  const Region* region = core_.regions.find(r.rkey);
   const std::uint8_t needed = r.message_is_write ? access::remote_write : access::local_write;
   if (region == nullptr || !region->grants(qp.config.pd, needed, r.address, bytes)) {
     return MemoryResult::fault;

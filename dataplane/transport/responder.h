@@ -7,12 +7,10 @@
 
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/scatter_gather.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {
-
-// Message sequence numbers have 24 bits (vol. 1, 9.7.7.1).
-constexpr std::uint32_t next_msn(std::uint32_t msn) { return (msn + 1) & 0xFF'FFFF; }
 
 class RequesterPart;
 class Scheduler;
@@ -39,11 +37,23 @@ class ResponderPart {
  private:
   enum class Outcome : std::uint8_t { done, pending };
 
+  enum class Begin : std::uint8_t { done, not_ready, no_access };
+
+  Outcome take(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   Outcome accept(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
-  bool begin_message(QueuePair& qp, const wire::ParsedPacket& parsed);
+  Begin begin_message(QueuePair& qp, const wire::ParsedPacket& parsed);
   MemoryResult place(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void finish_message(QueuePair& qp, const wire::ParsedPacket& parsed);
   void park(QueuePair& qp, Packet* packet) { qp.responder.parked.push(packet); }
+
+  bool take_receive(QueuePair& qp);
+  SegmentAccess received_into(const QueuePair& qp, std::uint64_t offset, std::uint32_t bytes) const;
+
+  // UC (unreliable.cc) and UD (datagram.cc): nothing is answered.
+  Outcome accept_unreliable(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  Outcome drop_message(QueuePair& qp);
+  Outcome accept_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void on_marked_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
 
   // READs and atomics (responder_read.cc).
   Outcome accept_answered(QueuePair& qp, const wire::ParsedPacket& parsed);
@@ -59,6 +69,7 @@ class ResponderPart {
   void send_acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);
   void send_atomic_acknowledge(QueuePair& qp, const ResponderResource& resource);
   void send_answer(QueuePair& qp, Packet* packet);
+  static wire::Aeth ack_of(const QueuePair& qp, std::uint32_t msn);  // with credits (credits.cc)
   void put_off(QueuePair& qp);
   void fail_receive(QueuePair& qp, CompletionStatus status);
   void refuse(QueuePair& qp, wire::NakCode code);

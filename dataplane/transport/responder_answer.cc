@@ -43,7 +43,7 @@ void ResponderPart::send_atomic_acknowledge(QueuePair& qp, const ResponderResour
   const wire::HeaderTemplate& header = in_line ? qp.header : core_.peers[qp.peer].control;
   packet->header_bytes = static_cast<std::uint16_t>(wire::build_atomic_acknowledge(
       header, wire::HeaderBuffer{packet->header}, qp.remote_number, resource.first_psn,
-      wire::Aeth::ack(resource.msn), resource.original));
+      ack_of(qp, resource.msn), resource.original));
   packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
   ++core_.counters.acks_sent;
   send_answer(qp, packet);
@@ -94,6 +94,9 @@ void ResponderPart::fail_receive(QueuePair& qp, CompletionStatus status) {
 void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
   ResponderState& r = qp.responder;
   ++core_.counters.error_naks_sent;
+  core_.events.push({code == wire::NakCode::remote_access_error ? AsyncEventKind::qp_access_error
+                                                                : AsyncEventKind::qp_request_error,
+                     qp.number});
   r.in_message = false;
   acknowledge(qp, r.expected, wire::Aeth::nak(r.msn, code), false);
   if (r.answer_due) {
@@ -117,7 +120,7 @@ void ResponderPart::give_due(QueuePair& qp) {
   const bool outdated = (r.halts & responder_halt::condemned) == 0 && !r.answer.is_ack() &&
                         r.answer_psn != r.expected;
   if (outdated) {
-    send_acknowledge(qp, r.expected - 1, wire::Aeth::ack(r.msn), r.answer_becn);
+    send_acknowledge(qp, r.expected - 1, ack_of(qp, r.msn), r.answer_becn);
   } else {
     send_acknowledge(qp, r.answer_psn, r.answer, r.answer_becn);
   }

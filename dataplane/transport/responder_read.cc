@@ -216,7 +216,7 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
   fields.psn = psn;
   fields.payload_bytes = payload;
   packet.header_bytes = static_cast<std::uint16_t>(wire::build_read_response(
-      qp.header, wire::HeaderBuffer{packet.header}, fields, wire::Aeth::ack(resource.msn)));
+      qp.header, wire::HeaderBuffer{packet.header}, fields, ack_of(qp, resource.msn)));
   core_.finish_packet(qp, packet, payload);
 
   if (index >= resource.sent) {

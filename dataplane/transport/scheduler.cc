@@ -51,14 +51,14 @@ std::uint32_t Scheduler::next_wire_bytes(const QueuePair& qp) const {
   return picks_response(qp) ? responder_->next_wire_bytes(qp) : requester_->next_wire_bytes(qp);
 }
 
-// How long the context is quiet after a packet. Nothing acknowledges a READ response, so a window
-// cannot count it: where there is a window, responses go out at a window per unloaded round trip,
-// if that is slower than the rate.
+// How long the context is quiet after a packet. Nothing acknowledges READ responses, UC and UD, so
+// a window cannot count them: where there is a window, they go out at a window per unloaded round
+// trip, if that is slower than the rate.
 Picos Scheduler::spacing(const CongestionContext& context, std::uint32_t bytes,
-                         bool response) const {
+                         bool acknowledged) const {
   const Picos at_rate = serialization_time(bytes, context.decision.rate);
   const std::uint64_t window = context.decision.window_bytes;
-  if (!response || window >= cc::kUnlimited) return at_rate;
+  if (acknowledged || window == cc::kUnlimited) return at_rate;
   const std::int64_t round_trip = std::int64_t{core_.config.base_rtt_ns} * 1000;
   const auto at_window = static_cast<std::int64_t>(bytes * static_cast<std::uint64_t>(round_trip) /
                                                    std::max<std::uint64_t>(window, 1));
@@ -264,7 +264,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     return nullptr;
   }
   const std::uint32_t bytes = packet->wire_bytes;
-  if (!response) context.inflight_bytes += bytes;
+  const bool acknowledged = !response && !qp.unreliable;
+  if (acknowledged) context.inflight_bytes += bytes;
   context.sent_total += bytes;
   context.sent_since_event += bytes;
 
@@ -278,7 +279,7 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   }
   context.pace_from = start;
   context.pace_bytes = bytes;
-  context.next_send = start + spacing(context, bytes, response);
+  context.next_send = start + spacing(context, bytes, acknowledged);
 
   if (has_work(qp)) {
     if (response || qp.response_ready) share_turns(qp, bytes, response);
@@ -289,6 +290,7 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     qp.lane_balance = 0;
     deactivate(qp);  // refreshes
     report_idle(index);
+    if (qp.config.type == QpType::ud) requester_->retarget(qp);
   }
   return packet;
 }

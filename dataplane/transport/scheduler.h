@@ -95,7 +95,7 @@ class alignas(64) Scheduler {
   bool picks_response(const QueuePair& qp) const;
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
   void share_turns(QueuePair& qp, std::uint32_t bytes, bool response);
-  Picos spacing(const CongestionContext& context, std::uint32_t bytes, bool response) const;
+  Picos spacing(const CongestionContext& context, std::uint32_t bytes, bool acknowledged) const;
   Packet* send_one(std::uint32_t index, CongestionContext& context);
   void offer(unsigned traffic_class, std::span<Packet* const> burst);
   bool flush_stalled(unsigned traffic_class);

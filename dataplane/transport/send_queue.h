@@ -11,12 +11,16 @@
 
 namespace paceline::transport {
 
+// Message sequence numbers have 24 bits (vol. 1, 9.7.7.1).
+constexpr std::uint32_t next_msn(std::uint32_t msn) { return (msn + 1) & 0xFF'FFFF; }
+
 struct SendEntry {
-  WorkRequest request;
+  QueuedRequest request;
   Psn first_psn;
   // Sequence numbers it takes: one for each packet of a SEND or WRITE (an empty message has one,
   // too), one for each response to a READ, one for an atomic operation (vol. 1, 9.7.2, 9.7.3).
   std::uint32_t packets = 1;
+  std::uint32_t ssn = 0;  // send sequence number: messages posted until here, this one included
   // READ or atomic: a single request packet is sent, and the responses carry the numbers.
   bool answered = false;
 };

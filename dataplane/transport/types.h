@@ -2,6 +2,7 @@
 // requests in, completions out. Names follow the InfiniBand Architecture Specification vol. 1.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "dataplane/base/units.h"
@@ -10,8 +11,23 @@ namespace paceline::transport {
 
 enum class QpType : std::uint8_t { rc, uc, ud };
 
-// Queue-pair states (vol. 1, 10.3.1). SQD is not offered yet.
-enum class QpState : std::uint8_t { reset, init, rtr, rts, error };
+// Queue-pair states (vol. 1, 10.3.1).
+enum class QpState : std::uint8_t {
+  reset,
+  init,  // receives may be posted
+  rtr,   // ready to receive
+  rts,   // ready to send
+  sqd,   // send queue drained: what was begun is completed, nothing is begun
+  sqe,   // send queue in error, receiving goes on (UC and UD)
+  error,
+};
+
+// Requests of peers are taken, and answered.
+constexpr bool can_receive(QpState state) {
+  return state >= QpState::rtr && state < QpState::error;
+}
+// Own requests are under way.
+constexpr bool can_send(QpState state) { return state == QpState::rts || state == QpState::sqd; }
 
 enum class WorkOpcode : std::uint8_t {
   send,
@@ -34,6 +50,10 @@ constexpr bool is_atomic(WorkOpcode opcode) {
 constexpr bool is_answered(WorkOpcode opcode) {
   return opcode == WorkOpcode::read || is_atomic(opcode);
 }
+// Uses up a receive request of the peer.
+constexpr bool takes_receive(WorkOpcode opcode) {
+  return opcode != WorkOpcode::write && !is_answered(opcode);
+}
 constexpr bool has_immediate(WorkOpcode opcode) {
   return opcode == WorkOpcode::send_imm || opcode == WorkOpcode::write_imm;
 }
@@ -48,30 +68,59 @@ struct MessageHint {
   std::uint32_t reserved = 0;
 };
 
-struct WorkRequest {
+// A piece of local memory.
+struct Segment {
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;
+  std::uint32_t key = 0;
+};
+inline constexpr unsigned kMaxSegments = 16;
+
+// The part of a work request that is kept for as long as it is queued.
+struct QueuedRequest {
   std::uint64_t wr_id = 0;
-  WorkOpcode opcode = WorkOpcode::send;
-  bool signaled = true;  // false: completes silently unless it fails
-  bool solicited = false;
-  bool fence = false;  // begins when all READs and atomics before it are complete (10.8.3.3)
-  std::uint32_t immediate = 0;
   std::uint64_t length = 0;  // 0 .. 2^31 bytes (vol. 1, 9.7.7); 8 for an atomic operation
   std::uint64_t local_address = 0;
-  std::uint32_t local_key = 0;
-  std::uint32_t remote_key = 0;  // write, read, atomics; send_invalidate: the key to revoke
   std::uint64_t remote_address = 0;
   std::uint64_t compare = 0;   // compare_swap: swapped only where this is found
   std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: what is added
+  std::uint32_t local_key = 0;
+  std::uint32_t remote_key = 0;  // write, read, atomics; send_invalidate: the key to revoke
+  std::uint32_t immediate = 0;
+  // UD only: where this datagram goes. Handles are made by Engine::create_address_handle.
+  std::uint32_t address_handle = 0;
+  std::uint32_t target_qp_number = 0;
+  std::uint32_t target_qkey = 0;
+  WorkOpcode opcode = WorkOpcode::send;
+  bool signaled = true;  // false: completes silently unless it fails
+  bool solicited = false;
+  bool fence = false;              // begins when all READs and atomics before it are complete
+                                   // (10.8.3.3)
+  std::uint8_t segment_count = 0;  // of WorkRequest::segments
+  bool inlined = false;            // set when posted: from WorkRequest::inline_bytes
+};
+
+struct WorkRequest : QueuedRequest {
+  // Instead of local_address and local_key: a list, copied when posted; `length` is then its sum.
+  const Segment* segments = nullptr;
+  // Instead of either, for SEND and WRITE: `length` bytes, copied when posted.
+  const std::byte* inline_bytes = nullptr;
   MessageHint hint{};
 };
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
 inline constexpr std::uint32_t kAtomicBytes = 8;
+// In front of every received datagram (vol. 1, 11.4.2.2; annex A17.4.5.1: an IPv4 header takes the
+// last 20 of these).
+inline constexpr std::uint32_t kGrhBytes = 40;
 
 struct ReceiveRequest {
   std::uint64_t wr_id = 0;
   std::uint64_t address = 0;
   std::uint64_t length = 0;
   std::uint32_t local_key = 0;
+  // Instead: a list, copied when posted; `length` is then its sum.
+  const Segment* segments = nullptr;
+  std::uint8_t segment_count = 0;
 };
 
 enum class CompletionStatus : std::uint8_t {
@@ -108,6 +157,8 @@ struct Completion {
   bool has_immediate = false;
   bool invalidated = false;  // a SEND with invalidate revoked `invalidated_key`
   std::uint32_t invalidated_key = 0;
+  std::uint32_t source_qp_number = 0;  // UD
+  bool has_grh = false;  // UD: the buffer begins with 40 bytes that hold the IP header
 };
 
 enum class PostResult : std::uint8_t {
@@ -116,6 +167,8 @@ enum class PostResult : std::uint8_t {
   bad_state,
   bad_length,
   bad_key,
+  too_many_segments,
+  bad_target,  // UD: no such address handle, or of another protection domain
   bad_opcode,  // not offered by this service, or no READs and atomics were agreed on
 };
 

@@ -94,9 +94,6 @@ class Stream {
 
   Lab::Side& initiator() { return lab_.side(from_); }
   Lab::Side& target() { return lab_.side(1 - from_); }
-  static bool takes_receive(WorkOpcode opcode) {
-    return opcode != WorkOpcode::write && !is_answered(opcode);
-  }
   static std::uint64_t word(const Lab::Side& side, std::uint64_t offset) {
     std::uint64_t value;
     std::memcpy(&value, side.memory.data() + offset, sizeof value);

@@ -16,8 +16,6 @@ struct Message {
   std::uint32_t immediate;
 };
 
-bool takes_receive(WorkOpcode opcode) { return opcode != WorkOpcode::write; }
-
 // Sizes where packets and pads begin and end.
 std::vector<std::uint64_t> edge_sizes(std::uint64_t mtu) {
   return {0,       1,       2,           3,       4,           5,           mtu - 1, mtu,

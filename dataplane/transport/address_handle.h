@@ -1,0 +1,69 @@
+// Address handles: where datagrams go (InfiniBand vol. 1, 11.2.2.1), and the congestion context
+// that pays for them: one for each peer and class, whatever queue pair sends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/transport/attributes.h"
+#include "dataplane/wire/header_template.h"
+
+namespace paceline::transport {
+
+struct AddressHandle {
+  QpPath path{};
+  std::uint32_t pd = 0;
+  std::uint32_t number = 0;  // index << 8 | generation
+  std::uint32_t peer = 0xFFFF'FFFF;
+  std::uint32_t context = 0xFFFF'FFFF;
+  std::uint32_t uses = 0;  // datagrams that are queued
+  bool in_use = false;
+  wire::HeaderTemplate header;
+};
+
+class AddressHandleTable {
+ public:
+  AddressHandle& add() {
+    std::uint32_t index = static_cast<std::uint32_t>(handles_.size());
+    std::uint32_t generation = 1;
+    if (free_.empty()) {
+      handles_.emplace_back();
+    } else {
+      index = free_.back();
+      free_.pop_back();
+      generation = (handles_[index].number + 1) & 0xFF;
+    }
+    handles_[index] = AddressHandle{};
+    handles_[index].number = index << 8 | generation;
+    handles_[index].in_use = true;
+    return handles_[index];
+  }
+  void remove(AddressHandle& handle) {
+    handle.in_use = false;
+    free_.push_back(handle.number >> 8);
+  }
+  // nullptr when the number names none. Valid until the next add.
+  AddressHandle* find(std::uint32_t number) {
+    const std::uint32_t index = number >> 8;
+    if (index >= handles_.size()) return nullptr;
+    AddressHandle& handle = handles_[index];
+    return handle.in_use && handle.number == number ? &handle : nullptr;
+  }
+  AddressHandle& operator[](std::uint32_t index) { return handles_[index]; }
+  const AddressHandle& operator[](std::uint32_t index) const { return handles_[index]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(handles_.size()); }
+
+ private:
+  std::vector<AddressHandle> handles_;
+  std::vector<std::uint32_t> free_;
+};
+
+// CNPs for datagrams are limited by flow, source address and queue pair, in a table of fixed size:
+// flows that fall on the same place share its interval.
+struct DatagramMark {
+  Picos last{-1};  // negative: none yet
+};
+
+}  // namespace paceline::transport

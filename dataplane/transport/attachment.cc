@@ -1,0 +1,196 @@
+// Who belongs where: peers, their contexts, and the queue pairs and address handles that use them.
+#include <algorithm>
+
+#include "cc/registry.h"
+#include "dataplane/transport/control_plane.h"
+#include "dataplane/transport/scheduler.h"
+#include "dataplane/wire/dscp.h"
+
+namespace paceline::transport {
+
+std::uint32_t ControlPlane::make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
+                                         const cc::Handover* handover) {
+  return scheduler_.create_context(profile, qp.config.traffic_class, peer, qp.config.arm, handover);
+}
+
+std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wire::MacAddress& mac,
+                                             std::uint8_t traffic_class) {
+  bool created = false;
+  const std::uint32_t index = core_.peers.find_or_add(ip, mac, traffic_class, created);
+  Peer& peer = core_.peers[index];
+  if (created) {
+    wire::FlowAddressing flow;
+    flow.source_mac = core_.config.mac;
+    flow.destination_mac = mac;
+    flow.source = core_.config.address;
+    flow.destination = ip;
+    flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
+    flow.ecn = Ecn::not_ect;
+    peer.control = wire::make_header_template(flow);
+    switch (core_.config.peers) {
+      case PeerPolicy::paceline:
+        peer.status = PeerStatus::native;
+        break;
+      case PeerPolicy::roce:
+        peer.status = PeerStatus::foreign;
+        break;
+      case PeerPolicy::discover:
+        peer.status = proactive_ ? PeerStatus::unknown : PeerStatus::foreign;
+        break;
+    }
+    if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
+    if (peer.status == PeerStatus::unknown) {
+      peer.next_hello = core_.now;
+      waiting_hello_.push_back(index);
+    }
+  }
+  ++peer.queue_pairs;
+  return index;
+}
+
+void ControlPlane::attach(AddressHandle& handle) {
+  const QpPath& path = handle.path;
+  handle.peer = find_or_add_peer(path.ip, path.mac, path.traffic_class);
+  Peer& peer = core_.peers[handle.peer];
+  const bool native = peer.status == PeerStatus::native;
+  const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
+  // A channel is the whole peer's; where queue pairs have contexts of their own, the datagrams to
+  // one peer and class share one.
+  const bool channel = cc::find(core_.params[profile].id)->key == cc::ContextKey::per_peer_class;
+  std::uint32_t& context = channel ? peer.context : peer.datagram_context;
+  if (context == kNoIndex) {
+    context = scheduler_.create_context(profile, path.traffic_class, handle.peer, 0, nullptr);
+  }
+  handle.context = context;
+  ++core_.contexts[context].queue_pairs;
+}
+
+void ControlPlane::detach(AddressHandle& handle) {
+  leave_context(handle.context);
+  forget_peer(handle.peer);
+}
+
+void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac) {
+  const std::uint32_t index = find_or_add_peer(ip, mac, qp.config.traffic_class);
+  Peer& peer = core_.peers[index];
+  qp.peer = index;
+  const bool native = peer.status == PeerStatus::native;
+  const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
+  const cc::AlgorithmInfo* info = cc::find(core_.params[profile].id);
+  if (info->key == cc::ContextKey::per_peer_class) {
+    if (peer.context == kNoIndex) peer.context = make_context(index, profile, qp, nullptr);
+    qp.context = peer.context;
+  } else {
+    qp.context = make_context(index, profile, qp, nullptr);
+  }
+  ++core_.contexts[qp.context].queue_pairs;
+}
+
+// Takes the queue pair out of its context.
+void ControlPlane::leave_context(QueuePair& qp) {
+  scheduler_.deactivate(qp);
+  const std::uint32_t index = qp.context;
+  CongestionContext& context = core_.contexts[index];
+  context.inflight_bytes -= qp.requester.inflight_bytes;
+  context.backlog_bytes -= qp.requester.backlog_bytes + qp.responder.backlog_bytes;
+  qp.context = kNoIndex;
+  leave_context(index);
+}
+
+// The last one turns off the light.
+void ControlPlane::leave_context(std::uint32_t index) {
+  CongestionContext& context = core_.contexts[index];
+  if (--context.queue_pairs != 0) return;
+  Peer& peer = core_.peers[context.peer];
+  if (peer.datagram_context == index) peer.datagram_context = kNoIndex;
+  if (peer.context == index) {
+    cc::Event event;
+    event.now = to_nanos(core_.now);
+    event.sent_total = context.sent_total;
+    event.signal = cc::Signal::idle;
+    if (proactive_ && context.profile == kPrimary) {
+      send_request(index, event, true);
+      if (sender_ != nullptr) sender_->forget(event.now, index);
+    }
+    peer.context = kNoIndex;
+  }
+  scheduler_.destroy_context(index);
+}
+
+void ControlPlane::detach(QueuePair& qp) {
+  if (qp.context != kNoIndex) leave_context(qp);
+  if (qp.peer == kNoIndex) return;
+  forget_peer(qp.peer);
+  qp.peer = kNoIndex;
+}
+
+// One user less.
+void ControlPlane::forget_peer(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
+  if (--peer.queue_pairs == 0 && peer.counters != nullptr) {
+    core_.receiver->forget(to_nanos(core_.now), index);
+    peer.counters = nullptr;
+  }
+}
+
+// A CNP says whom the datagrams went to, but not in which class: all contexts of that peer's
+// datagrams slow down.
+void ControlPlane::on_datagram_cnp(const wire::IpAddress& source) {
+  ++core_.counters.cnps_received;
+  for (unsigned c = 0; c < kTrafficClasses; ++c) {
+    const std::uint32_t peer = core_.peers.find(source, static_cast<std::uint8_t>(c));
+    if (peer == kNoIndex) continue;
+    const std::uint32_t own = core_.peers[peer].datagram_context;
+    const std::uint32_t context = own != kNoIndex ? own : core_.peers[peer].context;
+    if (context == kNoIndex) continue;
+    cc::Event event;
+    event.signal = cc::Signal::cnp;
+    scheduler_.deliver(context, event);
+  }
+}
+
+void ControlPlane::restart(QueuePair& qp) {
+  CongestionContext& context = core_.contexts[qp.context];
+  if (context.queue_pairs != 1 || context.peer == kNoIndex) return;
+  if (core_.peers[context.peer].context == qp.context) return;  // a channel outlives its flows
+  cc::Event event;
+  event.now = to_nanos(core_.now);
+  event.signal = cc::Signal::start;
+  const cc::ParamBlock& params = core_.params[context.profile];
+  cc::start_state(params.id, context.state.data(), params, event, context.decision);
+  context.sent_since_event = 0;
+  context.next_send = core_.now;
+  context.pace_from = core_.now;
+  context.pace_bytes = 0;
+}
+
+// The peer turned out to speak the control protocol: its queue pairs move to the channel.
+void ControlPlane::upgrade(std::uint32_t peer_index) {
+  Peer& peer = core_.peers[peer_index];
+  if (peer.status == PeerStatus::native) return;
+  peer.status = PeerStatus::native;
+  for (QueuePair* qp : core_.qps) {
+    if (qp == nullptr || qp->peer != peer_index) continue;
+    cc::Handover handover;
+    handover.rate = core_.contexts[qp->context].decision.rate;
+    handover.inflight_bytes = qp->requester.inflight_bytes;
+    const bool had_work = scheduler_.has_work(*qp);
+    const std::uint64_t backlog = qp->requester.backlog_bytes + qp->responder.backlog_bytes;
+    leave_context(*qp);
+    if (peer.context == kNoIndex) peer.context = make_context(peer_index, kPrimary, *qp, &handover);
+    qp->context = peer.context;
+    CongestionContext& context = core_.contexts[qp->context];
+    ++context.queue_pairs;
+    context.inflight_bytes += qp->requester.inflight_bytes;
+    context.backlog_bytes += backlog;
+    if (had_work || backlog != 0) {
+      cc::Event event;
+      event.signal = cc::Signal::message;
+      event.message_bytes = std::max<std::uint64_t>(backlog, 1);
+      scheduler_.deliver(qp->context, event);
+    }
+    if (had_work) scheduler_.activate(*qp);
+  }
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,112 @@
+#include "dataplane/transport/attributes.h"
+
+#include <array>
+#include <bit>
+
+namespace paceline::transport {
+
+namespace {
+
+using namespace qp_attribute;
+
+constexpr std::uint32_t kBasic = pkey_index | port;
+
+// Rows of vol. 1, 11.2.5.2 (tables of required and optional modifiers). Alternate paths and their
+// migration are not offered, nor a change of the path while the queue is drained.
+struct Row {
+  QpState from;
+  QpState to;
+  std::array<std::uint32_t, 3> required;  // RC, UC, UD
+  std::array<std::uint32_t, 3> optional;
+};
+
+constexpr std::uint32_t kToRtr = path | path_mtu | dest_qp_number | rq_psn;
+constexpr std::uint32_t kTimers = timeout | retry_count | rnr_retry;
+
+constexpr std::array kRows = std::to_array<Row>({
+    {QpState::reset,
+     QpState::init,
+     {kBasic | access_flags, kBasic | access_flags, kBasic | qkey},
+     {0, 0, 0}},
+    {QpState::init,
+     QpState::init,
+     {0, 0, 0},
+     {kBasic | access_flags, kBasic | access_flags, kBasic | qkey}},
+    {QpState::init,
+     QpState::rtr,
+     {kToRtr | max_dest_rd_atomic | min_rnr_timer, kToRtr, 0},
+     {access_flags | pkey_index, access_flags | pkey_index, qkey | pkey_index}},
+    {QpState::rtr,
+     QpState::rts,
+     {kTimers | sq_psn | max_rd_atomic, sq_psn, sq_psn},
+     {access_flags | min_rnr_timer, access_flags, qkey}},
+    {QpState::rts, QpState::rts, {0, 0, 0}, {access_flags | min_rnr_timer, access_flags, qkey}},
+    {QpState::rts, QpState::sqd, {0, 0, 0}, {notify_drained, notify_drained, notify_drained}},
+    {QpState::sqd,
+     QpState::sqd,
+     {0, 0, 0},
+     {kTimers | max_rd_atomic | max_dest_rd_atomic | access_flags | min_rnr_timer | pkey_index,
+      access_flags | pkey_index, qkey | pkey_index}},
+    {QpState::sqd, QpState::rts, {0, 0, 0}, {access_flags | min_rnr_timer, access_flags, qkey}},
+    {QpState::sqe, QpState::rts, {0, 0, 0}, {0, access_flags, qkey}},
+});
+
+}  // namespace
+
+TransitionRule transition_rule(QpType type, QpState from, QpState to) {
+  // From anywhere, with nothing else.
+  if (to == QpState::reset || to == QpState::error) return {true, 0, 0};
+  // A send queue alone cannot fail under a reliable service (vol. 1, 10.3.1.6).
+  if (type == QpType::rc && from == QpState::sqe) return {};
+  for (const Row& row : kRows) {
+    if (row.from != from || row.to != to) continue;
+    const auto column = static_cast<std::size_t>(type);
+    return {true, row.required[column], row.optional[column]};
+  }
+  return {};
+}
+
+ModifyResult check_transition(QpType type, QpState from, QpState to, std::uint32_t mask) {
+  const TransitionRule rule = transition_rule(type, from, to);
+  if (!rule.allowed) return {ModifyError::bad_transition, state};
+  const std::uint32_t missing = rule.required & ~mask;
+  if (missing != 0) return {ModifyError::missing_attribute, missing & -missing};
+  const std::uint32_t extra = mask & ~(rule.required | rule.optional | state | current_state);
+  if (extra != 0) return {ModifyError::unexpected_attribute, extra & -extra};
+  return {};
+}
+
+const char* to_string(ModifyError error) {
+  switch (error) {
+    case ModifyError::none:
+      return "ok";
+    case ModifyError::no_queue_pair:
+      return "no such queue pair";
+    case ModifyError::wrong_current_state:
+      return "not in the state named as current";
+    case ModifyError::bad_transition:
+      return "no such change of state";
+    case ModifyError::missing_attribute:
+      return "an attribute is missing";
+    case ModifyError::unexpected_attribute:
+      return "an attribute may not be set here";
+    case ModifyError::bad_value:
+      return "a value is out of range";
+    case ModifyError::not_drained:
+      return "the send queue is not drained yet";
+  }
+  return "unknown";
+}
+
+const char* attribute_name(std::uint32_t attribute) {
+  constexpr std::array<const char*, kCount> kNames = {
+      "state",         "current_state", "notify_drained", "access_flags",
+      "pkey_index",    "port",          "qkey",           "path",
+      "path_mtu",      "timeout",       "retry_count",    "rnr_retry",
+      "rq_psn",        "sq_psn",        "max_rd_atomic",  "max_dest_rd_atomic",
+      "min_rnr_timer", "dest_qp_number"};
+  const auto index = static_cast<std::size_t>(std::countr_zero(attribute));
+  return std::has_single_bit(attribute) && index < kNames.size() ? kNames[index] : "none";
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,223 @@
+#include "dataplane/transport/qp_state.h"
+
+#include <algorithm>
+
+#include "dataplane/transport/control_plane.h"
+#include "dataplane/transport/requester.h"
+#include "dataplane/transport/responder.h"
+
+namespace paceline::transport {
+
+QueuePair* QpStatePart::create(const QpConfig& config) {
+  std::uint32_t index;
+  if (core_.free_qps.empty()) {
+    index = static_cast<std::uint32_t>(core_.qps.size());
+    if (index >= core_.max_qps()) return nullptr;
+    core_.qps.push_back(nullptr);
+    core_.qp_timers.reserve(roomy(index + 1));
+    core_.qps[index] = &core_.qp_storage.emplace_back(core_.qp_number(index, 0), config);
+  } else {
+    index = core_.free_qps.back();
+    core_.free_qps.pop_back();
+    QueuePair& slot = core_.qp_storage[index];
+    const std::uint32_t generation = (slot.number >> EngineCore::kQpnIndexBits) + 1;
+    slot = QueuePair(core_.qp_number(index, generation), config);
+    core_.qps[index] = &slot;
+  }
+  return core_.qps[index];
+}
+
+void QpStatePart::destroy(QueuePair& qp) {
+  requester_.fail(qp, CompletionStatus::flushed);
+  requester_.discard(qp);
+  responder_.discard(qp);
+  control_.detach(qp);
+  const std::uint32_t index = core_.qp_index(qp);
+  core_.qp_timers.cancel(index);
+  core_.qps[index] = nullptr;
+  core_.free_qps.push_back(index);
+}
+
+bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
+                          std::uint16_t source_port) {
+  if (qp.config.type == QpType::ud) return false;  // nothing to connect to
+  if (qp.state != QpState::reset && qp.state != QpState::init) return false;
+  qp.path = {remote.ip, remote.mac, source_port, qp.config.traffic_class};
+  qp.remote_number = remote.qp_number;
+  qp.responder.expected = remote.first_psn;
+  to_rtr(qp);
+  qp.requester.next_psn = first_psn;
+  to_rts(qp);
+  return true;
+}
+
+// All work is gone, without a completion (10.3.1.1).
+void QpStatePart::to_reset(QueuePair& qp) {
+  if (qp.context != kNoIndex || qp.config.type == QpType::ud) requester_.drop_work(qp);
+  requester_.discard(qp);
+  responder_.discard(qp);
+  control_.detach(qp);
+  core_.qp_timers.cancel(core_.qp_index(qp));
+  ReceiveQueue* const receives = qp.config.receive_queue;
+  if (receives != nullptr && !receives->shared()) receives->clear();
+  qp = QueuePair(qp.number, QpConfig(qp.config));
+}
+
+// Path, MTU, peer's number and first expected PSN are set.
+void QpStatePart::to_rtr(QueuePair& qp) {
+  if (qp.config.type != QpType::ud) qp.config.traffic_class = qp.path.traffic_class;
+  qp.mtu = qp.config.path_mtu == 0 ? core_.config.payload_mtu : qp.config.path_mtu;
+  if (qp.config.type == QpType::ud) {  // each datagram says where it goes
+    qp.mtu = core_.config.payload_mtu;
+    qp.state = QpState::rtr;
+    return;
+  }
+  qp.header = wire::make_header_template(core_.flow_to(qp.path));
+  qp.responder.responses = ResponseQueue(qp.config.max_dest_rd_atomic);
+  control_.attach(qp, qp.path.ip, qp.path.mac);
+  qp.state = QpState::rtr;
+}
+
+// The first PSN is in next_psn.
+void QpStatePart::to_rts(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  r.una_psn = r.max_psn = r.tail_psn = r.next_psn;
+  r.retries_left = qp.config.retry_count;
+  r.rnr_left = qp.config.rnr_retry;
+  r.ack_requested_at = core_.now - qp.config.retransmit_timeout;  // the first packet asks
+  qp.state = QpState::rts;
+}
+
+ModifyResult QpStatePart::check_values(const QueuePair& qp, const QpAttributes& a,
+                                       std::uint32_t mask) const {
+  const auto bad = [mask](std::uint32_t attribute, bool wrong) {
+    return (mask & attribute) != 0 && wrong;
+  };
+  using namespace qp_attribute;
+  const bool mtu_fits =
+      a.path_mtu == core_.config.payload_mtu ||
+      (a.path_mtu >= 256 && a.path_mtu <= 4096 && (a.path_mtu & (a.path_mtu - 1)) == 0 &&
+       a.path_mtu <= core_.config.payload_mtu);
+  const struct {
+    std::uint32_t attribute;
+    bool wrong;
+  } rules[] = {
+      {access_flags, (a.access & ~access::remote) != 0},
+      {pkey_index, a.pkey_index != 0},
+      {port, a.port != 1},
+      {path, a.path.traffic_class >= kTrafficClasses || a.path.ip == wire::IpAddress{}},
+      {path_mtu, !mtu_fits},
+      {timeout, a.timeout.count < 0 || a.timeout >= kNoTimeout},
+      {retry_count, a.retry_count > 7},
+      {rnr_retry, a.rnr_retry > 7},
+      {max_rd_atomic, a.max_rd_atomic > kMaxRdAtomic},
+      {max_dest_rd_atomic, a.max_dest_rd_atomic > kMaxRdAtomic},
+      {min_rnr_timer, a.min_rnr_timer > 31},
+      {dest_qp_number, a.dest_qp_number > wire::kMaxQpn},
+  };
+  for (const auto& rule : rules) {
+    if (bad(rule.attribute, rule.wrong)) return {ModifyError::bad_value, rule.attribute};
+  }
+  // What the peer has under way cannot be taken back.
+  if ((mask & max_dest_rd_atomic) != 0 && can_receive(qp.state) &&
+      qp.responder.responses.any_due()) {
+    return {ModifyError::not_drained, max_dest_rd_atomic};
+  }
+  return {};
+}
+
+ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint32_t mask) {
+  using namespace qp_attribute;
+  if ((mask & current_state) != 0 && a.current_state != qp.state) {
+    return {ModifyError::wrong_current_state, current_state};
+  }
+  const QpState from = qp.state;
+  const QpState to = (mask & state) != 0 ? a.state : from;
+  if (const ModifyResult r = check_transition(qp.config.type, from, to, mask); !r.ok()) return r;
+  if (const ModifyResult r = check_values(qp, a, mask); !r.ok()) return r;
+  if (from == QpState::sqd && (to == QpState::rts || to == QpState::sqd) && !qp.requester.drained) {
+    return {ModifyError::not_drained, state};
+  }
+
+  // From here on nothing is refused.
+  if (to == QpState::error) {
+    requester_.fail(qp, CompletionStatus::flushed);
+    return {};
+  }
+  if (to == QpState::reset) {
+    to_reset(qp);
+    return {};
+  }
+  QpConfig& c = qp.config;
+  const auto take = [mask](std::uint32_t attribute, auto& into, const auto& value) {
+    if ((mask & attribute) != 0) into = value;
+  };
+  take(access_flags, c.access, a.access);
+  take(qkey, c.qkey, a.qkey);
+  take(path, qp.path, a.path);
+  take(path_mtu, c.path_mtu, a.path_mtu);
+  take(timeout, c.retransmit_timeout, a.timeout.count == 0 ? kNoTimeout : a.timeout);
+  take(retry_count, c.retry_count, a.retry_count);
+  take(rnr_retry, c.rnr_retry, a.rnr_retry);
+  take(max_rd_atomic, c.max_rd_atomic, a.max_rd_atomic);
+  take(max_dest_rd_atomic, c.max_dest_rd_atomic, a.max_dest_rd_atomic);
+  take(min_rnr_timer, c.min_rnr_timer, a.min_rnr_timer);
+  take(dest_qp_number, qp.remote_number, a.dest_qp_number);
+  take(rq_psn, qp.responder.expected, a.rq_psn);
+  take(sq_psn, qp.requester.next_psn, a.sq_psn);
+
+  if (from == QpState::sqd && (mask & max_dest_rd_atomic) != 0) {
+    qp.responder.responses = ResponseQueue(c.max_dest_rd_atomic);
+  }
+  if (from == QpState::reset) qp.state = QpState::init;
+  if (from == QpState::init && to == QpState::rtr) to_rtr(qp);
+  if (from == QpState::rtr && to == QpState::rts) to_rts(qp);
+  if (from == QpState::rts && to == QpState::sqd) {
+    qp.state = QpState::sqd;
+    requester_.drain(qp, (mask & notify_drained) != 0 && a.notify_drained);
+  }
+  if (from == QpState::sqd && to == QpState::rts) {
+    qp.state = QpState::rts;
+    requester_.undrain(qp);
+  }
+  if (from == QpState::sqe && to == QpState::rts) qp.state = QpState::rts;
+  return {};
+}
+
+QpAttributes QpStatePart::query(const QueuePair& qp) const {
+  QpAttributes a;
+  const QpConfig& c = qp.config;
+  a.state = a.current_state = qp.state;
+  a.access = c.access;
+  a.qkey = c.qkey;
+  a.path = qp.path;
+  a.path_mtu = static_cast<std::uint16_t>(qp.mtu);
+  a.timeout = c.retransmit_timeout >= kNoTimeout ? Picos{0} : c.retransmit_timeout;
+  a.retry_count = c.retry_count;
+  a.rnr_retry = c.rnr_retry;
+  a.min_rnr_timer = c.min_rnr_timer;
+  a.max_rd_atomic = c.max_rd_atomic;
+  a.max_dest_rd_atomic = c.max_dest_rd_atomic;
+  a.rq_psn = qp.responder.expected;
+  a.sq_psn = qp.requester.next_psn;
+  a.dest_qp_number = qp.remote_number;
+  return a;
+}
+
+void QpStatePart::fail_overrun() {
+  core_.cq_overrun = false;
+  for (QueuePair* qp : core_.qps) {
+    if (qp == nullptr || qp->state == QpState::error) continue;
+    for (CompletionQueue* queue : {qp->config.send_cq, qp->config.receive_cq}) {
+      if (queue == nullptr || !queue->overflowed()) continue;
+      if (queue->report_error()) {
+        core_.events.push({AsyncEventKind::cq_error, 0, queue});
+      }
+      if (qp->state == QpState::error) continue;
+      requester_.fail(*qp, CompletionStatus::flushed);
+      core_.events.push({AsyncEventKind::qp_fatal, qp->number});
+    }
+  }
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,47 @@
+// The life of queue pairs: made, led from state to state (InfiniBand vol. 1, 10.3.1 and 11.2.5.2),
+// destroyed. Control operations: may allocate.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/attributes.h"
+#include "dataplane/transport/engine_core.h"
+
+namespace paceline::transport {
+
+class ControlPlane;
+class RequesterPart;
+class ResponderPart;
+
+class QpStatePart {
+ public:
+  QpStatePart(EngineCore& core, RequesterPart& requester, ResponderPart& responder,
+              ControlPlane& control)
+      : core_(core), requester_(requester), responder_(responder), control_(control) {}
+
+  // In RESET. nullptr when numbers have run out.
+  QueuePair* create(const QpConfig& config);
+  void destroy(QueuePair& qp);
+
+  ModifyResult modify(QueuePair& qp, const QpAttributes& attributes, std::uint32_t mask);
+  QpAttributes query(const QueuePair& qp) const;
+  // From RESET or INIT to RTS, with what the queue pair was created with.
+  bool connect(QueuePair& qp, const QpAddress& remote, Psn first_psn, std::uint16_t source_port);
+
+  // Completion queues that have overrun take their queue pairs with them (vol. 1, 11.6.3.2).
+  void fail_overrun();
+
+ private:
+  ModifyResult check_values(const QueuePair& qp, const QpAttributes& attributes,
+                            std::uint32_t mask) const;
+  void to_reset(QueuePair& qp);
+  void to_rtr(QueuePair& qp);
+  void to_rts(QueuePair& qp);
+
+  EngineCore& core_;
+  RequesterPart& requester_;
+  ResponderPart& responder_;
+  ControlPlane& control_;
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,40 @@
+// Payload between packets and lists of segments (vol. 1, 10.8.3.2). Work requests with a single
+// segment, the common case, go by memory_access.h alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/port/packet.h"
+#include "dataplane/transport/region.h"
+#include "dataplane/transport/types.h"
+
+namespace paceline::transport {
+
+// Whose access it is, and to which bytes of the list: [offset, offset + bytes).
+struct SegmentAccess {
+  const RegionTable& regions;
+  std::span<const Segment> segments;
+  std::uint32_t pd = 0;
+  std::uint32_t qp_number = 0;
+  std::uint8_t needed = 0;  // rights
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
+// As load_payload. Elided segments give an elided payload, if all of these bytes are elided.
+MemoryResult gather_payload(const SegmentAccess& access, std::uint64_t place, Packet& packet);
+
+// As store_payload.
+MemoryResult scatter_payload(const SegmentAccess& access, std::uint64_t place, const Packet& packet,
+                             bool& mismatch);
+
+// access.bytes == data.size().
+MemoryResult scatter_bytes(const SegmentAccess& access, std::span<const std::byte> data);
+
+// The whole list is within regions that grant it.
+bool segments_granted(const RegionTable& regions, std::span<const Segment> segments,
+                      std::uint32_t pd, std::uint8_t needed);
+
+}  // namespace paceline::transport

@@ -1,0 +1,139 @@
+// End-to-end credits (vol. 1, 9.7.7.2): what the responder promises, and what the requester makes
+// of it.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "tests/unit/transport/lab.h"
+
+namespace paceline::transport::test {
+namespace {
+
+constexpr std::uint32_t kMtu = 1024;
+
+struct Credits {
+  explicit Credits(ReceiveSharing sharing, Impairments impairments = {}, std::uint64_t seed = 1)
+      : lab(options_of(impairments, seed)), receives(64, sharing) {
+    QpConfig b = lab.qp_config(1);
+    b.receive_queue = &receives;
+    b.min_rnr_timer = 1;  // 10 us
+    pair = lab.connect(lab.qp_config(0), b, 100, 0);
+  }
+  static LabOptions options_of(Impairments impairments, std::uint64_t seed) {
+    LabOptions options;
+    options.seed = seed;
+    options.impairments = impairments;
+    options.link_rate = rate_from_gbps(10);
+    options.engine.payload_mtu = kMtu;
+    options.qp.retransmit_timeout = picos_from_micros(100);
+    options.qp.retry_count = 100;
+    return options;
+  }
+  void post_receives(std::uint64_t first, std::uint64_t count) {
+    for (std::uint64_t id = first; id < first + count; ++id) {
+      REQUIRE(lab.b().engine.post_receive(lab.now(), pair.b,
+                                          {id, Lab::kBase + id * 8192, 8192, lab.b().key}));
+    }
+  }
+  void post_sends(std::uint64_t first, std::uint64_t count) {
+    for (std::uint64_t id = first; id < first + count; ++id) {
+      REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::send, id, id * 8192, 0, 4 * kMtu)) ==
+              PostResult::ok);
+    }
+  }
+  Lab lab;
+  ReceiveQueue receives;
+  Lab::Pair pair;
+};
+
+TEST_CASE("acknowledgements promise what the receive queue holds, if it is not shared",
+          "[transport][credits]") {
+  for (const bool shared : {true, false}) {
+    Credits c(shared ? ReceiveSharing::shared : ReceiveSharing::owned);
+    std::vector<std::uint8_t> codes;
+    c.lab.a().cable.set_script([&](const wire::ParsedPacket& p, ImpairmentVerdict&) {
+      codes.push_back(p.ext.aeth.value());
+      return false;
+    });
+    c.post_receives(0, 7);
+    c.post_sends(0, 1);
+    CHECK(c.lab.run(picos_from_micros(1000)));
+    REQUIRE(codes.size() == 4);
+    if (shared) {
+      for (const std::uint8_t code : codes) CHECK(code == wire::kCreditUnlimited);
+    } else {
+      CHECK(wire::credits_from_code(codes[0]) == 6);  // 6 and the one taken are 7: rounded down
+      CHECK(wire::credits_from_code(codes[3]) == 6);
+    }
+  }
+}
+
+// The limited message: one packet that asks, and no more until there is a receive request.
+TEST_CASE("beyond its credits a requester sends a single packet", "[transport][credits]") {
+  for (const bool shared : {true, false}) {
+    Credits c(shared ? ReceiveSharing::shared : ReceiveSharing::owned);
+    Lab::fill(c.lab.a().memory, 2);
+    c.post_receives(0, 3);
+    c.post_sends(0, 8);
+    CHECK(!c.lab.run(picos_from_micros(300)));
+    CAPTURE(shared);
+    CHECK(c.lab.a().sent().size() == 3);
+    CHECK(c.lab.b().counters().rnr_sent > 5);
+    // Without credits the packets behind the refused one are under way when the RNR NAK comes.
+    CHECK((c.lab.b().counters().out_of_sequence == 0) == !shared);
+    // A request that takes no receive is held up by the one before it only.
+    c.post_receives(3, 5);
+    CHECK(c.lab.run(picos_from_micros(3000)));
+    CHECK(c.lab.a().sent().size() == 5);
+    CHECK(c.lab.b().received().size() == 8);
+    for (std::uint64_t id = 0; id < 8; ++id) {
+      CHECK(std::memcmp(c.lab.a().memory.data() + id * 8192, c.lab.b().memory.data() + id * 8192,
+                        4 * kMtu) == 0);
+    }
+    CHECK(c.lab.leftovers().empty());
+  }
+}
+
+TEST_CASE("WRITE, READ and atomics need no credit", "[transport][credits]") {
+  Credits c(ReceiveSharing::owned);
+  c.post_receives(0, 1);
+  c.post_sends(0, 1);
+  CHECK(c.lab.run(picos_from_micros(1000)));
+  for (std::uint64_t id = 1; id < 5; ++id) {
+    c.lab.post(0, c.pair.a, c.lab.request(WorkOpcode::write, id, 0, 0x10'0000, 5 * kMtu));
+    c.lab.post(0, c.pair.a, c.lab.request(WorkOpcode::read, id, 0, 0x10'0000, 5 * kMtu));
+    c.lab.post(0, c.pair.a, c.lab.request(WorkOpcode::fetch_add, id, 0, 0, 8));
+  }
+  CHECK(c.lab.run(picos_from_micros(2000)));
+  CHECK(c.lab.a().sent().size() == 13);
+  CHECK(c.lab.b().counters().rnr_sent == 0);
+  CHECK(c.lab.leftovers().empty());
+}
+
+TEST_CASE("credits under loss: all arrives, in order, with receives posted one by one",
+          "[transport][credits]") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Credits c(ReceiveSharing::owned, {.drop = 0.03, .duplicate = 0.03, .reorder = 0.03}, seed);
+    Lab::fill(c.lab.a().memory, seed);
+    c.post_receives(0, 1);
+    c.post_sends(0, 100);
+    std::uint64_t posted = 1;
+    std::uint64_t got = 0;
+    Random random(seed);
+    CAPTURE(seed);
+    c.lab.on_poll = [&](unsigned) {
+      for (const Completion& done : c.lab.b().received()) CHECK(done.wr_id == got++);
+      if (posted < 100 && random.below(20) == 0) {
+        c.post_receives(posted, 1);
+        ++posted;
+      }
+    };
+    c.lab.run(picos_from_micros(1'000'000));
+    CHECK(got == 100);
+    CHECK(c.lab.a().sent().size() == 100);
+    CHECK(c.lab.a().engine.state_of(c.pair.a) == QpState::rts);
+    CHECK(c.lab.leftovers().empty());
+  }
+}
+
+}  // namespace
+}  // namespace paceline::transport::test
