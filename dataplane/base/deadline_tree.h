@@ -74,8 +74,12 @@ class DeadlineTree {
   void cancel(std::uint32_t index) { schedule(index, kNever); }
 
   // Time of the first entry, exactly; kNever when empty.
-  Picos next_deadline() const {
-    return popped_ == kNone ? first_ : tree_->first_without(popped_);
+  Picos next_deadline() const { return popped_ == kNone ? first_ : tree_->first_without(popped_); }
+
+  // The same for who has popped until nothing was due: spares the question.
+  Picos next_deadline_settled() const {
+    assert(popped_ == kNone);
+    return first_;
   }
 
   bool empty() const { return next_deadline() == kNever; }
@@ -173,7 +177,7 @@ class DeadlineTree {
     first_ = tree_->first_time();
   }
 
-  Picos first_ = kNever;          // one index: its deadline; else the root's, unless a leaf is popped
+  Picos first_ = kNever;  // one index: its deadline; else the root's, unless a leaf is popped
   std::uint32_t popped_ = kNone;  // leaf whose matches are still to be played
   std::uint32_t capacity_ = 1;
   std::unique_ptr<Tree> tree_;  // none for one index

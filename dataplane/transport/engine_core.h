@@ -42,10 +42,10 @@ struct alignas(64) EngineCore {
       : port(port_),
         pool(port_.packets()),
         info(port_.info()),
-        facts{info.link_rate, config_.payload_mtu,
-              info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U,
-                                   config_.payload_mtu),
-              config_.base_rtt_ns},
+        facts{
+            info.link_rate, config_.payload_mtu,
+            info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U, config_.payload_mtu),
+            config_.base_rtt_ns},
         config(std::move(config_)) {}
 
   // Ethernet, IPv4, UDP, BTH: what every packet of a connection carries at least.
