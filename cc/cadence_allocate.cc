@@ -116,52 +116,124 @@ void CadenceReceiver::lend_idle(std::uint64_t capacity) {
   }
 }
 
-// Max-min: everybody gets the level times its weight, or its limit if that is less.
-void CadenceReceiver::water_fill(std::uint64_t capacity) {
-  std::sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) {
+// Active channels with demand, in the order in which the last allocation had sorted them, new ones
+// at the end. Returns the decreases that wait for their confirmation.
+std::uint64_t CadenceReceiver::collect_slots() {
+  slots_.clear();
+  const auto rtt = static_cast<std::uint64_t>(params_.rtt_ns);
+  const auto add = [&](std::uint32_t peer, const Channel& ch) {
+    const std::uint64_t sent = ch.rx_base + counters(peer).rx_bytes;
+    const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
+    std::uint64_t limit = std::min(ch.tx_cap, params_.link_mbps);
+    // Demand bounds increases only: what is nearly finished is over before a decrease arrives.
+    if (left < limit * rtt / 8000 + 1) {
+      limit = std::min(limit, std::max<std::uint64_t>(left * 8000 / rtt, ch.grant));
+    }
+    limit = std::max<std::uint64_t>(limit, params_.min_grant_mbps);
+    slots_.push_back({peer, static_cast<std::uint32_t>(limit), 0, ch.weight, ch.grant, ch.com});
+  };
+  for (const std::uint32_t peer : order_) {
+    Channel& ch = channels_[peer];
+    if (ch.mode != Mode::active || ch.position == 0 || ch.collected) continue;
+    ch.collected = true;
+    add(peer, ch);
+  }
+  std::uint64_t coming = 0;
+  for (const std::uint32_t peer : listed_) {
+    Channel& ch = channels_[peer];
+    coming += ch.com - ch.grant;
+    if (ch.mode == Mode::active && !ch.collected) add(peer, ch);
+    ch.collected = false;
+  }
+  return coming;
+}
+
+// By limit per weight, then by peer: a total order, so the way there does not matter. Few limits
+// change from one allocation to the next, and then insertion is far cheaper than sorting afresh.
+void CadenceReceiver::sort_slots() {
+  const auto before = [](const Slot& a, const Slot& b) {
     const std::uint64_t left = std::uint64_t{a.limit} * b.weight;
     const std::uint64_t right = std::uint64_t{b.limit} * a.weight;
     return left != right ? left < right : a.peer < b.peer;
-  });
+  };
+  std::size_t moves = 4 * slots_.size();
+  for (std::size_t i = 1; i < slots_.size(); ++i) {
+    if (!before(slots_[i], slots_[i - 1])) continue;
+    const auto at = slots_.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto to = std::upper_bound(slots_.begin(), at, *at, before);
+    const auto distance = static_cast<std::size_t>(at - to);
+    if (distance > moves) {
+      std::sort(slots_.begin(), slots_.end(), before);
+      break;
+    }
+    moves -= distance;
+    std::rotate(to, at, at + 1);
+  }
+  order_.clear();
+  for (const Slot& slot : slots_) order_.push_back(slot.peer);
+}
+
+// Max-min: everybody gets the level times its weight, or its limit if that is less.
+void CadenceReceiver::water_fill(std::uint64_t capacity) {
+  sort_slots();
   std::uint64_t weights = 0;
   for (const Slot& slot : slots_) weights += slot.weight;
-  for (Slot& slot : slots_) {
-    const std::uint64_t level = capacity * slot.weight / weights;
-    slot.share = static_cast<std::uint32_t>(std::min<std::uint64_t>(slot.limit, level));
+  // Where slots of one weight share what is left, the level is divided out once: of k slots that
+  // share q * k + r, in whole Mb/s, the last r get one more.
+  std::uint64_t level = 0;
+  std::uint64_t level_rest = 0;
+  bool levelled = false;
+  const std::uint32_t last_weight = slots_.back().weight;
+  std::size_t uniform = slots_.size();  // slots from here on have the same weight
+  while (uniform > 0 && slots_[uniform - 1].weight == last_weight) --uniform;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    const std::uint64_t left = slots_.size() - i;
+    if (levelled) {
+      slot.share = static_cast<std::uint32_t>(level + (left <= level_rest ? 1 : 0));
+      continue;
+    }
+    if (slot.limit * weights <= capacity * slot.weight) {
+      slot.share = slot.limit;
+    } else if (i >= uniform) {
+      level = capacity / left;
+      level_rest = capacity % left;
+      levelled = true;
+      slot.share = static_cast<std::uint32_t>(level);
+      continue;
+    } else {
+      slot.share = static_cast<std::uint32_t>(capacity * slot.weight / weights);
+    }
     capacity -= slot.share;
     weights -= slot.weight;
   }
 }
 
 bool CadenceReceiver::worth_raising(const Slot& slot) const {
-  const Channel& ch = channels_[slot.peer];
-  return ch.grant == 0 ? slot.share > 0
-                       : slot.share > static_cast<std::uint32_t>((1 + params_.hysteresis) *
-                                                                 static_cast<double>(ch.grant));
+  return slot.grant == 0 ? slot.share > 0
+                         : slot.share > static_cast<std::uint32_t>((1 + params_.hysteresis) *
+                                                                   static_cast<double>(slot.grant));
 }
 
-// Pass 1. Rates come down only where somebody else needs them.
-void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
+// Pass 1. Rates come down only where somebody else needs them. coming: see collect_slots.
+void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity, std::uint64_t coming) {
   std::uint64_t wanted = 0;
   for (const Slot& slot : slots_) {
-    const Channel& ch = channels_[slot.peer];
-    if (worth_raising(slot) && slot.share > ch.com) wanted += slot.share - ch.com;
+    if (worth_raising(slot) && slot.share > slot.com) wanted += slot.share - slot.com;
   }
-  std::uint64_t coming = 0;  // decreases that wait for their confirmation
-  for (const std::uint32_t peer : listed_) coming += channels_[peer].com - channels_[peer].grant;
   if (com_sum_ + wanted <= capacity + coming) return;
   std::uint64_t need = com_sum_ + wanted - capacity - coming;
 
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough.
     if (any && need <= capacity / kIdlePart) break;
-    for (const Slot& slot : slots_) {
-      const Channel& ch = channels_[slot.peer];
+    for (Slot& slot : slots_) {
       const auto bound = static_cast<std::uint32_t>((any ? 1.0 : 1.0 - params_.hysteresis) *
-                                                    static_cast<double>(ch.grant));
-      if (slot.share >= bound || ch.grant == 0) continue;
-      const std::uint32_t freed = ch.grant - slot.share;
+                                                    static_cast<double>(slot.grant));
+      if (slot.share >= bound || slot.grant == 0) continue;
+      const std::uint32_t freed = slot.grant - slot.share;
       decrease(now, slot.peer, slot.share);
+      slot.grant = slot.share;
       need -= std::min<std::uint64_t>(need, freed);
     }
   }
@@ -170,7 +242,7 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
 // Pass 2. I1: whatever is added fits into the capacity beside everything committed.
 void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
   std::uint64_t room = capacity > com_sum_ ? capacity - com_sum_ : 0;
-  const auto lift = [&](const Slot& slot, std::uint32_t delay_us) {
+  const auto lift = [&](Slot& slot, std::uint32_t delay_us) {
     Channel& ch = channels_[slot.peer];
     const std::uint64_t target = std::min<std::uint64_t>(slot.share, ch.com + room);
     // A newcomer's first grant is worth waiting an RTT for; then it is at least half its share.
@@ -185,6 +257,8 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
       if (com_sum_ > capacity) worst_raise_ = std::max(worst_raise_, com_sum_ - capacity);
     }
     ch.grant = static_cast<std::uint32_t>(target);
+    slot.grant = ch.grant;
+    slot.com = ch.com;
     ch.seq = next_seq(ch.seq);
     schedule_grant(slot.peer, delay_us);
   };
@@ -194,26 +268,27 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
   const std::int64_t packet_ns = std::int64_t{params_.packet_bytes} * 8000 /
                                  std::max<std::int64_t>(1, static_cast<std::int64_t>(capacity));
   std::int64_t begin_ns = 0;
-  for (const Slot& slot : slots_) {
-    if (channels_[slot.peer].grant != 0 || slot.share == 0) continue;
+  for (Slot& slot : slots_) {
+    if (slot.grant != 0 || slot.share == 0) continue;
     lift(slot,
          static_cast<std::uint32_t>(std::min<std::int64_t>(begin_ns, 4 * params_.rtt_ns) / 1000));
     begin_ns += packet_ns;
   }
   bool small_left = false;
-  for (const Slot& slot : slots_) {
-    const Channel& ch = channels_[slot.peer];
-    if (ch.grant == 0 || slot.share <= ch.grant) continue;
-    const std::uint64_t target = std::min<std::uint64_t>(slot.share, ch.com + room);
-    const std::int64_t ready = ch.sent_at + kRaiseRtts * params_.rtt_ns;
-    const bool large =
-        worth_raising({slot.peer, slot.limit, static_cast<std::uint32_t>(target), slot.weight});
-    if (large && (now >= ready || target >= 2 * std::uint64_t{ch.grant})) {
-      lift(slot, 0);
-    } else if (large) {
-      retry_at_ = std::min(retry_at_, ready);
-    } else {
+  for (Slot& slot : slots_) {
+    if (slot.grant == 0 || slot.share <= slot.grant) continue;
+    const std::uint64_t target = std::min<std::uint64_t>(slot.share, slot.com + room);
+    Slot reachable = slot;
+    reachable.share = static_cast<std::uint32_t>(target);
+    if (!worth_raising(reachable)) {
       small_left = true;
+      continue;
+    }
+    const std::int64_t ready = channels_[slot.peer].sent_at + kRaiseRtts * params_.rtt_ns;
+    if (now >= ready || target >= 2 * std::uint64_t{slot.grant}) {
+      lift(slot, 0);
+    } else {
+      retry_at_ = std::min(retry_at_, ready);
     }
   }
   // Many small differences can add up to much idle capacity: hand it out now and then.
@@ -225,9 +300,8 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
       return;
     }
     topped_at_ = now;
-    for (const Slot& slot : slots_) {
-      const Channel& ch = channels_[slot.peer];
-      if (ch.grant > 0 && ch.com == ch.grant && slot.share > ch.grant) lift(slot, 0);
+    for (Slot& slot : slots_) {
+      if (slot.grant > 0 && slot.com == slot.grant && slot.share > slot.grant) lift(slot, 0);
     }
   }
 }
@@ -246,23 +320,11 @@ void CadenceReceiver::allocate(std::int64_t now) {
       std::max(kRefreshRtts * params_.rtt_ns, std::int64_t{active_count_} * params_.control_ns);
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
-  slots_.clear();
-  for (const std::uint32_t peer : listed_) {
-    const Channel& ch = channels_[peer];
-    if (ch.mode != Mode::active) continue;
-    const std::uint64_t sent = ch.rx_base + counters(peer).rx_bytes;
-    const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
-    // Demand bounds increases only: what is nearly finished is over before a decrease arrives.
-    const std::uint64_t by_demand =
-        std::max<std::uint64_t>(left * 8000 / static_cast<std::uint64_t>(params_.rtt_ns), ch.grant);
-    const std::uint64_t limit = std::max<std::uint64_t>(
-        std::min<std::uint64_t>({ch.tx_cap, by_demand, params_.link_mbps}), params_.min_grant_mbps);
-    slots_.push_back({peer, static_cast<std::uint32_t>(limit), 0, ch.weight});
-  }
+  const std::uint64_t coming = collect_slots();
   if (slots_.empty()) return;
   lend_idle(capacity_);
   water_fill(capacity_);
-  lower(now, capacity_);
+  lower(now, capacity_, coming);
   raise(now, capacity_);
 }
 

@@ -181,6 +181,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     due_.reserve(channels_.size());
     listed_.reserve(channels_.size());
     slots_.reserve(channels_.size());
+    order_.reserve(channels_.size());
     marked_.reserve(channels_.size());
   }
   Channel& ch = channels_[peer];

@@ -99,7 +99,8 @@ class CadenceReceiver final : public PortReceiver {
     Mode mode = Mode::unknown;
     std::uint8_t weight = 16;
     std::uint8_t start_window = 0;  // window in which its last start was counted
-    bool due = false;               // a GRANT is in due_
+    bool due : 1 = false;        // a GRANT is in due_
+    bool collected : 1 = false;  // during an allocation: has a slot
   };
   static_assert(sizeof(Channel) == 128 && std::is_trivially_copyable_v<Channel>);
 
@@ -113,6 +114,10 @@ class CadenceReceiver final : public PortReceiver {
     std::uint32_t limit = 0;
     std::uint32_t share = 0;
     std::uint32_t weight = 0;
+    // Copies of the channel's, kept in step while an allocation runs: the passes over all slots
+    // then stay within one array.
+    std::uint32_t grant = 0;
+    std::uint32_t com = 0;
   };
   struct Marked {
     std::uint32_t peer = 0;
@@ -158,8 +163,10 @@ class CadenceReceiver final : public PortReceiver {
   void fill_active(std::int64_t now);
   void rotate(std::int64_t now);
   void lend_idle(std::uint64_t capacity);
+  std::uint64_t collect_slots();
+  void sort_slots();
   void water_fill(std::uint64_t capacity);
-  void lower(std::int64_t now, std::uint64_t capacity);
+  void lower(std::int64_t now, std::uint64_t capacity, std::uint64_t coming);
   void raise(std::int64_t now, std::uint64_t capacity);
   void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps);
   bool worth_raising(const Slot& slot) const;
@@ -172,8 +179,9 @@ class CadenceReceiver final : public PortReceiver {
   std::size_t waiting_head_ = 0;
   std::vector<Due> due_;
   std::size_t due_head_ = 0;
-  std::vector<Slot> slots_;     // scratch of an allocation
-  std::vector<Marked> marked_;  // scratch of a scan
+  std::vector<Slot> slots_;           // scratch of an allocation
+  std::vector<std::uint32_t> order_;  // peers of the last allocation, as it had sorted them
+  std::vector<Marked> marked_;        // scratch of a scan
   std::uint32_t active_count_ = 0;
   std::uint32_t waiting_count_ = 0;
   std::uint8_t traffic_class_ = 0;

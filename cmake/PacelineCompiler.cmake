@@ -37,6 +37,13 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-march=x86-64-v2 -mtune=generic)
 endif()
 
+# GCC's generic tuning clears structs of a hundred bytes with "rep stos", which takes tens of cycles
+# to begin. Stores do.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options(-mmemset-strategy=vector_loop:256:noalign,libcall:-1:noalign
+                      -mmemcpy-strategy=vector_loop:256:noalign,libcall:-1:noalign)
+endif()
+
 if(PACELINE_SANITIZE)
   # -O1 after -Og: sanitizer reports stay readable and the tests finish in useful time.
   add_compile_options(-O1 -fno-omit-frame-pointer -fsanitize=${PACELINE_SANITIZE} -fno-sanitize-recover=all)

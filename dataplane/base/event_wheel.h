@@ -83,8 +83,18 @@ class EventWheel {
 
  private:
   struct Entry {
-    std::int64_t time;
-    std::uint32_t actor;
+    std::int64_t time = 0;
+    std::uint32_t actor = 0;
+    Entry() = default;
+    Entry(std::int64_t time_, std::uint32_t actor_) : time(time_), actor(actor_) {}
+    Entry(const Entry&) = default;
+    // By members: one wide load of an entry that two stores have just written would wait for both
+    // to reach the cache.
+    Entry& operator=(const Entry& other) {
+      time = other.time;
+      actor = other.actor;
+      return *this;
+    }
     friend bool operator<(const Entry& a, const Entry& b) {
       return a.time != b.time ? a.time < b.time : a.actor < b.actor;
     }

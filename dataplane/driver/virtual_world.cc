@@ -10,8 +10,16 @@ namespace paceline {
 
 namespace {
 
-// Events between two looks at the stop flag and the progress callback.
+// Events between two looks at the stop flag and the progress callback, at most.
 constexpr std::uint64_t kHousekeeping = 1 << 16;
+
+// Events until the next look. An event makes a hop or two, seldom more: a limit of hops is looked
+// at so much the more often as it comes near, and overstepped by what one event does.
+std::uint64_t events_to_next_look(std::uint64_t hops, std::uint64_t max_hops) {
+  if (max_hops == 0) return kHousekeeping;
+  const std::uint64_t left = hops < max_hops ? max_hops - hops : 0;
+  return std::clamp<std::uint64_t>(left / 16, 1, kHousekeeping);
+}
 // RoCEv2 source ports: the dynamic range (annex A17).
 constexpr std::uint16_t kFirstSourcePort = 0xC000;
 
@@ -153,6 +161,7 @@ void VirtualWorld::take_finished(Host& host) {
 // The group of one host: application first, then engine, until neither has work at `now`.
 void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
   Host& host = *hosts_[index];
+  host.engine.prefetch();
   if (host.app.due(now)) host.app.poll(now);
   do {
     host.engine.poll(now);
@@ -165,7 +174,7 @@ void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
 RunEnd VirtualWorld::run() {
   for (std::uint32_t h = 0; h < hosts_.size(); ++h) poll_host(h, now_);
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
-  std::uint64_t housekeeping = kHousekeeping;
+  std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
   RunEnd end = RunEnd::completed;
   Picos time;
   std::uint32_t actor = 0;
@@ -199,7 +208,7 @@ RunEnd VirtualWorld::run() {
       poll_host(actor - first_host_actor_, time);
     }
     if (--housekeeping == 0) {
-      housekeeping = kHousekeeping;
+      housekeeping = events_to_next_look(network_->stats().hops, scenario_.max_hops);
       if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
         end = RunEnd::stopped;
         break;

@@ -152,6 +152,10 @@ void Network::depart(Link& link, Egress& egress) {
   ClassQueue& queue = egress.queues[traffic_class];
   egress.integrate(start);
   Packet* packet = queue.pop();
+  if (queue.head != nullptr) {  // the next to go: it may have waited for long
+    __builtin_prefetch(queue.head);
+    __builtin_prefetch(&queue.head->header);
+  }
   egress.queued_bytes -= packet->wire_bytes;
   ++egress.packets;
   egress.bytes += packet->wire_bytes;

@@ -297,7 +297,7 @@ void Engine::poll(Picos now) {
   } while (received == burst.size());
 
   // Most polls have one thing to do: each part is entered only when it is due.
-  if (core_.qp_timers.next_deadline() <= now) run_qp_timers();
+  if (core_.qp_timers.next_deadline_settled() <= now) run_qp_timers();
   const bool control = control_.active();
   if (control && control_.next_deadline() <= now) control_.poll();
   if (scheduler_.due()) scheduler_.run_due();
@@ -316,16 +316,6 @@ void Engine::run_qp_timers() {
   while ((index = core_.qp_timers.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
     if (core_.qps[index] != nullptr) requester_.on_timer(*core_.qps[index]);
   }
-}
-
-Picos Engine::next_deadline() const {
-  Picos next = scheduler_.next_deadline();
-  next = earlier(next, core_.qp_timers.next_deadline());
-  if (control_.active()) next = earlier(next, control_.next_deadline());
-  if (core_.control_head != nullptr) {
-    next = earlier(next, core_.port.tx_ready_at(kControlClass));
-  }
-  return next == kNever ? kNever : later(next, core_.now + Picos{1});
 }
 
 QpState Engine::state_of(std::uint32_t qp_number) const {

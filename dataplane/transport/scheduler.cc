@@ -154,12 +154,12 @@ void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
   event.inflight_bytes = context.inflight_bytes;
   event.sent_bytes = context.sent_since_event;
   context.sent_since_event = 0;
-  const cc::Decision before = context.decision;
+  const Rate rate_before = context.decision.rate;
   control_->dispatch(index, context, event);
-  apply(index, context, before, event);
+  apply(index, context, rate_before, event);
 }
 
-void Scheduler::apply(std::uint32_t index, CongestionContext& context, const cc::Decision& before,
+void Scheduler::apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
                       const cc::Event& event) {
   cc::Decision& decision = context.decision;
   assert(decision.wake_at > to_nanos(core_.now));  // an algorithm must not ask to be woken at once
@@ -170,7 +170,7 @@ void Scheduler::apply(std::uint32_t index, CongestionContext& context, const cc:
     timers_.cancel(index);
     context.timer_set = false;
   }
-  if (decision.rate != before.rate && decision.rate.bps != 0) {
+  if (decision.rate != rate_before && decision.rate.bps != 0) {
     context.next_send = context.pace_from + serialization_time(context.pace_bytes, decision.rate);
   }
   if (decision.request) {
@@ -377,8 +377,9 @@ void Scheduler::discard() {
   }
 }
 
-Picos Scheduler::next_deadline() const {
-  Picos next = earlier(pacer_.next_deadline(), timers_.next_deadline());
+// Something is ready: when its port is.
+Picos Scheduler::next_send() const {
+  Picos next = kNever;
   std::uint32_t mask = ready_mask_ | stalled_mask_;
   while (mask != 0) {
     const auto traffic_class = static_cast<unsigned>(std::bit_width(mask)) - 1;

@@ -60,7 +60,7 @@ class alignas(64) Scheduler {
   }
 
   bool due() const {
-    return pacer_.next_deadline() <= core_.now || timers_.next_deadline() <= core_.now;
+    return earlier(pacer_.next_deadline_settled(), timers_.next_deadline_settled()) <= core_.now;
   }
   bool has_ready() const { return (ready_mask_ | stalled_mask_) != 0; }
 
@@ -70,7 +70,10 @@ class alignas(64) Scheduler {
   void send();
 
   // Earliest time at which run_due or send has work; kNever when none.
-  Picos next_deadline() const;
+  Picos next_deadline() const {
+    const Picos next = earlier(pacer_.next_deadline_settled(), timers_.next_deadline_settled());
+    return has_ready() ? earlier(next, next_send()) : next;
+  }
 
   // Frees packets that a port refused; for the end of the engine.
   void discard();
@@ -79,8 +82,9 @@ class alignas(64) Scheduler {
   void settle_limiter(CongestionContext& context) const;
 
  private:
+  Picos next_send() const;
   void refresh(std::uint32_t index, CongestionContext& context);
-  void apply(std::uint32_t index, CongestionContext& context, const cc::Decision& before,
+  void apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
              const cc::Event& event);
   void set_limiter(CongestionContext& context, cc::Limiter limiter) {
     if (context.limiter == limiter) return;

@@ -26,9 +26,10 @@ struct IpAddress {
     return a;
   }
   static IpAddress load_v4(const std::byte* p) {
+    // Two whole words: who compares the address right away reads it in the same two.
     IpAddress a;
-    a.bytes[10] = a.bytes[11] = std::byte{0xFF};
-    std::memcpy(a.bytes.data() + 12, p, 4);
+    store_be64(a.bytes.data(), 0);
+    store_be64(a.bytes.data() + 8, std::uint64_t{0xFFFF} << 32 | load_be32(p));
     return a;
   }
   static IpAddress load_v6(const std::byte* p) {
@@ -46,7 +47,9 @@ struct IpAddress {
   std::uint64_t low() const { return load_be64(bytes.data() + 8); }
 
   friend bool operator==(const IpAddress& a, const IpAddress& b) {
-    return a.high() == b.high() && a.low() == b.low();
+    return load_raw<std::uint64_t>(a.bytes.data()) == load_raw<std::uint64_t>(b.bytes.data()) &&
+           load_raw<std::uint64_t>(a.bytes.data() + 8) ==
+               load_raw<std::uint64_t>(b.bytes.data() + 8);
   }
   // Numeric order, so that sorted tables read naturally.
   friend std::strong_ordering operator<=>(const IpAddress& a, const IpAddress& b) {

@@ -13,11 +13,13 @@ namespace {
 [[gnu::always_inline]] inline std::byte* begin_packet(const HeaderTemplate& header,
                                                       HeaderBuffer out, std::size_t after_bth) {
   std::byte* const p = out.data();
-  // Copies of constant length: a few vector moves.
+  const std::byte* const from = header.bytes.data();
   if (header.header_bytes <= HeaderTemplate::kPlainBytes) [[likely]] {
-    std::memcpy(p, header.bytes.data(), HeaderTemplate::kPlainBytes);
+    // Four vector moves that overlap so that the fields of an IPv4 header lie within one each: the
+    // port reads the addresses before the moves have reached the cache.
+    for (const std::size_t at : {0U, 14U, 30U, 40U}) std::memcpy(p + at, from + at, 16);
   } else {
-    std::memcpy(p, header.bytes.data(), HeaderTemplate::kMaxBytes);
+    std::memcpy(p, from, HeaderTemplate::kMaxBytes);
   }
   const std::size_t udp_length = kUdpBytes + kBthBytes + after_bth + kIcrcBytes;
   assert(udp_length + kIpv4Bytes <= 0xFFFF);

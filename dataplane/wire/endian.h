@@ -55,6 +55,10 @@ inline void store_be32(std::byte* p, std::uint32_t v) {
   v = to_big_endian(v);
   std::memcpy(p, &v, sizeof v);
 }
+inline void store_be64(std::byte* p, std::uint64_t v) {
+  v = to_big_endian(v);
+  std::memcpy(p, &v, sizeof v);
+}
 // The low 24 bits of v; the upper eight are ignored.
 inline void store_be24(std::byte* p, std::uint32_t v) {
   store_be16(p, static_cast<std::uint16_t>(v >> 8));
@@ -64,10 +68,6 @@ inline void store_be24(std::byte* p, std::uint32_t v) {
 inline void store_be48(std::byte* p, std::uint64_t v) {
   store_be16(p, static_cast<std::uint16_t>(v >> 32));
   store_be32(p + 2, static_cast<std::uint32_t>(v));
-}
-inline void store_be64(std::byte* p, std::uint64_t v) {
-  v = to_big_endian(v);
-  std::memcpy(p, &v, sizeof v);
 }
 
 // The invariant CRC is the one little-endian field of RoCEv2.

@@ -139,43 +139,34 @@ ParseError load_extensions(const std::byte* p, const OpcodeProperties& propertie
   return ParseError::ok;
 }
 
-// kFrame: bytes are a frame, payload and ICRC behind the headers; else headers only, exactly.
-// kBrief: the same checks, but only what a transport acts upon is filled in.
+// Whether everything below the BTH is what nearly every packet has: no tag, IPv4, lengths that
+// agree with one another. What is not plain need not be wrong.
+inline bool is_plain_ipv4(const std::byte* p, std::size_t size, std::uint32_t separate_payload) {
+  constexpr std::size_t kIp = kEthernetBytes;
+  constexpr std::size_t kUdp = kIp + kIpv4Bytes;
+  if (size < kUdp + kUdpBytes + kBthBytes) return false;
+  const std::uint32_t total = load_be16(p + kIp + 2);
+  const std::uint32_t expected =
+      static_cast<std::uint32_t>(size + separate_payload + kIcrcBytes - kEthernetBytes);
+  const std::uint32_t type_and_version = load_be32(p + kEtherTypeOffset) >> 8;
+  const std::uint32_t ports_and_length = load_be32(p + kUdp + 2);
+  return ((type_and_version ^ (std::uint32_t{kEtherTypeIpv4} << 8 | 0x45U)) |
+          (load_be16(p + kIp + 6) & 0x3FFFU) |
+          (load_u8(p + kIp + 9) ^ std::uint32_t{kIpProtocolUdp}) | (total ^ expected) |
+          (ports_and_length ^ (std::uint32_t{kRoceUdpPort} << 16 | (total - kIpv4Bytes)))) == 0;
+}
+
+// From the BTH at `bth` on. The lengths below agree, and the bytes of the BTH are there.
+// headers_end: where the headers must have ended at the latest; kFrame: the ICRC is there.
 template <bool kFrame, bool kBrief>
-[[gnu::always_inline]] inline ParseError parse(const std::byte* p, std::size_t size,
-                                               std::uint32_t separate_payload,
-                                               const ParseOptions& options, ParsedPacket& out) {
-  if (size < kEthernetBytes) return ParseError::too_short;
-  if (const auto e = parse_ethernet<kBrief>(p, size, out); e != ParseError::ok) return e;
-
-  NetworkLayer net;
-  const std::byte* const ip = p + out.l3_offset;
-  const std::size_t ip_size = size - out.l3_offset;
-  const ParseError network =
-      out.ipv6 ? parse_ipv6(ip, ip_size, out, net)
-               : parse_ipv4<kBrief>(ip, ip_size, options.verify_ip_checksum, out, net);
-  if (network != ParseError::ok) return network;
-
-  // UDP, and from here on what the lengths promise must be there: in the frame, or in the headers
-  // and the payload that lies apart plus the ICRC that is not there yet.
-  const std::size_t bth = net.udp_offset + kUdpBytes;
-  if (size < bth + kBthBytes) return ParseError::too_short;
-  const std::byte* const udp = p + net.udp_offset;
-  if (load_be16(udp + 2) != kRoceUdpPort) return ParseError::udp_port;
-  const std::size_t end = net.udp_offset + net.payload_bytes;  // of the datagram
-  if constexpr (kFrame) {
-    if (end > size) return ParseError::ip_length;
-  } else {
-    if (end != size + separate_payload + kIcrcBytes) return ParseError::ip_length;
-  }
-  if (load_be16(udp + 4) != net.payload_bytes) return ParseError::udp_length;
-  if (end < bth + kBthBytes + kIcrcBytes) return ParseError::too_short;
-  out.udp_source_port = load_be16(udp);
-  if constexpr (!kBrief) out.udp_checksum = load_be16(udp + 6);
-
+[[gnu::always_inline]] inline ParseError parse_transport(const std::byte* p, std::size_t size,
+                                                         std::size_t bth, std::size_t headers_end,
+                                                         std::uint32_t separate_payload,
+                                                         const ParseOptions& options,
+                                                         ParsedPacket& out) {
   const Bth h = Bth::load(p + bth);
   if (h.version != 0) return ParseError::transport_version;
-  const OpcodeProperties row = properties(h.opcode);
+  const OpcodeProperties& row = properties(h.opcode);
   if (!row.known()) return ParseError::unknown_opcode;
   out.bth_offset = static_cast<std::uint16_t>(bth);
   out.properties = row;
@@ -193,8 +184,7 @@ template <bool kFrame, bool kBrief>
     out.ext = Extensions{};
   }
 
-  // Where the headers must have ended, and how much lies between there and the ICRC.
-  const std::size_t headers_end = kFrame ? end - kIcrcBytes : size;
+  // How much lies between the end of the headers and the ICRC.
   std::size_t header_bytes = bth + kBthBytes + row.extension_bytes;
   if (header_bytes > headers_end) return ParseError::truncated_extension;
   if (row.is_control()) {
@@ -228,6 +218,58 @@ template <bool kFrame, bool kBrief>
     }
   }
   return ParseError::ok;
+}
+
+// kFrame: bytes are a frame, payload and ICRC behind the headers; else headers only, exactly.
+// kBrief: the same checks, but only what a transport acts upon is filled in.
+template <bool kFrame, bool kBrief>
+[[gnu::always_inline]] inline ParseError parse(const std::byte* p, std::size_t size,
+                                               std::uint32_t separate_payload,
+                                               const ParseOptions& options, ParsedPacket& out) {
+  if constexpr (!kFrame && kBrief) {
+    if (!options.verify_ip_checksum && is_plain_ipv4(p, size, separate_payload)) [[likely]] {
+      const std::byte* const ip = p + kEthernetBytes;
+      const std::uint8_t tos = load_u8(ip + 1);
+      out.l3_offset = kEthernetBytes;
+      out.ipv6 = false;
+      out.dscp = static_cast<std::uint8_t>(tos >> 2);
+      out.ecn = static_cast<Ecn>(tos & 3U);
+      out.source = IpAddress::load_v4(ip + 12);
+      out.udp_source_port = load_be16(ip + kIpv4Bytes);
+      return parse_transport<false, true>(p, size, kEthernetBytes + kIpv4Bytes + kUdpBytes, size,
+                                          separate_payload, options, out);
+    }
+  }
+  if (size < kEthernetBytes) return ParseError::too_short;
+  if (const auto e = parse_ethernet<kBrief>(p, size, out); e != ParseError::ok) return e;
+
+  NetworkLayer net;
+  const std::byte* const ip = p + out.l3_offset;
+  const std::size_t ip_size = size - out.l3_offset;
+  const ParseError network =
+      out.ipv6 ? parse_ipv6(ip, ip_size, out, net)
+               : parse_ipv4<kBrief>(ip, ip_size, options.verify_ip_checksum, out, net);
+  if (network != ParseError::ok) return network;
+
+  // UDP, and from here on what the lengths promise must be there: in the frame, or in the headers
+  // and the payload that lies apart plus the ICRC that is not there yet.
+  const std::size_t bth = net.udp_offset + kUdpBytes;
+  if (size < bth + kBthBytes) return ParseError::too_short;
+  const std::byte* const udp = p + net.udp_offset;
+  if (load_be16(udp + 2) != kRoceUdpPort) return ParseError::udp_port;
+  const std::size_t end = net.udp_offset + net.payload_bytes;  // of the datagram
+  if constexpr (kFrame) {
+    if (end > size) return ParseError::ip_length;
+  } else {
+    if (end != size + separate_payload + kIcrcBytes) return ParseError::ip_length;
+  }
+  if (load_be16(udp + 4) != net.payload_bytes) return ParseError::udp_length;
+  if (end < bth + kBthBytes + kIcrcBytes) return ParseError::too_short;
+  out.udp_source_port = load_be16(udp);
+  if constexpr (!kBrief) out.udp_checksum = load_be16(udp + 6);
+
+  return parse_transport<kFrame, kBrief>(p, size, bth, kFrame ? end - kIcrcBytes : size,
+                                         separate_payload, options, out);
 }
 
 }  // namespace

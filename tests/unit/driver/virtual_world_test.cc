@@ -68,6 +68,7 @@ TEST_CASE("virtual world: max_hops and a stop from outside end a run unfinished"
   VirtualWorld limited(s, plan);
   CHECK(limited.run() == RunEnd::hop_limit);
   CHECK(limited.problem() == "more than max_hops = 1000 packet-hops");
+  CHECK(limited.network().stats().hops <= 1000 + 16);
 
   s.max_hops = 0;
   const std::atomic<bool> stop{true};
