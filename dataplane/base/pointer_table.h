@@ -38,10 +38,10 @@ class PointerTable {
  private:
   static constexpr std::uint32_t kInside = 2;
 
+  std::array<T*, kInside> inside_{};
   T** data_ = inside_.data();
   std::uint32_t size_ = 0;
   std::uint32_t capacity_ = kInside;
-  std::array<T*, kInside> inside_{};
   std::unique_ptr<T*[]> heap_;
 };
 
