@@ -316,6 +316,7 @@ void RequesterPart::drop_work(QueuePair& qp) {
 
 void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
   if (qp.state == QpState::error) return;
+  const bool received = can_receive(qp.state);
   qp.state = QpState::error;
   Completion completion;
   completion.at = core_.now;
@@ -347,7 +348,8 @@ void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
       completion.wr_id = request.wr_id;
       core_.complete(qp.config.receive_cq, completion);
     }
-    if (receives->shared()) core_.events.push({AsyncEventKind::last_wqe_reached, qp.number});
+    if (receives->shared() && received)
+      core_.events.push({AsyncEventKind::last_wqe_reached, qp.number});
   }
   if (qp.context != kNoIndex || qp.config.type == QpType::ud) drop_work(qp);
 }
