@@ -74,8 +74,8 @@ const char* to_string(RunEnd end) {
 
 struct VirtualWorld::Host {
   Host(transport::EngineConfig config, Port& port, std::uint32_t number, const MessagePlan& plan,
-       std::vector<MessageRecord>& records, Connector& connector)
-      : engine(std::move(config), port), app(number, plan, records, engine, connector) {}
+       const PlanIndex& index, std::vector<MessageRecord>& records, Connector& connector)
+      : engine(std::move(config), port), app(number, plan, index, records, engine, connector) {}
   transport::Engine engine;
   MessageApp app;
 };
@@ -95,6 +95,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     if (message.after != kNoMessage) plan_.messages.at(message.after).notify = true;
   }
   records_.resize(plan_.messages.size());
+  index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
 
   first_host_actor_ = fabric::Network::actors_needed(setup_.fabric);
   wheel_ = std::make_unique<EventWheel>(
@@ -109,7 +110,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
     hosts_.push_back(std::make_unique<Host>(std::move(config), network_->host_port(h), h, plan_,
-                                            records_, *this));
+                                            *index_, records_, *this));
   }
 }
 
@@ -128,9 +129,15 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   config.traffic_class = traffic_class;
   config.send_cq = config.receive_cq = &a.app.completions();
   config.receive_queue = &a.app.receives();
+  // Queues no longer than what will ever be in them: the applications read nothing from one another,
+  // and the far end of a connection only answers.
+  config.max_rd_atomic = config.max_dest_rd_atomic = 0;
+  config.send_queue_depth = static_cast<std::uint16_t>(
+      std::min<std::uint64_t>(config.send_queue_depth, index_->posts(src)));
   const std::uint32_t qa = a.engine.create_qp(config);
   config.send_cq = config.receive_cq = &b.app.completions();
   config.receive_queue = &b.app.receives();
+  config.send_queue_depth = 1;
   const std::uint32_t qb = b.engine.create_qp(config);
   const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
   const auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));

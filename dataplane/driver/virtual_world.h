@@ -82,6 +82,7 @@ class VirtualWorld final : public Connector {
   MessagePlan plan_;
   WorldOptions options_;
   WorldPlan setup_;
+  std::unique_ptr<PlanIndex> index_;
   std::unique_ptr<EventWheel> wheel_;
   std::unique_ptr<fabric::Network> network_;
   std::vector<std::unique_ptr<Host>> hosts_;
