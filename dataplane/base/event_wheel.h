@@ -72,6 +72,25 @@ class EventWheel {
     return pop_slot(time, actor);
   }
 
+  // Looks one occupied slot further ahead than the last call did: visit(actor, end of the slot) for
+  // every actor in it, in no order. False when there is none within the ring. For prefetching: what
+  // is visited depends on slots, what is popped does not.
+  template <class Visit>
+  bool scout(Visit&& visit) {
+    if (scout_ < cursor_) scout_ = cursor_;
+    const auto first = static_cast<std::size_t>(scout_ + 1) & slot_mask_;
+    std::size_t index = 0;
+    if (!find_slot(first, index)) return false;
+    const std::int64_t slot = scout_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
+    if (static_cast<std::uint64_t>(slot - cursor_) >= slot_count_) return false;  // once round
+    scout_ = slot;
+    const Picos end{(slot + 1) << shift_};
+    for (std::uint32_t actor = heads_[index]; actor != kNone; actor = nodes_[actor].next) {
+      visit(actor, end);
+    }
+    return true;
+  }
+
   // Time of the earliest entry, kNever when there is none. Does not change what pop() returns.
   Picos next_time();
 
@@ -156,6 +175,7 @@ class EventWheel {
   // hold cursor_+1 .. cursor_+slot_count_-1, the heap what lies beyond.
   std::int64_t cursor_ = -1;
   std::int64_t now_ = 0;
+  std::int64_t scout_ = -1;  // slots up to this one were visited by scout()
   std::size_t window_begin_ = 0;
   std::size_t window_end_ = 0;
   std::vector<Entry> window_;

@@ -15,46 +15,37 @@ using transport::PostResult;
 using transport::WorkOpcode;
 using transport::WorkRequest;
 
-// A message beyond this is posted in pieces: one work request carries at most 2^31 bytes.
-constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 30;
-// Receive requests kept posted for messages that announce their arrival.
-constexpr std::uint32_t kReceives = 256;
-constexpr std::size_t kCompletions = 1 << 10;
+constexpr std::uint64_t kPieceBytes = PlanIndex::kPieceBytes;
+// Receive requests kept posted for messages that announce their arrival, at most; and completions
+// that wait, at most. A host that will never need as many has less: the queues are most of what an
+// idle host weighs.
+constexpr std::uint64_t kReceives = 256;
+constexpr std::uint64_t kCompletions = 1 << 10;
 constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the last piece
 
 }  // namespace
 
-MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan,
+MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
                        std::vector<MessageRecord>& records, transport::Engine& engine,
                        Connector& connector)
-    : completions_(kCompletions),
+    : completions_(std::min(kCompletions, index.posts(host) + index.announced(host))),
       host_(host),
       plan_(plan),
       records_(records),
       engine_(engine),
       connector_(connector),
-      receives_(kReceives) {
+      receives_(std::min(kReceives, index.announced(host))),
+      own_(index.own(host)),
+      dependants_(index.dependants(host)),
+      receives_wanted_(static_cast<std::uint32_t>(std::min(kReceives, index.announced(host)))) {
   region_ = engine_.regions().add_elided(
       0, kRegionBytes, transport::access::local_write | transport::access::remote_write);
-  for (std::uint32_t id = 0; id < plan_.messages.size(); ++id) {
-    const PlannedMessage& message = plan_.messages[id];
-    if (message.src != host_) continue;
-    if (message.after == kNoMessage) {
-      own_.push_back(id);
-    } else {
-      dependants_.emplace_back(message.after, id);
-    }
-  }
-  std::stable_sort(own_.begin(), own_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return plan_.messages[a].start < plan_.messages[b].start;
-  });
-  std::sort(dependants_.begin(), dependants_.end());
   find_next_start();
   replenish();
 }
 
 void MessageApp::replenish() {
-  while (receives_posted_ < kReceives) {
+  while (receives_posted_ < receives_wanted_) {
     transport::ReceiveRequest request;
     request.length = kRegionBytes;
     request.local_key = region_;

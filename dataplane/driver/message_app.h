@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <queue>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "dataplane/base/units.h"
 #include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/plan_index.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {
@@ -37,8 +39,9 @@ class alignas(64) MessageApp {
  public:
   // `records` has one entry per message of the plan, shared by the apps of all hosts; each writes
   // only its own messages'. The app posts nothing before the first poll.
-  MessageApp(std::uint32_t host, const MessagePlan& plan, std::vector<MessageRecord>& records,
-             transport::Engine& engine, Connector& connector);
+  // `index` is of the plan. Both must outlive the app.
+  MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
+             std::vector<MessageRecord>& records, transport::Engine& engine, Connector& connector);
 
   // The queue objects that queue pairs of this host use.
   transport::CompletionQueue& completions() { return completions_; }
@@ -97,16 +100,17 @@ class alignas(64) MessageApp {
   transport::ReceiveQueue receives_;
   std::uint32_t region_ = 0;
 
-  std::vector<std::uint32_t> own_;  // messages this host sends, by (start, id)
+  std::span<const std::uint32_t> own_;  // messages this host sends, by (start, id)
   std::size_t next_own_ = 0;        // first of own_ without dependency not yet due
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // released dependants
   // Message -> messages of this host that wait for its arrival, both ascending.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> dependants_;
+  std::span<const PlanIndex::Dependant> dependants_;
   std::vector<Lane> lanes_;
   std::unordered_map<std::uint64_t, std::uint32_t> lane_index_;  // (dst, lane); never iterated
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> pools_;  // dst -> lanes; likewise
   std::unordered_map<std::uint32_t, std::uint32_t> lane_of_qp_;          // likewise
   std::uint32_t receives_posted_ = 0;
+  std::uint32_t receives_wanted_ = 0;
   std::uint64_t finished_ = 0;
   bool posted_ = false;
 };

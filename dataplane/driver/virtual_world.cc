@@ -12,6 +12,10 @@ namespace {
 
 // Events between two looks at the stop flag and the progress callback, at most.
 constexpr std::uint64_t kHousekeeping = 1 << 16;
+// Event sources from which on what an event touches is likely to lie outside the caches, and how
+// many events ahead it is fetched.
+constexpr std::uint32_t kPrefetchFrom = 4096;
+constexpr std::uint32_t kScoutEvents = 24;
 
 // Events until the next look. An event makes a hop or two, seldom more: a limit of hops is looked
 // at so much the more often as it comes near, and overstepped by what one event does.
@@ -74,8 +78,8 @@ const char* to_string(RunEnd end) {
 
 struct VirtualWorld::Host {
   Host(transport::EngineConfig config, Port& port, std::uint32_t number, const MessagePlan& plan,
-       std::vector<MessageRecord>& records, Connector& connector)
-      : engine(std::move(config), port), app(number, plan, records, engine, connector) {}
+       const PlanIndex& index, std::vector<MessageRecord>& records, Connector& connector)
+      : engine(std::move(config), port), app(number, plan, index, records, engine, connector) {}
   transport::Engine engine;
   MessageApp app;
 };
@@ -95,6 +99,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     if (message.after != kNoMessage) plan_.messages.at(message.after).notify = true;
   }
   records_.resize(plan_.messages.size());
+  index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
 
   first_host_actor_ = fabric::Network::actors_needed(setup_.fabric);
   wheel_ = std::make_unique<EventWheel>(
@@ -109,7 +114,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
     hosts_.push_back(std::make_unique<Host>(std::move(config), network_->host_port(h), h, plan_,
-                                            records_, *this));
+                                            *index_, records_, *this));
   }
 }
 
@@ -128,9 +133,15 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   config.traffic_class = traffic_class;
   config.send_cq = config.receive_cq = &a.app.completions();
   config.receive_queue = &a.app.receives();
+  // Queues no longer than what will ever be in them: the applications read nothing from one
+  // another, and the far end of a connection only answers.
+  config.max_rd_atomic = config.max_dest_rd_atomic = 0;
+  config.send_queue_depth = static_cast<std::uint16_t>(
+      std::min<std::uint64_t>(config.send_queue_depth, index_->posts(src)));
   const std::uint32_t qa = a.engine.create_qp(config);
   config.send_cq = config.receive_cq = &b.app.completions();
   config.receive_queue = &b.app.receives();
+  config.send_queue_depth = 1;
   const std::uint32_t qb = b.engine.create_qp(config);
   const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
   const auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
@@ -171,10 +182,32 @@ void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
                    earlier(host.engine.next_deadline(), host.app.next_deadline()));
 }
 
+// An event has been popped: those some events ahead are brought near in stages, each of which reads
+// what an earlier one fetched. Looks only.
+void VirtualWorld::look_ahead(Picos now) {
+  const auto seen = [this](std::uint32_t i) -> Ahead& { return ahead_[i % ahead_.size()]; };
+  while (passed_ != scouted_ && seen(passed_).until <= now) ++passed_;
+  while (scouted_ - passed_ < kScoutEvents && wheel_->scout([&](std::uint32_t actor, Picos until) {
+    if (scouted_ - passed_ == ahead_.size()) return;  // a slot fuller than is worth while
+    network_->prefetch_link(actor);
+    seen(scouted_++) = {actor, until};
+  })) {
+  }
+  const auto advance = [&](std::uint32_t& next, std::uint32_t events, auto&& prefetch) {
+    if (static_cast<std::int32_t>(next - passed_) < 0) next = passed_;
+    for (; next != scouted_ && next - passed_ < events; ++next) prefetch(seen(next).actor);
+  };
+  advance(next_packet_, kScoutEvents * 2 / 3,
+          [this](std::uint32_t actor) { network_->prefetch_packet(actor); });
+  advance(next_hop_, kScoutEvents / 3,
+          [this](std::uint32_t actor) { network_->prefetch_next(actor); });
+}
+
 RunEnd VirtualWorld::run() {
   for (std::uint32_t h = 0; h < hosts_.size(); ++h) poll_host(h, now_);
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
   std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
+  const bool prefetching = wheel_->actors() >= kPrefetchFrom;
   RunEnd end = RunEnd::completed;
   Picos time;
   std::uint32_t actor = 0;
@@ -197,6 +230,7 @@ RunEnd VirtualWorld::run() {
     }
     now_ = time;
     ++events_;
+    if (prefetching) look_ahead(time);
     if (actor < first_host_actor_) {
       network_->link_fired(actor, time);
       const auto woken = network_->woken_hosts();

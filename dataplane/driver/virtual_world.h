@@ -4,6 +4,7 @@
 // until neither is due.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -76,12 +77,14 @@ class VirtualWorld final : public Connector {
 
   void poll_host(std::uint32_t index, Picos now);
   void take_finished(Host& host);
+  void look_ahead(Picos now);
   bool check_all();
 
   config::Scenario scenario_;
   MessagePlan plan_;
   WorldOptions options_;
   WorldPlan setup_;
+  std::unique_ptr<PlanIndex> index_;
   std::unique_ptr<EventWheel> wheel_;
   std::unique_ptr<fabric::Network> network_;
   std::vector<std::unique_ptr<Host>> hosts_;
@@ -96,6 +99,16 @@ class VirtualWorld final : public Connector {
   std::uint64_t bytes_done_ = 0;
   std::uint64_t hash_ = 0;
   std::uint32_t connections_ = 0;
+  // Actors seen ahead in the event wheel, a ring; positions modulo 2^32.
+  struct Ahead {
+    std::uint32_t actor = 0;
+    Picos until{0};  // its event is over by then, whatever became of it
+  };
+  std::array<Ahead, 256> ahead_{};
+  std::uint32_t scouted_ = 0;
+  std::uint32_t passed_ = 0;
+  std::uint32_t next_packet_ = 0;  // stages of look_ahead
+  std::uint32_t next_hop_ = 0;
   std::string problem_;
 };
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "dataplane/base/prefetch.h"
 #include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
@@ -271,6 +272,33 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
   }
   if (sw.paused_count != 0 || spec_.exact_departures || out.impaired != 0) [[unlikely]]
     reschedule(out);
+}
+
+void Network::prefetch_link(std::uint32_t link) const {
+  if (link < links_.size()) prefetch_line(&links_[link]);
+}
+
+void Network::prefetch_packet(std::uint32_t link) const {
+  if (link >= links_.size()) return;
+  if (const Packet* head = links_[link].head; head != nullptr) prefetch_line(head);
+}
+
+// The packet behind it, for its time; and the queue that the packet goes to, or its headers.
+void Network::prefetch_next(std::uint32_t id) const {
+  if (id >= links_.size()) return;
+  const Link& link = links_[id];
+  const Packet* head = link.head;
+  if (head == nullptr) return;
+  if (head->next != nullptr) prefetch_line(head->next);
+  if (head->route >= spec_.hosts) return;
+  if ((link.to & Link::kToSwitch) == 0) {
+    prefetch_line(head->header.data());
+    return;
+  }
+  const std::uint32_t out =
+      topology_.next_link(link.to & ~Link::kToSwitch, head->route, head->entropy);
+  if (out == Topology::kNoLink) return;
+  prefetch_line(&links_[out]);
 }
 
 void Network::wake(HostPort& port) {

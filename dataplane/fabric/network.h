@@ -64,6 +64,12 @@ class Network {
   // The wheel popped this actor of the network (0-based, first_actor_id subtracted) at `now`.
   void link_fired(std::uint32_t link, Picos now);
 
+  // Brings near what link_fired(link) will touch; calls for one link in this order, some events
+  // apart: the link, its first packet, what comes next for that packet. Changes nothing.
+  void prefetch_link(std::uint32_t link) const;
+  void prefetch_packet(std::uint32_t link) const;
+  void prefetch_next(std::uint32_t link) const;
+
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.
   std::span<const std::uint32_t> woken_hosts() const { return woken_; }

@@ -145,7 +145,9 @@ std::string Network::check_conservation() const {
         in_class += p->wire_bytes;
         charged[egress.switch_index].at(p->ingress)[c] += p->wire_bytes;
       }
-      expect(name + ": bytes of class " + std::to_string(c), egress.queues[c].bytes, in_class);
+      if (egress.queues[c].bytes != in_class) {
+        expect(name + ": bytes of class " + std::to_string(c), egress.queues[c].bytes, in_class);
+      }
       if (in_class != 0) backlog |= 1U << c;
       total += in_class;
     }
@@ -173,15 +175,17 @@ std::string Network::check_conservation() const {
       for (std::uint8_t c = 0; c < kTrafficClasses; ++c) {
         const SharedBuffer::Counter& counter = sw.buffer.at(port, c);
         const std::uint64_t held = std::uint64_t{counter.bytes} + counter.headroom;
-        expect(name + " port " + std::to_string(port) + " class " + std::to_string(c) +
-                   ": bytes charged",
-               held, charged[i][port][c]);
+        if (held != charged[i][port][c]) {  // no text where all is well: there are millions
+          expect(name + " port " + std::to_string(port) + " class " + std::to_string(c) +
+                     ": bytes charged",
+                 held, charged[i][port][c]);
+        }
         used += held;
         shared += sw.buffer.shared_part(counter, c);
         const bool told = (sw.paused_ingress[port] >> c & 1U) != 0;
         paused += told ? 1 : 0;
         const std::uint32_t back = sw.port_links[port];
-        if (!pause_in_flight[back]) {
+        if (!pause_in_flight[back] && ((links_[back ^ 1U].paused >> c & 1U) != 0) != told) {
           expect(name + " port " + std::to_string(port) + ": upstream paused",
                  links_[back ^ 1U].paused >> c & 1U, told ? 1 : 0);
         }

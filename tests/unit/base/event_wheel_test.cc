@@ -178,5 +178,42 @@ TEST_CASE("event wheel agrees with an ordered set for any slot width") {
   }
 }
 
+TEST_CASE("scouting visits what is due soon and changes nothing") {
+  constexpr std::uint32_t kActors = 500;
+  EventWheel plain(kActors, 8, 12);
+  EventWheel scouted(kActors, 8, 12);
+  Random random(5);
+  const auto schedule = [&](std::uint32_t actor, Picos at) {
+    plain.schedule(actor, at);
+    scouted.schedule(actor, at);
+  };
+  for (std::uint32_t a = 0; a < kActors; ++a) {
+    schedule(a, Picos{static_cast<std::int64_t>(random.below(3'000'000))});
+  }
+  std::vector<bool> seen(kActors, false);
+  int ahead = 0, popped_seen = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    while (ahead < 24 && scouted.scout([&](std::uint32_t actor, Picos) {
+      seen[actor] = true;
+      ++ahead;
+    })) {
+    }
+    Picos t1{}, t2{};
+    std::uint32_t a1 = 0, a2 = 0;
+    REQUIRE(plain.pop(t1, a1));
+    REQUIRE(scouted.pop(t2, a2));
+    REQUIRE(t1 == t2);
+    REQUIRE(a1 == a2);
+    if (seen[a1]) {
+      --ahead;
+      ++popped_seen;
+    }
+    seen[a1] = false;
+    // Far enough not to fall behind the scout, and within the ring as a rule.
+    schedule(a1, t1 + Picos{300'000 + static_cast<std::int64_t>(random.below(600'000))});
+  }
+  CHECK(popped_seen > 19'000);
+}
+
 }  // namespace
 }  // namespace paceline
