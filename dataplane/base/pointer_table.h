@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -38,10 +37,10 @@ class PointerTable {
  private:
   static constexpr std::uint32_t kInside = 2;
 
-  T** data_ = inside_.data();
+  T** data_ = inside_;
   std::uint32_t size_ = 0;
   std::uint32_t capacity_ = kInside;
-  std::array<T*, kInside> inside_{};
+  T* inside_[kInside] = {};  // no std::array: Clang warns of data() before its lifetime begins
   std::unique_ptr<T*[]> heap_;
 };
 
