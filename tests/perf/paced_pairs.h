@@ -141,7 +141,7 @@ class PacedPairs {
     transport::QpConfig config;
     config.send_queue_depth = 1;
     config.retransmit_timeout = picos_from_micros(100'000'000);
-    core_.qps.push_back(&core_.qp_storage.emplace_back(core_.qp_number(index), config));
+    core_.qps.push_back(&core_.qp_storage.emplace_back(core_.qp_number(index, 0), config));
     transport::QueuePair& qp = *core_.qps[index];
     core_.qp_timers.reserve(transport::roomy(index + 1));
     qp.mtu = core_.config.payload_mtu;
