@@ -16,8 +16,8 @@ class FixedRing {
  public:
   // Holds at least `capacity` elements: the next power of two (1 for 0). The only allocation.
   explicit FixedRing(std::size_t capacity)
-      : slots_(std::bit_ceil(capacity == 0 ? 1 : capacity)),
-        mask_(static_cast<std::uint32_t>(slots_.size() - 1)) {}
+      : mask_(static_cast<std::uint32_t>(std::bit_ceil(capacity == 0 ? 1 : capacity) - 1)),
+        slots_(std::size_t{mask_} + 1) {}
 
   bool empty() const { return head_ == tail_; }
   bool full() const { return tail_ - head_ > mask_; }
@@ -45,10 +45,11 @@ class FixedRing {
   void clear() { head_ = tail_; }
 
  private:
-  std::vector<T> slots_;
-  std::uint32_t mask_;
+  // Positions first: who only asks whether it is empty reads one cache line with what lies before.
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;
+  std::uint32_t mask_;
+  std::vector<T> slots_;
 };
 
 }  // namespace paceline

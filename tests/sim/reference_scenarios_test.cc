@@ -43,7 +43,9 @@ TEST_CASE("reference scenarios: every file is good", "[reference]") {
 
 tools::ScenarioRun run_shipped(const std::string& name) {
   const tools::PreparedScenario p = shipped(kFolder + name + ".toml");
-  return tools::run_scenario(p, p.scenario.cc, p.scenario.seed, {.check_invariants = true});
+  tools::RunControl control;
+  control.check_invariants = true;
+  return tools::run_scenario(p, p.scenario.cc, p.scenario.seed, control);
 }
 
 std::uint64_t lost(const tools::ScenarioRun& run, fabric::DropReason reason) {
