@@ -6,7 +6,6 @@
 namespace paceline::cc {
 namespace {
 
-constexpr std::int64_t kNever = kNeverNanos.count;
 // Capacity that debt leaves to grants at the least: I4 holds under a flood of starts, too.
 constexpr std::uint64_t kDebtFloor = 16;
 constexpr std::int64_t kRaiseRtts = 2;  // least time between increases of one channel
@@ -308,7 +307,7 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
 
 void CadenceReceiver::allocate(std::int64_t now) {
   dirty_ = false;
-  retry_at_ = kNever;
+  retry_at_ = kNeverNanos.count;
   alloc_at_ = now + params_.alloc_ns;
   ++allocations_;
   rotate(now);

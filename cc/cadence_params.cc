@@ -34,7 +34,7 @@ enum Index : std::size_t {
 
 constexpr std::string_view kDesign = "own design: docs/algorithms/cadence.md";
 
-constexpr std::array<ParamSpec, kParams> kSpecs = {{
+constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
     {"eta", "1", 0.98, 0.80, 1.00, true, "share of the link that grants may add up to",
      "own design; UEC RCCC paces pulls at 0.99 (uet-htsim uec.cpp)"},
     {"small_message", "BDP", 1.0, 0, 4, true,
@@ -79,7 +79,7 @@ constexpr std::array<ProfileValue, 3> k25G = {
 constexpr std::array<ProfileValue, 2> k400G = {{{"a_max", 128, 0}, {"q_target", 16, 0}}};
 constexpr std::array<ProfileValue, 2> kDesign12 = {{{"u_bulk", 0.25, 0}, {"eta", 0.98, 0}}};
 
-constexpr std::array<Profile, 3> kProfiles = {{
+constexpr std::array<Profile, 3> kCadenceProfiles = {{
     {"25g", "design table for 25 Gb/s ports: docs/algorithms/cadence.md", k25G},
     {"400g", "design table for 400 Gb/s ports: docs/algorithms/cadence.md", k400G},
     {"eager", "bulk messages start with a quarter BDP: docs/algorithms/cadence.md", kDesign12},
@@ -98,8 +98,8 @@ constexpr AlgorithmInfo kInfo = {
     .echo = EcnEcho::cnp,  // for the fallback; Cadence itself learns of marks by PATH
     .wants = kWants,
     .proactive = true,
-    .params = kSpecs,
-    .profiles = kProfiles,
+    .params = kCadenceSpecs,
+    .profiles = kCadenceProfiles,
 };
 
 std::uint32_t share_of(std::uint32_t value, double share) {
@@ -112,8 +112,8 @@ std::int64_t round_trips(std::int64_t rtt_ns, double count) {
 
 }  // namespace
 
-std::span<const ParamSpec> cadence_param_specs() { return kSpecs; }
-std::span<const Profile> cadence_profiles() { return kProfiles; }
+std::span<const ParamSpec> cadence_param_specs() { return kCadenceSpecs; }
+std::span<const Profile> cadence_profiles() { return kCadenceProfiles; }
 const AlgorithmInfo& cadence_info() { return kInfo; }
 
 CadenceParams make_cadence_params(std::span<const double> values, const PortFacts& facts) {

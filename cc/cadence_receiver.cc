@@ -6,7 +6,6 @@
 namespace paceline::cc {
 namespace {
 
-constexpr std::int64_t kNever = kNeverNanos.count;
 // GRANTs that may leave at once before their long-run spacing holds, per active channel allowed.
 constexpr std::int64_t kGrantBurst = 4;
 // A REQUEST that looks old after this long is not late: the sender's numbering has restarted.
@@ -69,7 +68,7 @@ void CadenceReceiver::list(std::int64_t now, std::uint32_t peer) {
   ch.last_rx = static_cast<std::uint32_t>(c.rx_bytes);
   ch.last_packets = static_cast<std::uint16_t>(c.rx_packets);
   ch.last_ce = static_cast<std::uint16_t>(c.ce_packets);
-  if (scan_at_ == kNever) {
+  if (scan_at_ == kNeverNanos.count) {
     scan_at_ = now + 2 * params_.rtt_ns;
     if (now - scanned_at_ > 64 * params_.rtt_ns) scanned_at_ = now - 64 * params_.rtt_ns;
   }
@@ -347,7 +346,7 @@ Nanos CadenceReceiver::next_wake() const {
   if (due_head_ < due_.size()) return Nanos{0};
   std::int64_t wake = scan_at_;
   if (dirty_) wake = std::min(wake, alloc_at_);
-  if (retry_at_ != kNever) wake = std::min(wake, std::max(retry_at_, alloc_at_));
+  if (retry_at_ != kNeverNanos.count) wake = std::min(wake, std::max(retry_at_, alloc_at_));
   return Nanos{wake};
 }
 

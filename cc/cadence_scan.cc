@@ -6,7 +6,6 @@
 namespace paceline::cc {
 namespace {
 
-constexpr std::int64_t kNever = kNeverNanos.count;
 constexpr std::int64_t kStartWindowRtts = 4;  // two of them: "the last 8 RTT"
 constexpr std::int64_t kForeignRtts = 16;     // time constant of X
 constexpr std::int64_t kReplanPart = 64;      // drift of the plan that is worth an allocation
@@ -249,7 +248,7 @@ void CadenceReceiver::scan(std::int64_t now) {
     retry_at_ = std::min(retry_at_, std::max(now, alloc_at_ + rest * params_.rtt_ns));
   }
   const std::int64_t next = pending ? params_.rtt_ns * 5 / 4 : 2 * params_.rtt_ns;
-  scan_at_ = listed_.empty() ? kNever : now + next;
+  scan_at_ = listed_.empty() ? kNeverNanos.count : now + next;
 }
 
 }  // namespace paceline::cc

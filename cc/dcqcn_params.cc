@@ -11,6 +11,8 @@
 //   [NV]   NVIDIA DOCA 3.4, "DCQCN CC Parameters", Mellanox DOC-2790, and the defaults that
 //          `mlxconfig query` prints for a ConnectX card.
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <iterator>
 
 #include "cc/dcqcn.h"
@@ -18,7 +20,7 @@
 namespace paceline::cc {
 namespace {
 
-constexpr ParamSpec kSpecs[] = {
+constexpr ParamSpec kDcqcnSpecs[] = {
     {"alpha_gain", "1", 1.0 / 256, 1e-5, 1, true, "g: weight of one alpha period in alpha", "D15"},
     {"alpha_period_us", "us", 55, 0.1, 131'071, true,
      "K: alpha decays after this long without a CNP; sampled: alpha is updated this often",
@@ -61,7 +63,7 @@ constexpr ParamSpec kSpecs[] = {
     {"start_rate", "1", 1, 0.001, 1, true, "rate of a new context as a share of the line rate",
      "D15: line rate"},
 };
-static_assert(std::size(kSpecs) == Dcqcn::kParams);
+static_assert(std::size(kDcqcnSpecs) == Dcqcn::kParams);
 
 // [D15] for 40 Gb/s, unscaled. What the paper leaves open: R_HAI from [HR]; minimum rate from [NS3]
 // (100 Mb/s, as in [HC]); hyper increase as in [NS3]. It expects a notification point that sends at
@@ -118,26 +120,25 @@ constexpr ProfileValue kHpccRepo[] = {
     {"start_rate", 1},
 };
 
+// The values of a profile with some of them replaced; a name that the profile lacks does not
+// compile.
+template <std::size_t N, std::size_t M>
+consteval std::array<ProfileValue, N> with(const ProfileValue (&base)[N],
+                                           const ProfileValue (&changes)[M]) {
+  std::array<ProfileValue, N> values{};
+  std::copy(std::begin(base), std::end(base), values.begin());
+  for (const ProfileValue& change : changes) {
+    const auto same = [&](const ProfileValue& value) { return value.name == change.name; };
+    const auto at = std::find_if(values.begin(), values.end(), same);
+    if (at == values.end()) throw "the profile has no value of this name";
+    *at = change;
+  }
+  return values;
+}
+
 // [HR] `dcqcn_paper`: the same with the paper's timers (alpha every 50 us there, not 55).
-constexpr ProfileValue kHpccRepoPaper[] = {
-    {"alpha_gain", 1.0 / 256},
-    {"alpha_period_us", 50},
-    {"initial_alpha", 1},
-    {"cnp_sampling", 1},
-    {"decrease_period_us", 50},
-    {"min_decrease_factor", 0},
-    {"clamp_target", 0},
-    {"clamp_after_timer", 1},
-    {"first_cnp_rate", 1},
-    {"increase_timer_us", 55},
-    {"byte_counter", 0},
-    {"fast_recovery_stages", 1},
-    {"additive_increase_mbps", 5, 25e9},
-    {"hyper_increase_mbps", 50, 25e9},
-    {"hyper_ramp", 0},
-    {"min_rate_mbps", 1000},
-    {"start_rate", 1},
-};
+constexpr auto kHpccRepoPaper = with(
+    kHpccRepo, {{"alpha_period_us", 50}, {"decrease_period_us", 50}, {"increase_timer_us", 55}});
 
 // Found by `paceline tune` from `paper` (docs/tuning.md holds the commands): best objective with a
 // p99 queue of at most 16 MB, half the buffer, without drops and pauses. Each is for one workload
@@ -182,7 +183,7 @@ constexpr ProfileValue kTunedWebsearch[] = {
     {"start_rate", 0.329},
 };
 
-constexpr Profile kProfiles[] = {
+constexpr Profile kDcqcnProfiles[] = {
     {"paper", "SIGCOMM 2015 values for 40 Gb/s, unscaled; R_HAI from the HPCC repository's run.py",
      kPaper},
     {"mellanox", "ConnectX-4 and later firmware defaults (DOCA 3.4, DOC-2790, mlxconfig)",
@@ -240,8 +241,8 @@ AlgorithmInfo Dcqcn::info() {
   info.key = ContextKey::per_qp;
   info.echo = EcnEcho::cnp;
   info.wants = signal_bit(Signal::cnp);
-  info.params = kSpecs;
-  info.profiles = kProfiles;
+  info.params = kDcqcnSpecs;
+  info.profiles = kDcqcnProfiles;
   return info;
 }
 

@@ -3,11 +3,11 @@
 namespace paceline::cc {
 namespace {
 
-constexpr ParamSpec kSpecs[] = {
+constexpr ParamSpec kFixedSpecs[] = {
     {"rate_mbps", "Mb/s", 0, 0, 3'200'000, true, "sending rate; 0 = line rate", "own"},
     {"window_bytes", "bytes", 0, 0, 1e15, true, "cap of the bytes in flight; 0 = none", "own"},
 };
-static_assert(std::size(kSpecs) == Fixed::kParams);
+static_assert(std::size(kFixedSpecs) == Fixed::kParams);
 
 }  // namespace
 
@@ -34,7 +34,7 @@ AlgorithmInfo Fixed::info() {
   info.name = "fixed";
   info.summary = "constant rate, deaf to congestion";
   info.echo = EcnEcho::none;
-  info.params = kSpecs;
+  info.params = kFixedSpecs;
   return info;
 }
 

@@ -6,24 +6,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "cc/nearest_name.h"
+
 namespace paceline::cc {
 namespace {
-
-// Edits (insert, delete, replace) that turn a into b.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
-    }
-  }
-  return row[b.size()];
-}
 
 std::string quoted(std::string_view text) {
   std::string result(1, '\'');
@@ -125,19 +111,6 @@ std::string number_text(double value) {
 
 bool is_whole_unit(std::string_view unit) {
   return unit == "flag" || unit == "count" || unit == "bytes";
-}
-
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names) {
-  std::string_view best;
-  std::size_t best_distance = 0;
-  for (const std::string_view candidate : names) {
-    const std::size_t distance = edit_distance(name, candidate);
-    if (best.empty() || distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
 }
 
 const Profile* find_profile(const AlgorithmInfo& algorithm, std::string_view name) {

@@ -61,7 +61,4 @@ bool is_whole_unit(std::string_view unit);
 // Shortest decimal text that reads back as the same double.
 std::string number_text(double value);
 
-// Of `names`, the one with the smallest edit distance to `name` (the first of equals).
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names);
-
 }  // namespace paceline::cc

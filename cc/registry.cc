@@ -6,7 +6,7 @@
 #include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/fixed.h"
-#include "cc/params.h"
+#include "cc/nearest_name.h"
 
 namespace paceline::cc {
 

@@ -1,9 +1,11 @@
 # One line per room and per test folder:
 #
-#   paceline_library(<name> [HEADER_ONLY] [HOT] [DEPS <room or target>...] [PRIVATE <target>...]
-#                    [EXCLUDE <regex>])
+#   paceline_library(<name> [HEADER_ONLY] [HOT | COLD] [DEPS <room or target>...]
+#                    [PRIVATE <target>...] [EXCLUDE <regex>])
 #       paceline_<name> from every .cc of the folder. A room without .cc is an INTERFACE library.
-#       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO).
+#       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
+#       before or after the traffic, and is optimised little: -O1 in release builds, not at all with
+#       sanitizers. The templates of JSON and command-line headers take the optimiser most of a build.
 #   paceline_fast_executable(<target>...)   link-time optimisation of the hot rooms in it
 #   paceline_test(<name> [DEPS ...] [LABELS ...])
 #       test_<name> from every .cc of the folder, each test case registered with ctest as
@@ -30,7 +32,7 @@ function(_paceline_resolve out)
 endfunction()
 
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT" "EXCLUDE" "DEPS;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "EXCLUDE" "DEPS;PRIVATE")
   _paceline_resolve(deps ${arg_DEPS})
   _paceline_resolve(private_deps ${arg_PRIVATE})
   set(sources)
@@ -46,6 +48,12 @@ function(paceline_library name)
     if(arg_HOT AND PACELINE_HOT_LTO)
       target_compile_options(paceline_${name} PRIVATE -flto -ffat-lto-objects)
     endif()
+    if(arg_COLD)
+      paceline_optimise_little(paceline_${name})
+    endif()
+    if(PACELINE_FUZZ)
+      target_compile_options(paceline_${name} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
   else()
     add_library(paceline_${name} INTERFACE)
     target_link_libraries(paceline_${name} INTERFACE ${deps})
@@ -54,6 +62,16 @@ endfunction()
 
 function(paceline_fast_executable)
   set_target_properties(${ARGN} PROPERTIES PACELINE_FAST ON)
+endfunction()
+
+# For what is not worth an optimiser's time: COLD rooms, and tests. What a test exercises is optimised in
+# its room; optimising Catch's assertions costs most of the build time of a check.
+function(paceline_optimise_little target)
+  if(PACELINE_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
 endfunction()
 
 function(paceline_test name)
@@ -66,9 +84,10 @@ function(paceline_test name)
   add_executable(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${deps} paceline_catch_main)
   target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  # What a test exercises is optimised in its room; optimising Catch's assertions costs half the
-  # build time of a check.
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  paceline_optimise_little(test_${name})
+  if(TARGET paceline_catch_header)
+    target_precompile_headers(test_${name} REUSE_FROM paceline_catch_header)
+  endif()
 
   set(tagged)
   foreach(source IN LISTS sources)
@@ -115,6 +134,7 @@ function(paceline_fuzzers)
     string(REGEX REPLACE "^fuzz_" "" stem ${stem})
     add_executable(fuzz_${stem} ${source})
     target_link_libraries(fuzz_${stem} PRIVATE ${deps})
+    target_compile_options(fuzz_${stem} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(fuzz_${stem} PRIVATE -fsanitize=fuzzer)
     set_property(GLOBAL APPEND PROPERTY PACELINE_FUZZERS fuzz_${stem})
   endforeach()

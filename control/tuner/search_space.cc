@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "cc/nearest_name.h"
 #include "cc/params.h"
 #include "control/experiment/number_text.h"
 

@@ -11,30 +11,9 @@
 #include <memory>
 #include <utility>
 
+#include "cc/nearest_name.h"
+
 namespace paceline::config {
-
-namespace {
-
-// Optimal string alignment distance: a slip of the keyboard counts 1, a swap of neighbours too.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, change});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before[j - 2] + 1);
-      }
-    }
-    std::swap(before, last);
-    std::swap(last, row);
-  }
-  return last[b.size()];
-}
-
-}  // namespace
 
 std::string to_string(const Where& where) {
   if (where.line == 0) return where.source;
@@ -64,16 +43,7 @@ std::vector<std::string> Diagnostics::sorted() const {
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
   constexpr std::size_t kLongestName = 64;  // longer ones are no slip, and would cost their square
   if (name.empty() || name.size() > kLongestName) return {};
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const std::string_view candidate : candidates) {
-    const std::size_t d = edit_distance(name, candidate);
-    if (d < best_distance && d < candidate.size()) {
-      best = candidate;
-      best_distance = d;
-    }
-  }
-  return best;
+  return cc::nearest_name(name, candidates, std::max<std::size_t>(2, name.size() / 3));
 }
 
 std::string list_names(std::span<const std::string_view> names) {

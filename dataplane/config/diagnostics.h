@@ -47,9 +47,8 @@ struct Read {
 
 std::string to_string(const Where& where);
 
-// The candidate with the least edit distance (insert, delete, replace, swap of neighbours) to
-// `name`, or "" when none is near enough to be a plausible slip: more than a third of its length,
-// but at least 2, changed.
+// The candidate nearest to `name` (cc/nearest_name.h), or "" when none is near enough to be a
+// plausible slip: more than a third of its length, but at least 2, changed.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // "a, b or c" with each quoted.

@@ -280,7 +280,11 @@ void report_unknown_key(const TomlMember& member, std::string_view table,
   } else {
     // Perhaps the right key in the wrong table.
     for (const KeySpec& key : scenario_keys()) {
-      if (key.name() == member.key) hint = fmt::format("did you mean \"{}\"?", key.path);
+      if (key.name() != member.key) continue;
+      const std::size_t dot = key.path.rfind('.');
+      hint = dot == std::string_view::npos
+                 ? std::string("it stands at the top of the file, outside every table")
+                 : fmt::format("did you mean \"{}\"?", key.path);
     }
   }
   if (hint.empty()) hint = fmt::format("allowed is {}", list_names(valid));

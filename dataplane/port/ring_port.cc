@@ -10,7 +10,7 @@ namespace paceline {
 
 namespace {
 
-constexpr std::uint16_t kBurst = 32;
+constexpr std::uint16_t kTxBurst = 32;
 
 // Everything but the payload's bytes, the place of the buffer, and what belongs to the pool.
 void copy_packet(const Packet& from, Packet& to) {
@@ -59,7 +59,7 @@ RingPort::RingPort(const RingCableConfig& config, detail::RingLane& out, detail:
   info_.wire = config.wire;
   info_.mtu_bytes = config.mtu_bytes;
   info_.payload_room = config.payload_room;
-  info_.tx_burst = kBurst;
+  info_.tx_burst = kTxBurst;
   info_.computes_icrc = false;
 }
 
@@ -71,7 +71,7 @@ std::size_t RingPort::room(std::uint8_t traffic_class) const {
 }
 
 void RingPort::reclaim() {
-  std::array<Packet*, kBurst> back;
+  std::array<Packet*, kTxBurst> back;
   std::size_t n;
   do {
     n = out_.home.pop(back);
@@ -102,7 +102,7 @@ std::size_t RingPort::rx(std::span<Packet*> burst) {
   reclaim();
   std::size_t filled = 0;
   while (filled < burst.size()) {
-    std::array<Packet*, kBurst> arrived;
+    std::array<Packet*, kTxBurst> arrived;
     const std::size_t wanted = std::min<std::size_t>(arrived.size(), burst.size() - filled);
     const std::size_t n = in_.forward.pop({arrived.data(), wanted});
     if (n == 0) break;

@@ -16,16 +16,7 @@ std::uint64_t drops(const fabric::NetworkStats& stats, DropReason reason) {
   return stats.drops[static_cast<std::size_t>(reason)];
 }
 
-const std::string kBigIncast = R"(
-seed = 1
-[fabric]
-hosts = 33
-[workload]
-kind = "incast"
-fan_in = 32
-message_bytes = "10MB"
-start_jitter = "1us"
-)";
+const std::string kBigIncast = incast(1, 32, "10MB");
 
 TEST_CASE("cadence claims: a 32-to-1 incast of 10 MB has a short queue, no drop and no pause",
           "[cadence_claims]") {
@@ -53,16 +44,7 @@ TEST_CASE("cadence claims: a 32-to-1 incast of 10 MB has a short queue, no drop 
 
 TEST_CASE("cadence claims: with 30 % of the control packets lost all still completes",
           "[cadence_claims]") {
-  const std::string incast = R"(
-seed = 3
-[fabric]
-hosts = 17
-[workload]
-kind = "incast"
-fan_in = 16
-message_bytes = "2MB"
-start_jitter = "1us"
-)";
+  const std::string incast_of_16 = incast(3, 16, "2MB");
   const std::string moe = R"(
 seed = 3
 [fabric]
@@ -73,7 +55,7 @@ message_bytes = "200kB"
 skew = 1.0
 start_jitter = "20us"
 )";
-  for (const std::string& workload : {incast, moe}) {
+  for (const std::string& workload : {incast_of_16, moe}) {
     CAPTURE(workload);
     const tools::ScenarioRun clean = run(kCadence + workload);
     const tools::ScenarioRun lossy = run(kCadence + workload, {"fabric.drop_control_ppm=300000"});

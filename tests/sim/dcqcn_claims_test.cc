@@ -12,16 +12,7 @@
 namespace paceline::simtest {
 namespace {
 
-const std::string kIncast = R"(
-seed = 1
-[fabric]
-hosts = 9
-[workload]
-kind = "incast"
-fan_in = 8
-message_bytes = "10MB"
-start_jitter = "1us"
-)";
+const std::string kIncast = incast(1, 8, "10MB");
 
 TEST_CASE("dcqcn claims: no more than one CNP per flow and interval", "[dcqcn_claims]") {
   for (const std::int64_t interval_us : {10, 50, 200}) {

@@ -14,16 +14,7 @@ namespace paceline::simtest {
 namespace {
 
 // Everything but the congestion control.
-const std::string kIncast = R"(
-seed = 7
-[fabric]
-hosts = 9
-[workload]
-kind = "incast"
-fan_in = 8
-message_bytes = "1MB"
-start_jitter = "1us"
-)";
+const std::string kIncast = incast(7, 8, "1MB");
 // A buffer so small that PFC pauses, or without PFC drops.
 const std::string kSmallBuffer = R"(
 seed = 7

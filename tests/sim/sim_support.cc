@@ -7,6 +7,12 @@
 
 namespace paceline::simtest {
 
+std::string incast(std::uint64_t seed, unsigned fan_in, const std::string& message_bytes) {
+  return "seed = " + std::to_string(seed) + "\n[fabric]\nhosts = " + std::to_string(fan_in + 1) +
+         "\n[workload]\nkind = \"incast\"\nfan_in = " + std::to_string(fan_in) +
+         "\nmessage_bytes = \"" + message_bytes + "\"\nstart_jitter = \"1us\"\n";
+}
+
 tools::PreparedScenario prepared(const std::string& toml,
                                  const std::vector<std::string>& overrides) {
   auto read =

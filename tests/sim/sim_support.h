@@ -17,6 +17,9 @@ inline const std::string kDcqcnHpcc = "cc = { algorithm = \"dcqcn\", profile = \
 inline const std::string kCadence =
     "cc = { algorithm = \"cadence\", fallback = \"dcqcn\", fallback_profile = \"paper\" }\n";
 
+// The rest of the commonest scenario: `fan_in` hosts send a message each, within 1 us, to one more.
+std::string incast(std::uint64_t seed, unsigned fan_in, const std::string& message_bytes);
+
 // Reads a scenario (and the files it names); an error fails the test.
 tools::PreparedScenario prepared(const std::string& toml,
                                  const std::vector<std::string>& overrides = {});

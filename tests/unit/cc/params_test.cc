@@ -131,11 +131,3 @@ TEST_CASE("params: every error is reported, not only the first") {
   CHECK(errors[3].kind == ParamError::Kind::not_finite);
   CHECK(errors[4].kind == ParamError::Kind::not_whole);
 }
-
-TEST_CASE("params: nearest name by edit distance, first of equals, none of none") {
-  const std::string_view names[] = {"fixed", "dcqcn", "cadence"};
-  CHECK(nearest_name("dcqnc", names) == "dcqcn");
-  CHECK(nearest_name("cadense", names) == "cadence");
-  CHECK(nearest_name("", names) == "fixed");
-  CHECK(nearest_name("x", {}).empty());
-}

@@ -103,6 +103,9 @@ TEST_CASE("an unknown key is answered with the nearest one", "[config]") {
         Lines{"s.toml:1:2: unknown key \"fabirc\"; did you mean \"fabric\"?"});
   CHECK(errors_of("[fabric]\nkmin = \"1kB\"\n") ==
         Lines{"s.toml:2:1: unknown key \"kmin\" in [fabric]; did you mean \"fabric.ecn.kmin\"?"});
+  CHECK(errors_of("[cc]\nseed = 7\n") ==
+        Lines{"s.toml:2:1: unknown key \"seed\" in [cc]; it stands at the top of the file, outside "
+              "every table"});
   CHECK(errors_of("[fabric.ecn]\nthreshold = 1\n") ==
         Lines{"s.toml:2:1: unknown key \"threshold\" in [fabric.ecn]; allowed is \"enabled\", "
               "\"kmin\", "

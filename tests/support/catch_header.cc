@@ -1,0 +1,1 @@
+// Nothing but the precompiled <catch2/catch.hpp>, which the test executables share.
