@@ -99,8 +99,8 @@ class CadenceReceiver final : public PortReceiver {
     Mode mode = Mode::unknown;
     std::uint8_t weight = 16;
     std::uint8_t start_window = 0;  // window in which its last start was counted
-    bool due : 1 = false;        // a GRANT is in due_
-    bool collected : 1 = false;  // during an allocation: has a slot
+    bool due : 1 = false;           // a GRANT is in due_
+    bool collected : 1 = false;     // during an allocation: has a slot
   };
   static_assert(sizeof(Channel) == 128 && std::is_trivially_copyable_v<Channel>);
 

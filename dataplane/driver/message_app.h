@@ -101,7 +101,7 @@ class alignas(64) MessageApp {
   std::uint32_t region_ = 0;
 
   std::span<const std::uint32_t> own_;  // messages this host sends, by (start, id)
-  std::size_t next_own_ = 0;        // first of own_ without dependency not yet due
+  std::size_t next_own_ = 0;            // first of own_ without dependency not yet due
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // released dependants
   // Message -> messages of this host that wait for its arrival, both ascending.
   std::span<const PlanIndex::Dependant> dependants_;
