@@ -115,6 +115,10 @@ double FabricIdeal::busiest_switch_port(const MessagePlan& plan,
   std::vector<double> load(2 * spec_.links.size());     // bytes by directed link
   std::vector<double> waiting(spec_.switches);          // bytes to be forwarded to this destination
   std::vector<std::vector<std::uint32_t>> by_distance;  // switches with such bytes
+  const auto rate_bps = [this](std::size_t directed) {
+    const std::size_t link = directed / 2;
+    return static_cast<double>(spec_.links[link].rate.bps);
+  };
   // Links from a switch to the destination; every equal-cost way is as long as the first.
   const auto distance = [&](std::uint32_t at, std::uint32_t host) {
     std::size_t links = 0;
@@ -150,11 +154,11 @@ double FabricIdeal::busiest_switch_port(const MessagePlan& plan,
           return hop.count == 1 ? hop.first : topology_.member(hop, j);
         };
         for (std::uint32_t j = 0; j < hop.count; ++j) {
-          capacity += static_cast<double>(spec_.links[link_at(j) / 2].rate.bps);
+          capacity += rate_bps(link_at(j));
         }
         for (std::uint32_t j = 0; j < hop.count; ++j) {
           const std::uint32_t link = link_at(j);
-          const double share = static_cast<double>(spec_.links[link / 2].rate.bps) / capacity;
+          const double share = rate_bps(link) / capacity;
           load[link] += waiting[at] * share;
           put(topology_.far_switch(link), far - 1, waiting[at] * share);
         }
@@ -165,8 +169,7 @@ double FabricIdeal::busiest_switch_port(const MessagePlan& plan,
   }
   double busiest = 0;
   for (std::size_t link = 0; link < load.size(); ++link) {
-    busiest = std::max(busiest, load[link] * kPicosBitsPerByte /
-                                    static_cast<double>(spec_.links[link / 2].rate.bps));
+    busiest = std::max(busiest, load[link] * kPicosBitsPerByte / rate_bps(link));
   }
   return busiest;
 }

@@ -68,7 +68,7 @@ class Network {
   // apart: the link, its first packet, what comes next for that packet. Changes nothing.
   void prefetch_link(std::uint32_t link) const;
   void prefetch_packet(std::uint32_t link) const;
-  void prefetch_next(std::uint32_t link) const;
+  void prefetch_next(std::uint32_t id) const;
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.

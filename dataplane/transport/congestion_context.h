@@ -72,7 +72,7 @@ class ContextTable {
   std::uint32_t add() {
     auto context = std::make_unique<CongestionContext>();
     contexts_.push_back(context.get());
-    context.release();
+    static_cast<void>(context.release());
     return size() - 1;
   }
 

@@ -18,7 +18,7 @@ class RequesterPart {
  public:
   RequesterPart(EngineCore& core, Scheduler& scheduler) : core_(core), scheduler_(scheduler) {}
 
-  PostResult post(QueuePair& qp, const WorkRequest& request);
+  PostResult post(QueuePair& qp, const WorkRequest& posted);
 
   // Makes `packet` the one at next_psn, headers and payload complete, accounted in the queue pair.
   // False when the payload is not at hand: the requester has no work then, or the queue pair has

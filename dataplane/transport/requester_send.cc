@@ -150,7 +150,7 @@ PostResult RequesterPart::post(QueuePair& qp, const WorkRequest& posted) {
   }
   if (!can_send(qp.state)) return PostResult::bad_state;
   if (posted.segment_count != 0 || posted.inline_bytes != nullptr) {
-    QueuedRequest kept = posted;
+    QueuedRequest kept = static_cast<const QueuedRequest&>(posted);
     const PostResult result = keep_source(qp, posted, kept);
     return result == PostResult::ok ? post_kept(qp, kept) : result;
   }

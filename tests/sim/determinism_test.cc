@@ -103,18 +103,18 @@ const Case kCases[] = {
 constexpr std::uint64_t kGolden[] = {
     0xe82f0f1a8968cea6ULL,  // incast dcqcn paper
     0xf0f34072792bda2eULL,  // incast dcqcn hpcc-repo
-    0x39b320226c124f9cULL,  // incast cadence
+    0xbd76a763ef59f856ULL,  // incast cadence
     0x72c7db79c338b1beULL,  // pfc fixed
     0x60ebb8a3abc7ce50ULL,  // pfc dcqcn paper
     0x310c39b14ec9cb60ULL,  // moe dcqcn paper
-    0xbb6265876922a6d3ULL,  // moe cadence
+    0xaabfd958fe1c4239ULL,  // moe cadence
     0x5049d9981431bbc8ULL,  // websearch dcqcn hpcc-repo
-    0xf0e936d3fd9f0972ULL,  // websearch cadence
+    0xeb85d7d8255dd8f7ULL,  // websearch cadence
     0x682b83d583a3d95dULL,  // ring dcqcn paper
-    0x557de3ce0016f874ULL,  // ring cadence
+    0x1ab002fed9da49efULL,  // ring cadence
     0x09e725907fa363b9ULL,  // loss fixed
     0x81ea21fdf10d2fd0ULL,  // loss dcqcn paper
-    0x25ef72c6b702bbefULL,  // loss cadence
+    0x5be500cbb85847e8ULL,  // loss cadence
 };
 static_assert(std::size(kGolden) == std::size(kCases));
 
