@@ -35,7 +35,7 @@ std::string overview_table(const Analysis& analysis);
 std::string costs_table(const PageContext& page);
 std::string limits_table(const PageContext& page);
 
-std::string scenario_section(const PageContext& page, std::size_t scenario);
+std::string scenario_section(const PageContext& page, std::size_t index);
 std::string anchor_of(std::size_t scenario);
 std::string verdict_class(Verdict verdict);  // "better", "worse", "neutral"
 
