@@ -143,45 +143,31 @@ constexpr auto kHpccRepoPaper = with(
 // Found by `paceline tune` from `paper` (docs/tuning.md holds the commands): best objective with a
 // p99 queue of at most 16 MB, half the buffer, without drops and pauses. Each is for one workload
 // at 100 Gb/s and says nothing about others.
-constexpr ProfileValue kTunedIncast[] = {
-    {"alpha_gain", 0.000434},
-    {"alpha_period_us", 394},
-    {"initial_alpha", 0.751},
-    {"cnp_sampling", 0},
-    {"decrease_period_us", 4.05},
-    {"min_decrease_factor", 0.5},
-    {"clamp_target", 1},
-    {"clamp_after_timer", 1},
-    {"first_cnp_rate", 0},
-    {"increase_timer_us", 20},
-    {"byte_counter", 191'228'353},
-    {"fast_recovery_stages", 1},
-    {"additive_increase_mbps", 442},
-    {"hyper_increase_mbps", 2250, 100e9},
-    {"hyper_ramp", 1},
-    {"min_rate_mbps", 100},
-    {"start_rate", 0.0619},
-};
+constexpr auto kTunedIncast = with(kPaper, {
+                                               {"alpha_gain", 0.000434},
+                                               {"alpha_period_us", 394},
+                                               {"initial_alpha", 0.751},
+                                               {"decrease_period_us", 4.05},
+                                               {"increase_timer_us", 20},
+                                               {"byte_counter", 191'228'353},
+                                               {"fast_recovery_stages", 1},
+                                               {"additive_increase_mbps", 442},
+                                               {"hyper_increase_mbps", 2250, 100e9},
+                                               {"start_rate", 0.0619},
+                                           });
 
-constexpr ProfileValue kTunedWebsearch[] = {
-    {"alpha_gain", 0.00458},
-    {"alpha_period_us", 147},
-    {"initial_alpha", 0.994},
-    {"cnp_sampling", 0},
-    {"decrease_period_us", 7.1},
-    {"min_decrease_factor", 0.5},
-    {"clamp_target", 1},
-    {"clamp_after_timer", 1},
-    {"first_cnp_rate", 0},
-    {"increase_timer_us", 78.1},
-    {"byte_counter", 1'176'766},
-    {"fast_recovery_stages", 3},
-    {"additive_increase_mbps", 215},
-    {"hyper_increase_mbps", 24},
-    {"hyper_ramp", 1},
-    {"min_rate_mbps", 100},
-    {"start_rate", 0.329},
-};
+constexpr auto kTunedWebsearch = with(kPaper, {
+                                                  {"alpha_gain", 0.00458},
+                                                  {"alpha_period_us", 147},
+                                                  {"initial_alpha", 0.994},
+                                                  {"decrease_period_us", 7.1},
+                                                  {"increase_timer_us", 78.1},
+                                                  {"byte_counter", 1'176'766},
+                                                  {"fast_recovery_stages", 3},
+                                                  {"additive_increase_mbps", 215},
+                                                  {"hyper_increase_mbps", 24},
+                                                  {"start_rate", 0.329},
+                                              });
 
 constexpr Profile kDcqcnProfiles[] = {
     {"paper", "SIGCOMM 2015 values for 40 Gb/s, unscaled; R_HAI from the HPCC repository's run.py",
