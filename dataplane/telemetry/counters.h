@@ -53,6 +53,11 @@ struct EngineCounters {
   std::uint64_t timeouts = 0;
   std::uint64_t duplicates = 0;       // requests seen before
   std::uint64_t out_of_sequence = 0;  // requests ahead of the expected PSN
+  std::uint64_t placed_early = 0;     // of these, WRITEs that were placed at once
+  std::uint64_t held_early = 0;       // of these, packets that waited for their turn
+  std::uint64_t beyond_window = 0;    // of these, or of READ responses: too far ahead, dropped
+  std::uint64_t lost_packets = 0;     // selective repeat: found missing, sent again
+  std::uint64_t tail_probes = 0;      // selective repeat: sent again for want of news
   std::uint64_t ghost_requests = 0;   // repeated READs and atomics that nothing is kept of
   std::uint64_t completions = 0;
   std::uint64_t completion_errors = 0;  // of these, not successful
@@ -167,6 +172,11 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(timeouts),
       PACELINE_COUNTER(duplicates),
       PACELINE_COUNTER(out_of_sequence),
+      PACELINE_COUNTER(placed_early),
+      PACELINE_COUNTER(held_early),
+      PACELINE_COUNTER(beyond_window),
+      PACELINE_COUNTER(lost_packets),
+      PACELINE_COUNTER(tail_probes),
       PACELINE_COUNTER(ghost_requests),
       PACELINE_COUNTER(completions),
       PACELINE_COUNTER(completion_errors),

@@ -35,10 +35,12 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
         peer.status = PeerStatus::foreign;
         break;
       case PeerPolicy::discover:
-        peer.status = proactive_ ? PeerStatus::unknown : PeerStatus::foreign;
+        peer.status =
+            proactive_ || offers_selective() ? PeerStatus::unknown : PeerStatus::foreign;
         break;
     }
     if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
+    peer.selective = peer.status == PeerStatus::native && offers_selective();
     if (peer.status == PeerStatus::unknown) {
       peer.next_hello = core_.now;
       waiting_hello_.push_back(index);
@@ -162,6 +164,18 @@ void ControlPlane::restart(QueuePair& qp) {
   context.next_send = core_.now;
   context.pace_from = core_.now;
   context.pace_bytes = 0;
+}
+
+void ControlPlane::offer_selective(QueuePair& qp) {
+  if (qp.selective != nullptr || qp.config.type != QpType::rc) return;
+  if (qp.peer == kNoIndex || !core_.peers[qp.peer].selective || !can_receive(qp.state)) return;
+  const EngineConfig& config = core_.config;
+  qp.selective = std::make_unique<SelectiveState>(config.window_packets);
+  const unsigned paths = config.multipath == Multipath::none ? 1 : config.paths;
+  const unsigned run = config.multipath == Multipath::chunk ? config.path_run : 1;
+  qp.selective->paths = PathSet(qp.path.source_port, paths, run);
+  qp.selective->send.reorder_steps = paths == 1 ? 0 : 1;
+  qp.selective->receive.highest = qp.responder.expected;
 }
 
 // The peer turned out to speak the control protocol: its queue pairs move to the channel.

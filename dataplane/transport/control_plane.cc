@@ -147,11 +147,18 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
   send_control(peer.control, request, core_.counters.requests_sent);
 }
 
+std::uint32_t ControlPlane::features() const {
+  const bool several = core_.config.multipath != Multipath::none;
+  return (core_.receiver != nullptr ? kFeatureGrants : 0U) |
+         (offers_selective() ? kFeatureXack : 0U) |
+         (offers_selective() && several ? kFeatureMultipath : 0U);
+}
+
 void ControlPlane::send_hello(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   HelloMessage hello;
   hello.traffic_class = peer.traffic_class;
-  hello.features = kFeatureGrants;
+  hello.features = features();
   hello.link_mbps = mbps_of(core_.info.link_rate);
   hello.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
   hello.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
@@ -175,7 +182,7 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
     HelloMessage reply;
     reply.reply = true;
     reply.traffic_class = hello.traffic_class;
-    reply.features = core_.receiver != nullptr ? kFeatureGrants : 0U;
+    reply.features = features();
     reply.link_mbps = mbps_of(core_.info.link_rate);
     reply.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
     reply.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
@@ -189,11 +196,16 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
     flow.ecn = Ecn::not_ect;
     send_control(wire::make_header_template(flow), reply, core_.counters.hellos_sent);
   }
-  // Asked or answered: the far side speaks. Only what can grant makes the peer native.
-  if (index != kNoIndex && proactive_ && (hello.features & kFeatureGrants) != 0 &&
-      core_.config.peers == PeerPolicy::discover) {
-    upgrade(index);
+  // Asked or answered: the far side speaks. What it can do, we do from now on, if we can.
+  if (index == kNoIndex || core_.config.peers != PeerPolicy::discover) return;
+  if (offers_selective() && (hello.features & kFeatureXack) != 0) {
+    core_.peers[index].selective = true;
+    for (QueuePair* qp : core_.qps) {
+      if (qp != nullptr && qp->peer == index) offer_selective(*qp);
+    }
+    if (!proactive_) core_.peers[index].status = PeerStatus::native;
   }
+  if (proactive_ && (hello.features & kFeatureGrants) != 0) upgrade(index);
 }
 
 void ControlPlane::on_control(const wire::ParsedPacket& parsed, const Packet& packet) {

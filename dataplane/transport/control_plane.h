@@ -39,6 +39,8 @@ class alignas(64) ControlPlane {
   // Forgets what the context has learned: a fresh flow on an old queue pair. No effect on a context
   // shared by several queue pairs.
   void restart(QueuePair& qp);
+  // Selective repeat with a peer that speaks XACK, where this end offers it, too.
+  void offer_selective(QueuePair& qp);
 
   // --- messages ---
   void on_control(const wire::ParsedPacket& parsed, const Packet& packet);
@@ -64,6 +66,9 @@ class alignas(64) ControlPlane {
   const std::string& violation() const { return violation_; }
 
  private:
+  bool offers_selective() const {
+    return core_.config.reliability == Reliability::selective && core_.config.speak_control;
+  }
   static constexpr std::uint8_t kPrimary = 0;
   static constexpr std::uint8_t kFallback = 1;
 
@@ -77,6 +82,7 @@ class alignas(64) ControlPlane {
   void leave_context(std::uint32_t index);
   void forget_peer(std::uint32_t index);
   void upgrade(std::uint32_t peer_index);
+  std::uint32_t features() const;
   void send_hello(std::uint32_t index);
   void on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
   void poll_receiver();

@@ -29,7 +29,7 @@ bool RequesterPart::build_datagram(QueuePair& qp, Packet& packet) {
   const SendEntry& entry = r.queue.at(r.cursor);
   const QueuedRequest& request = entry.request;
   const auto payload = static_cast<std::uint32_t>(request.length);
-  if (!fill_payload(qp, packet, entry, 0, payload)) return false;
+  if (!fill_payload(qp, packet, r.cursor, 0, payload)) return false;
   AddressHandle& handle = core_.handles[request.address_handle >> 8];
   wire::TransportFields fields;
   fields.dest_qpn = request.target_qp_number;

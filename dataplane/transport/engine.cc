@@ -216,6 +216,17 @@ void Engine::receive(Packet* packet) {
       requester_.on_acknowledge(*qp, parsed);
       core_.pool.free(packet);
       return;
+    case wire::Operation::xack:
+      control_.count_foreign(packet->wire_bytes);
+      if (qp->unreliable) break;
+      ++core_.counters.acks_received;
+      if (requester_.holds_answers(*qp)) {
+        requester_.hold(*qp, packet);
+        return;
+      }
+      requester_.on_xack(*qp, parsed, *packet);
+      core_.pool.free(packet);
+      return;
     case wire::Operation::cnp:
       control_.count_foreign(packet->wire_bytes);
       requester_.on_cnp(*qp);

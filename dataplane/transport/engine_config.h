@@ -6,6 +6,7 @@
 
 #include "cc/algorithm.h"
 #include "dataplane/base/units.h"
+#include "dataplane/transport/path_set.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::transport {
@@ -15,6 +16,12 @@ enum class PeerPolicy : std::uint8_t {
   paceline,  // every peer speaks the control protocol (emulated scenarios)
   roce,      // none does
   discover,  // ask with HELLO; foreign until answered
+};
+
+// How losses are repaired between peers that both offer it; to all others it is go-back-N.
+enum class Reliability : std::uint8_t {
+  go_back_n,  // vol. 1, 9.7: everything from the first lost packet on is sent again
+  selective,  // what is lost is sent again; XACK says what that is
 };
 
 // One algorithm with its resolved parameter values (ParamSpec order).
@@ -37,6 +44,13 @@ struct EngineConfig {
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);
+  Reliability reliability = Reliability::go_back_n;
+  Multipath multipath = Multipath::none;  // needs selective repeat
+  std::uint32_t paths = 32;               // source ports of a connection, 1..PathSet::kMost
+  std::uint32_t path_run = 16;            // Multipath::chunk: packets per path
+  std::uint32_t window_packets = 512;     // of selective repeat: a power of two, 64..4096
+  std::uint32_t reorder_packets = 128;    // held by a receiver until their turn, per queue pair
+  bool place_in_order = false;            // WRITEs, too, are placed in the order of their numbers
   std::uint32_t base_rtt_ns = 5000;  // unloaded round trip of a full packet and its ACK
   CcChoice primary{};
   CcChoice fallback{};  // reactive; used when primary is proactive

@@ -76,6 +76,7 @@ void QpStatePart::to_rtr(QueuePair& qp) {
   qp.responder.responses = ResponseQueue(qp.config.max_dest_rd_atomic);
   control_.attach(qp, qp.path.ip, qp.path.mac);
   qp.state = QpState::rtr;
+  control_.offer_selective(qp);
 }
 
 // The first PSN is in next_psn.
@@ -86,6 +87,7 @@ void QpStatePart::to_rts(QueuePair& qp) {
   r.rnr_left = qp.config.rnr_retry;
   r.ack_requested_at = core_.now - qp.config.retransmit_timeout;  // the first packet asks
   qp.state = QpState::rts;
+  requester_.begin_selective(qp);
 }
 
 ModifyResult QpStatePart::check_values(const QueuePair& qp, const QpAttributes& a,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "dataplane/base/psn.h"
@@ -14,6 +15,7 @@
 #include "dataplane/transport/receive_queue.h"
 #include "dataplane/transport/region.h"
 #include "dataplane/transport/response_queue.h"
+#include "dataplane/transport/selective.h"
 #include "dataplane/transport/send_queue.h"
 #include "dataplane/transport/types.h"
 #include "dataplane/wire/addresses.h"
@@ -59,6 +61,7 @@ namespace requester_stop {
 inline constexpr std::uint8_t memory = 1U << 0;  // a source region answers later
 inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, fence, SQD
 inline constexpr std::uint8_t target = 1U << 2;  // UD: the next datagram goes to another context
+inline constexpr std::uint8_t window = 1U << 3;  // selective repeat: as many packets as are kept
 }  // namespace requester_stop
 
 namespace responder_halt {
@@ -76,6 +79,11 @@ struct PacketFifo {
     packet->next = nullptr;
     (tail == nullptr ? head : tail->next) = packet;
     tail = packet;
+  }
+  void push_front(Packet* packet) {
+    packet->next = head;
+    head = packet;
+    if (tail == nullptr) tail = packet;
   }
   Packet* pop() {
     Packet* packet = head;
@@ -108,6 +116,8 @@ struct RequesterState {
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_left = 0;
   std::uint8_t stops = 0;        // of requester_stop: why nothing may be sent now
+  bool selective = false;        // losses are repaired one by one: QueuePair::selective
+  bool repair = false;           // of those, something is to be sent again
   std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
   bool gap_known = false;        // the oldest missing response was asked for again
   bool response_waits = false;   // memory for a response answers later
@@ -187,6 +197,7 @@ struct QueuePair {
   wire::HeaderTemplate header;  // data packets to the peer
   RequesterState requester;
   ResponderState responder;
+  std::unique_ptr<SelectiveState> selective;  // the peer speaks XACK
 };
 
 }  // namespace paceline::transport

@@ -23,26 +23,7 @@ std::uint32_t RequesterPart::request_wire_of(const QueuePair& qp, const SendEntr
 // The request packet for the entry at the cursor, asking for its responses from cursor_packet on.
 void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry& entry) {
   RequesterState& r = qp.requester;
-  const QueuedRequest& request = entry.request;
-  const wire::HeaderBuffer out{packet.header};
-  std::size_t header_bytes;
-  if (request.opcode == WorkOpcode::read) {
-    const std::uint64_t offset = std::uint64_t{r.cursor_packet} * qp.mtu;
-    const wire::Reth reth{request.remote_address + offset, request.remote_key,
-                          static_cast<std::uint32_t>(request.length - offset)};
-    header_bytes = wire::build_read_request(qp.header, out, qp.remote_number, r.next_psn, reth);
-  } else {
-    const bool swap = request.opcode == WorkOpcode::compare_swap;
-    const wire::AtomicEth atomic{request.remote_address, request.remote_key, request.swap_add,
-                                 swap ? request.compare : 0};
-    header_bytes = wire::build_atomic(
-        qp.header, out, swap ? wire::Opcode::rc_compare_swap : wire::Opcode::rc_fetch_add,
-        qp.remote_number, r.next_psn, atomic);
-  }
-  packet.header_bytes = static_cast<std::uint16_t>(header_bytes);
-  packet.payload_bytes = 0;
-  packet.payload_kind = PayloadKind::none;
-  core_.finish_packet(qp, packet, 0);
+  build_read(qp, packet, entry, r.cursor_packet, entry.packets - r.cursor_packet);
 
   // Its answer acknowledges all before it, too.
   r.since_ack_request = 0;
@@ -59,8 +40,37 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
   r.cursor_packet = 0;
   ++r.answers_due;
   check_order(qp);
-  if (r.inflight_bytes == 0) arm_timer(qp);
+  if (r.inflight_bytes == 0 && !r.selective) arm_timer(qp);
   r.inflight_bytes += packet.wire_bytes;
+  if (r.selective) note_sent(qp, entry.first_psn, packet.wire_bytes, entry.packets, true);
+}
+
+// The request of a READ for `count` responses from response `from` on; or of an atomic.
+void RequesterPart::build_read(QueuePair& qp, Packet& packet, const SendEntry& entry,
+                               std::uint32_t from, std::uint32_t count) {
+  const QueuedRequest& request = entry.request;
+  const wire::HeaderBuffer out{packet.header};
+  const Psn psn = entry.first_psn + from;
+  std::size_t header_bytes;
+  if (request.opcode == WorkOpcode::read) {
+    const std::uint64_t offset = std::uint64_t{from} * qp.mtu;
+    const std::uint64_t bytes =
+        std::min(request.length - offset, std::uint64_t{count} * std::uint64_t{qp.mtu});
+    const wire::Reth reth{request.remote_address + offset, request.remote_key,
+                          static_cast<std::uint32_t>(bytes)};
+    header_bytes = wire::build_read_request(qp.header, out, qp.remote_number, psn, reth);
+  } else {
+    const bool swap = request.opcode == WorkOpcode::compare_swap;
+    const wire::AtomicEth atomic{request.remote_address, request.remote_key, request.swap_add,
+                                 swap ? request.compare : 0};
+    header_bytes = wire::build_atomic(
+        qp.header, out, swap ? wire::Opcode::rc_compare_swap : wire::Opcode::rc_fetch_add,
+        qp.remote_number, psn, atomic);
+  }
+  packet.header_bytes = static_cast<std::uint16_t>(header_bytes);
+  packet.payload_bytes = 0;
+  packet.payload_kind = PayloadKind::none;
+  core_.finish_packet(qp, packet, 0);
 }
 
 // Whether the request at the cursor may go on: the initiator depth (9.7.2.6), the fence, a send
@@ -139,7 +149,9 @@ void RequesterPart::on_response(QueuePair& qp, const wire::ParsedPacket& parsed,
     r.parked.push(packet);
     return;
   }
-  if (accept_response(qp, parsed, *packet) == Outcome::pending) {
+  const Outcome outcome = r.selective ? accept_selective_response(qp, parsed, *packet)
+                                      : accept_response(qp, parsed, *packet);
+  if (outcome == Outcome::pending) {
     r.response_waits = true;
     ++core_.counters.memory_waits;
     r.parked.push(packet);
@@ -250,7 +262,10 @@ void RequesterPart::memory_ready(QueuePair& qp) {
       if (error == wire::ParseError::ok && qp.state != QpState::error) {
         if (parsed.properties.operation == wire::Operation::acknowledge) {
           on_acknowledge(qp, parsed);
-        } else if (accept_response(qp, parsed, *packet) == Outcome::pending) {
+        } else if (parsed.properties.operation == wire::Operation::xack) {
+          on_xack(qp, parsed, *packet);
+        } else if ((r.selective ? accept_selective_response(qp, parsed, *packet)
+                                : accept_response(qp, parsed, *packet)) == Outcome::pending) {
           r.response_waits = true;
           break;  // still the first of the parked
         }

@@ -78,6 +78,26 @@ std::uint64_t RequesterPart::progress(QueuePair& qp, Psn next) {
   r.rnr_left = qp.config.rnr_retry;
   r.gap_known = false;
   const bool ordered = r.ordered != 0;
+  complete_before(qp, next);
+  if (r.inflight_bytes != 0) {
+    arm_timer(qp);
+  } else {
+    r.timeout_at = kNever;
+  }
+  if (ordered) {
+    check_order(qp);
+    check_drained(qp);
+    scheduler_.settle(qp);
+  } else if (r.cursor == r.queue.tail() && !qp.response_ready) {
+    // What was about to be sent again had arrived after all: nothing may be left to send.
+    scheduler_.deactivate(qp);
+  }
+  return acked;
+}
+
+void RequesterPart::complete_before(QueuePair& qp, Psn next) {
+  RequesterState& r = qp.requester;
+  const bool ordered = r.ordered != 0;
   while (!r.queue.empty()) {
     const SendEntry& entry = r.queue.front();
     if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
@@ -96,20 +116,6 @@ std::uint64_t RequesterPart::progress(QueuePair& qp, Psn next) {
     }
     r.queue.pop();
   }
-  if (r.inflight_bytes != 0) {
-    arm_timer(qp);
-  } else {
-    r.timeout_at = kNever;
-  }
-  if (ordered) {
-    check_order(qp);
-    check_drained(qp);
-    scheduler_.settle(qp);
-  } else if (r.cursor == r.queue.tail() && !qp.response_ready) {
-    // What was about to be sent again had arrived after all: nothing may be left to send.
-    scheduler_.deactivate(qp);
-  }
-  return acked;
 }
 
 void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns) {
@@ -127,6 +133,10 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
 void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
+  if (r.selective) [[unlikely]] {
+    take_acknowledge(qp, parsed);
+    return;
+  }
   const wire::Aeth aeth = parsed.ext.aeth;
   const bool is_ack = aeth.kind() == wire::AethKind::ack;
   // An ACK covers its own PSN; a NAK names the first packet that is missing (or refused).
@@ -251,6 +261,10 @@ void RequesterPart::resume(QueuePair& qp) {
 void RequesterPart::on_timer(QueuePair& qp) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
+  if (r.selective) [[unlikely]] {
+    on_selective_timer(qp);
+    return;
+  }
   if (r.blocked_until > core_.now) {
     set_timer(qp, r.blocked_until);
     return;
@@ -303,6 +317,8 @@ void RequesterPart::drop_work(QueuePair& qp) {
   r.ordered = 0;
   r.credit_limited = false;
   r.draining = r.drained = false;
+  if (qp.selective != nullptr) qp.selective->receive.repairs.clear();
+  if (r.selective) reset_selective(qp);
   responder.backlog_bytes = 0;
   responder.responses.clear();
   responder.answer_due = false;

@@ -9,6 +9,7 @@
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/engine_core.h"
 #include "dataplane/wire/parse.h"
+#include "dataplane/wire/xack.h"
 
 namespace paceline::transport {
 
@@ -27,7 +28,9 @@ class RequesterPart {
   // There is a packet that may go out now.
   bool has_work(const QueuePair& qp) const {
     const RequesterState& r = qp.requester;
-    return r.cursor != r.queue.tail() && r.stops == 0 && core_.now >= r.blocked_until;
+    const bool fresh = r.cursor != r.queue.tail() && r.stops == 0;
+    return (fresh || (r.repair && (r.stops & requester_stop::memory) == 0)) &&
+           core_.now >= r.blocked_until;
   }
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
@@ -39,6 +42,10 @@ class RequesterPart {
   // Answers are being held back: this one, too, or it would be taken out of order.
   bool holds_answers(const QueuePair& qp) const { return !qp.requester.parked.empty(); }
   void hold(QueuePair& qp, Packet* packet) { qp.requester.parked.push(packet); }
+  // An XACK for `qp`.
+  void on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  // The peer speaks XACK: from the next request on, if none is under way.
+  void begin_selective(QueuePair& qp);
   void on_cnp(QueuePair& qp);
   // The queue pair's timer fired (retransmission or RNR back-off).
   void on_timer(QueuePair& qp);
@@ -77,9 +84,14 @@ class RequesterPart {
   Span span_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t from,
                std::uint32_t to) const;
   Span span_between(const QueuePair& qp, std::uint32_t position, Psn from, Psn to) const;
-  bool fill_payload(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint64_t offset,
+  bool fill_payload(QueuePair& qp, Packet& packet, std::uint32_t position, std::uint64_t offset,
                     std::uint32_t bytes);
-  bool fill_gathered(QueuePair& qp, Packet& packet, std::uint64_t offset, std::uint32_t bytes);
+  bool fill_gathered(QueuePair& qp, Packet& packet, std::uint32_t position, std::uint64_t offset,
+                     std::uint32_t bytes);
+  void build_data(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint32_t index,
+                  Psn psn, bool ack_request);
+  void build_read(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint32_t from,
+                  std::uint32_t count);
   bool filled(QueuePair& qp, MemoryResult result);
   PostResult keep_source(QueuePair& qp, const WorkRequest& posted, QueuedRequest& kept);
   std::span<const Segment> segments_of(const QueuePair& qp, std::uint32_t position) const;
@@ -90,6 +102,8 @@ class RequesterPart {
   std::uint64_t advance(QueuePair& qp, Psn next);
   // The same, with all that follows from it: completions, timer, order.
   std::uint64_t progress(QueuePair& qp, Psn next);
+  // Completes the requests that end before `next`.
+  void complete_before(QueuePair& qp, Psn next);
   void report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns);
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);
@@ -124,6 +138,41 @@ class RequesterPart {
                               const wire::ParsedPacket& parsed, const Packet& packet);
   void check_order(QueuePair& qp);
   void check_drained(QueuePair& qp);
+
+  // Selective repeat (selective_requester.cc).
+  void note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes, std::uint32_t extent,
+                 bool request);
+  void take_xack(QueuePair& qp, Psn expected, const wire::Xack& xack);
+  void take_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed);
+  void take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed, const wire::Xack& xack);
+  std::uint64_t acknowledge_before(QueuePair& qp, Psn expected);
+  std::uint32_t mark_delivered(QueuePair& qp, SentPacket& sent);
+  void mark_lost(QueuePair& qp, Psn psn);
+  void unsend(QueuePair& qp, Psn psn);
+  void forget_flight(QueuePair& qp, SentPacket& sent);
+  std::uint64_t find_lost(QueuePair& qp);
+  bool advance_selective(QueuePair& qp);
+  void update_window(QueuePair& qp);
+  void update_repair(QueuePair& qp);
+  void refused(QueuePair& qp, Psn expected, wire::Aeth aeth);
+  void put_off(QueuePair& qp, Psn expected, wire::Aeth aeth);
+  void reset_selective(QueuePair& qp);
+
+  // Repairs (selective_repair.cc).
+  std::uint32_t position_of(const QueuePair& qp, Psn psn) const;
+  std::uint32_t repair_wire_bytes(const QueuePair& qp) const;
+  bool build_repair(QueuePair& qp, Packet& packet);
+  bool build_ask(QueuePair& qp, Packet& packet);
+  Outcome accept_selective_response(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                    const Packet& packet);
+  void ask_missing(QueuePair& qp);
+  void ask(QueuePair& qp, Psn first, std::uint32_t count);
+  void forget_asks(QueuePair& qp);
+  void on_selective_timer(QueuePair& qp);
+  void probe_tail(QueuePair& qp);
+  Picos probe_after(const QueuePair& qp) const;
+  static Picos reorder_wait(const SelectiveSend& s);
+  void arm_selective(QueuePair& qp);
 
   void arm_timer(QueuePair& qp);
   void set_timer(QueuePair& qp, Picos at);

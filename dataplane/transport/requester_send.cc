@@ -53,7 +53,7 @@ std::uint32_t RequesterPart::wire_of(const QueuePair& qp, const SendEntry& entry
   const std::uint32_t payload = payload_of(qp, entry, packet);
   const bool last = packet + 1 == entry.packets;
   std::uint32_t frame = qp.header.header_bytes + ((payload + 3U) & ~3U) + 8U;
-  if (packet == 0 && is_write(entry.request.opcode)) frame += wire::Reth::kBytes;
+  if ((packet == 0 && is_write(entry.request.opcode)) || entry.split) frame += wire::Reth::kBytes;
   if (last && has_last_word(entry.request.opcode)) frame += wire::kImmediateBytes;
   return core_.info.wire.wire_bytes(frame, payload);
 }
@@ -197,7 +197,9 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
     return PostResult::queue_full;
   }
   r.ssn = next_msn(r.ssn);
-  r.queue.push({request, r.tail_psn, packets, r.ssn, answered});
+  if (r.queue.empty() && qp.selective != nullptr && !r.selective) begin_selective(qp);
+  r.queue.push({request, r.tail_psn, packets, r.ssn, answered,
+                r.selective && is_write(request.opcode)});
   r.tail_psn = r.tail_psn + packets;
   if (answered || request.fence) ++r.ordered;
   if (r.ordered != 0) check_order(qp);
@@ -210,19 +212,20 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
 
 std::uint32_t RequesterPart::next_wire_bytes(const QueuePair& qp) const {
   const RequesterState& r = qp.requester;
+  if (r.repair) [[unlikely]] return repair_wire_bytes(qp);
   return wire_of(qp, r.queue.at(r.cursor), r.cursor_packet);
 }
 
 // False when the source answers later, or not at all (the queue pair has failed then).
-bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, const SendEntry& entry,
+bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, std::uint32_t position,
                                  std::uint64_t offset, std::uint32_t bytes) {
   packet.payload_bytes = 0;
   packet.payload_kind = PayloadKind::none;
   if (bytes == 0) return true;
-  const QueuedRequest& request = entry.request;
+  const QueuedRequest& request = qp.requester.queue.at(position).request;
   const std::uint64_t address = request.local_address + offset;
   if (request.segment_count != 0 || request.inlined) {
-    return fill_gathered(qp, packet, offset, bytes);
+    return fill_gathered(qp, packet, position, offset, bytes);
   }
   const Region* region = core_.regions.find(request.local_key);
   MemoryResult result = MemoryResult::fault;  // deregistered under way
@@ -234,12 +237,12 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, const SendEntry&
 }
 
 // The same from a list of segments, or inline data.
-bool RequesterPart::fill_gathered(QueuePair& qp, Packet& packet, std::uint64_t offset,
-                                  std::uint32_t bytes) {
+bool RequesterPart::fill_gathered(QueuePair& qp, Packet& packet, std::uint32_t position,
+                                  std::uint64_t offset, std::uint32_t bytes) {
   const RequesterState& r = qp.requester;
-  const QueuedRequest& request = r.queue.at(r.cursor).request;
+  const QueuedRequest& request = r.queue.at(position).request;
   if (request.inlined) {
-    const std::size_t place = r.cursor & (r.queue.capacity() - 1);
+    const std::size_t place = position & (r.queue.capacity() - 1);
     const std::byte* const from = &r.inline_bytes[place * qp.config.max_inline];
     const std::uint32_t padded = (bytes + 3U) & ~3U;
     packet.payload_bytes = static_cast<std::uint16_t>(padded);
@@ -249,7 +252,7 @@ bool RequesterPart::fill_gathered(QueuePair& qp, Packet& packet, std::uint64_t o
     return true;
   }
   const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
-  SegmentAccess from{core_.regions, segments_of(qp, r.cursor).first(request.segment_count)};
+  SegmentAccess from{core_.regions, segments_of(qp, position).first(request.segment_count)};
   from.pd = qp.config.pd;
   from.qp_number = qp.number;
   from.offset = offset;
@@ -280,8 +283,48 @@ bool RequesterPart::wants_ack(QueuePair& qp) const {
   return core_.now - r.ack_requested_at >= qp.config.retransmit_timeout / 4;
 }
 
+// Headers of packet `index` of a SEND or WRITE, whose payload is in place.
+void RequesterPart::build_data(QueuePair& qp, Packet& packet, const SendEntry& entry,
+                               std::uint32_t index, Psn psn, bool ack_request) {
+  const QueuedRequest& request = entry.request;
+  const std::uint32_t payload = payload_of(qp, entry, index);
+  const bool last = index + 1 == entry.packets;
+  wire::TransportFields fields;
+  fields.dest_qpn = qp.remote_number;
+  fields.psn = psn;
+  fields.payload_bytes = payload;
+  fields.ack_request = ack_request;
+  fields.solicited = last && request.solicited;
+  wire::Reth reth;
+  if (entry.split) [[unlikely]] {
+    // Each packet says where it goes. One that does not end its message has the solicited bit,
+    // which means nothing in a WRITE without immediate (docs/wire-protocol.md).
+    fields.opcode = last ? opcode_of(request.opcode, true, true) : Opcode::rc_write_only;
+    fields.solicited = last ? request.solicited && has_immediate(request.opcode) : true;
+    reth.address = request.remote_address + std::uint64_t{index} * qp.mtu;
+    reth.rkey = request.remote_key;
+    reth.length = payload;
+  } else {
+    fields.opcode = opcode_of(request.opcode, index == 0, last);
+    if (index == 0 && is_write(request.opcode)) {
+      reth.address = request.remote_address;
+      reth.rkey = request.remote_key;
+      reth.length = static_cast<std::uint32_t>(request.length);
+    }
+  }
+  const std::uint32_t word =
+      request.opcode == WorkOpcode::send_invalidate ? request.remote_key : request.immediate;
+  packet.header_bytes = static_cast<std::uint16_t>(
+      wire::build_data(qp.header, wire::HeaderBuffer{packet.header}, fields, &reth, word));
+  core_.finish_packet(qp, packet, payload);
+}
+
 bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   RequesterState& r = qp.requester;
+  if (r.selective) [[unlikely]] {
+    wire::set_source_port(qp.header, qp.selective->paths.next_port());
+    if (r.repair) return build_repair(qp, packet);
+  }
   const SendEntry& entry = r.queue.at(r.cursor);
   if (entry.answered) {
     build_request(qp, packet, entry);
@@ -293,31 +336,12 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   const std::uint32_t index = r.cursor_packet;
   const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
   const std::uint32_t payload = payload_of(qp, entry, index);
-  const bool first = index == 0;
   const bool last = index + 1 == entry.packets;
-  if (!fill_payload(qp, packet, entry, offset, payload)) return false;
+  if (!fill_payload(qp, packet, r.cursor, offset, payload)) return false;
+  const bool ack_request = last || wants_ack(qp) || beyond_credits(r, entry) > 0;
+  build_data(qp, packet, entry, index, r.next_psn, ack_request);
 
-  const QueuedRequest& request = entry.request;
-  wire::TransportFields fields;
-  fields.opcode = opcode_of(request.opcode, first, last);
-  fields.dest_qpn = qp.remote_number;
-  fields.psn = r.next_psn;
-  fields.payload_bytes = payload;
-  fields.ack_request = last || wants_ack(qp) || beyond_credits(r, entry) > 0;
-  fields.solicited = last && request.solicited;
-  wire::Reth reth;
-  if (first && is_write(request.opcode)) {
-    reth.address = request.remote_address;
-    reth.rkey = request.remote_key;
-    reth.length = static_cast<std::uint32_t>(request.length);
-  }
-  const std::uint32_t word =
-      request.opcode == WorkOpcode::send_invalidate ? request.remote_key : request.immediate;
-  packet.header_bytes = static_cast<std::uint16_t>(
-      wire::build_data(qp.header, wire::HeaderBuffer{packet.header}, fields, &reth, word));
-  core_.finish_packet(qp, packet, payload);
-
-  if (fields.ack_request) {
+  if (ack_request) {
     r.since_ack_request = 0;
     r.ack_requested_at = core_.now;
     if (!r.probe_active && r.next_psn == r.max_psn) {  // never time a retransmission (Karn)
@@ -342,10 +366,11 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
     ++r.cursor_packet;
   }
   if (r.ordered != 0) check_order(qp);
-  if (r.inflight_bytes == 0) arm_timer(qp);
+  if (r.inflight_bytes == 0 && !r.selective) arm_timer(qp);
   r.inflight_bytes += packet.wire_bytes;
   r.backlog_bytes -= payload;
   core_.contexts[qp.context].backlog_bytes -= payload;
+  if (r.selective) [[unlikely]] note_sent(qp, r.next_psn - 1, packet.wire_bytes, payload, false);
   return true;
 }
 

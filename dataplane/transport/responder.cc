@@ -43,6 +43,10 @@ void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, 
     }
     return;
   }
+  if (qp.selective != nullptr) [[unlikely]] {
+    take_selective(qp, parsed, packet);
+    return;
+  }
   if (take(qp, parsed, *packet) == Outcome::pending) {
     qp.responder.halts |= responder_halt::memory;
     ++core_.counters.memory_waits;
@@ -67,8 +71,13 @@ void ResponderPart::memory_ready(QueuePair& qp) {
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
     // A packet before this one may have put the queue pair into error, or on its way there.
-    if (error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0 &&
-        take(qp, parsed, *packet) == Outcome::pending) {
+    const bool takes = error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0;
+    if (takes && qp.selective != nullptr) {
+      r.parked.pop();
+      if (!take_selective(qp, parsed, packet)) return;
+      continue;
+    }
+    if (takes && take(qp, parsed, *packet) == Outcome::pending) {
       r.halts |= responder_halt::memory;
       return;  // still the first of the parked
     }
@@ -80,6 +89,12 @@ void ResponderPart::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
   while (!r.parked.empty()) core_.pool.free(r.parked.pop());
   r.halts = 0;
+  if (qp.selective == nullptr) return;
+  for (Packet*& held : qp.selective->receive.held) {
+    if (held != nullptr) core_.pool.free(held);
+    held = nullptr;
+  }
+  qp.selective->receive.held_packets = 0;
 }
 
 ResponderPart::Outcome ResponderPart::take(QueuePair& qp, const wire::ParsedPacket& parsed,
@@ -97,6 +112,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   if (ahead < 0) {
     // Seen before: its answer was lost, or it was sent twice. Answer again, do nothing again.
     ++core_.counters.duplicates;
+    if (qp.selective != nullptr) qp.selective->receive.answer_due = qp.selective->receive.duplicate = true;
     if (!carries_message(parsed)) {
       repeat_answer(qp, parsed);
       return Outcome::done;
@@ -105,6 +121,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     return Outcome::done;
   }
   if (ahead > 0) {
+    if (qp.selective != nullptr) return accept_early(qp, parsed, packet);
     ++core_.counters.out_of_sequence;
     if (!r.nak_sent) {
       r.nak_sent = true;
@@ -275,12 +292,22 @@ MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parse
 void ResponderPart::finish_message(QueuePair& qp, const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
   r.in_message = false;
+  std::uint64_t earlier_bytes = 0;
+  if (qp.selective != nullptr) [[unlikely]] {
+    SelectiveReceive& s = qp.selective->receive;
+    if (parsed.opcode == wire::Opcode::rc_write_only && parsed.solicited) {
+      s.continued_bytes += r.received;  // the message goes on in the next packet
+      return;
+    }
+    earlier_bytes = s.continued_bytes;
+    s.continued_bytes = 0;
+  }
   r.msn = next_msn(r.msn);
   if (!r.receive_taken) return;  // a WRITE without immediate leaves no trace here
   r.receive_taken = false;
   Completion completion;
   completion.wr_id = r.receive.wr_id;
-  completion.bytes = r.received;
+  completion.bytes = r.received + earlier_bytes;
   completion.at = core_.now;
   completion.qp_number = qp.number;
   completion.opcode =

@@ -35,7 +35,8 @@ class ResponderPart {
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
  private:
-  enum class Outcome : std::uint8_t { done, pending };
+  // held: the packet was kept for its turn.
+  enum class Outcome : std::uint8_t { done, pending, held };
 
   enum class Begin : std::uint8_t { done, not_ready, no_access };
 
@@ -55,14 +56,36 @@ class ResponderPart {
   Outcome accept_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void on_marked_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
 
+  // Selective repeat (selective_responder.cc).
+  void note_arrival(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  bool take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
+  Outcome accept_early(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  bool place_early(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void take_early(QueuePair& qp);
+  void forget_before(QueuePair& qp, Psn was);
+  void give_selective_answer(QueuePair& qp);
+  void send_xack(QueuePair& qp, Psn expected, wire::Aeth aeth);
+
   // READs and atomics (responder_read.cc).
   Outcome accept_answered(QueuePair& qp, const wire::ParsedPacket& parsed);
   Outcome accept_atomic(QueuePair& qp, const wire::ParsedPacket& parsed,
                         ResponderResource& resource);
   bool accept_read(QueuePair& qp, const wire::ParsedPacket& parsed, ResponderResource& resource);
   void repeat_answer(QueuePair& qp, const wire::ParsedPacket& parsed);
+  void repeat_responses(QueuePair& qp, const wire::ParsedPacket& parsed,
+                        const ResponderResource& resource, std::uint32_t index);
+  struct NextResponse {
+    const ResponderResource* resource;
+    std::uint32_t index;
+    bool first;   // of its run
+    bool last;
+    bool repair;  // asked for again
+  };
+  NextResponse next_response(const QueuePair& qp) const;
   void owe(QueuePair& qp, std::uint64_t bytes);
+  void disown(QueuePair& qp, std::uint64_t bytes);
   void give_due(QueuePair& qp);
+  void drop_stale_repairs(QueuePair& qp);
 
   // Answers (responder_answer.cc).
   void acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);

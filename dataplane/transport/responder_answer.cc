@@ -14,6 +14,13 @@ namespace paceline::transport {
 
 void ResponderPart::acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn) {
   ResponderState& r = qp.responder;
+  // Under selective repeat only what ends the connection must come after the READ responses.
+  const bool fatal = aeth.kind() == wire::AethKind::nak;
+  if (qp.selective != nullptr && !(fatal && r.responses.any_due())) {
+    qp.selective->receive.answer_due = true;
+    if (!aeth.is_ack()) qp.selective->receive.refusal = aeth;
+    return;
+  }
   if (r.responses.any_due()) [[unlikely]] {
     r.answer_due = true;
     r.answer_psn = psn;
@@ -25,6 +32,10 @@ void ResponderPart::acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool be
 }
 
 void ResponderPart::send_acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn) {
+  if (qp.selective != nullptr) {
+    send_xack(qp, aeth.is_ack() ? psn + 1 : psn, aeth);
+    return;
+  }
   Packet* packet = core_.alloc_headers_only();
   if (packet == nullptr) return;  // as if lost: the requester asks again
   const bool in_line = qp.responder.in_line;
@@ -106,6 +117,16 @@ void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
   }
 }
 
+// Responses asked for again whose request is not kept any more.
+void ResponderPart::drop_stale_repairs(QueuePair& qp) {
+  if (qp.selective == nullptr) return;
+  FixedRing<ResponseAsk>& repairs = qp.selective->receive.repairs;
+  while (!repairs.empty() && qp.responder.responses.find(repairs.front().first) == nullptr) {
+    disown(qp, repairs.front().bytes);
+    repairs.pop();
+  }
+}
+
 // All that may be answered now; settles whether a READ response is the next thing to be sent.
 void ResponderPart::give_due(QueuePair& qp) {
   ResponderState& r = qp.responder;
@@ -113,7 +134,9 @@ void ResponderPart::give_due(QueuePair& qp) {
     send_atomic_acknowledge(qp, r.responses.serving());
     r.responses.advance();
   }
-  qp.response_ready = r.responses.any_due() && !r.response_waits;
+  drop_stale_repairs(qp);
+  const bool repairs = qp.selective != nullptr && !qp.selective->receive.repairs.empty();
+  qp.response_ready = (r.responses.any_due() || repairs) && !r.response_waits;
   if (r.responses.any_due() || !r.answer_due) return;
   r.answer_due = false;
   // A NAK of what has come since is none any more.

@@ -34,6 +34,12 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
                                                       const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
   // Not within another message (9.7.4.1.5), nor more at a time than were agreed on (9.7.4.1.3).
+  // Under selective repeat the oldest may be under way once more for nothing: its requester has it
+  // all, or would not ask for more.
+  if (qp.selective != nullptr && r.responses.depth() != 0 && !r.responses.has_room()) {
+    const ResponderResource dropped = r.responses.drop_oldest();
+    if (!dropped.atomic) disown(qp, rest_of(qp, dropped, dropped.next));
+  }
   if (r.in_message || !r.responses.has_room()) {
     refuse(qp, wire::NakCode::invalid_request);
     return Outcome::done;
@@ -55,10 +61,12 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   r.answer_due = false;  // the answer to this one acknowledges all before it, too
   ++core_.counters.rx_data_packets;
   r.responses.add(resource);
-  if (!resource.atomic) {
+  if (qp.selective != nullptr) {
+    qp.selective->receive.answer_due = true;
+  } else if (!resource.atomic) {
     r.in_line = true;
-    owe(qp, resource.length);
   }
+  if (!resource.atomic) owe(qp, resource.length);
   give_due(qp);
   scheduler_.settle(qp);
   return Outcome::done;
@@ -135,6 +143,10 @@ void ResponderPart::repeat_answer(QueuePair& qp, const wire::ParsedPacket& parse
     give_due(qp);
     return;
   }
+  if (qp.selective != nullptr) {
+    repeat_responses(qp, parsed, *resource, index);
+    return;
+  }
   // The whole of it, or what is left of it from some response on (9.7.4.3.1).
   const wire::Reth& reth = parsed.ext.reth;
   if (reth.rkey != resource->rkey || reth.address != resource->address + offset_of(qp, index) ||
@@ -155,6 +167,57 @@ void ResponderPart::repeat_answer(QueuePair& qp, const wire::ParsedPacket& parse
   scheduler_.settle(qp);
 }
 
+// Selective repeat: some responses in the middle are asked for. Those that are still to be sent for
+// the first time are not sent twice.
+void ResponderPart::repeat_responses(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                     const ResponderResource& resource, std::uint32_t index) {
+  SelectiveReceive& s = qp.selective->receive;
+  const wire::Reth& reth = parsed.ext.reth;
+  const std::uint64_t mtu = qp.mtu;
+  auto count = static_cast<std::uint32_t>(std::max<std::uint64_t>((reth.length + mtu - 1) / mtu, 1));
+  if (reth.rkey != resource.rkey || reth.address != resource.address + offset_of(qp, index) ||
+      count > resource.packets - index ||
+      reth.length != std::min(count * mtu, rest_of(qp, resource, index))) {
+    ++core_.counters.ghost_requests;
+    return;
+  }
+  if (index >= resource.next || s.repairs.full()) return;
+  count = std::min(count, resource.next - index);
+  ResponseAsk run;
+  run.first = parsed.psn;
+  run.count = count;
+  run.bytes = rest_of(qp, resource, index) - rest_of(qp, resource, index + count);
+  s.repairs.push(run);
+  owe(qp, run.bytes);
+  cc::Event event;
+  event.signal = cc::Signal::nack;
+  event.lost_bytes = static_cast<std::uint32_t>(run.bytes);
+  scheduler_.deliver(qp.context, event);
+  give_due(qp);
+  scheduler_.settle(qp);
+}
+
+// Responses that will not be sent after all.
+void ResponderPart::disown(QueuePair& qp, std::uint64_t bytes) {
+  qp.responder.backlog_bytes -= bytes;
+  core_.contexts[qp.context].backlog_bytes -= bytes;
+}
+
+// The response that is to be sent next: a missing one before those of the first run. Requires
+// qp.response_ready.
+ResponderPart::NextResponse ResponderPart::next_response(const QueuePair& qp) const {
+  const ResponseQueue& responses = qp.responder.responses;
+  if (qp.selective != nullptr && !qp.selective->receive.repairs.empty()) {
+    const ResponseAsk& run = qp.selective->receive.repairs.front();
+    const ResponderResource& resource = *responses.find(run.first);
+    return {&resource, static_cast<std::uint32_t>(distance(run.first, resource.first_psn)),
+            !run.begun, run.count == 1, true};
+  }
+  const ResponderResource& resource = responses.serving();
+  return {&resource, resource.next, resource.next == resource.begin,
+          resource.next + 1 == resource.packets, false};
+}
+
 // Response bytes that are to be sent: work for the queue pair's congestion context.
 void ResponderPart::owe(QueuePair& qp, std::uint64_t bytes) {
   qp.responder.backlog_bytes += bytes;
@@ -166,19 +229,22 @@ void ResponderPart::owe(QueuePair& qp, std::uint64_t bytes) {
 }
 
 std::uint32_t ResponderPart::next_wire_bytes(const QueuePair& qp) const {
-  const ResponderResource& resource = qp.responder.responses.serving();
+  const NextResponse next = next_response(qp);
   const auto payload = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(qp.mtu, rest_of(qp, resource, resource.next)));
-  const bool middle = resource.next != resource.begin && resource.next + 1 != resource.packets;
-  const auto aeth = static_cast<std::uint32_t>(middle ? 0 : wire::Aeth::kBytes);
+      std::min<std::uint64_t>(qp.mtu, rest_of(qp, *next.resource, next.index)));
+  const auto aeth = static_cast<std::uint32_t>(next.first || next.last ? wire::Aeth::kBytes : 0);
   const std::uint32_t frame = qp.header.header_bytes + aeth + ((payload + 3U) & ~3U) + 8U;
   return core_.info.wire.wire_bytes(frame, payload);
 }
 
 bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
   ResponderState& r = qp.responder;
-  const ResponderResource& resource = r.responses.serving();
-  const std::uint32_t index = resource.next;
+  const NextResponse run = next_response(qp);
+  const ResponderResource& resource = *run.resource;
+  const std::uint32_t index = run.index;
+  if (qp.selective != nullptr) {
+    wire::set_source_port(qp.header, qp.selective->paths.next_port());
+  }
   const auto payload =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, rest_of(qp, resource, index)));
   const Psn psn = resource.first_psn + index;
@@ -206,8 +272,8 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
     }
   }
 
-  const bool first = index == resource.begin;
-  const bool last = index + 1 == resource.packets;
+  const bool first = run.first;
+  const bool last = run.last;
   wire::TransportFields fields;
   fields.opcode =
       first ? (last ? wire::Opcode::rc_read_response_only : wire::Opcode::rc_read_response_first)
@@ -219,7 +285,7 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
       qp.header, wire::HeaderBuffer{packet.header}, fields, ack_of(qp, resource.msn)));
   core_.finish_packet(qp, packet, payload);
 
-  if (index >= resource.sent) {
+  if (!run.repair && index >= resource.sent) {
     ++core_.counters.tx_data_packets;
     core_.counters.tx_data_bytes += payload;
   } else {
@@ -228,7 +294,16 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
   }
   r.backlog_bytes -= payload;
   core_.contexts[qp.context].backlog_bytes -= payload;
-  r.responses.advance();
+  if (run.repair) {
+    FixedRing<ResponseAsk>& repairs = qp.selective->receive.repairs;
+    ResponseAsk& front = repairs.front();
+    front.begun = true;
+    front.first = front.first + 1;
+    front.bytes -= payload;
+    if (--front.count == 0) repairs.pop();
+  } else {
+    r.responses.advance();
+  }
   if (last) give_due(qp);
   return true;
 }

@@ -43,6 +43,19 @@ class ResponseQueue {
     ++due_;
   }
 
+  // Forgets the oldest, due or not; returns it. Requires that there is one.
+  ResponderResource drop_oldest() {
+    const ResponderResource dropped = ring_.front();
+    const bool serving = due_ != 0 && serving_ == ring_.head();
+    ring_.pop();
+    if (!dropped.due()) return dropped;
+    --due_;
+    if (serving && due_ != 0) {
+      while (!ring_.at(serving_).due()) ++serving_;
+    }
+    return dropped;
+  }
+
   // The kept request that `psn` belongs to; nullptr when it is not kept.
   ResponderResource* find(Psn psn) {
     for (std::uint32_t p = ring_.head(); p != ring_.tail(); ++p) {
@@ -51,6 +64,10 @@ class ResponseQueue {
       if (index >= 0 && static_cast<std::uint32_t>(index) < r.packets) return &r;
     }
     return nullptr;
+  }
+
+  const ResponderResource* find(Psn psn) const {
+    return const_cast<ResponseQueue*>(this)->find(psn);
   }
 
   // Answers `resource` (from find) again from response `index` on.

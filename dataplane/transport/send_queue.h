@@ -23,6 +23,7 @@ struct SendEntry {
   std::uint32_t ssn = 0;  // send sequence number: messages posted until here, this one included
   // READ or atomic: a single request packet is sent, and the responses carry the numbers.
   bool answered = false;
+  bool split = false;  // a WRITE that goes out as WRITE Only packets (selective repeat)
 };
 
 using SendQueue = FixedRing<SendEntry>;

@@ -32,7 +32,7 @@ bool RequesterPart::build_unreliable(QueuePair& qp, Packet& packet) {
   const std::uint32_t payload = payload_of(qp, entry, index);
   const bool first = index == 0;
   const bool last = index + 1 == entry.packets;
-  if (!fill_payload(qp, packet, entry, std::uint64_t{index} * qp.mtu, payload)) return false;
+  if (!fill_payload(qp, packet, r.cursor, std::uint64_t{index} * qp.mtu, payload)) return false;
 
   constexpr unsigned kUcOpcodes = 0x20;  // RC and UC differ by this (vol. 1, table 35)
   const QueuedRequest& request = entry.request;

@@ -47,7 +47,6 @@ std::string_view uc_name(Opcode op) {
 
 std::string_view opcode_name(Opcode op) {
   const OpcodeProperties& row = properties(op);
-  if (op == Opcode::xack) return "XACK";
   switch (row.operation) {
     case Operation::none:
       return "unknown";
@@ -79,6 +78,8 @@ std::string_view opcode_name(Opcode op) {
       return "GRANT";
     case Operation::path:
       return "PATH";
+    case Operation::xack:
+      return "XACK";
   }
   return "unknown";
 }

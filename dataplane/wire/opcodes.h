@@ -59,8 +59,7 @@ enum class Opcode : std::uint8_t {
   request = 0xC1,
   grant = 0xC2,
   path = 0xC3,
-  // Reserved for the extended acknowledgement: named, but unknown to version 1, which drops it.
-  xack = 0xC4,
+  xack = 0xC4,  // to the queue pair it is about (xack.h)
 };
 
 // Destination queue pair of HELLO, REQUEST, GRANT and PATH. Queue pairs 0 and 1 are the management
@@ -86,6 +85,7 @@ enum class Operation : std::uint8_t {
   request,
   grant,
   path,
+  xack,
 };
 
 // Place of the packet in its message. Bit 0: begins a message; bit 1: ends it.
@@ -104,6 +104,7 @@ inline constexpr std::uint16_t payload = 1U << 8;     // may carry payload
 inline constexpr std::uint16_t request = 1U << 9;     // from requester to responder
 inline constexpr std::uint16_t response = 1U << 10;   // from responder to requester
 inline constexpr std::uint16_t body = 1U << 11;       // one of ours: a message body of its own
+inline constexpr std::uint16_t xack = 1U << 12;       // the body of an extended acknowledgement
 // Any extension header whatever.
 inline constexpr std::uint16_t any_extension =
     reth | aeth | immediate | ieth | atomic_eth | atomic_ack_eth | deth;
@@ -147,6 +148,7 @@ constexpr std::uint8_t extension_bytes_of(std::uint16_t flags) {
   if (flags & opcode_flag::atomic_ack_eth) n += 8;
   if (flags & opcode_flag::deth) n += 8;
   if (flags & opcode_flag::reserved16) n += 16;
+  if (flags & opcode_flag::xack) n += 44;
   return static_cast<std::uint8_t>(n);
 }
 
@@ -211,6 +213,7 @@ constexpr std::array<OpcodeProperties, 256> make_opcode_table() {
   row(Opcode::request, Service::control, Operation::request, kOnly, body);
   row(Opcode::grant, Service::control, Operation::grant, kOnly, body);
   row(Opcode::path, Service::control, Operation::path, kOnly, body);
+  row(Opcode::xack, kRc, Operation::xack, kOnly, response | xack);
   return table;
 }
 
@@ -222,8 +225,8 @@ constexpr const OpcodeProperties& properties(Opcode op) {
   return kOpcodeTable[static_cast<std::size_t>(op)];
 }
 
-// The longest extension: the atomic one.
-inline constexpr std::size_t kMaxExtensionBytes = 28;
+// The longest extension: that of XACK.
+inline constexpr std::size_t kMaxExtensionBytes = 44;
 
 // "RC SEND Only+Imm", "CNP", "GRANT"; "unknown" for what the table does not hold.
 std::string_view opcode_name(Opcode op);

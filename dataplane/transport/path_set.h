@@ -1,0 +1,92 @@
+// Which of several equal paths a flow's next packet takes. A path is a UDP source port: switches
+// hash it (ECMP), so different ports mostly take different ways. Paths are used in turn; one on
+// which a packet was marked or lost is left out for as many turns as it has penalties, and is tried
+// again after that. No clock, no randomness: the same feedback gives the same choices.
+// After "bitmap of bad entropies" of packet spraying with skips (uet-htsim, STrack 3.2) rather than
+// recycled entropies (REPS): what is known about a path is kept, instead of what is in flight.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "dataplane/wire/headers.h"
+
+namespace paceline::transport {
+
+enum class Multipath : std::uint8_t {
+  none,    // one path per connection
+  packet,  // the next path for every packet
+  chunk,   // the same path for some packets in a row
+};
+
+class PathSet {
+ public:
+  static constexpr unsigned kMost = 64;
+
+  PathSet() = default;
+  // `paths` 1..64 from `base_port` on; `run`: packets that take the same path in a row.
+  PathSet(std::uint16_t base_port, unsigned paths, unsigned run)
+      : base_(base_port),
+        paths_(static_cast<std::uint8_t>(std::clamp(paths, 1U, kMost))),
+        run_(static_cast<std::uint16_t>(std::max(run, 1U))) {}
+
+  unsigned size() const { return paths_; }
+
+  // For the next packet.
+  std::uint16_t next_port() {
+    if (paths_ == 1) return base_;
+    if (left_ == 0) {
+      advance();
+      left_ = run_;
+    }
+    --left_;
+    return port_of(current_);
+  }
+
+  // What next_port() gave last.
+  std::uint16_t last_port() const { return paths_ == 1 ? base_ : port_of(current_); }
+
+  // A packet that took `port` was marked / was lost. Other ports than those of the set are ignored.
+  void marked(std::uint16_t port) { punish(port, 1, 2); }
+  void lost(std::uint16_t port) { punish(port, 4, 8); }
+  // Turns that the path will be left out.
+  unsigned penalty(std::uint16_t port) const {
+    const unsigned index = index_of(port);
+    return index < paths_ ? penalties_[index] : 0;
+  }
+
+ private:
+  static constexpr std::uint16_t kPortBits = 0x3FFF;  // below kFirstSourcePort's
+
+  std::uint16_t port_of(unsigned index) const {
+    return static_cast<std::uint16_t>(wire::kFirstSourcePort | ((base_ + index) & kPortBits));
+  }
+  unsigned index_of(std::uint16_t port) const {
+    return static_cast<unsigned>(port - base_) & kPortBits;
+  }
+  void advance() {
+    for (unsigned tries = 0; tries < paths_; ++tries) {
+      current_ = static_cast<std::uint8_t>(current_ + 1 < paths_ ? current_ + 1 : 0);
+      if (penalties_[current_] == 0) return;
+      --penalties_[current_];
+    }
+    // All are bad: then none is worse than the others.
+  }
+  void punish(std::uint16_t port, unsigned by, unsigned most) {
+    const unsigned index = index_of(port);
+    if (index >= paths_ || paths_ == 1) return;
+    std::uint8_t& penalty = penalties_[index];
+    if (penalty < most) penalty = static_cast<std::uint8_t>(std::min(penalty + by, most));
+    if (index == current_) left_ = 0;
+  }
+
+  std::uint16_t base_ = wire::kFirstSourcePort;
+  std::uint8_t paths_ = 1;
+  std::uint8_t current_ = 0;
+  std::uint16_t run_ = 1;
+  std::uint16_t left_ = 0;  // of the run
+  std::array<std::uint8_t, kMost> penalties_{};
+};
+
+}  // namespace paceline::transport

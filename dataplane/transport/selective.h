@@ -1,0 +1,126 @@
+// Selective repeat: what a queue pair keeps beyond the state of go-back-N. The sender notes for
+// every packet of its window when and how it was sent and whether it has arrived; the receiver
+// notes which packets have come ahead of the expected one, and holds those that must wait their
+// turn. Both are rings indexed by packet sequence number, and are there only where both ends speak
+// XACK.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/base/fixed_ring.h"
+#include "dataplane/base/psn.h"
+#include "dataplane/base/units.h"
+#include "dataplane/port/packet.h"
+#include "dataplane/transport/path_set.h"
+#include "dataplane/transport/types.h"
+#include "dataplane/wire/aeth.h"
+
+namespace paceline::transport {
+
+namespace sent_flag {
+inline constexpr std::uint8_t in_flight = 1U << 0;
+inline constexpr std::uint8_t lost = 1U << 1;       // to be sent again
+inline constexpr std::uint8_t delivered = 1U << 2;  // acknowledged; of a READ: the response is here
+inline constexpr std::uint8_t request = 1U << 3;    // a READ or an atomic
+inline constexpr std::uint8_t again = 1U << 4;      // sent more than once
+}  // namespace sent_flag
+
+struct SentPacket {
+  Picos sent_at{0};
+  std::uint32_t wire_bytes = 0;
+  std::uint32_t extent = 0;  // payload bytes; of a request: sequence numbers that it takes
+  std::uint16_t port = 0;    // the path it took
+  std::uint8_t flags = 0;
+
+  bool has(std::uint8_t any_of) const { return (flags & any_of) != 0; }
+  void set(std::uint8_t which) { flags = static_cast<std::uint8_t>(flags | which); }
+  void clear(std::uint8_t which) { flags = static_cast<std::uint8_t>(flags & ~which); }
+};
+
+// READ responses that are asked for again: a request of its own for [first, first + count).
+struct ResponseAsk {
+  Psn first;
+  std::uint32_t count = 0;
+  std::uint64_t bytes = 0;  // responder: of them, not sent yet
+  bool begun = false;       // responder: one was sent
+};
+
+struct SelectiveSend {
+  explicit SelectiveSend(std::uint32_t window) : sent(window), asks(16) {}
+
+  SentPacket& at(Psn psn) { return sent[psn.value() & (sent.size() - 1)]; }
+  std::int32_t window() const { return static_cast<std::int32_t>(sent.size()); }
+
+  std::vector<SentPacket> sent;  // a power of two
+  Psn peer_expected;             // the peer has everything before it
+  Psn highest;                   // one past the highest known to have arrived
+  Psn lost_from;                 // nothing before it waits to be sent again
+  Psn flying_from;               // nothing before it is in flight
+  std::uint32_t lost = 0;        // packets that wait to be sent again
+  FixedRing<ResponseAsk> asks;
+  std::uint64_t ask_bytes = 0;  // on the wire, of those sent and not answered
+  Psn responses_to;            // one past the highest READ response that came
+  Picos newest_sent{-1};       // latest time of sending among what has arrived
+  std::uint32_t srtt_ns = 0;   // 0: not measured yet
+  std::uint32_t min_rtt_ns = 0;
+  std::uint8_t reorder_steps = 1;  // quarters of the least round trip that a packet may be late
+  std::uint8_t calm = 0;           // losses since a packet was last sent again for nothing
+  std::uint8_t probes = 0;         // of the tail, since something arrived
+  bool failing = false;            // the peer refused `failing_psn`; what is before may complete
+  Psn failing_psn;
+  CompletionStatus failing_status = CompletionStatus::success;
+  Picos progress_at{0};
+  Picos reorder_at = kNever;   // a packet counts as lost then
+  Picos response_at = kNever;  // missing READ responses are asked for then
+};
+
+// Packets that a receiver has, relative to the next one it expects.
+struct SelectiveReceive {
+  explicit SelectiveReceive(std::uint32_t window)
+      : received(window / 64), continued(window / 64), held(window, nullptr), repairs(64) {}
+
+  std::int32_t window() const { return static_cast<std::int32_t>(held.size()); }
+  std::size_t slot(Psn psn) const { return psn.value() & (held.size() - 1); }
+  bool has(Psn psn) const { return test(received, psn); }
+  void set(std::vector<std::uint64_t>& bits, Psn psn) {
+    bits[slot(psn) / 64] |= std::uint64_t{1} << (slot(psn) % 64);
+  }
+  bool test(const std::vector<std::uint64_t>& bits, Psn psn) const {
+    return (bits[slot(psn) / 64] >> (slot(psn) % 64) & 1U) != 0;
+  }
+  void clear(Psn psn) {
+    const std::uint64_t mask = ~(std::uint64_t{1} << (slot(psn) % 64));
+    received[slot(psn) / 64] &= mask;
+    continued[slot(psn) / 64] &= mask;
+  }
+
+  std::vector<std::uint64_t> received;
+  std::vector<std::uint64_t> continued;  // placed WRITEs that do not end their message
+  std::vector<Packet*> held;             // packets that wait their turn; nullptr: none
+  FixedRing<ResponseAsk> repairs;        // READ responses asked for again, oldest first
+  std::uint32_t held_packets = 0;
+  std::uint32_t ahead_packets = 0;  // received beyond the expected one
+  Psn highest;                      // one past the highest received; >= expected
+  std::uint64_t continued_bytes = 0;  // of the WRITE in progress, its earlier packets
+  std::uint32_t marked_bytes = 0;
+  std::uint16_t marked_port = 0;
+  bool marked = false;
+  // The answer to be given when the packet at hand has been dealt with.
+  bool answer_due = false;
+  bool duplicate = false;
+  wire::Aeth refusal{};  // not an ACK: this instead of one
+  Psn trigger;
+  std::uint16_t trigger_port = 0;
+  Picos arrival{0};
+};
+
+struct SelectiveState {
+  explicit SelectiveState(std::uint32_t window) : send(window), receive(window) {}
+
+  PathSet paths;  // of requests and of responses alike
+  SelectiveSend send;
+  SelectiveReceive receive;
+};
+
+}  // namespace paceline::transport
