@@ -94,6 +94,13 @@ struct TransportConfig {
   std::uint32_t ack_every = 1;  // packets per ACK; the last of a message is always ACKed
   Picos retransmit_timeout = picos_from_micros(4000);  // above the drain time of a full buffer
   std::uint32_t retry_count = 7;
+  std::string reliability = "go_back_n";  // "go_back_n" | "selective"
+  std::string multipath = "none";         // "none" | "packet" | "chunk"; needs "selective"
+  std::uint32_t paths = 32;               // source ports of a connection
+  std::uint32_t path_run = 16;            // "chunk": packets that take the same path
+  std::uint32_t window_packets = 512;     // "selective": a power of two
+  std::uint32_t reorder_packets = 128;    // "selective": held until their turn, per connection
+  bool place_in_order = false;            // "selective": WRITEs wait for their turn, too
   Picos cnp_interval = picos_from_micros(50);  // per flow, at the notification point
   bool cnp_in_ack = false;         // calibration only: BECN bit of the ACK instead of CNPs
   std::string peers = "paceline";  // "paceline" | "roce" | "discover"

@@ -171,6 +171,18 @@ class Checker {
         fmt::format("transport.payload_bytes = {}: allowed is 256, 512, 1024, 2048 or 4096 (any "
                     "value in [64 .. 4096] with transport.calibration = true)",
                     t.payload_bytes));
+    require(t.multipath == "none" || t.reliability == "selective",
+            {"transport.multipath", "transport.reliability"},
+            fmt::format("transport.multipath = \"{}\" reorders packets; allowed with "
+                        "transport.reliability = \"selective\"",
+                        t.multipath));
+    require(std::has_single_bit(t.window_packets), {"transport.window_packets"},
+            fmt::format("transport.window_packets = {}: allowed is a power of two in [64 .. 4096]",
+                        t.window_packets));
+    require(t.reliability != "selective" || !t.cnp_in_ack,
+            {"transport.reliability", "transport.cnp_in_ack"},
+            "transport.cnp_in_ack marks plain ACKs; allowed with transport.reliability = "
+            "\"go_back_n\"");
     require(!t.cnp_in_ack || t.calibration, {"transport.cnp_in_ack", "transport.calibration"},
             "transport.cnp_in_ack is for calibration; allowed with transport.calibration = true");
     if (hosts_known()) {

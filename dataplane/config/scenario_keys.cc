@@ -19,6 +19,8 @@ constexpr auto kLoadBalances = std::to_array<std::string_view>({"ecmp", "spray",
 constexpr auto kWhenDown = std::to_array<std::string_view>({"drop", "keep"});
 constexpr std::string_view kRegular = "star leaf_spine fat_tree dumbbell";
 constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "discover"});
+constexpr auto kReliabilities = std::to_array<std::string_view>({"go_back_n", "selective"});
+constexpr auto kMultipaths = std::to_array<std::string_view>({"none", "packet", "chunk"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
 constexpr auto kModels = std::to_array<std::string_view>({"llama3-70b"});
 constexpr auto kCcKeys = std::to_array<std::string_view>(
@@ -303,6 +305,45 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 7,
      .meaning = "Timeouts in a row before the queue pair fails (3 bits in the specification)."},
+    {.path = "transport.reliability",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(transport.reliability),
+     .choices = kReliabilities,
+     .meaning = "How losses are repaired: everything from the lost packet on is sent again, or (with "
+                "peers that speak the control protocol) only what was lost."},
+    {.path = "transport.multipath",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(transport.multipath),
+     .choices = kMultipaths,
+     .meaning = "Paths of a connection (UDP source ports, which switches hash): one, the next for "
+                "every packet, or for every `path_run` packets. Needs `reliability = "
+                "\"selective\"`."},
+    {.path = "transport.paths",
+     .field = PACELINE_FIELD(transport.paths),
+     .min = 2,
+     .max = 64,
+     .meaning = "Paths of a connection with `multipath`."},
+    {.path = "transport.path_run",
+     .field = PACELINE_FIELD(transport.path_run),
+     .min = 1,
+     .max = 4096,
+     .meaning = "`multipath = \"chunk\"`: packets that take the same path in a row."},
+    {.path = "transport.window_packets",
+     .field = PACELINE_FIELD(transport.window_packets),
+     .min = 64,
+     .max = 4096,
+     .meaning = "Selective repeat: packets that may be under way, a power of two. Both ends keep a "
+                "record for each, about 32 bytes."},
+    {.path = "transport.reorder_packets",
+     .field = PACELINE_FIELD(transport.reorder_packets),
+     .min = 1,
+     .max = 4096,
+     .meaning = "Selective repeat: packets that a receiver holds until their turn, per connection; "
+                "WRITEs are not among them, they are placed at once."},
+    {.path = "transport.place_in_order",
+     .field = PACELINE_FIELD(transport.place_in_order),
+     .meaning = "Selective repeat: WRITEs are held, too. For programs that poll memory for the last "
+                "byte of a WRITE."},
     {.path = "transport.cnp_interval",
      .field = PACELINE_FIELD(transport.cnp_interval),
      .min = 0,

@@ -133,6 +133,15 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   engine.cnp_interval = scenario.transport.cnp_interval;
   engine.cnp_in_ack = scenario.transport.cnp_in_ack;
   engine.base_rtt_ns = base_rtt_ns;
+  const config::TransportConfig& t = scenario.transport;
+  if (t.reliability == "selective") engine.reliability = transport::Reliability::selective;
+  if (t.multipath == "packet") engine.multipath = transport::Multipath::packet;
+  if (t.multipath == "chunk") engine.multipath = transport::Multipath::chunk;
+  engine.paths = t.paths;
+  engine.path_run = t.path_run;
+  engine.window_packets = t.window_packets;
+  engine.reorder_packets = t.reorder_packets;
+  engine.place_in_order = t.place_in_order;
   if (scenario.transport.peers == "roce") engine.peers = transport::PeerPolicy::roce;
   if (scenario.transport.peers == "discover") engine.peers = transport::PeerPolicy::discover;
 
