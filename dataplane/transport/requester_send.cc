@@ -197,7 +197,7 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
     return PostResult::queue_full;
   }
   r.ssn = next_msn(r.ssn);
-  r.queue.push({request, r.tail_psn, packets, r.ssn, answered});
+  r.queue.push({r.tail_psn, packets, r.ssn, answered, request});
   r.tail_psn = r.tail_psn + packets;
   if (answered || request.fence) ++r.ordered;
   if (r.ordered != 0) check_order(qp);
@@ -311,8 +311,10 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
     reth.rkey = request.remote_key;
     reth.length = static_cast<std::uint32_t>(request.length);
   }
-  const std::uint32_t word =
-      request.opcode == WorkOpcode::send_invalidate ? request.remote_key : request.immediate;
+  std::uint32_t word = 0;
+  if (last) {
+    word = request.opcode == WorkOpcode::send_invalidate ? request.remote_key : request.immediate;
+  }
   packet.header_bytes = static_cast<std::uint16_t>(
       wire::build_data(qp.header, wire::HeaderBuffer{packet.header}, fields, &reth, word));
   core_.finish_packet(qp, packet, payload);
