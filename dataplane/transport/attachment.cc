@@ -42,6 +42,7 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
     if (peer.status == PeerStatus::unknown) {
       peer.next_hello = core_.now;
       waiting_hello_.push_back(index);
+      core_.control_active = true;
     }
   }
   ++peer.queue_pairs;
@@ -74,6 +75,7 @@ void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::
   const std::uint32_t index = find_or_add_peer(ip, mac, qp.config.traffic_class);
   Peer& peer = core_.peers[index];
   qp.peer = index;
+  qp.peer_v4 = ip.is_v4() ? ip.v4_value() : 0;
   const bool native = peer.status == PeerStatus::native;
   const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
   const cc::AlgorithmInfo* info = cc::find(core_.params[profile].id);
@@ -122,6 +124,7 @@ void ControlPlane::detach(QueuePair& qp) {
   if (qp.peer == kNoIndex) return;
   forget_peer(qp.peer);
   qp.peer = kNoIndex;
+  qp.peer_v4 = 0;
 }
 
 // One user less.

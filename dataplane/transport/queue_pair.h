@@ -198,6 +198,7 @@ struct alignas(64) QueuePair {
   std::uint32_t deficit = 0;      // deficit round robin, bytes
   std::int32_t lane_balance = 0;  // bytes of requests beyond those of responses, while both wait
   std::uint32_t mtu = 0;          // payload bytes of a full packet
+  std::uint32_t peer_v4 = 0;      // the peer's IPv4 address; 0: not attached, or not IPv4
   QpConfig config;
   QpPath path{};                // from RTR on
   wire::HeaderTemplate header;  // data packets to the peer

@@ -25,9 +25,9 @@ class RequesterPart {
   // failed. Called by the scheduler.
   bool build_next(QueuePair& qp, Packet& packet);
   // There is a packet that may go out now.
-  bool has_work(const QueuePair& qp) const {
+  static bool has_work(const QueuePair& qp, Picos now) {
     const RequesterState& r = qp.requester;
-    return r.cursor != r.queue.tail() && r.stops == 0 && core_.now >= r.blocked_until;
+    return r.cursor != r.queue.tail() && r.stops == 0 && now >= r.blocked_until;
   }
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
