@@ -7,7 +7,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 namespace paceline {
 
@@ -17,7 +17,7 @@ class FixedRing {
   // Holds at least `capacity` elements: the next power of two (1 for 0). The only allocation.
   explicit FixedRing(std::size_t capacity)
       : mask_(static_cast<std::uint32_t>(std::bit_ceil(capacity == 0 ? 1 : capacity) - 1)),
-        slots_(std::size_t{mask_} + 1) {}
+        slots_(std::make_unique<T[]>(std::size_t{mask_} + 1)) {}
 
   bool empty() const { return head_ == tail_; }
   bool full() const { return tail_ - head_ > mask_; }
@@ -49,7 +49,7 @@ class FixedRing {
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;
   std::uint32_t mask_;
-  std::vector<T> slots_;
+  std::unique_ptr<T[]> slots_;
 };
 
 }  // namespace paceline

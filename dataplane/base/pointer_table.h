@@ -17,6 +17,9 @@ class PointerTable {
   PointerTable() = default;
   PointerTable(const PointerTable&) = delete;
   PointerTable& operator=(const PointerTable&) = delete;
+  ~PointerTable() {
+    if (data_ != inside_.data()) delete[] data_;
+  }
 
   T*& operator[](std::uint32_t index) { return data_[index]; }
   T* operator[](std::uint32_t index) const { return data_[index]; }
@@ -26,10 +29,10 @@ class PointerTable {
 
   void push_back(T* pointer) {
     if (size_ == capacity_) {
-      auto larger = std::make_unique<T*[]>(std::size_t{2} * capacity_);
-      std::copy(data_, data_ + size_, larger.get());
-      heap_ = std::move(larger);
-      data_ = heap_.get();
+      T** const larger = new T*[std::size_t{2} * capacity_];
+      std::copy(data_, data_ + size_, larger);
+      if (data_ != inside_.data()) delete[] data_;
+      data_ = larger;
       capacity_ *= 2;
     }
     data_[size_++] = pointer;
@@ -42,7 +45,7 @@ class PointerTable {
   T** data_ = inside_.data();
   std::uint32_t size_ = 0;
   std::uint32_t capacity_ = kInside;
-  std::unique_ptr<T*[]> heap_;
 };
+static_assert(sizeof(PointerTable<int>) == 32);
 
 }  // namespace paceline

@@ -26,22 +26,23 @@ inline constexpr std::size_t kLimiterKinds = 7;
 // One engine (shard of a NIC instance), all arms together. "data" bytes are payload; "wire" bytes
 // are what packets occupy on the link.
 struct EngineCounters {
-  // Traffic.
+  // Traffic. What a sender counts with each packet first, then what a receiver counts: one cache
+  // line each.
+  std::uint64_t rx_packets = 0;  // everything that arrived
+  std::uint64_t rx_wire_bytes = 0;
+  std::uint64_t acks_received = 0;
   std::uint64_t tx_data_packets = 0;  // first transmissions
   std::uint64_t tx_data_bytes = 0;
-  std::uint64_t retransmitted_packets = 0;  // beyond those
-  std::uint64_t retransmitted_bytes = 0;
   std::uint64_t tx_wire_bytes = 0;       // of data packets, retransmissions included
   std::uint64_t tx_control_packets = 0;  // ACK, NAK, CNP, HELLO, REQUEST, GRANT, PATH
-  std::uint64_t rx_packets = 0;          // everything that arrived
-  std::uint64_t rx_wire_bytes = 0;
-  std::uint64_t rx_data_packets = 0;  // accepted in sequence
+  std::uint64_t rx_data_packets = 0;     // accepted in sequence
   std::uint64_t rx_data_bytes = 0;
   std::uint64_t rx_ce_packets = 0;  // data packets that arrived marked
+  std::uint64_t acks_sent = 0;
+  std::uint64_t retransmitted_packets = 0;  // beyond the first transmissions
+  std::uint64_t retransmitted_bytes = 0;
 
   // Reliability.
-  std::uint64_t acks_sent = 0;
-  std::uint64_t acks_received = 0;
   std::uint64_t stale_acks = 0;  // ACK or NAK outside the window of unacknowledged PSNs
   std::uint64_t naks_sent = 0;   // PSN sequence error
   std::uint64_t naks_received = 0;
@@ -148,19 +149,19 @@ struct CounterTable<EngineCounters> {
   using Self = EngineCounters;
   static constexpr std::size_t indexed = kMalformedReasons;
   static constexpr auto names = std::to_array<CounterName<Self>>({
-      PACELINE_COUNTER(tx_data_packets),
-      PACELINE_COUNTER(tx_data_bytes),
-      PACELINE_COUNTER(retransmitted_packets),
-      PACELINE_COUNTER(retransmitted_bytes),
-      PACELINE_COUNTER(tx_wire_bytes),
-      PACELINE_COUNTER(tx_control_packets),
       PACELINE_COUNTER(rx_packets),
       PACELINE_COUNTER(rx_wire_bytes),
+      PACELINE_COUNTER(acks_received),
+      PACELINE_COUNTER(tx_data_packets),
+      PACELINE_COUNTER(tx_data_bytes),
+      PACELINE_COUNTER(tx_wire_bytes),
+      PACELINE_COUNTER(tx_control_packets),
       PACELINE_COUNTER(rx_data_packets),
       PACELINE_COUNTER(rx_data_bytes),
       PACELINE_COUNTER(rx_ce_packets),
       PACELINE_COUNTER(acks_sent),
-      PACELINE_COUNTER(acks_received),
+      PACELINE_COUNTER(retransmitted_packets),
+      PACELINE_COUNTER(retransmitted_bytes),
       PACELINE_COUNTER(stale_acks),
       PACELINE_COUNTER(naks_sent),
       PACELINE_COUNTER(naks_received),

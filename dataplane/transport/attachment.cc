@@ -44,6 +44,7 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
     if (peer.status == PeerStatus::unknown) {
       peer.next_hello = core_.now;
       waiting_hello_.push_back(index);
+      core_.control_active = true;
     }
   }
   ++peer.queue_pairs;
@@ -76,6 +77,7 @@ void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::
   const std::uint32_t index = find_or_add_peer(ip, mac, qp.config.traffic_class);
   Peer& peer = core_.peers[index];
   qp.peer = index;
+  qp.peer_v4 = ip.is_v4() ? ip.v4_value() : 0;
   const bool native = peer.status == PeerStatus::native;
   const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
   const cc::AlgorithmInfo* info = cc::find(core_.params[profile].id);
@@ -124,6 +126,7 @@ void ControlPlane::detach(QueuePair& qp) {
   if (qp.peer == kNoIndex) return;
   forget_peer(qp.peer);
   qp.peer = kNoIndex;
+  qp.peer_v4 = 0;
 }
 
 // One user less.
@@ -176,6 +179,7 @@ void ControlPlane::offer_selective(QueuePair& qp) {
   qp.selective->paths = PathSet(qp.path.source_port, paths, run);
   qp.selective->send.reorder_steps = paths == 1 ? 0 : 8;
   qp.selective->receive.highest = qp.responder.expected;
+  qp.responder.selective = true;
 }
 
 // The peer turned out to speak the control protocol: its queue pairs move to the channel.

@@ -1,5 +1,6 @@
 // A congestion context: the unit that an algorithm decides for. Queue pairs point to one and share
-// it by deficit round robin. The first cache line is what the scheduler reads on every packet.
+// it by deficit round robin. The first two cache lines are what the scheduler reads on every
+// packet.
 #pragma once
 
 #include <array>
@@ -26,29 +27,31 @@ struct alignas(64) CongestionContext {
   Picos next_send{0};
   cc::Decision decision{};           // in force
   std::uint64_t inflight_bytes = 0;  // wire bytes
-  std::uint64_t sent_total = 0;      // wire bytes since start, retransmissions included
+
+  std::uint64_t sent_total = 0;  // wire bytes since start, retransmissions included
   std::uint64_t sent_since_event = 0;
   std::uint64_t backlog_bytes = 0;  // payload bytes posted and not yet sent
   Picos pace_from{0};               // next_send = pace_from + pace_bytes at the rate in force
   std::uint32_t pace_bytes = 0;
   std::uint32_t active_head = 0xFFFF'FFFF;  // ring of queue pairs with work
-  std::uint32_t peer = 0xFFFF'FFFF;
-  std::uint32_t queue_pairs = 0;  // attached
+  std::uint32_t queue_pairs = 0;            // attached
+  std::uint32_t wants = 0;                  // signal mask of the algorithm in charge
   ContextPlace place = ContextPlace::idle;
   cc::AlgorithmId algorithm{};
   std::uint8_t profile = 0;  // index of the parameter block
   std::uint8_t traffic_class = 0;
+  cc::Limiter limiter = cc::Limiter::application;
+  bool in_use = false;
+  bool on_fallback = false;  // the second algorithm decides
+  bool in_ring = false;      // has an entry in a ready ring (maybe a stale one)
+  bool timer_set = false;    // has an entry in the scheduler's timers
   std::uint8_t arm = 0;
   std::uint8_t epoch = 0;
-  bool in_use = false;
-  bool on_fallback = false;   // the second algorithm decides
-  bool in_ring = false;       // has an entry in a ready ring (maybe a stale one)
-  bool timer_set = false;     // has an entry in the scheduler's timers
-  std::uint32_t wants = 0;    // signal mask of the algorithm in charge
+
+  Picos limiter_since{0};
+  std::uint32_t peer = 0xFFFF'FFFF;
   std::uint16_t channel = 0;  // wire channel number, proactive only
   std::uint16_t request_seq = 0;
-  cc::Limiter limiter = cc::Limiter::application;
-  Picos limiter_since{0};
   std::array<std::int64_t, cc::kLimiters> limiter_picos{};
   cc::Decision proactive_decision{};  // while on_fallback: the proactive algorithm's own
   alignas(64) std::array<std::byte, cc::kStateBytes> state{};

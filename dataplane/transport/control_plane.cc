@@ -39,6 +39,7 @@ ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
   if (config.primary.algorithm == cc::AlgorithmId::cadence) {
     const auto& params = core_.params[kPrimary].as<cc::CadenceParams>();
     sender_ = std::make_unique<cc::CadenceSender>(params);
+    core_.control_active = true;  // no receiver without a sender
     if (config.speak_control) core_.receiver = std::make_unique<cc::CadenceReceiver>(params);
   }
 }
@@ -277,9 +278,9 @@ void ControlPlane::on_control(const wire::ParsedPacket& parsed, const Packet& pa
 void ControlPlane::poll_receiver() {
   cc::PortReceiver* receiver = core_.receiver.get();
   if (receiver == nullptr || receiver->next_wake() > to_nanos(core_.now)) return;
-  if (foreign_bytes_ != 0) {
-    receiver->on_foreign_bytes(foreign_bytes_);
-    foreign_bytes_ = 0;
+  if (core_.foreign_bytes != 0) {
+    receiver->on_foreign_bytes(core_.foreign_bytes);
+    core_.foreign_bytes = 0;
   }
   std::array<cc::ReceiverOutput, 16> out;
   std::size_t n;

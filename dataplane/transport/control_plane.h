@@ -47,12 +47,8 @@ class alignas(64) ControlPlane {
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.
   void on_datagram_cnp(const wire::IpAddress& source);
   // Bytes that came outside any channel, for the receiver's plan.
-  void count_foreign(std::uint32_t wire_bytes) { foreign_bytes_ += wire_bytes; }
+  void count_foreign(std::uint32_t wire_bytes) { core_.foreign_bytes += wire_bytes; }
 
-  // Whether there is anything here that time could bring about.
-  bool active() const {
-    return sender_ != nullptr || !waiting_hello_.empty();  // no receiver without a sender
-  }
   bool sender_due() const {
     return sender_ != nullptr && sender_->next_wake() <= to_nanos(core_.now);
   }
@@ -92,7 +88,6 @@ class alignas(64) ControlPlane {
 
   EngineCore& core_;
   Scheduler& scheduler_;
-  std::uint64_t foreign_bytes_ = 0;
   std::unique_ptr<cc::PortSender> sender_;
   std::vector<std::uint32_t> waiting_hello_;
   std::uint32_t control_sequence_ = 0;

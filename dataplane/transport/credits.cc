@@ -49,9 +49,10 @@ void RequesterPart::update_credits(QueuePair& qp, wire::Aeth aeth) {
 // The largest code that promises no more than there is. What is shared is promised to nobody. The
 // message in progress is not counted by the MSN yet, but has its receive request.
 wire::Aeth ResponderPart::ack_of(const QueuePair& qp, std::uint32_t msn) {
-  const ReceiveQueue* receives = qp.config.receive_queue;
-  if (receives == nullptr || receives->shared()) return wire::Aeth::ack(msn);
-  const std::size_t credits = receives->size() + (qp.responder.receive_taken ? 1 : 0);
+  if (!qp.responder.tells_credits) [[likely]]
+    return wire::Aeth::ack(msn);
+  const std::size_t credits =
+      qp.config.receive_queue->size() + (qp.responder.receive_taken ? 1 : 0);
   std::uint8_t code = wire::kCreditUnlimited - 1;
   while (wire::credits_from_code(code) > credits) --code;
   return wire::Aeth::ack(msn, code);

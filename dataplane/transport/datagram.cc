@@ -59,7 +59,7 @@ void RequesterPart::retarget(QueuePair& qp) {
   if (qp.active) return;  // still busy with another one
   r.stops &= static_cast<std::uint8_t>(~requester_stop::target);
   qp.context = r.queue.empty() ? kNoIndex : context_of(qp, r.queue.front().request);
-  if (qp.context != kNoIndex && has_work(qp)) scheduler_.activate(qp);
+  if (qp.context != kNoIndex && has_work(qp, core_.now)) scheduler_.activate(qp);
 }
 
 void RequesterPart::drop_datagrams(QueuePair& qp) {

@@ -131,7 +131,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   scheduler_.deliver(context, event);
   if (qp->config.type == QpType::ud) {
     requester_.retarget(*qp);
-  } else if (requester_.has_work(*qp)) {
+  } else if (RequesterPart::has_work(*qp, now)) {
     scheduler_.activate(*qp);
   }
   return result;
@@ -174,7 +174,7 @@ void Engine::receive(Packet* packet) {
     return;
   }
   QueuePair* qp = core_.find_qp(parsed.dest_qpn);
-  if (qp == nullptr || qp->peer == kNoIndex || !(core_.peers[qp->peer].ip == parsed.source)) {
+  if (qp == nullptr || !from_peer(*qp, parsed)) {
     if (qp != nullptr && qp->config.type == QpType::ud) {
       receive_datagram(*qp, parsed, packet);
       return;
@@ -238,6 +238,12 @@ void Engine::receive(Packet* packet) {
   }
   ++core_.counters.unsupported_operations;
   core_.pool.free(packet);
+}
+
+// IPv4, the usual case, is told from the queue pair alone.
+bool Engine::from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const {
+  if (!parsed.ipv6 && qp.peer_v4 != 0) return parsed.source.v4_value() == qp.peer_v4;
+  return qp.peer != kNoIndex && core_.peers[qp.peer].ip == parsed.source;
 }
 
 // For a UD queue pair, from anybody.
@@ -309,7 +315,7 @@ void Engine::poll(Picos now) {
 
   // Most polls have one thing to do: each part is entered only when it is due.
   if (core_.qp_timers.next_deadline_settled() <= now) run_qp_timers();
-  const bool control = control_.active();
+  const bool control = core_.control_active;
   if (control && control_.next_deadline() <= now) control_.poll();
   if (scheduler_.due()) scheduler_.run_due();
   if (control && control_.sender_due()) control_.poll_sender();

@@ -69,7 +69,7 @@ class Engine {
   // poll, kNever when idle.
   Picos next_deadline() const {
     Picos next = earlier(scheduler_.next_deadline(), core_.qp_timers.next_deadline_settled());
-    if (control_.active()) [[unlikely]]
+    if (core_.control_active) [[unlikely]]
       next = earlier(next, control_.next_deadline());
     if (core_.control_head != nullptr) [[unlikely]]
       next = earlier(next, core_.port.tx_ready_at(kControlClass));
@@ -80,7 +80,6 @@ class Engine {
     const auto* bytes = reinterpret_cast<const std::byte*>(&core_);
     for (std::size_t line = 0; line < 6; ++line) __builtin_prefetch(bytes + 64 * line);
     __builtin_prefetch(&scheduler_);
-    __builtin_prefetch(&control_);
     if (core_.contexts.size() != 1) return;
     // A host with one flow: its context and the requester of its queue pair.
     const auto* context = reinterpret_cast<const std::byte*>(&core_.contexts[0]);
@@ -106,6 +105,7 @@ class Engine {
 
  private:
   void receive(Packet* packet);
+  bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
   void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
   void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
                   const Packet& packet);

@@ -56,25 +56,28 @@ struct alignas(64) EngineCore {
 
   // The order is that of use: in virtual time hosts take turns packet by packet, and each begins
   // with its state outside the first-level cache. Every poll reads the first line, every packet the
-  // next few.
+  // next few; a cache line each.
   Picos now{0};
   Port& port;
   PacketPool& pool;
-  // Control packets waiting for the port, oldest first.
-  Packet* control_head = nullptr;
-  Packet* control_tail = nullptr;
-  bool cq_overrun = false;        // a completion queue has failed since the last poll ended
-  pacing::PacingWheel qp_timers;  // retransmission and RNR timers, by QP index
+  Packet* control_head = nullptr;  // control packets waiting for the port, oldest first
+  bool cq_overrun = false;         // a completion queue has failed since the last poll ended
+  bool control_active = false;     // the control plane has something that time could bring about
+  pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
   ContextTable contexts;
+
   PortInfo info;
   cc::PortFacts facts;
-  EngineConfig config;
-  RegionTable regions;
-  PeerTable peers;
-  alignas(64) telemetry::EngineCounters counters{};
+  Packet* control_tail = nullptr;
 
+  alignas(64) EngineConfig config;
+  RegionTable regions;
+  alignas(64) std::uint64_t foreign_bytes = 0;  // came outside any channel, for the receiver's plan
+  telemetry::EngineCounters counters{};
+
+  PeerTable peers;
   std::array<cc::ParamBlock, 2> params{};      // [0] primary, [1] fallback
   std::unique_ptr<cc::PortReceiver> receiver;  // proactive algorithms only
   std::deque<QueuePair> qp_storage;            // addresses are stable
@@ -173,5 +176,8 @@ struct alignas(64) EngineCore {
     }
   }
 };
+
+static_assert(sizeof(PointerTable<QueuePair>) + sizeof(ContextTable) == 64);
+static_assert(sizeof(PortInfo) + sizeof(cc::PortFacts) + sizeof(Packet*) == 64);
 
 }  // namespace paceline::transport

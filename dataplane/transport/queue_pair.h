@@ -28,22 +28,24 @@ inline constexpr std::uint32_t kNoIndex = 0xFFFF'FFFF;
 inline constexpr Picos kNoTimeout{std::int64_t{1} << 60};  // beyond all time
 
 struct QpConfig {
+  // What packets are made and taken with comes first: it ends the queue pair's first cache line.
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
-  std::uint8_t retry_count = 7;          // timeouts and sequence NAKs without progress
-  std::uint8_t rnr_retry = 7;            // 7 = for ever (vol. 1, 9.7.5.2.8)
+  std::uint8_t retry_count = 7;                       // timeouts and sequence NAKs without progress
+  std::uint8_t rnr_retry = 7;                         // 7 = for ever (vol. 1, 9.7.5.2.8)
+  std::uint32_t pd = 0;                               // protection domain, of regions alike
+  Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
+
   std::uint8_t min_rnr_timer = 12;       // code of table 45: 12 = 0.64 ms
   std::uint8_t arm = 0;                  // experiment arm of its congestion context
   std::uint8_t access = access::remote;  // of what peers may ask for
   std::uint8_t max_rd_atomic = 16;       // READs and atomics outstanding at most (9.7.2.6)
   std::uint8_t max_dest_rd_atomic = 16;  // of the peer's, answered or kept for repetition
+  std::uint8_t max_send_segments = 1;    // up to kMaxSegments
   std::uint16_t send_queue_depth = 128;
-  std::uint16_t max_inline = 0;        // bytes of a request that may be given inline
-  std::uint8_t max_send_segments = 1;  // up to kMaxSegments
-  std::uint32_t qkey = 0;              // UD
-  std::uint16_t path_mtu = 0;          // payload bytes of a full packet; 0: the engine's
-  std::uint32_t pd = 0;                // protection domain, of regions alike
-  Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
+  std::uint16_t max_inline = 0;  // bytes of a request that may be given inline
+  std::uint16_t path_mtu = 0;    // payload bytes of a full packet; 0: the engine's
+  std::uint32_t qkey = 0;        // UD
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
   ReceiveQueue* receive_queue = nullptr;  // may be shared
@@ -93,7 +95,7 @@ struct PacketFifo {
   }
 };
 
-struct RequesterState {
+struct alignas(64) RequesterState {
   explicit RequesterState(const QpConfig& config)
       : queue(config.send_queue_depth),
         segments(config.max_send_segments > 1 ? queue.capacity() * config.max_send_segments : 0),
@@ -102,77 +104,92 @@ struct RequesterState {
   // Of the newest request, a list's sum.
   std::uint64_t posted_length() const { return queue.at(queue.tail() - 1).request.length; }
 
+  // A packet that goes out, and an acknowledgement that comes in, touch two cache lines of this...
   SendQueue queue;
-  Psn next_psn;                      // the next packet to go out
-  Psn una_psn;                       // oldest unacknowledged
-  Psn max_psn;                       // one past the highest ever sent: acknowledgements end here
-  Psn tail_psn;                      // first PSN of the next request to be posted
-  std::uint32_t cursor = 0;          // queue position of the request that next_psn belongs to
-  std::uint32_t cursor_packet = 0;   // packet index within that request
+  Psn next_psn;                     // the next packet to go out
+  Psn una_psn;                      // oldest unacknowledged
+  Psn max_psn;                      // one past the highest ever sent: acknowledgements end here
+  std::uint32_t cursor = 0;         // queue position of the request that next_psn belongs to
+  std::uint32_t cursor_packet = 0;  // packet index within that request
+  std::uint32_t since_ack_request = 0;
   std::uint64_t inflight_bytes = 0;  // wire bytes of [una_psn, next_psn)
   std::uint64_t backlog_bytes = 0;   // payload bytes posted and not yet sent
-  std::uint32_t since_ack_request = 0;
+
+  Picos blocked_until{0};     // RNR back-off
+  Picos timeout_at = kNever;  // true deadline; the heap may hold an earlier one
   Picos ack_requested_at{0};  // when a packet last asked for an ACK
-  std::uint8_t retries_left = 0;
-  std::uint8_t rnr_left = 0;
-  std::uint8_t stops = 0;        // of requester_stop: why nothing may be sent now
-  bool selective = false;        // losses are repaired one by one: QueuePair::selective
-  bool repair = false;           // of those, something is to be sent again
-  std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
-  bool gap_known = false;        // the oldest missing response was asked for again
-  bool response_waits = false;   // memory for a response answers later
-  bool draining = false;         // SQD: no request is begun
-  bool drained = false;          // and what was begun is complete
-  bool notify_drained = false;
-  bool credit_limited = false;     // credit_limit is in force
-  std::uint32_t ssn = 0;           // of the newest request
-  std::uint32_t credit_limit = 0;  // highest SSN that the peer has a receive request for
+  Picos probe_sent{0};
+  Psn probe_psn;
   std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD, one
                               // more while credits are limited
-  bool probe_active = false;  // one round trip is being timed
-  Psn probe_psn;
-  Picos probe_sent{0};
-  Picos timeout_at = kNever;            // true deadline; the heap may hold an earlier one
-  Picos blocked_until{0};               // RNR back-off
-  PacketFifo parked;                    // responses that arrived while response_waits
+  std::uint8_t stops = 0;     // of requester_stop: why nothing may be sent now
+  std::uint8_t retries_left = 0;
+  std::uint8_t rnr_left = 0;
+  std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
+  bool gap_known = false;        // the oldest missing response was asked for again
+  bool probe_active = false;     // one round trip is being timed
+  bool credit_limited = false;   // credit_limit is in force
+  bool response_waits = false;   // memory for a response answers later
+  bool selective = false;        // losses are repaired one by one: QueuePair::selective
+  bool repair = false;           // of those, something is to be sent again
+  PacketFifo parked;             // responses that arrived while response_waits
+
+  // ... and nothing from here on.
+  Psn tail_psn;                    // first PSN of the next request to be posted
+  std::uint32_t ssn = 0;           // of the newest request
+  std::uint32_t credit_limit = 0;  // highest SSN that the peer has a receive request for
+  bool draining = false;           // SQD: no request is begun
+  bool drained = false;            // and what was begun is complete
+  bool notify_drained = false;
   std::vector<Segment> segments;        // of queued requests, by place in the queue
   std::vector<std::byte> inline_bytes;  // likewise
 };
+static_assert(offsetof(RequesterState, blocked_until) == 64);
+static_assert(offsetof(RequesterState, tail_psn) == 128);
 
-struct ResponderState {
+struct alignas(64) ResponderState {
   explicit ResponderState(const QpConfig& config)
-      : responses(config.max_dest_rd_atomic),
+      : tells_credits(config.receive_queue != nullptr && !config.receive_queue->shared()),
+        responses(config.max_dest_rd_atomic),
         receive_segments(config.receive_queue != nullptr && config.receive_queue->max_segments() > 1
                              ? config.receive_queue->max_segments()
                              : 0) {}
 
+  // A WRITE packet in sequence and its ACK touch one cache line of this; a SEND, the next as well.
   Psn expected;
   std::uint32_t msn = 0;  // messages completed, modulo 2^24
-  std::uint32_t unacked_packets = 0;
   bool nak_sent = false;  // one NAK per gap
   bool in_message = false;
   bool message_is_write = false;
   bool receive_taken = false;
   std::uint8_t halts = 0;       // of responder_halt
-  bool response_waits = false;  // memory that a READ reads answers later
   bool in_line = false;         // answers go the way of the data (see ResponderPart::answer)
-  bool answer_due = false;      // behind the responses: answer_psn and answer hold it
+  bool tells_credits = false;   // ACKs say how many receive requests there are
+  bool response_waits = false;  // memory that a READ reads answers later
+  std::uint64_t address = 0;    // next byte of the message goes here
+  std::uint64_t remaining = 0;  // WRITE: bytes announced and not yet placed
+  std::uint64_t received = 0;   // bytes of the message placed so far
+  std::uint32_t rkey = 0;       // of the WRITE in progress
+  bool selective = false;       // QueuePair::selective is there
+  Picos last_cnp{-1};           // negative: none sent yet
+  ResponseQueue responses;
+  ReceiveRequest receive{};  // of the SEND in progress
+
+  bool answer_due = false;  // behind the responses: answer_psn and answer hold it
   bool answer_becn = false;
   Psn answer_psn;
   wire::Aeth answer{};
-  ResponseQueue responses;
   std::uint64_t backlog_bytes = 0;  // of READ responses not yet sent
-  std::uint32_t rkey = 0;           // of the WRITE in progress
-  std::uint64_t address = 0;        // next byte of the message goes here
-  std::uint64_t remaining = 0;      // WRITE: bytes announced and not yet placed
-  std::uint64_t received = 0;       // bytes of the message placed so far
-  ReceiveRequest receive{};         // of the SEND in progress
-  Picos last_cnp{-1};               // negative: none sent yet
   PacketFifo parked;
   std::vector<Segment> receive_segments;  // of `receive`
 };
+// The count of responses due begins ResponseQueue.
+static_assert(offsetof(ResponderState, responses) < 64);
 
-struct QueuePair {
+// In virtual time hosts take turns packet by packet, and a host with many queue pairs has another
+// one with each packet: the common cases touch few cache lines. The first here is for all of them;
+// the template's first, the requester's first two, the responder's first.
+struct alignas(64) QueuePair {
   QueuePair(std::uint32_t number_, const QpConfig& config_)
       : number(number_), config(config_), requester(config_), responder(config_) {
     unreliable = config.type != QpType::rc;
@@ -180,18 +197,19 @@ struct QueuePair {
 
   std::uint32_t number;
   QpState state = QpState::reset;
+  bool active = false;
+  bool unreliable = false;      // UC or UD: nothing is acknowledged
+  bool established = false;     // a packet of the peer has come
+  bool response_ready = false;  // a READ response may go out now
   std::uint32_t remote_number = 0;
   std::uint32_t peer = kNoIndex;         // engine's peer table
   std::uint32_t context = kNoIndex;      // congestion context that its data is charged to
   std::uint32_t next_active = kNoIndex;  // ring of the context's queue pairs with work
   std::uint32_t prev_active = kNoIndex;
-  std::uint32_t deficit = 0;  // deficit round robin, bytes
-  bool active = false;
-  bool unreliable = false;        // UC or UD: nothing is acknowledged
-  bool established = false;       // a packet of the peer has come
-  bool response_ready = false;    // a READ response may go out now
+  std::uint32_t deficit = 0;      // deficit round robin, bytes
   std::int32_t lane_balance = 0;  // bytes of requests beyond those of responses, while both wait
   std::uint32_t mtu = 0;          // payload bytes of a full packet
+  std::uint32_t peer_v4 = 0;      // the peer's IPv4 address; 0: not attached, or not IPv4
   QpConfig config;
   QpPath path{};                // from RTR on
   wire::HeaderTemplate header;  // data packets to the peer
@@ -199,5 +217,6 @@ struct QueuePair {
   ResponderState responder;
   std::unique_ptr<SelectiveState> selective;  // the peer speaks XACK
 };
+static_assert(offsetof(QueuePair, config) + offsetof(QpConfig, min_rnr_timer) == 64);
 
 }  // namespace paceline::transport

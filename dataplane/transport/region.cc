@@ -9,7 +9,7 @@ MemoryResult MemoryProvider::atomic(std::uint32_t, std::uint64_t, const AtomicOp
 
 bool RegionTable::invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed) {
   if (find(key) == nullptr) return false;
-  Region& region = regions_[key >> 8];
+  Region& region = data_[key >> 8];
   if (region.pd != pd || (region.access & needed) != needed || region.revoked) return false;
   region.revoked = true;
   return true;
@@ -18,14 +18,18 @@ bool RegionTable::invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t n
 Region& RegionTable::slot(std::uint32_t& key) {
   std::uint32_t index;
   if (free_.empty()) {
-    index = static_cast<std::uint32_t>(regions_.size());
-    regions_.emplace_back();
-    regions_.back().key = index << 8;
+    index = size_++;
+    if (index != 0) {
+      if (index == 1) regions_.push_back(first_);
+      regions_.emplace_back();
+      data_ = regions_.data();
+    }
+    data_[index].key = index << 8;
   } else {
     index = free_.back();
     free_.pop_back();
   }
-  Region& region = regions_[index];
+  Region& region = data_[index];
   const std::uint32_t generation = (region.key + 1) & 0xFF;
   key = index << 8 | generation;
   region = Region{};
@@ -74,7 +78,7 @@ std::uint32_t RegionTable::add_provided(std::uint64_t base, std::uint64_t length
 
 bool RegionTable::remove(std::uint32_t key) {
   if (find(key) == nullptr) return false;
-  Region& region = regions_[key >> 8];
+  Region& region = data_[key >> 8];
   const std::uint32_t kept = region.key;
   region = Region{};
   region.key = kept;

@@ -88,8 +88,13 @@ constexpr std::uint64_t elided_digest(std::uint64_t address, std::uint64_t lengt
 }
 
 // Keys are (index << 8 | generation): a stale key of a deregistered region is refused.
-class RegionTable {
+// The first region, mostly the only one, lies in the table itself.
+class alignas(64) RegionTable {
  public:
+  RegionTable() = default;
+  RegionTable(const RegionTable&) = delete;
+  RegionTable& operator=(const RegionTable&) = delete;
+
   // `pd`: the protection domain, a number that the owner of the engine gives out. Queue pairs
   // reach only regions of their own.
   std::uint32_t add_plain(std::uint64_t base, std::span<std::byte> memory, std::uint8_t access,
@@ -107,14 +112,17 @@ class RegionTable {
   // nullptr when the key is unknown or stale. Valid until the next add or remove.
   const Region* find(std::uint32_t key) const {
     const std::uint32_t index = key >> 8;
-    if (index >= regions_.size()) return nullptr;
-    const Region& region = regions_[index];
+    if (index >= size_) return nullptr;
+    const Region& region = data_[index];
     return region.key == key && region.kind != RegionKind::none ? &region : nullptr;
   }
 
  private:
   Region& slot(std::uint32_t& key);
-  std::vector<Region> regions_;
+  Region* data_ = &first_;
+  std::uint32_t size_ = 0;
+  Region first_;
+  std::vector<Region> regions_;  // all of them, once there are two
   std::vector<std::uint32_t> free_;
 };
 

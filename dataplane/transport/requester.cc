@@ -251,7 +251,7 @@ void RequesterPart::arm_timer(QueuePair& qp) {
 }
 
 void RequesterPart::resume(QueuePair& qp) {
-  if (has_work(qp)) {
+  if (has_work(qp, core_.now)) {
     scheduler_.activate(qp);
     CongestionContext& context = core_.contexts[qp.context];
     if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);

@@ -26,11 +26,11 @@ class RequesterPart {
   // failed. Called by the scheduler.
   bool build_next(QueuePair& qp, Packet& packet);
   // There is a packet that may go out now.
-  bool has_work(const QueuePair& qp) const {
+  static bool has_work(const QueuePair& qp, Picos now) {
     const RequesterState& r = qp.requester;
     const bool fresh = r.cursor != r.queue.tail() && r.stops == 0;
     return (fresh || (r.repair && (r.stops & requester_stop::memory) == 0)) &&
-           core_.now >= r.blocked_until;
+           now >= r.blocked_until;
   }
   std::uint32_t next_wire_bytes(const QueuePair& qp) const;
 
@@ -89,7 +89,7 @@ class RequesterPart {
   bool fill_gathered(QueuePair& qp, Packet& packet, std::uint32_t position, std::uint64_t offset,
                      std::uint32_t bytes);
   void build_data(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint32_t index,
-                  Psn psn, bool ack_request);
+                  Psn psn, std::uint32_t payload, bool ack_request);
   void build_read(QueuePair& qp, Packet& packet, const SendEntry& entry, std::uint32_t from,
                   std::uint32_t count);
   bool filled(QueuePair& qp, MemoryResult result);

@@ -198,8 +198,8 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
   }
   r.ssn = next_msn(r.ssn);
   if (r.queue.empty() && qp.selective != nullptr && !r.selective) begin_selective(qp);
-  r.queue.push({request, r.tail_psn, packets, r.ssn, answered,
-                r.selective && is_write(request.opcode)});
+  const bool split = r.selective && is_write(request.opcode);
+  r.queue.push({r.tail_psn, packets, r.ssn, answered, split, request});
   r.tail_psn = r.tail_psn + packets;
   if (answered || request.fence) ++r.ordered;
   if (r.ordered != 0) check_order(qp);
@@ -285,9 +285,9 @@ bool RequesterPart::wants_ack(QueuePair& qp) const {
 
 // Headers of packet `index` of a SEND or WRITE, whose payload is in place.
 void RequesterPart::build_data(QueuePair& qp, Packet& packet, const SendEntry& entry,
-                               std::uint32_t index, Psn psn, bool ack_request) {
+                               std::uint32_t index, Psn psn, std::uint32_t payload,
+                               bool ack_request) {
   const QueuedRequest& request = entry.request;
-  const std::uint32_t payload = payload_of(qp, entry, index);
   const bool last = index + 1 == entry.packets;
   wire::TransportFields fields;
   fields.dest_qpn = qp.remote_number;
@@ -339,7 +339,7 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   const bool last = index + 1 == entry.packets;
   if (!fill_payload(qp, packet, r.cursor, offset, payload)) return false;
   const bool ack_request = last || wants_ack(qp) || beyond_credits(r, entry) > 0;
-  build_data(qp, packet, entry, index, r.next_psn, ack_request);
+  build_data(qp, packet, entry, index, r.next_psn, payload, ack_request);
 
   if (ack_request) {
     r.since_ack_request = 0;

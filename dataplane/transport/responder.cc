@@ -43,7 +43,7 @@ void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, 
     }
     return;
   }
-  if (qp.selective != nullptr) [[unlikely]] {
+  if (qp.responder.selective) [[unlikely]] {
     take_selective(qp, parsed, packet);
     return;
   }
@@ -72,7 +72,7 @@ void ResponderPart::memory_ready(QueuePair& qp) {
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
     // A packet before this one may have put the queue pair into error, or on its way there.
     const bool takes = error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0;
-    if (takes && qp.selective != nullptr) {
+    if (takes && qp.responder.selective) {
       r.parked.pop();
       if (!take_selective(qp, parsed, packet)) return;
       continue;
@@ -89,7 +89,7 @@ void ResponderPart::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
   while (!r.parked.empty()) core_.pool.free(r.parked.pop());
   r.halts = 0;
-  if (qp.selective == nullptr) return;
+  if (!qp.responder.selective) return;
   for (Packet*& held : qp.selective->receive.held) {
     if (held != nullptr) core_.pool.free(held);
     held = nullptr;
@@ -112,7 +112,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   if (ahead < 0) {
     // Seen before: its answer was lost, or it was sent twice. Answer again, do nothing again.
     ++core_.counters.duplicates;
-    if (qp.selective != nullptr) qp.selective->receive.answer_due = qp.selective->receive.duplicate = true;
+    if (qp.responder.selective) qp.selective->receive.answer_due = qp.selective->receive.duplicate = true;
     if (!carries_message(parsed)) {
       repeat_answer(qp, parsed);
       return Outcome::done;
@@ -121,7 +121,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     return Outcome::done;
   }
   if (ahead > 0) {
-    if (qp.selective != nullptr) return accept_early(qp, parsed, packet);
+    if (qp.responder.selective) return accept_early(qp, parsed, packet);
     ++core_.counters.out_of_sequence;
     if (!r.nak_sent) {
       r.nak_sent = true;
@@ -293,7 +293,7 @@ void ResponderPart::finish_message(QueuePair& qp, const wire::ParsedPacket& pars
   ResponderState& r = qp.responder;
   r.in_message = false;
   std::uint64_t earlier_bytes = 0;
-  if (qp.selective != nullptr) [[unlikely]] {
+  if (qp.responder.selective) [[unlikely]] {
     SelectiveReceive& s = qp.selective->receive;
     if (parsed.opcode == wire::Opcode::rc_write_only && parsed.solicited) {
       s.continued_bytes += r.received;  // the message goes on in the next packet

@@ -16,7 +16,7 @@ void ResponderPart::acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool be
   ResponderState& r = qp.responder;
   // Under selective repeat only what ends the connection must come after the READ responses.
   const bool fatal = aeth.kind() == wire::AethKind::nak;
-  if (qp.selective != nullptr && !(fatal && r.responses.any_due())) {
+  if (qp.responder.selective && !(fatal && r.responses.any_due())) {
     qp.selective->receive.answer_due = true;
     if (!aeth.is_ack()) qp.selective->receive.refusal = aeth;
     return;
@@ -32,7 +32,7 @@ void ResponderPart::acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool be
 }
 
 void ResponderPart::send_acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn) {
-  if (qp.selective != nullptr) {
+  if (qp.responder.selective) {
     send_xack(qp, aeth.is_ack() ? psn + 1 : psn, aeth);
     return;
   }
@@ -119,7 +119,7 @@ void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
 
 // Responses asked for again whose request is not kept any more.
 void ResponderPart::drop_stale_repairs(QueuePair& qp) {
-  if (qp.selective == nullptr) return;
+  if (!qp.responder.selective) return;
   FixedRing<ResponseAsk>& repairs = qp.selective->receive.repairs;
   while (!repairs.empty() && qp.responder.responses.find(repairs.front().first) == nullptr) {
     disown(qp, repairs.front().bytes);
@@ -135,7 +135,7 @@ void ResponderPart::give_due(QueuePair& qp) {
     r.responses.advance();
   }
   drop_stale_repairs(qp);
-  const bool repairs = qp.selective != nullptr && !qp.selective->receive.repairs.empty();
+  const bool repairs = qp.responder.selective && !qp.selective->receive.repairs.empty();
   qp.response_ready = (r.responses.any_due() || repairs) && !r.response_waits;
   if (r.responses.any_due() || !r.answer_due) return;
   r.answer_due = false;

@@ -36,7 +36,7 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   // Not within another message (9.7.4.1.5), nor more at a time than were agreed on (9.7.4.1.3).
   // Under selective repeat the oldest may be under way once more for nothing: its requester has it
   // all, or would not ask for more.
-  if (qp.selective != nullptr && r.responses.depth() != 0 && !r.responses.has_room()) {
+  if (qp.responder.selective && r.responses.depth() != 0 && !r.responses.has_room()) {
     const ResponderResource dropped = r.responses.drop_oldest();
     if (!dropped.atomic) disown(qp, rest_of(qp, dropped, dropped.next));
   }
@@ -61,7 +61,7 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   r.answer_due = false;  // the answer to this one acknowledges all before it, too
   ++core_.counters.rx_data_packets;
   r.responses.add(resource);
-  if (qp.selective != nullptr) {
+  if (qp.responder.selective) {
     qp.selective->receive.answer_due = true;
   } else if (!resource.atomic) {
     r.in_line = true;
@@ -143,7 +143,7 @@ void ResponderPart::repeat_answer(QueuePair& qp, const wire::ParsedPacket& parse
     give_due(qp);
     return;
   }
-  if (qp.selective != nullptr) {
+  if (qp.responder.selective) {
     repeat_responses(qp, parsed, *resource, index);
     return;
   }
@@ -207,7 +207,7 @@ void ResponderPart::disown(QueuePair& qp, std::uint64_t bytes) {
 // qp.response_ready.
 ResponderPart::NextResponse ResponderPart::next_response(const QueuePair& qp) const {
   const ResponseQueue& responses = qp.responder.responses;
-  if (qp.selective != nullptr && !qp.selective->receive.repairs.empty()) {
+  if (qp.responder.selective && !qp.selective->receive.repairs.empty()) {
     const ResponseAsk& run = qp.selective->receive.repairs.front();
     const ResponderResource& resource = *responses.find(run.first);
     return {&resource, static_cast<std::uint32_t>(distance(run.first, resource.first_psn)),
@@ -242,7 +242,7 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
   const NextResponse run = next_response(qp);
   const ResponderResource& resource = *run.resource;
   const std::uint32_t index = run.index;
-  if (qp.selective != nullptr) {
+  if (qp.responder.selective) {
     wire::set_source_port(qp.header, qp.selective->paths.next_port());
   }
   const auto payload =

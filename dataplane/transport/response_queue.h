@@ -31,7 +31,7 @@ struct ResponderResource {
 
 class ResponseQueue {
  public:
-  explicit ResponseQueue(std::size_t depth) : ring_(depth), depth_(depth) {}
+  explicit ResponseQueue(std::size_t depth) : depth_(depth), ring_(depth) {}
 
   // False when the peer has as many requests outstanding as were agreed on.
   bool has_room() const { return depth_ != 0 && (ring_.size() < depth_ || !ring_.front().due()); }
@@ -107,10 +107,10 @@ class ResponseQueue {
   std::size_t depth() const { return depth_; }
 
  private:
-  FixedRing<ResponderResource> ring_;
-  std::size_t depth_;
+  std::uint32_t due_ = 0;      // first: every acknowledgement asks
   std::uint32_t serving_ = 0;  // position of the first that is due, if any is
-  std::uint32_t due_ = 0;
+  std::size_t depth_;
+  FixedRing<ResponderResource> ring_;
 };
 
 }  // namespace paceline::transport

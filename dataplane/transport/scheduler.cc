@@ -40,11 +40,11 @@ bool Scheduler::ceiling_reached(const CongestionContext& context) const {
 }
 
 bool Scheduler::has_work(const QueuePair& qp) const {
-  return qp.response_ready || requester_->has_work(qp);
+  return qp.response_ready || RequesterPart::has_work(qp, core_.now);
 }
 
 bool Scheduler::picks_response(const QueuePair& qp) const {
-  return qp.response_ready && (qp.lane_balance >= 0 || !requester_->has_work(qp));
+  return qp.response_ready && (qp.lane_balance >= 0 || !RequesterPart::has_work(qp, core_.now));
 }
 
 std::uint32_t Scheduler::next_wire_bytes(const QueuePair& qp) const {
@@ -297,7 +297,7 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
 
 // Which of the two has sent less is next; who had nothing to send has no claim from that.
 void Scheduler::share_turns(QueuePair& qp, std::uint32_t bytes, bool response) {
-  if (!qp.response_ready || !requester_->has_work(qp)) {
+  if (!qp.response_ready || !RequesterPart::has_work(qp, core_.now)) {
     qp.lane_balance = 0;
   } else {
     qp.lane_balance +=

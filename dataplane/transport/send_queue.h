@@ -3,6 +3,7 @@
 // after a go-back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "dataplane/base/fixed_ring.h"
@@ -14,8 +15,9 @@ namespace paceline::transport {
 // Message sequence numbers have 24 bits (vol. 1, 9.7.7.1).
 constexpr std::uint32_t next_msn(std::uint32_t msn) { return (msn + 1) & 0xFF'FFFF; }
 
-struct SendEntry {
-  QueuedRequest request;
+// What a packet of a SEND or WRITE needs of its request lies on one cache line; what only its last
+// packet or other operations need, behind it (types.h).
+struct alignas(64) SendEntry {
   Psn first_psn;
   // Sequence numbers it takes: one for each packet of a SEND or WRITE (an empty message has one,
   // too), one for each response to a READ, one for an atomic operation (vol. 1, 9.7.2, 9.7.3).
@@ -24,7 +26,9 @@ struct SendEntry {
   // READ or atomic: a single request packet is sent, and the responses carry the numbers.
   bool answered = false;
   bool split = false;  // a WRITE that goes out as WRITE Only packets (selective repeat)
+  QueuedRequest request;
 };
+static_assert(offsetof(SendEntry, request) + offsetof(QueuedRequest, compare) <= 64);
 
 using SendQueue = FixedRing<SendEntry>;
 

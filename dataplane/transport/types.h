@@ -78,19 +78,11 @@ inline constexpr unsigned kMaxSegments = 16;
 
 // The part of a work request that is kept for as long as it is queued.
 struct QueuedRequest {
-  std::uint64_t wr_id = 0;
   std::uint64_t length = 0;  // 0 .. 2^31 bytes (vol. 1, 9.7.7); 8 for an atomic operation
   std::uint64_t local_address = 0;
   std::uint64_t remote_address = 0;
-  std::uint64_t compare = 0;   // compare_swap: swapped only where this is found
-  std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: what is added
   std::uint32_t local_key = 0;
   std::uint32_t remote_key = 0;  // write, read, atomics; send_invalidate: the key to revoke
-  std::uint32_t immediate = 0;
-  // UD only: where this datagram goes. Handles are made by Engine::create_address_handle.
-  std::uint32_t address_handle = 0;
-  std::uint32_t target_qp_number = 0;
-  std::uint32_t target_qkey = 0;
   WorkOpcode opcode = WorkOpcode::send;
   bool signaled = true;  // false: completes silently unless it fails
   bool solicited = false;
@@ -98,6 +90,15 @@ struct QueuedRequest {
                                    // (10.8.3.3)
   std::uint8_t segment_count = 0;  // of WorkRequest::segments
   bool inlined = false;            // set when posted: from WorkRequest::inline_bytes
+  std::uint64_t wr_id = 0;
+  // From here on what most packets of a message do without.
+  std::uint64_t compare = 0;   // compare_swap: swapped only where this is found
+  std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: what is added
+  std::uint32_t immediate = 0;
+  // UD only: where this datagram goes. Handles are made by Engine::create_address_handle.
+  std::uint32_t address_handle = 0;
+  std::uint32_t target_qp_number = 0;
+  std::uint32_t target_qkey = 0;
 };
 
 struct WorkRequest : QueuedRequest {
