@@ -85,8 +85,8 @@ class SlowMemory final : public transport::MemoryProvider {
  private:
   bool late(std::uint32_t qp) {
     if (std::exchange(sure_, false) || random_.below(32) != 0) return false;
-    waiting_.push_back({now_ + picos_from_nanos(static_cast<std::int64_t>(random_.below(20'000))),
-                        qp});
+    waiting_.push_back(
+        {now_ + picos_from_nanos(static_cast<std::int64_t>(random_.below(20'000))), qp});
     return true;
   }
 

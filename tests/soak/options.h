@@ -20,7 +20,7 @@ std::vector<std::string> mode_names();
 
 struct Options {
   std::uint64_t seed = 1;
-  std::uint64_t seeds = 1;  // runs, with consecutive seeds
+  std::uint64_t seeds = 1;            // runs, with consecutive seeds
   std::uint64_t packets = 1'000'000;  // of each run, both directions, as sent on the cable
   double loss = 0.01;
   double reorder = 0.01;

@@ -64,8 +64,8 @@ inline std::size_t poison_mismatch(std::span<const std::byte> memory) {
                          std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0)) {
     return memory.size();
   }
-  const auto wrong = std::find_if(memory.begin(), memory.end(),
-                                  [](std::byte byte) { return byte != kPoison; });
+  const auto wrong =
+      std::find_if(memory.begin(), memory.end(), [](std::byte byte) { return byte != kPoison; });
   return static_cast<std::size_t>(wrong - memory.begin());
 }
 

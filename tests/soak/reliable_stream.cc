@@ -29,8 +29,9 @@ ReliableStream::ReliableStream(Stage& stage, const ReliableSetup& setup, Random 
 
 std::uint64_t ReliableStream::draw_length() {
   const std::uint64_t mtu = setup_.mtu;
-  const std::uint64_t edges[] = {0,       1,   2,       3,           4,       5,           7, 8,
-                                 mtu - 1, mtu, mtu + 1, 2 * mtu - 1, 2 * mtu, 2 * mtu + 1, 3 * mtu + 2};
+  const std::uint64_t edges[] = {0,       1,           2,       3,           4,
+                                 5,       7,           8,       mtu - 1,     mtu,
+                                 mtu + 1, 2 * mtu - 1, 2 * mtu, 2 * mtu + 1, 3 * mtu + 2};
   const std::uint64_t kind = random_.below(1000);
   std::uint64_t length;
   if (kind < 450) {
@@ -49,15 +50,16 @@ std::uint64_t ReliableStream::draw_length() {
 
 // Finds room for the job's bytes; false when there is none now.
 bool ReliableStream::place(Job& job) {
-  const std::uint64_t bytes = std::max(job.owns_local ? job.local.end() : 0,
-                                       job.owns_remote ? job.remote.end() : 0) + 1;
+  const std::uint64_t bytes =
+      std::max(job.owns_local ? job.local.end() : 0, job.owns_remote ? job.remote.end() : 0) + 1;
   job.slot = ring_.take(bytes, !jobs_.empty(), jobs_.empty() ? 0 : jobs_.front().slot);
   if (job.slot == SlotRing::kNone) return false;
   if (job.owns_local) job.local.shift(job.slot);
   if (job.owns_remote) job.remote.shift(job.slot);
   for (Host* host : {&initiator(), &target()}) {
     const std::size_t wrong = poison_mismatch(host->bytes(job.slot, bytes));
-    require(wrong == bytes, "memory of nobody was written at offset {:#x}, before message {} of qp {:#x}",
+    require(wrong == bytes,
+            "memory of nobody was written at offset {:#x}, before message {} of qp {:#x}",
             job.slot + wrong, job.index, setup_.qp);
   }
   return true;
@@ -89,8 +91,8 @@ bool ReliableStream::draw_reuse(Job& job) {
   const bool read = r.opcode == WorkOpcode::read;
   for (auto it = jobs_.rbegin(); it != jobs_.rend() && it - jobs_.rbegin() < 6; ++it) {
     const bool written = transport::is_write(it->request.opcode) && it->owns_remote;
-    const bool fetched = it->request.opcode == WorkOpcode::read && it->owns_local &&
-                         it->local.count == 1;
+    const bool fetched =
+        it->request.opcode == WorkOpcode::read && it->owns_local && it->local.count == 1;
     if (!(read ? written : fetched) || it->request.length == 0) continue;
     const std::uint64_t skip = random_.below(it->request.length);
     r.length = random_.below(it->request.length - skip + 1);
@@ -253,7 +255,8 @@ void ReliableStream::post_receives(std::uint64_t most) {
     Job& j = job(due_.front());
     transport::ReceiveRequest receive;
     receive.wr_id = j.index;
-    receive.local_key = setup_.slow_memory && random_.below(2) == 0 ? target().slow_key : target().key;
+    receive.local_key =
+        setup_.slow_memory && random_.below(2) == 0 ? target().slow_key : target().key;
     std::array<transport::Segment, Pieces::kMost> segments;
     if (!transport::is_write(j.request.opcode)) {
       for (unsigned i = 0; i < j.remote.count; ++i) {
@@ -315,7 +318,8 @@ void ReliableStream::check_arrived(std::uint64_t end) {
 }
 
 void ReliableStream::on_received(const transport::Completion& c) {
-  require(!awaited_.empty(), "qp {:#x}: a receive completes that nothing was sent for", setup_.peer);
+  require(!awaited_.empty(), "qp {:#x}: a receive completes that nothing was sent for",
+          setup_.peer);
   Job& j = job(awaited_.front());
   awaited_.pop_front();
   const transport::WorkRequest& r = j.request;
@@ -323,8 +327,8 @@ void ReliableStream::on_received(const transport::Completion& c) {
   require(c.status == transport::CompletionStatus::success, want, j.index, setup_.qp, "status",
           transport::to_string(c.status), "success");
   const bool write = transport::is_write(r.opcode);
-  const auto opcode = write ? transport::CompletionOpcode::receive_write_imm
-                            : transport::CompletionOpcode::receive;
+  const auto opcode =
+      write ? transport::CompletionOpcode::receive_write_imm : transport::CompletionOpcode::receive;
   require(c.opcode == opcode, want, j.index, setup_.qp, "opcode", static_cast<int>(c.opcode),
           static_cast<int>(opcode));
   require(c.bytes == r.length, want, j.index, setup_.qp, "length", c.bytes, r.length);
@@ -382,7 +386,8 @@ void ReliableStream::on_sent(const transport::Completion& c) {
           setup_.qp, transport::to_string(c.status));
   const std::uint64_t posted = next_index_ - (drawn_ ? 1 : 0);
   while (done_ < posted && !job(done_).request.signaled) complete(job(done_++));
-  require(done_ < posted, "qp {:#x}: a completion for {} that nothing waits for", setup_.qp, c.wr_id);
+  require(done_ < posted, "qp {:#x}: a completion for {} that nothing waits for", setup_.qp,
+          c.wr_id);
   Job& j = job(done_++);
   require(c.wr_id == j.index, "qp {:#x}: message {} completes instead of {}", setup_.qp, c.wr_id,
           j.index);
@@ -402,8 +407,9 @@ std::string ReliableStream::state() const {
     next = fmt::format("; next is opcode {} of {} bytes", static_cast<int>(j.request.opcode),
                        j.request.length);
   }
-  return fmt::format("qp {:#x} (RC): {} of {} messages complete, receives of {} awaited, of {} not posted{}",
-                     setup_.qp, done_, next_index_, awaited_.size(), due_.size(), next);
+  return fmt::format(
+      "qp {:#x} (RC): {} of {} messages complete, receives of {} awaited, of {} not posted{}",
+      setup_.qp, done_, next_index_, awaited_.size(), due_.size(), next);
 }
 
 // Gives back the memory of what nobody needs any more.

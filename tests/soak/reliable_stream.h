@@ -11,11 +11,11 @@
 namespace paceline::soak {
 
 struct ReliableSetup {
-  unsigned from = 0;        // host of the initiator
-  std::uint32_t qp = 0;     // of the initiator
-  std::uint32_t peer = 0;   // of the target
+  unsigned from = 0;       // host of the initiator
+  std::uint32_t qp = 0;    // of the initiator
+  std::uint32_t peer = 0;  // of the target
   std::uint32_t mtu = 1024;
-  std::uint64_t base = 0;   // of its part of both memories
+  std::uint64_t base = 0;  // of its part of both memories
   std::uint64_t bytes = 0;
   std::uint64_t largest = 0;  // message
   std::uint32_t max_inline = 0;
@@ -88,8 +88,8 @@ class ReliableStream final : public Stream {
   bool drawn_ = false;                 // the newest job is not posted yet
   bool closed_ = false;                // the last one is drawn
   std::uint64_t next_index_ = 0;
-  std::uint64_t done_ = 0;     // jobs below are complete at the initiator
-  std::uint64_t arrived_ = 0;  // jobs below have been looked at in the target's memory
+  std::uint64_t done_ = 0;        // jobs below are complete at the initiator
+  std::uint64_t arrived_ = 0;     // jobs below have been looked at in the target's memory
   std::uint64_t unsignaled_ = 0;  // in a row
   std::uint64_t depth_ = 8;       // jobs under way at most, at present
   bool late_receives_ = false;

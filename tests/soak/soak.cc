@@ -2,11 +2,11 @@
 // as many packets and seeds as asked for. docs/transport.md says what it claims.
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <string>
-#include <unistd.h>
 
 #include "tests/soak/world.h"
 
@@ -27,11 +27,14 @@ class Progress {
     const double now = seconds_since(start_);
     if (now - shown_ < (terminal_ ? 0.25 : 10)) return;
     shown_ = now;
-    const double whole = static_cast<double>(options_.seeds) * static_cast<double>(options_.packets);
-    const double done = static_cast<double>(seed - options_.seed) * static_cast<double>(options_.packets) +
-                        static_cast<double>(std::min(packets, options_.packets));
+    const double whole =
+        static_cast<double>(options_.seeds) * static_cast<double>(options_.packets);
+    const double done =
+        static_cast<double>(seed - options_.seed) * static_cast<double>(options_.packets) +
+        static_cast<double>(std::min(packets, options_.packets));
     const double left = done > 0 ? now * (whole - done) / done : 0;
-    fmt::print(stderr, "{}seed {}: {:.1f} of {:.1f} million packets, {:.0f} % of all, {:.0f} s left{}",
+    fmt::print(stderr,
+               "{}seed {}: {:.1f} of {:.1f} million packets, {:.0f} % of all, {:.0f} s left{}",
                terminal_ ? "\r" : "", seed, static_cast<double>(packets) / 1e6,
                static_cast<double>(options_.packets) / 1e6, 100 * done / whole, left,
                terminal_ ? "\033[K" : "\n");
@@ -76,7 +79,9 @@ bool run_seed(const Options& options, std::uint64_t seed, Progress& progress) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app{"Every verb and size over bad cables, in virtual time: every byte right, exactly once, in order."};
+  CLI::App app{
+      "Every verb and size over bad cables, in virtual time: every byte right, exactly once, in "
+      "order."};
   app.add_option("--seed", options.seed, "first seed")->capture_default_str();
   app.add_option("--seeds", options.seeds, "number of runs, with consecutive seeds")
       ->check(CLI::Range(1, 1'000'000))

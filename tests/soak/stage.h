@@ -117,7 +117,7 @@ class Stream {
   virtual void on_sent(const transport::Completion& completion) = 0;
   virtual void on_received(const transport::Completion& completion) = 0;
   virtual void on_weather(Psn, const ImpairmentVerdict&) {}  // to its packets, at the receiver
-  virtual void post() = 0;  // as much as its mood allows
+  virtual void post() = 0;                                   // as much as its mood allows
   virtual void step() = 0;  // time has passed: moods change, late receives are posted
   virtual bool finished() const = 0;
   virtual std::string state() const = 0;  // what it waits for, for a message

@@ -24,8 +24,9 @@ bool UnreliableStream::draw() {
                                      WorkOpcode::write};
   m.opcode = kOpcodes[random_.below(ud() ? 2 : 4)];
   const std::uint64_t edges[] = {0, 1, 3, 8, mtu - 1, mtu, mtu + 1, 2 * mtu, 2 * mtu + 1};
-  m.length = random_.below(2) == 0 ? edges[random_.below(std::size(edges))]
-                                   : random_.below(random_.below(8) == 0 ? setup_.largest : 2 * mtu);
+  m.length = random_.below(2) == 0
+                 ? edges[random_.below(std::size(edges))]
+                 : random_.below(random_.below(8) == 0 ? setup_.largest : 2 * mtu);
   m.length = std::min(m.length, setup_.largest);
   // Without immediate data, the message itself says which it is.
   m.named = m.opcode == WorkOpcode::send;
@@ -47,7 +48,8 @@ bool UnreliableStream::draw() {
   m.at = m.slot + random_.below(8);
   for (Host* host : {&initiator(), &target()}) {
     const std::size_t wrong = poison_mismatch(host->bytes(m.slot, m.slot_bytes));
-    require(wrong == m.slot_bytes, "memory of nobody was written at offset {:#x}, before message {} of qp {:#x}",
+    require(wrong == m.slot_bytes,
+            "memory of nobody was written at offset {:#x}, before message {} of qp {:#x}",
             m.slot + wrong, m.index, setup_.qp);
   }
   const std::span<std::byte> source = initiator().bytes(m.at, m.length);
@@ -143,17 +145,20 @@ void UnreliableStream::on_received(const transport::Completion& c) {
   const std::uint64_t length = c.bytes - header;
   const std::span<std::byte> buffer =
       target().bytes(setup_.buffers->place(c.wr_id), write ? 0 : c.bytes);
-  require(!messages_.empty(), "qp {:#x}: a receive completes that nothing was sent for", setup_.peer);
+  require(!messages_.empty(), "qp {:#x}: a receive completes that nothing was sent for",
+          setup_.peer);
   const std::uint64_t oldest = messages_.front().index;
   std::uint64_t index = 0;
   if (c.has_immediate) {
     index = oldest + static_cast<std::uint32_t>(c.immediate - static_cast<std::uint32_t>(oldest));
   } else {
-    require(length >= 8, "qp {:#x}: a message of {} bytes that was never sent", setup_.peer, length);
+    require(length >= 8, "qp {:#x}: a message of {} bytes that was never sent", setup_.peer,
+            length);
     std::memcpy(&index, buffer.data() + header, 8);
   }
-  require(index >= oldest && index - oldest < messages_.size() && (!drawn_ || index + 1 < next_index_),
-          "qp {:#x}: receives message {}, which was not sent lately", setup_.peer, index);
+  require(
+      index >= oldest && index - oldest < messages_.size() && (!drawn_ || index + 1 < next_index_),
+      "qp {:#x}: receives message {}, which was not sent lately", setup_.peer, index);
   Message& m = messages_[index - oldest];
   require(!m.wrong_key, "datagram {} was delivered with a wrong Q_Key", index);
   require(length == m.length && write == transport::is_write(m.opcode) &&
@@ -162,8 +167,8 @@ void UnreliableStream::on_received(const transport::Completion& c) {
           length, m.length);
   check_bytes(write ? target().bytes(m.at, m.length) : buffer.subspan(header), m);
   if (ud()) {
-    require(c.has_grh && c.source_qp_number == setup_.qp, "datagram {} comes from qp {:#x}, not {:#x}",
-            index, c.source_qp_number, setup_.qp);
+    require(c.has_grh && c.source_qp_number == setup_.qp,
+            "datagram {} comes from qp {:#x}, not {:#x}", index, c.source_qp_number, setup_.qp);
     require(std::all_of(buffer.begin(), buffer.begin() + 20,
                         [](std::byte b) { return b == std::byte{0}; }) &&
                 buffer[20] == std::byte{0x45},
@@ -172,7 +177,8 @@ void UnreliableStream::on_received(const transport::Completion& c) {
   // Whole repeats only: every packet of it must have come twice.
   ++m.delivered;
   require(m.delivered <= 1 + m.repeated / m.packets,
-          "unreliable message {} of qp {:#x} is delivered {} times; of its {} packets the network repeated {}",
+          "unreliable message {} of qp {:#x} is delivered {} times; of its {} packets the network "
+          "repeated {}",
           index, setup_.qp, m.delivered, m.packets, m.repeated);
   if (m.delivered == 1) ++delivered_;
   // UC: a message that lost its end may have left more bytes in the buffer than this one has.

@@ -77,7 +77,7 @@ class UnreliableStream final : public Stream {
   std::uint64_t done_ = 0;
   std::uint64_t depth_ = 4;
   Psn next_psn_;
-  std::uint64_t payload_ = 0;  // posted
+  std::uint64_t payload_ = 0;    // posted
   std::uint64_t expected_ = 0;   // messages that a receive is completed for, if nothing happens
   std::uint64_t delivered_ = 0;  // of these, at least once
   std::uint64_t incidents_ = 0;  // packets that did not just pass

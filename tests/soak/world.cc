@@ -56,8 +56,8 @@ World::World(const Options& options, std::uint64_t seed)
     constexpr std::uint64_t kBytes = 16'384;
     constexpr std::uint32_t kCount = 96;
     const std::uint64_t place = take_memory(Buffers::room(kBytes, kCount));
-    stage_.shared[side] = std::make_unique<Buffers>(host, place, kBytes, kCount,
-                                                    transport::ReceiveSharing::shared);
+    stage_.shared[side] =
+        std::make_unique<Buffers>(host, place, kBytes, kCount, transport::ReceiveSharing::shared);
   }
   make_reliable(6);
   make_unreliable(QpType::uc);
@@ -106,8 +106,8 @@ void World::make_hosts() {
   for (unsigned side = 0; side < 2; ++side) {
     config.address = ip_of(side);
     config.mac = mac_of(side);
-    stage_.hosts[side] = std::make_unique<Host>(info, delay, *pool_, impairments, config,
-                                                kMemoryBytes, seed_, side);
+    stage_.hosts[side] =
+        std::make_unique<Host>(info, delay, *pool_, impairments, config, kMemoryBytes, seed_, side);
     stage_.hosts[side]->weather.set_listener(*this);
   }
   stage_.hosts[0]->port.join(stage_.hosts[1]->port);
@@ -196,7 +196,8 @@ void World::make_reliable(unsigned count) {
       setup.segments = config.max_send_segments;
       setup.slow_memory = random_.below(3) == 0;
       setup.reads = random_.below(4) != 0;  // without, answers go another way
-      streams[side] = std::make_unique<ReliableStream>(stage_, setup, Random(seed_, 100 + 2 * i + side));
+      streams[side] =
+          std::make_unique<ReliableStream>(stage_, setup, Random(seed_, 100 + 2 * i + side));
     }
     join(std::move(streams[0]), std::move(streams[1]), numbers[0], numbers[1]);
   }
@@ -251,8 +252,8 @@ void World::make_unreliable(QpType type) {
       setup.handle = host.engine.create_address_handle(stage_.now, 0, path);
       setup.qkey = kQkey;
     } else {
-      const transport::QpAddress remote = stage_.hosts[1 - side]->engine.address_of(
-          numbers[1 - side], setups[1 - side].first_psn);
+      const transport::QpAddress remote =
+          stage_.hosts[1 - side]->engine.address_of(numbers[1 - side], setups[1 - side].first_psn);
       require(host.engine.connect(stage_.now, numbers[side], remote, setup.first_psn, 0xC0C0),
               "queue pairs do not connect");
     }
@@ -263,8 +264,8 @@ void World::make_unreliable(QpType type) {
     setup.bytes = kUnreliableBytes;
     setup.base = take_memory(setup.bytes);
     setup.largest = ud ? kMtu : kLargestUnreliable;
-    streams[side] = std::make_unique<UnreliableStream>(
-        stage_, setup, Random(seed_, (ud ? 300U : 200U) + side));
+    streams[side] =
+        std::make_unique<UnreliableStream>(stage_, setup, Random(seed_, (ud ? 300U : 200U) + side));
   }
   join(std::move(streams[0]), std::move(streams[1]), numbers[0], numbers[1]);
 }
@@ -340,9 +341,10 @@ void World::step() {
     if (random_.below(3) == 0) shared->give(static_cast<std::uint32_t>(random_.below(24)));
   }
   for (auto& stream : streams_) stream->step();
-  next_step_ = stage_.now + Picos{static_cast<std::int64_t>(
-                                random_.below(2 * static_cast<std::uint64_t>(step_.count)))} +
-               Picos{1};
+  next_step_ =
+      stage_.now +
+      Picos{static_cast<std::int64_t>(random_.below(2 * static_cast<std::uint64_t>(step_.count)))} +
+      Picos{1};
 }
 
 // To the next thing that happens; false when nothing will.
@@ -353,9 +355,10 @@ bool World::advance() {
   for (unsigned side = 0; side < 2; ++side) {
     Host& host = *stage_.hosts[side];
     answers[side] = host.slow.next();
-    due[side] = host.touched
-                    ? stage_.now
-                    : later(stage_.now, earlier(host.engine.next_deadline(), host.weather.rx_ready_at()));
+    due[side] =
+        host.touched
+            ? stage_.now
+            : later(stage_.now, earlier(host.engine.next_deadline(), host.weather.rx_ready_at()));
     next = earlier(next, earlier(due[side], answers[side]));
   }
   if (next == kNever) return false;
@@ -417,7 +420,8 @@ void World::check_end() {
   require(sent_bytes == totals.reliable_bytes + totals.unreliable_bytes,
           "{} bytes were posted, {} sent for the first time",
           totals.reliable_bytes + totals.unreliable_bytes, sent_bytes);
-  require(pool_->in_use() == held, "{} packets are not home, {} are set aside", pool_->in_use(), held);
+  require(pool_->in_use() == held, "{} packets are not home, {} are set aside", pool_->in_use(),
+          held);
   for (auto& host : stage_.hosts) host->weather.take_back();
   require(pool_->in_use() == 0, "{} packets are not home", pool_->in_use());
 }
