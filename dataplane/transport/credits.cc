@@ -1,8 +1,9 @@
 // End-to-end flow control (InfiniBand vol. 1, 9.7.7.2). An acknowledgement says how many messages
 // have been completed (MSN) and for how many more there are receive requests (credits). A request
 // that takes one is sent freely up to that limit. Of the first one beyond it a single packet is
-// sent, which asks for an acknowledgement and so for news of credits. READs, atomics and WRITEs
-// without immediate need none.
+// sent, which asks for an acknowledgement and so for news of credits. That news comes when the
+// packet has taken a receive request: the first of a SEND, the last of a WRITE with immediate,
+// which therefore goes as a whole. READs, atomics and WRITEs without immediate need none.
 //
 // Until the peer has named a limit, none is kept to: the specification would have the first message
 // probe, which costs a round trip against every peer that has no limit to tell.

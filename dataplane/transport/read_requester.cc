@@ -75,7 +75,8 @@ void RequesterPart::build_read(QueuePair& qp, Packet& packet, const SendEntry& e
 
 // Whether the request at the cursor may go on: the initiator depth (9.7.2.6), the fence, a send
 // queue that is being drained and begins nothing, and the peer's credits (9.7.7.2: of the first
-// message beyond them, one packet may go).
+// message beyond them, one packet may go; but a WRITE takes its receive request with the last
+// packet only, so no answer to an earlier one can bring the credit: all of it may go).
 void RequesterPart::check_order(QueuePair& qp) {
   RequesterState& r = qp.requester;
   r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
@@ -84,7 +85,7 @@ void RequesterPart::check_order(QueuePair& qp) {
   if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
       (entry.request.fence && r.answers_due != 0) ||
       (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn) ||
-      beyond_credits(r, entry) > (r.cursor_packet == 0 ? 1 : 0)) {
+      beyond_credits(r, entry) > (r.cursor_packet == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
     r.stops |= requester_stop::order;
   }
 }

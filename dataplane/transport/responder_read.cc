@@ -60,6 +60,11 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   r.nak_sent = false;
   r.answer_due = false;  // the answer to this one acknowledges all before it, too
   ++core_.counters.rx_data_packets;
+  if (const ResponderResource* old = r.responses.outlived(); old != nullptr && !old->atomic) {
+    const std::uint64_t unsent = rest_of(qp, *old, old->next);
+    r.backlog_bytes -= unsent;
+    core_.contexts[qp.context].backlog_bytes -= unsent;
+  }
   r.responses.add(resource);
   if (qp.responder.selective) {
     qp.selective->receive.answer_due = true;

@@ -27,6 +27,7 @@ struct ResponderResource {
   std::uint64_t original = 0;  // atomic: the value before the operation, which ran once
 
   bool due() const { return next != packets; }
+  bool answered_once() const { return sent == packets; }
 };
 
 class ResponseQueue {
@@ -34,10 +35,23 @@ class ResponseQueue {
   explicit ResponseQueue(std::size_t depth) : depth_(depth), ring_(depth) {}
 
   // False when the peer has as many requests outstanding as were agreed on.
-  bool has_room() const { return depth_ != 0 && (ring_.size() < depth_ || !ring_.front().due()); }
+  bool has_room() const {
+    if (ring_.size() < depth_) return true;
+    return depth_ != 0 && (!ring_.front().due() || ring_.front().answered_once());
+  }
+  // The oldest, where add() forgets it although it is being answered: a second time then, because
+  // its request came again late. The peer would not ask for more had it not got the first answer.
+  const ResponderResource* outlived() const {
+    return ring_.size() == depth_ && ring_.front().due() ? &ring_.front() : nullptr;
+  }
   // A new request, due; forgets the oldest if it has to. Requires has_room().
   void add(const ResponderResource& resource) {
-    if (ring_.size() == depth_) ring_.pop();
+    if (ring_.size() == depth_) {
+      if (ring_.front().due() && --due_ != 0) {
+        while (serving_ == ring_.head() || !ring_.at(serving_).due()) ++serving_;
+      }
+      ring_.pop();
+    }
     if (due_ == 0) serving_ = ring_.tail();
     ring_.push(resource);
     ++due_;

@@ -93,6 +93,39 @@ TEST_CASE("beyond its credits a requester sends a single packet", "[transport][c
   }
 }
 
+// Its last packet is what takes the receive request, and what is refused: acknowledgements of those
+// before it promise nothing new, and nothing would ever follow them.
+TEST_CASE("beyond its credits a WRITE with immediate goes as a whole", "[transport][credits]") {
+  Credits c(ReceiveSharing::owned);
+  Lab::fill(c.lab.a().memory, 3);
+  c.post_receives(0, 1);
+  c.post_sends(0, 1);
+  CHECK(c.lab.run(picos_from_micros(1000)));
+  constexpr std::uint64_t kPlace = 0x10'0000;
+  for (std::uint64_t id = 1; id < 4; ++id) {
+    const std::uint64_t place = kPlace + id * 8192;
+    REQUIRE(c.lab.post(0, c.pair.a,
+                       c.lab.request(WorkOpcode::write_imm, id, place, place, 4 * kMtu, 7)) ==
+            PostResult::ok);
+  }
+  CHECK(!c.lab.run(picos_from_micros(1300)));
+  CHECK(c.lab.a().sent().size() == 1);
+  CHECK(c.lab.b().counters().rnr_sent > 5);
+  CHECK(c.lab.b().counters().rx_data_packets == 4 + 3);  // of the second, none but refused ones
+  for (std::uint64_t id = 1; id < 4; ++id) {
+    c.post_receives(id, 1);
+    CHECK(c.lab.run(c.lab.now() + picos_from_micros(300)) == (id == 3));
+    CHECK(c.lab.a().sent().size() == 1);
+  }
+  CHECK(c.lab.b().received().size() == 4);
+  for (std::uint64_t id = 1; id < 4; ++id) {
+    const std::uint64_t place = kPlace + id * 8192;
+    CHECK(std::memcmp(c.lab.a().memory.data() + place, c.lab.b().memory.data() + place, 4 * kMtu) ==
+          0);
+  }
+  CHECK(c.lab.leftovers().empty());
+}
+
 TEST_CASE("WRITE, READ and atomics need no credit", "[transport][credits]") {
   Credits c(ReceiveSharing::owned);
   c.post_receives(0, 1);

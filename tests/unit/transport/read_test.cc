@@ -223,6 +223,46 @@ TEST_CASE("a fenced request waits for the READs before it, others do not", "[tra
 }
 
 // 9.7.5.1.1: asked for again from the first missing response on, address and length moved along.
+// The network repeats a request so late that its answer has long arrived. It is answered again, but
+// that is not what the peer has outstanding: it may ask for as much as was agreed on.
+TEST_CASE("a READ answered again for a late repetition takes nobody's place", "[transport][read]") {
+  for (const bool atomic : {false, true}) {
+    LabOptions options = small_packets();
+    options.link_rate = rate_from_gbps(10);
+    options.qp.max_rd_atomic = options.qp.max_dest_rd_atomic = 2;
+    Lab lab(options);
+    Lab::fill(lab.b().memory, 8);
+    const Lab::Pair pair = lab.connect(100, 0);
+    unsigned requests = 0;
+    lab.b().cable.set_script([&](const wire::ParsedPacket&, ImpairmentVerdict& verdict) {
+      if (requests++ == 0) verdict = {.duplicate = true, .hold = 1};
+      return true;
+    });
+    const std::uint64_t long_one = 20 * kMtu;
+    lab.post(0, pair.a, read_of(lab, 1, 0, 0, long_one));
+    CHECK(lab.run(picos_from_micros(1000)));
+    REQUIRE(lab.a().sent().size() == 1);
+    // Behind the second request comes the first again, then the third, which is the second that is
+    // outstanding.
+    lab.post(0, pair.a, read_of(lab, 2, long_one, long_one, 2 * kMtu));
+    if (atomic) {
+      lab.post(0, pair.a, lab.request(WorkOpcode::fetch_add, 3, 0x10'0000, 0, 8));
+    } else {
+      lab.post(0, pair.a, read_of(lab, 3, 2 * long_one, 2 * long_one, kMtu));
+    }
+    CHECK(lab.run(picos_from_micros(2000)));
+    CAPTURE(atomic);
+    const auto sent = lab.a().sent();
+    REQUIRE(sent.size() == 2);
+    for (const Completion& c : sent) CHECK(c.status == CompletionStatus::success);
+    CHECK(same(lab, 0, 0, atomic ? 0 : long_one));
+    CHECK(same(lab, long_one, long_one, 2 * kMtu));
+    if (!atomic) CHECK(same(lab, 2 * long_one, 2 * long_one, kMtu));
+    CHECK(lab.b().counters().retransmitted_packets < 20);  // given up on the way
+    CHECK(lab.leftovers() == "");
+  }
+}
+
 TEST_CASE("a lost response: the request is repeated for the rest", "[transport][read]") {
   struct Row {
     std::uint32_t lost;  // PSN

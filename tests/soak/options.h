@@ -1,0 +1,36 @@
+// What a soak is asked for, and the command that asks for it again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/transport/engine_config.h"
+
+namespace paceline::soak {
+
+// How the engines recover from loss. A new way is one more row of kModes in options.cc.
+struct Mode {
+  std::string_view name;
+  void (*configure)(transport::EngineConfig& engine);
+};
+const Mode* find_mode(std::string_view name);
+std::vector<std::string> mode_names();
+
+struct Options {
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 1;            // runs, with consecutive seeds
+  std::uint64_t packets = 1'000'000;  // of each run, both directions, as sent on the cable
+  double loss = 0.01;
+  double reorder = 0.01;
+  double duplicate = 0.01;
+  double corrupt = 0.01;
+  std::string mode = "gobackn";
+  bool progress = true;
+};
+
+// The command line that repeats the run of `seed`.
+std::string reproduction(const Options& options, std::uint64_t seed);
+
+}  // namespace paceline::soak
