@@ -128,10 +128,10 @@ struct alignas(64) RequesterState {
   std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
   bool gap_known = false;        // the oldest missing response was asked for again
   bool probe_active = false;     // one round trip is being timed
-  bool credit_limited = false;   // credit_limit is in force
-  bool response_waits = false;   // memory for a response answers later
   bool selective = false;        // losses are repaired one by one: QueuePair::selective
-  bool repair = false;           // of those, something is to be sent again
+  bool repair : 1 = false;       // of those, something is to be sent again
+  bool credit_limited : 1 = false;  // credit_limit is in force
+  bool response_waits : 1 = false;  // memory for a response answers later
   PacketFifo parked;             // responses that arrived while response_waits
 
   // ... and nothing from here on.
