@@ -136,7 +136,6 @@ class Network {
   // Links that lose, damage, double and delay packets, network_impair.cc.
   void transmit_impaired(Link& link, Packet* packet, Picos start);
   Picos impair(Link& link, Packet* packet, bool& duplicate);
-  Packet* copy_of(const Packet& packet);
   void insert_in_flight(Link& link, Packet* packet);
   void refresh_impairments(Link& link);
 
