@@ -82,7 +82,8 @@ std::size_t FramePort::tx(Picos, std::uint8_t, std::span<Packet* const> burst) {
 }
 
 ReplayEnd::ReplayEnd(const wire::IpAddress& own, const wire::IpAddress& peer,
-                     std::uint32_t peer_qpn, Psn first_in, Psn first_out, QpConfig qp) {
+                     std::uint32_t peer_qpn, Psn first_in, Psn first_out, QpConfig qp)
+    : peer_(peer) {
   EngineConfig config;
   config.address = own;
   config.mac = wire::MacAddress::local(1);
@@ -96,11 +97,36 @@ ReplayEnd::ReplayEnd(const wire::IpAddress& own, const wire::IpAddress& peer,
   qp.receive_cq = &receipts;
   qp.receive_queue = &receives;
   qp_ = engine_->create_qp(qp);
+  if (qp.type == QpType::ud) {
+    bring_up_datagrams(qp, first_out);
+    return;
+  }
   const QpAddress remote{peer, wire::MacAddress::local(2), peer_qpn, first_in};
   if (!engine_->connect(now_, qp_, remote, first_out, 0xC001)) {
     throw std::logic_error("the queue pair of a replay does not connect");
   }
   poll();
+}
+
+void ReplayEnd::bring_up_datagrams(const QpConfig& qp, Psn first_out) {
+  QpAttributes attributes;
+  attributes.qkey = qp.qkey;
+  attributes.sq_psn = first_out;
+  for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
+    attributes.state = to;
+    const std::uint32_t mask =
+        transition_rule(qp.type, engine_->state_of(qp_), to).required | qp_attribute::state;
+    if (!engine_->modify_qp(now_, qp_, attributes, mask).ok()) {
+      throw std::logic_error("the datagram queue pair of a replay does not come up");
+    }
+  }
+}
+
+std::uint32_t ReplayEnd::address_handle() {
+  QpPath path;
+  path.ip = peer_;
+  path.mac = wire::MacAddress::local(2);
+  return engine_->create_address_handle(now_, 0, path);
 }
 
 void ReplayEnd::poll() {

@@ -53,6 +53,8 @@ class ReplayEnd {
   // A region of the captured key, at the captured address.
   void add_region(std::uint32_t captured_key, std::uint64_t base, std::span<std::byte> memory);
   std::uint32_t key_of(std::uint32_t captured_key) const;
+  // UD: for datagrams to the other end.
+  std::uint32_t address_handle();
 
   // Frames sent since the last call, parsed; every ICRC is verified.
   std::vector<CapturedPacket> take_sent();
@@ -67,6 +69,7 @@ class ReplayEnd {
 
  private:
   void poll();
+  void bring_up_datagrams(const transport::QpConfig& qp, Psn first_out);
 
   struct Key {
     std::uint32_t captured;
@@ -74,6 +77,7 @@ class ReplayEnd {
   };
 
   FramePort port_;
+  wire::IpAddress peer_;
   std::unique_ptr<transport::Engine> engine_;
   std::uint32_t qp_ = 0;
   Picos now_{0};
