@@ -146,7 +146,7 @@ bool ReplayEnd::step() {
   return true;
 }
 
-void ReplayEnd::feed(const CapturedPacket& packet, Picos until) {
+void ReplayEnd::feed(const CapturedPacket& packet, Picos within) {
   Frame frame = packet.frame;
   const wire::ParsedPacket& p = packet.parsed;
   std::byte* const bth = frame.data() + p.bth_offset;
@@ -160,7 +160,8 @@ void ReplayEnd::feed(const CapturedPacket& packet, Picos until) {
   wire::store_le32(frame.data() + end, wire::icrc_of_frame(frame, p.l3_offset, end));
   port_.arrive(frame);
   poll();
-  while (engine_->next_deadline() <= now_ + until && step()) {
+  const Picos until = now_ + within;
+  while (engine_->next_deadline() <= until && step()) {
   }
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/port/packet_pool.h"
@@ -44,10 +45,11 @@ class ReplayEnd {
             Psn first_in, Psn first_out, transport::QpConfig qp = {});
 
   // The frame arrives, addressed to our queue pair, with remote keys in our numbers; then whatever
-  // follows at once, or later without anything else arriving but before `until`.
-  void feed(const CapturedPacket& packet, Picos until = Picos{0});
+  // follows from it without anything else arriving, at once or `within` that much time.
+  void feed(const CapturedPacket& packet, Picos within = Picos{0});
   // Goes on to the next thing that happens by itself; false when there is none.
   bool step();
+  // Work was posted.
   void touch();
 
   // A region of the captured key, at the captured address.

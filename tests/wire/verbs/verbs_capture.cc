@@ -47,6 +47,7 @@ class Recorder {
 LabOptions options_of(QpType type) {
   LabOptions options;
   options.engine.payload_mtu = kMtu;
+  options.engine.peers = PeerPolicy::roce;
   options.qp.type = type;
   return options;
 }
