@@ -7,7 +7,9 @@
 
 #include "cc/registry.h"
 #include "control/experiment/results_file.h"
+#include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_reader.h"
+#include "tools/capture_files.h"
 #include "tools/cli.h"
 #include "tools/emulate_report.h"
 #include "tools/experiment_pick.h"
@@ -24,11 +26,31 @@ struct EmulateOptions {
   std::string series_out;
   std::string scenario;
   std::string arm;
+  std::vector<std::string> captures;
+  std::string capture_limit;
+  std::uint64_t capture_packets = 0;
   bool check = false;
   bool quiet = false;
 };
 
+// Empty when good.
+std::string read_limits(const EmulateOptions& options, CaptureLimits& limits) {
+  if (options.capture_packets != 0) limits.packets = options.capture_packets;
+  if (options.capture_limit.empty()) return {};
+  const auto bytes = config::parse_bytes(options.capture_limit);
+  if (!bytes.ok()) return "--capture-limit " + options.capture_limit + ": " + bytes.error;
+  if (bytes.value < 1000) {
+    return "--capture-limit " + options.capture_limit + ": allowed is 1kB or more";
+  }
+  limits.bytes = bytes.value;
+  return {};
+}
+
 int run(const EmulateOptions& options) {
+  CaptureLimits limits;
+  if (const std::string error = read_limits(options, limits); !error.empty()) {
+    return report_errors({error});
+  }
   config::ReaderOptions reader;
   reader.algorithms = cc::algorithms();
   reader.overrides = options.input.overrides();
@@ -44,6 +66,11 @@ int run(const EmulateOptions& options) {
     if (const auto errors = check_output(path); !errors.empty()) return report_errors(errors);
   }
   const config::Scenario& scenario = prepared.value.scenario;
+  CaptureFiles captures;
+  if (const auto errors = captures.open(prepared.value, options.captures, limits);
+      !errors.empty()) {
+    return report_errors(errors);
+  }
 
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
@@ -53,6 +80,7 @@ int run(const EmulateOptions& options) {
   control.check_invariants = options.check;
   control.stop = &Interrupt::flag();
   control.series = !options.series_out.empty();
+  control.taps = captures.taps();
   control.progress = [&](double share) {
     const double spent = wall_seconds() - begin;
     line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), scenario.name);
@@ -67,6 +95,10 @@ int run(const EmulateOptions& options) {
   const double cpu = thread_cpu_seconds() - cpu_begin;
   line.clear();
 
+  if (const auto errors = captures.finish(result.result.simulated); !errors.empty()) {
+    return report_errors(errors);
+  }
+  fmt::print(stderr, "{}", captures.warnings());
   try {
     if (!options.out.empty()) {
       experiment::write_results_file(options.out, emulation_json(scenario, result));
@@ -82,6 +114,7 @@ int run(const EmulateOptions& options) {
   }
   if (!options.quiet) {
     fmt::print("{}", emulation_text(scenario, result));
+    fmt::print("{}", captures.summary());
     fmt::print("speed      {:.2f} M hops/s ({} hops, {} events, {:.2f} s of CPU time)\n",
                static_cast<double>(result.result.hops) / cpu / 1e6, result.result.hops,
                result.result.events, cpu);
@@ -109,6 +142,25 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       ->add_option("--series-out", options->series_out,
                    "write queue, rate, pauses, CNPs, marks and losses over time, about 500 lines")
       ->type_name("FILE.csv");
+  CLI::Option* capture =
+      command
+          ->add_option(
+              "--capture", options->captures,
+              "write what crosses a link, both ways, with real payload and ICRC; the file's "
+              "name is the link's: host0, leaf0-spine1, ... (repeatable)")
+          ->type_name("LINK.pcapng")
+          ->allow_extra_args(false);
+  command
+      ->add_option("--capture-limit", options->capture_limit,
+                   "stop writing a capture before it is larger (default: 256MB)")
+      ->type_name("SIZE")
+      ->needs(capture);
+  command
+      ->add_option("--capture-packets", options->capture_packets,
+                   "stop writing a capture after so many packets (default: no limit)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->needs(capture);
   command
       ->add_option("--scenario", options->scenario,
                    "FILE is an experiment: run its scenario of this name, under --arm")
@@ -126,6 +178,11 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       "  paceline emulate configs/experiments/first.toml --scenario moe-skew2 --arm cadence \\\n"
       "      --series-out series.csv\n"
       "  paceline emulate --topology fabric.topo --flows flows.txt --flows-out fct.csv\n"
+      "  paceline emulate configs/scenarios/incast-16.toml --capture /tmp/host0.pcapng && \\\n"
+      "      tshark -r /tmp/host0.pcapng -c 20\n"
+      "A link is named as in [[event]]: host3 (its own), leaf0-spine1, spine4-core2, leaf0-leaf1, "
+      "and #1, #2 ...\n"
+      "for further parallel ones; with a topology file by its node numbers, 12-20.\n"
       "Exit status: 0 good, 1 the run failed or an invariant broke, 2 bad input, 130 interrupted.");
   command->callback([options, command, &exit_code] {
     if (options->input.file.empty() && options->input.topology.empty() &&

@@ -50,6 +50,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   options.exact_departures = control.exact_departures;
   options.stop = control.stop;
   options.progress = control.progress;
+  options.taps = control.taps;
   VirtualWorld* running = nullptr;
   SeriesRecorder recorder(first_look_distance(scenario, plan));
   if (control.series) {

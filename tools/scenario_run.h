@@ -43,6 +43,7 @@ struct RunControl {
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double share_done)> progress;
   bool series = false;  // also record ScenarioRun::series
+  std::vector<LinkTapping> taps;
 };
 
 struct ScenarioRun {

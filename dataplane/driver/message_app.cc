@@ -27,7 +27,7 @@ constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the 
 
 MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
                        std::vector<MessageRecord>& records, transport::Engine& engine,
-                       Connector& connector)
+                       Connector& connector, transport::MemoryProvider* memory)
     : completions_(std::min(kCompletions, index.posts(host) + index.announced(host))),
       host_(host),
       plan_(plan),
@@ -38,8 +38,10 @@ MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIn
       own_(index.own(host)),
       dependants_(index.dependants(host)),
       receives_wanted_(static_cast<std::uint32_t>(std::min(kReceives, index.announced(host)))) {
-  region_ = engine_.regions().add_elided(
-      0, kRegionBytes, transport::access::local_write | transport::access::remote_write);
+  constexpr std::uint8_t kAccess = transport::access::local_write | transport::access::remote_write;
+  transport::RegionTable& regions = engine_.regions();
+  region_ = memory == nullptr ? regions.add_elided(0, kRegionBytes, kAccess)
+                              : regions.add_provided(0, kRegionBytes, *memory, kAccess);
   find_next_start();
   replenish();
 }

@@ -39,9 +39,11 @@ class alignas(64) MessageApp {
  public:
   // `records` has one entry per message of the plan, shared by the apps of all hosts; each writes
   // only its own messages'. The app posts nothing before the first poll.
-  // `index` is of the plan. Both must outlive the app.
+  // `index` is of the plan. Both must outlive the app, and so must `memory`: where the bytes of its
+  // messages are, nullptr where only their lengths move.
   MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
-             std::vector<MessageRecord>& records, transport::Engine& engine, Connector& connector);
+             std::vector<MessageRecord>& records, transport::Engine& engine, Connector& connector,
+             transport::MemoryProvider* memory = nullptr);
 
   // The queue objects that queue pairs of this host use.
   transport::CompletionQueue& completions() { return completions_; }
@@ -58,7 +60,7 @@ class alignas(64) MessageApp {
   // Ids in the order of completion since the last call.
   std::vector<std::uint32_t>& newly_finished() { return newly_finished_; }
 
-  // Region keys are the same on every host: one elided region for everything.
+  // Region keys are the same on every host: one region for everything.
   static constexpr std::uint64_t kRegionBytes = std::uint64_t{1} << 62;
 
  private:

@@ -78,8 +78,10 @@ const char* to_string(RunEnd end) {
 
 struct VirtualWorld::Host {
   Host(transport::EngineConfig config, Port& port, std::uint32_t number, const MessagePlan& plan,
-       const PlanIndex& index, std::vector<MessageRecord>& records, Connector& connector)
-      : engine(std::move(config), port), app(number, plan, index, records, engine, connector) {}
+       const PlanIndex& index, std::vector<MessageRecord>& records, Connector& connector,
+       transport::MemoryProvider* memory)
+      : engine(std::move(config), port),
+        app(number, plan, index, records, engine, connector, memory) {}
   transport::Engine engine;
   MessageApp app;
 };
@@ -88,9 +90,15 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     : scenario_(scenario),
       plan_(std::move(plan)),
       options_(std::move(options)),
-      setup_(plan_world(scenario)) {
+      setup_(plan_world(scenario)),
+      memory_(scenario.seed) {
   if (!setup_.error.empty()) throw std::invalid_argument(setup_.error);
   setup_.fabric.exact_departures = options_.exact_departures;
+  const bool real_bytes = !options_.taps.empty();
+  if (real_bytes) {
+    setup_.fabric.payload_room = static_cast<std::uint16_t>((setup_.engine.payload_mtu + 3) & ~3U);
+    setup_.fabric.computes_icrc = false;
+  }
   for (PlannedMessage& message : plan_.messages) {
     bytes_total_ += message.bytes;
     if (message.src >= scenario_.fabric.hosts || message.dst >= scenario_.fabric.hosts) {
@@ -106,6 +114,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
       first_host_actor_ + scenario_.fabric.hosts,
       EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_)));
   network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0);
+  for (const LinkTapping& tapping : options_.taps) network_->tap(tapping.link, *tapping.tap);
   FabricIdeal(scenario_, setup_.fabric, network_->topology()).fill(plan_);
   for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
     transport::EngineConfig config = setup_.engine;
@@ -114,7 +123,8 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
     hosts_.push_back(std::make_unique<Host>(std::move(config), network_->host_port(h), h, plan_,
-                                            *index_, records_, *this));
+                                            *index_, records_, *this,
+                                            real_bytes ? &memory_ : nullptr));
   }
 }
 

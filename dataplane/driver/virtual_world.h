@@ -16,11 +16,18 @@
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/message_app.h"
 #include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/pattern_memory.h"
 #include "dataplane/driver/scenario_setup.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {
+
+// Shows a link of the fabric to somebody who captures it.
+struct LinkTapping {
+  std::uint32_t link = 0;  // of the fabric's spec
+  LinkTap* tap = nullptr;  // must outlive the run
+};
 
 struct WorldOptions {
   bool check_invariants =
@@ -32,6 +39,8 @@ struct WorldOptions {
   // Time series: called every `sample_interval` of virtual time with the world. Changes no result.
   Picos sample_interval = kNever;
   std::function<void(const class VirtualWorld&, Picos)> sample;
+  // With any, packets carry real bytes and ICRCs. Changes no result.
+  std::vector<LinkTapping> taps;
 };
 
 enum class RunEnd : std::uint8_t {
@@ -85,6 +94,7 @@ class VirtualWorld final : public Connector {
   WorldOptions options_;
   WorldPlan setup_;
   std::unique_ptr<PlanIndex> index_;
+  PatternMemory memory_;
   std::unique_ptr<EventWheel> wheel_;
   std::unique_ptr<fabric::Network> network_;
   std::vector<std::unique_ptr<Host>> hosts_;

@@ -66,7 +66,12 @@ void Network::link_fired(std::uint32_t link_id, Picos now) {
     if (link.head == nullptr) advance(link, now);
     wheel_.schedule(first_actor_ + link_id, link.head_time);
   }
-  if (arrived != nullptr) arrive(link, arrived, now);
+  if (arrived == nullptr) return;
+  if (link.tapped) [[unlikely]] {
+    arrive_tapped(link, arrived, now);
+  } else {
+    arrive(link, arrived, now);
+  }
 }
 
 void Network::inject(Link& link, Packet* packet, Picos now) {
@@ -250,6 +255,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
 
   if (out.down != 0 && !spec_.keep_queued_when_down) [[unlikely]] {
     ++egress.drops;
+    if (out.tapped) show_drop(out, *packet, Fate::never_sent, DropReason::link_down, now);
     drop(packet, DropReason::link_down);
     return;
   }

@@ -24,6 +24,7 @@
 #include "dataplane/fabric/fabric_spec.h"
 #include "dataplane/fabric/statistics.h"
 #include "dataplane/fabric/topology.h"
+#include "dataplane/port/capture.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
@@ -98,6 +99,11 @@ class Network {
   // A look at one egress queue at `now`, for time series. Changes no result.
   std::uint64_t queue_bytes(std::uint32_t link, Picos now);
 
+  // Shows `tap` what crosses link `link` of the spec from now on, in both directions, and what was
+  // dropped from the queues in front of it. Changes no result. One tap per link, which must outlive
+  // the network's use.
+  void tap(std::uint32_t link, LinkTap& tap);
+
   // Conservation: injected = delivered + dropped + in flight + queued, in packets and bytes; every
   // buffer counter equals what its queues hold; PFC state is consistent. Empty when all holds, else
   // what is wrong. Walks everything: for tests and the end of a run.
@@ -131,12 +137,16 @@ class Network {
                   Picos now);
   void pause_arrived(const Link& link, Packet* frame, Picos now);
   void arrive_special(const Link& link, Packet* packet, Picos now);
+  void refuse(const Egress& egress, Packet* packet, DropReason reason, Picos now);
   void drop(Packet* packet, DropReason reason);
+
+  // Links that somebody looks at, network_tap.cc.
+  void arrive_tapped(const Link& link, Packet* packet, Picos now);
+  void show_drop(const Link& link, const Packet& packet, Fate fate, DropReason reason, Picos now);
 
   // Links that lose, damage, double and delay packets, network_impair.cc.
   void transmit_impaired(Link& link, Packet* packet, Picos start);
   Picos impair(Link& link, Packet* packet, bool& duplicate);
-  Packet* copy_of(const Packet& packet);
   void insert_in_flight(Link& link, Packet* packet);
   void refresh_impairments(Link& link);
 
@@ -145,7 +155,7 @@ class Network {
   void happen(const LinkEvent& event, Picos now);
   void take_down(Link& link, Picos now);
   void bring_up(Link& link, Picos now);
-  void lose_in_flight(Link& link);
+  void lose_in_flight(Link& link, Picos now);
   void lose_queued(Link& link, Picos now);
   void forget_pauses(Link& link, Picos now);
 
@@ -187,6 +197,9 @@ class Network {
   std::size_t next_agenda_ = 0;
   std::vector<bool> failed_;  // per link of the spec
   Random control_loss_{0};
+  std::vector<LinkTap*> taps_;           // per link of the spec, where there is any
+  const Packet* observed_ = nullptr;     // arrives by a tapped link
+  const char* observed_drop_ = nullptr;  // why it was dropped there
   Histogram last_hop_depth_;
   Histogram core_depth_;
 };

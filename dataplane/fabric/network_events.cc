@@ -78,7 +78,7 @@ void Network::take_down(Link& link, Picos now) {
   if (link.down != 0) return;
   link.down = 0xFF;
   link.busy = earlier(link.busy, now);  // what was being sent is cut off
-  lose_in_flight(link);
+  lose_in_flight(link, now);
   forget_pauses(link, now);
   if (!spec_.keep_queued_when_down) lose_queued(link, now);
 }
@@ -97,9 +97,10 @@ void Network::bring_up(Link& link, Picos now) {
   if (link.backlog != 0) reschedule(link);
 }
 
-void Network::lose_in_flight(Link& link) {
+void Network::lose_in_flight(Link& link, Picos now) {
   while (Packet* packet = link.head) {
     link.head = packet->next;
+    if (link.tapped) show_drop(link, *packet, Fate::lost, DropReason::link_down, now);
     if (packet->route == kRoutePause) {
       pool_.free(packet);
     } else if (packet->route == kRouteLost) {
@@ -126,6 +127,7 @@ void Network::lose_queued(Link& link, Picos now) {
       egress.queued_bytes -= packet->wire_bytes;
       ++egress.drops;
       sw.buffer.release(ingress, c, packet->wire_bytes);
+      if (link.tapped) show_drop(link, *packet, Fate::never_sent, DropReason::link_down, now);
       drop(packet, DropReason::link_down);
       if (sw.paused_count != 0) consider_resume(sw, ingress, c, now);
     }

@@ -1,7 +1,5 @@
 // Links that lose, damage, double and delay packets. All draws of a link come from its own
 // generator, in the order of departure.
-#include <cstring>
-
 #include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
@@ -25,7 +23,8 @@ void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
   const Picos late = impair(link, packet, duplicate);
   put_on_wire(link, packet, start, late);
   if (!duplicate) return;
-  Packet* copy = copy_of(*packet);
+  Packet* copy = pool_.copy_of(*packet);
+  copy->flags |= packet_flag::duplicate;
   ++stats_.hops;
   stats_.hop_bytes += copy->wire_bytes;
   ++stats_.duplicated_packets;
@@ -52,21 +51,6 @@ Picos Network::impair(Link& link, Packet* packet, bool& duplicate) {
                          static_cast<std::uint64_t>(spec_.reorder_delay.count)))};
   }
   return Picos{0};
-}
-
-Packet* Network::copy_of(const Packet& packet) {
-  Packet* copy = pool_.alloc();
-  std::byte* const buffer = copy->payload;
-  const std::uint16_t pool = copy->pool_id;
-  *copy = packet;
-  copy->payload = buffer;
-  copy->pool_id = pool;
-  copy->next = nullptr;
-  copy->flags |= packet_flag::duplicate;
-  if (packet.payload_kind == PayloadKind::owned && packet.payload_bytes != 0) {
-    std::memcpy(buffer, packet.payload, packet.payload_bytes);
-  }
-  return copy;
 }
 
 // Something is in flight. By arrival, a picosecond apart at least; what is not late on purpose

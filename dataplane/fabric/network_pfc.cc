@@ -27,7 +27,7 @@ bool Network::admit(Switch& sw, Egress& egress, Packet* packet, Picos now) {
       advance_switch(sw, now);
       place = buffer.place_lossless(port, traffic_class, size);
       if (place == Place::none) {
-        drop(packet, DropReason::headroom_exhausted);
+        refuse(egress, packet, DropReason::headroom_exhausted, now);
         return false;
       }
     }
@@ -38,7 +38,7 @@ bool Network::admit(Switch& sw, Egress& egress, Packet* packet, Picos now) {
   if (!buffer.admits_lossy(egress.port, size, queue.bytes)) {
     advance_switch(sw, now);
     if (!buffer.admits_lossy(egress.port, size, queue.bytes)) {
-      drop(packet, DropReason::buffer_full);
+      refuse(egress, packet, DropReason::buffer_full, now);
       return false;
     }
   }
@@ -162,7 +162,15 @@ void Network::arrive_special(const Link& link, Packet* packet, Picos now) {
   }
 }
 
+// No room for a packet that would have left by this egress port.
+void Network::refuse(const Egress& egress, Packet* packet, DropReason reason, Picos now) {
+  const Link& link = links_[egress.link];
+  if (link.tapped) show_drop(link, *packet, Fate::never_sent, reason, now);
+  drop(packet, reason);
+}
+
 void Network::drop(Packet* packet, DropReason reason) {
+  if (packet == observed_) observed_drop_ = to_string(reason);
   ++stats_.drops[static_cast<std::size_t>(reason)];
   stats_.dropped_bytes[static_cast<std::size_t>(reason)] += packet->wire_bytes;
   pool_.free(packet);

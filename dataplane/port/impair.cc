@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <stdexcept>
 
 #include "dataplane/wire/headers.h"
@@ -57,22 +56,6 @@ void ImpairedPort::append(Packet* packet) {
   ready_tail_ = packet;
 }
 
-Packet* ImpairedPort::copy_of(const Packet& packet) {
-  Packet* copy = packets().alloc();
-  if (copy == nullptr) return nullptr;
-  std::byte* const buffer = copy->payload;
-  const std::uint16_t pool = copy->pool_id;
-  *copy = packet;
-  copy->payload = buffer;
-  copy->pool_id = pool;
-  copy->next = nullptr;
-  copy->flags |= packet_flag::duplicate;
-  if (packet.payload_kind == PayloadKind::owned && packet.payload_bytes != 0) {
-    std::memcpy(buffer, packet.payload, packet.payload_bytes);
-  }
-  return copy;
-}
-
 // Flips one bit of what the ICRC or the IP checksum protects. Where nobody computes an ICRC, or no
 // bytes exist, a flag says so.
 void ImpairedPort::damage(Packet& packet) {
@@ -107,8 +90,11 @@ void ImpairedPort::handle(Packet* packet) {
       ++counters_.marked;
     }
     Packet* copy = nullptr;
-    if (verdict.duplicate) copy = copy_of(*packet);
-    if (copy != nullptr) ++counters_.duplicated;
+    if (verdict.duplicate) copy = packets().copy_of(*packet);
+    if (copy != nullptr) {
+      copy->flags |= packet_flag::duplicate;
+      ++counters_.duplicated;
+    }
     if (verdict.corrupt) damage(*packet);
     if (verdict.hold != 0) {
       ++counters_.reordered;

@@ -86,7 +86,6 @@ class ImpairedPort : public Port {
   void handle(Packet* packet);
   void append(Packet* packet);
   void damage(Packet& packet);
-  Packet* copy_of(const Packet& packet);
 
   Port& behind_;
   Impairments impairments_;

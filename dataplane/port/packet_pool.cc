@@ -1,6 +1,24 @@
 #include "dataplane/port/packet_pool.h"
 
+#include <cassert>
+#include <cstring>
+
 namespace paceline {
+
+Packet* PacketPool::copy_of(const Packet& packet) {
+  Packet* copy = alloc();
+  if (copy == nullptr) return nullptr;
+  std::byte* const buffer = copy->payload;
+  *copy = packet;
+  copy->payload = buffer;
+  copy->pool_id = pool_id_;
+  copy->next = nullptr;
+  if (packet.payload_kind == PayloadKind::owned && packet.payload_bytes != 0) {
+    assert(packet.payload_bytes <= payload_room_);
+    std::memcpy(buffer, packet.payload, packet.payload_bytes);
+  }
+  return copy;
+}
 
 void PacketPool::add_chunk(std::size_t packets) {
   auto chunk = std::make_unique_for_overwrite<Packet[]>(packets);

@@ -40,6 +40,10 @@ class PacketPool {
     return packet;
   }
 
+  // A packet of this pool equal to `packet`, which may be of another; nullptr when empty. An owned
+  // payload is copied, and must fit.
+  Packet* copy_of(const Packet& packet);
+
   void free(Packet* packet) {
     packet->next = free_;
     free_ = packet;

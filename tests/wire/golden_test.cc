@@ -11,31 +11,13 @@
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/parse.h"
 #include "tests/wire/checks/parse_check.h"
+#include "tests/wire/conversation.h"
 #include "tests/wire/pcap.h"
 
 namespace paceline::test {
 namespace {
 
 using namespace wire;
-
-// The table's word for a packet: the opcode, or for a negative acknowledgement what it says.
-std::string label_of(const ParsedPacket& p) {
-  std::string name(opcode_name(p.opcode));
-  if (const auto at = name.find("Response"); at != std::string::npos) name.replace(at, 8, "Resp");
-  if (p.properties.operation != Operation::acknowledge) return name;
-  if (p.ext.aeth.kind() == AethKind::rnr_nak) return "RC RNR";
-  if (p.ext.aeth.kind() == AethKind::ack) return name;
-  switch (p.ext.aeth.nak_code()) {
-    case NakCode::psn_sequence_error:
-      return "RC NAK PSN_SEQ";
-    case NakCode::remote_access_error:
-      return "RC NAK REM_ACCESS";
-    case NakCode::remote_operational_error:
-      return "RC NAK REM_OP";
-    default:
-      return "RC NAK other";
-  }
-}
 
 using Counts = std::map<std::string, unsigned>;
 

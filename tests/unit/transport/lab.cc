@@ -78,6 +78,7 @@ std::size_t WirePort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
     Packet* packet = burst[n];
     packet->wire_bytes = info_.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
     busy_until_ = now + serialization_time(packet->wire_bytes, info_.link_rate);
+    if (on_departure) on_departure(now, *packet);
     departures_.push_back({busy_until_, packet->wire_bytes, traffic_class});
     const bool owned = packet->payload_kind == PayloadKind::owned;
     peer_->inject(busy_until_ + delay_, *packet,

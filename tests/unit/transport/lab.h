@@ -48,6 +48,8 @@ class WirePort final : public Port {
     std::uint8_t traffic_class;
   };
   const std::vector<Departure>& departures() const { return departures_; }
+  // Called with each packet that leaves, at the time of the poll that sent it.
+  std::function<void(Picos, const Packet&)> on_departure;
 
  private:
   struct Frame {

@@ -1,0 +1,28 @@
+// The memory of emulated hosts where packets carry real bytes (captures): every address holds a
+// byte that follows from it and the seed alone, so nothing is stored. What arrives is compared with
+// what belongs there; a difference is a fault, which fails the run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dataplane/transport/region.h"
+
+namespace paceline {
+
+class PatternMemory final : public transport::MemoryProvider {
+ public:
+  explicit PatternMemory(std::uint64_t seed) : seed_(seed) {}
+
+  transport::MemoryResult read(std::uint32_t qp_number, std::uint64_t offset,
+                               std::span<std::byte> out) override;
+  transport::MemoryResult write(std::uint32_t qp_number, std::uint64_t offset,
+                                std::span<const std::byte> in) override;
+
+ private:
+  std::uint64_t word_at(std::uint64_t index) const;
+
+  std::uint64_t seed_;
+};
+
+}  // namespace paceline

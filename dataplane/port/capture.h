@@ -1,0 +1,36 @@
+// What a fabric shows of a link to somebody who captures it. Looking must not change anything: a
+// tap gets packets read-only and answers nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/units.h"
+#include "dataplane/port/packet.h"
+
+namespace paceline {
+
+enum class Fate : std::uint8_t {
+  delivered,   // to the far end
+  lost,        // by the link itself: it never arrived
+  refused,     // it arrived, and was dropped by the switch there
+  never_sent,  // dropped from the queue in front of this link
+};
+
+class LinkTap {
+ public:
+  LinkTap() = default;
+  LinkTap(const LinkTap&) = delete;
+  LinkTap& operator=(const LinkTap&) = delete;
+  virtual ~LinkTap() = default;
+
+  // The packet's last bit arrives at the far end of the link, would have arrived (lost), or the
+  // packet is dropped before it was sent. `forward`: from the first end of the link to the second.
+  // Times never go back. Called before anybody at the far end touches the packet; what becomes of
+  // it, settle() says next. A pause frame of the link (packet_flag::pfc) has no header bytes:
+  // traffic_class is what it is about, entropy 1 for pause and 0 for resume.
+  virtual void show(Picos now, bool forward, const Packet& packet) = 0;
+  // `reason`: of a drop, a word; else "". Follows each show().
+  virtual void settle(Fate fate, const char* reason) = 0;
+};
+
+}  // namespace paceline

@@ -1,0 +1,142 @@
+#include "tools/capture_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "tools/cli.h"
+
+namespace paceline::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kExtension = ".pcapng";
+
+}  // namespace
+
+CaptureFiles::~CaptureFiles() { discard(); }
+
+void CaptureFiles::discard() {
+  for (const auto& file : files_) {
+    file->capture.reset();
+    file->out.close();
+    std::error_code ignored;
+    fs::remove(file->beside, ignored);
+  }
+  files_.clear();
+}
+
+std::vector<std::string> CaptureFiles::open(const PreparedScenario& prepared,
+                                            const std::vector<std::string>& paths,
+                                            const CaptureLimits& limits) {
+  std::vector<std::string> errors;
+  if (paths.empty()) return errors;
+  const config::Scenario& scenario = prepared.scenario;
+  const std::vector<NamedLink> links = link_names(scenario, prepared.inputs.numbers);
+  for (const std::string& path : paths) {
+    if (fs::path(path).extension() != kExtension) {
+      errors.push_back(fmt::format("--capture {}: expected LINK{}, such as host0{}", path,
+                                   kExtension, kExtension));
+      continue;
+    }
+    const LinkByName found = link_by_name(scenario, links, fs::path(path).stem().string());
+    if (!found.error.empty()) {
+      errors.push_back(fmt::format("--capture {}: {}", path, found.error));
+      continue;
+    }
+    const auto same = [&found](const auto& file) { return file->link == found.index; };
+    if (std::any_of(files_.begin(), files_.end(), same)) {
+      errors.push_back(
+          fmt::format("--capture {}: link {} is captured already", path, links[found.index].name));
+      continue;
+    }
+    if (auto wrong = check_output(path); !wrong.empty()) {
+      errors.insert(errors.end(), wrong.begin(), wrong.end());
+      continue;
+    }
+    files_.push_back(std::make_unique<File>());
+    File& file = *files_.back();
+    file.path = path;
+    file.beside = path + ".partial";
+    file.link = found.index;
+  }
+  const WorldPlan world = plan_world(scenario);
+  for (std::size_t i = 0; i < files_.size() && errors.empty() && world.error.empty(); ++i) {
+    File& file = *files_[i];
+    const NamedLink& link = links[file.link];
+    errno = 0;
+    file.out.open(file.beside, std::ios::binary | std::ios::trunc);
+    if (!file.out) {
+      errors.push_back(fmt::format("{}: cannot be written: {}", file.beside, std::strerror(errno)));
+      break;
+    }
+    const std::string description =
+        fmt::format("emulated link, outbound from {} to {}", link.first, link.second);
+    LinkCaptureConfig config;
+    config.application = "paceline " PACELINE_VERSION;
+    config.name = link.name;
+    config.description = description;
+    config.rate = world.fabric.links[file.link].rate;
+    config.most_bytes = limits.bytes;
+    config.most_packets = limits.packets;
+    file.capture = std::make_unique<LinkCapture>(file.out, config);
+  }
+  if (!errors.empty()) discard();
+  return errors;
+}
+
+std::vector<LinkTapping> CaptureFiles::taps() const {
+  std::vector<LinkTapping> taps;
+  for (const auto& file : files_) {
+    if (file->capture != nullptr) taps.push_back({file->link, file->capture.get()});
+  }
+  return taps;
+}
+
+std::vector<std::string> CaptureFiles::finish(Picos end) {
+  std::vector<std::string> errors;
+  for (const auto& file : files_) {
+    file->capture->finish(end);
+    errno = 0;
+    file->out.close();
+    if (!file->out) {
+      errors.push_back(fmt::format("{}: writing failed: {}", file->path, std::strerror(errno)));
+      continue;
+    }
+    std::error_code error;
+    fs::rename(file->beside, file->path, error);
+    if (error) {
+      errors.push_back(fmt::format("{}: cannot be replaced: {}", file->path, error.message()));
+    }
+  }
+  return errors;
+}
+
+std::string CaptureFiles::summary() const {
+  std::string text;
+  for (const auto& file : files_) {
+    text += fmt::format("capture    {}: {} packets, {} of them not delivered\n", file->path,
+                        file->capture->seen(), file->capture->dropped());
+  }
+  return text;
+}
+
+std::string CaptureFiles::warnings() const {
+  std::string text;
+  for (const auto& file : files_) {
+    const LinkCapture& capture = *file->capture;
+    if (capture.full_at() == kNever) continue;
+    text += fmt::format(
+        "paceline: {}: limit reached at {:.3f} us of virtual time: the first {} of {} packets are "
+        "in it\n",
+        file->path, static_cast<double>(capture.full_at().count) / 1e6, capture.written(),
+        capture.seen());
+  }
+  return text;
+}
+
+}  // namespace paceline::tools
