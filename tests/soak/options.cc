@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::array kModes = {
     Mode{"gobackn", [](transport::EngineConfig&) {}},  // what an engine does unless told otherwise
+    Mode{"selective",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+         }},
+    Mode{"multipath",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+           config.multipath = transport::Multipath::packet;
+         }},
 };
 
 }  // namespace
