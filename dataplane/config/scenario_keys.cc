@@ -309,8 +309,9 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.reliability),
      .choices = kReliabilities,
-     .meaning = "How losses are repaired: everything from the lost packet on is sent again, or (with "
-                "peers that speak the control protocol) only what was lost."},
+     .meaning =
+         "How losses are repaired: everything from the lost packet on is sent again, or (with "
+         "peers that speak the control protocol) only what was lost."},
     {.path = "transport.multipath",
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.multipath),
@@ -342,8 +343,9 @@ constexpr auto kKeys = std::to_array<KeySpec>({
                 "WRITEs are not among them, they are placed at once."},
     {.path = "transport.place_in_order",
      .field = PACELINE_FIELD(transport.place_in_order),
-     .meaning = "Selective repeat: WRITEs are held, too. For programs that poll memory for the last "
-                "byte of a WRITE."},
+     .meaning =
+         "Selective repeat: WRITEs are held, too. For programs that poll memory for the last "
+         "byte of a WRITE."},
     {.path = "transport.cnp_interval",
      .field = PACELINE_FIELD(transport.cnp_interval),
      .min = 0,

@@ -35,8 +35,7 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
         peer.status = PeerStatus::foreign;
         break;
       case PeerPolicy::discover:
-        peer.status =
-            proactive_ || offers_selective() ? PeerStatus::unknown : PeerStatus::foreign;
+        peer.status = proactive_ || offers_selective() ? PeerStatus::unknown : PeerStatus::foreign;
         break;
     }
     if (!core_.config.speak_control) peer.status = PeerStatus::foreign;

@@ -51,7 +51,7 @@ struct EngineConfig {
   std::uint32_t window_packets = 512;     // of selective repeat: a power of two, 64..4096
   std::uint32_t reorder_packets = 128;    // held by a receiver until their turn, per queue pair
   bool place_in_order = false;            // WRITEs, too, are placed in the order of their numbers
-  std::uint32_t base_rtt_ns = 5000;  // unloaded round trip of a full packet and its ACK
+  std::uint32_t base_rtt_ns = 5000;       // unloaded round trip of a full packet and its ACK
   CcChoice primary{};
   CcChoice fallback{};  // reactive; used when primary is proactive
 };

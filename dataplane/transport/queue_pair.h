@@ -125,14 +125,14 @@ struct alignas(64) RequesterState {
   std::uint8_t stops = 0;     // of requester_stop: why nothing may be sent now
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_left = 0;
-  std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and cursor
-  bool gap_known = false;        // the oldest missing response was asked for again
-  bool probe_active = false;     // one round trip is being timed
-  bool selective = false;        // losses are repaired one by one: QueuePair::selective
-  bool repair : 1 = false;       // of those, something is to be sent again
+  std::uint8_t answers_due = 0;     // READs and atomics between the oldest request and cursor
+  bool gap_known = false;           // the oldest missing response was asked for again
+  bool probe_active = false;        // one round trip is being timed
+  bool selective = false;           // losses are repaired one by one: QueuePair::selective
+  bool repair : 1 = false;          // of those, something is to be sent again
   bool credit_limited : 1 = false;  // credit_limit is in force
   bool response_waits : 1 = false;  // memory for a response answers later
-  PacketFifo parked;             // responses that arrived while response_waits
+  PacketFifo parked;                // responses that arrived while response_waits
 
   // ... and nothing from here on.
   Psn tail_psn;                    // first PSN of the next request to be posted

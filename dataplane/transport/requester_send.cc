@@ -212,7 +212,8 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
 
 std::uint32_t RequesterPart::next_wire_bytes(const QueuePair& qp) const {
   const RequesterState& r = qp.requester;
-  if (r.repair) [[unlikely]] return repair_wire_bytes(qp);
+  if (r.repair) [[unlikely]]
+    return repair_wire_bytes(qp);
   return wire_of(qp, r.queue.at(r.cursor), r.cursor_packet);
 }
 
@@ -370,7 +371,8 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   r.inflight_bytes += packet.wire_bytes;
   r.backlog_bytes -= payload;
   core_.contexts[qp.context].backlog_bytes -= payload;
-  if (r.selective) [[unlikely]] note_sent(qp, r.next_psn - 1, packet.wire_bytes, payload, false);
+  if (r.selective) [[unlikely]]
+    note_sent(qp, r.next_psn - 1, packet.wire_bytes, payload, false);
   return true;
 }
 

@@ -77,7 +77,7 @@ class ResponderPart {
   struct NextResponse {
     const ResponderResource* resource;
     std::uint32_t index;
-    bool first;   // of its run
+    bool first;  // of its run
     bool last;
     bool repair;  // asked for again
   };

@@ -179,7 +179,8 @@ void ResponderPart::repeat_responses(QueuePair& qp, const wire::ParsedPacket& pa
   SelectiveReceive& s = qp.selective->receive;
   const wire::Reth& reth = parsed.ext.reth;
   const std::uint64_t mtu = qp.mtu;
-  auto count = static_cast<std::uint32_t>(std::max<std::uint64_t>((reth.length + mtu - 1) / mtu, 1));
+  auto count =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>((reth.length + mtu - 1) / mtu, 1));
   if (reth.rkey != resource.rkey || reth.address != resource.address + offset_of(qp, index) ||
       count > resource.packets - index ||
       reth.length != std::min(count * mtu, rest_of(qp, resource, index))) {

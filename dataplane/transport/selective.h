@@ -60,9 +60,9 @@ struct SelectiveSend {
   std::uint32_t lost = 0;        // packets that wait to be sent again
   FixedRing<ResponseAsk> asks;
   std::uint64_t ask_bytes = 0;  // on the wire, of those sent and not answered
-  Psn responses_to;            // one past the highest READ response that came
-  Picos newest_sent{-1};       // latest time of sending among what has arrived
-  std::uint32_t srtt_ns = 0;   // 0: not measured yet
+  Psn responses_to;             // one past the highest READ response that came
+  Picos newest_sent{-1};        // latest time of sending among what has arrived
+  std::uint32_t srtt_ns = 0;    // 0: not measured yet
   std::uint32_t min_rtt_ns = 0;
   std::uint8_t reorder_steps = 1;  // quarters of the least round trip that a packet may be late
   std::uint8_t calm = 0;           // losses since a packet was last sent again for nothing
@@ -100,8 +100,8 @@ struct SelectiveReceive {
   std::vector<Packet*> held;             // packets that wait their turn; nullptr: none
   FixedRing<ResponseAsk> repairs;        // READ responses asked for again, oldest first
   std::uint32_t held_packets = 0;
-  std::uint32_t ahead_packets = 0;  // received beyond the expected one
-  Psn highest;                      // one past the highest received; >= expected
+  std::uint32_t ahead_packets = 0;    // received beyond the expected one
+  Psn highest;                        // one past the highest received; >= expected
   std::uint64_t continued_bytes = 0;  // of the WRITE in progress, its earlier packets
   std::uint32_t marked_bytes = 0;
   std::uint16_t marked_port = 0;

@@ -1,7 +1,7 @@
 // The requester under selective repeat: what an XACK says is entered packet by packet, what is
-// missing is found by time of sending (after RACK, RFC 8985: a packet is lost when one that was sent
-// later has arrived, and more than the tolerated reordering lies between them), and only that is
-// sent again (selective_repair.cc). Sequence numbers of READs and atomics are done when their
+// missing is found by time of sending (after RACK, RFC 8985: a packet is lost when one that was
+// sent later has arrived, and more than the tolerated reordering lies between them), and only that
+// is sent again (selective_repair.cc). Sequence numbers of READs and atomics are done when their
 // response is here, all others when they are acknowledged; requests complete in order.
 #include <algorithm>
 

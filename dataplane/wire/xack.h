@@ -19,10 +19,10 @@ inline constexpr std::size_t kXackBytes = 44;
 inline constexpr std::uint32_t kXackBits = 128;
 
 struct Xack {
-  Aeth aeth{};             // ACK with credits, RNR NAK or NAK: of the expected PSN
-  Psn trigger;             // the packet that it answers
-  bool duplicate = false;  // which had come before
-  bool marked = false;     // marked_port is valid
+  Aeth aeth{};                     // ACK with credits, RNR NAK or NAK: of the expected PSN
+  Psn trigger;                     // the packet that it answers
+  bool duplicate = false;          // which had come before
+  bool marked = false;             // marked_port is valid
   std::uint16_t trigger_port = 0;  // UDP source port of that packet: the path it took
   std::uint16_t marked_port = 0;   // of the last packet that came CE-marked since the last XACK
   std::uint16_t hold_ns = 0;       // from its arrival to this answer; 65535: that or more

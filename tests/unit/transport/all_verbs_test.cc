@@ -250,9 +250,9 @@ TEST_CASE("all verbs, both ways, over bad cables", "[transport]") {
 
 void choose_selective(LabOptions& options) {
   options.engine.reliability = Reliability::selective;
-  options.engine.multipath =
-      options.seed % 3 == 0 ? Multipath::none
-                            : (options.seed % 3 == 1 ? Multipath::packet : Multipath::chunk);
+  options.engine.multipath = options.seed % 3 == 0
+                                 ? Multipath::none
+                                 : (options.seed % 3 == 1 ? Multipath::packet : Multipath::chunk);
   options.engine.window_packets = options.seed % 2 == 0 ? 64 : 512;
   options.engine.reorder_packets = options.seed % 4 == 0 ? 16 : 128;
   options.engine.place_in_order = options.seed % 5 == 0;

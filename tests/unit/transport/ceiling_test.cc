@@ -59,7 +59,8 @@ TEST_CASE("a ceiling stops the sender short of it, and a higher one lets it go o
     lab.a().port.inject(lab.now(), grant_packet(grant), {});
     lab.run(lab.now() + picos_from_micros(100));
     std::uint32_t full_packet = 0;  // REQUESTs leave, too, and are smaller
-    for (const auto& d : lab.a().port.departures()) full_packet = std::max(full_packet, d.wire_bytes);
+    for (const auto& d : lab.a().port.departures())
+      full_packet = std::max(full_packet, d.wire_bytes);
     CHECK(sent <= ceiling);
     CHECK(sent + full_packet > ceiling);  // and not a packet less than it may
     CHECK(credit_time() > before);        // the bound that is reported is this one
