@@ -1,35 +1,24 @@
 #include "dataplane/config/scenario_keys.h"
 
 #include <array>
+#include <vector>
+
+#include "dataplane/config/scenario_key_parts.h"
 
 namespace paceline::config {
 
 namespace {
 
-constexpr double kNs = 1e3, kUs = 1e6, kSecond = 1e12;
-constexpr double kMb = 1e6, kTb = 1e12;
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-constexpr double kHostLimit = kMostHosts;
+using namespace key_unit;
 
 constexpr auto kKinds = std::to_array<std::string_view>(
     {"incast", "all_to_all", "open_loop", "ring_all_reduce", "permutation", "flows"});
-constexpr auto kTopologies =
-    std::to_array<std::string_view>({"star", "leaf_spine", "fat_tree", "dumbbell", "file"});
-constexpr auto kLoadBalances = std::to_array<std::string_view>({"ecmp", "spray", "spray_random"});
-constexpr auto kWhenDown = std::to_array<std::string_view>({"drop", "keep"});
-constexpr std::string_view kRegular = "star leaf_spine fat_tree dumbbell";
-constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "discover"});
-constexpr auto kReliabilities = std::to_array<std::string_view>({"go_back_n", "selective"});
-constexpr auto kMultipaths = std::to_array<std::string_view>({"none", "packet", "chunk"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
 constexpr auto kModels = std::to_array<std::string_view>({"llama3-70b"});
 constexpr auto kCcKeys = std::to_array<std::string_view>(
     {"algorithm", "profile", "fallback", "fallback_profile", "params"});
 
-// The field of a row: a function from a scenario to the address of one member.
-#define PACELINE_FIELD(member) [](Scenario& s) -> Field { return &s.member; }
-
-constexpr auto kKeys = std::to_array<KeySpec>({
+constexpr auto kRunKeys = std::to_array<KeySpec>({
     {.path = "name",
      .field = PACELINE_FIELD(name),
      .meaning =
@@ -49,323 +38,9 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 1e15,
      .meaning = "The run fails beyond this many packet hops (link transmissions); 0 = no limit."},
+});
 
-    {.path = "fabric.topology",
-     .form = Form::choice,
-     .field = PACELINE_FIELD(fabric.topology),
-     .choices = kTopologies,
-     .meaning = "The wiring, see above. \"file\": read `topology_file`; hosts, rates and delays "
-                "then come from there. Implied by `topology_file` and by `k`."},
-    {.path = "fabric.topology_file",
-     .form = Form::path,
-     .field = PACELINE_FIELD(fabric.topology_file),
-     .meaning = "Topology in the text format of the HPCC simulator."},
-    {.path = "fabric.hosts",
-     .field = PACELINE_FIELD(fabric.hosts),
-     .min = 2,
-     .max = kHostLimit,
-     .used_by = "star dumbbell",
-     .meaning = "Hosts, one port each; a dumbbell has half of them on either side."},
-    {.path = "fabric.rate",
-     .field = PACELINE_FIELD(fabric.rate),
-     .min = kMb,
-     .max = 3.2 * kTb,
-     .used_by = kRegular,
-     .meaning = "Rate of the hosts' links."},
-    {.path = "fabric.delay",
-     .field = PACELINE_FIELD(fabric.delay),
-     .min = kNs,
-     .max = kSecond,
-     .used_by = kRegular,
-     .meaning = "Propagation delay of every link, one way."},
-    {.path = "fabric.k",
-     .field = PACELINE_FIELD(fabric.k),
-     .min = 2,
-     .max = 92,
-     .used_by = "fat_tree",
-     .meaning = "The classical fat tree of switches with k ports, k even: k pods of k/2 leaves and "
-                "k/2 spines, k/2 hosts a leaf, (k/2)^2 cores. In place of `pods`, `leaves`, "
-                "`spines`, `cores` and `hosts_per_leaf`."},
-    {.path = "fabric.pods",
-     .field = PACELINE_FIELD(fabric.pods),
-     .min = 1,
-     .max = 4096,
-     .used_by = "fat_tree",
-     .meaning = "Pods."},
-    {.path = "fabric.leaves",
-     .field = PACELINE_FIELD(fabric.leaves),
-     .min = 1,
-     .max = 4096,
-     .used_by = "leaf_spine fat_tree",
-     .meaning = "Switches with hosts; fat_tree: per pod."},
-    {.path = "fabric.spines",
-     .field = PACELINE_FIELD(fabric.spines),
-     .min = 1,
-     .max = 4096,
-     .used_by = "leaf_spine fat_tree",
-     .meaning = "Switches that every leaf is linked to; fat_tree: per pod."},
-    {.path = "fabric.cores",
-     .field = PACELINE_FIELD(fabric.cores),
-     .min = 1,
-     .max = 65536,
-     .used_by = "fat_tree",
-     .meaning = "Switches above the spines, a multiple of `spines`: the n-th group of "
-                "cores / spines is linked to the n-th spine of every pod."},
-    {.path = "fabric.hosts_per_leaf",
-     .field = PACELINE_FIELD(fabric.hosts_per_leaf),
-     .min = 1,
-     .max = 4096,
-     .used_by = "leaf_spine fat_tree",
-     .meaning = "Hosts on each leaf."},
-    {.path = "fabric.links_per_pair",
-     .field = PACELINE_FIELD(fabric.links_per_pair),
-     .min = 1,
-     .max = 256,
-     .used_by = "leaf_spine fat_tree dumbbell",
-     .meaning = "Parallel links between a leaf and a spine, or of the dumbbell's trunk."},
-    {.path = "fabric.uplink_rate",
-     .field = PACELINE_FIELD(fabric.uplink_rate),
-     .min = kMb,
-     .max = 3.2 * kTb,
-     .used_by = "leaf_spine fat_tree dumbbell",
-     .meaning =
-         "Rate of each link between a leaf and a spine, or of the trunk; by default `rate`."},
-    {.path = "fabric.core_rate",
-     .field = PACELINE_FIELD(fabric.core_rate),
-     .min = kMb,
-     .max = 3.2 * kTb,
-     .used_by = "fat_tree",
-     .meaning = "Rate of each link between a spine and a core; by default the uplinks'."},
-    {.path = "fabric.uplink_delay",
-     .field = PACELINE_FIELD(fabric.uplink_delay),
-     .min = kNs,
-     .max = kSecond,
-     .used_by = "leaf_spine fat_tree dumbbell",
-     .meaning = "Propagation delay of links between switches; by default `delay`."},
-    {.path = "fabric.oversubscription",
-     .field = PACELINE_FIELD(fabric.oversubscription),
-     .min = 0.01,
-     .max = 1000,
-     .used_by = "leaf_spine fat_tree dumbbell",
-     .meaning = "Instead of a rate: capacity of the hosts below the topmost tier of links over the "
-                "capacity of that tier (leaf_spine: uplinks of a leaf; fat_tree: core links of a "
-                "pod; dumbbell: the trunk). 2 is 2:1."},
-    {.path = "fabric.buffer",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.buffer_bytes),
-     .min = 65536,
-     .max = 64 * kGiB,
-     .meaning = "Shared packet buffer of each switch."},
-    {.path = "fabric.drop_control_ppm",
-     .field = PACELINE_FIELD(fabric.drop_control_ppm),
-     .min = 0,
-     .max = 1e6,
-     .meaning = "Loses this share (parts per million) of HELLO, REQUEST, GRANT and PATH."},
-    {.path = "fabric.loss",
-     .field = PACELINE_FIELD(fabric.loss),
-     .min = 0,
-     .max = 1,
-     .meaning = "Probability that a link loses a packet, whatever it is."},
-    {.path = "fabric.corrupt",
-     .field = PACELINE_FIELD(fabric.corrupt),
-     .min = 0,
-     .max = 1,
-     .meaning = "Probability that a link damages a packet: it arrives and fails its check."},
-    {.path = "fabric.duplicate",
-     .field = PACELINE_FIELD(fabric.duplicate),
-     .min = 0,
-     .max = 1,
-     .meaning = "Probability that a link sends a packet twice."},
-    {.path = "fabric.reorder",
-     .field = PACELINE_FIELD(fabric.reorder),
-     .min = 0,
-     .max = 1,
-     .meaning = "Probability that a link delays a packet so that others overtake it."},
-    {.path = "fabric.reorder_delay",
-     .field = PACELINE_FIELD(fabric.reorder_delay),
-     .min = kNs,
-     .max = kSecond,
-     .meaning = "Such a packet is late by a time uniform in (0, reorder_delay]."},
-    {.path = "fabric.load_balance",
-     .form = Form::choice,
-     .field = PACELINE_FIELD(fabric.load_balance),
-     .choices = kLoadBalances,
-     .meaning = "How switches choose among equal-cost links: by a hash of the flow, salted per "
-                "switch; packet by packet in turn; packet by packet at random."},
-    {.path = "fabric.class_weights",
-     .field = PACELINE_FIELD(fabric.class_weights),
-     .min = 0,
-     .max = 1000,
-     .meaning = "Weights of traffic classes 0 to 7 in every switch port. Classes of weight 0 have "
-                "strict priority, the higher one first; the others share by deficit round robin "
-                "what those leave. Class 7 (ACKs, control) stays strict. Empty: all strict."},
-    {.path = "fabric.reroute_delay",
-     .field = PACELINE_FIELD(fabric.reroute_delay),
-     .min = 0,
-     .max = kSecond,
-     .meaning = "How long after a link fails or returns switches choose next hops as before."},
-    {.path = "fabric.queued_when_down",
-     .form = Form::choice,
-     .field = PACELINE_FIELD(fabric.queued_when_down),
-     .choices = kWhenDown,
-     .meaning = "What becomes of packets queued for a failed link: dropped, or kept until it is "
-                "back."},
-    {.path = "fabric.fixed_overhead_bytes",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.fixed_overhead_bytes),
-     .min = 0,
-     .max = 1024,
-     .meaning = "Calibration: a packet with payload occupies payload + this on a link; 0 = the "
-                "real frame."},
-    {.path = "fabric.small_packet_bytes",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.small_packet_bytes),
-     .min = 1,
-     .max = 4096,
-     .meaning = "Calibration: size of a packet without payload, with `fixed_overhead_bytes`."},
-    {.path = "fabric.frame_overhead_bytes",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.frame_overhead_bytes),
-     .min = 0,
-     .max = 256,
-     .meaning = "Preamble, start delimiter and inter-frame gap of a real frame."},
-    {.path = "fabric.subnet",
-     .field = PACELINE_FIELD(fabric.subnet),
-     .meaning = "IPv4 network from which the addresses of emulated hosts derive."},
-    {.path = "fabric.ecn.enabled",
-     .field = PACELINE_FIELD(fabric.ecn.enabled),
-     .meaning = "Switches mark CE at dequeue, by the length of the egress queue."},
-    {.path = "fabric.ecn.kmin",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.ecn.kmin_bytes),
-     .min = 0,
-     .max = 64 * kGiB,
-     .meaning = "Queue below which nothing is marked."},
-    {.path = "fabric.ecn.kmax",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.ecn.kmax_bytes),
-     .min = 0,
-     .max = 64 * kGiB,
-     .meaning = "Queue above which everything is marked; not below `kmin`."},
-    {.path = "fabric.ecn.pmax",
-     .field = PACELINE_FIELD(fabric.ecn.pmax),
-     .min = 0,
-     .max = 1,
-     .meaning = "Marking probability at `kmax`; linear from 0 at `kmin`."},
-    {.path = "fabric.pfc.enabled",
-     .field = PACELINE_FIELD(fabric.pfc.enabled),
-     .meaning = "Priority flow control: a switch pauses the sender of a lossless class."},
-    {.path = "fabric.pfc.alpha",
-     .field = PACELINE_FIELD(fabric.pfc.alpha),
-     .min = 0,
-     .max = 64,
-     .meaning = "Dynamic threshold: an ingress may use this share of the free shared buffer.",
-     .open_min = true},
-    {.path = "fabric.pfc.headroom",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.pfc.headroom_bytes),
-     .min = 0,
-     .max = 64 * kGiB,
-     .meaning = "Headroom per port and lossless class; 0 = 3 x rate x delay."},
-    {.path = "fabric.pfc.xon_offset",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.pfc.xon_offset_bytes),
-     .min = 0,
-     .max = 64 * kGiB,
-     .meaning = "A paused class resumes this far below its threshold."},
-    {.path = "fabric.pfc.reserve",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(fabric.pfc.reserve_bytes),
-     .min = 0,
-     .max = 64 * kGiB,
-     .meaning = "Buffer reserved per ingress port and class."},
-
-    {.path = "transport.payload_bytes",
-     .form = Form::bytes,
-     .field = PACELINE_FIELD(transport.payload_bytes),
-     .min = 64,
-     .max = 4096,
-     .meaning = "Path MTU: payload of a full packet. 256, 512, 1024, 2048 or 4096; any value with "
-                "`calibration`."},
-    {.path = "transport.calibration",
-     .field = PACELINE_FIELD(transport.calibration),
-     .meaning = "Allows what real RoCEv2 does not, to compare with other simulators."},
-    {.path = "transport.ack_every",
-     .field = PACELINE_FIELD(transport.ack_every),
-     .min = 1,
-     .max = 1024,
-     .meaning = "Packets per ACK; the last of a message is always acknowledged."},
-    {.path = "transport.retransmit_timeout",
-     .field = PACELINE_FIELD(transport.retransmit_timeout),
-     .min = kUs,
-     .max = 100 * kSecond,
-     .meaning = "Without progress for this long, go back."},
-    {.path = "transport.retry_count",
-     .field = PACELINE_FIELD(transport.retry_count),
-     .min = 0,
-     .max = 7,
-     .meaning = "Timeouts in a row before the queue pair fails (3 bits in the specification)."},
-    {.path = "transport.reliability",
-     .form = Form::choice,
-     .field = PACELINE_FIELD(transport.reliability),
-     .choices = kReliabilities,
-     .meaning =
-         "How losses are repaired: everything from the lost packet on is sent again, or (with "
-         "peers that speak the control protocol) only what was lost."},
-    {.path = "transport.multipath",
-     .form = Form::choice,
-     .field = PACELINE_FIELD(transport.multipath),
-     .choices = kMultipaths,
-     .meaning = "Paths of a connection (UDP source ports, which switches hash): one, the next for "
-                "every packet, or for every `path_run` packets. Needs `reliability = "
-                "\"selective\"`."},
-    {.path = "transport.paths",
-     .field = PACELINE_FIELD(transport.paths),
-     .min = 2,
-     .max = 64,
-     .meaning = "Paths of a connection with `multipath`."},
-    {.path = "transport.path_run",
-     .field = PACELINE_FIELD(transport.path_run),
-     .min = 1,
-     .max = 4096,
-     .meaning = "`multipath = \"chunk\"`: packets that take the same path in a row."},
-    {.path = "transport.window_packets",
-     .field = PACELINE_FIELD(transport.window_packets),
-     .min = 64,
-     .max = 4096,
-     .meaning = "Selective repeat: packets that may be under way, a power of two. Both ends keep a "
-                "record for each, about 32 bytes."},
-    {.path = "transport.reorder_packets",
-     .field = PACELINE_FIELD(transport.reorder_packets),
-     .min = 1,
-     .max = 4096,
-     .meaning = "Selective repeat: packets that a receiver holds until their turn, per connection; "
-                "WRITEs are not among them, they are placed at once."},
-    {.path = "transport.place_in_order",
-     .field = PACELINE_FIELD(transport.place_in_order),
-     .meaning =
-         "Selective repeat: WRITEs are held, too. For programs that poll memory for the last "
-         "byte of a WRITE."},
-    {.path = "transport.cnp_interval",
-     .field = PACELINE_FIELD(transport.cnp_interval),
-     .min = 0,
-     .max = kSecond,
-     .meaning = "At most one CNP per flow in this time."},
-    {.path = "transport.cnp_in_ack",
-     .field = PACELINE_FIELD(transport.cnp_in_ack),
-     .meaning = "Calibration: the BECN bit of ACKs instead of CNPs."},
-    {.path = "transport.peers",
-     .form = Form::choice,
-     .field = PACELINE_FIELD(transport.peers),
-     .choices = kPeers,
-     .meaning =
-         "Whether hosts speak the control protocol: all, none, or to be found out by HELLO."},
-    {.path = "transport.foreign_hosts",
-     .field = PACELINE_FIELD(transport.foreign_hosts),
-     .min = 0,
-     .max = kHostLimit - 1,
-     .meaning = "Hosts that never speak the control protocol."},
-
+constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
     {.path = "workload.kind",
      .form = Form::choice,
      .field = PACELINE_FIELD(workload.kind),
@@ -470,8 +145,6 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      .meaning = "Flow list in the text format of the HPCC simulator."},
 });
 
-#undef PACELINE_FIELD
-
 constexpr auto kExperimentKeys = std::to_array<KeySpec>({
     {.path = "name", .meaning = "Name of the experiment."},
     {.path = "seed",
@@ -491,7 +164,18 @@ constexpr auto kExperimentKeys = std::to_array<KeySpec>({
 
 }  // namespace
 
-std::span<const KeySpec> scenario_keys() { return kKeys; }
+std::span<const KeySpec> scenario_keys() {
+  static const std::vector<KeySpec> keys = [] {
+    std::vector<KeySpec> all;
+    for (const std::span<const KeySpec> part :
+         {std::span<const KeySpec>(kRunKeys), fabric_keys(), transport_keys(),
+          std::span<const KeySpec>(kWorkloadKeys)}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return keys;
+}
 std::span<const std::string_view> cc_keys() { return kCcKeys; }
 std::span<const std::string_view> workload_kinds() { return kKinds; }
 

@@ -1,0 +1,204 @@
+// Selective repeat: the sender's window, packet by packet. Sent, delivered, lost; what must have been
+// lost is found by time of sending (after RACK, RFC 8985: a packet is lost when one that was sent
+// later has arrived, and more than the tolerated reordering lies between them). Sequence numbers of
+// READs and atomics are done when their response is here, all others when they are acknowledged;
+// requests complete in order.
+#include <algorithm>
+
+#include "dataplane/transport/requester.h"
+#include "dataplane/transport/scheduler.h"
+
+namespace paceline::transport {
+
+void RequesterPart::begin_selective(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (qp.selective == nullptr || r.selective || !r.queue.empty() || !can_send(qp.state)) return;
+  r.selective = true;
+  r.probe_active = false;
+  reset_selective(qp);
+}
+
+// Nothing is under way: all marks at the next sequence number.
+void RequesterPart::reset_selective(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  std::fill(s.sent.begin(), s.sent.end(), SentPacket{});
+  s.asks.clear();
+  s.peer_expected = s.highest = s.lost_from = s.flying_from = s.responses_to = r.una_psn;
+  s.lost = 0;
+  s.ask_bytes = 0;
+  s.probes = 0;
+  s.failing = false;
+  s.newest_sent = Picos{-1};
+  s.progress_at = core_.now;
+  s.reorder_at = s.response_at = kNever;
+  r.repair = false;
+  r.timeout_at = kNever;
+}
+
+void RequesterPart::note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes,
+                              std::uint32_t extent, bool request) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  SentPacket& sent = s.at(psn);
+  const bool before_now = sent.has(sent_flag::again);
+  sent.sent_at = core_.now;
+  sent.wire_bytes = wire_bytes;
+  sent.extent = extent;
+  sent.port = qp.selective->paths.last_port();
+  sent.flags = sent_flag::in_flight;
+  if (request) sent.set(sent_flag::request);
+  if (before_now) sent.set(sent_flag::again);
+  if (before(psn, s.flying_from)) s.flying_from = psn;
+  update_window(qp);
+  if (r.timeout_at == kNever) {
+    s.progress_at = core_.now;
+    arm_selective(qp);
+  }
+}
+
+// As many sequence numbers as are kept: the next packet waits for the oldest.
+void RequesterPart::update_window(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  const bool full = distance(r.next_psn, r.una_psn) >= qp.selective->send.window();
+  r.stops = static_cast<std::uint8_t>(full ? r.stops | requester_stop::window
+                                           : r.stops & ~requester_stop::window);
+}
+
+// Whether there is something to repair; what is done needs none.
+void RequesterPart::update_repair(QueuePair& qp) {
+  SelectiveSend& s = qp.selective->send;
+  while (!s.asks.empty() && before(s.asks.front().first, qp.requester.una_psn)) s.asks.pop();
+  qp.requester.repair = s.lost != 0 || !s.asks.empty();
+}
+
+void RequesterPart::forget_flight(QueuePair& qp, SentPacket& sent) {
+  sent.clear(sent_flag::in_flight);
+  qp.requester.inflight_bytes -= sent.wire_bytes;
+  core_.contexts[qp.context].inflight_bytes -= sent.wire_bytes;
+}
+
+// The packet has arrived. Returns its bytes on the wire when that is news.
+std::uint32_t RequesterPart::mark_delivered(QueuePair& qp, SentPacket& sent) {
+  SelectiveSend& s = qp.selective->send;
+  if (!sent.has(sent_flag::in_flight | sent_flag::lost)) return 0;
+  const Picos least = picos_from_nanos(s.min_rtt_ns);
+  // Of one that was sent twice, and is acknowledged sooner than a round trip after the second time,
+  // the first has arrived.
+  const bool known = !sent.has(sent_flag::again) || core_.now - sent.sent_at >= least;
+  if (sent.has(sent_flag::in_flight)) {
+    forget_flight(qp, sent);
+    if (known) s.newest_sent = later(s.newest_sent, sent.sent_at);
+  } else {
+    --s.lost;
+    sent.clear(sent_flag::lost);
+    if (!sent.has(sent_flag::request)) {
+      qp.requester.backlog_bytes -= sent.extent;
+      core_.contexts[qp.context].backlog_bytes -= sent.extent;
+    }
+  }
+  if (!sent.has(sent_flag::request)) sent.set(sent_flag::delivered);
+  return sent.wire_bytes;
+}
+
+// The peer has taken in everything before `expected`. Returns the bytes on the wire that are news.
+std::uint64_t RequesterPart::acknowledge_before(QueuePair& qp, Psn expected) {
+  const RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  std::uint64_t acked = 0;
+  Psn psn = before(s.peer_expected, r.una_psn) ? r.una_psn : s.peer_expected;
+  while (before(psn, expected) && distance(psn, r.una_psn) < s.window()) {
+    SentPacket& sent = s.at(psn);
+    acked += mark_delivered(qp, sent);
+    psn = psn + (sent.has(sent_flag::request) ? sent.extent : 1);
+  }
+  if (before(s.peer_expected, expected)) s.peer_expected = expected;
+  if (before(s.highest, expected)) s.highest = expected;
+  return acked;
+}
+
+// The packet, in flight or thought to have arrived, is to be sent again.
+void RequesterPart::unsend(QueuePair& qp, Psn psn) {
+  SelectiveSend& s = qp.selective->send;
+  SentPacket& sent = s.at(psn);
+  if (sent.has(sent_flag::lost)) return;
+  if (sent.has(sent_flag::in_flight)) forget_flight(qp, sent);
+  sent.clear(sent_flag::delivered);
+  sent.set(sent_flag::lost | sent_flag::again);
+  if (!sent.has(sent_flag::request)) {
+    qp.requester.backlog_bytes += sent.extent;
+    core_.contexts[qp.context].backlog_bytes += sent.extent;
+  }
+  if (s.lost++ == 0 || before(psn, s.lost_from)) s.lost_from = psn;
+  qp.requester.repair = true;
+}
+
+void RequesterPart::mark_lost(QueuePair& qp, Psn psn) {
+  ++core_.counters.lost_packets;
+  qp.selective->paths.lost(qp.selective->send.at(psn).port);
+  unsend(qp, psn);
+}
+
+// How much later than others a packet may arrive before it counts as lost.
+Picos RequesterPart::reorder_wait(const SelectiveSend& s) {
+  return picos_from_nanos(s.min_rtt_ns) / 4 * s.reorder_steps;
+}
+
+// Marks what must have been lost; returns its bytes on the wire.
+std::uint64_t RequesterPart::find_lost(QueuePair& qp) {
+  const RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  const Picos wait = reorder_wait(s);
+  const Picos round_trip = picos_from_nanos(s.srtt_ns);
+  std::uint64_t lost = 0;
+  s.reorder_at = kNever;
+  if (before(s.flying_from, r.una_psn)) s.flying_from = r.una_psn;
+  const Psn end = distance(s.highest, r.una_psn) > s.window()
+                      ? r.una_psn + static_cast<std::uint32_t>(s.window())
+                      : s.highest;
+  bool none_before = true;
+  for (Psn psn = s.flying_from; before(psn, end); ++psn) {
+    const SentPacket& sent = s.at(psn);
+    if (!sent.has(sent_flag::in_flight)) {
+      if (none_before) s.flying_from = psn + 1;
+      continue;
+    }
+    none_before = false;
+    if (sent.sent_at >= s.newest_sent) continue;
+    const Picos due = sent.sent_at + round_trip + wait;
+    if (sent.sent_at + wait < s.newest_sent || due <= core_.now) {
+      lost += sent.wire_bytes;
+      mark_lost(qp, psn);
+    } else {
+      s.reorder_at = earlier(s.reorder_at, due);
+    }
+  }
+  return lost;
+}
+
+// What is done from the oldest on leaves. True when something did. A bit of an XACK is not the last
+// word: a packet that was held may be put off when its turn comes (RNR).
+bool RequesterPart::advance_selective(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  const Psn from = r.una_psn;
+  while (before(r.una_psn, s.peer_expected) && s.at(r.una_psn).has(sent_flag::delivered)) {
+    s.at(r.una_psn) = SentPacket{};
+    ++r.una_psn;
+  }
+  if (r.una_psn == from) return false;
+  for (Psn* mark : {&s.peer_expected, &s.highest, &s.lost_from, &s.flying_from, &s.responses_to}) {
+    if (before(*mark, r.una_psn)) *mark = r.una_psn;
+  }
+  complete_before(qp, r.una_psn);
+  r.retries_left = qp.config.retry_count;
+  r.rnr_left = qp.config.rnr_retry;
+  update_window(qp);
+  if (r.ordered != 0) {
+    check_order(qp);
+    check_drained(qp);
+  }
+  return true;
+}
+
+}  // namespace paceline::transport
