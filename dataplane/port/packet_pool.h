@@ -52,6 +52,8 @@ class PacketPool {
 
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return capacity_; }
+  // Half of what there will ever be is in use: nobody should keep packets for long.
+  bool scarce() const { return !growable_ && in_use_ * 2 >= capacity_; }
   std::uint64_t exhausted() const { return exhausted_; }
   std::uint16_t payload_room() const { return payload_room_; }
   std::uint16_t id() const { return pool_id_; }

@@ -70,7 +70,8 @@ ResponderPart::Outcome ResponderPart::accept_early(QueuePair& qp, const wire::Pa
     return Outcome::done;
   }
   const bool placed = !core_.config.place_in_order && place_early(qp, parsed, packet);
-  if (!placed && s.held_packets == core_.config.reorder_packets) {
+  // Held packets must leave enough for the one that is waited for, and for answers.
+  if (!placed && (s.held_packets == core_.config.reorder_packets || core_.pool.scarce())) {
     ++core_.counters.beyond_window;
     return Outcome::done;
   }
