@@ -47,9 +47,23 @@ class PathSet {
   // What next_port() gave last.
   std::uint16_t last_port() const { return paths_ == 1 ? base_ : port_of(current_); }
 
-  // A packet that took `port` was marked / was lost. Other ports than those of the set are ignored.
-  void marked(std::uint16_t port) { punish(port, 1, 2); }
-  void lost(std::uint16_t port) { punish(port, 4, 8); }
+  // A packet that took `port` was marked, or slow / was lost. Other ports than those of the set are ignored.
+  void marked(std::uint16_t port) {
+    const unsigned index = index_of(port);
+    if (index < paths_) punish(index, std::min(penalties_[index] + 1U, 2U));
+  }
+  // The more in a row, the longer it is left out: 4 turns, 8, ... 64.
+  void lost(std::uint16_t port) {
+    const unsigned index = index_of(port);
+    if (index >= paths_) return;
+    if (strikes_[index] < 5) ++strikes_[index];
+    punish(index, 2U << strikes_[index]);
+  }
+  // A packet that took `port` has arrived.
+  void arrived(std::uint16_t port) {
+    const unsigned index = index_of(port);
+    if (index < paths_) strikes_[index] = 0;
+  }
   // Turns that the path will be left out.
   unsigned penalty(std::uint16_t port) const {
     const unsigned index = index_of(port);
@@ -66,19 +80,17 @@ class PathSet {
     return static_cast<unsigned>(port - base_) & kPortBits;
   }
   void advance() {
-    for (unsigned tries = 0; tries < paths_; ++tries) {
+    // Should all be bad, none is worse than the others: then it is the turn of the next.
+    for (unsigned tries = 0; tries <= paths_; ++tries) {
       current_ = static_cast<std::uint8_t>(current_ + 1 < paths_ ? current_ + 1 : 0);
       if (penalties_[current_] == 0) return;
       --penalties_[current_];
     }
-    // All are bad: then none is worse than the others.
   }
-  void punish(std::uint16_t port, unsigned by, unsigned most) {
-    const unsigned index = index_of(port);
-    if (index >= paths_ || paths_ == 1) return;
-    std::uint8_t& penalty = penalties_[index];
-    if (penalty < most) penalty = static_cast<std::uint8_t>(std::min(penalty + by, most));
-    if (index == current_) left_ = 0;
+  void punish(unsigned index, unsigned turns) {
+    if (paths_ == 1) return;
+    penalties_[index] = static_cast<std::uint8_t>(std::max<unsigned>(penalties_[index], turns));
+    if (index == current_) left_ = 0;  // the run ends
   }
 
   std::uint16_t base_ = wire::kFirstSourcePort;
@@ -87,6 +99,7 @@ class PathSet {
   std::uint16_t run_ = 1;
   std::uint16_t left_ = 0;  // of the run
   std::array<std::uint8_t, kMost> penalties_{};
+  std::array<std::uint8_t, kMost> strikes_{};  // losses in a row
 };
 
 }  // namespace paceline::transport

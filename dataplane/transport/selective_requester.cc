@@ -32,6 +32,9 @@ void RequesterPart::take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket&
   if (xack.aeth.is_ack()) plain.psn = parsed.psn - 1;
   on_acknowledge(qp, plain);
   if (!xack.aeth.is_ack() || (xack.bitmap[0] | xack.bitmap[1]) == 0) return;
+  // Every packet behind the gap brings one of these: the first counts.
+  if (qp.requester.gap_known) return;
+  qp.requester.gap_known = true;
   plain.psn = parsed.psn;
   plain.ext.aeth = wire::Aeth::nak(xack.aeth.msn, wire::NakCode::psn_sequence_error);
   on_acknowledge(qp, plain);
@@ -68,6 +71,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     return;
   }
   PathSet& paths = qp.selective->paths;
+  if (!xack.duplicate) paths.arrived(xack.trigger_port);
   if (xack.marked) paths.marked(xack.marked_port);
   const auto kept = [&](Psn psn) {
     return !before(psn, r.una_psn) && before(psn, r.next_psn) &&
