@@ -46,7 +46,7 @@ struct EngineConfig {
   Picos hello_interval = picos_from_micros(100);
   Reliability reliability = Reliability::go_back_n;
   Multipath multipath = Multipath::none;  // needs selective repeat
-  std::uint32_t paths = 32;               // source ports of a connection, 1..PathSet::kMost
+  std::uint32_t paths = 64;               // source ports of a connection, 1..PathSet::kMost
   std::uint32_t path_run = 16;            // Multipath::chunk: packets per path
   std::uint32_t window_packets = 512;     // of selective repeat: a power of two, 64..4096
   std::uint32_t reorder_packets = 128;    // held by a receiver until their turn, per queue pair

@@ -1,0 +1,95 @@
+// What selective repeat and several paths are for, in the fabric: elephants that collide under ECMP,
+// links that lose, links that come and go.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "cc/registry.h"
+#include "dataplane/config/scenario_reader.h"
+#include "tests/sim/sim_support.h"
+
+namespace paceline::simtest {
+namespace {
+
+tools::ScenarioRun run(config::Scenario scenario) {
+  auto prepared = tools::prepare(std::move(scenario));
+  REQUIRE(prepared.errors == std::vector<std::string>{});
+  tools::RunControl control;
+  control.check_invariants = true;
+  return tools::run_scenario(prepared.value, prepared.value.scenario.cc,
+                             prepared.value.scenario.seed, control);
+}
+
+config::Scenario shipped(const std::string& name) {
+  auto read = config::read_scenario_file(
+      std::string(PACELINE_SOURCE_DIR) + "/configs/scenarios/" + name + ".toml",
+      {cc::algorithms(), {}});
+  REQUIRE(read.errors == std::vector<std::string>{});
+  return std::move(read.value);
+}
+
+double efficiency(const tools::ScenarioRun& r) {
+  return r.result.metrics[experiment::Metric::collective_efficiency];
+}
+
+TEST_CASE("several paths: elephants that collide on one path do not on many", "[selective]") {
+  // At line rate the paths are all that differs; 0.2 to 0.3 is what 64 flows hashed to 8 times 8
+  // uplinks leave (the busiest has four or five).
+  config::Scenario one = shipped("ecmp-collision");
+  one.cc.algorithm = "fixed";
+  one.cc.profile = "default";
+  config::Scenario many = shipped("ecmp-multipath");
+  const tools::ScenarioRun collided = run(one);
+  CHECK(collided.result.status == experiment::RunStatus::ok);
+  CHECK(efficiency(collided) < 0.35);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    many.seed = seed;
+    CAPTURE(seed);
+    const tools::ScenarioRun spread = run(many);
+    CHECK(spread.result.status == experiment::RunStatus::ok);
+    CHECK(spread.result.reason == "");
+    CHECK(efficiency(spread) >= 0.85);
+    CHECK(spread.network.total_drops() == 0);
+    // Nothing was lost: what is sent again is sent again for nothing, and is little.
+    CHECK(spread.counters.retransmitted_bytes < spread.counters.tx_data_bytes / 100);
+    CHECK(spread.counters.timeouts == 0);
+  }
+}
+
+TEST_CASE("selective repeat: one packet in a hundred lost costs a few per cent, not nine tenths",
+          "[selective]") {
+  config::Scenario s;
+  s.name = "lossy";
+  s.fabric.hosts = 2;
+  s.fabric.loss = 0.01;
+  s.cc.algorithm = "fixed";
+  s.workload.kind = "incast";
+  s.workload.fan_in = 1;
+  s.workload.message_bytes = 20'000'000;
+  const tools::ScenarioRun back = run(s);
+  s.transport.reliability = "selective";
+  const tools::ScenarioRun selective = run(s);
+  CHECK(back.result.status == experiment::RunStatus::ok);
+  CHECK(selective.result.status == experiment::RunStatus::ok);
+  // Two links: 2 % of the data is sent again, and a round trip or two is lost at the end.
+  CHECK(efficiency(selective) > 0.93);
+  CHECK(efficiency(back) < 0.5);
+  // Each loss once, or again when the repetition is lost as well; a few for nothing.
+  CHECK(selective.counters.retransmitted_packets >= selective.network.total_drops() / 4);
+  CHECK(selective.counters.retransmitted_packets < 2 * selective.network.total_drops());
+}
+
+TEST_CASE("several paths: an uplink that dies is left before routes know", "[selective]") {
+  config::Scenario s = shipped("link-flap");
+  const tools::ScenarioRun back = run(s);
+  s.transport.reliability = "selective";
+  s.transport.multipath = "packet";
+  const tools::ScenarioRun several = run(s);
+  CHECK(several.result.status == experiment::RunStatus::ok);
+  CHECK(several.result.reason == "");
+  CHECK(several.network.link_failures == 1);
+  CHECK(several.counters.retransmitted_bytes > 0);
+  CHECK(efficiency(several) > efficiency(back));
+}
+
+}  // namespace
+}  // namespace paceline::simtest
