@@ -14,6 +14,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "dataplane/base/units.h"
@@ -30,7 +31,9 @@ class EventWheel {
 
   // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40.
   // slots_log2: number of slots is 2^slots_log2, 12..24.
-  explicit EventWheel(std::uint32_t actors, unsigned slot_shift = 14, unsigned slots_log2 = 16);
+  // `memory` must outlive the wheel.
+  explicit EventWheel(std::uint32_t actors, unsigned slot_shift = 14, unsigned slots_log2 = 16,
+                      std::pmr::memory_resource& memory = *std::pmr::new_delete_resource());
   EventWheel(const EventWheel&) = delete;
   EventWheel& operator=(const EventWheel&) = delete;
 
@@ -179,10 +182,10 @@ class EventWheel {
   std::size_t window_begin_ = 0;
   std::size_t window_end_ = 0;
   std::vector<Entry> window_;
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> heads_;
-  std::vector<std::uint64_t> occupied_;  // one bit a slot
-  std::vector<std::uint64_t> summary_;   // one bit a word of occupied_
+  std::pmr::vector<Node> nodes_;
+  std::pmr::vector<std::uint32_t> heads_;
+  std::pmr::vector<std::uint64_t> occupied_;  // one bit a slot
+  std::pmr::vector<std::uint64_t> summary_;   // one bit a word of occupied_
   std::vector<Entry> heap_;
 };
 

@@ -16,6 +16,8 @@ constexpr std::uint64_t kHousekeeping = 1 << 16;
 // many events ahead it is fetched.
 constexpr std::uint32_t kPrefetchFrom = 4096;
 constexpr std::uint32_t kScoutEvents = 24;
+// Hosts from which on a world has memory of its own, in large pages.
+constexpr std::uint32_t kLargePagesFrom = 32;
 
 // Events until the next look. An event makes a hop or two, seldom more: a limit of hops is looked
 // at so much the more often as it comes near, and overstepped by what one event does.
@@ -109,36 +111,40 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
   records_.resize(plan_.messages.size());
   index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
 
+  std::pmr::memory_resource& memory = scenario_.fabric.hosts >= kLargePagesFrom
+                                          ? static_cast<std::pmr::memory_resource&>(large_pages_)
+                                          : *std::pmr::new_delete_resource();
   first_host_actor_ = fabric::Network::actors_needed(setup_.fabric);
   wheel_ = std::make_unique<EventWheel>(
       first_host_actor_ + scenario_.fabric.hosts,
-      EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_)));
-  network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0);
+      EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_)), 16, memory);
+  network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0, memory);
   for (const LinkTapping& tapping : options_.taps) network_->tap(tapping.link, *tapping.tap);
   FabricIdeal(scenario_, setup_.fabric, network_->topology()).fill(plan_);
+  hosts_ = std::make_unique<Slab<Host>>(scenario_.fabric.hosts, memory);
   for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
     transport::EngineConfig config = setup_.engine;
     config.address = wire::IpAddress::v4(setup_.fabric.subnet_base + h + 1);
     config.mac = wire::MacAddress::local(h + 1);
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
-    hosts_.push_back(std::make_unique<Host>(std::move(config), network_->host_port(h), h, plan_,
-                                            *index_, records_, *this,
-                                            real_bytes ? &memory_ : nullptr));
+    config.memory = &memory;
+    hosts_->emplace(std::move(config), network_->host_port(h), h, plan_, *index_, records_, *this,
+                    real_bytes ? &memory_ : nullptr);
   }
 }
 
 VirtualWorld::~VirtualWorld() = default;
 
 const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
-  return hosts_[host]->engine;
+  return (*hosts_)[host].engine;
 }
 
 std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t dst,
                                     std::uint8_t traffic_class) {
   // Out of band, as a connection manager would have done before; takes no time.
-  Host& a = *hosts_[src];
-  Host& b = *hosts_[dst];
+  Host& a = (*hosts_)[src];
+  Host& b = (*hosts_)[dst];
   transport::QpConfig config = setup_.queue_pair;
   config.traffic_class = traffic_class;
   config.send_cq = config.receive_cq = &a.app.completions();
@@ -181,7 +187,7 @@ void VirtualWorld::take_finished(Host& host) {
 
 // The group of one host: application first, then engine, until neither has work at `now`.
 void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
-  Host& host = *hosts_[index];
+  Host& host = (*hosts_)[index];
   host.engine.prefetch();
   if (host.app.due(now)) host.app.poll(now);
   do {
@@ -214,7 +220,7 @@ void VirtualWorld::look_ahead(Picos now) {
 }
 
 RunEnd VirtualWorld::run() {
-  for (std::uint32_t h = 0; h < hosts_.size(); ++h) poll_host(h, now_);
+  for (std::uint32_t h = 0; h < hosts_->size(); ++h) poll_host(h, now_);
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
   std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
   const bool prefetching = wheel_->actors() >= kPrefetchFrom;
@@ -274,9 +280,9 @@ RunEnd VirtualWorld::run() {
 
 bool VirtualWorld::check_all() {
   std::string broken = network_->check_conservation();
-  for (std::uint32_t h = 0; h < hosts_.size() && broken.empty(); ++h) {
-    broken = hosts_[h]->engine.check_conservation();
-    if (broken.empty()) broken = hosts_[h]->engine.violation();
+  for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
+    broken = (*hosts_)[h].engine.check_conservation();
+    if (broken.empty()) broken = (*hosts_)[h].engine.violation();
     if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
   }
   if (broken.empty()) return true;

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "dataplane/base/event_wheel.h"
+#include "dataplane/base/large_pages.h"
+#include "dataplane/base/slab.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/message_app.h"
 #include "dataplane/driver/message_plan.h"
@@ -71,7 +73,7 @@ class VirtualWorld final : public Connector {
   const std::vector<MessageRecord>& records() const { return records_; }
   const fabric::Network& network() const { return *network_; }
   fabric::Network& network() { return *network_; }
-  std::uint32_t hosts() const { return static_cast<std::uint32_t>(hosts_.size()); }
+  std::uint32_t hosts() const { return scenario_.fabric.hosts; }
   const transport::Engine& engine(std::uint32_t host) const;
   std::uint64_t events() const { return events_; }
   std::uint64_t messages_completed() const { return completed_; }
@@ -93,11 +95,12 @@ class VirtualWorld final : public Connector {
   MessagePlan plan_;
   WorldOptions options_;
   WorldPlan setup_;
+  LargePages large_pages_;  // outlives what it holds
   std::unique_ptr<PlanIndex> index_;
   PatternMemory memory_;
   std::unique_ptr<EventWheel> wheel_;
   std::unique_ptr<fabric::Network> network_;
-  std::vector<std::unique_ptr<Host>> hosts_;
+  std::unique_ptr<Slab<Host>> hosts_;
   std::vector<MessageRecord> records_;
   std::uint32_t first_host_actor_ = 0;
   Picos now_{0};

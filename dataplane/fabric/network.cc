@@ -33,10 +33,9 @@ std::uint32_t load32(const Packet& packet, std::size_t at) {
 
 }  // namespace
 
-bool Network::exact(const Link& link) const {
-  if (link.egress == Link::kNoEgress) return false;
-  return spec_.exact_departures || (link.impaired & (Link::kReorders | Link::kVaries)) != 0 ||
-         switches_[egresses_[link.egress].switch_index].paused_count != 0;
+bool Network::exact(const Link& link) {
+  return link.egress != Link::kNoEgress &&
+         (link.exact || (link.impaired & (Link::kReorders | Link::kVaries)) != 0);
 }
 
 // The wheel has popped this link's entry: its head in flight arrives, or (exact departures) a
@@ -203,7 +202,7 @@ void Network::arrive(const Link& link, Packet* packet, Picos now) {
       drop(packet, DropReason::no_route);
       return;
     }
-    HostPort& port = *ports_[link.to];
+    HostPort& port = ports_[link.to];
     ++stats_.delivered_packets;
     stats_.delivered_bytes += packet->wire_bytes;
     port.deliver(packet);
@@ -276,7 +275,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     consider_pause(sw, in.to_port, packet->traffic_class, now);
   }
-  if (sw.paused_count != 0 || spec_.exact_departures || out.impaired != 0) [[unlikely]]
+  if (out.exact || out.impaired != 0) [[unlikely]]
     reschedule(out);
 }
 
@@ -314,7 +313,7 @@ void Network::wake(HostPort& port) {
 }
 
 void Network::clear_woken() {
-  for (const std::uint32_t host : woken_) ports_[host]->woken_ = false;
+  for (const std::uint32_t host : woken_) ports_[host].woken_ = false;
   woken_.clear();
 }
 
