@@ -13,7 +13,7 @@ constexpr std::uint32_t kHeapArity = 4;
 unsigned EventWheel::slot_shift_for(double events_per_us) {
   unsigned shift = 18;
   // 2^shift ps x events_per_us / 10^6 ps <= 2 entries.
-  while (shift > 6 && static_cast<double>(1U << shift) * events_per_us > 2e6) --shift;
+  while (shift > 4 && static_cast<double>(1U << shift) * events_per_us > 2e6) --shift;
   return shift;
 }
 

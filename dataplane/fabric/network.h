@@ -70,10 +70,17 @@ class Network {
   void link_fired(std::uint32_t link, Picos now);
 
   // Brings near what link_fired(link) will touch; calls for one link in this order, some events
-  // apart: the link, its first packet, what comes next for that packet. Changes nothing.
+  // apart, each reading what the one before has fetched: the link; its first packet; what comes
+  // next for that packet; if that is another link (the result, else kNowhere), the queue there; and
+  // who waits in it. Changes nothing.
+  static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
   void prefetch_link(std::uint32_t link) const;
   void prefetch_packet(std::uint32_t link) const;
-  void prefetch_next(std::uint32_t id) const;
+  std::uint32_t prefetch_next(std::uint32_t link) const;
+  void prefetch_egress(std::uint32_t link, std::uint32_t out) const;
+  void prefetch_joined(std::uint32_t link, std::uint32_t out) const;
+  // The first packet of a link that ends at a host, and the host; nullptr when there is none.
+  const Packet* arriving(std::uint32_t link, std::uint32_t& host) const;
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.
@@ -128,6 +135,7 @@ class Network {
   void enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now);
   void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
   void wake(HostPort& port);
+  void prefetch_queue(const Link& link, unsigned traffic_class) const;
   static bool exact(const Link& link);
 
   // Buffer and pauses, network_pfc.cc.

@@ -1,4 +1,4 @@
-#include "dataplane/base/large_pages.h"
+#include "dataplane/driver/large_pages.h"
 
 #include <algorithm>
 #include <cstdlib>
