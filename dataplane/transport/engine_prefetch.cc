@@ -13,15 +13,22 @@ void prefetch_lines(const void* from, std::size_t lines) {
   for (std::size_t line = 0; line < lines; ++line) prefetch_line(bytes + 64 * line);
 }
 
-// Of EngineCore: poll, tables, port, configuration, regions, and the counters of either end.
-constexpr std::size_t kCoreLines = 7;
 constexpr std::size_t kContextLines = 3;
 constexpr std::size_t kRequesterLines = 2;
+
+// What poll begins with, tables, port; what every packet needs of configuration and regions; the
+// counters of either end.
+void prefetch_core(const EngineCore& core) {
+  prefetch_lines(&core, 3);
+  prefetch_line(&core.config);
+  prefetch_line(&core.regions);
+  prefetch_lines(&core.foreign_bytes, 2);
+}
 
 }  // namespace
 
 void Engine::prefetch() const {
-  prefetch_lines(&core_, kCoreLines - 1);
+  prefetch_core(core_);
   prefetch_line(&scheduler_);
   if (core_.contexts.size() != 1) return;
   // A host with one flow: its context and the requester of its queue pair.
@@ -33,7 +40,8 @@ void Engine::prefetch() const {
 }
 
 void Engine::prefetch_state() const {
-  prefetch_lines(&core_, kCoreLines);
+  prefetch_core(core_);
+  prefetch_line(&core_.peers);
   prefetch_lines(&scheduler_, 2);
   prefetch_line(&requester_);
 }
