@@ -13,12 +13,13 @@ constexpr std::uint32_t kHeapArity = 4;
 unsigned EventWheel::slot_shift_for(double events_per_us) {
   unsigned shift = 18;
   // 2^shift ps x events_per_us / 10^6 ps <= 2 entries.
-  while (shift > 6 && static_cast<double>(1U << shift) * events_per_us > 2e6) --shift;
+  while (shift > 4 && static_cast<double>(1U << shift) * events_per_us > 2e6) --shift;
   return shift;
 }
 
-EventWheel::EventWheel(std::uint32_t actors, unsigned slot_shift, unsigned slots_log2)
-    : shift_(slot_shift) {
+EventWheel::EventWheel(std::uint32_t actors, unsigned slot_shift, unsigned slots_log2,
+                       std::pmr::memory_resource& memory)
+    : shift_(slot_shift), nodes_(&memory), heads_(&memory), occupied_(&memory), summary_(&memory) {
   if (slot_shift > 40 || slots_log2 < 12 || slots_log2 > 24 || actors > kMaxActors) {
     throw std::invalid_argument("EventWheel: slot_shift 0..40, slots_log2 12..24");
   }

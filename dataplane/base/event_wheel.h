@@ -11,11 +11,14 @@
 // One thread. No allocation after construction except when the window meets a new record length.
 #pragma once
 
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
+#include "dataplane/base/prefetch.h"
 #include "dataplane/base/units.h"
 
 namespace paceline {
@@ -24,13 +27,20 @@ class EventWheel {
  public:
   // Slot width, as a power of two of picoseconds, for the expected number of pops per simulated
   // microsecond over all actors: about two entries a slot, and never wider than 0.26 us, a fraction
-  // of a link's delay, so that what a pop schedules rarely falls into the window again; at least 64
-  // ps, so that 2^16 slots reach beyond 4 us. In [6, 18].
+  // of a link's delay, so that what a pop schedules rarely falls into the window again; at least 16
+  // ps. In [4, 18].
   static unsigned slot_shift_for(double events_per_us);
+  // Number of slots of that width, as a power of two: 2^16, and as many more as it takes to reach
+  // beyond 4 us.
+  static constexpr unsigned slots_log2_for(unsigned slot_shift) {
+    return slot_shift < 6 ? 22 - slot_shift : 16;
+  }
 
   // Actors are numbered 0 .. actors-1. slot_shift: slot width is 2^slot_shift ps, 0..40.
   // slots_log2: number of slots is 2^slots_log2, 12..24.
-  explicit EventWheel(std::uint32_t actors, unsigned slot_shift = 14, unsigned slots_log2 = 16);
+  // `memory` must outlive the wheel.
+  explicit EventWheel(std::uint32_t actors, unsigned slot_shift = 14, unsigned slots_log2 = 16,
+                      std::pmr::memory_resource& memory = *std::pmr::new_delete_resource());
   EventWheel(const EventWheel&) = delete;
   EventWheel& operator=(const EventWheel&) = delete;
 
@@ -73,21 +83,38 @@ class EventWheel {
   }
 
   // Looks one occupied slot further ahead than the last call did: visit(actor, end of the slot) for
-  // every actor in it, in no order. False when there is none within the ring. For prefetching: what
-  // is visited depends on slots, what is popped does not.
+  // every actor in a slot some calls behind, in no order; its list has been fetched meanwhile.
+  // False when there is none within the ring. For prefetching: what is visited depends on slots,
+  // what is popped does not.
   template <class Visit>
   bool scout(Visit&& visit) {
     if (scout_ < cursor_) scout_ = cursor_;
     const auto first = static_cast<std::size_t>(scout_ + 1) & slot_mask_;
     std::size_t index = 0;
-    if (!find_slot(first, index)) return false;
-    const std::int64_t slot = scout_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
-    if (static_cast<std::uint64_t>(slot - cursor_) >= slot_count_) return false;  // once round
-    scout_ = slot;
-    const Picos end{(slot + 1) << shift_};
-    for (std::uint32_t actor = heads_[index]; actor != kNone; actor = nodes_[actor].next) {
-      visit(actor, end);
+    bool found = find_slot(first, index);
+    if (found) {
+      const std::int64_t slot =
+          scout_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
+      found = static_cast<std::uint64_t>(slot - cursor_) < slot_count_;  // else once round
+      if (found) {
+        scout_ = slot;
+        prefetch_line(&heads_[index]);
+        scouted_[scouts_++ % kScoutDepth] = slot;
+      }
     }
+    if (!found && visits_ == scouts_) return false;
+    if (scouts_ - visits_ > kScoutDepth / 2) {
+      const std::uint32_t head =
+          heads_[static_cast<std::size_t>(scouted_[(scouts_ - 1 - kScoutDepth / 2) % kScoutDepth]) &
+                 slot_mask_];
+      if (head != kNone) prefetch_line(&nodes_[head]);
+    }
+    if (found && scouts_ - visits_ < kScoutDepth) return true;
+    const std::int64_t slot = scouted_[visits_++ % kScoutDepth];
+    if (slot <= cursor_) return true;  // drained by now
+    const Picos end{(slot + 1) << shift_};
+    std::uint32_t actor = heads_[static_cast<std::size_t>(slot) & slot_mask_];
+    for (; actor != kNone; actor = nodes_[actor].next) visit(actor, end);
     return true;
   }
 
@@ -175,14 +202,19 @@ class EventWheel {
   // hold cursor_+1 .. cursor_+slot_count_-1, the heap what lies beyond.
   std::int64_t cursor_ = -1;
   std::int64_t now_ = 0;
-  std::int64_t scout_ = -1;  // slots up to this one were visited by scout()
+  // Slots up to this one were seen by scout(); those seen and not visited yet.
+  std::int64_t scout_ = -1;
+  static constexpr std::uint32_t kScoutDepth = 4;
+  std::array<std::int64_t, kScoutDepth> scouted_{};
+  std::uint32_t scouts_ = 0;
+  std::uint32_t visits_ = 0;
   std::size_t window_begin_ = 0;
   std::size_t window_end_ = 0;
   std::vector<Entry> window_;
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> heads_;
-  std::vector<std::uint64_t> occupied_;  // one bit a slot
-  std::vector<std::uint64_t> summary_;   // one bit a word of occupied_
+  std::pmr::vector<Node> nodes_;
+  std::pmr::vector<std::uint32_t> heads_;
+  std::pmr::vector<std::uint64_t> occupied_;  // one bit a slot
+  std::pmr::vector<std::uint64_t> summary_;   // one bit a word of occupied_
   std::vector<Entry> heap_;
 };
 

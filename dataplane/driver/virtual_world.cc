@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "dataplane/base/prefetch.h"
 #include "dataplane/base/random.h"
 #include "dataplane/driver/fabric_ideal.h"
 
@@ -16,6 +17,9 @@ constexpr std::uint64_t kHousekeeping = 1 << 16;
 // many events ahead it is fetched.
 constexpr std::uint32_t kPrefetchFrom = 4096;
 constexpr std::uint32_t kScoutEvents = 24;
+constexpr std::array<std::uint32_t, 4> kStages{17, 11, 6, 3};
+// Hosts from which on a world has memory of its own, in large pages.
+constexpr std::uint32_t kLargePagesFrom = 32;
 
 // Events until the next look. An event makes a hop or two, seldom more: a limit of hops is looked
 // at so much the more often as it comes near, and overstepped by what one event does.
@@ -109,36 +113,41 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
   records_.resize(plan_.messages.size());
   index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
 
+  std::pmr::memory_resource& memory = scenario_.fabric.hosts >= kLargePagesFrom
+                                          ? static_cast<std::pmr::memory_resource&>(large_pages_)
+                                          : *std::pmr::new_delete_resource();
   first_host_actor_ = fabric::Network::actors_needed(setup_.fabric);
-  wheel_ = std::make_unique<EventWheel>(
-      first_host_actor_ + scenario_.fabric.hosts,
-      EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_)));
-  network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0);
+  const unsigned shift = EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_));
+  wheel_ = std::make_unique<EventWheel>(first_host_actor_ + scenario_.fabric.hosts, shift,
+                                        EventWheel::slots_log2_for(shift), memory);
+  prefetching_ = wheel_->actors() >= kPrefetchFrom;
+  network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0, memory);
   for (const LinkTapping& tapping : options_.taps) network_->tap(tapping.link, *tapping.tap);
   FabricIdeal(scenario_, setup_.fabric, network_->topology()).fill(plan_);
+  hosts_ = std::make_unique<Slab<Host>>(scenario_.fabric.hosts, memory);
   for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
     transport::EngineConfig config = setup_.engine;
     config.address = wire::IpAddress::v4(setup_.fabric.subnet_base + h + 1);
     config.mac = wire::MacAddress::local(h + 1);
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
-    hosts_.push_back(std::make_unique<Host>(std::move(config), network_->host_port(h), h, plan_,
-                                            *index_, records_, *this,
-                                            real_bytes ? &memory_ : nullptr));
+    config.memory = &memory;
+    hosts_->emplace(std::move(config), network_->host_port(h), h, plan_, *index_, records_, *this,
+                    real_bytes ? &memory_ : nullptr);
   }
 }
 
 VirtualWorld::~VirtualWorld() = default;
 
 const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
-  return hosts_[host]->engine;
+  return (*hosts_)[host].engine;
 }
 
 std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t dst,
                                     std::uint8_t traffic_class) {
   // Out of band, as a connection manager would have done before; takes no time.
-  Host& a = *hosts_[src];
-  Host& b = *hosts_[dst];
+  Host& a = (*hosts_)[src];
+  Host& b = (*hosts_)[dst];
   transport::QpConfig config = setup_.queue_pair;
   config.traffic_class = traffic_class;
   config.send_cq = config.receive_cq = &a.app.completions();
@@ -181,8 +190,8 @@ void VirtualWorld::take_finished(Host& host) {
 
 // The group of one host: application first, then engine, until neither has work at `now`.
 void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
-  Host& host = *hosts_[index];
-  host.engine.prefetch();
+  Host& host = (*hosts_)[index];
+  if (!prefetching_) host.engine.prefetch();
   if (host.app.due(now)) host.app.poll(now);
   do {
     host.engine.poll(now);
@@ -192,32 +201,68 @@ void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
                    earlier(host.engine.next_deadline(), host.app.next_deadline()));
 }
 
+// Everything that stage `stage` of an event some events ahead fetches. Looks only.
+void VirtualWorld::fetch(unsigned stage, Ahead& ahead) const {
+  const std::uint32_t actor = ahead.actor;
+  const Packet* packet = nullptr;
+  std::uint32_t host = actor - first_host_actor_;
+  if (actor < first_host_actor_) {
+    switch (stage) {
+      case 0:
+        network_->prefetch_packet(actor);
+        break;
+      case 1:
+        ahead.next = network_->prefetch_next(actor);
+        break;
+      case 2:
+        network_->prefetch_egress(actor, ahead.next);
+        break;
+      default:
+        network_->prefetch_joined(actor, ahead.next);
+        break;
+    }
+    packet = network_->arriving(actor, host);
+    if (packet == nullptr) return;
+  }
+  const Host& to = (*hosts_)[host];
+  switch (stage) {
+    case 0:
+      to.engine.prefetch_state();
+      prefetch_line(&to.app);
+      break;
+    case 1:
+      break;
+    case 2:
+      to.engine.prefetch_flow(packet);
+      break;
+    default:
+      to.engine.prefetch_flow_parts(packet);
+      break;
+  }
+}
+
 // An event has been popped: those some events ahead are brought near in stages, each of which reads
-// what an earlier one fetched. Looks only.
+// what an earlier one fetched.
 void VirtualWorld::look_ahead(Picos now) {
   const auto seen = [this](std::uint32_t i) -> Ahead& { return ahead_[i % ahead_.size()]; };
   while (passed_ != scouted_ && seen(passed_).until <= now) ++passed_;
   while (scouted_ - passed_ < kScoutEvents && wheel_->scout([&](std::uint32_t actor, Picos until) {
     if (scouted_ - passed_ == ahead_.size()) return;  // a slot fuller than is worth while
     network_->prefetch_link(actor);
-    seen(scouted_++) = {actor, until};
+    seen(scouted_++) = {actor, fabric::Network::kNowhere, until};
   })) {
   }
-  const auto advance = [&](std::uint32_t& next, std::uint32_t events, auto&& prefetch) {
+  for (unsigned stage = 0; stage < kStages.size(); ++stage) {
+    std::uint32_t& next = next_of_stage_[stage];
     if (static_cast<std::int32_t>(next - passed_) < 0) next = passed_;
-    for (; next != scouted_ && next - passed_ < events; ++next) prefetch(seen(next).actor);
-  };
-  advance(next_packet_, kScoutEvents * 2 / 3,
-          [this](std::uint32_t actor) { network_->prefetch_packet(actor); });
-  advance(next_hop_, kScoutEvents / 3,
-          [this](std::uint32_t actor) { network_->prefetch_next(actor); });
+    for (; next != scouted_ && next - passed_ < kStages[stage]; ++next) fetch(stage, seen(next));
+  }
 }
 
 RunEnd VirtualWorld::run() {
-  for (std::uint32_t h = 0; h < hosts_.size(); ++h) poll_host(h, now_);
+  for (std::uint32_t h = 0; h < hosts_->size(); ++h) poll_host(h, now_);
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
   std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
-  const bool prefetching = wheel_->actors() >= kPrefetchFrom;
   RunEnd end = RunEnd::completed;
   Picos time;
   std::uint32_t actor = 0;
@@ -240,7 +285,7 @@ RunEnd VirtualWorld::run() {
     }
     now_ = time;
     ++events_;
-    if (prefetching) look_ahead(time);
+    if (prefetching_) look_ahead(time);
     if (actor < first_host_actor_) {
       network_->link_fired(actor, time);
       const auto woken = network_->woken_hosts();
@@ -274,9 +319,9 @@ RunEnd VirtualWorld::run() {
 
 bool VirtualWorld::check_all() {
   std::string broken = network_->check_conservation();
-  for (std::uint32_t h = 0; h < hosts_.size() && broken.empty(); ++h) {
-    broken = hosts_[h]->engine.check_conservation();
-    if (broken.empty()) broken = hosts_[h]->engine.violation();
+  for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
+    broken = (*hosts_)[h].engine.check_conservation();
+    if (broken.empty()) broken = (*hosts_)[h].engine.violation();
     if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
   }
   if (broken.empty()) return true;

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "dataplane/base/event_wheel.h"
+#include "dataplane/base/slab.h"
 #include "dataplane/config/scenario.h"
+#include "dataplane/driver/large_pages.h"
 #include "dataplane/driver/message_app.h"
 #include "dataplane/driver/message_plan.h"
 #include "dataplane/driver/pattern_memory.h"
@@ -71,7 +73,7 @@ class VirtualWorld final : public Connector {
   const std::vector<MessageRecord>& records() const { return records_; }
   const fabric::Network& network() const { return *network_; }
   fabric::Network& network() { return *network_; }
-  std::uint32_t hosts() const { return static_cast<std::uint32_t>(hosts_.size()); }
+  std::uint32_t hosts() const { return scenario_.fabric.hosts; }
   const transport::Engine& engine(std::uint32_t host) const;
   std::uint64_t events() const { return events_; }
   std::uint64_t messages_completed() const { return completed_; }
@@ -83,21 +85,28 @@ class VirtualWorld final : public Connector {
 
  private:
   struct Host;
+  struct Ahead {
+    std::uint32_t actor = 0;
+    std::uint32_t next = 0;  // link: the one that its first packet goes to
+    Picos until{0};          // its event is over by then, whatever became of it
+  };
 
+  void look_ahead(Picos now);
+  void fetch(unsigned stage, Ahead& ahead) const;
   void poll_host(std::uint32_t index, Picos now);
   void take_finished(Host& host);
-  void look_ahead(Picos now);
   bool check_all();
 
   config::Scenario scenario_;
   MessagePlan plan_;
   WorldOptions options_;
   WorldPlan setup_;
+  LargePages large_pages_;  // outlives what it holds
   std::unique_ptr<PlanIndex> index_;
   PatternMemory memory_;
   std::unique_ptr<EventWheel> wheel_;
   std::unique_ptr<fabric::Network> network_;
-  std::vector<std::unique_ptr<Host>> hosts_;
+  std::unique_ptr<Slab<Host>> hosts_;
   std::vector<MessageRecord> records_;
   std::uint32_t first_host_actor_ = 0;
   Picos now_{0};
@@ -110,15 +119,11 @@ class VirtualWorld final : public Connector {
   std::uint64_t hash_ = 0;
   std::uint32_t connections_ = 0;
   // Actors seen ahead in the event wheel, a ring; positions modulo 2^32.
-  struct Ahead {
-    std::uint32_t actor = 0;
-    Picos until{0};  // its event is over by then, whatever became of it
-  };
   std::array<Ahead, 256> ahead_{};
   std::uint32_t scouted_ = 0;
   std::uint32_t passed_ = 0;
-  std::uint32_t next_packet_ = 0;  // stages of look_ahead
-  std::uint32_t next_hop_ = 0;
+  std::array<std::uint32_t, 4> next_of_stage_{};  // of look_ahead
+  bool prefetching_ = false;
   std::string problem_;
 };
 

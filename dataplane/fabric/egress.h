@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "dataplane/base/random.h"
@@ -40,16 +41,18 @@ struct alignas(64) Egress {
   Picos changed_at{0};
   Integral byte_picos = 0;  // integral of queued_bytes up to changed_at
   std::uint64_t max_bytes = 0;
-  std::uint32_t switch_index = 0;
-  std::uint32_t link = 0;
-  std::uint16_t port = 0;  // number of the port within the switch
-  bool last_hop = false;   // towards a host
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;
+  std::uint32_t switch_index = 0;
+  std::uint16_t port = 0;  // number of the port within the switch
+  bool last_hop = false;   // towards a host
+  // A packet touches the line above and one of these: the queues of data (class 3) and control (7)
+  // lie on one each.
+  std::array<ClassQueue, kTrafficClasses> queues{};
   std::uint64_t marked = 0;
   std::uint64_t drops = 0;
   Random marking{0};  // drawn in departure order
-  std::array<ClassQueue, kTrafficClasses> queues{};
+  std::uint32_t link = 0;
 
   // Before queued_bytes changes at `at`, which never goes back.
   void integrate(Picos at) {
@@ -58,5 +61,8 @@ struct alignas(64) Egress {
   }
 };
 static_assert(sizeof(Egress) == 320);
+static_assert(offsetof(Egress, queues) == 64);
+static_assert((64 + kDefaultDataClass * sizeof(ClassQueue)) % 64 + sizeof(ClassQueue) <= 64);
+static_assert((64 + kControlClass * sizeof(ClassQueue)) % 64 + sizeof(ClassQueue) <= 64);
 
 }  // namespace paceline::fabric

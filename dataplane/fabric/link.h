@@ -30,6 +30,7 @@ struct alignas(64) Link {
   std::uint8_t down = 0;             // 0xFF: carries nothing, like a pause of every class
   std::uint8_t impaired = 0;         // kDraws, kReorders, kVaries: LinkDetail has more
   bool tapped = false;               // somebody looks: Network::tap
+  bool exact = false;                // departures are events: wanted so, or its switch has paused
 
   static constexpr std::uint8_t kDraws = 1;  // a packet may be lost, corrupted or doubled
   // With either of these departures are events of their own: they cannot wait for the arrival of

@@ -33,10 +33,9 @@ std::uint32_t load32(const Packet& packet, std::size_t at) {
 
 }  // namespace
 
-bool Network::exact(const Link& link) const {
-  if (link.egress == Link::kNoEgress) return false;
-  return spec_.exact_departures || (link.impaired & (Link::kReorders | Link::kVaries)) != 0 ||
-         switches_[egresses_[link.egress].switch_index].paused_count != 0;
+bool Network::exact(const Link& link) {
+  return link.egress != Link::kNoEgress &&
+         (link.exact || (link.impaired & (Link::kReorders | Link::kVaries)) != 0);
 }
 
 // The wheel has popped this link's entry: its head in flight arrives, or (exact departures) a
@@ -203,7 +202,7 @@ void Network::arrive(const Link& link, Packet* packet, Picos now) {
       drop(packet, DropReason::no_route);
       return;
     }
-    HostPort& port = *ports_[link.to];
+    HostPort& port = ports_[link.to];
     ++stats_.delivered_packets;
     stats_.delivered_bytes += packet->wire_bytes;
     port.deliver(packet);
@@ -276,7 +275,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     consider_pause(sw, in.to_port, packet->traffic_class, now);
   }
-  if (sw.paused_count != 0 || spec_.exact_departures || out.impaired != 0) [[unlikely]]
+  if (out.exact || out.impaired != 0) [[unlikely]]
     reschedule(out);
 }
 
@@ -284,27 +283,70 @@ void Network::prefetch_link(std::uint32_t link) const {
   if (link < links_.size()) prefetch_line(&links_[link]);
 }
 
-void Network::prefetch_packet(std::uint32_t link) const {
-  if (link >= links_.size()) return;
-  if (const Packet* head = links_[link].head; head != nullptr) prefetch_line(head);
-}
-
-// The packet behind it, for its time; and the queue that the packet goes to, or its headers.
-void Network::prefetch_next(std::uint32_t id) const {
+// Its first packet; the queue from which the link goes on.
+void Network::prefetch_packet(std::uint32_t id) const {
   if (id >= links_.size()) return;
   const Link& link = links_[id];
-  const Packet* head = link.head;
-  if (head == nullptr) return;
-  if (head->next != nullptr) prefetch_line(head->next);
-  if (head->route >= spec_.hosts) return;
+  if (link.head != nullptr) prefetch_line(link.head);
+  if (link.backlog != 0) prefetch_queue(link, std::bit_width(link.backlog) - 1U);
+}
+
+// The packet behind the first, for its time; where the first goes. What waits for the link, if it
+// is to depart then.
+std::uint32_t Network::prefetch_next(std::uint32_t id) const {
+  if (id >= links_.size()) return kNowhere;
+  const Link& link = links_[id];
+  const Packet* const head = link.head;
+  if (head == nullptr) return kNowhere;
+  if (head->next != nullptr) {
+    prefetch_line(head->next);
+  } else if (link.backlog != 0) {
+    const unsigned traffic_class = std::bit_width(link.backlog) - 1U;
+    if (const Packet* first = egresses_[link.egress].queues[traffic_class].head) {
+      prefetch_line(first);
+    }
+  }
+  if (head->route >= spec_.hosts) return kNowhere;
   if ((link.to & Link::kToSwitch) == 0) {
     prefetch_line(head->header.data());
-    return;
+    return kNowhere;
   }
   const std::uint32_t out =
       topology_.next_link(link.to & ~Link::kToSwitch, head->route, head->entropy);
-  if (out == Topology::kNoLink) return;
+  if (out == Topology::kNoLink) return kNowhere;
   prefetch_line(&links_[out]);
+  return out;
+}
+
+// What enqueueing the first packet on `out` counts.
+void Network::prefetch_egress(std::uint32_t id, std::uint32_t out) const {
+  const Link& link = links_[id];
+  if (out == kNowhere || link.head == nullptr) return;
+  prefetch_queue(links_[out], link.head->traffic_class);
+  const Switch& sw = switches_[link.to & ~Link::kToSwitch];
+  prefetch_line(&sw.buffer.at(link.to_port, 0));
+}
+
+// The packets that it joins there.
+void Network::prefetch_joined(std::uint32_t id, std::uint32_t out) const {
+  const Packet* const head = links_[id].head;
+  if (out == kNowhere || head == nullptr || links_[out].backlog == 0) return;
+  const ClassQueue& queue = egresses_[links_[out].egress].queues[head->traffic_class];
+  if (queue.head == nullptr) return;
+  prefetch_line(queue.head);
+  prefetch_line(queue.tail);
+}
+
+void Network::prefetch_queue(const Link& link, unsigned traffic_class) const {
+  const Egress& egress = egresses_[link.egress];
+  prefetch_line(&egress);
+  prefetch_line(&egress.queues[traffic_class]);
+}
+
+const Packet* Network::arriving(std::uint32_t id, std::uint32_t& host) const {
+  if (id >= links_.size() || (links_[id].to & Link::kToSwitch) != 0) return nullptr;
+  host = links_[id].to;
+  return links_[id].head;
 }
 
 void Network::wake(HostPort& port) {
@@ -314,7 +356,7 @@ void Network::wake(HostPort& port) {
 }
 
 void Network::clear_woken() {
-  for (const std::uint32_t host : woken_) ports_[host]->woken_ = false;
+  for (const std::uint32_t host : woken_) ports_[host].woken_ = false;
   woken_.clear();
 }
 

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include "dataplane/base/event_wheel.h"
 #include "dataplane/base/histogram.h"
 #include "dataplane/base/random.h"
+#include "dataplane/base/slab.h"
 #include "dataplane/fabric/fabric_spec.h"
 #include "dataplane/fabric/statistics.h"
 #include "dataplane/fabric/topology.h"
@@ -44,7 +46,9 @@ class Network {
   // are any) the one behind the last link; the wheel must have room for actors_needed(spec) actors
   // from there and outlive the network. Throws std::invalid_argument
   // when the spec has errors other than unreachable host pairs (check() tells all beforehand).
-  Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id);
+  // `memory` holds what packets touch, and must outlive the network, too.
+  Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id,
+          std::pmr::memory_resource& memory = *std::pmr::new_delete_resource());
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -66,10 +70,17 @@ class Network {
   void link_fired(std::uint32_t link, Picos now);
 
   // Brings near what link_fired(link) will touch; calls for one link in this order, some events
-  // apart: the link, its first packet, what comes next for that packet. Changes nothing.
+  // apart, each reading what the one before has fetched: the link; its first packet; what comes
+  // next for that packet; if that is another link (the result, else kNowhere), the queue there; and
+  // who waits in it. Changes nothing.
+  static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
   void prefetch_link(std::uint32_t link) const;
   void prefetch_packet(std::uint32_t link) const;
-  void prefetch_next(std::uint32_t id) const;
+  std::uint32_t prefetch_next(std::uint32_t link) const;
+  void prefetch_egress(std::uint32_t link, std::uint32_t out) const;
+  void prefetch_joined(std::uint32_t link, std::uint32_t out) const;
+  // The first packet of a link that ends at a host, and the host; nullptr when there is none.
+  const Packet* arriving(std::uint32_t link, std::uint32_t& host) const;
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.
@@ -124,7 +135,8 @@ class Network {
   void enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now);
   void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
   void wake(HostPort& port);
-  bool exact(const Link& link) const;
+  void prefetch_queue(const Link& link, unsigned traffic_class) const;
+  static bool exact(const Link& link);
 
   // Buffer and pauses, network_pfc.cc.
   bool admit(Switch& sw, Egress& egress, Packet* packet, Picos now);
@@ -132,6 +144,7 @@ class Network {
   void consider_resume(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, Picos now);
   void track_buffer_use(Switch& sw, Picos now);
   void advance_switch(Switch& sw, Picos now);
+  void set_exact(const Switch& sw, bool exact);
   void reschedule(Link& link);
   void send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, bool pause,
                   Picos now);
@@ -176,10 +189,10 @@ class Network {
   EventWheel& wheel_;
   std::uint32_t first_actor_;
   PacketPool pool_;
-  std::vector<Link> links_;
-  std::vector<Egress> egresses_;
+  std::pmr::vector<Link> links_;
+  std::pmr::vector<Egress> egresses_;
   std::vector<Switch> switches_;
-  std::vector<std::unique_ptr<HostPort>> ports_;
+  Slab<HostPort> ports_;
   std::vector<std::uint32_t> woken_;
   std::vector<LinkDetail> details_;  // per directed link
   NetworkStats stats_;

@@ -39,12 +39,16 @@ std::uint32_t alpha_of(const FabricSpec& spec, Rate port_rate, Rate host_rate) {
 
 }  // namespace
 
-Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id)
+Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id,
+                 std::pmr::memory_resource& memory)
     : spec_(buildable(spec)),
       topology_(spec_),
       wheel_(wheel),
       first_actor_(first_actor_id),
-      pool_(spec.initial_packets, spec.payload_room, true),
+      pool_(spec.initial_packets, spec.payload_room, true, 0, memory),
+      links_(&memory),
+      egresses_(&memory),
+      ports_(spec.hosts, memory),
       ecn_kmin_(spec.ecn.enabled ? spec.ecn.kmin_bytes : ~std::uint64_t{0}),
       ecn_kmax_(spec.ecn.kmax_bytes),
       mark_at_enqueue_(!spec.ecn.mark_at_dequeue),
@@ -59,16 +63,18 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
   build_links();
   build_choices();
   build_events();
-  ports_.reserve(spec_.hosts);
   for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
-    ports_.push_back(std::make_unique<HostPort>(*this, links_[topology_.host_uplink(host)], host));
+    ports_.emplace(*this, links_[topology_.host_uplink(host)], host);
   }
   woken_.reserve(spec_.hosts);
 }
 
 Network::~Network() = default;
 
-Port& Network::host_port(std::uint32_t host) { return *ports_.at(host); }
+Port& Network::host_port(std::uint32_t host) {
+  if (host >= ports_.size()) throw std::out_of_range("fabric: no such host");
+  return ports_[host];
+}
 
 void Network::build_switches() {
   const Rate host_rate =
@@ -121,8 +127,12 @@ void Network::build_links() {
     refresh_impairments(link);
     detail.impairment = Random(spec_.seed, kImpairmentStream + id);
   }
+  std::size_t ports = 0;
+  for (const Switch& sw : switches_) ports += sw.port_links.size();
+  egresses_.reserve(ports);
   for (std::uint32_t index = 0; index < switches_.size(); ++index) {
     const Switch& sw = switches_[index];
+    if (spec_.exact_departures) set_exact(sw, true);
     for (std::size_t port = 0; port < sw.port_links.size(); ++port) {
       const std::uint32_t id = sw.port_links[port];
       links_[id].egress = static_cast<std::uint32_t>(egresses_.size());

@@ -90,7 +90,7 @@ void Network::bring_up(Link& link, Picos now) {
   if (link.egress == Link::kNoEgress) {
     const Link& back = links_[link.id ^ 1U];
     assert((back.to & Link::kToSwitch) == 0);
-    wake(*ports_[back.to]);
+    wake(ports_[back.to]);
     return;
   }
   advance(link, now);
@@ -152,6 +152,7 @@ void Network::forget_pauses(Link& link, Picos now) {
   Switch& sw = switches_[egress.switch_index];
   std::uint8_t& told = sw.paused_ingress[egress.port];
   sw.paused_count -= static_cast<std::uint32_t>(std::popcount(told));
+  if (sw.paused_count == 0) set_exact(sw, spec_.exact_departures);
   told = 0;
 }
 

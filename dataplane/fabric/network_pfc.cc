@@ -59,6 +59,7 @@ void Network::consider_pause(Switch& sw, std::uint16_t port, std::uint8_t traffi
   // A resume is due at the very departure that allows it: from here on departures of this switch
   // are events of their own.
   if (first) {
+    set_exact(sw, true);
     for (const std::uint32_t link : sw.port_links) {
       if (links_[link].backlog != 0) reschedule(links_[link]);
     }
@@ -71,7 +72,7 @@ void Network::consider_resume(Switch& sw, std::uint16_t port, std::uint8_t traff
   const auto bit = static_cast<std::uint8_t>(1U << traffic_class);
   if ((sw.paused_ingress[port] & bit) == 0 || !sw.buffer.may_resume(port, traffic_class)) return;
   sw.paused_ingress[port] = static_cast<std::uint8_t>(sw.paused_ingress[port] & ~bit);
-  --sw.paused_count;
+  if (--sw.paused_count == 0) set_exact(sw, spec_.exact_departures);
   send_pause(sw, port, traffic_class, false, now);
 }
 
@@ -92,6 +93,10 @@ void Network::advance_switch(Switch& sw, Picos now) {
       advance(links_[sw.port_links[port]], now);
     }
   }
+}
+
+void Network::set_exact(const Switch& sw, bool exact) {
+  for (const std::uint32_t link : sw.port_links) links_[link].exact = exact;
 }
 
 // When something happens on this link next: its head arrives, or with exact departures a packet
@@ -144,7 +149,7 @@ void Network::pause_arrived(const Link& link, Packet* frame, Picos now) {
   detail.pause_time += span;
   stats_.pause_time += span;
   if (back.egress == Link::kNoEgress) {
-    wake(*ports_[links_[link.id].to]);
+    wake(ports_[links_[link.id].to]);
     return;
   }
   if (back.busy < now && back.eligible() != 0) back.busy = now;  // what was held back leaves now

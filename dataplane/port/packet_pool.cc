@@ -21,7 +21,8 @@ Packet* PacketPool::copy_of(const Packet& packet) {
 }
 
 void PacketPool::add_chunk(std::size_t packets) {
-  auto chunk = std::make_unique_for_overwrite<Packet[]>(packets);
+  Slab<Packet>& chunk = chunks_.emplace_back(packets, memory_);
+  for (std::size_t i = 0; i < packets; ++i) chunk.emplace();
   std::byte* payload = nullptr;
   if (payload_room_ != 0) {
     payloads_.push_back(std::make_unique_for_overwrite<std::byte[]>(packets * payload_room_));
@@ -35,7 +36,6 @@ void PacketPool::add_chunk(std::size_t packets) {
     packet.next = free_;
     free_ = &packet;
   }
-  chunks_.push_back(std::move(chunk));
   capacity_ += packets;
 }
 

@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <memory_resource>
 #include <vector>
 
+#include "dataplane/base/slab.h"
 #include "dataplane/port/packet.h"
 
 namespace paceline {
@@ -15,9 +18,11 @@ class PacketPool {
  public:
   // payload_room: bytes of payload buffer behind each packet, 0 where payloads are elided.
   // growable: alloc grows the slab when empty (virtual time only); else it returns nullptr.
+  // memory: where packets come from (payload buffers do not); must outlive the pool.
   explicit PacketPool(std::size_t initial_packets, std::uint16_t payload_room = 0,
-                      bool growable = false, std::uint16_t pool_id = 0)
-      : payload_room_(payload_room), growable_(growable), pool_id_(pool_id) {
+                      bool growable = false, std::uint16_t pool_id = 0,
+                      std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
+      : payload_room_(payload_room), growable_(growable), pool_id_(pool_id), memory_(memory) {
     add_chunk(initial_packets == 0 ? 1 : initial_packets);
   }
   PacketPool(const PacketPool&) = delete;
@@ -68,7 +73,8 @@ class PacketPool {
   std::uint16_t payload_room_;
   bool growable_;
   std::uint16_t pool_id_;
-  std::vector<std::unique_ptr<Packet[]>> chunks_;
+  std::pmr::memory_resource& memory_;
+  std::deque<Slab<Packet>> chunks_;
   std::vector<std::unique_ptr<std::byte[]>> payloads_;
 };
 

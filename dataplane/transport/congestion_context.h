@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "cc/algorithm.h"
 #include "cc/decision.h"
@@ -59,23 +58,14 @@ struct alignas(64) CongestionContext {
   alignas(64) std::array<std::byte, cc::kStateBytes> fallback_state{};
 };
 
-// Contexts by index. Addresses are stable; adding is a control operation.
+// Contexts by index. Does not own them; adding is a control operation.
 class ContextTable {
  public:
-  ContextTable() = default;
-  ContextTable(const ContextTable&) = delete;
-  ContextTable& operator=(const ContextTable&) = delete;
-  ~ContextTable() {
-    for (CongestionContext* context : contexts_) delete context;
-  }
-
   CongestionContext& operator[](std::uint32_t index) { return *contexts_[index]; }
   const CongestionContext& operator[](std::uint32_t index) const { return *contexts_[index]; }
   std::uint32_t size() const { return contexts_.size(); }
-  std::uint32_t add() {
-    auto context = std::make_unique<CongestionContext>();
-    contexts_.push_back(context.get());
-    static_cast<void>(context.release());
+  std::uint32_t add(CongestionContext& context) {
+    contexts_.push_back(&context);
     return size() - 1;
   }
 

@@ -75,21 +75,14 @@ class Engine {
       next = earlier(next, core_.port.tx_ready_at(kControlClass));
     return next == kNever ? kNever : later(next, core_.now + Picos{1});
   }
-  // Starts loading what the next poll will read. Changes nothing.
-  void prefetch() const {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&core_);
-    for (std::size_t line = 0; line < 6; ++line) __builtin_prefetch(bytes + 64 * line);
-    __builtin_prefetch(&scheduler_);
-    if (core_.contexts.size() != 1) return;
-    // A host with one flow: its context and the requester of its queue pair.
-    const auto* context = reinterpret_cast<const std::byte*>(&core_.contexts[0]);
-    for (std::size_t line = 0; line < 3; ++line) __builtin_prefetch(context + 64 * line);
-    const QueuePair* qp = core_.qps[0];
-    if (qp == nullptr) return;
-    __builtin_prefetch(qp);
-    __builtin_prefetch(&qp->requester);
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(&qp->requester) + 64);
-  }
+  // --- looking ahead (engine_prefetch.cc): starts loading what a poll will read; changes nothing
+  // --- In one step, right before the poll: for worlds that the second-level cache holds.
+  void prefetch() const;
+  // In stages, some events before it, each of which reads what the one before has fetched. `packet`
+  // is what the poll will receive; nullptr: it will send.
+  void prefetch_state() const;
+  void prefetch_flow(const Packet* packet) const;
+  void prefetch_flow_parts(const Packet* packet) const;
 
   // --- looking in: changes nothing ---
   const telemetry::EngineCounters& counters() const { return core_.counters; }
@@ -111,6 +104,7 @@ class Engine {
                   const Packet& packet);
   void flush_control();
   void run_qp_timers();
+  const QueuePair* queue_pair_of(const Packet* packet) const;
 
   EngineCore core_;
   Scheduler scheduler_;

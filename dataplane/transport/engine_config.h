@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "cc/algorithm.h"
@@ -54,6 +55,8 @@ struct EngineConfig {
   std::uint32_t base_rtt_ns = 5000;       // unloaded round trip of a full packet and its ACK
   CcChoice primary{};
   CcChoice fallback{};  // reactive; used when primary is proactive
+  // Where queue pairs, contexts and peers come from; must outlive the engine.
+  std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
 };
 
 inline constexpr unsigned kHelloTries = 3;

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -49,7 +50,8 @@ struct alignas(64) EngineCore {
             info.link_rate, config_.payload_mtu,
             info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U, config_.payload_mtu),
             config_.base_rtt_ns},
-        config(std::move(config_)) {}
+        config(std::move(config_)),
+        peers(*config.memory) {}
 
   // Ethernet, IPv4, UDP, BTH: what every packet of a connection carries at least.
   static constexpr std::uint32_t kPlainHeaderBytes = 14 + 20 + 8 + 12;
@@ -78,9 +80,10 @@ struct alignas(64) EngineCore {
   telemetry::EngineCounters counters{};
 
   PeerTable peers;
-  std::array<cc::ParamBlock, 2> params{};      // [0] primary, [1] fallback
-  std::unique_ptr<cc::PortReceiver> receiver;  // proactive algorithms only
-  std::deque<QueuePair> qp_storage;            // addresses are stable
+  std::array<cc::ParamBlock, 2> params{};                            // [0] primary, [1] fallback
+  std::unique_ptr<cc::PortReceiver> receiver;                        // proactive algorithms only
+  std::pmr::deque<QueuePair> qp_storage{config.memory};              // addresses are stable
+  std::pmr::list<CongestionContext> context_storage{config.memory};  // likewise
   std::vector<std::uint32_t> free_qps;
   std::vector<std::uint32_t> free_contexts;
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts

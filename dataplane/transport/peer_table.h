@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct Peer {
 
 class PeerTable {
  public:
+  explicit PeerTable(std::pmr::memory_resource& memory) : peers_(&memory) {}
+
   // Index of the entry, created if new (then status is unknown and `created` true).
   std::uint32_t find_or_add(const wire::IpAddress& ip, const wire::MacAddress& mac,
                             std::uint8_t traffic_class, bool& created) {
@@ -74,7 +77,7 @@ class PeerTable {
       return static_cast<std::size_t>(wire::hash_value(key.ip) + key.traffic_class);
     }
   };
-  std::vector<Peer> peers_;
+  std::pmr::vector<Peer> peers_;
   std::unordered_map<Key, std::uint32_t, KeyHash> index_;  // looked up, never iterated
 };
 

@@ -396,7 +396,7 @@ std::uint32_t Scheduler::create_context(std::uint8_t profile, std::uint8_t traff
                                         const cc::Handover* handover) {
   std::uint32_t index;
   if (core_.free_contexts.empty()) {
-    index = core_.contexts.add();
+    index = core_.contexts.add(core_.context_storage.emplace_back());
     const std::uint32_t reserve = roomy(core_.contexts.size());
     pacer_.reserve(reserve);
     timers_.reserve(reserve);

@@ -50,7 +50,7 @@ int run(const std::string& what, const char* size_text) {
   const std::size_t colon = what.find(':');
   if (*end != '\0' || size == 0 || colon == std::string::npos) {
     throw std::invalid_argument(
-        "usage: perf_probe incast:ALGORITHM|moe:ALGORITHM BYTES, or "
+        "usage: perf_probe incast|moe|permutation-1024|permutation-8192:ALGORITHM BYTES, or "
         "perf_probe events:ALGORITHM EVENTS");
   }
   const std::string algorithm = what.substr(colon + 1);

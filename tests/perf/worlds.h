@@ -13,7 +13,9 @@
 namespace paceline::perf {
 
 struct WorldCase {
-  std::string workload = "incast";  // "incast": 63 senders to one; "moe": all-to-all of 32 hosts
+  // "incast": 63 senders to one; "moe": all-to-all of 32 hosts; "permutation-1024" and
+  // "permutation-8192": every host to another one, on a fat tree
+  std::string workload = "incast";
   std::string algorithm = "dcqcn";  // dcqcn with profile "paper", the others with their defaults
   std::uint64_t message_bytes = 20'000'000;  // per sender; all-to-all: mean of a pair
   std::uint32_t payload_bytes = 4096;
@@ -37,6 +39,12 @@ inline config::Scenario scenario_of(const WorldCase& which) {
     s.workload.kind = "all_to_all";
     s.workload.skew = 1;
     s.workload.start_jitter = picos_from_micros(20);
+  } else if (which.workload == "permutation-1024" || which.workload == "permutation-8192") {
+    s.fabric.topology = "fat_tree";
+    s.fabric.k = which.workload == "permutation-1024" ? 16 : 32;
+    s.fabric.hosts = s.fabric.k * s.fabric.k * s.fabric.k / 4;
+    s.workload.kind = "permutation";
+    s.workload.start_jitter = picos_from_micros(10);
   } else {
     throw std::invalid_argument("unknown workload '" + which.workload + "': incast, moe");
   }

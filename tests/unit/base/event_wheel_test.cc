@@ -98,7 +98,13 @@ TEST_CASE("event wheel chooses narrower slots for denser events") {
   CHECK(EventWheel::slot_shift_for(0) == 18);
   CHECK(EventWheel::slot_shift_for(15) == 17);
   CHECK(EventWheel::slot_shift_for(700) == 11);
-  CHECK(EventWheel::slot_shift_for(1e9) == 6);
+  CHECK(EventWheel::slot_shift_for(40'000) == 5);
+  CHECK(EventWheel::slot_shift_for(1e9) == 4);
+  for (unsigned shift = 4; shift <= 18; ++shift) {
+    const unsigned slots = EventWheel::slots_log2_for(shift);
+    CHECK((slots == 16 || shift < 6));
+    CHECK((std::int64_t{1} << (shift + slots)) > picos_from_micros(4).count);
+  }
 }
 
 // Against an ordered set, with every kind of move: nearer, farther, out of the heap, into the

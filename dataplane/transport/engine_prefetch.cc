@@ -1,0 +1,94 @@
+// Which cache lines a poll will touch. In virtual time hosts take turns packet by packet: with few
+// hosts their state lies in the second-level cache when a poll begins, with thousands in memory.
+#include "dataplane/base/prefetch.h"
+#include "dataplane/transport/engine.h"
+#include "dataplane/wire/endian.h"
+
+namespace paceline::transport {
+
+namespace {
+
+void prefetch_lines(const void* from, std::size_t lines) {
+  const auto* bytes = static_cast<const std::byte*>(from);
+  for (std::size_t line = 0; line < lines; ++line) prefetch_line(bytes + 64 * line);
+}
+
+constexpr std::size_t kContextLines = 3;
+constexpr std::size_t kRequesterLines = 2;
+
+// What poll begins with, tables, port; what every packet needs of configuration and regions; the
+// counters of either end.
+void prefetch_core(const EngineCore& core) {
+  prefetch_lines(&core, 3);
+  prefetch_line(&core.config);
+  prefetch_line(&core.regions);
+  prefetch_lines(&core.foreign_bytes, 2);
+}
+
+}  // namespace
+
+void Engine::prefetch() const {
+  prefetch_core(core_);
+  prefetch_line(&scheduler_);
+  if (core_.contexts.size() != 1) return;
+  // A host with one flow: its context and the requester of its queue pair.
+  prefetch_lines(&core_.contexts[0], kContextLines);
+  const QueuePair* qp = core_.qps[0];
+  if (qp == nullptr) return;
+  prefetch_line(qp);
+  prefetch_lines(&qp->requester, kRequesterLines);
+}
+
+void Engine::prefetch_state() const {
+  prefetch_core(core_);
+  prefetch_line(&core_.peers);
+  prefetch_lines(&scheduler_, 2);
+  prefetch_line(&requester_);
+}
+
+// The one that the packet is for, if there is one of its number; without a packet, of a host with
+// few queue pairs, the one that is likely to send.
+const QueuePair* Engine::queue_pair_of(const Packet* packet) const {
+  if (packet != nullptr) {
+    if (packet->bth_offset == 0) return nullptr;
+    const std::uint32_t number =
+        wire::load_be32(packet->header.data() + packet->bth_offset + 4) & 0xFF'FFFFU;
+    const std::uint32_t slot = core_.qp_slot(number);
+    return slot < core_.qps.size() ? core_.qps[slot] : nullptr;
+  }
+  if (core_.contexts.size() == 0) return nullptr;
+  const std::uint32_t active = core_.contexts[0].active_head;
+  return active < core_.qps.size() ? core_.qps[active] : nullptr;
+}
+
+void Engine::prefetch_flow(const Packet* packet) const {
+  if (packet == nullptr) {
+    if (core_.contexts.size() != 0) prefetch_lines(&core_.contexts[0], kContextLines);
+    return;
+  }
+  const QueuePair* qp = queue_pair_of(packet);
+  if (qp == nullptr) return;
+  prefetch_line(qp);
+  if (packet->payload_bytes != 0) {
+    prefetch_line(&qp->responder);
+  } else {
+    prefetch_lines(&qp->requester, kRequesterLines);
+  }
+}
+
+void Engine::prefetch_flow_parts(const Packet* packet) const {
+  const QueuePair* qp = queue_pair_of(packet);
+  if (qp == nullptr) return;
+  if (packet == nullptr) {
+    prefetch_line(qp);
+    prefetch_line(&qp->header);
+    prefetch_lines(&qp->requester, kRequesterLines);
+  } else if (packet->payload_bytes != 0) {
+    if (qp->peer != kNoIndex) prefetch_lines(&core_.peers[qp->peer], 2);
+  } else {
+    if (qp->context != kNoIndex) prefetch_lines(&core_.contexts[qp->context], kContextLines);
+    prefetch_line(&qp->requester.queue.front());
+  }
+}
+
+}  // namespace paceline::transport
