@@ -185,7 +185,6 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
   }
   Channel& ch = channels_[peer];
   ChannelCounters* const result = &counters(peer);
-  traffic_class_ = r.traffic_class;
 
   const bool fresh = ch.mode == Mode::unknown || ch.channel != r.channel;
   const bool old = !fresh && seq_distance(r.req_seq, ch.req_seq) <= 0;
@@ -282,7 +281,6 @@ void CadenceReceiver::fill_grant(std::int64_t now, Channel& ch, std::uint32_t pe
   g = GrantMessage{};
   g.hold = ch.mode == Mode::waiting;
   g.revoke = revoked;
-  g.traffic_class = traffic_class_;
   g.channel = ch.channel;
   g.grant_seq = ch.seq;
   g.rate_mbps = granted ? ch.grant : 0;
@@ -316,7 +314,6 @@ std::size_t CadenceReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
     } else {
       o.kind = ReceiverOutput::Kind::path;
       o.path = PathMessage{};
-      o.path.traffic_class = traffic_class_;
       o.path.channel = ch.channel;
       o.path.seq = ++ch.path_seq;
       o.path.bad_entropy = counters(due.peer).last_marked_entropy;

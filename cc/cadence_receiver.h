@@ -184,7 +184,6 @@ class CadenceReceiver final : public PortReceiver {
   std::vector<Marked> marked_;        // scratch of a scan
   std::uint32_t active_count_ = 0;
   std::uint32_t waiting_count_ = 0;
-  std::uint8_t traffic_class_ = 0;
 
   std::uint64_t com_sum_ = 0;
   std::uint64_t capacity_ = 0;

@@ -116,6 +116,7 @@ bool CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer, std::in
   }
   if (!alive && silent > lease + std::max(10 * params_.rtt_ns, lease) && now >= ch.lease_end) {
     revoke(Nanos{now}, peer);
+    unlist(peer);  // once: there is nothing more to take back
     return false;
   }
   bool pending = false;

@@ -288,6 +288,8 @@ void ControlPlane::poll_receiver() {
     n = receiver->poll(to_nanos(core_.now), out);
     for (std::size_t i = 0; i < n; ++i) {
       const wire::HeaderTemplate& header = core_.peers[out[i].peer].control;
+      const std::uint8_t traffic_class = core_.peers[out[i].peer].traffic_class;
+      out[i].grant.traffic_class = out[i].path.traffic_class = traffic_class;
       if (out[i].kind == cc::ReceiverOutput::Kind::grant) {
         send_control(header, out[i].grant, core_.counters.grants_sent);
       } else {

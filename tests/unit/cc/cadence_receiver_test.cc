@@ -452,6 +452,13 @@ TEST_CASE(
   CHECK(w.peers[1].grant.revoke);
   CHECK(w.r.snapshot().active == 1);
   CHECK(w.rate(2) == Approx(double(w.p.eta_mbps)).epsilon(0.02));
+  // Told once: the dead do not answer.
+  const unsigned told = w.peers[1].grants;
+  for (int i = 0; i < 400; ++i) {
+    w.arrive(2, bytes_at(w.rate(2), w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  CHECK(w.peers[1].grants == told);
 }
 
 TEST_CASE("cadence receiver: CLOSE and forget leave nothing behind") {

@@ -93,5 +93,32 @@ TEST_CASE("a ceiling stops the sender short of it, and a higher one lets it go o
   CHECK(sent <= grant.limit_total);
 }
 
+// Two channels between the same hosts: each hears of itself only.
+TEST_CASE("GRANTs name the class of the channel that they are for", "[transport]") {
+  LabOptions options;
+  options.engine.peers = PeerPolicy::paceline;
+  options.engine.primary = choose_cc(cc::AlgorithmId::cadence, options);
+  options.engine.fallback = choose_cc(cc::AlgorithmId::dcqcn, options);
+  Lab lab(options);
+  std::vector<std::uint32_t> queue_pairs;
+  for (const std::uint8_t traffic_class : {std::uint8_t{3}, std::uint8_t{5}, std::uint8_t{2}}) {
+    QpConfig a = lab.qp_config(0);
+    QpConfig b = lab.qp_config(1);
+    a.traffic_class = b.traffic_class = traffic_class;
+    queue_pairs.push_back(lab.connect(a, b, 100, 200).a);
+  }
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    REQUIRE(lab.post(0, queue_pairs[i],
+                     lab.request(WorkOpcode::write, i, i * kMessageBytes, i * kMessageBytes,
+                                 kMessageBytes)) == PostResult::ok);
+  }
+  CHECK(lab.run(picos_from_micros(100'000)));
+  CHECK(lab.a().sent().size() == 3);
+  CHECK(lab.a().counters().grants_received > 3);
+  CHECK(lab.a().counters().control_ignored == 0);
+  CHECK(lab.a().counters().fallbacks == 0);
+  CHECK(lab.leftovers() == "");
+}
+
 }  // namespace
 }  // namespace paceline::transport::test
