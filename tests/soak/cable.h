@@ -19,16 +19,24 @@ class CableEnd final : public Port {
       : info_(info), delay_(delay), pool_(pool), refuse_(refuse), random_(random) {}
   ~CableEnd() override {
     while (!arriving_.empty()) pool_.free(arriving_.pop());
+    while (!injected_.empty()) pool_.free(injected_.pop());
   }
 
   void join(CableEnd& peer) { peer_ = &peer; }
   void set_now(Picos now) { now_ = now; }
+  // A packet of the pool, out of nowhere: arrives here at once, behind what has arrived.
+  void inject(Picos now, Packet* packet) {
+    packet->time = now;
+    packet->wire_bytes = info_.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
+    injected_.push(packet);
+  }
 
   std::size_t rx(std::span<Packet*> burst) override {
     std::size_t n = 0;
     while (n < burst.size() && !arriving_.empty() && arriving_.head->time <= now_) {
       burst[n++] = arriving_.pop();
     }
+    while (n < burst.size() && !injected_.empty()) burst[n++] = injected_.pop();
     arrived_ += n;
     return n;
   }
@@ -48,7 +56,10 @@ class CableEnd final : public Port {
     return n;
   }
 
-  Picos rx_ready_at() const override { return arriving_.empty() ? kNever : arriving_.head->time; }
+  Picos rx_ready_at() const override {
+    if (!injected_.empty()) return injected_.head->time;
+    return arriving_.empty() ? kNever : arriving_.head->time;
+  }
   // Where it takes bursts, a burst of small packets may wait for the wire.
   Picos tx_ready_at(std::uint8_t) const override {
     const Picos queued = serialization_time((info_.tx_burst - 1U) * 84U, info_.link_rate);
@@ -59,7 +70,6 @@ class CableEnd final : public Port {
 
   std::uint64_t sent() const { return sent_; }
   std::uint64_t arrived() const { return arrived_; }
-  bool quiet() const { return arriving_.empty(); }
 
  private:
   PortInfo info_;
@@ -71,6 +81,7 @@ class CableEnd final : public Port {
   Picos now_{0};
   Picos busy_until_{0};
   transport::PacketFifo arriving_;
+  transport::PacketFifo injected_;
   std::uint64_t sent_ = 0;
   std::uint64_t arrived_ = 0;
 };
