@@ -154,6 +154,7 @@ class RequesterPart {
   bool advance_selective(QueuePair& qp);
   void update_window(QueuePair& qp);
   void update_repair(QueuePair& qp);
+  void settle_repaired(QueuePair& qp);
   void refused(QueuePair& qp, Psn expected, wire::Aeth aeth);
   void put_off(QueuePair& qp, Psn expected, wire::Aeth aeth);
   void reset_selective(QueuePair& qp);

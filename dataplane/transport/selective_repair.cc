@@ -159,7 +159,7 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
     s.response_at = kNever;
   }
   update_repair(qp);
-  scheduler_.settle(qp);
+  settle_repaired(qp);
   report_ack(qp, acked, 0);
   arm_selective(qp);
   if (s.failing && r.una_psn == s.failing_psn) fail(qp, s.failing_status, s.failing_psn);
@@ -261,6 +261,7 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
   if (s.reorder_at <= core_.now) lost = find_lost(qp);
   if (s.response_at <= core_.now) ask_missing(qp);
   bool timed_out = false;
+  bool probed = false;
   if (r.timeout_at <= core_.now && r.una_psn != r.max_psn) {
     const Picos timeout = qp.config.retransmit_timeout;
     if (r.response_waits) {
@@ -285,11 +286,13 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
     } else {
       if (s.probes < 255) ++s.probes;
       probe_tail(qp);
+      probed = true;
     }
   }
   update_repair(qp);
   resume(qp);
-  if (lost != 0 || timed_out) {
+  // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
+  if (lost != 0 || timed_out || probed) {
     cc::Event event;
     event.signal = timed_out ? cc::Signal::timeout : cc::Signal::nack;
     event.lost_bytes = static_cast<std::uint32_t>(lost);

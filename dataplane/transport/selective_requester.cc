@@ -128,7 +128,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     scheduler_.settle(qp);
     scheduler_.deliver(qp.context, event);
   } else {
-    scheduler_.settle(qp);
+    settle_repaired(qp);
     report_ack(qp, acked, rtt_ns);
   }
   arm_selective(qp);
@@ -137,6 +137,14 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   } else if (s.failing && r.una_psn == s.failing_psn) {
     fail(qp, s.failing_status, s.failing_psn);
   }
+}
+
+// As things are; when what was to be sent again has arrived after all, the algorithm must hear that
+// there is nothing more to send.
+void RequesterPart::settle_repaired(QueuePair& qp) {
+  const bool was_active = qp.active;
+  scheduler_.settle(qp);
+  if (was_active && !qp.active) scheduler_.report_idle(qp.context);
 }
 
 // The expected packet was put off, or refused.

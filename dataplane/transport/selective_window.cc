@@ -1,8 +1,8 @@
-// Selective repeat: the sender's window, packet by packet. Sent, delivered, lost; what must have been
-// lost is found by time of sending (after RACK, RFC 8985: a packet is lost when one that was sent
-// later has arrived, and more than the tolerated reordering lies between them). Sequence numbers of
-// READs and atomics are done when their response is here, all others when they are acknowledged;
-// requests complete in order.
+// Selective repeat: the sender's window, packet by packet. Sent, delivered, lost; what must have
+// been lost is found by time of sending (after RACK, RFC 8985: a packet is lost when one that was
+// sent later has arrived, and more than the tolerated reordering lies between them). Sequence
+// numbers of READs and atomics are done when their response is here, all others when they are
+// acknowledged; requests complete in order.
 #include <algorithm>
 
 #include "dataplane/transport/requester.h"

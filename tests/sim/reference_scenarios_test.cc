@@ -53,8 +53,8 @@ std::uint64_t lost(const tools::ScenarioRun& run, fabric::DropReason reason) {
 }
 
 TEST_CASE("reference scenarios: the small ones run", "[reference]") {
-  for (const char* name : {"incast-16", "permutation", "oversubscribed-core", "ecmp-collision",
-                           "ecmp-multipath"}) {
+  for (const char* name :
+       {"incast-16", "permutation", "oversubscribed-core", "ecmp-collision", "ecmp-multipath"}) {
     CAPTURE(name);
     const tools::ScenarioRun run = run_shipped(name);
     CHECK(run.result.status == experiment::RunStatus::ok);

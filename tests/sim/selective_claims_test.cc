@@ -1,5 +1,5 @@
-// What selective repeat and several paths are for, in the fabric: elephants that collide under ECMP,
-// links that lose, links that come and go.
+// What selective repeat and several paths are for, in the fabric: elephants that collide under
+// ECMP, links that lose, links that come and go.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -57,7 +57,7 @@ class UnreliableStream final : public Stream {
     bool wrong_key = false;  // UD: must not be delivered
   };
   // So many of the newest are remembered, for what arrives late.
-  static constexpr std::size_t kRemembered = 256;
+  static constexpr std::size_t kRemembered = 1024;
 
   Host& initiator() { return *stage_.hosts[setup_.from]; }
   Host& target() { return *stage_.hosts[1 - setup_.from]; }

@@ -18,9 +18,9 @@ using transport::QpType;
 namespace {
 
 constexpr std::uint32_t kMtu = 4096;  // of the engines; queue pairs draw theirs
-constexpr std::size_t kMemoryBytes = std::size_t{24} << 20;
+constexpr std::size_t kMemoryBytes = std::size_t{32} << 20;
 constexpr std::uint64_t kReliableBytes = std::uint64_t{1} << 19;
-constexpr std::uint64_t kUnreliableBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kUnreliableBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kLargest = 400'000;
 constexpr std::uint64_t kLargestUnreliable = 12'000;
 constexpr std::uint32_t kQkey = 0x1234;

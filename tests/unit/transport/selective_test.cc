@@ -122,7 +122,7 @@ TEST_CASE("selective: missing READ responses are asked for, and no others",
   REQUIRE(lab.a().sent().size() == 1);
   CHECK(equal_memories(lab, 100 * kMtu));
   CHECK(lost.size() == 3);
-  CHECK(lab.a().counters().implied_naks == 2);          // two gaps
+  CHECK(lab.a().counters().implied_naks == 2);           // two gaps
   CHECK(lab.b().counters().retransmitted_packets == 3);  // three responses
   CHECK(lab.a().counters().timeouts == 0);
   CHECK(lab.leftovers() == "");
@@ -322,8 +322,8 @@ TEST_CASE("selective: XACKs out of nowhere change nothing that matters", "[trans
     xack.marked_port = static_cast<std::uint16_t>(random.next());
     xack.bitmap_offset = static_cast<std::uint16_t>(600 + random.below(5000));
     xack.bitmap = {random.next(), random.next()};
-    const Psn expected(static_cast<std::uint32_t>(
-        random.below(2) == 0 ? 0 : 500 + random.below(8'000'000)));
+    const Psn expected(
+        static_cast<std::uint32_t>(random.below(2) == 0 ? 0 : 500 + random.below(8'000'000)));
     Packet packet{};
     packet.header_bytes = static_cast<std::uint16_t>(
         wire::build_xack(header, wire::HeaderBuffer{packet.header}, pair.a, expected, xack));
