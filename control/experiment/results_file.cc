@@ -194,7 +194,11 @@ void write_results_file(const std::string& path, std::string_view text) {
   const auto fail = [&](const char* what) {
     throw ResultsFileError({fmt::format("{}: {}: {}", path, what, std::strerror(errno))});
   };
-  const std::string beside = path + ".partial";
+  // A device or a pipe is written to as it is: renaming onto it would put a file in its place.
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+  const std::string beside = special ? path : path + ".partial";
   {
     errno = 0;
     std::ofstream out(beside, std::ios::binary | std::ios::trunc);
@@ -204,11 +208,12 @@ void write_results_file(const std::string& path, std::string_view text) {
     if (!out) {
       const int error = errno;
       std::error_code ignored;
-      std::filesystem::remove(beside, ignored);
+      if (!special) std::filesystem::remove(beside, ignored);
       errno = error;
       fail("writing failed");
     }
   }
+  if (special) return;
   std::error_code error;
   std::filesystem::rename(beside, path, error);
   if (error) {

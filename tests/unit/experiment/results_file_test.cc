@@ -1,6 +1,9 @@
 #include "control/experiment/results_file.h"
 
+#include <fcntl.h>
 #include <stdlib.h>  // mkdtemp is POSIX
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -245,5 +248,16 @@ TEST_CASE("files are written whole or not at all") {
   std::filesystem::create_directories(folder / "taken" / "inside");
   CHECK_THROWS_AS(write_results_file((folder / "taken").string(), text), ResultsFileError);
   CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 2);
+  // What is no file is written to, and stays what it is: a pipe, or /dev/null.
+  const std::string pipe = (folder / "pipe").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  write_results_file(pipe, "abc");
+  char got[8] = {};
+  CHECK(::read(reader, got, sizeof got) == 3);
+  CHECK(std::string(got) == "abc");
+  ::close(reader);
+  CHECK(std::filesystem::is_fifo(pipe));
   std::filesystem::remove_all(folder);
 }
