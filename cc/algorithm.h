@@ -25,8 +25,8 @@ namespace paceline::cc {
 
 inline constexpr std::size_t kStateBytes = 256;
 
-enum class AlgorithmId : std::uint8_t { fixed = 0, dcqcn = 1, cadence = 2 };
-inline constexpr unsigned kAlgorithms = 3;
+enum class AlgorithmId : std::uint8_t { fixed = 0, dcqcn = 1, cadence = 2, swift = 3 };
+inline constexpr unsigned kAlgorithms = 4;
 
 // What one context serves: a queue pair, or all queue pairs to one peer port in one class.
 enum class ContextKey : std::uint8_t { per_qp, per_peer_class };

@@ -13,6 +13,7 @@
 #include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/fixed.h"
+#include "cc/swift.h"
 
 namespace paceline::cc {
 
@@ -69,6 +70,9 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
       return;
     case AlgorithmId::cadence:
       visit.template operator()<Cadence>();
+      return;
+    case AlgorithmId::swift:
+      visit.template operator()<Swift>();
       return;
   }
 }

@@ -7,12 +7,13 @@
 #include "cc/dcqcn.h"
 #include "cc/fixed.h"
 #include "cc/nearest_name.h"
+#include "cc/swift.h"
 
 namespace paceline::cc {
 
 std::span<const AlgorithmInfo> algorithms() {
   static const std::array<AlgorithmInfo, kAlgorithms> table{Fixed::info(), Dcqcn::info(),
-                                                            cadence_info()};
+                                                            cadence_info(), Swift::info()};
   return table;
 }
 

@@ -75,12 +75,12 @@ class Network {
   // who waits in it. Changes nothing.
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
   void prefetch_link(std::uint32_t link) const;
-  void prefetch_packet(std::uint32_t link) const;
-  std::uint32_t prefetch_next(std::uint32_t link) const;
-  void prefetch_egress(std::uint32_t link, std::uint32_t out) const;
-  void prefetch_joined(std::uint32_t link, std::uint32_t out) const;
+  void prefetch_packet(std::uint32_t id) const;
+  std::uint32_t prefetch_next(std::uint32_t id) const;
+  void prefetch_egress(std::uint32_t id, std::uint32_t out) const;
+  void prefetch_joined(std::uint32_t id, std::uint32_t out) const;
   // The first packet of a link that ends at a host, and the host; nullptr when there is none.
-  const Packet* arriving(std::uint32_t link, std::uint32_t& host) const;
+  const Packet* arriving(std::uint32_t id, std::uint32_t& host) const;
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.

@@ -181,6 +181,6 @@ struct alignas(64) EngineCore {
 };
 
 static_assert(sizeof(PointerTable<QueuePair>) + sizeof(ContextTable) == 64);
-static_assert(sizeof(PortInfo) + sizeof(cc::PortFacts) + sizeof(Packet*) == 64);
+static_assert(sizeof(PortInfo) + sizeof(cc::PortFacts) + sizeof(void*) == 64);
 
 }  // namespace paceline::transport

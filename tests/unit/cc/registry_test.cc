@@ -21,6 +21,7 @@ TEST_CASE("registry: names and ids find their algorithm, in the order of Algorit
   CHECK(find("fixed")->id == AlgorithmId::fixed);
   CHECK(find("dcqcn")->id == AlgorithmId::dcqcn);
   CHECK(find("cadence")->id == AlgorithmId::cadence);
+  CHECK(find("swift")->id == AlgorithmId::swift);
   CHECK(find(static_cast<AlgorithmId>(kAlgorithms)) == nullptr);
   CHECK(find("DCQCN") == nullptr);
   CHECK(find("") == nullptr);
