@@ -41,7 +41,7 @@ TEST_CASE("several paths: elephants that collide on one path do not on many", "[
   const tools::ScenarioRun collided = run(one);
   CHECK(collided.result.status == experiment::RunStatus::ok);
   CHECK(efficiency(collided) < 0.35);
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     many.seed = seed;
     CAPTURE(seed);
     const tools::ScenarioRun spread = run(many);
