@@ -11,7 +11,8 @@ constexpr ParamSpec kSwiftSpecs[] = {
      "Swift, section 3.5 and 5: 25 us in most experiments"},
     {"hop_scale_us", "us", 1, 0, 1000, true, "added to the target per hop beyond the first",
      "Swift, section 3.5"},
-    {"hops", "1", 1, 1, 16, true, "switches on the path: 1 in a star, 3 in a leaf-spine, 5 in a fat tree",
+    {"hops", "1", 1, 1, 16, true,
+     "switches on the path: 1 in a star, 3 in a leaf-spine, 5 in a fat tree",
      "own; Swift takes it from the packet's TTL"},
     {"flow_scale_range_us", "us", 100, 0, 10'000, true,
      "most that a small window adds to the target; 0 = no flow scaling",
@@ -31,10 +32,16 @@ constexpr ParamSpec kSwiftSpecs[] = {
     {"max_window", "packets", 10'000, 1, 1e6, true, "upper bound of the window", "own"},
     {"start_window", "packets", 0, 0, 1e6, true,
      "window of a new flow; 0 = what fills the unloaded path", "own"},
-    {"reset_timeouts", "1", 5, 1, 100, true, "timeouts in a row after which the window is the least",
+    {"reset_timeouts", "1", 5, 1, 100, true,
+     "timeouts in a row after which the window is the least",
      "Swift, section 3.2, RETX_RESET_THRESHOLD"},
 };
 static_assert(std::size(kSwiftSpecs) == Swift::kParams);
+
+// Packets that a rate keeps under way for a round trip.
+double packets_of(Rate rate, std::uint32_t rtt_ns, const Swift::Params& p) {
+  return static_cast<double>(rate.bps) * rtt_ns * 1e-9 / p.packet_bits;
+}
 
 void shrink(Swift::State& s, const Swift::Params& p, Nanos now, double factor) {
   s.window = std::max(s.window * factor, p.min_window);
@@ -57,8 +64,7 @@ void on_ack(Swift::State& s, const Swift::Params& p, const Event& e) {
     s.window += s.window >= 1 ? p.increase / s.window * acked : p.increase * acked;
     s.window = std::min(s.window, p.max_window);
   } else if (may_shrink(s, p, e.now)) {
-    shrink(s, p, e.now,
-           std::max(1 - p.decrease * (delay - target) / delay, 1 - p.max_decrease));
+    shrink(s, p, e.now, std::max(1 - p.decrease * (delay - target) / delay, 1 - p.max_decrease));
   }
 }
 
@@ -76,8 +82,7 @@ Swift::Params Swift::make_params(std::span<const double> values, const PortFacts
       facts.full_packet_bytes != 0 ? facts.full_packet_bytes : facts.mtu_bytes + 82;
   p.packet_bytes = packet;
   p.packet_bits = 8.0 * packet;
-  p.base_target_ns =
-      1000 * (values[kBaseTargetUs] + values[kHopScaleUs] * (values[kHops] - 1));
+  p.base_target_ns = 1000 * (values[kBaseTargetUs] + values[kHopScaleUs] * (values[kHops] - 1));
   p.flow_scale_range_ns = 1000 * values[kFlowScaleRangeUs];
   // Section 3.5: from the whole range at flow_scale_min down to nothing at flow_scale_max.
   const double at_min = 1 / std::sqrt(values[kFlowScaleMin]);
@@ -90,8 +95,7 @@ Swift::Params Swift::make_params(std::span<const double> values, const PortFacts
   p.min_window = values[kMinWindow];
   p.max_window = values[kMaxWindow];
   p.base_rtt_ns = facts.base_rtt_ns != 0 ? facts.base_rtt_ns : 10'000;
-  const double fills =
-      static_cast<double>(facts.link_rate.bps) * p.base_rtt_ns * 1e-9 / p.packet_bits;
+  const double fills = packets_of(facts.link_rate, p.base_rtt_ns, p);
   p.start_window = std::min(values[kStartWindow] > 0 ? values[kStartWindow] : std::max(fills, 1.0),
                             p.max_window);
   p.reset_timeouts = static_cast<std::uint32_t>(values[kResetTimeouts]);
@@ -106,8 +110,7 @@ void Swift::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       s.last_decrease = e.now - Nanos{1'000'000'000};  // long ago
       if (e.handover != nullptr && e.handover->rate.bps != 0) {
         const std::uint32_t rtt = e.handover->srtt_ns != 0 ? e.handover->srtt_ns : p.base_rtt_ns;
-        const double packets =
-            static_cast<double>(e.handover->rate.bps) * rtt * 1e-9 / p.packet_bits;
+        const double packets = packets_of(e.handover->rate, rtt, p);
         s.window = std::clamp(packets, p.min_window, p.start_window);
       }
       break;
@@ -148,8 +151,7 @@ AlgorithmInfo Swift::info() {
   info.name = "swift";
   info.summary = "delay against a target, window per flow (SIGCOMM 2020)";
   info.echo = EcnEcho::none;
-  info.wants =
-      signal_bit(Signal::ack) | signal_bit(Signal::nack) | signal_bit(Signal::timeout);
+  info.wants = signal_bit(Signal::ack) | signal_bit(Signal::nack) | signal_bit(Signal::timeout);
   info.params = kSwiftSpecs;
   return info;
 }

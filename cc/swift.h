@@ -1,8 +1,8 @@
 // Swift: Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
 // Datacenter", SIGCOMM 2020, sections 3.2 to 3.6. A window that grows by a packet per round trip
 // while the delay is below a target, and shrinks in proportion to the excess at most once per round
-// trip. The target is larger for small windows (flow scaling, 3.5), so that flows that share a queue
-// converge, and for longer paths (topology scaling).
+// trip. The target is larger for small windows (flow scaling, 3.5), so that flows that share a
+// queue converge, and for longer paths (topology scaling).
 //
 // Implemented: the fabric window, target scaling, windows below one packet (3.6), decrease on loss
 // and timeout. Not implemented: the endpoint window (3.3: the far host's delay is not reported to

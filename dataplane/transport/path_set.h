@@ -31,8 +31,6 @@ class PathSet {
         paths_(static_cast<std::uint8_t>(std::clamp(paths, 1U, kMost))),
         run_(static_cast<std::uint16_t>(std::max(run, 1U))) {}
 
-  unsigned size() const { return paths_; }
-
   // For the next packet.
   std::uint16_t next_port() {
     if (paths_ == 1) return base_;

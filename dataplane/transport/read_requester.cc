@@ -184,32 +184,48 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
     answers_lost(qp);
     return Outcome::done;
   }
-  const auto index = static_cast<std::uint32_t>(distance(psn, entry->first_psn));
-  const bool last = index + 1 == entry->packets;
-  const bool is_read = entry->request.opcode == WorkOpcode::read;
-  const bool read_response = parsed.properties.operation == wire::Operation::read_response;
-  // A run may begin anywhere: the first response after a repeated request is a First or an Only.
-  if (is_read != read_response ||
-      (is_read && (parsed.payload_bytes != payload_of(qp, *entry, index) ||
-                   parsed.properties.ends_message() != last))) {
-    fail(qp, CompletionStatus::bad_response, psn);
-    return Outcome::done;
-  }
-  switch (place_response(qp, *entry, parsed, packet)) {
-    case MemoryResult::done:
+  switch (take_response(qp, *entry, parsed, packet)) {
+    case Taken::yes:
       break;
-    case MemoryResult::pending:
+    case Taken::pending:
       return Outcome::pending;
-    case MemoryResult::fault:
-      fail(qp, CompletionStatus::local_protection_error, psn);
+    case Taken::failed:
       return Outcome::done;
   }
-  ++core_.counters.rx_data_packets;
-  core_.counters.rx_data_bytes += parsed.payload_bytes;
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack()) take_credits(qp, parsed.ext.aeth);
   r.probe_active = false;  // an answer may have waited its turn behind others: no measure
   report_ack(qp, progress(qp, psn + 1), 0);
   return Outcome::done;
+}
+
+// Checks the response against what `entry` asked for, and places it. Otherwise the queue pair has
+// failed, or memory answers later. A run of responses may begin anywhere: the first after a
+// repeated request is a First or an Only; under selective repeat it may end anywhere, too.
+RequesterPart::Taken RequesterPart::take_response(QueuePair& qp, const SendEntry& entry,
+                                                  const wire::ParsedPacket& parsed,
+                                                  const Packet& packet) {
+  const auto index = static_cast<std::uint32_t>(distance(parsed.psn, entry.first_psn));
+  const bool last = index + 1 == entry.packets;
+  const bool is_read = entry.request.opcode == WorkOpcode::read;
+  const bool read_response = parsed.properties.operation == wire::Operation::read_response;
+  const bool ends_well = qp.requester.selective || parsed.properties.ends_message() == last;
+  if (is_read != read_response ||
+      (is_read && (parsed.payload_bytes != payload_of(qp, entry, index) || !ends_well))) {
+    fail(qp, CompletionStatus::bad_response, parsed.psn);
+    return Taken::failed;
+  }
+  switch (place_response(qp, entry, parsed, packet)) {
+    case MemoryResult::done:
+      break;
+    case MemoryResult::pending:
+      return Taken::pending;
+    case MemoryResult::fault:
+      fail(qp, CompletionStatus::local_protection_error, parsed.psn);
+      return Taken::failed;
+  }
+  ++core_.counters.rx_data_packets;
+  core_.counters.rx_data_bytes += parsed.payload_bytes;
+  return Taken::yes;
 }
 
 MemoryResult RequesterPart::place_response(QueuePair& qp, const SendEntry& entry,

@@ -76,6 +76,7 @@ class RequesterPart {
     std::uint64_t wire = 0;
   };
   enum class Outcome : std::uint8_t { done, pending };
+  enum class Taken : std::uint8_t { yes, pending, failed };
 
   bool wants_ack(QueuePair& qp) const;
   std::uint32_t payload_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
@@ -134,6 +135,8 @@ class RequesterPart {
   SendEntry* unanswered_before(QueuePair& qp, Psn end);
   void answers_lost(QueuePair& qp);
   Outcome accept_response(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  Taken take_response(QueuePair& qp, const SendEntry& entry, const wire::ParsedPacket& parsed,
+                      const Packet& packet);
   MemoryResult place_response(QueuePair& qp, const SendEntry& entry,
                               const wire::ParsedPacket& parsed, const Packet& packet);
   void check_order(QueuePair& qp);

@@ -48,12 +48,26 @@ void ResponderPart::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, 
     return;
   }
   if (take(qp, parsed, *packet) == Outcome::pending) {
-    qp.responder.halts |= responder_halt::memory;
-    ++core_.counters.memory_waits;
-    park(qp, packet);
+    wait_for_memory(qp, packet);
     return;
   }
   core_.pool.free(packet);
+}
+
+// The packet is the next one to be taken, as soon as memory has answered.
+void ResponderPart::wait_for_memory(QueuePair& qp, Packet* packet) {
+  qp.responder.halts |= responder_halt::memory;
+  ++core_.counters.memory_waits;
+  qp.responder.parked.push_front(packet);
+}
+
+// The region that a WRITE goes to; nullptr when its peer may not.
+const Region* ResponderPart::writable(const QueuePair& qp, const wire::Reth& reth) const {
+  const Region* region = core_.regions.find(reth.rkey);
+  const bool granted =
+      region != nullptr && (qp.config.access & access::remote_write) != 0 &&
+      region->grants(qp.config.pd, access::remote_write, reth.address, reth.length);
+  return granted ? region : nullptr;
 }
 
 void ResponderPart::memory_ready(QueuePair& qp) {
@@ -220,13 +234,7 @@ ResponderPart::Begin ResponderPart::begin_message(QueuePair& qp, const wire::Par
   ResponderState& r = qp.responder;
   if (is_write(parsed)) {
     const wire::Reth& reth = parsed.ext.reth;
-    if (reth.length != 0) {
-      const Region* region = core_.regions.find(reth.rkey);
-      if (region == nullptr || (qp.config.access & access::remote_write) == 0 ||
-          !region->grants(qp.config.pd, access::remote_write, reth.address, reth.length)) {
-        return Begin::no_access;
-      }
-    }
+    if (reth.length != 0 && writable(qp, reth) == nullptr) return Begin::no_access;
     r.rkey = reth.rkey;
     r.address = reth.address;
     r.remaining = reth.length;

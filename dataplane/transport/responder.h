@@ -46,6 +46,8 @@ class ResponderPart {
   MemoryResult place(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void finish_message(QueuePair& qp, const wire::ParsedPacket& parsed);
   void park(QueuePair& qp, Packet* packet) { qp.responder.parked.push(packet); }
+  void wait_for_memory(QueuePair& qp, Packet* packet);
+  const Region* writable(const QueuePair& qp, const wire::Reth& reth) const;
 
   bool take_receive(QueuePair& qp);
   SegmentAccess received_into(const QueuePair& qp, std::uint64_t offset, std::uint32_t bytes) const;

@@ -51,6 +51,15 @@ struct SelectiveSend {
 
   SentPacket& at(Psn psn) { return sent[psn.value() & (sent.size() - 1)]; }
   std::int32_t window() const { return static_cast<std::int32_t>(sent.size()); }
+  // `end`, or the end of the window that begins with `una`, if that comes first.
+  Psn within_window(Psn una, Psn end) const {
+    return distance(end, una) > window() ? una + static_cast<std::uint32_t>(window()) : end;
+  }
+  // Requires lost != 0. What lies before is not looked at again.
+  Psn oldest_lost() {
+    while (!at(lost_from).has(sent_flag::lost)) ++lost_from;
+    return lost_from;
+  }
 
   std::vector<SentPacket> sent;  // a power of two
   Psn peer_expected;             // the peer has everything before it

@@ -28,9 +28,7 @@ std::uint32_t RequesterPart::repair_wire_bytes(const QueuePair& qp) const {
   if (!s.asks.empty()) {
     return request_wire_of(qp, qp.requester.queue.front());  // all requests are as long as that
   }
-  Psn psn = s.lost_from;
-  while (!s.at(psn).has(sent_flag::lost)) ++psn;
-  return s.at(psn).wire_bytes;
+  return s.at(s.oldest_lost()).wire_bytes;
 }
 
 // Requires RequesterState::repair. False as in build_next.
@@ -38,9 +36,7 @@ bool RequesterPart::build_repair(QueuePair& qp, Packet& packet) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   if (!s.asks.empty()) return build_ask(qp, packet);
-  Psn psn = s.lost_from;
-  while (!s.at(psn).has(sent_flag::lost)) ++psn;
-  s.lost_from = psn;
+  const Psn psn = s.oldest_lost();
   SentPacket& sent = s.at(psn);
   const std::uint32_t position = position_of(qp, psn);
   const SendEntry& entry = r.queue.at(position);
@@ -122,25 +118,14 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
     ++core_.counters.stale_acks;
     return Outcome::done;
   }
-  const auto index = static_cast<std::uint32_t>(distance(psn, entry.first_psn));
-  const bool is_read = entry.request.opcode == WorkOpcode::read;
-  const bool read_response = parsed.properties.operation == wire::Operation::read_response;
-  if (is_read != read_response ||
-      (is_read && parsed.payload_bytes != payload_of(qp, entry, index))) {
-    fail(qp, CompletionStatus::bad_response, psn);
-    return Outcome::done;
-  }
-  switch (place_response(qp, entry, parsed, packet)) {
-    case MemoryResult::done:
+  switch (take_response(qp, entry, parsed, packet)) {
+    case Taken::yes:
       break;
-    case MemoryResult::pending:
+    case Taken::pending:
       return Outcome::pending;
-    case MemoryResult::fault:
-      fail(qp, CompletionStatus::local_protection_error, psn);
+    case Taken::failed:
       return Outcome::done;
   }
-  ++core_.counters.rx_data_packets;
-  core_.counters.rx_data_bytes += parsed.payload_bytes;
   // The request, and all before it, was accepted: or there would be no answer.
   std::uint64_t acked = acknowledge_before(qp, entry.first_psn + entry.packets);
   // It may have been sent again after it was accepted.
@@ -170,9 +155,7 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
 void RequesterPart::ask_missing(QueuePair& qp) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  const Psn end = distance(s.responses_to, r.una_psn) > s.window()
-                      ? r.una_psn + static_cast<std::uint32_t>(s.window())
-                      : s.responses_to;
+  const Psn end = s.within_window(r.una_psn, s.responses_to);
   Psn psn = r.una_psn;
   while (before(psn, end) && !s.asks.full()) {
     const std::uint32_t position = position_of(qp, psn);

@@ -32,9 +32,7 @@ bool ResponderPart::take_selective(QueuePair& qp, const wire::ParsedPacket& pars
   const Psn was = r.expected;
   switch (accept(qp, parsed, *packet)) {
     case Outcome::pending:
-      r.halts |= responder_halt::memory;
-      ++core_.counters.memory_waits;
-      r.parked.push_front(packet);
+      wait_for_memory(qp, packet);
       return false;
     case Outcome::held: {
       SelectiveReceive& s = qp.selective->receive;
@@ -98,11 +96,8 @@ bool ResponderPart::place_early(QueuePair& qp, const wire::ParsedPacket& parsed,
   if (reth.length != parsed.payload_bytes || reth.length > qp.mtu) return false;
   if (parsed.solicited && reth.length != qp.mtu) return false;
   if (reth.length == 0) return true;
-  const Region* region = core_.regions.find(reth.rkey);
-  if (region == nullptr || (qp.config.access & access::remote_write) == 0 ||
-      !region->grants(qp.config.pd, access::remote_write, reth.address, reth.length)) {
-    return false;
-  }
+  const Region* region = writable(qp, reth);
+  if (region == nullptr) return false;
   bool mismatch = false;
   const MemoryResult result =
       store_payload(*region, qp.number, reth.address, reth.length, reth.address, packet, mismatch);
@@ -158,9 +153,7 @@ void ResponderPart::take_early(QueuePair& qp) {
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
     if (error == wire::ParseError::ok && accept(qp, parsed, *packet) == Outcome::pending) {
-      r.halts |= responder_halt::memory;
-      ++core_.counters.memory_waits;
-      r.parked.push_front(packet);
+      wait_for_memory(qp, packet);
       return;
     }
     core_.pool.free(packet);

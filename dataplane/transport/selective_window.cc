@@ -153,9 +153,7 @@ std::uint64_t RequesterPart::find_lost(QueuePair& qp) {
   std::uint64_t lost = 0;
   s.reorder_at = kNever;
   if (before(s.flying_from, r.una_psn)) s.flying_from = r.una_psn;
-  const Psn end = distance(s.highest, r.una_psn) > s.window()
-                      ? r.una_psn + static_cast<std::uint32_t>(s.window())
-                      : s.highest;
+  const Psn end = s.within_window(r.una_psn, s.highest);
   bool none_before = true;
   for (Psn psn = s.flying_from; before(psn, end); ++psn) {
     const SentPacket& sent = s.at(psn);

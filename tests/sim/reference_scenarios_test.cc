@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
 #include "dataplane/driver/scenario_setup.h"
 #include "tests/sim/sim_support.h"
 
@@ -15,14 +13,6 @@ namespace paceline::simtest {
 namespace {
 
 const std::string kFolder = std::string(PACELINE_SOURCE_DIR) + "/configs/scenarios/";
-
-tools::PreparedScenario shipped(const std::string& path) {
-  auto read = config::read_scenario_file(path, {cc::algorithms(), {}});
-  REQUIRE(read.errors == std::vector<std::string>{});
-  auto out = tools::prepare(std::move(read.value));
-  REQUIRE(out.errors == std::vector<std::string>{});
-  return std::move(out.value);
-}
 
 TEST_CASE("reference scenarios: every file is good", "[reference]") {
   std::vector<std::string> files;
@@ -32,8 +22,9 @@ TEST_CASE("reference scenarios: every file is good", "[reference]") {
   CHECK(files.size() >= 20);
   for (const std::string& file : files) {
     CAPTURE(file);
-    const tools::PreparedScenario p = shipped(file);
-    CHECK(p.scenario.name == std::filesystem::path(file).stem().string());
+    const std::string name = std::filesystem::path(file).stem().string();
+    const tools::PreparedScenario p = prepared(shipped(name));
+    CHECK(p.scenario.name == name);
     const auto plan = workload::make_plan(p.scenario, p.inputs, p.scenario.seed);
     CHECK(plan.errors == std::vector<std::string>{});
     CHECK_FALSE(plan.value.messages.empty());
@@ -41,12 +32,7 @@ TEST_CASE("reference scenarios: every file is good", "[reference]") {
   }
 }
 
-tools::ScenarioRun run_shipped(const std::string& name) {
-  const tools::PreparedScenario p = shipped(kFolder + name + ".toml");
-  tools::RunControl control;
-  control.check_invariants = true;
-  return tools::run_scenario(p, p.scenario.cc, p.scenario.seed, control);
-}
+tools::ScenarioRun run_shipped(const std::string& name) { return run(shipped(name)); }
 
 std::uint64_t lost(const tools::ScenarioRun& run, fabric::DropReason reason) {
   return run.network.drops[static_cast<std::size_t>(reason)];

@@ -3,29 +3,10 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
 #include "tests/sim/sim_support.h"
 
 namespace paceline::simtest {
 namespace {
-
-tools::ScenarioRun run(config::Scenario scenario) {
-  auto prepared = tools::prepare(std::move(scenario));
-  REQUIRE(prepared.errors == std::vector<std::string>{});
-  tools::RunControl control;
-  control.check_invariants = true;
-  return tools::run_scenario(prepared.value, prepared.value.scenario.cc,
-                             prepared.value.scenario.seed, control);
-}
-
-config::Scenario shipped(const std::string& name) {
-  auto read = config::read_scenario_file(
-      std::string(PACELINE_SOURCE_DIR) + "/configs/scenarios/" + name + ".toml",
-      {cc::algorithms(), {}});
-  REQUIRE(read.errors == std::vector<std::string>{});
-  return std::move(read.value);
-}
 
 double efficiency(const tools::ScenarioRun& r) {
   return r.result.metrics[experiment::Metric::collective_efficiency];

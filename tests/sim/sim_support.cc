@@ -18,7 +18,19 @@ tools::PreparedScenario prepared(const std::string& toml,
   auto read =
       config::read_scenario_text(toml, "test", PACELINE_SOURCE_DIR, {cc::algorithms(), overrides});
   REQUIRE(read.errors == std::vector<std::string>{});
-  auto out = tools::prepare(std::move(read.value));
+  return prepared(std::move(read.value));
+}
+
+config::Scenario shipped(const std::string& name) {
+  auto read = config::read_scenario_file(
+      std::string(PACELINE_SOURCE_DIR) + "/configs/scenarios/" + name + ".toml",
+      {cc::algorithms(), {}});
+  REQUIRE(read.errors == std::vector<std::string>{});
+  return std::move(read.value);
+}
+
+tools::PreparedScenario prepared(config::Scenario scenario) {
+  auto out = tools::prepare(std::move(scenario));
   REQUIRE(out.errors == std::vector<std::string>{});
   return std::move(out.value);
 }
@@ -30,11 +42,20 @@ VirtualWorld world_of(const std::string& toml, WorldOptions options) {
   return {p.scenario, std::move(plan.value), std::move(options)};
 }
 
-tools::ScenarioRun run(const std::string& toml, const std::vector<std::string>& overrides) {
-  const tools::PreparedScenario p = prepared(toml, overrides);
+namespace {
+tools::ScenarioRun run_prepared(const tools::PreparedScenario& p) {
   tools::RunControl control;
   control.check_invariants = true;
   return tools::run_scenario(p, p.scenario.cc, p.scenario.seed, control);
+}
+}  // namespace
+
+tools::ScenarioRun run(const std::string& toml, const std::vector<std::string>& overrides) {
+  return run_prepared(prepared(toml, overrides));
+}
+
+tools::ScenarioRun run(config::Scenario scenario) {
+  return run_prepared(prepared(std::move(scenario)));
 }
 
 WorldOptions checked() {

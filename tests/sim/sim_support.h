@@ -24,11 +24,16 @@ std::string incast(std::uint64_t seed, unsigned fan_in, const std::string& messa
 tools::PreparedScenario prepared(const std::string& toml,
                                  const std::vector<std::string>& overrides = {});
 
+// Those of a scenario that comes with the program: configs/scenarios/NAME.toml.
+config::Scenario shipped(const std::string& name);
+tools::PreparedScenario prepared(config::Scenario scenario);
+
 // What it asks for, as a world that has not run yet.
 VirtualWorld world_of(const std::string& toml, WorldOptions options = {});
 
 // Runs it as `paceline emulate --check` does.
 tools::ScenarioRun run(const std::string& toml, const std::vector<std::string>& overrides = {});
+tools::ScenarioRun run(config::Scenario scenario);
 
 WorldOptions checked();
 

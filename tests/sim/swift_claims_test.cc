@@ -20,9 +20,8 @@ TEST_CASE("swift claims: an incast keeps the port busy and the queue within the 
   for (const unsigned senders : {4U, 16U}) {
     for (const char* reliability : {"go_back_n", "selective"}) {
       CAPTURE(senders, reliability);
-      const tools::ScenarioRun r =
-          run(kSwift + incast(1, senders, "4MB"),
-              {"transport.reliability=" + std::string(reliability)});
+      const tools::ScenarioRun r = run(kSwift + incast(1, senders, "4MB"),
+                                       {"transport.reliability=" + std::string(reliability)});
       REQUIRE(r.end == RunEnd::completed);
       CHECK(r.network.total_drops() == 0);
       CHECK(r.counters.timeouts == 0);
@@ -42,9 +41,8 @@ TEST_CASE("swift claims: an incast keeps the port busy and the queue within the 
 
 TEST_CASE("swift claims: without flow scaling the queue is what the base target says",
           "[swift_claims]") {
-  const tools::ScenarioRun r =
-      run(kSwift + incast(1, 8, "20MB"),
-          {"cc.params.flow_scale_range_us=0", "cc.params.start_window=2"});
+  const tools::ScenarioRun r = run(kSwift + incast(1, 8, "20MB"),
+                                   {"cc.params.flow_scale_range_us=0", "cc.params.start_window=2"});
   REQUIRE(r.end == RunEnd::completed);
   // 25 us at 100 Gb/s are 312 kB, of which the empty path takes some 60; and each of eight windows
   // overshoots by a packet per round trip for as long as news takes.

@@ -189,41 +189,78 @@ void run_all(const LabOptions& options, std::size_t count) {
   CHECK(lab.leftovers() == "");
 }
 
+// Over a good cable nothing is sent twice.
+void run_calm(const LabOptions& options) {
+  Lab lab(options);
+  const Lab::Pair pair = lab.connect();
+  Stream forth(lab, 0, pair.a, options.seed, 300, options.engine.payload_mtu);
+  Stream back(lab, 1, pair.b, options.seed, 300, options.engine.payload_mtu);
+  lab.on_poll = [&](unsigned) {
+    forth.take();
+    back.take();
+  };
+  CHECK(lab.run(picos_from_micros(1'000'000)));
+  forth.finish();
+  back.finish();
+  for (unsigned side = 0; side < 2; ++side) {
+    const auto& c = lab.side(side).counters();
+    CHECK(c.retransmitted_packets == 0);
+    CHECK(c.timeouts == 0);
+    CHECK(c.naks_sent == 0);
+    CHECK(c.lost_packets == 0);
+    CHECK(c.tail_probes == 0);
+    CHECK(c.implied_naks == 0);
+    CHECK(c.duplicates == 0);
+  }
+  CHECK(lab.leftovers() == "");
+}
+
+LabOptions calm(std::uint64_t seed) {
+  LabOptions options;
+  options.seed = seed;
+  options.engine.payload_mtu = seed % 2 == 0 ? 1024 : 256;
+  options.engine.ack_every = seed < 3 ? 1 : 8;
+  return options;
+}
+
+struct Weather {
+  const char* name;
+  Impairments impairments;
+};
+
+LabOptions bad(const Weather& weather, std::uint64_t seed) {
+  LabOptions options;
+  options.seed = seed;
+  options.impairments = weather.impairments;
+  options.engine.payload_mtu = seed % 2 == 0 ? 1024 : 256;
+  options.engine.ack_every = seed % 3 == 0 ? 16 : 1;
+  options.tx_burst = seed % 2 == 0 ? 1 : 8;
+  options.qp.retransmit_timeout = picos_from_micros(100);
+  options.qp.retry_count = 100;
+  options.qp.max_rd_atomic = options.qp.max_dest_rd_atomic =
+      static_cast<std::uint8_t>(1 + seed * 3 % 16);
+  return options;
+}
+
+LabOptions selective(LabOptions options) {
+  options.engine.reliability = Reliability::selective;
+  options.engine.multipath = options.seed % 3 == 0
+                                 ? Multipath::none
+                                 : (options.seed % 3 == 1 ? Multipath::packet : Multipath::chunk);
+  options.engine.window_packets = options.seed % 2 == 0 ? 64 : 512;
+  options.engine.reorder_packets = options.seed % 4 == 0 ? 16 : 128;
+  options.engine.place_in_order = options.seed % 5 == 0;
+  return options;
+}
+
 TEST_CASE("all verbs, both ways, over a good cable: nothing is sent twice", "[transport]") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    LabOptions options;
-    options.seed = seed;
-    options.engine.payload_mtu = seed % 2 == 0 ? 1024 : 256;
-    options.engine.ack_every = seed < 3 ? 1 : 8;
-    Lab lab(options);
     CAPTURE(seed);
-    const Lab::Pair pair = lab.connect();
-    Stream forth(lab, 0, pair.a, seed, 300, options.engine.payload_mtu);
-    Stream back(lab, 1, pair.b, seed, 300, options.engine.payload_mtu);
-    lab.on_poll = [&](unsigned) {
-      forth.take();
-      back.take();
-    };
-    CHECK(lab.run(picos_from_micros(1'000'000)));
-    forth.finish();
-    back.finish();
-    for (unsigned side = 0; side < 2; ++side) {
-      const auto& c = lab.side(side).counters();
-      CHECK(c.retransmitted_packets == 0);
-      CHECK(c.timeouts == 0);
-      CHECK(c.naks_sent == 0);
-      CHECK(c.implied_naks == 0);
-      CHECK(c.duplicates == 0);
-    }
-    CHECK(lab.leftovers() == "");
+    run_calm(calm(seed));
   }
 }
 
 TEST_CASE("all verbs, both ways, over bad cables", "[transport]") {
-  struct Weather {
-    const char* name;
-    Impairments impairments;
-  };
   const Weather weathers[] = {
       {"drop", {.drop = 0.02}},
       {"duplicate", {.duplicate = 0.05}},
@@ -232,71 +269,21 @@ TEST_CASE("all verbs, both ways, over bad cables", "[transport]") {
   };
   for (const Weather& weather : weathers) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-      LabOptions options;
-      options.seed = seed;
-      options.impairments = weather.impairments;
-      options.engine.payload_mtu = seed % 2 == 0 ? 1024 : 256;
-      options.engine.ack_every = seed % 3 == 0 ? 16 : 1;
-      options.tx_burst = seed % 2 == 0 ? 1 : 8;
-      options.qp.retransmit_timeout = picos_from_micros(100);
-      options.qp.retry_count = 100;
-      options.qp.max_rd_atomic = options.qp.max_dest_rd_atomic =
-          static_cast<std::uint8_t>(1 + seed * 3 % 16);
       CAPTURE(weather.name, seed);
-      run_all(options, 200);
+      run_all(bad(weather, seed), 200);
     }
   }
-}
-
-void choose_selective(LabOptions& options) {
-  options.engine.reliability = Reliability::selective;
-  options.engine.multipath = options.seed % 3 == 0
-                                 ? Multipath::none
-                                 : (options.seed % 3 == 1 ? Multipath::packet : Multipath::chunk);
-  options.engine.window_packets = options.seed % 2 == 0 ? 64 : 512;
-  options.engine.reorder_packets = options.seed % 4 == 0 ? 16 : 128;
-  options.engine.place_in_order = options.seed % 5 == 0;
 }
 
 TEST_CASE("all verbs under selective repeat over a good cable: nothing is sent twice",
           "[transport][selective]") {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    LabOptions options;
-    options.seed = seed;
-    options.engine.payload_mtu = seed % 2 == 0 ? 1024 : 256;
-    options.engine.ack_every = seed < 3 ? 1 : 8;
-    choose_selective(options);
-    Lab lab(options);
     CAPTURE(seed);
-    const Lab::Pair pair = lab.connect();
-    Stream forth(lab, 0, pair.a, seed, 300, options.engine.payload_mtu);
-    Stream back(lab, 1, pair.b, seed, 300, options.engine.payload_mtu);
-    lab.on_poll = [&](unsigned) {
-      forth.take();
-      back.take();
-    };
-    CHECK(lab.run(picos_from_micros(1'000'000)));
-    forth.finish();
-    back.finish();
-    for (unsigned side = 0; side < 2; ++side) {
-      const auto& c = lab.side(side).counters();
-      CHECK(c.retransmitted_packets == 0);
-      CHECK(c.timeouts == 0);
-      CHECK(c.naks_sent == 0);
-      CHECK(c.lost_packets == 0);
-      CHECK(c.tail_probes == 0);
-      CHECK(c.implied_naks == 0);
-      CHECK(c.duplicates == 0);
-    }
-    CHECK(lab.leftovers() == "");
+    run_calm(selective(calm(seed)));
   }
 }
 
 TEST_CASE("all verbs under selective repeat over bad cables", "[transport][selective]") {
-  struct Weather {
-    const char* name;
-    Impairments impairments;
-  };
   const Weather weathers[] = {
       {"drop", {.drop = 0.02}},
       {"duplicate", {.duplicate = 0.05}},
@@ -305,19 +292,8 @@ TEST_CASE("all verbs under selective repeat over bad cables", "[transport][selec
   };
   for (const Weather& weather : weathers) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      LabOptions options;
-      options.seed = seed;
-      options.impairments = weather.impairments;
-      options.engine.payload_mtu = seed % 2 == 0 ? 1024 : 256;
-      options.engine.ack_every = seed % 3 == 0 ? 16 : 1;
-      options.tx_burst = seed % 2 == 0 ? 1 : 8;
-      options.qp.retransmit_timeout = picos_from_micros(100);
-      options.qp.retry_count = 100;
-      options.qp.max_rd_atomic = options.qp.max_dest_rd_atomic =
-          static_cast<std::uint8_t>(1 + seed * 3 % 16);
-      choose_selective(options);
       CAPTURE(weather.name, seed);
-      run_all(options, 200);
+      run_all(selective(bad(weather, seed)), 200);
     }
   }
 }

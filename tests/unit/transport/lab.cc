@@ -259,4 +259,15 @@ std::string Lab::leftovers() {
   return {};
 }
 
+ScriptedPort::Script drop_if(std::function<bool(const wire::ParsedPacket&)> predicate) {
+  return [predicate](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
+    verdict.drop = predicate(p);
+    return true;
+  };
+}
+
+bool equal_memories(Lab& lab, std::size_t bytes) {
+  return std::memcmp(lab.a().memory.data(), lab.b().memory.data(), bytes) == 0;
+}
+
 }  // namespace paceline::transport::test

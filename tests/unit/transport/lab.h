@@ -83,6 +83,9 @@ class ScriptedPort final : public ImpairedPort {
   Script script_;
 };
 
+// Drops what the predicate says.
+ScriptedPort::Script drop_if(std::function<bool(const wire::ParsedPacket&)> predicate);
+
 struct LabOptions {
   Rate link_rate = rate_from_gbps(100);
   Picos delay = picos_from_micros(1);
@@ -169,5 +172,8 @@ class Lab {
   std::array<std::unique_ptr<Side>, 2> sides_;
   std::array<bool, 2> touched_{};
 };
+
+// The first `bytes` of both sides' memories are the same.
+bool equal_memories(Lab& lab, std::size_t bytes);
 
 }  // namespace paceline::transport::test

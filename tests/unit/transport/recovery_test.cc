@@ -23,18 +23,6 @@ bool is_answer(const wire::ParsedPacket& p) {
   return p.properties.operation == wire::Operation::acknowledge;
 }
 
-// Drops what the predicate says.
-ScriptedPort::Script drop_if(std::function<bool(const wire::ParsedPacket&)> predicate) {
-  return [predicate](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
-    verdict.drop = predicate(p);
-    return true;
-  };
-}
-
-bool equal_memories(Lab& lab, std::size_t bytes) {
-  return std::memcmp(lab.a().memory.data(), lab.b().memory.data(), bytes) == 0;
-}
-
 TEST_CASE("one lost packet brings one NAK and one return to it", "[transport]") {
   Lab lab(small_packets());
   Lab::fill(lab.a().memory, 1);

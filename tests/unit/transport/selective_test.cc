@@ -23,17 +23,6 @@ LabOptions selective(Multipath multipath = Multipath::none) {
 
 bool is_data(const wire::ParsedPacket& p) { return p.properties.carries_payload(); }
 
-ScriptedPort::Script drop_if(std::function<bool(const wire::ParsedPacket&)> predicate) {
-  return [predicate](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
-    verdict.drop = predicate(p);
-    return true;
-  };
-}
-
-bool equal_memories(Lab& lab, std::size_t bytes) {
-  return std::memcmp(lab.a().memory.data(), lab.b().memory.data(), bytes) == 0;
-}
-
 TEST_CASE("selective: a lost packet is sent again, and no other", "[transport][selective]") {
   for (const WorkOpcode opcode : {WorkOpcode::write, WorkOpcode::send}) {
     Lab lab(selective());
