@@ -12,9 +12,9 @@ find_program(PACELINE_CCACHE ccache)
 if(PACELINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${PACELINE_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${PACELINE_CCACHE}")
-  # Clang's builds share a precompiled header (tests/CMakeLists.txt). ccache keeps nothing compiled with
+  # Tests share a precompiled header (tests/CMakeLists.txt). ccache keeps nothing compiled with
   # one unless told that macros and __TIME__ around it do not matter; here they do not.
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT DEFINED ENV{CCACHE_SLOPPINESS})
+  if(NOT DEFINED ENV{CCACHE_SLOPPINESS})
     set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${PACELINE_CCACHE}")
   endif()

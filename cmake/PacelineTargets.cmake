@@ -14,6 +14,9 @@
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
+# With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled a dozen at a time: their
+# headers are read once. The names in their anonymous namespaces must then differ within the folder.
+#
 # DEPS takes rooms ("base" means paceline_base) and ordinary targets ("fmt::fmt") alike. Sources are
 # found by globbing, so a new file needs no edit of a list.
 
@@ -31,6 +34,12 @@ function(_paceline_resolve out)
   set(${out} ${result} PARENT_SCOPE)
 endfunction()
 
+function(_paceline_as_one target)
+  if(PACELINE_AS_ONE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
 function(paceline_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "EXCLUDE" "DEPS;PRIVATE")
   _paceline_resolve(deps ${arg_DEPS})
@@ -45,6 +54,7 @@ function(paceline_library name)
   if(sources)
     add_library(paceline_${name} STATIC ${sources})
     target_link_libraries(paceline_${name} PUBLIC ${deps} PRIVATE ${private_deps})
+    _paceline_as_one(paceline_${name})
     if(arg_HOT AND PACELINE_HOT_LTO)
       target_compile_options(paceline_${name} PRIVATE -flto -ffat-lto-objects)
     endif()
@@ -64,8 +74,8 @@ function(paceline_fast_executable)
   set_target_properties(${ARGN} PROPERTIES PACELINE_FAST ON)
 endfunction()
 
-# For what is not worth an optimiser's time: COLD rooms, and tests. What a test exercises is optimised in
-# its room; optimising Catch's assertions costs most of the build time of a check.
+# For what is not worth an optimiser's time: COLD rooms. Tests are not optimised at all: what a test
+# exercises is optimised in its room, and Catch's assertions would cost most of the time of a check.
 function(paceline_optimise_little target)
   if(PACELINE_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
@@ -84,7 +94,9 @@ function(paceline_test name)
   add_executable(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${deps} paceline_catch_main)
   target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  paceline_optimise_little(test_${name})
+  # -fpch-preprocess: for ccache, which looks at what the preprocessor says.
+  target_compile_options(test_${name} PRIVATE -O0 $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  _paceline_as_one(test_${name})
   if(TARGET paceline_catch_header)
     target_precompile_headers(test_${name} REUSE_FROM paceline_catch_header)
   endif()

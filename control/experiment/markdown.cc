@@ -3,6 +3,7 @@
 
 #include "control/experiment/report.h"
 #include "control/experiment/table.h"
+#include "control/experiment/value_text.h"
 
 namespace paceline::experiment {
 namespace {
@@ -18,10 +19,6 @@ std::string escaped(const std::string& text) {
     result += c;
   }
   return result;
-}
-
-std::string with_unit(const std::string& value, const std::string& unit) {
-  return unit.empty() || value == "-" ? value : value + " " + unit;
 }
 
 void append_list(std::string& out, const std::vector<std::string>& lines) {

@@ -19,7 +19,7 @@ constexpr auto kDescription = Role::description;
 // clang-format off: a table
 // Slowdown = FCT / ideal FCT on an empty fabric with the real link clock. "Last hop" = egress ports
 // towards hosts. Times and bytes are of virtual time and of the wire.
-constexpr std::array<MetricSpec, kMetricCount> kTable{{
+constexpr std::array<MetricSpec, kMetricCount> kMetricTable{{
     {collective_efficiency, "collective_efficiency", "collective efficiency", Unit::share, kHigher,
      kRatio, kPrimary, true, true,
      "ideal over measured completion time, mean over the collectives; ideal = max over ports of "
@@ -99,22 +99,22 @@ constexpr std::array<MetricSpec, kMetricCount> kTable{{
 }};
 // clang-format on
 
-constexpr bool in_order() {
+constexpr bool metrics_in_order() {
   for (std::size_t i = 0; i < kMetricCount; ++i) {
-    if (index_of(kTable[i].metric) != i) return false;
+    if (index_of(kMetricTable[i].metric) != i) return false;
   }
   return true;
 }
-static_assert(in_order(), "rows follow the enumerators");
+static_assert(metrics_in_order(), "rows follow the enumerators");
 
 }  // namespace
 
-const std::array<MetricSpec, kMetricCount>& metric_table() { return kTable; }
+const std::array<MetricSpec, kMetricCount>& metric_table() { return kMetricTable; }
 
 std::optional<Metric> metric_by_name(std::string_view name) {
-  const auto row = std::find_if(kTable.begin(), kTable.end(),
+  const auto row = std::find_if(kMetricTable.begin(), kMetricTable.end(),
                                 [name](const MetricSpec& spec) { return spec.name == name; });
-  if (row == kTable.end()) return std::nullopt;
+  if (row == kMetricTable.end()) return std::nullopt;
   return row->metric;
 }
 

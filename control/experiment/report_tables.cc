@@ -15,11 +15,7 @@
 namespace paceline::experiment {
 namespace {
 
-std::string figure(double value) { return number_text(rounded(value, kFigureDigits)); }
-
-std::string with_unit(const std::string& value, const std::string& unit) {
-  return unit.empty() || value == "-" ? value : value + " " + unit;
-}
+std::string figure_text(double value) { return number_text(rounded(value, kFigureDigits)); }
 
 // `charted`: a chart is drawn from this row, and needs to know how the metric is to be read.
 std::string effect_data(const std::string& scenario, const std::string& arm, Metric metric,
@@ -28,8 +24,8 @@ std::string effect_data(const std::string& scenario, const std::string& arm, Met
   std::string out = fmt::format(
       "data-scenario=\"{}\" data-arm=\"{}\" data-metric=\"{}\" data-effect=\"{}\" "
       "data-low=\"{}\" data-high=\"{}\" data-verdict=\"{}\"",
-      html_escaped(scenario), html_escaped(arm), spec.name, figure(paired.effect),
-      figure(paired.interval.low), figure(paired.interval.high), to_text(verdict));
+      html_escaped(scenario), html_escaped(arm), spec.name, figure_text(paired.effect),
+      figure_text(paired.interval.low), figure_text(paired.interval.high), to_text(verdict));
   if (charted) {
     out += fmt::format(" data-label=\"{}\" data-scale=\"{}\" data-good=\"{}\"",
                        html_escaped(spec.label), to_text(paired.scale), to_text(spec.better));
@@ -128,7 +124,7 @@ std::string effect_table(const Comparison& comparison, const AnalysisPlan& plan,
         html_escaped(row.label), number_text(effect->paired.baseline_mean),
         html_escaped(with_unit(row.baseline, row.unit)), number_text(effect->paired.treatment_mean),
         html_escaped(with_unit(row.arm, row.unit)), html_escaped(row.effect),
-        html_escaped(row.interval), figure(effect->p_adjusted), html_escaped(row.p),
+        html_escaped(row.interval), figure_text(effect->p_adjusted), html_escaped(row.p),
         verdict_cell(effect->verdict));
   }
   return out + "</tbody></table></div>\n";

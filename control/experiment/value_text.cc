@@ -83,6 +83,10 @@ EffectText effect_text(const PairedEffect& paired, Unit unit) {
   return text;
 }
 
+std::string with_unit(const std::string& value, const std::string& unit) {
+  return unit.empty() || value == "-" ? value : value + " " + unit;
+}
+
 std::string p_text(double p) {
   if (std::isnan(p)) return "-";
   if (p < 0.001) return "<.001";

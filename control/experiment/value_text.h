@@ -29,6 +29,9 @@ struct EffectText {
 };
 EffectText effect_text(const PairedEffect& paired, Unit unit);
 
+// "12.5 us"; a value without a unit, or "-" for none, stays as it is.
+std::string with_unit(const std::string& value, const std::string& unit);
+
 std::string p_text(double p);  // "<.001", ".023", "-" for NaN
 
 }  // namespace paceline::experiment

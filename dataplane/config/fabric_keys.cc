@@ -14,7 +14,7 @@ constexpr auto kLoadBalances = std::to_array<std::string_view>({"ecmp", "spray",
 constexpr auto kWhenDown = std::to_array<std::string_view>({"drop", "keep"});
 constexpr std::string_view kRegular = "star leaf_spine fat_tree dumbbell";
 
-constexpr auto kKeys = std::to_array<KeySpec>({
+constexpr auto kFabricKeys = std::to_array<KeySpec>({
     {.path = "fabric.topology",
      .form = Form::choice,
      .field = PACELINE_FIELD(fabric.topology),
@@ -248,6 +248,6 @@ constexpr auto kKeys = std::to_array<KeySpec>({
 
 }  // namespace
 
-std::span<const KeySpec> fabric_keys() { return kKeys; }
+std::span<const KeySpec> fabric_keys() { return kFabricKeys; }
 
 }  // namespace paceline::config

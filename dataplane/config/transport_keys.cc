@@ -12,7 +12,7 @@ constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "di
 constexpr auto kReliabilities = std::to_array<std::string_view>({"go_back_n", "selective"});
 constexpr auto kMultipaths = std::to_array<std::string_view>({"none", "packet", "chunk"});
 
-constexpr auto kKeys = std::to_array<KeySpec>({
+constexpr auto kTransportKeys = std::to_array<KeySpec>({
     {.path = "transport.payload_bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(transport.payload_bytes),
@@ -102,6 +102,6 @@ constexpr auto kKeys = std::to_array<KeySpec>({
 
 }  // namespace
 
-std::span<const KeySpec> transport_keys() { return kKeys; }
+std::span<const KeySpec> transport_keys() { return kTransportKeys; }
 
 }  // namespace paceline::config

@@ -14,7 +14,7 @@ namespace paceline::simtest {
 namespace {
 
 // Everything but the congestion control.
-const std::string kIncast = incast(7, 8, "1MB");
+const std::string kEightToOne = incast(7, 8, "1MB");
 // A buffer so small that PFC pauses, or without PFC drops.
 const std::string kSmallBuffer = R"(
 seed = 7
@@ -80,9 +80,9 @@ struct Case {
 
 const Case kCases[] = {
     // clang-format off
-    {"incast dcqcn paper", kIncast, kDcqcnPaper},
-    {"incast dcqcn hpcc-repo", kIncast, kDcqcnHpcc},
-    {"incast cadence", kIncast, kCadence},
+    {"incast dcqcn paper", kEightToOne, kDcqcnPaper},
+    {"incast dcqcn hpcc-repo", kEightToOne, kDcqcnHpcc},
+    {"incast cadence", kEightToOne, kCadence},
     {"pfc fixed", kSmallBuffer, kFixed},
     {"pfc dcqcn paper", kSmallBuffer, kDcqcnPaper},
     {"moe dcqcn paper", kMoe, kDcqcnPaper},
@@ -169,7 +169,7 @@ TEST_CASE("determinism: the golden scenarios exercise what they are named for", 
     CHECK(total_counters(world).retransmitted_bytes > 0);
   }
   {
-    VirtualWorld world = world_of(kDcqcnHpcc + kIncast);
+    VirtualWorld world = world_of(kDcqcnHpcc + kEightToOne);
     REQUIRE(world.run() == RunEnd::completed);
     CHECK(total_counters(world).cnps_received > 0);
   }
@@ -186,11 +186,11 @@ TEST_CASE("determinism: another seed, another parameter, another run", "[determi
     REQUIRE(world.run() == RunEnd::completed);
     return world.trace_hash();
   };
-  std::string other_seed = kIncast;
+  std::string other_seed = kEightToOne;
   other_seed.replace(other_seed.find("seed = 7"), 8, "seed = 8");
-  const std::uint64_t base = hash(kDcqcnPaper, kIncast);
+  const std::uint64_t base = hash(kDcqcnPaper, kEightToOne);
   CHECK(hash(kDcqcnPaper, other_seed) != base);
-  CHECK(hash(kDcqcnHpcc, kIncast) != base);
+  CHECK(hash(kDcqcnHpcc, kEightToOne) != base);
 }
 
 TEST_CASE("determinism: print the golden table", "[.reprint-golden]") {

@@ -45,12 +45,12 @@ constexpr Setup kSetups[] = {
 };
 
 // Captures in which the order of packets depends on when an answer was taken notice of.
-struct Difference {
+struct RequestDifference {
   std::string_view capture;
   std::size_t only_ours, only_rxes;  // packets beyond the common ones
   const char* reason;
 };
-constexpr Difference kDifferences[] = {
+constexpr RequestDifference kRequestDifferences[] = {
     {"loss_read", 1, 1,
      "a READ is asked for again when the first response beyond the gap comes; rxe had the next "
      "READ "
@@ -242,9 +242,10 @@ TEST_CASE("replay: our requester sends what every captured one sent, or differs 
   std::size_t compared = 0;
   for (const std::string& capture : golden_captures()) {
     if (capture == "ud_send") continue;  // below
-    const auto* listed = std::find_if(std::begin(kDifferences), std::end(kDifferences),
-                                      [&](const Difference& d) { return capture == d.capture; });
-    const bool known = listed != std::end(kDifferences);
+    const auto* listed =
+        std::find_if(std::begin(kRequestDifferences), std::end(kRequestDifferences),
+                     [&](const RequestDifference& d) { return capture == d.capture; });
+    const bool known = listed != std::end(kRequestDifferences);
     std::size_t only_ours = 0;
     std::size_t only_rxes = 0;
     std::string first;

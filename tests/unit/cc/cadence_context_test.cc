@@ -3,26 +3,16 @@
 #include <vector>
 
 #include "cc/cadence.h"
+#include "tests/unit/cc/cadence_params.h"
 
 namespace paceline::cc {
 namespace {
 
 using Phase = Cadence::Phase;
 
-CadenceParams params_100g() {
-  std::vector<double> values;
-  for (const ParamSpec& spec : cadence_param_specs()) values.push_back(spec.default_value);
-  PortFacts facts;
-  facts.link_rate = rate_from_gbps(100);
-  facts.mtu_bytes = 4096;
-  facts.full_packet_bytes = 4170;
-  facts.base_rtt_ns = 4680;
-  return make_cadence_params(values, facts);
-}
-
 // A context with a governor that grants every ask and a wire that only counts.
 struct Sender {
-  CadenceParams p = params_100g();
+  CadenceParams p = cadence_params_100g();
   Cadence::State s{};
   Decision d{};
   std::int64_t now = 1'000'000;

@@ -7,18 +7,13 @@
 #include "cc/cadence.h"
 #include "cc/cadence_sender.h"
 #include "dataplane/base/random.h"
+#include "tests/unit/cc/cadence_params.h"
 
 namespace paceline::cc {
 namespace {
 
-CadenceParams params_100g() {
-  std::vector<double> values;
-  for (const ParamSpec& spec : cadence_param_specs()) values.push_back(spec.default_value);
-  return make_cadence_params(values, PortFacts{rate_from_gbps(100), 4096, 4170, 4680});
-}
-
 struct Governor {
-  CadenceParams p = params_100g();
+  CadenceParams p = cadence_params_100g();
   CadenceSender g{p};
   std::int64_t now = 1'000'000;
   std::map<std::uint32_t, UplinkShare> newest;

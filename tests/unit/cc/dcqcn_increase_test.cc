@@ -10,13 +10,13 @@ using namespace paceline::cc::dcqcn;
 
 namespace {
 
-constexpr std::uint64_t kMega = 1'000'000;
+constexpr std::uint64_t kBitsPerMegabit = 1'000'000;
 
 IncreaseParams paper_like() {
   IncreaseParams params;
-  params.line_rate_bps = 100'000 * kMega;
-  params.additive_bps = 40 * kMega;
-  params.hyper_bps = 200 * kMega;
+  params.line_rate_bps = 100'000 * kBitsPerMegabit;
+  params.additive_bps = 40 * kBitsPerMegabit;
+  params.hyper_bps = 200 * kBitsPerMegabit;
   params.fast_recovery_stages = 5;
   params.byte_counter_on = true;
   return params;
@@ -24,7 +24,7 @@ IncreaseParams paper_like() {
 
 Rates rates_at(std::uint64_t current_mbps, std::uint64_t target_mbps, std::uint32_t timer = 0,
                std::uint32_t bytes = 0) {
-  return {current_mbps * kMega, target_mbps * kMega, timer, bytes};
+  return {current_mbps * kBitsPerMegabit, target_mbps * kBitsPerMegabit, timer, bytes};
 }
 
 // The definition, one event at a time.
@@ -57,28 +57,28 @@ bool same(const Rates& a, const Rates& b) {
 
 TEST_CASE("increase: fast recovery halves the gap F times and leaves the target") {
   Rates r = rates_at(40'000, 80'000);
-  std::uint64_t gap = 40'000 * kMega;
+  std::uint64_t gap = 40'000 * kBitsPerMegabit;
   for (std::uint32_t i = 1; i <= 5; ++i) {
     increase(r, paper_like(), Cause::timer, 1);
     gap /= 2;
-    CHECK(r.target_bps == 80'000 * kMega);
-    CHECK(r.current_bps == 80'000 * kMega - gap);
+    CHECK(r.target_bps == 80'000 * kBitsPerMegabit);
+    CHECK(r.current_bps == 80'000 * kBitsPerMegabit - gap);
     CHECK(r.timer_stage == i);
   }
   increase(r, paper_like(), Cause::timer, 1);  // the sixth raises the target
-  CHECK(r.target_bps == 80'040 * kMega);
+  CHECK(r.target_bps == 80'040 * kBitsPerMegabit);
 }
 
 TEST_CASE("increase: either counter alone ends fast recovery") {
   Rates by_timer = rates_at(40'000, 80'000, 5, 0);
   increase(by_timer, paper_like(), Cause::bytes, 1);
-  CHECK(by_timer.target_bps == 80'040 * kMega);
+  CHECK(by_timer.target_bps == 80'040 * kBitsPerMegabit);
   Rates by_bytes = rates_at(40'000, 80'000, 0, 5);
   increase(by_bytes, paper_like(), Cause::timer, 1);
-  CHECK(by_bytes.target_bps == 80'040 * kMega);
+  CHECK(by_bytes.target_bps == 80'040 * kBitsPerMegabit);
   Rates neither = rates_at(40'000, 80'000, 4, 4);
   increase(neither, paper_like(), Cause::timer, 1);
-  CHECK(neither.target_bps == 80'000 * kMega);
+  CHECK(neither.target_bps == 80'000 * kBitsPerMegabit);
 }
 
 TEST_CASE("increase: hyper increase only when both counters exceed F") {
@@ -88,7 +88,7 @@ TEST_CASE("increase: hyper increase only when both counters exceed F") {
     CAPTURE(timer, bytes);
     Rates r = rates_at(40'000, 50'000, timer, bytes);
     increase(r, paper_like(), Cause::timer, 1);
-    CHECK(r.target_bps == (50'000 + rise) * kMega);
+    CHECK(r.target_bps == (50'000 + rise) * kBitsPerMegabit);
   }
 }
 
@@ -97,11 +97,11 @@ TEST_CASE("increase: the hyper ramp steps by i times R_HAI, i counted by the slo
   params.hyper_ramp = true;
   Rates r = rates_at(50'000, 50'000, 7, 9);
   increase(r, params, Cause::timer, 1);  // i = 7 - 5
-  CHECK(r.target_bps == 50'400 * kMega);
+  CHECK(r.target_bps == 50'400 * kBitsPerMegabit);
   increase(r, params, Cause::timer, 1);  // i = 8 - 5
-  CHECK(r.target_bps == 51'000 * kMega);
+  CHECK(r.target_bps == 51'000 * kBitsPerMegabit);
   increase(r, params, Cause::timer, 3);  // then the byte counter, at 9, limits: 3 x (9 - 5)
-  CHECK(r.target_bps == (51'000 + 3 * 800) * kMega);
+  CHECK(r.target_bps == (51'000 + 3 * 800) * kBitsPerMegabit);
 }
 
 TEST_CASE("increase: with the byte counter off the timer alone decides") {
@@ -110,22 +110,22 @@ TEST_CASE("increase: with the byte counter off the timer alone decides") {
   params.fast_recovery_stages = 1;
   Rates r = rates_at(40'000, 50'000);
   increase(r, params, Cause::timer, 1);
-  CHECK(r.target_bps == 50'000 * kMega);  // fast recovery
+  CHECK(r.target_bps == 50'000 * kBitsPerMegabit);  // fast recovery
   increase(r, params, Cause::timer, 1);
-  CHECK(r.target_bps == 50'040 * kMega);  // additive
+  CHECK(r.target_bps == 50'040 * kBitsPerMegabit);  // additive
   increase(r, params, Cause::timer, 1);
-  CHECK(r.target_bps == 50'240 * kMega);  // hyper
+  CHECK(r.target_bps == 50'240 * kBitsPerMegabit);  // hyper
 }
 
 TEST_CASE("increase: target and rate end at the line rate, exactly, and stay there") {
   Rates r = rates_at(1, 99'990);
   increase(r, paper_like(), Cause::timer, 1'000'000'000'000);
-  CHECK(r.current_bps == 100'000 * kMega);
-  CHECK(r.target_bps == 100'000 * kMega);
+  CHECK(r.current_bps == 100'000 * kBitsPerMegabit);
+  CHECK(r.target_bps == 100'000 * kBitsPerMegabit);
   CHECK(at_rest(r, paper_like()));
   CHECK(r.timer_stage == 0xFFFF'FFFFU);  // saturates, does not wrap
   increase(r, paper_like(), Cause::bytes, 3);
-  CHECK(r.current_bps == 100'000 * kMega);
+  CHECK(r.current_bps == 100'000 * kBitsPerMegabit);
 }
 
 TEST_CASE("increase: many events at once equal as many single ones, to the bit") {
@@ -134,7 +134,7 @@ TEST_CASE("increase: many events at once equal as many single ones, to the bit")
   Random random(seed);
   for (int round = 0; round < 3000; ++round) {
     IncreaseParams params;
-    params.line_rate_bps = 1 + random.below(400'000 * kMega);
+    params.line_rate_bps = 1 + random.below(400'000 * kBitsPerMegabit);
     // Steps from absurdly small to beyond the line rate.
     params.additive_bps = random_step(random, 20 + random.below(44));
     params.hyper_bps = random_step(random, 20 + random.below(36));
@@ -174,6 +174,6 @@ TEST_CASE("increase: a long climb is exact however its events are split") {
     increase(parts, params, Cause::timer, split * 99'991);
     increase(parts, params, Cause::timer, events - split * 99'991);
     REQUIRE(same(whole, parts));
-    REQUIRE(whole.target_bps == 20 * kMega + (events - 5) * 4'000);
+    REQUIRE(whole.target_bps == 20 * kBitsPerMegabit + (events - 5) * 4'000);
   }
 }

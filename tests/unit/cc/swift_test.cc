@@ -11,8 +11,8 @@ using namespace paceline::cc::test;
 
 namespace {
 
-struct Flow {
-  explicit Flow(const std::vector<ParamOverride>& overrides = {}) {
+struct SwiftFlow {
+  explicit SwiftFlow(const std::vector<ParamOverride>& overrides = {}) {
     PortFacts facts = facts_at(100);
     facts.base_rtt_ns = 10'000;
     facts.full_packet_bytes = 4178;
@@ -40,7 +40,7 @@ struct Flow {
 }  // namespace
 
 TEST_CASE("swift: a new flow fills the unloaded path, at line rate") {
-  const Flow flow;
+  const SwiftFlow flow;
   // 100 Gb/s times 10 us: 125,000 bytes.
   CHECK(flow.decision.window_bytes == 125'000);
   CHECK(flow.decision.rate == rate_from_gbps(100));
@@ -48,7 +48,7 @@ TEST_CASE("swift: a new flow fills the unloaded path, at line rate") {
 }
 
 TEST_CASE("swift: the target falls from the whole range to none as the window grows") {
-  const Flow flow;
+  const SwiftFlow flow;
   CHECK(Swift::target_ns(flow.params, 0.1) == Approx(125'000));
   CHECK(Swift::target_ns(flow.params, 0.01) == Approx(125'000));  // no more than the range
   CHECK(Swift::target_ns(flow.params, 100) == Approx(25'000));
@@ -58,24 +58,24 @@ TEST_CASE("swift: the target falls from the whole range to none as the window gr
   const double middle = (1 / std::sqrt(0.1) + 0.1) / 2;
   CHECK(Swift::target_ns(flow.params, 1 / (middle * middle)) == Approx(75'000));
   // Longer paths.
-  const Flow far({{"hops", 5}, {"hop_scale_us", 2}, {"flow_scale_range_us", 0}});
+  const SwiftFlow far({{"hops", 5}, {"hop_scale_us", 2}, {"flow_scale_range_us", 0}});
   CHECK(Swift::target_ns(far.params, 1) == Approx(33'000));
 }
 
 TEST_CASE("swift: a packet more per round trip below the target") {
-  Flow flow;
+  SwiftFlow flow;
   const double before = flow.state.window;
   // A whole window acknowledged in pieces.
   for (int i = 0; i < 10; ++i) flow.event(Signal::ack, 12'000, before / 10);
   CHECK(flow.state.window == Approx(before + 1).epsilon(0.01));
   // Below one packet: a packet per packet.
-  Flow small({{"start_window", 0.5}});
+  SwiftFlow small({{"start_window", 0.5}});
   small.event(Signal::ack, 12'000, 0.25);
   CHECK(small.state.window == Approx(0.75).epsilon(0.01));
 }
 
 TEST_CASE("swift: above the target it falls by the excess, once per round trip") {
-  Flow flow({{"start_window", 200}});
+  SwiftFlow flow({{"start_window", 200}});
   flow.event(Signal::ack, 50'000, 1);  // target 25 us: excess one half
   CHECK(flow.state.window == Approx(200 * (1 - 0.8 * 0.5)));
   const double once = flow.state.window;
@@ -86,13 +86,13 @@ TEST_CASE("swift: above the target it falls by the excess, once per round trip")
   flow.event(Signal::ack, 50'000, 1);
   CHECK(flow.state.window < once);
   // Never by more than max_decrease.
-  Flow jammed({{"start_window", 200}});
+  SwiftFlow jammed({{"start_window", 200}});
   jammed.event(Signal::ack, 10'000'000, 1);
   CHECK(jammed.state.window == Approx(100));
 }
 
 TEST_CASE("swift: a loss halves it, at most once per round trip; timeouts reset it") {
-  Flow flow({{"start_window", 64}, {"reset_timeouts", 3}});
+  SwiftFlow flow({{"start_window", 64}, {"reset_timeouts", 3}});
   flow.event(Signal::nack);
   flow.event(Signal::nack);
   CHECK(flow.state.window == Approx(32));
@@ -110,7 +110,7 @@ TEST_CASE("swift: a loss halves it, at most once per round trip; timeouts reset 
 }
 
 TEST_CASE("swift: less than a packet per round trip is paced") {
-  Flow flow({{"start_window", 0.25}});
+  SwiftFlow flow({{"start_window", 0.25}});
   flow.event(Signal::ack, 200'000, 0);  // above any target: shrinks
   const double bits = 8 * 4178.0;
   CHECK(flow.decision.window_bytes == 4178);
@@ -120,7 +120,7 @@ TEST_CASE("swift: less than a packet per round trip is paced") {
 }
 
 TEST_CASE("swift: a handover begins at the smaller of the two rates") {
-  Flow flow;
+  SwiftFlow flow;
   Handover handover;
   handover.rate = rate_from_gbps(10);
   Event e;

@@ -38,12 +38,12 @@ fabric.hosts = 8
 workload = { kind = "all_to_all", skew = 1 }
 )";
 
-Read<Experiment> read(const std::string& text, Lines overrides = {}) {
+Read<Experiment> read_both(const std::string& text, Lines overrides = {}) {
   return read_experiment_text(text, "e.toml", "", {test_algorithms(), std::move(overrides)});
 }
 
-Lines errors_of(const std::string& text, Lines overrides = {}) {
-  return read(text, std::move(overrides)).errors;
+Lines errors_of_experiment(const std::string& text, Lines overrides = {}) {
+  return read_both(text, std::move(overrides)).errors;
 }
 
 // The file with one line replaced.
@@ -54,7 +54,7 @@ std::string changed(const std::string& line, const std::string& by) {
 }
 
 TEST_CASE("common tables lie under every scenario", "[config]") {
-  const auto e = read(kFile);
+  const auto e = read_both(kFile);
   REQUIRE(e.errors == Lines{});
   CHECK(e.value.name == "ab");
   CHECK(e.value.repetitions == 4);
@@ -79,9 +79,10 @@ TEST_CASE("common tables lie under every scenario", "[config]") {
 }
 
 TEST_CASE("overrides reach the experiment, all scenarios, one of them, or an arm", "[config]") {
-  const auto e = read(kFile, {"seed=6", "repetitions=20", "fabric.ecn.kmin=50kB", "fabric.hosts=17",
-                              "scenario.in.workload.fan_in=3", "arm.new.cc.params.gain=0.01",
-                              "arm.old.params.period=5us", "common.transport.ack_every=2"});
+  const auto e =
+      read_both(kFile, {"seed=6", "repetitions=20", "fabric.ecn.kmin=50kB", "fabric.hosts=17",
+                        "scenario.in.workload.fan_in=3", "arm.new.cc.params.gain=0.01",
+                        "arm.old.params.period=5us", "common.transport.ack_every=2"});
   REQUIRE(e.errors == Lines{});
   CHECK(e.value.seed == 6);
   CHECK(e.value.repetitions == 20);
@@ -97,58 +98,59 @@ TEST_CASE("overrides reach the experiment, all scenarios, one of them, or an arm
 }
 
 TEST_CASE("an override for all scenarios may concern some of them only", "[config]") {
-  const auto e = read(kFile, {"workload.skew=2"});
+  const auto e = read_both(kFile, {"workload.skew=2"});
   REQUIRE(e.errors == Lines{});
   CHECK(e.value.scenarios[1].workload.skew == 2.0);
 }
 
 TEST_CASE("misdirected overrides say where they could go", "[config]") {
-  CHECK(errors_of(kFile, {"arm.nwe.params.gain=1"}) ==
+  CHECK(errors_of_experiment(kFile, {"arm.nwe.params.gain=1"}) ==
         Lines{"--set arm.nwe.params.gain=1: no arm is named \"nwe\"; did you mean \"new\"?"});
-  CHECK(errors_of(kFile, {"scenario.x=1"}) ==
+  CHECK(errors_of_experiment(kFile, {"scenario.x=1"}) ==
         Lines{"--set scenario.x=1: expected scenario.NAME.key=value"});
-  CHECK(errors_of(kFile, {"cc.params.gain=0.01"}) ==
+  CHECK(errors_of_experiment(kFile, {"cc.params.gain=0.01"}) ==
         Lines{"--set cc.params.gain=0.01: in an experiment every arm has its own; use "
               "arm.NAME.cc.params.gain"});
   CHECK(
-      errors_of(kFile, {"arm.new.params.gain=7"}) ==
+      errors_of_experiment(kFile, {"arm.new.params.gain=7"}) ==
       Lines{"--set arm.new.params.gain=7: arm.params.gain = 7: out of range, allowed is [0 .. 1]"});
   // Once, although it concerns both scenarios.
-  CHECK(errors_of(kFile, {"fabric.hots=7"}) ==
+  CHECK(errors_of_experiment(kFile, {"fabric.hots=7"}) ==
         Lines{"--set fabric.hots=7: unknown key \"hots\" in [fabric]; did you mean \"hosts\"?"});
 }
 
 TEST_CASE("an error in a shared table is reported once, where it stands", "[config]") {
-  CHECK(errors_of(changed("hosts = 16", "hosts = 0")) ==
+  CHECK(errors_of_experiment(changed("hosts = 16", "hosts = 0")) ==
         Lines{"e.toml:13:9: fabric.hosts = 0: out of range, allowed is [2 .. 200000]"});
-  CHECK(errors_of(changed("[common.fabric]", "[comon.fabric]")).at(0) ==
+  CHECK(errors_of_experiment(changed("[common.fabric]", "[comon.fabric]")).at(0) ==
         "e.toml:12:2: unknown key \"comon\"; did you mean \"common\"?");
 }
 
 TEST_CASE("what an experiment needs", "[config]") {
-  CHECK(errors_of("") ==
+  CHECK(errors_of_experiment("") ==
         Lines{"e.toml:1:1: an experiment compares at least 2 arms; 0 [[arm]] given",
               "e.toml:1:1: an experiment needs at least one [[scenario]]"});
-  CHECK(errors_of(changed("name = \"new\"", "name = \"old\"")) ==
+  CHECK(errors_of_experiment(changed("name = \"new\"", "name = \"old\"")) ==
         Lines{"e.toml:9:8: a second arm named \"old\""});
-  CHECK(errors_of(changed("name = \"all\"", "name = \"in\"")) ==
+  CHECK(errors_of_experiment(changed("name = \"all\"", "name = \"in\"")) ==
         Lines{"e.toml:22:8: a second scenario named \"in\""});
-  CHECK(errors_of(changed("name = \"all\"\n", "")) ==
+  CHECK(errors_of_experiment(changed("name = \"all\"\n", "")) ==
         Lines{"e.toml:21:1: a [[scenario]] needs a name"});
-  CHECK(errors_of(changed("algorithm = \"pace\"\n", "")) ==
+  CHECK(errors_of_experiment(changed("algorithm = \"pace\"\n", "")) ==
         Lines{"e.toml:8:1: an [[arm]] needs an algorithm"});
-  CHECK(errors_of(changed("repetitions = 4", "repetitions = 1")) ==
+  CHECK(errors_of_experiment(changed("repetitions = 4", "repetitions = 1")) ==
         Lines{"e.toml:3:15: repetitions = 1: out of range, allowed is [2 .. 100000]"});
-  CHECK(errors_of(changed("name = \"all\"", "name = \"all\"\nseed = 3")) ==
+  CHECK(errors_of_experiment(changed("name = \"all\"", "name = \"all\"\nseed = 3")) ==
         Lines{"e.toml:23:1: seed does not belong to a scenario of an experiment: it is set once, "
               "at the "
               "top of the file"});
   CHECK(
-      errors_of(changed("name = \"all\"", "name = \"all\"\ncc.algorithm = \"react\"")) ==
+      errors_of_experiment(changed("name = \"all\"", "name = \"all\"\ncc.algorithm = \"react\"")) ==
       Lines{"e.toml:23:1: cc does not belong to a scenario of an experiment: congestion control is "
             "set per [[arm]]"});
-  CHECK(errors_of("arm = 3\n").at(0) == "e.toml:1:1: expected an array of tables, [[arm]]");
-  CHECK(errors_of(kFile + "[fabric]\nhosts = 3\n")
+  CHECK(errors_of_experiment("arm = 3\n").at(0) ==
+        "e.toml:1:1: expected an array of tables, [[arm]]");
+  CHECK(errors_of_experiment(kFile + "[fabric]\nhosts = 3\n")
             .at(0)
             .starts_with("e.toml:25:2: in an experiment "));
 }
@@ -158,7 +160,7 @@ TEST_CASE("all errors of an experiment are reported", "[config]") {
   text.replace(text.find("gain = 0.25"), 11, "gian = 0.25");
   text.replace(text.find("seed = 5"), 8, "seed = -5");
   text.replace(text.find("skew = 1 "), 9, "skw = 1 ");
-  const Lines errors = errors_of(text);
+  const Lines errors = errors_of_experiment(text);
   REQUIRE(errors.size() == 4);
   CHECK(errors[0].starts_with("e.toml:2:8: seed = -5: out of range"));
   CHECK(errors[1].starts_with("e.toml:11:12: unknown parameter \"gian\" of pace"));

@@ -53,7 +53,7 @@ Results with_detail() {
   return results;
 }
 
-std::string text_of(const Results& results) {
+std::string file_text(const Results& results) {
   return results_text(results, analyse(results.runs, results.plan));
 }
 
@@ -111,9 +111,9 @@ TEST_CASE("a distribution: every message once, in any order of merging, quantile
 
 TEST_CASE("detail comes back from the results file, byte for byte") {
   const Results results = with_detail();
-  const std::string text = text_of(results);
+  const std::string text = file_text(results);
   const Results back = parse_results(text, "r.json");
-  CHECK(text_of(back) == text);
+  CHECK(file_text(back) == text);
   CHECK(back.detail.file == results.detail.file);
   CHECK(back.detail.overrides == results.detail.overrides);
   REQUIRE(back.detail.arms.size() == 2);
@@ -143,7 +143,7 @@ TEST_CASE("the content hash is that of the text without detail") {
 }
 
 TEST_CASE("wrong detail is refused with the member's path") {
-  const std::string text = text_of(with_detail());
+  const std::string text = file_text(with_detail());
   const auto error_after = [&](const std::function<void(nlohmann::json&)>& change) {
     nlohmann::json root = nlohmann::json::parse(text);
     change(root["detail"]);

@@ -6,9 +6,9 @@
 namespace paceline::fabric {
 namespace {
 
-constexpr ClosLinks kLinks{rate_from_gbps(100), rate_from_gbps(100), rate_from_gbps(100),
-                           picos_from_micros(1), picos_from_micros(1)};
-constexpr ClosShape kShape{.leaves = 2, .spines = 2, .hosts_per_leaf = 2};
+constexpr ClosLinks kEvenLinks{rate_from_gbps(100), rate_from_gbps(100), rate_from_gbps(100),
+                               picos_from_micros(1), picos_from_micros(1)};
+constexpr ClosShape kTwoSpines{.leaves = 2, .spines = 2, .hosts_per_leaf = 2};
 constexpr std::uint32_t kFirstUplink = 4;  // leaf 0 to spine 0; 5: to spine 1
 
 std::uint64_t dropped(const Network& net, DropReason reason) {
@@ -31,7 +31,7 @@ struct Flap {
 };
 
 TEST_CASE("link event: in-flight packets are lost, later ones find the other way") {
-  FabricSpec spec = quiet(clos(kShape, kLinks));
+  FabricSpec spec = quiet(clos(kTwoSpines, kEvenLinks));
   // Whichever uplink the flow hashes to: take down both in turn and look at which mattered.
   std::uint64_t lost[2] = {};
   for (std::uint32_t which = 0; which < 2; ++which) {
@@ -191,7 +191,7 @@ TEST_CASE("link event: losses, damage, copies and late packets, begun and ended"
 
 TEST_CASE("link event: routes through a regular fabric come back as they were") {
   FabricSpec spec =
-      clos({.pods = 2, .leaves = 2, .spines = 2, .cores = 2, .hosts_per_leaf = 2}, kLinks);
+      clos({.pods = 2, .leaves = 2, .spines = 2, .cores = 2, .hosts_per_leaf = 2}, kEvenLinks);
   Topology topology(spec);
   const Topology before(spec);
   std::vector<bool> down(spec.links.size(), false);

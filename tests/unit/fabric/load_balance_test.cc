@@ -6,10 +6,10 @@
 namespace paceline::fabric {
 namespace {
 
-constexpr ClosLinks kLinks{rate_from_gbps(100), rate_from_gbps(100), rate_from_gbps(100),
-                           picos_from_micros(1), picos_from_micros(1)};
+constexpr ClosLinks kEqualLinks{rate_from_gbps(100), rate_from_gbps(100), rate_from_gbps(100),
+                                picos_from_micros(1), picos_from_micros(1)};
 // Four hosts on each of two leaves, four spines: links 8..11 are leaf 0's uplinks.
-constexpr ClosShape kShape{.leaves = 2, .spines = 4, .hosts_per_leaf = 4};
+constexpr ClosShape kFourSpines{.leaves = 2, .spines = 4, .hosts_per_leaf = 4};
 
 struct Spread {
   std::array<std::uint64_t, 4> packets{};
@@ -17,7 +17,7 @@ struct Spread {
 };
 
 Spread spread(LoadBalance how, std::uint64_t seed, bool tables, int packets = 1'000) {
-  FabricSpec spec = clos(kShape, kLinks);
+  FabricSpec spec = clos(kFourSpines, kEqualLinks);
   if (tables) spec.shape = {};
   spec.load_balance = how;
   spec.seed = seed;
@@ -63,7 +63,7 @@ TEST_CASE("spray at random: even in the mean, and from the seed") {
 // spreads.
 TEST_CASE("spray carries a full leaf without a queue where flows collide") {
   const auto drained = [](LoadBalance how) {
-    FabricSpec spec = clos(kShape, kLinks);
+    FabricSpec spec = clos(kFourSpines, kEqualLinks);
     spec.load_balance = how;
     Lab lab(spec);
     for (std::uint32_t h = 0; h < 4; ++h) {

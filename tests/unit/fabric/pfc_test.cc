@@ -6,9 +6,9 @@
 namespace paceline::fabric {
 namespace {
 
-constexpr Rate kRate = rate_from_gbps(100);
-constexpr Picos kDelay = picos_from_micros(1);
-constexpr std::uint32_t kPacket = lab_wire_bytes(4096);
+constexpr Rate kLineRate = rate_from_gbps(100);
+constexpr Picos kCable = picos_from_micros(1);
+constexpr std::uint32_t kFullPacket = lab_wire_bytes(4096);
 
 std::uint64_t drops(const Network& net, DropReason reason) {
   return net.stats().drops[static_cast<std::size_t>(reason)];
@@ -16,7 +16,7 @@ std::uint64_t drops(const Network& net, DropReason reason) {
 
 // n senders to host n: 64 KB to share, headroom that covers a round trip.
 FabricSpec incast(std::uint32_t senders, std::uint64_t headroom = 40'000) {
-  FabricSpec spec = star(senders + 1, kRate, kDelay);
+  FabricSpec spec = star(senders + 1, kLineRate, kCable);
   spec.ecn.enabled = false;
   spec.pfc.headroom_bytes = headroom;
   spec.buffer_bytes = (senders + 1) * (headroom + spec.pfc.reserve_bytes) + 64'000;
@@ -45,7 +45,7 @@ TEST_CASE("an incast with PFC loses nothing, pauses, and uses the link fully") {
   CHECK(stats.resume_frames == stats.pause_frames);
   CHECK(stats.pause_time > Picos{0});
   // Total time: the bottleneck never starves.
-  const Picos ideal = kDelay * 2 + serialization_time(kPacket, kRate) * 1'601;
+  const Picos ideal = kCable * 2 + serialization_time(kFullPacket, kLineRate) * 1'601;
   CHECK(lab.now() == ideal);
   Picos sum{0};
   for (std::uint32_t link = 0; link < lab.net().links(); ++link) {
@@ -77,19 +77,20 @@ TEST_CASE("with PFC off the queue is cut at alpha of what is free") {
   // q + size <= (90000 - q) / 2 admits up to q = 30000.
   const std::uint64_t deepest = lab.net().last_hop_max_bytes();
   CHECK(deepest <= 30'000);
-  CHECK(deepest + kPacket > 30'000);
+  CHECK(deepest + kFullPacket > 30'000);
 }
 
 // One sender at 100 Gb/s into a receiver at 10 Gb/s: the times of the first pause can be computed.
 TEST_CASE("a pause takes effect one frame and one delay after the threshold is reached") {
-  FabricSpec spec = star(2, kRate, kDelay);
+  FabricSpec spec = star(2, kLineRate, kCable);
   spec.links[1].rate = rate_from_gbps(10);
   spec.ecn.enabled = false;
   spec.pfc.alpha = 1;
   spec.pfc.reserve_bytes = 0;
   spec.pfc.xon_offset_bytes = 0;
   spec.pfc.headroom_bytes = 40'000;
-  spec.buffer_bytes = 80'000 + 2 * 5 * kPacket;  // threshold: half of 10 packets when 5 are held
+  spec.buffer_bytes =
+      80'000 + 2 * 5 * kFullPacket;  // threshold: half of 10 packets when 5 are held
   EventWheel wheel(Network::actors_needed(spec));
   Network net(spec, wheel, 0);
   Port& port = net.host_port(0);
@@ -135,14 +136,14 @@ TEST_CASE("a pause takes effect one frame and one delay after the threshold is r
   // Packet k (from 0) reaches the switch at (k + 1) s + d, with s = 334.24 ns. The first leaves at
   // once and takes 10 s. Packets 1..5 make the sixth arrival the fifth queued: shared use 5 packets
   // against (10 - 5) x 1: pause. The frame of 84 B takes 6.72 ns.
-  const Picos s = serialization_time(kPacket, kRate);
+  const Picos s = serialization_time(kFullPacket, kLineRate);
   const Picos frame{84 * 80};
-  CHECK(paused_from == s * 6 + kDelay + frame + kDelay);
+  CHECK(paused_from == s * 6 + kCable + frame + kCable);
   // Until then the sender has sent until paused_from; all of it queues in shared buffer and
   // headroom. It resumes when headroom is empty and 5 or fewer are held, or fewer; the receiver
   // takes one packet per 10 s from the first arrival on.
-  const Picos first_departure = s + kDelay;
-  const Picos wait = resumed_at - frame - kDelay - first_departure;
+  const Picos first_departure = s + kCable;
+  const Picos wait = resumed_at - frame - kCable - first_departure;
   CHECK(wait.count % (10 * s.count) == 0);
   net.finish(resumed_at);
   CHECK(net.stats().pause_time == resumed_at - paused_from);
@@ -160,9 +161,9 @@ TEST_CASE("pauses spread upstream through switches, and only for the class conce
   spec.hosts = 6;
   spec.switches = 2;
   for (std::uint32_t h = 0; h < 6; ++h) {
-    spec.links.push_back({h, h < 4 ? 6U : 7U, h == 4 ? rate_from_gbps(10) : kRate, kDelay});
+    spec.links.push_back({h, h < 4 ? 6U : 7U, h == 4 ? rate_from_gbps(10) : kLineRate, kCable});
   }
-  spec.links.push_back({6, 7, rate_from_gbps(400), kDelay});
+  spec.links.push_back({6, 7, rate_from_gbps(400), kCable});
   spec.ecn.enabled = false;
   spec.pfc.headroom_bytes = 150'000;
   spec.pfc.lossless_classes = 1U << 1 | 1U << 3;
@@ -187,7 +188,7 @@ TEST_CASE("pauses spread upstream through switches, and only for the class conce
   }
   // 100 packets of its own plus at most as many of class 3 before it on the shared link, three
   // delays.
-  CHECK(last_of_class_1 < serialization_time(kPacket, kRate) * 400);
+  CHECK(last_of_class_1 < serialization_time(kFullPacket, kLineRate) * 400);
 }
 
 TEST_CASE("the control class is never paused") {
@@ -204,10 +205,10 @@ TEST_CASE("a faster port gets twice the alpha per doubling of rate") {
     FabricSpec spec;
     spec.hosts = 3;
     spec.switches = 2;
-    spec.links = {{0, 3, kRate, kDelay},
-                  {1, 3, kRate, kDelay},
-                  {2, 4, rate_from_gbps(10), kDelay},
-                  {3, 4, rate_from_gbps(400), kDelay}};
+    spec.links = {{0, 3, kLineRate, kCable},
+                  {1, 3, kLineRate, kCable},
+                  {2, 4, rate_from_gbps(10), kCable},
+                  {3, 4, rate_from_gbps(400), kCable}};
     spec.ecn.enabled = false;
     spec.pfc.scale_alpha_with_rate = scale;
     spec.pfc.headroom_bytes = 150'000;

@@ -13,7 +13,7 @@
 namespace paceline::fabric {
 namespace {
 
-constexpr Picos kEnd = picos_from_micros(100'000);
+constexpr Picos kLong = picos_from_micros(100'000);
 
 struct Totals {
   Picos last{0};
@@ -63,15 +63,15 @@ class Watcher final : public LinkTap {
   bool pause_ = false;
 };
 
-struct Outcome {
+struct Watched {
   std::uint64_t trace;
   std::uint64_t events;
   NetworkStats stats;
   Totals totals;
 };
 
-Outcome run(const RandomScenario& scenario, bool watched) {
-  Outcome out{};
+Watched watch(const RandomScenario& scenario, bool watched) {
+  Watched out{};
   std::vector<std::unique_ptr<Watcher>> watchers;
   Lab lab(scenario.spec);
   lab.reply(scenario.reply);
@@ -81,8 +81,8 @@ Outcome run(const RandomScenario& scenario, bool watched) {
     lab.net().tap(i, *watchers.back());
   }
   for (const Send& send : scenario.sends) lab.send(send);
-  lab.run(kEnd);
-  lab.net().finish(kEnd);
+  lab.run(kLong);
+  lab.net().finish(kLong);
   CHECK(lab.net().check_conservation() == "");
   out.trace = lab.trace_hash();
   out.events = lab.events();
@@ -97,8 +97,8 @@ TEST_CASE("taps on every link show each transmission once, and change nothing") 
     CAPTURE(seed);
     const RandomScenario scenario = wild_scenario(seed);
     REQUIRE(check(scenario.spec).empty());
-    const Outcome plain = run(scenario, false);
-    Outcome watched = run(scenario, true);
+    const Watched plain = watch(scenario, false);
+    Watched watched = watch(scenario, true);
     CHECK(watched.trace == plain.trace);
     CHECK(watched.events == plain.events);
     CHECK(watched.stats == plain.stats);

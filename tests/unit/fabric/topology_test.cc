@@ -6,15 +6,15 @@
 namespace paceline::fabric {
 namespace {
 
-constexpr Rate kRate = rate_from_gbps(100);
-constexpr Picos kDelay = picos_from_micros(1);
+constexpr Rate kSpeed = rate_from_gbps(100);
+constexpr Picos kHop = picos_from_micros(1);
 
 FabricSpec wired(std::uint32_t hosts, std::uint32_t switches,
                  const std::vector<std::pair<std::uint32_t, std::uint32_t>>& links) {
   FabricSpec spec;
   spec.hosts = hosts;
   spec.switches = switches;
-  for (const auto& [a, b] : links) spec.links.push_back({a, b, kRate, kDelay});
+  for (const auto& [a, b] : links) spec.links.push_back({a, b, kSpeed, kHop});
   return spec;
 }
 
@@ -26,7 +26,7 @@ bool mentions(const std::vector<std::string>& errors, const std::string& what) {
 }
 
 TEST_CASE("star: two links between any two hosts") {
-  const FabricSpec spec = star(4, kRate, kDelay);
+  const FabricSpec spec = star(4, kSpeed, kHop);
   CHECK(check(spec).empty());
   const Topology topology(spec);
   for (std::uint32_t a = 0; a < 4; ++a) {
@@ -98,7 +98,7 @@ TEST_CASE("two hosts back to back") {
 }
 
 TEST_CASE("check names everything that is wrong at once") {
-  FabricSpec spec = star(3, kRate, kDelay);
+  FabricSpec spec = star(3, kSpeed, kHop);
   spec.links[0].rate = {0};
   spec.links[1].delay = {0};
   spec.links[2].loss = 1.5;
@@ -122,7 +122,7 @@ TEST_CASE("check names everything that is wrong at once") {
   CHECK(mentions(check(wired(2, 1, {{0, 2}, {1, 2}, {1, 2}})), "host 1 has 2 links"));
   CHECK(mentions(check(wired(2, 1, {{0, 2}, {1, 3}})), "nodes are numbered 0 to 2"));
   CHECK(mentions(check(wired(2, 1, {{0, 2}, {1, 2}, {2, 2}})), "linked to itself"));
-  FabricSpec small = star(32, kRate, kDelay);
+  FabricSpec small = star(32, kSpeed, kHop);
   small.buffer_bytes = 1'000'000;  // 32 x (37,500 + 4,096) of it is set aside
   CHECK(mentions(check(small), "leave nothing"));
   small.pfc.enabled = false;

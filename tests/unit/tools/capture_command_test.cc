@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 using Strings = std::vector<std::string>;
 using Counts = std::map<std::string, unsigned>;
 
-const std::string kScenario = R"(schema = 1
+const std::string kCaptured = R"(schema = 1
 name = "small"
 [fabric]
 topology = "leaf_spine"
@@ -62,7 +62,7 @@ TEST_CASE("capture: looking changes no result, whatever is looked at", "[cli]") 
   for (const Strings& variant : variants) {
     CAPTURE(variant);
     const Folder folder;
-    folder.write("small.toml", kScenario);
+    folder.write("small.toml", kCaptured);
     const auto run = [&](const std::string& out, const Strings& extra) {
       Strings arguments = {"emulate",     "small.toml", "--out", out,
                            "--flows-out", out + ".csv", "-q"};
@@ -93,7 +93,7 @@ TEST_CASE("capture: looking changes no result, whatever is looked at", "[cli]") 
 
 TEST_CASE("capture: what is in it is what the run counted", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kCaptured);
   const Outcome outcome = paceline_command(
       folder, {"emulate", "small.toml", "--set", "cc.algorithm=cadence", "--set",
                "transport.peers=discover", "--out", "r.json", "--capture", "host0.pcapng"});
@@ -115,7 +115,7 @@ TEST_CASE("capture: what is in it is what the run counted", "[cli]") {
 
 TEST_CASE("capture: what did not arrive is there, with the reason", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kCaptured);
   const Outcome outcome = paceline_command(
       folder, {"emulate", "small.toml", "-q", "--set", "fabric.pfc.enabled=false", "--set",
                "fabric.buffer=\"70kB\"", "--set", "fabric.corrupt=0.02", "--set",
@@ -157,7 +157,7 @@ TEST_CASE("capture: links are named as in events, and a wrong name is refused", 
   };
   for (const Case& c : cases) {
     const Folder folder;
-    folder.write("small.toml", kScenario);
+    folder.write("small.toml", kCaptured);
     const Outcome outcome = paceline_command(
         folder, {"emulate", "small.toml", "--capture", c.name, "--capture", "host0.pcapng"});
     CAPTURE(c.name, outcome.err);
@@ -167,7 +167,7 @@ TEST_CASE("capture: links are named as in events, and a wrong name is refused", 
     CHECK(folder.list() == Strings{"small.toml"});
   }
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kCaptured);
   const Outcome twice =
       paceline_command(folder, {"emulate", "small.toml", "--capture", "leaf0-spine1.pcapng",
                                 "--capture", "./spine1-leaf0.pcapng"});
@@ -209,7 +209,7 @@ TEST_CASE("capture: a topology file's links by its node numbers", "[cli]") {
 
 TEST_CASE("capture: an interrupt leaves a whole file, of what was seen until then", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kCaptured);
   Command command(folder, {"emulate", "small.toml", "--set", "workload.message_bytes=1TB",
                            "--capture", "host0.pcapng", "--capture-limit", "3MB"});
   while (command.running() && command.err().empty()) ::usleep(5000);

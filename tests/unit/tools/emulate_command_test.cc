@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 using Json = nlohmann::json;
 using Strings = std::vector<std::string>;
 
-const std::string kScenario = R"(schema = 1
+const std::string kEmulated = R"(schema = 1
 name = "small"
 [fabric]
 hosts = 4
@@ -58,7 +58,7 @@ std::vector<Row> rows_of(const std::string& csv) {
 
 TEST_CASE("emulate: results as JSON and a line per message", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kEmulated);
   const Outcome outcome = paceline_command(
       folder, {"emulate", "small.toml", "--out", "r.json", "--flows-out", "f.csv", "--check"});
   CAPTURE(outcome.err);
@@ -100,7 +100,7 @@ TEST_CASE("emulate: results as JSON and a line per message", "[cli]") {
 
 TEST_CASE("emulate: nothing but the results on --quiet, and none of the machine in them", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kEmulated);
   const Strings command = {"emulate", "small.toml", "-q", "--out", "r.json"};
   const Outcome first = paceline_command(folder, command);
   CHECK(first.code == 0);
@@ -113,7 +113,7 @@ TEST_CASE("emulate: nothing but the results on --quiet, and none of the machine 
 
 TEST_CASE("emulate: --set and --seed change what they say", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kEmulated);
   const auto result = [&folder](Strings extra) {
     Strings arguments = {"emulate", "small.toml", "-q", "--out", "r.json"};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
@@ -176,7 +176,7 @@ TEST_CASE("emulate: topology and flows in the HPCC simulator's formats", "[cli]"
 
 TEST_CASE("emulate: beyond max_hops the run fails and says so", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kEmulated);
   const Outcome outcome =
       paceline_command(folder, {"emulate", "small.toml", "--set", "max_hops=1000", "--set",
                                 "workload.message_bytes=300MB", "--out", "r.json"});
@@ -188,7 +188,7 @@ TEST_CASE("emulate: beyond max_hops the run fails and says so", "[cli]") {
 
 TEST_CASE("emulate: a run whose messages fail is a failure", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kEmulated);
   const Outcome outcome =
       paceline_command(folder, {"emulate", "small.toml", "--set", "fabric.loss=1.0"});
   CHECK(outcome.code == 1);
@@ -197,7 +197,7 @@ TEST_CASE("emulate: a run whose messages fail is a failure", "[cli]") {
 
 TEST_CASE("emulate: an interrupt ends the run, exit 130", "[cli]") {
   const Folder folder;
-  folder.write("small.toml", kScenario);
+  folder.write("small.toml", kEmulated);
   // Far more than anyone would wait for.
   Command command(
       folder, {"emulate", "small.toml", "--set", "workload.message_bytes=1TB", "--out", "r.json"});

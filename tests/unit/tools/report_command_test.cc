@@ -13,7 +13,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Strings = std::vector<std::string>;
 
-const std::string kExperiment = R"(schema = 1
+const std::string kSmallExperiment = R"(schema = 1
 name = "small"
 seed = 3
 repetitions = 2
@@ -35,7 +35,7 @@ struct Made {
   std::string hash;  // as ab printed it
 
   explicit Made(const Strings& more = {}) {
-    folder.write("small.toml", kExperiment);
+    folder.write("small.toml", kSmallExperiment);
     Strings words = {"ab", "small.toml", "--jobs", "1"};
     words.insert(words.end(), more.begin(), more.end());
     const Outcome outcome = paceline_command(folder, words);

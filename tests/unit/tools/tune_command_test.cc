@@ -15,7 +15,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Strings = std::vector<std::string>;
 
-const std::string kExperiment = R"(schema = 1
+const std::string kTuned = R"(schema = 1
 name = "tiny"
 seed = 3
 [[arm]]
@@ -51,7 +51,7 @@ Strings search(const std::string& jobs, const std::string& out) {
 
 TEST_CASE("tune: finds better than it began with, whatever the jobs", "[cli][threads]") {
   const Folder folder;
-  folder.write("tiny.toml", kExperiment);
+  folder.write("tiny.toml", kTuned);
   const Outcome one = paceline_command(folder, search("1", "1.json"));
   CAPTURE(one.err, one.out);
   REQUIRE(one.code == 0);
@@ -68,7 +68,7 @@ TEST_CASE("tune: finds better than it began with, whatever the jobs", "[cli][thr
 
 TEST_CASE("tune: limits that nothing keeps are said so", "[cli]") {
   const Folder folder;
-  folder.write("tiny.toml", kExperiment);
+  folder.write("tiny.toml", kTuned);
   const Outcome outcome = paceline_command(
       folder, {"tune", "tiny.toml", "--scenario", "moe", "--param", "alpha_gain", "--limit",
                "queue_max_bytes=1", "--evaluations", "3", "--repetitions", "1"});
@@ -79,7 +79,7 @@ TEST_CASE("tune: limits that nothing keeps are said so", "[cli]") {
 
 TEST_CASE("tune: everything wrong with the command is said at once", "[cli]") {
   const Folder folder;
-  folder.write("tiny.toml", kExperiment);
+  folder.write("tiny.toml", kTuned);
   const Outcome outcome =
       paceline_command(folder, {"tune", "tiny.toml", "--scenario", "outcast", "--param",
                                 "alpha_gian", "--param", "increase_timer_us=9:1", "--param", "x=1",
@@ -100,7 +100,7 @@ TEST_CASE("tune: everything wrong with the command is said at once", "[cli]") {
 
 TEST_CASE("tune: interrupted, it keeps what was judged", "[cli]") {
   const Folder folder;
-  folder.write("tiny.toml", kExperiment);
+  folder.write("tiny.toml", kTuned);
   Command command(folder, {"tune", "tiny.toml", "--scenario", "incast", "--param", "alpha_gain",
                            "--evaluations", "100000", "--out", "r.json"});
   // The first progress line comes after the first candidates are judged; the last is far.

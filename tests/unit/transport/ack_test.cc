@@ -9,8 +9,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 LabOptions with_ack_every(std::uint32_t every) {
   LabOptions options;
   options.engine.payload_mtu = kMtu;

@@ -6,8 +6,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 LabOptions all_marked() {
   LabOptions options;
   options.engine.payload_mtu = kMtu;

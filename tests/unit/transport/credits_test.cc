@@ -8,8 +8,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 struct Credits {
   explicit Credits(ReceiveSharing sharing, Impairments impairments = {}, std::uint64_t seed = 1)
       : lab(options_of(impairments, seed)), receives(64, sharing) {

@@ -9,7 +9,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
 constexpr std::uint32_t kQkey = 0x1234;
 
 struct Datagrams {

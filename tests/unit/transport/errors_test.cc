@@ -7,8 +7,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 struct Outcome {
   CompletionStatus sender;
   std::vector<Completion> received;
@@ -34,12 +32,6 @@ Outcome refused(Lab& lab, WorkRequest request) {
   CHECK(lab.a().counters().timeouts == 0);
   CHECK(lab.leftovers().empty());
   return {sent[0].status, lab.b().received()};
-}
-
-LabOptions small_packets() {
-  LabOptions options;
-  options.engine.payload_mtu = kMtu;
-  return options;
 }
 
 bool untouched(const Lab::Side& side) {

@@ -259,6 +259,12 @@ std::string Lab::leftovers() {
   return {};
 }
 
+LabOptions small_packets() {
+  LabOptions options;
+  options.engine.payload_mtu = kMtu;
+  return options;
+}
+
 ScriptedPort::Script drop_if(std::function<bool(const wire::ParsedPacket&)> predicate) {
   return [predicate](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
     verdict.drop = predicate(p);

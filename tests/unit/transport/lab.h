@@ -20,6 +20,8 @@
 
 namespace paceline::transport::test {
 
+inline constexpr std::uint32_t kMtu = 1024;  // of most tests: small enough for many packets
+
 // One end of a cable with a rate and a delay: a packet leaves when the one before it has left, and
 // arrives, copied, `delay` after its last bit left.
 class WirePort final : public Port {
@@ -98,6 +100,8 @@ struct LabOptions {
   QpConfig qp{};              // queues are filled in
 };
 
+// Packets of kMtu payload bytes.
+LabOptions small_packets();
 // An algorithm with its defaults and some overrides, resolved for the lab's engines.
 CcChoice choose_cc(cc::AlgorithmId id, const LabOptions& options,
                    std::span<const std::pair<std::string_view, double>> overrides = {});

@@ -8,8 +8,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 // Answers `pending` to every first call for a place, and succeeds when the place is asked for
 // again.
 class SlowMemory final : public MemoryProvider {

@@ -6,7 +6,7 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 256;
+constexpr std::uint32_t kTinyMtu = 256;
 
 // One request: the sequence numbers it takes, and its place among the messages.
 struct Range {
@@ -21,7 +21,7 @@ TEST_CASE("answers come in the order of their sequence numbers and count the mes
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     LabOptions options;
     options.seed = seed;
-    options.engine.payload_mtu = kMtu;
+    options.engine.payload_mtu = kTinyMtu;
     options.engine.ack_every = seed % 2 == 0 ? 8 : 1;
     options.qp.send_queue_depth = 256;
     Lab lab(options);
@@ -35,11 +35,11 @@ TEST_CASE("answers come in the order of their sequence numbers and count the mes
                                          WorkOpcode::fetch_add};
       const WorkOpcode opcode = kOpcodes[random.below(4)];
       const std::uint64_t length =
-          is_atomic(opcode) ? kAtomicBytes : random.below(6 * std::uint64_t{kMtu});
+          is_atomic(opcode) ? kAtomicBytes : random.below(6 * std::uint64_t{kTinyMtu});
       if (opcode == WorkOpcode::send) REQUIRE(lab.b().post_receive(id, 0, length));
       REQUIRE(lab.post(0, pair.a, lab.request(opcode, id, 0x1000, 0, length)) == PostResult::ok);
-      const auto packets =
-          static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (length + kMtu - 1) / kMtu));
+      const auto packets = static_cast<std::uint32_t>(
+          std::max<std::uint64_t>(1, (length + kTinyMtu - 1) / kTinyMtu));
       ranges.push_back({psn, psn + packets - 1, is_answered(opcode)});
       psn += packets;
     }

@@ -11,7 +11,6 @@ namespace paceline::transport::test {
 namespace {
 
 namespace attr = qp_attribute;
-constexpr std::uint32_t kMtu = 1024;
 
 constexpr std::array kStates = {QpState::reset, QpState::init, QpState::rtr,  QpState::rts,
                                 QpState::sqd,   QpState::sqe,  QpState::error};
@@ -35,12 +34,6 @@ QpAttributes good(QpState to, const QpAddress& remote) {
   a.sq_psn = Psn(0xFF'FFF0);
   a.dest_qp_number = remote.qp_number;
   return a;
-}
-
-LabOptions small_packets() {
-  LabOptions options;
-  options.engine.payload_mtu = kMtu;
-  return options;
 }
 
 // A side's queue pair, led to `to` by the shortest way.

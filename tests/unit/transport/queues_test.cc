@@ -8,8 +8,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 LabOptions small_packets() {
   LabOptions options;
   options.engine.payload_mtu = kMtu;

@@ -8,7 +8,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
 using wire::Operation;
 
 LabOptions small_packets() {

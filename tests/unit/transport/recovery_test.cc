@@ -7,14 +7,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
-LabOptions small_packets() {
-  LabOptions options;
-  options.engine.payload_mtu = kMtu;
-  return options;
-}
-
 bool is_data(const wire::ParsedPacket& p) {
   return p.properties.operation == wire::Operation::write ||
          p.properties.operation == wire::Operation::send;

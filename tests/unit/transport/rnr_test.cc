@@ -8,7 +8,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
 constexpr std::uint8_t kTimer = 4;  // 40 us
 
 LabOptions with_rnr(std::uint8_t retries) {

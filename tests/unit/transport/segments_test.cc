@@ -8,7 +8,7 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 256;
+constexpr std::uint32_t kSegmentMtu = 256;
 
 // Up to 16 segments that do not overlap, within [begin, end) of a side's memory.
 std::vector<Segment> draw(Random& random, const Lab::Side& side, std::uint64_t begin,
@@ -16,7 +16,7 @@ std::vector<Segment> draw(Random& random, const Lab::Side& side, std::uint64_t b
   std::vector<Segment> segments;
   std::uint64_t at = begin;
   while (segments.size() < kMaxSegments - 1 && total != 0) {
-    const std::uint64_t length = std::min<std::uint64_t>(total, random.below(3 * kMtu));
+    const std::uint64_t length = std::min<std::uint64_t>(total, random.below(3 * kSegmentMtu));
     at += random.below(9);
     segments.push_back({Lab::kBase + at, length, side.key});  // of no bytes, now and then
     at += length;
@@ -46,7 +46,7 @@ struct Lists {
     LabOptions options;
     options.seed = seed;
     options.impairments = impairments;
-    options.engine.payload_mtu = kMtu;
+    options.engine.payload_mtu = kSegmentMtu;
     options.qp.retransmit_timeout = picos_from_micros(100);
     options.qp.retry_count = 100;
     options.qp.max_send_segments = kMaxSegments;
@@ -80,7 +80,7 @@ TEST_CASE("SEND, WRITE and READ over lists of segments", "[transport][segments]"
       Job job;
       constexpr WorkOpcode kOpcodes[] = {WorkOpcode::send, WorkOpcode::write, WorkOpcode::read};
       job.opcode = kOpcodes[random.below(3)];
-      job.length = random.below(4) == 0 ? random.below(4) : random.below(12 * kMtu);
+      job.length = random.below(4) == 0 ? random.below(4) : random.below(12 * kSegmentMtu);
       const bool read = job.opcode == WorkOpcode::read;
       // READs go from b's upper half to a's upper half, all else from lower half to lower half.
       const std::uint64_t place = id * kRoom + (read ? 0x20'0000 : 0);

@@ -11,8 +11,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 LabOptions selective(Multipath multipath = Multipath::none) {
   LabOptions options;
   options.engine.payload_mtu = kMtu;
@@ -21,7 +19,7 @@ LabOptions selective(Multipath multipath = Multipath::none) {
   return options;
 }
 
-bool is_data(const wire::ParsedPacket& p) { return p.properties.carries_payload(); }
+bool carries_data(const wire::ParsedPacket& p) { return p.properties.carries_payload(); }
 
 TEST_CASE("selective: a lost packet is sent again, and no other", "[transport][selective]") {
   for (const WorkOpcode opcode : {WorkOpcode::write, WorkOpcode::send}) {
@@ -30,7 +28,7 @@ TEST_CASE("selective: a lost packet is sent again, and no other", "[transport][s
     const Lab::Pair pair = lab.connect(100, 0);
     std::set<std::uint32_t> lost;
     lab.b().cable.set_script(drop_if([&](const auto& p) {
-      return is_data(p) && p.psn.value() % 30 == 20 && lost.insert(p.psn.value()).second;
+      return carries_data(p) && p.psn.value() % 30 == 20 && lost.insert(p.psn.value()).second;
     }));
     if (opcode == WorkOpcode::send) REQUIRE(lab.b().post_receive(1, 0, 100 * kMtu));
     REQUIRE(lab.post(0, pair.a, lab.request(opcode, 1, 0, 0, 100 * kMtu)) == PostResult::ok);
@@ -62,7 +60,7 @@ TEST_CASE("selective: WRITEs wait for their turn where that is asked for",
   const Lab::Pair pair = lab.connect(0, 0);
   int lost = 0;
   lab.b().cable.set_script(
-      drop_if([&](const auto& p) { return is_data(p) && p.psn.value() == 3 && lost++ == 0; }));
+      drop_if([&](const auto& p) { return carries_data(p) && p.psn.value() == 3 && lost++ == 0; }));
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, 20 * kMtu));
   CHECK(lab.run(picos_from_micros(1000)));
   CHECK(lab.b().counters().placed_early == 0);
@@ -104,7 +102,7 @@ TEST_CASE("selective: missing READ responses are asked for, and no others",
   std::set<std::uint32_t> lost;
   lab.a().cable.set_script(drop_if([&](const auto& p) {
     const bool chosen = p.psn.value() == 10 || p.psn.value() == 11 || p.psn.value() == 40;
-    return is_data(p) && chosen && lost.insert(p.psn.value()).second;
+    return carries_data(p) && chosen && lost.insert(p.psn.value()).second;
   }));
   lab.post(0, pair.a, lab.request(WorkOpcode::read, 1, 0, 0, 100 * kMtu));
   CHECK(lab.run(picos_from_micros(10'000)));
@@ -125,7 +123,7 @@ TEST_CASE("selective: a SEND that was held can still be put off", "[transport][s
   const Lab::Pair pair = lab.connect(0, 0);
   int lost = 0;
   lab.b().cable.set_script(
-      drop_if([&](const auto& p) { return is_data(p) && p.psn.value() == 0 && lost++ == 0; }));
+      drop_if([&](const auto& p) { return carries_data(p) && p.psn.value() == 0 && lost++ == 0; }));
   // The WRITE is lost, the two SENDs behind it are held; only one finds a receive request.
   REQUIRE(lab.b().post_receive(1, kMtu, kMtu));
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, kMtu));
@@ -175,7 +173,7 @@ TEST_CASE("selective: no more packets are under way than are kept", "[transport]
   std::uint32_t highest = 0;
   bool blocked = true;
   lab.b().cable.set_script(drop_if([&](const auto& p) {
-    if (!is_data(p)) return false;
+    if (!carries_data(p)) return false;
     highest = std::max(highest, p.psn.value());
     return blocked && p.psn.value() == 0;
   }));
@@ -198,7 +196,7 @@ TEST_CASE("selective: held packets are bounded; more are dropped and come again"
   const Lab::Pair pair = lab.connect(0, 0);
   int lost = 0;
   lab.b().cable.set_script(
-      drop_if([&](const auto& p) { return is_data(p) && p.psn.value() == 5 && lost++ == 0; }));
+      drop_if([&](const auto& p) { return carries_data(p) && p.psn.value() == 5 && lost++ == 0; }));
   REQUIRE(lab.b().post_receive(1, 0, 60 * kMtu));
   lab.post(0, pair.a, lab.request(WorkOpcode::send, 1, 0, 0, 60 * kMtu));
   CHECK(lab.run(picos_from_micros(10'000)));
@@ -219,7 +217,7 @@ TEST_CASE("selective: packets take several paths, and a bad one is avoided",
   std::map<std::uint16_t, unsigned> used;
   std::uint16_t bad = 0;
   lab.b().cable.set_script(drop_if([&](const auto& p) {
-    if (!is_data(p)) return false;
+    if (!carries_data(p)) return false;
     if (bad == 0) bad = p.udp_source_port;
     ++used[p.udp_source_port];
     return p.udp_source_port == bad;
@@ -248,8 +246,8 @@ TEST_CASE("selective: a peer that does not offer it is served by go-back-N",
     int lost = 0;
     std::set<std::uint16_t> ports;
     lab.b().cable.set_script(drop_if([&](const auto& p) {
-      if (is_data(p)) ports.insert(p.udp_source_port);
-      return is_data(p) && p.psn.value() == 20 && lost++ == 0;
+      if (carries_data(p)) ports.insert(p.udp_source_port);
+      return carries_data(p) && p.psn.value() == 20 && lost++ == 0;
     }));
     REQUIRE(lab.b().post_receive(1, 0, 1));
     lab.post(0, pair.a, lab.request(WorkOpcode::write_imm, 1, 0, 0, 100 * kMtu, 5));
@@ -273,7 +271,7 @@ TEST_CASE("selective: found out by HELLO, it begins with the next request on an 
   const Lab::Pair pair = lab.connect(0, 0);
   std::set<std::uint32_t> lost;
   lab.b().cable.set_script(drop_if([&](const auto& p) {
-    return is_data(p) && p.psn.value() % 30 == 20 && lost.insert(p.psn.value()).second;
+    return carries_data(p) && p.psn.value() % 30 == 20 && lost.insert(p.psn.value()).second;
   }));
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, 60 * kMtu));
   CHECK(lab.run(picos_from_micros(1000)));

@@ -8,8 +8,6 @@
 namespace paceline::transport::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 1024;
-
 LabOptions uc_options() {
   LabOptions options;
   options.engine.payload_mtu = kMtu;
