@@ -362,8 +362,8 @@ void HostStack::build_announcement(std::uint8_t own, Packet& packet) const {
   m.destination = wire::all_nodes_group();
   m.overrides = true;
   m.link = mac_;
-  std::byte* const p = start_frame(packet, wire::multicast_mac(m.destination), wire::kEtherTypeIpv6,
-                                   control_class_);
+  std::byte* const p =
+      start_frame(packet, wire::multicast_mac(m.destination), wire::kEtherTypeIpv6, control_class_);
   finish_frame(packet, p + store_nd(p, m));
 }
 

@@ -41,14 +41,15 @@ struct HostCounters {
   std::uint64_t nd_solicitations = 0;
   std::uint64_t nd_advertisements = 0;
   std::uint64_t nd_answers = 0;
-  std::uint64_t duplicates_denied = 0;  // somebody asked whether our address is free (ARP probe, DAD)
-  std::uint64_t conflicts = 0;          // somebody else uses our address
-  std::uint64_t defences = 0;           // conflicts answered with an announcement
+  std::uint64_t duplicates_denied =
+      0;                        // somebody asked whether our address is free (ARP probe, DAD)
+  std::uint64_t conflicts = 0;  // somebody else uses our address
+  std::uint64_t defences = 0;   // conflicts answered with an announcement
   std::uint64_t echo_requests = 0;
   std::uint64_t echo_answers = 0;
-  std::uint64_t echo_limited = 0;  // more than echo_per_second
-  std::uint64_t echo_unwanted = 0;  // answer_echo is off
-  std::uint64_t echo_replies = 0;  // received; nobody asked
+  std::uint64_t echo_limited = 0;    // more than echo_per_second
+  std::uint64_t echo_unwanted = 0;   // answer_echo is off
+  std::uint64_t echo_replies = 0;    // received; nobody asked
   wire::HostErrorCounters errors{};  // refused, by reason
 };
 

@@ -38,8 +38,8 @@ struct NeighbourTiming {
 };
 
 struct NeighbourLimits {
-  std::uint32_t capacity = 1024;      // neighbours, 8 .. 65,536
-  std::uint32_t heard_capacity = 256;  // of these, neighbours that we never sent to
+  std::uint32_t capacity = 1024;            // neighbours, 8 .. 65,536
+  std::uint32_t heard_capacity = 256;       // of these, neighbours that we never sent to
   std::uint32_t parked_per_neighbour = 16;  // packets that wait for one unresolved neighbour
   std::uint32_t parked = 256;               // for all of them
 };
@@ -61,7 +61,7 @@ struct HostConfig {
   std::vector<HostAddress> addresses;  // 1 .. kMaxHostAddresses
   std::optional<wire::IpAddress> gateway_v4;
   std::optional<wire::IpAddress> gateway_v6;
-  std::vector<FixedNeighbour> fixed;  // never asked, never changed by what is heard
+  std::vector<FixedNeighbour> fixed;     // never asked, never changed by what is heard
   std::optional<std::uint16_t> vlan_id;  // 802.1Q, 1..4094; none: untagged
   std::array<std::uint8_t, kTrafficClasses> priority_of_class{0, 1, 2, 3, 4, 5, 6, 7};
   wire::DscpMap dscp = wire::kDefaultDscpMap;  // class in which an echo is answered
@@ -70,7 +70,7 @@ struct HostConfig {
   std::uint8_t control_class = kControlClass;
   bool answer_echo = true;
   std::uint32_t echo_per_second = 1000;  // answers, with a burst of as many; more are dropped
-  std::uint32_t announcements = 2;  // of the own addresses at start: RFC 5227, ANNOUNCE_NUM
+  std::uint32_t announcements = 2;       // of the own addresses at start: RFC 5227, ANNOUNCE_NUM
   Picos announce_interval = seconds(2);  // RFC 5227, ANNOUNCE_INTERVAL
   Picos defend_interval = seconds(10);   // RFC 5227, DEFEND_INTERVAL
   NeighbourTiming timing{};

@@ -49,13 +49,13 @@ struct Neighbour {
   wire::IpAddress ip;
   wire::MacAddress mac;
   NeighbourState state = NeighbourState::incomplete;
-  bool heard = false;   // we never sent to it
+  bool heard = false;       // we never sent to it
   bool handed_out = false;  // its address is remembered elsewhere until the epoch changes
   bool router = false;      // said so itself (advertisement)
   std::uint8_t local = 0;   // which own address asks for it
   std::uint8_t list = 0;    // intrusive list it is in
   std::uint32_t solicits = 0;
-  Picos used_at{0};      // last sent to, as far as we were told
+  Picos used_at{0};  // last sent to, as far as we were told
   std::uint32_t older = 0;
   std::uint32_t newer = 0;
 };
@@ -73,11 +73,11 @@ struct NeighbourCounters {
   std::uint64_t evicted_heard = 0;
   std::uint64_t evicted_failed = 0;
   std::uint64_t evicted_stale = 0;
-  std::uint64_t refused_full = 0;     // no place for a neighbour that we want to send to
-  std::uint64_t refused_heard = 0;    // no place for one that spoke to us
-  std::uint64_t refused_fixed = 0;    // a message contradicted a configured entry
+  std::uint64_t refused_full = 0;      // no place for a neighbour that we want to send to
+  std::uint64_t refused_heard = 0;     // no place for one that spoke to us
+  std::uint64_t refused_fixed = 0;     // a message contradicted a configured entry
   std::uint64_t refused_override = 0;  // an advertisement without O contradicted what is known
-  std::uint64_t ignored = 0;          // about somebody whom we do not know or care for
+  std::uint64_t ignored = 0;           // about somebody whom we do not know or care for
 };
 
 class NeighbourTable {

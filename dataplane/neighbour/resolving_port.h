@@ -1,7 +1,7 @@
 // A port that knows its neighbours: it stands in front of another port, writes MAC addresses (and
-// the 802.1Q tag, with the priority of the traffic class) into what the engine sends, asks for those
-// it does not know, answers what a host must answer, and gives the engine RoCEv2 only. The engine
-// need not know that it is there.
+// the 802.1Q tag, with the priority of the traffic class) into what the engine sends, asks for
+// those it does not know, answers what a host must answer, and gives the engine RoCEv2 only. The
+// engine need not know that it is there.
 //
 // A packet whose neighbour is not known yet is taken and parked with that neighbour, a few for each
 // (NeighbourLimits); they leave in order when the answer is there. To refuse it instead would stop
@@ -13,8 +13,8 @@
 // to it are dropped at once: to the engine they are lost, which ends in its retry limit.
 //
 // Who polls the engine calls poll(now) before it, on the same thread; rx_ready_at covers what is to
-// be done here. The engine's packets are what they were before if tx does not take them, but for the
-// addresses and the tag, which are written anew each time.
+// be done here. The engine's packets are what they were before if tx does not take them, but for
+// the addresses and the tag, which are written anew each time.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ namespace paceline::neighbour {
 
 struct ResolvingCounters {
   // tx_taken = tx_sent + tx_dropped() + parked + queued (check_conservation)
-  std::uint64_t tx_taken = 0;  // from the engine
-  std::uint64_t tx_sent = 0;   // of these, given to the port behind
+  std::uint64_t tx_taken = 0;   // from the engine
+  std::uint64_t tx_sent = 0;    // of these, given to the port behind
   std::uint64_t tx_parked = 0;  // of these, once parked
   std::uint64_t drop_not_ip = 0;
   std::uint64_t drop_too_long = 0;     // longer than ip_mtu
@@ -46,7 +46,7 @@ struct ResolvingCounters {
   std::uint64_t drop_unanswered = 0;   // parked, and the neighbour did not answer
   std::uint64_t drop_failed = 0;       // the neighbour did not answer just before
   std::uint64_t drop_table_full = 0;   // no place for one more neighbour
-  std::uint64_t drop_park_full = 0;    // no place for one more waiting packet, or packets are scarce
+  std::uint64_t drop_park_full = 0;  // no place for one more waiting packet, or packets are scarce
   // rx_packets = rx_engine + rx_answered + rx_consumed
   std::uint64_t rx_packets = 0;   // from the port behind
   std::uint64_t rx_engine = 0;    // given to the engine
@@ -121,7 +121,7 @@ class ResolvingPort final : public Port {
 
   // What is to become of a packet; nothing has happened to it yet but that its addresses are there.
   struct Fate {
-    std::uint64_t* drop = nullptr;  // dropped, and counted here
+    std::uint64_t* drop = nullptr;               // dropped, and counted here
     std::uint32_t park = NeighbourTable::kNone;  // waits for this neighbour
     bool send() const { return drop == nullptr && park == NeighbourTable::kNone; }
   };

@@ -18,9 +18,8 @@ inline constexpr std::uint16_t kEtherTypeArp = 0x0806;
 inline constexpr std::size_t kTagOffset = 12;
 inline constexpr std::uint16_t kVlanIdMask = 0x0FFF;
 
-inline constexpr MacAddress kBroadcastMac{
-    {std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF},
-     std::byte{0xFF}}};
+inline constexpr MacAddress kBroadcastMac{{std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF},
+                                           std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}}};
 
 // Priority code point (3 bits, the traffic class), drop eligible (0), VLAN identifier (12 bits);
 // IEEE 802.1Q, 9.6.

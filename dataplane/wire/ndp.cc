@@ -71,8 +71,7 @@ HostError parse_nd(std::span<const std::byte> ip, NdMessage& out) {
   IpHeader header;
   if (const HostError e = parse_ip(ip, 0, true, header); e != HostError::ok) return e;
   if (header.protocol != kIpProtocolIcmpV6) return HostError::protocol;
-  const auto message =
-      ip.subspan(header.header_bytes, header.datagram_bytes - header.header_bytes);
+  const auto message = ip.subspan(header.header_bytes, header.datagram_bytes - header.header_bytes);
   if (message.size() < 4) return HostError::too_short;
   const std::byte* const p = message.data();
   const std::uint8_t type = load_u8(p);
@@ -116,10 +115,10 @@ std::size_t store_nd(std::byte* out, const NdMessage& message) {
   store_u8(p + 1, 0);
   store_be16(p + 2, 0);
   const bool advertises = message.kind == NdKind::advertisement;
-  store_be32(p + 4, !advertises ? 0
-                                : (message.router ? kRouter : 0) |
-                                      (message.solicited ? kSolicited : 0) |
-                                      (message.overrides ? kOverride : 0));
+  store_be32(p + 4, !advertises
+                        ? 0
+                        : (message.router ? kRouter : 0) | (message.solicited ? kSolicited : 0) |
+                              (message.overrides ? kOverride : 0));
   std::memcpy(p + 8, message.target.bytes.data(), 16);
   if (message.link) {
     store_u8(p + kMessageBytes, advertises ? kTargetLinkOption : kSourceLinkOption);

@@ -1,5 +1,5 @@
-// The state machine of RFC 4861, 7.3 and appendix C, one case a rule; then capacity and ageing; then
-// random events against a plain model.
+// The state machine of RFC 4861, 7.3 and appendix C, one case a rule; then capacity and ageing;
+// then random events against a plain model.
 #include "dataplane/neighbour/neighbour_table.h"
 
 #include <catch2/catch.hpp>
@@ -99,7 +99,8 @@ TEST_CASE("neighbour: three requests a second apart, then failed, held, and forg
   CHECK(f.use(1).use == Use::wait);  // asked anew
 }
 
-TEST_CASE("neighbour: a solicited answer makes reachable for half to one and a half times the base") {
+TEST_CASE(
+    "neighbour: a solicited answer makes reachable for half to one and a half times the base") {
   Picos least = kNever;
   Picos most{0};
   Fixture f;
@@ -313,7 +314,8 @@ TEST_CASE("neighbour: 10,000 invented neighbours push out each other only") {
   CHECK(std::string(f.table.check()) == "");
 }
 
-TEST_CASE("neighbour: in a full table the failed go first, then the stale that are idle, else none") {
+TEST_CASE(
+    "neighbour: in a full table the failed go first, then the stale that are idle, else none") {
   NeighbourTiming timing;
   timing.failed_hold = seconds(100);
   Fixture f(limits(8, 2), timing);
@@ -420,8 +422,8 @@ TEST_CASE("neighbour: random events agree with a plain model, and the laws hold"
           model.advertise(n, m, solicited, overrides);
           break;
         case 3: {
-          f.run(f.now + Picos{static_cast<std::int64_t>(random.below(
-                            static_cast<std::uint64_t>(seconds(4).count)))});
+          f.run(f.now + Picos{static_cast<std::int64_t>(
+                            random.below(static_cast<std::uint64_t>(seconds(4).count)))});
           // Time passes: which way an entry may have gone meanwhile.
           for (std::uint32_t i = 1; i <= 30; ++i) {
             const auto it = model.entries.find(i);
@@ -445,9 +447,9 @@ TEST_CASE("neighbour: random events agree with a plain model, and the laws hold"
         }
         default:
           f.table.confirm(f.now, host(n));
-          if (const auto it = model.entries.find(n);
-              it != model.entries.end() && it->second.state != State::incomplete &&
-              it->second.state != State::failed) {
+          if (const auto it = model.entries.find(n); it != model.entries.end() &&
+                                                     it->second.state != State::incomplete &&
+                                                     it->second.state != State::failed) {
             it->second.state = State::reachable;
           }
       }

@@ -95,8 +95,7 @@ TEST_CASE("arp: the bytes of RFC 826, both ways") {
   m.sender_mac = mac("02:00:0a:00:00:01");
   m.sender = ip("10.0.0.1");
   m.target = ip("10.0.0.2");
-  const Bytes expected =
-      hex("0001 0800 06 04 0001 02000a000001 0a000001 000000000000 0a000002");
+  const Bytes expected = hex("0001 0800 06 04 0001 02000a000001 0a000001 000000000000 0a000002");
   CHECK(arp_bytes(m) == expected);
   m.operation = ArpOperation::reply;
   m.target_mac = mac("02:00:0a:00:00:02");
@@ -131,11 +130,11 @@ TEST_CASE("arp: what is wrong has a reason") {
   CHECK(with(5, 16) == HostError::arp_format);
   CHECK(with(7, 3) == HostError::arp_operation);
   CHECK(with(7, 0) == HostError::arp_operation);
-  CHECK(with(8, 0x03) == HostError::arp_sender);   // group address
-  CHECK(with(14, 224) == HostError::arp_sender);   // multicast
+  CHECK(with(8, 0x03) == HostError::arp_sender);  // group address
+  CHECK(with(14, 224) == HostError::arp_sender);  // multicast
   CHECK(with(14, 127) == HostError::arp_sender);
   CHECK(with(14, 255) == HostError::arp_sender);
-  CHECK(with(14, 0) == HostError::arp_sender);     // 0.0.0.1
+  CHECK(with(14, 0) == HostError::arp_sender);  // 0.0.0.1
   m.sender = ip("0.0.0.0");
   CHECK(arp_error(arp_bytes(m)) == HostError::ok);  // a probe
   m.operation = ArpOperation::reply;
@@ -146,9 +145,9 @@ TEST_CASE("nd: bytes of a solicitation and an advertisement") {
   // Checksums by hand-independent tool: tests/wire/tshark_host_test.py has tshark agree.
   const Bytes ns = nd_bytes(solicitation());
   REQUIRE(ns.size() == 72);
-  const Bytes head = hex(
-      "60000000 0020 3a ff fd000000000000000000000000000001 ff0200000000000000000001ffcd0002"
-      "87 00");
+  const Bytes head =
+      hex("60000000 0020 3a ff fd000000000000000000000000000001 ff0200000000000000000001ffcd0002"
+          "87 00");
   CHECK(std::equal(head.begin(), head.end(), ns.begin()));
   const Bytes tail = hex("00000000 fd0000000000000000000000abcd0002 01 01 020000000001");
   CHECK(std::equal(tail.begin(), tail.end(), ns.begin() + 44));
@@ -188,10 +187,10 @@ TEST_CASE("nd: everything that RFC 4861 7.1 asks for is checked") {
   CHECK(change(ns, 0, 0x40, false) == HostError::ip_version);
   CHECK(change(ns, 48, 0xFF) == HostError::nd_address);  // target is multicast
   CHECK(change(ns, 65, 0) == HostError::nd_option);
-  CHECK(change(ns, 65, 2) == HostError::nd_option);     // beyond the end
-  CHECK(change(ns, 66, 0x03) == HostError::nd_option);  // a group address
-  CHECK(change(ns, 64, 14) == HostError::ok);           // a nonce is none of our business
-  CHECK(change(ns, 8, 0xFF) == HostError::ip_source);   // from a group
+  CHECK(change(ns, 65, 2) == HostError::nd_option);      // beyond the end
+  CHECK(change(ns, 66, 0x03) == HostError::nd_option);   // a group address
+  CHECK(change(ns, 64, 14) == HostError::ok);            // a nonce is none of our business
+  CHECK(change(ns, 8, 0xFF) == HostError::ip_source);    // from a group
   CHECK(change(na, 24, 0xFF) == HostError::nd_address);  // solicited, to a group
   CHECK(change(ns, 5, 0x28, false) == HostError::ip_length);
 
