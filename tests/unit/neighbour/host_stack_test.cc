@@ -196,7 +196,8 @@ TEST_CASE("host: a solicitation for us is answered, also of those who check for 
   answer = h.nd_answer();
   CHECK(answer.destination == wire::all_nodes_group());
   CHECK_FALSE(answer.solicited);
-  CHECK(MacAddress::load(h.packet.header.data()) == *wire::mac_address_from_text("33:33:00:00:00:01"));
+  CHECK(MacAddress::load(h.packet.header.data()) ==
+        *wire::mac_address_from_text("33:33:00:00:00:01"));
   CHECK(h.counters().duplicates_denied == 1);
 
   // A unicast probe need not say where it comes from.

@@ -85,7 +85,8 @@ class Hub {
     for (const auto& port : ports_) {
       if (port.get() == &from || unplugged_[port->pool_.id()]) continue;
       const auto* payload = packet.payload;
-      const std::size_t bytes = packet.payload_kind == PayloadKind::owned ? packet.payload_bytes : 0;
+      const std::size_t bytes =
+          packet.payload_kind == PayloadKind::owned ? packet.payload_bytes : 0;
       port->arriving_.push_back({now + delay, packet, {payload, payload + bytes}});
     }
   }

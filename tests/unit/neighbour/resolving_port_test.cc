@@ -363,7 +363,7 @@ TEST_CASE("resolving: random traffic: every packet leaves in order, to its host,
           waiting.empty() ? static_cast<std::uint8_t>(random.below(8)) : waiting_class;
       while (burst.size() < 1 + random.below(20)) {
         const auto to = static_cast<std::uint32_t>(random.below(8) == 0 ? 20 + random.below(30)
-                                                                       : 1 + random.below(6));
+                                                                        : 1 + random.below(6));
         const bool ipv6 = random.below(2) == 0;
         // The class in the PSN's low bits: order holds within a class.
         burst.push_back(make(net[0], ipv6 ? v6(1) : v4(1), ipv6 ? v6(to) : v4(to),
