@@ -85,8 +85,8 @@ struct Host {
   std::uint32_t qp = 0;
 };
 
-// A writes block after block into B's memory, each with other bytes, and B's answers come back; each
-// block is compared when it is complete.
+// A writes block after block into B's memory, each with other bytes, and B's answers come back;
+// each block is compared when it is complete.
 struct World {
   explicit World(bool ipv6, const std::function<void(HostConfig&)>& change = {}) : hub(3) {
     for (std::uint32_t i = 0; i < 2; ++i) {
@@ -212,7 +212,9 @@ TEST_CASE("engines: they find each other and move verified bytes, IPv4 and IPv6,
 TEST_CASE("engines: through the loss of the first requests") {
   World world(false);
   int lost = 0;
-  world.hub.carry = [&](std::size_t, const Packet& packet) { return is_roce(packet) || ++lost > 2; };
+  world.hub.carry = [&](std::size_t, const Packet& packet) {
+    return is_roce(packet) || ++lost > 2;
+  };
   world.traffic(kMillisecond * 3000, kMillisecond * 10);
   world.finish();
   CHECK(world.completed > 50);
