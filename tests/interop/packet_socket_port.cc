@@ -61,9 +61,9 @@ PacketSocketPort::PacketSocketPort(const std::string& interface)
   packet_mreq everything{};
   everything.mr_ifindex = static_cast<int>(index);
   everything.mr_type = PACKET_MR_PROMISC;
-  require(setsockopt(socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &everything,
-                     sizeof everything) == 0,
-          "promiscuous mode");
+  require(
+      setsockopt(socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &everything, sizeof everything) == 0,
+      "promiscuous mode");
   switch_on(socket_, PACKET_AUXDATA, "PACKET_AUXDATA");
   switch_on(socket_, PACKET_IGNORE_OUTGOING, "PACKET_IGNORE_OUTGOING");
 }
@@ -84,8 +84,8 @@ void PacketSocketPort::wait(int milliseconds) const {
 }
 
 bool PacketSocketPort::receive_one(Packet& packet) {
-  std::array<iovec, 2> parts{{{packet.header.data(), kMaxHeaderBytes - wire::kVlanBytes},
-                              {packet.payload, kPayloadRoom}}};
+  std::array<iovec, 2> parts{
+      {{packet.header.data(), kMaxHeaderBytes - wire::kVlanBytes}, {packet.payload, kPayloadRoom}}};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(tpacket_auxdata))> control;
   msghdr message{};
   message.msg_iov = parts.data();

@@ -142,7 +142,7 @@ TEST_CASE("arp: what is wrong has a reason") {
 }
 
 TEST_CASE("nd: bytes of a solicitation and an advertisement") {
-  // Checksums by hand-independent tool: tests/wire/tshark_host_test.py has tshark agree.
+  // The checksum is tshark's to judge: tests/wire/tshark_host_test.py.
   const Bytes ns = nd_bytes(solicitation());
   REQUIRE(ns.size() == 72);
   const Bytes head =
