@@ -13,8 +13,6 @@ using wire::MacAddress;
 using wire::NdKind;
 using wire::NdMessage;
 
-constexpr std::uint32_t kNone = NeighbourTable::kNone;
-
 // The received frame becomes one that we send: what ports and engines cache of it is void. Without
 // a base transport header there is no ICRC behind it.
 void reset_fields(Packet& packet, std::uint8_t traffic_class) {

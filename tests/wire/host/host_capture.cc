@@ -123,8 +123,8 @@ class Speaker {
     m.identifier = 0x1234;
     m.sequence = static_cast<std::uint16_t>(bytes);
     const std::vector<std::byte> data(bytes, std::byte{0x5A});
-    std::byte* p = start(wire::MacAddress::local(1),
-                         m.ip.ipv6 ? wire::kEtherTypeIpv6 : wire::kEtherTypeIpv4);
+    std::byte* p =
+        start(wire::MacAddress::local(1), m.ip.ipv6 ? wire::kEtherTypeIpv6 : wire::kEtherTypeIpv4);
     p += wire::store_echo(p, m, data);
     if (bytes != 0) std::memcpy(packet_.payload, data.data(), bytes);
     packet_.payload_bytes = static_cast<std::uint16_t>(bytes);
