@@ -87,6 +87,7 @@ void ResolvingPort::write_addresses(Packet& packet, const MacAddress& destinatio
 // What can be said of the packet by itself, and, as a rule, where it goes.
 ResolvingPort::Fate ResolvingPort::prepare(Packet& packet, std::uint8_t traffic_class) {
   std::byte* const p = packet.header.data();
+  if (packet.header_bytes < kEthernetBytes) return {&counters_.drop_not_ip};
   std::size_t l3 = kEthernetBytes;
   if (tagged_) {
     const std::size_t before = packet.header_bytes;

@@ -195,8 +195,8 @@ struct Machine {
     m.kind = (details & 1U) != 0 ? wire::NdKind::advertisement : wire::NdKind::solicitation;
     m.source = (details & 2U) != 0 ? wire::IpAddress{} : address_of(script.byte(), true);
     m.target = address_of(script.byte(), true);
-    m.destination = (details & 4U) != 0 ? wire::solicited_node_group(address_of(1, true))
-                                        : address_of(1, true);
+    m.destination =
+        (details & 4U) != 0 ? wire::solicited_node_group(address_of(1, true)) : address_of(1, true);
     m.solicited = (details & 8U) != 0;
     m.overrides = (details & 16U) != 0;
     if ((details & 32U) == 0) m.link = wire::MacAddress::local(script.byte());

@@ -224,6 +224,10 @@ TEST_CASE("resolving: destinations without a way are counted by reason") {
   junk->header.fill(std::byte{0});
   net.send(0, junk);
   CHECK(net[0].counters().drop_not_ip == 1);
+  junk = net[0].packets().alloc();
+  junk->header_bytes = 13;
+  net.send(0, junk);
+  CHECK(net[0].counters().drop_not_ip == 2);
 }
 
 TEST_CASE("resolving: other networks go to the gateway, one request for all of them") {
