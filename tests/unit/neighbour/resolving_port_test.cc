@@ -198,6 +198,29 @@ TEST_CASE("resolving: a dead host delays nobody else; its packets are counted ou
   CHECK(net[0].parked() == 1);
 }
 
+TEST_CASE("resolving: what was parked leaves before what comes later, however slow the port") {
+  Net net(2);
+  for (std::uint32_t n = 0; n < 4; ++n) net.send(0, make(net[0], v4(1), v4(2), n));
+  REQUIRE(net[0].parked() == 4);
+  net.hub.port(0).limit_calls(1);
+  // The answer comes after two delays; the port behind takes one packet, and is busy then.
+  net.run(picos_from_micros(10));
+  REQUIRE(net[0].parked() == 0);
+  std::uint32_t next = 4;
+  while (net.arrived[1].size() < 8) {
+    net.now += picos_from_micros(1);  // idle again, and nobody has polled
+    Packet* packet = make(net[0], v4(1), v4(2), next);
+    if (net.send(0, packet) == 1) {
+      ++next;
+    } else {
+      net[0].packets().free(packet);
+    }
+    net.step(1);
+    REQUIRE(net.now < seconds(1));
+  }
+  for (std::uint32_t n = 0; n < 8; ++n) CHECK(net.arrived[1][n].psn == Psn(n));
+}
+
 TEST_CASE("resolving: destinations without a way are counted by reason") {
   Net net(2, [](HostConfig& c) { c.ip_mtu = 1280; });
   const auto counts = [&](const IpAddress& to, std::uint16_t payload = 0) {
