@@ -41,7 +41,8 @@ class MirrorPort final : public Port {
 };
 
 struct Setup {
-  explicit Setup(std::uint32_t destinations, bool tagged) : port(mirror, config(tagged), Random(1)) {
+  explicit Setup(std::uint32_t destinations, bool tagged)
+      : port(mirror, config(tagged), Random(1)) {
     for (std::size_t i = 0; i < kBurst; ++i) {
       wire::FlowAddressing flow;
       flow.source = wire::IpAddress::v4(0x0A00'0001);
@@ -62,7 +63,8 @@ struct Setup {
     config.mac = wire::MacAddress::local(1);
     config.addresses = {{wire::IpAddress::v4(0x0A00'0001), 24}};
     for (std::uint32_t i = 0; i < kBurst; ++i) {
-      config.fixed.push_back({wire::IpAddress::v4(0x0A00'0002 + i), wire::MacAddress::local(2 + i)});
+      config.fixed.push_back(
+          {wire::IpAddress::v4(0x0A00'0002 + i), wire::MacAddress::local(2 + i)});
     }
     if (tagged) config.vlan_id = 5;
     config.announcements = 0;
