@@ -15,7 +15,7 @@ bool is_host_address(const IpAddress& a) {
 }
 
 bool same_prefix(const IpAddress& a, const IpAddress& b, unsigned bits) {
-  if (a.is_v4() != b.is_v4()) return false;
+  if (a.is_v4() != b.is_v4() || bits > (a.is_v4() ? 32U : 128U)) return false;
   if (a.is_v4()) {
     return bits == 0 || (a.v4_value() ^ b.v4_value()) >> (32 - bits) == 0;
   }

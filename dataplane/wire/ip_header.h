@@ -24,8 +24,8 @@ inline bool is_link_local_v6(const IpAddress& a) { return a.high() >> 54 == 0x3F
 // multicast, 240/4 or the limited broadcast (RFC 1122, 3.2.1.3; RFC 4291, 2.5).
 bool is_host_address(const IpAddress& a);
 
-// Do the first `bits` bits agree? 0..32 for two IPv4 addresses, 0..128 for two IPv6 ones; an IPv4
-// address never matches an IPv6 one.
+// Do the first `bits` bits agree? 0..32 for two IPv4 addresses, 0..128 for two IPv6 ones; a longer
+// prefix, or one address of each family, never matches.
 bool same_prefix(const IpAddress& a, const IpAddress& b, unsigned bits);
 
 struct IpHeader {

@@ -312,6 +312,22 @@ TEST_CASE("icmp: what is wrong has a reason") {
   CHECK(error(code, true) == HostError::icmp_code);
 }
 
+TEST_CASE("ip: prefixes of every length") {
+  CHECK(same_prefix(ip("10.0.0.1"), ip("192.168.0.1"), 0));
+  CHECK(same_prefix(ip("10.0.0.1"), ip("10.0.0.200"), 24));
+  CHECK_FALSE(same_prefix(ip("10.0.0.1"), ip("10.0.0.200"), 25));
+  CHECK(same_prefix(ip("10.0.0.1"), ip("10.0.0.1"), 32));
+  CHECK_FALSE(same_prefix(ip("10.0.0.1"), ip("10.0.0.1"), 33));
+  CHECK_FALSE(same_prefix(ip("10.0.0.1"), ip("fd00::1"), 0));
+  CHECK(same_prefix(ip("fd00::1"), ip("fd00::ffff:1"), 64));
+  CHECK(same_prefix(ip("fd00::1"), ip("fd00::2"), 126));
+  CHECK_FALSE(same_prefix(ip("fd00::1"), ip("fd00::2"), 127));
+  CHECK_FALSE(same_prefix(ip("fd00::1"), ip("fe00::1"), 8));
+  CHECK(same_prefix(ip("fd00::1"), ip("2001::1"), 0));
+  CHECK(same_prefix(ip("fd00::1"), ip("fd00::1"), 128));
+  CHECK_FALSE(same_prefix(ip("fd00::1"), ip("fd00::1"), 129));
+}
+
 TEST_CASE("ethernet: a tag goes in and out, at most one") {
   const std::uint64_t seed = 5;
   INFO("seed " << seed);
