@@ -12,6 +12,9 @@ namespace paceline::neighbour {
 namespace {
 
 using test::host_config;
+using test::mac;
+using test::v4;
+using test::v6;
 using Verdict = HostStack::Verdict;
 using wire::ArpMessage;
 using wire::ArpOperation;
@@ -21,13 +24,9 @@ using wire::MacAddress;
 using wire::NdKind;
 using wire::NdMessage;
 
-IpAddress v4(std::uint32_t n) { return IpAddress::v4(0x0A00'0000 + n); }
-IpAddress v6(std::uint32_t n) { return host_config(n).addresses[1].address; }
-MacAddress mac(std::uint32_t n) { return MacAddress::local(n); }
-
 // Host 1, and a packet that arrives at it.
-struct Host {
-  explicit Host(const HostConfig& config = host_config(1))
+struct Listener {
+  explicit Listener(const HostConfig& config = host_config(1))
       : stack(config, Random(1)), pool(1, 4096), packet(*pool.alloc()) {}
 
   void start(const MacAddress& to, const MacAddress& from, std::uint16_t type,
@@ -120,7 +119,7 @@ NdMessage solicitation(std::uint32_t from, std::uint32_t target) {
 }  // namespace
 
 TEST_CASE("host: an ARP request for us is answered to who asked, who is learned") {
-  Host h;
+  Listener h;
   CHECK(h.arp(request(2, 1), 2).verdict == Verdict::answer);
   CHECK(h.packet.header_bytes == 42);
   CHECK(h.packet.traffic_class == kControlClass);
@@ -140,7 +139,7 @@ TEST_CASE("host: an ARP request for us is answered to who asked, who is learned"
 }
 
 TEST_CASE("host: a probe for our address is denied and teaches nothing") {
-  Host h;
+  Listener h;
   ArpMessage probe = request(2, 1);
   probe.sender = IpAddress::v4(0);
   CHECK(h.arp(probe, 2).verdict == Verdict::answer);
@@ -150,7 +149,7 @@ TEST_CASE("host: a probe for our address is denied and teaches nothing") {
 }
 
 TEST_CASE("host: who is not on the link is answered but not learned") {
-  Host h;
+  Listener h;
   ArpMessage m = request(2, 1);
   m.sender = IpAddress::v4(0x0B00'0001);
   CHECK(h.arp(m, 2).verdict == Verdict::answer);
@@ -158,7 +157,7 @@ TEST_CASE("host: who is not on the link is answered but not learned") {
 }
 
 TEST_CASE("host: an ARP reply confirms only who was asked, by unicast") {
-  Host h;
+  Listener h;
   ArpMessage reply = request(2, 1);
   reply.operation = ArpOperation::reply;
   h.stack.table().use(h.now, v4(2), 0);
@@ -176,7 +175,7 @@ TEST_CASE("host: an ARP reply confirms only who was asked, by unicast") {
 }
 
 TEST_CASE("host: a solicitation for us is answered, also of those who check for duplicates") {
-  Host h;
+  Listener h;
   CHECK(h.nd(solicitation(2, 1), 2).verdict == Verdict::answer);
   NdMessage answer = h.nd_answer();
   CHECK(answer.kind == NdKind::advertisement);
@@ -219,7 +218,7 @@ TEST_CASE("host: echo is answered in place, any size, class by DSCP, tag by clas
   CAPTURE(ipv6, tagged);
   HostConfig config = host_config(1);
   if (tagged) config.vlan_id = 7;
-  Host h(config);
+  Listener h(config);
   const IpAddress from = ipv6 ? v6(2) : v4(2);
   const IpAddress to = ipv6 ? v6(1) : v4(1);
   std::optional<std::uint16_t> tci;
@@ -249,7 +248,7 @@ TEST_CASE("host: echo is answered in place, any size, class by DSCP, tag by clas
 TEST_CASE("host: echo has a limit, an off switch, and is not for groups") {
   HostConfig config = host_config(1);
   config.echo_per_second = 10;
-  Host h(config);
+  Listener h(config);
   int answered = 0;
   for (int i = 0; i < 100; ++i) answered += h.echo(v4(2), v4(1), 8).verdict == Verdict::answer;
   CHECK(answered == 10);
@@ -260,13 +259,13 @@ TEST_CASE("host: echo has a limit, an off switch, and is not for groups") {
   CHECK(h.echo(v4(2), v4(255), 8).verdict == Verdict::taken);
   CHECK(h.counters().other_address == 1);
   config.answer_echo = false;
-  Host mute(config);
+  Listener mute(config);
   CHECK(mute.echo(v4(2), v4(1), 8).verdict == Verdict::taken);
   CHECK(mute.counters().echo_unwanted == 1);
 }
 
 TEST_CASE("host: only what is addressed to us, in our VLAN, is looked at") {
-  Host h;
+  Listener h;
   h.start(mac(9), mac(2), wire::kEtherTypeArp);
   CHECK(h.receive(46).verdict == Verdict::refused);
   CHECK(h.counters().other_mac == 1);
@@ -281,13 +280,13 @@ TEST_CASE("host: only what is addressed to us, in our VLAN, is looked at") {
   CHECK(h.counters().own_frames == 1);
   HostConfig config = host_config(1);
   config.vlan_id = 3;
-  Host tagged(config);
+  Listener tagged(config);
   CHECK(tagged.arp(request(2, 1), 2).verdict == Verdict::refused);
   CHECK(tagged.counters().untagged == 1);
 }
 
 TEST_CASE("host: refusals are counted by reason") {
-  Host h;
+  Listener h;
   const auto reason = [&](std::uint16_t type, auto fill, std::size_t bytes) {
     h.start(mac(1), mac(2), type);
     std::memset(h.here(), 0, 60);

@@ -153,4 +153,8 @@ inline HostConfig host_config(std::uint32_t n) {
   return config;
 }
 
+inline wire::IpAddress v4(std::uint32_t n) { return wire::IpAddress::v4(0x0A00'0000 + n); }
+inline wire::IpAddress v6(std::uint32_t n) { return host_config(n).addresses[1].address; }
+inline wire::MacAddress mac(std::uint32_t n) { return wire::MacAddress::local(n); }
+
 }  // namespace paceline::neighbour::test

@@ -6,19 +6,21 @@
 #include <map>
 #include <string>
 
+#include "tests/unit/neighbour/hub.h"
+
 namespace paceline::neighbour {
 namespace {
 
 using State = NeighbourState;
 using Use = NeighbourTable::Use;
 using Action = NeighbourTable::Action;
+using test::mac;
 using wire::IpAddress;
 using wire::MacAddress;
 
 constexpr Picos kSecond = seconds(1);
 
 IpAddress host(std::uint32_t n) { return IpAddress::v4(0x0A00'0000 + n); }
-MacAddress mac(std::uint32_t n) { return MacAddress::local(n); }
 
 NeighbourLimits limits(std::uint32_t capacity = 64, std::uint32_t heard = 16) {
   NeighbourLimits l;

@@ -16,11 +16,10 @@ namespace {
 
 using test::host_config;
 using test::Hub;
+using test::v4;
+using test::v6;
 using wire::IpAddress;
 using wire::MacAddress;
-
-IpAddress v4(std::uint32_t n) { return IpAddress::v4(0x0A00'0000 + n); }
-IpAddress v6(std::uint32_t n) { return host_config(n).addresses[1].address; }
 
 // A RoCEv2 packet with `number` as its PSN, as an engine makes it: no MAC addresses, no tag.
 Packet* make(Port& port, const IpAddress& source, const IpAddress& destination,
