@@ -11,6 +11,7 @@ BASE_FOR_CC = (
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",
     "dataplane/pacing", "dataplane/port", "dataplane/transport", "dataplane/fabric",
+    "dataplane/neighbour",
 )
 MAY_INCLUDE = {
     "dataplane/base": (),
@@ -28,6 +29,10 @@ MAY_INCLUDE = {
         "dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",
         "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/impair",
         "dataplane/port/capture",
+    ),
+    "dataplane/neighbour": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/port/packet_pool",
     ),
     "dataplane/driver": BELOW_DRIVER,
     "dataplane/service": BELOW_DRIVER + ("dataplane/driver",),
