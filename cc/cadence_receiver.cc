@@ -59,6 +59,18 @@ void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
   ch.com = mbps;
 }
 
+void CadenceReceiver::set_grant(Channel& ch, std::uint32_t mbps) {
+  grant_sum_ = grant_sum_ - ch.grant + mbps;
+  ch.grant = mbps;
+}
+
+void CadenceReceiver::set_mode(std::uint32_t peer, Mode mode) {
+  channels_[peer].mode = mode;
+  const std::uint64_t bit = std::uint64_t{1} << peer % 64;
+  std::uint64_t& word = active_[peer / 64];
+  word = mode == Mode::active ? word | bit : word & ~bit;
+}
+
 void CadenceReceiver::list(std::int64_t now, std::uint32_t peer) {
   Channel& ch = channels_[peer];
   if (ch.position != 0) return;
@@ -86,7 +98,7 @@ void CadenceReceiver::unlist(std::uint32_t peer) {
 
 void CadenceReceiver::activate(std::int64_t now, std::uint32_t peer) {
   Channel& ch = channels_[peer];
-  ch.mode = Mode::active;
+  set_mode(peer, Mode::active);
   ch.turn_us = micros(now);
   ++active_count_;
   list(now, peer);
@@ -95,7 +107,7 @@ void CadenceReceiver::activate(std::int64_t now, std::uint32_t peer) {
 
 void CadenceReceiver::enqueue(std::int64_t now, std::uint32_t peer) {
   Channel& ch = channels_[peer];
-  ch.mode = Mode::waiting;
+  set_mode(peer, Mode::waiting);
   ch.turn_us = micros(now);
   ++waiting_count_;
   // Compact before growing: entries before the head are spent.
@@ -113,9 +125,9 @@ void CadenceReceiver::release(std::uint32_t peer) {
   Channel& ch = channels_[peer];
   if (ch.mode == Mode::active) --active_count_;
   if (ch.mode == Mode::waiting) --waiting_count_;
-  if (ch.mode != Mode::unknown) ch.mode = Mode::idle;
+  if (ch.mode != Mode::unknown) set_mode(peer, Mode::idle);
   set_com(ch, 0);
-  ch.grant = 0;
+  set_grant(ch, 0);
   ch.old_lease_end = 0;
   dirty_ = dirty_ || active_count_ + waiting_count_ > 0;
 }
@@ -179,8 +191,11 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     }
     due_.reserve(channels_.size());
     listed_.reserve(channels_.size());
+    active_.resize(counter_blocks_.size());
     slots_.reserve(channels_.size());
-    order_.reserve(channels_.size());
+    fill_.reserve(channels_.size());
+    above_.resize(channels_.size());
+    below_.resize(channels_.size());
     marked_.reserve(channels_.size());
   }
   Channel& ch = channels_[peer];
@@ -350,7 +365,7 @@ Nanos CadenceReceiver::next_wake() const {
 CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   Snapshot s;
   s.committed_mbps = com_sum_;
-  for (const std::uint32_t peer : listed_) s.granted_mbps += channels_[peer].grant;
+  s.granted_mbps = grant_sum_;
   s.capacity_mbps = capacity_;
   s.foreign_mbps = foreign_mbps_;
   s.virtual_queue_bytes = debt_bytes_;
