@@ -136,6 +136,10 @@ class CadenceReceiver final : public PortReceiver {
   void fill_grant(std::int64_t now, Channel& ch, std::uint32_t peer, bool revoked, GrantMessage& g);
   std::uint64_t known_sent(const Channel& ch, std::uint32_t peer) const;
 
+  std::int64_t credit_speed() const;
+  void earn_credit(std::int64_t now);
+  std::int64_t may_allocate_at() const;
+
   // Lists of channels.
   void list(std::int64_t now, std::uint32_t peer);
   void unlist(std::uint32_t peer);
@@ -216,7 +220,7 @@ class CadenceReceiver final : public PortReceiver {
   std::uint32_t eta_cut_ = 0;  // taken off the plan, in 1/64 of the link
   std::int64_t scanned_at_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
-  std::int64_t alloc_at_ = 0;                  // earliest next allocation
+  std::int64_t alloc_at_ = 0;                  // earliest next allocation, but for credit
   std::int64_t retry_at_ = kNeverNanos.count;  // allocation wanted although nothing changed
   std::int64_t credit_ns_ = 0;                 // GRANTs: a token bucket in time; may go negative
   std::int64_t credit_at_ = 0;

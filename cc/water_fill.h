@@ -4,8 +4,8 @@
 //
 // The order is by limit per weight, then by index: total, so the way there does not matter.
 //
-// Cost: linear (a radix sort of the limits), nothing to sort where they come in order; no allocation
-// after reserve.
+// Cost: linear (a radix sort of the limits), nothing to sort where they come in order; no
+// allocation after reserve.
 #pragma once
 
 #include <cstddef>
