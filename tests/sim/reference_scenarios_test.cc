@@ -126,8 +126,7 @@ TEST_CASE("reference scenarios: a uniform all-to-all of 64 hosts", "[reference][
 TEST_CASE("reference scenarios: a 2:1 core, Cadence against DCQCN", "[reference]") {
   const double dcqcn = efficiency_of(run(under("oversubscribed-core", "dcqcn")));
   const double cadence = efficiency_of(run(under("oversubscribed-core", "cadence")));
-  // Six seeds: 1.21 to 1.54 times `paper`; 1.0 times the profile searched for this
-  // (docs/tuning.md).
+  // Six seeds: 1.21 to 1.54. docs/tuning.md holds it against a profile searched for this.
   CHECK(cadence > 1.1 * dcqcn);
 }
 
