@@ -74,7 +74,7 @@ TEST_CASE("water fill: by hand") {
 }
 
 TEST_CASE("water fill: max-min whatever the limits, weights and sizes") {
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
     Random random(seed);
     for (int round = 0; round < 200; ++round) {
