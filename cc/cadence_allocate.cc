@@ -1,5 +1,6 @@
 // Shares of the downlink and the grants that follow from them.
 #include <algorithm>
+#include <bit>
 
 #include "cc/cadence_receiver.h"
 
@@ -93,21 +94,53 @@ void CadenceReceiver::rotate(std::int64_t now) {
 void CadenceReceiver::decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps) {
   Channel& ch = channels_[peer];
   ch.old_lease_end = std::max(ch.old_lease_end, ch.lease_end);
-  ch.grant = mbps;
+  set_grant(ch, mbps);
   ch.seq = next_seq(ch.seq);
   schedule_grant(peer);
   scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
+}
+
+// Active channels with demand, by peer. Returns the sum of their limits.
+std::uint64_t CadenceReceiver::collect_slots() {
+  const auto rtt = static_cast<std::uint64_t>(params_.rtt_ns);
+  const std::uint64_t least = params_.min_grant_mbps;
+  const std::uint64_t ample = params_.link_mbps * rtt / 8000 + 1;  // whatever the cap
+  slots_.resize(active_count_);
+  Slot* slot = slots_.data();
+  std::uint64_t wanted = 0;
+  for (std::size_t word = 0; word < active_.size(); ++word) {
+    static_assert(kCountersPerBlock == 64, "a block of counters for each word of bits");
+    const ChannelCounters* const counted = counter_blocks_[word]->data();
+    for (std::uint64_t bits = active_[word]; bits != 0; bits &= bits - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+      const Channel& ch = channels_[word * 64 + bit];
+      const std::uint64_t sent = ch.rx_base + counted[bit].rx_bytes;
+      const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
+      std::uint64_t limit = std::min(ch.tx_cap, params_.link_mbps);
+      // Demand bounds increases only: what is nearly finished is over before a decrease arrives.
+      if (left < ample && left < limit * rtt / 8000 + 1) {
+        limit = std::min(limit, std::max<std::uint64_t>(left * 8000 / rtt, ch.grant));
+      }
+      limit = std::max(limit, least);
+      *slot++ = {static_cast<std::uint32_t>(word * 64 + bit),
+                 static_cast<std::uint32_t>(limit),
+                 0,
+                 ch.grant,
+                 ch.com,
+                 ch.weight};
+      wanted += limit;
+    }
+  }
+  return wanted;
 }
 
 // Demand is what a channel had when it last said so: a stream of small messages never has much. A
 // grant of demand / T would stretch each of them to a round trip, so capacity that nobody asks for
 // is lent: all of it to a lone channel, less the more channels there are, because what is lent must
 // be called back, a round trip, before a newcomer can have it.
-void CadenceReceiver::lend_idle(std::uint64_t capacity) {
-  std::uint64_t wanted = 0;
-  for (const Slot& slot : slots_) wanted += slot.limit;
-  if (wanted >= capacity) return;
-  const std::uint64_t each = (capacity - wanted) / (slots_.size() * slots_.size());
+void CadenceReceiver::lend_idle(std::uint64_t idle) {
+  const std::uint64_t each = idle / (slots_.size() * slots_.size());
+  if (each == 0) return;
   for (Slot& slot : slots_) {
     const std::uint64_t most = std::min(channels_[slot.peer].tx_cap, params_.link_mbps);
     slot.limit = static_cast<std::uint32_t>(
@@ -115,97 +148,25 @@ void CadenceReceiver::lend_idle(std::uint64_t capacity) {
   }
 }
 
-// Active channels with demand, in the order in which the last allocation had sorted them, new ones
-// at the end. Returns the decreases that wait for their confirmation.
-std::uint64_t CadenceReceiver::collect_slots() {
-  slots_.clear();
-  const auto rtt = static_cast<std::uint64_t>(params_.rtt_ns);
-  const auto add = [&](std::uint32_t peer, const Channel& ch) {
-    const std::uint64_t sent = ch.rx_base + counters(peer).rx_bytes;
-    const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
-    std::uint64_t limit = std::min(ch.tx_cap, params_.link_mbps);
-    // Demand bounds increases only: what is nearly finished is over before a decrease arrives.
-    if (left < limit * rtt / 8000 + 1) {
-      limit = std::min(limit, std::max<std::uint64_t>(left * 8000 / rtt, ch.grant));
-    }
-    limit = std::max<std::uint64_t>(limit, params_.min_grant_mbps);
-    slots_.push_back({peer, static_cast<std::uint32_t>(limit), 0, ch.weight, ch.grant, ch.com});
-  };
-  for (const std::uint32_t peer : order_) {
-    Channel& ch = channels_[peer];
-    if (ch.mode != Mode::active || ch.position == 0 || ch.collected) continue;
-    ch.collected = true;
-    add(peer, ch);
+// Max-min shares, and whose grant they would change, in the order of limits.
+void CadenceReceiver::share_out(std::uint64_t capacity) {
+  fill_.load(slots_);
+  fill_.fill(capacity);
+  const std::size_t size = slots_.size();
+  Slot* const slots = slots_.data();
+  std::uint32_t* above = above_.data();
+  std::uint32_t* below = below_.data();
+  for (std::size_t place = 0; place < size; ++place) {
+    const std::size_t at = fill_.slot(place);
+    Slot& slot = slots[at];
+    slot.share = fill_.share(place);
+    // Written whether or not they stay: which of the two it is cannot be predicted.
+    *above = *below = static_cast<std::uint32_t>(at);
+    above += slot.share < slot.grant ? 1 : 0;
+    below += slot.share > slot.grant ? 1 : 0;
   }
-  std::uint64_t coming = 0;
-  for (const std::uint32_t peer : listed_) {
-    Channel& ch = channels_[peer];
-    coming += ch.com - ch.grant;
-    if (ch.mode == Mode::active && !ch.collected) add(peer, ch);
-    ch.collected = false;
-  }
-  return coming;
-}
-
-// By limit per weight, then by peer: a total order, so the way there does not matter. Few limits
-// change from one allocation to the next, and then insertion is far cheaper than sorting afresh.
-void CadenceReceiver::sort_slots() {
-  const auto before = [](const Slot& a, const Slot& b) {
-    const std::uint64_t left = std::uint64_t{a.limit} * b.weight;
-    const std::uint64_t right = std::uint64_t{b.limit} * a.weight;
-    return left != right ? left < right : a.peer < b.peer;
-  };
-  std::size_t moves = 4 * slots_.size();
-  for (std::size_t i = 1; i < slots_.size(); ++i) {
-    if (!before(slots_[i], slots_[i - 1])) continue;
-    const auto at = slots_.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto to = std::upper_bound(slots_.begin(), at, *at, before);
-    const auto distance = static_cast<std::size_t>(at - to);
-    if (distance > moves) {
-      std::sort(slots_.begin(), slots_.end(), before);
-      break;
-    }
-    moves -= distance;
-    std::rotate(to, at, at + 1);
-  }
-  order_.clear();
-  for (const Slot& slot : slots_) order_.push_back(slot.peer);
-}
-
-// Max-min: everybody gets the level times its weight, or its limit if that is less.
-void CadenceReceiver::water_fill(std::uint64_t capacity) {
-  sort_slots();
-  std::uint64_t weights = 0;
-  for (const Slot& slot : slots_) weights += slot.weight;
-  // Where slots of one weight share what is left, the level is divided out once: of k slots that
-  // share q * k + r, in whole Mb/s, the last r get one more.
-  std::uint64_t level = 0;
-  std::uint64_t level_rest = 0;
-  bool levelled = false;
-  const std::uint32_t last_weight = slots_.back().weight;
-  std::size_t uniform = slots_.size();  // slots from here on have the same weight
-  while (uniform > 0 && slots_[uniform - 1].weight == last_weight) --uniform;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = slots_[i];
-    const std::uint64_t left = slots_.size() - i;
-    if (levelled) {
-      slot.share = static_cast<std::uint32_t>(level + (left <= level_rest ? 1 : 0));
-      continue;
-    }
-    if (slot.limit * weights <= capacity * slot.weight) {
-      slot.share = slot.limit;
-    } else if (i >= uniform) {
-      level = capacity / left;
-      level_rest = capacity % left;
-      levelled = true;
-      slot.share = static_cast<std::uint32_t>(level);
-      continue;
-    } else {
-      slot.share = static_cast<std::uint32_t>(capacity * slot.weight / weights);
-    }
-    capacity -= slot.share;
-    weights -= slot.weight;
-  }
+  above_count_ = static_cast<std::size_t>(above - above_.data());
+  below_count_ = static_cast<std::size_t>(below - below_.data());
 }
 
 bool CadenceReceiver::worth_raising(const Slot& slot) const {
@@ -214,10 +175,12 @@ bool CadenceReceiver::worth_raising(const Slot& slot) const {
                                                                    static_cast<double>(slot.grant));
 }
 
-// Pass 1. Rates come down only where somebody else needs them. coming: see collect_slots.
-void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity, std::uint64_t coming) {
+// Pass 1. Rates come down only where somebody else needs them.
+void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
+  const std::uint64_t coming = com_sum_ - grant_sum_;  // decreases that wait for confirmation
   std::uint64_t wanted = 0;
-  for (const Slot& slot : slots_) {
+  for (const std::uint32_t at : below()) {
+    const Slot& slot = slots_[at];
     if (worth_raising(slot) && slot.share > slot.com) wanted += slot.share - slot.com;
   }
   if (com_sum_ + wanted <= capacity + coming) return;
@@ -226,7 +189,8 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity, std::uint6
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough.
     if (any && need <= capacity / kIdlePart) break;
-    for (Slot& slot : slots_) {
+    for (const std::uint32_t at : above()) {
+      Slot& slot = slots_[at];
       const auto bound = static_cast<std::uint32_t>((any ? 1.0 : 1.0 - params_.hysteresis) *
                                                     static_cast<double>(slot.grant));
       if (slot.share >= bound || slot.grant == 0) continue;
@@ -255,7 +219,7 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
       set_com(ch, static_cast<std::uint32_t>(target));
       if (com_sum_ > capacity) worst_raise_ = std::max(worst_raise_, com_sum_ - capacity);
     }
-    ch.grant = static_cast<std::uint32_t>(target);
+    set_grant(ch, static_cast<std::uint32_t>(target));
     slot.grant = ch.grant;
     slot.com = ch.com;
     ch.seq = next_seq(ch.seq);
@@ -267,14 +231,16 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
   const std::int64_t packet_ns = std::int64_t{params_.packet_bytes} * 8000 /
                                  std::max<std::int64_t>(1, static_cast<std::int64_t>(capacity));
   std::int64_t begin_ns = 0;
-  for (Slot& slot : slots_) {
-    if (slot.grant != 0 || slot.share == 0) continue;
+  for (const std::uint32_t at : below()) {
+    Slot& slot = slots_[at];
+    if (slot.grant != 0) continue;
     lift(slot,
          static_cast<std::uint32_t>(std::min<std::int64_t>(begin_ns, 4 * params_.rtt_ns) / 1000));
     begin_ns += packet_ns;
   }
   bool small_left = false;
-  for (Slot& slot : slots_) {
+  for (const std::uint32_t at : below()) {
+    Slot& slot = slots_[at];
     if (slot.grant == 0 || slot.share <= slot.grant) continue;
     const std::uint64_t target = std::min<std::uint64_t>(slot.share, slot.com + room);
     Slot reachable = slot;
@@ -299,7 +265,8 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
       return;
     }
     topped_at_ = now;
-    for (Slot& slot : slots_) {
+    for (const std::uint32_t at : below()) {
+      Slot& slot = slots_[at];
       if (slot.grant > 0 && slot.com == slot.grant && slot.share > slot.grant) lift(slot, 0);
     }
   }
@@ -319,11 +286,11 @@ void CadenceReceiver::allocate(std::int64_t now) {
       std::max(kRefreshRtts * params_.rtt_ns, std::int64_t{active_count_} * params_.control_ns);
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
-  const std::uint64_t coming = collect_slots();
+  const std::uint64_t wanted = collect_slots();
   if (slots_.empty()) return;
-  lend_idle(capacity_);
-  water_fill(capacity_);
-  lower(now, capacity_, coming);
+  if (wanted < capacity_) lend_idle(capacity_ - wanted);
+  share_out(capacity_);
+  lower(now, capacity_);
   raise(now, capacity_);
 }
 

@@ -16,6 +16,7 @@ std::string fault(std::string_view what, std::uint64_t is, std::uint64_t bound) 
 
 std::string CadenceReceiver::check_invariants(Nanos now) const {
   std::uint64_t com = 0;
+  std::uint64_t grant = 0;
   std::uint32_t active = 0;
   std::uint32_t waiting = 0;
   std::uint32_t listed = 0;
@@ -23,6 +24,11 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
   for (std::uint32_t peer = 0; peer < channels_.size(); ++peer) {
     const Channel& ch = channels_[peer];
     com += ch.com;
+    grant += ch.grant;
+    const bool listed_active = (active_[peer / 64] >> peer % 64 & 1) != 0;
+    if (listed_active != (ch.mode == Mode::active)) {
+      return fault("active or not, of peer", peer, listed_active ? 1 : 0);
+    }
     committed += ch.com > 0 ? 1 : 0;
     active += ch.mode == Mode::active ? 1 : 0;
     waiting += ch.mode == Mode::waiting ? 1 : 0;
@@ -60,6 +66,7 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
                    static_cast<std::uint64_t>(wait));
     }
   }
+  if (grant != grant_sum_) return fault("sum of grants, Mb/s", grant_sum_, grant);
   if (com != com_sum_) return fault("I1: sum of committed rates, Mb/s", com_sum_, com);
   const std::uint64_t most = committed > 1 ? params_.eta_mbps : params_.link_mbps;
   if (com > most) return fault("I1: committed beyond the plan, Mb/s", com, most);

@@ -57,7 +57,7 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
      "shortest lease; longer when many channels are active (4 refresh intervals)", kDesign},
     {"rotation", "RTT", 64, 4, 4096, true,
      "a channel is active at least this long before a waiting one takes its place", kDesign},
-    {"a_max", "channels", 64, 1, 4096, true, "channels granted at the same time", kDesign},
+    {"a_max", "channels", 128, 1, 4096, true, "channels granted at the same time", kDesign},
     {"fair_floor", "1", 0.25, 0, 1, true,
      "share of the plan kept against foreign traffic on the port, however much there is", kDesign},
     {"r_min", "1", 1.0 / 1024, 1e-5, 0.1, true, "least grant of an active channel, of the link",
@@ -76,7 +76,7 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
 
 constexpr std::array<ProfileValue, 3> k25G = {
     {{"a_max", 32, 0}, {"q_target", 4, 0}, {"u_bulk", 0.05, 0}}};
-constexpr std::array<ProfileValue, 2> k400G = {{{"a_max", 128, 0}, {"q_target", 16, 0}}};
+constexpr std::array<ProfileValue, 1> k400G = {{{"q_target", 16, 0}}};
 constexpr std::array<ProfileValue, 2> kDesign12 = {{{"u_bulk", 0.25, 0}, {"eta", 0.98, 0}}};
 
 constexpr std::array<Profile, 3> kCadenceProfiles = {{

@@ -8,6 +8,9 @@ namespace {
 
 // GRANTs that may leave at once before their long-run spacing holds, per active channel allowed.
 constexpr std::int64_t kGrantBurst = 4;
+// What the port lets idle pays for more GRANTs than control_share does: this part of it. They are
+// what gets the capacity used, and then they are the port's cheapest bytes.
+constexpr std::int64_t kIdlePart = 32;
 // A REQUEST that looks old after this long is not late: the sender's numbering has restarted.
 constexpr std::int64_t kRestartRtts = 16;
 
@@ -59,6 +62,43 @@ void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
   ch.com = mbps;
 }
 
+void CadenceReceiver::set_grant(Channel& ch, std::uint32_t mbps) {
+  grant_sum_ = grant_sum_ - ch.grant + mbps;
+  ch.grant = mbps;
+}
+
+void CadenceReceiver::set_mode(std::uint32_t peer, Mode mode) {
+  channels_[peer].mode = mode;
+  const std::uint64_t bit = std::uint64_t{1} << peer % 64;
+  std::uint64_t& word = active_[peer / 64];
+  word = mode == Mode::active ? word | bit : word & ~bit;
+}
+
+// How fast credit for GRANTs grows, in 1/256: once per t_control, and from idle capacity.
+std::int64_t CadenceReceiver::credit_speed() const {
+  const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
+  const std::uint64_t busy = com_sum_ + foreign_mbps_;
+  const auto idle = static_cast<std::int64_t>(usable > busy ? usable - busy : 0);
+  return 256 +
+         256 * params_.control_ns * idle / (std::int64_t{kControlWireBytes} * 8000 * kIdlePart);
+}
+
+// Before the committed rates change, and with them the speed.
+void CadenceReceiver::earn_credit(std::int64_t now) {
+  if (now <= credit_at_) return;
+  const std::int64_t full = kGrantBurst * params_.max_active * params_.control_ns;
+  const std::int64_t span = std::min(now - credit_at_, full - std::min(credit_ns_, full));
+  credit_ns_ = std::min(credit_ns_ + span * credit_speed() / 256, full);
+  credit_at_ = now;
+}
+
+// When the next allocation may be: T_alloc after the last, and its GRANTs paid for.
+std::int64_t CadenceReceiver::may_allocate_at() const {
+  if (credit_ns_ >= 0) return alloc_at_;
+  const std::int64_t speed = credit_speed();
+  return std::max(alloc_at_, credit_at_ + (-credit_ns_ * 256 + speed - 1) / speed);
+}
+
 void CadenceReceiver::list(std::int64_t now, std::uint32_t peer) {
   Channel& ch = channels_[peer];
   if (ch.position != 0) return;
@@ -86,7 +126,7 @@ void CadenceReceiver::unlist(std::uint32_t peer) {
 
 void CadenceReceiver::activate(std::int64_t now, std::uint32_t peer) {
   Channel& ch = channels_[peer];
-  ch.mode = Mode::active;
+  set_mode(peer, Mode::active);
   ch.turn_us = micros(now);
   ++active_count_;
   list(now, peer);
@@ -95,7 +135,7 @@ void CadenceReceiver::activate(std::int64_t now, std::uint32_t peer) {
 
 void CadenceReceiver::enqueue(std::int64_t now, std::uint32_t peer) {
   Channel& ch = channels_[peer];
-  ch.mode = Mode::waiting;
+  set_mode(peer, Mode::waiting);
   ch.turn_us = micros(now);
   ++waiting_count_;
   // Compact before growing: entries before the head are spent.
@@ -113,9 +153,9 @@ void CadenceReceiver::release(std::uint32_t peer) {
   Channel& ch = channels_[peer];
   if (ch.mode == Mode::active) --active_count_;
   if (ch.mode == Mode::waiting) --waiting_count_;
-  if (ch.mode != Mode::unknown) ch.mode = Mode::idle;
+  if (ch.mode != Mode::unknown) set_mode(peer, Mode::idle);
   set_com(ch, 0);
-  ch.grant = 0;
+  set_grant(ch, 0);
   ch.old_lease_end = 0;
   dirty_ = dirty_ || active_count_ + waiting_count_ > 0;
 }
@@ -172,6 +212,7 @@ void CadenceReceiver::confirm(Channel& ch, std::uint16_t echo) {
 ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
                                              const RequestMessage& r) {
   const std::int64_t now = now_ns.count;
+  earn_credit(now);
   if (peer >= channels_.size()) {
     channels_.resize(peer + 1);
     while (counter_blocks_.size() * kCountersPerBlock <= peer) {
@@ -179,8 +220,11 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     }
     due_.reserve(channels_.size());
     listed_.reserve(channels_.size());
+    active_.resize(counter_blocks_.size());
     slots_.reserve(channels_.size());
-    order_.reserve(channels_.size());
+    fill_.reserve(channels_.size());
+    above_.resize(channels_.size());
+    below_.resize(channels_.size());
     marked_.reserve(channels_.size());
   }
   Channel& ch = channels_[peer];
@@ -298,7 +342,10 @@ void CadenceReceiver::fill_grant(std::int64_t now, Channel& ch, std::uint32_t pe
 std::size_t CadenceReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
   const std::int64_t now = now_ns.count;
   if (now >= scan_at_) scan(now);
-  if ((dirty_ && now >= alloc_at_) || now >= std::max(retry_at_, alloc_at_)) allocate(now);
+  earn_credit(now);
+  if (dirty_ || now >= retry_at_) {
+    if (now >= may_allocate_at()) allocate(now);
+  }
 
   std::size_t n = 0;
   for (; n < out.size() && due_head_ < due_.size(); ++n) {
@@ -326,11 +373,7 @@ std::size_t CadenceReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
     }
   }
   if (n > 0) {
-    const std::int64_t full = kGrantBurst * params_.max_active * params_.control_ns;
-    credit_ns_ = std::min(credit_ns_ + (now - credit_at_), full);
-    credit_at_ = now;
     credit_ns_ -= static_cast<std::int64_t>(n) * params_.control_ns;
-    if (credit_ns_ < 0) alloc_at_ = std::max(alloc_at_, now - credit_ns_);
   }
   if (due_head_ == due_.size()) {
     due_.clear();
@@ -342,15 +385,17 @@ std::size_t CadenceReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
 Nanos CadenceReceiver::next_wake() const {
   if (due_head_ < due_.size()) return Nanos{0};
   std::int64_t wake = scan_at_;
-  if (dirty_) wake = std::min(wake, alloc_at_);
-  if (retry_at_ != kNeverNanos.count) wake = std::min(wake, std::max(retry_at_, alloc_at_));
+  if (dirty_) wake = std::min(wake, may_allocate_at());
+  if (retry_at_ != kNeverNanos.count) {
+    wake = std::min(wake, std::max(retry_at_, may_allocate_at()));
+  }
   return Nanos{wake};
 }
 
 CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   Snapshot s;
   s.committed_mbps = com_sum_;
-  for (const std::uint32_t peer : listed_) s.granted_mbps += channels_[peer].grant;
+  s.granted_mbps = grant_sum_;
   s.capacity_mbps = capacity_;
   s.foreign_mbps = foreign_mbps_;
   s.virtual_queue_bytes = debt_bytes_;

@@ -11,9 +11,8 @@
 //   I4 every channel with demand is granted a rate, or waits in rotation and knows it.
 // (I5, the decay without a grant, is the sender's: cadence.h.)
 //
-// Cost: O(active log active) per allocation, at most one per T_alloc and only when something
-// changed; O(active) per scan every 2 RTT; O(1) per REQUEST. Memory: one 128-byte line and the
-// counters per channel.
+// Cost: O(active) per allocation, at most one per T_alloc and only when something changed;
+// O(active) per scan every 2 RTT; O(1) per REQUEST. Memory: 128 bytes and the counters per channel.
 // Code: cadence_receiver.cc (messages in and out), cadence_scan.cc (what time does),
 // cadence_allocate.cc (shares and grants), cadence_check.cc (invariants).
 #pragma once
@@ -29,6 +28,7 @@
 
 #include "cc/cadence_params.h"
 #include "cc/port_receiver.h"
+#include "cc/water_fill.h"
 
 namespace paceline::cc {
 
@@ -70,37 +70,38 @@ class CadenceReceiver final : public PortReceiver {
   enum class Mode : std::uint8_t { unknown, idle, active, waiting };
 
   struct alignas(64) Channel {
+    // What an allocation reads and writes: one line.
+    std::uint64_t final_total = 0;   // sent_total + demand of the last REQUEST
+    std::uint64_t rx_base = 0;       // sent_total minus counters when the channel appeared
     std::int64_t sent_at = 0;        // last GRANT
     std::int64_t lease_end = 0;      // of the newest GRANT, one RTT of travel included
     std::int64_t old_lease_end = 0;  // of the newest GRANT above the present one; halvings move it
-    std::int64_t req_at = 0;         // last REQUEST
-    std::uint64_t final_total = 0;   // sent_total + demand of the last REQUEST
-    std::uint64_t sent_known = 0;    // sent or announced as unscheduled
+    std::uint32_t grant = 0;         // Mb/s, as last sent
+    std::uint32_t com = 0;           // Mb/s the sender may believe to have
+    std::uint32_t tx_cap = 0;
+    std::uint32_t position = 0;  // in listed_, plus 1
+    std::uint16_t seq = 0;       // of the newest grant; 0 is never sent
+    std::uint16_t echo = 0;
+    Mode mode = Mode::unknown;
+    std::uint8_t weight = 16;
+    std::uint8_t start_window = 0;  // window in which its last start was counted
+    bool due = false;               // a GRANT is in due_
+
+    std::int64_t req_at = 0;       // last REQUEST
+    std::uint64_t sent_known = 0;  // sent or announced as unscheduled
     std::uint64_t unscheduled_total = 0;
     std::uint64_t limit_total = 0;  // highest ceiling sent
-    std::uint64_t rx_base = 0;      // sent_total minus counters when the channel appeared
-    std::uint32_t grant = 0;        // Mb/s, as last sent
-    std::uint32_t com = 0;          // Mb/s the sender may believe to have
-    std::uint32_t tx_cap = 0;
-    std::uint32_t req_stamp = 0;  // timestamp of the last REQUEST
-    std::uint32_t last_rx = 0;    // counters at the last scan, low bits
-    std::uint32_t heard_us = 0;   // last REQUEST, or scan that found data
-    std::uint32_t path_us = 0;    // last quick-adapt
-    std::uint32_t turn_us = 0;    // since when active or waiting
-    std::uint32_t position = 0;   // in listed_, plus 1
-    std::uint16_t seq = 0;        // of the newest grant; 0 is never sent
-    std::uint16_t echo = 0;
+    std::uint32_t req_stamp = 0;    // timestamp of the last REQUEST
+    std::uint32_t last_rx = 0;      // counters at the last scan, low bits
+    std::uint32_t heard_us = 0;     // last REQUEST, or scan that found data
+    std::uint32_t path_us = 0;      // last quick-adapt
+    std::uint32_t turn_us = 0;      // since when active or waiting
     std::uint16_t req_seq = 0;
     std::uint16_t channel = 0;
     std::uint16_t path_seq = 0;
     std::uint16_t alpha_q16 = 0;
     std::uint16_t last_packets = 0;  // like last_rx
     std::uint16_t last_ce = 0;
-    Mode mode = Mode::unknown;
-    std::uint8_t weight = 16;
-    std::uint8_t start_window = 0;  // window in which its last start was counted
-    bool due : 1 = false;           // a GRANT is in due_
-    bool collected : 1 = false;     // during an allocation: has a slot
   };
   static_assert(sizeof(Channel) == 128 && std::is_trivially_copyable_v<Channel>);
 
@@ -113,11 +114,11 @@ class CadenceReceiver final : public PortReceiver {
     std::uint32_t peer = 0;
     std::uint32_t limit = 0;
     std::uint32_t share = 0;
-    std::uint32_t weight = 0;
     // Copies of the channel's, kept in step while an allocation runs: the passes over all slots
     // then stay within one array.
     std::uint32_t grant = 0;
     std::uint32_t com = 0;
+    std::uint8_t weight = 0;
   };
   struct Marked {
     std::uint32_t peer = 0;
@@ -135,6 +136,10 @@ class CadenceReceiver final : public PortReceiver {
   void fill_grant(std::int64_t now, Channel& ch, std::uint32_t peer, bool revoked, GrantMessage& g);
   std::uint64_t known_sent(const Channel& ch, std::uint32_t peer) const;
 
+  std::int64_t credit_speed() const;
+  void earn_credit(std::int64_t now);
+  std::int64_t may_allocate_at() const;
+
   // Lists of channels.
   void list(std::int64_t now, std::uint32_t peer);
   void unlist(std::uint32_t peer);
@@ -142,6 +147,8 @@ class CadenceReceiver final : public PortReceiver {
   void enqueue(std::int64_t now, std::uint32_t peer);
   void release(std::uint32_t peer);
   void set_com(Channel& ch, std::uint32_t mbps);
+  void set_grant(Channel& ch, std::uint32_t mbps);
+  void set_mode(std::uint32_t peer, Mode mode);
   void mark_dirty(std::int64_t at);
 
   // Time (cadence_scan.cc).
@@ -162,11 +169,12 @@ class CadenceReceiver final : public PortReceiver {
   std::uint64_t plan_capacity(std::int64_t now);
   void fill_active(std::int64_t now);
   void rotate(std::int64_t now);
-  void lend_idle(std::uint64_t capacity);
   std::uint64_t collect_slots();
-  void sort_slots();
-  void water_fill(std::uint64_t capacity);
-  void lower(std::int64_t now, std::uint64_t capacity, std::uint64_t coming);
+  void lend_idle(std::uint64_t idle);
+  void share_out(std::uint64_t capacity);
+  std::span<const std::uint32_t> above() const { return {above_.data(), above_count_}; }
+  std::span<const std::uint32_t> below() const { return {below_.data(), below_count_}; }
+  void lower(std::int64_t now, std::uint64_t capacity);
   void raise(std::int64_t now, std::uint64_t capacity);
   void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps);
   bool worth_raising(const Slot& slot) const;
@@ -179,13 +187,19 @@ class CadenceReceiver final : public PortReceiver {
   std::size_t waiting_head_ = 0;
   std::vector<Due> due_;
   std::size_t due_head_ = 0;
-  std::vector<Slot> slots_;           // scratch of an allocation
-  std::vector<std::uint32_t> order_;  // peers of the last allocation, as it had sorted them
-  std::vector<Marked> marked_;        // scratch of a scan
+  std::vector<std::uint64_t> active_;  // a bit by peer: Mode::active
+  std::vector<Slot> slots_;            // scratch of an allocation
+  WaterFill fill_;
+  std::vector<std::uint32_t> above_;  // slots with a grant above their share, by limit; then room
+  std::vector<std::uint32_t> below_;  // likewise
+  std::size_t above_count_ = 0;
+  std::size_t below_count_ = 0;
+  std::vector<Marked> marked_;  // scratch of a scan
   std::uint32_t active_count_ = 0;
   std::uint32_t waiting_count_ = 0;
 
   std::uint64_t com_sum_ = 0;
+  std::uint64_t grant_sum_ = 0;
   std::uint64_t capacity_ = 0;
   std::uint32_t drain_mbps_ = 0;  // drain limit; link rate when none
   std::uint64_t debt_bytes_ = 0;  // virtual queue
@@ -206,7 +220,7 @@ class CadenceReceiver final : public PortReceiver {
   std::uint32_t eta_cut_ = 0;  // taken off the plan, in 1/64 of the link
   std::int64_t scanned_at_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
-  std::int64_t alloc_at_ = 0;                  // earliest next allocation
+  std::int64_t alloc_at_ = 0;                  // earliest next allocation, but for credit
   std::int64_t retry_at_ = kNeverNanos.count;  // allocation wanted although nothing changed
   std::int64_t credit_ns_ = 0;                 // GRANTs: a token bucket in time; may go negative
   std::int64_t credit_at_ = 0;

@@ -169,6 +169,45 @@ constexpr auto kTunedWebsearch = with(kPaper, {
                                                   {"start_rate", 0.329},
                                               });
 
+constexpr auto kTunedMoe = with(kPaper, {
+                                            {"alpha_gain", 0.0109},
+                                            {"alpha_period_us", 649},
+                                            {"initial_alpha", 0.678},
+                                            {"decrease_period_us", 5.69},
+                                            {"increase_timer_us", 55.1},
+                                            {"byte_counter", 435'484'006},
+                                            {"fast_recovery_stages", 4},
+                                            {"additive_increase_mbps", 77.4},
+                                            {"hyper_increase_mbps", 432},
+                                            {"start_rate", 0.0254},
+                                        });
+
+constexpr auto kTunedCore = with(kPaper, {
+                                             {"alpha_gain", 0.002},
+                                             {"alpha_period_us", 205},
+                                             {"initial_alpha", 0.922},
+                                             {"decrease_period_us", 14.3},
+                                             {"increase_timer_us", 25.6},
+                                             {"byte_counter", 1'543'394},
+                                             {"fast_recovery_stages", 2},
+                                             {"additive_increase_mbps", 325},
+                                             {"hyper_increase_mbps", 265},
+                                             {"start_rate", 0.0502},
+                                         });
+
+constexpr auto kTunedHadoop = with(kPaper, {
+                                               {"alpha_gain", 0.000572},
+                                               {"alpha_period_us", 7.63},
+                                               {"initial_alpha", 0.517},
+                                               {"decrease_period_us", 7.47},
+                                               {"increase_timer_us", 56.7},
+                                               {"byte_counter", 113'972},
+                                               {"fast_recovery_stages", 6},
+                                               {"additive_increase_mbps", 360},
+                                               {"hyper_increase_mbps", 236},
+                                               {"start_rate", 0.156},
+                                           });
+
 constexpr Profile kDcqcnProfiles[] = {
     {"paper", "SIGCOMM 2015 values for 40 Gb/s, unscaled; R_HAI from the HPCC repository's run.py",
      kPaper},
@@ -181,6 +220,13 @@ constexpr Profile kDcqcnProfiles[] = {
      kTunedIncast},
     {"tuned-websearch", "found by paceline tune for WebSearch traffic at 80 %: docs/tuning.md",
      kTunedWebsearch},
+    {"tuned-moe", "found by paceline tune for an all-to-all of 32 hosts at skew 1: docs/tuning.md",
+     kTunedMoe},
+    {"tuned-core",
+     "found by paceline tune for an all-to-all through a 2:1 oversubscribed core: docs/tuning.md",
+     kTunedCore},
+    {"tuned-hadoop", "found by paceline tune for Hadoop traffic at 80 %: docs/tuning.md",
+     kTunedHadoop},
 };
 
 std::int64_t nanos(double us) { return static_cast<std::int64_t>(us * 1000 + 0.5); }

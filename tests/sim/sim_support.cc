@@ -21,10 +21,10 @@ tools::PreparedScenario prepared(const std::string& toml,
   return prepared(std::move(read.value));
 }
 
-config::Scenario shipped(const std::string& name) {
+config::Scenario shipped(const std::string& name, const std::vector<std::string>& overrides) {
   auto read = config::read_scenario_file(
       std::string(PACELINE_SOURCE_DIR) + "/configs/scenarios/" + name + ".toml",
-      {cc::algorithms(), {}});
+      {cc::algorithms(), overrides});
   REQUIRE(read.errors == std::vector<std::string>{});
   return std::move(read.value);
 }

@@ -25,7 +25,7 @@ tools::PreparedScenario prepared(const std::string& toml,
                                  const std::vector<std::string>& overrides = {});
 
 // Those of a scenario that comes with the program: configs/scenarios/NAME.toml.
-config::Scenario shipped(const std::string& name);
+config::Scenario shipped(const std::string& name, const std::vector<std::string>& overrides = {});
 tools::PreparedScenario prepared(config::Scenario scenario);
 
 // What it asks for, as a world that has not run yet.

@@ -398,7 +398,8 @@ TEST_CASE("dcqcn: events it does not want change nothing") {
 TEST_CASE("dcqcn: an idle age costs no loop and ends at line rate") {
   // 2^62 ns are 146 years: 4.6e15 alpha periods and 1.5e13 timer expiries of hpcc-repo.
   for (const std::string_view profile :
-       {"paper", "mellanox", "hpcc-repo", "hpcc-repo-paper", "tuned-incast", "tuned-websearch"}) {
+       {"paper", "mellanox", "hpcc-repo", "hpcc-repo-paper", "tuned-incast", "tuned-websearch",
+        "tuned-moe", "tuned-core", "tuned-hadoop"}) {
     CAPTURE(profile);
     DcqcnSender s(profile, 100);
     s.cnp(0);
