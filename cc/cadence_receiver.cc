@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kGrantBurst = 4;
 // What the port lets idle pays for more GRANTs than control_share does: this part of it. They are
 // what gets the capacity used, and then they are the port's cheapest bytes.
-constexpr std::int64_t kIdlePart = 32;
+constexpr std::int64_t kIdleForGrants = 32;
 // A REQUEST that looks old after this long is not late: the sender's numbering has restarted.
 constexpr std::int64_t kRestartRtts = 16;
 
@@ -79,8 +79,8 @@ std::int64_t CadenceReceiver::credit_speed() const {
   const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
   const std::uint64_t busy = com_sum_ + foreign_mbps_;
   const auto idle = static_cast<std::int64_t>(usable > busy ? usable - busy : 0);
-  return 256 +
-         256 * params_.control_ns * idle / (std::int64_t{kControlWireBytes} * 8000 * kIdlePart);
+  return 256 + 256 * params_.control_ns * idle /
+                   (std::int64_t{kControlWireBytes} * 8000 * kIdleForGrants);
 }
 
 // Before the committed rates change, and with them the speed.

@@ -8,12 +8,6 @@
 namespace paceline::transport::test {
 namespace {
 
-LabOptions small_packets() {
-  LabOptions options;
-  options.engine.payload_mtu = kMtu;
-  return options;
-}
-
 TEST_CASE("several queue pairs share one receive queue", "[transport]") {
   Lab lab(small_packets());
   Lab::fill(lab.a().memory, 1);

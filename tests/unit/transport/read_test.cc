@@ -10,13 +10,6 @@ namespace {
 
 using wire::Operation;
 
-LabOptions small_packets() {
-  LabOptions options;
-  options.engine.payload_mtu = kMtu;
-  options.qp.retransmit_timeout = picos_from_micros(100);
-  return options;
-}
-
 // `length` bytes at `from` of b's memory to `to` of a's.
 WorkRequest read_of(Lab& lab, std::uint64_t id, std::uint64_t from, std::uint64_t to,
                     std::uint64_t length) {
