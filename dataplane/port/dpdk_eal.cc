@@ -90,15 +90,6 @@ std::uint64_t physical_mb() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes) >> 20;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) {
-    if (!text.empty()) text += "; ";
-    text += line;
-  }
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::string> eal_arguments(const EalSettings& s, std::string& error) {
@@ -122,10 +113,12 @@ std::vector<std::string> eal_arguments(const EalSettings& s, std::string& error)
     return refuse("memory_mb = " + std::to_string(s.memory_mb) + ": the machine has " +
                   std::to_string(physical_mb()));
   }
-  for (const std::string& text : {s.file_prefix, s.lcores}) {
-    if (text.find_first_of(" \t\n") != std::string::npos) {
-      return refuse("\"" + text + "\": no spaces allowed");
-    }
+  if (s.lcores.find_first_not_of("0123456789@(),-") != std::string::npos) {
+    return refuse("lcores = \"" + s.lcores +
+                  "\": expected lcores and processors as in \"0@0,1@(2-3)\"");
+  }
+  if (s.file_prefix.find_first_of(" \t\n/") != std::string::npos) {
+    return refuse("file_prefix = \"" + s.file_prefix + "\": no spaces or slashes allowed");
   }
 
   // Every value is joined to its option by "=", so that none can be taken for an option.
@@ -157,9 +150,12 @@ EalStart Eal::start(const EalSettings& settings) {
 
   auto log = std::make_unique<EalLog>();
   if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0) {
-    const std::string said = joined(log->take());
-    return {nullptr, "EAL: " + std::string(rte_strerror(rte_errno)) +
-                         (said.empty() ? "" : " (" + said + ")")};
+    const std::string why = rte_strerror(rte_errno);
+    std::string said;
+    for (const std::string& line : log->take()) said += "; " + line;
+    std::string given;
+    for (const std::string& argument : eal_arguments(settings, error)) given += " " + argument;
+    return {nullptr, "EAL: " + why + said + "; started as" + given};
   }
   return {std::unique_ptr<Eal>(new Eal(std::move(log), settings.no_huge)), ""};
 }

@@ -1,8 +1,9 @@
 // DPDK's environment: started once in a process, by typed settings, before any device is opened.
-// Nothing here writes to a terminal or ends the process: what goes wrong comes back as text.
+// Nothing here ends the process: what goes wrong comes back as text.
 //
 // DPDK (22.11) itself ends the process in three places, all of them the system refusing a pipe, a
-// thread or an affinity to a worker lcore; and for "--help", which no setting here can become.
+// thread or an affinity to a worker lcore; and for "--help", which no setting here can become. For
+// arguments that it does not understand it also prints its options on standard output.
 #pragma once
 
 #include <cstdint>

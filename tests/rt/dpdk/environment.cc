@@ -5,13 +5,24 @@
 
 namespace paceline::test {
 
+namespace {
+
+std::unique_ptr<Eal>& slot() {
+  static std::unique_ptr<Eal> started;
+  return started;
+}
+
+}  // namespace
+
 Eal& eal() {
-  static const std::unique_ptr<Eal> started = [] {
+  if (slot() == nullptr) {
     EalStart start = Eal::start({});
     if (start.eal == nullptr) throw std::runtime_error(start.error);
-    return std::move(start.eal);
-  }();
-  return *started;
+    slot() = std::move(start.eal);
+  }
+  return *slot();
 }
+
+bool eal_is_up() { return slot() != nullptr; }
 
 }  // namespace paceline::test

@@ -7,5 +7,7 @@ namespace paceline::test {
 
 // Throws std::runtime_error with EAL's words when it cannot be started: the test then fails.
 Eal& eal();
+// Has a case before this one, in this process, started it? Under ctest none has.
+bool eal_is_up();
 
 }  // namespace paceline::test
