@@ -1,13 +1,19 @@
 #include "dataplane/port/dpdk_device.h"
 
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "dataplane/wire/headers.h"
@@ -22,15 +28,62 @@ constexpr std::uint32_t kLayersAbove =
     wire::kIpv6Bytes + wire::kUdpBytes + wire::kBthBytes + 20 + wire::kIcrcBytes;
 constexpr std::uint32_t kEthernetAround = 14 + 4 + 4;  // header, tag, frame check sequence
 
-// Drivers that say 1518 bytes, or whatever they are told, and carry what their arguments allow.
-constexpr std::string_view kSizeByArguments[] = {"net_memif", "net_af_packet", "net_ring",
-                                                 "net_pcap", "net_null"};
-// Drivers that take mapped memory away on the interrupt thread (dpdk_gate.h).
-constexpr std::string_view kUnmapsWhilePolled[] = {"net_memif"};
+// Drivers that say 1518 bytes whatever they carry: that is up to an argument. What is longer they
+// cut or drop in silence.
+struct SizeArgument {
+  std::string_view driver;
+  std::string_view key;
+  std::uint32_t otherwise;  // when it is not given
+  std::uint32_t overhead;   // of this, not for the frame
+};
+constexpr SizeArgument kSizeArguments[] = {
+    {"net_memif", "bsize", 2048, 0},
+    {"net_af_packet", "framesz", 2048, 32},
+};
+
+// Drivers that take mapped memory away on the interrupt thread (dpdk_gate.h), and leave something
+// behind for it when they close.
+constexpr std::string_view kNeedsGate[] = {"net_memif"};
 
 template <std::size_t N>
 bool is_one_of(std::string_view name, const std::string_view (&names)[N]) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+const SizeArgument* size_argument(std::string_view driver) {
+  for (const SizeArgument& argument : kSizeArguments) {
+    if (argument.driver == driver) return &argument;
+  }
+  return nullptr;
+}
+
+// The value of "key=value" among a device's arguments.
+std::uint32_t argument_value(std::string_view device, const SizeArgument& argument) {
+  std::uint32_t value = argument.otherwise;
+  while (!device.empty()) {
+    const std::string_view one = device.substr(0, device.find(','));
+    device.remove_prefix(std::min(device.size(), one.size() + 1));
+    const std::size_t equals = one.find('=');
+    if (equals == std::string_view::npos || one.substr(0, equals) != argument.key) continue;
+    std::from_chars(one.data() + equals + 1, one.data() + one.size(), value);
+  }
+  return value;
+}
+
+// Of the kernel's interface that a device sits on; nothing where it has none.
+std::optional<std::uint32_t> kernel_mtu(unsigned index, std::string& name) {
+  std::array<char, IF_NAMESIZE> text{};
+  if (index == 0 || if_indextoname(index, text.data()) == nullptr) return std::nullopt;
+  name = text.data();
+  // By a socket: files of /sys may show another network namespace.
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return std::nullopt;
+  ifreq request{};
+  std::copy(text.begin(), text.end(), request.ifr_name);
+  const bool known = ioctl(fd, SIOCGIFMTU, &request) == 0;
+  close(fd);
+  if (!known) return std::nullopt;
+  return static_cast<std::uint32_t>(request.ifr_mtu);
 }
 
 std::string text_of(int error) { return rte_strerror(error < 0 ? -error : error); }
@@ -86,7 +139,7 @@ DpdkDeviceOpened DpdkDevice::open(Eal& eal, const DpdkDeviceSettings& settings,
   if (!error.empty()) return refuse(error);
 
   device->capabilities_ = probe_capabilities(port_id);
-  if (is_one_of(device->capabilities_.driver, kUnmapsWhilePolled)) {
+  if (is_one_of(device->capabilities_.driver, kNeedsGate)) {
     device->gate_ = eal.gate();
     if (device->gate_ == nullptr) {
       device->notes_.push_back(settings.device +
@@ -105,6 +158,7 @@ DpdkDevice::~DpdkDevice() {
   rte_eth_dev_info info{};
   const bool known = rte_eth_dev_info_get(port_id_, &info) == 0;
   if (started_) rte_eth_dev_stop(port_id_);
+  if (gate_ != nullptr) return;
   rte_eth_dev_close(port_id_);
   if (known && info.device != nullptr) rte_dev_remove(info.device);
 }
@@ -127,17 +181,28 @@ std::string DpdkDevice::configure() {
                                    : 18;
   const std::uint32_t largest = std::min<std::uint32_t>(
       info.max_mtu, info.max_rx_pktlen - std::min(info.max_rx_pktlen, around));
-  if (wanted <= largest) {
-    conf.rxmode.mtu = std::max<std::uint32_t>(wanted, info.min_mtu);
-  } else if (is_one_of(info.driver_name, kSizeByArguments)) {
-    conf.rxmode.mtu = std::min<std::uint32_t>(largest, RTE_ETHER_MTU);
-    notes_.push_back(settings_.device + ": the driver knows frames of " +
-                     std::to_string(info.max_rx_pktlen) + " bytes; whether it carries " +
-                     std::to_string(wanted + kEthernetAround) + " is up to its arguments");
-  } else {
-    return "mtu_bytes = " + std::to_string(settings_.mtu_bytes) + " wants an IP MTU of " +
-           std::to_string(wanted) + ", the device has " + std::to_string(largest) + " at most";
+  const auto refuse = [&](const std::string& why) {
+    return "mtu_bytes = " + std::to_string(settings_.mtu_bytes) + why;
+  };
+  const SizeArgument* const size = size_argument(info.driver_name);
+  if (size != nullptr) {
+    const std::uint32_t given = argument_value(settings_.device, *size);
+    const std::uint32_t needed = wanted + kEthernetAround + size->overhead;
+    const std::string key(size->key);
+    if (given < needed) {
+      return refuse(": too much for " + key + " = " + std::to_string(given) + "; give it " + key +
+                    "=" + std::to_string(needed) + " or more");
+    }
+    std::string interface;
+    if (const auto mtu = kernel_mtu(info.if_index, interface); mtu.has_value() && *mtu < wanted) {
+      return refuse(" wants an IP MTU of " + std::to_string(wanted) + ", interface " + interface +
+                    " has " + std::to_string(*mtu));
+    }
+  } else if (wanted > largest) {
+    return refuse(" wants an IP MTU of " + std::to_string(wanted) + ", the device has " +
+                  std::to_string(largest) + " at most");
   }
+  conf.rxmode.mtu = std::max<std::uint32_t>(std::min(wanted, largest), info.min_mtu);
   conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
   conf.txmode.mq_mode = RTE_ETH_MQ_TX_NONE;
   // Only one memory, and no references: the driver may return packets without looking at each.

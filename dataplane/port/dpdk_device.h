@@ -55,7 +55,9 @@ class DpdkDevice {
   // (which may repeat, and must outlive the device). `eal` must outlive it as well.
   static DpdkDeviceOpened open(Eal& eal, const DpdkDeviceSettings& settings,
                                std::span<DpdkMemory* const> memories);
-  // No thread polls it any more. Stops and removes the device; a peer sees it leave.
+  // No thread polls it any more. Stops and removes the device; a peer sees it leave. A net_memif
+  // device is only stopped, and stays as it is until the end of the environment: the driver forgets
+  // to take its listener back when it closes one.
   ~DpdkDevice();
   DpdkDevice(const DpdkDevice&) = delete;
   DpdkDevice& operator=(const DpdkDevice&) = delete;

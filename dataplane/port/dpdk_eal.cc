@@ -163,13 +163,13 @@ EalStart Eal::start(const EalSettings& settings) {
 Eal::Eal(std::unique_ptr<EalLog> log, bool no_huge) : log_(std::move(log)), no_huge_(no_huge) {}
 
 Eal::~Eal() {
-  gate_.reset();
+  if (gate_ != nullptr) gate_->close_for_good();
   rte_eal_cleanup();
 }
 
 InterruptGate* Eal::gate() {
   if (gate_ == nullptr) gate_ = InterruptGate::make();
-  return gate_.get();
+  return gate_;
 }
 
 std::vector<std::string> Eal::take_warnings() { return log_->take(); }

@@ -75,7 +75,7 @@ class Eal {
   Eal(std::unique_ptr<EalLog> log, bool no_huge);
 
   std::unique_ptr<EalLog> log_;
-  std::unique_ptr<InterruptGate> gate_;
+  InterruptGate* gate_ = nullptr;  // lives for ever
   bool no_huge_;
 };
 

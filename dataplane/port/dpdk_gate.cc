@@ -15,22 +15,9 @@ namespace paceline {
 
 namespace {
 
+// Not destroyed, so its destructor is nobody's.
 class EventGate final : public InterruptGate {
  public:
-  EventGate() = default;
-  ~EventGate() override {
-    if (registered_) {
-      {
-        const std::lock_guard lock(mutex_);
-        closing_ = true;
-      }
-      wake_.notify_all();
-      rte_intr_callback_unregister_sync(handle_, held, this);
-    }
-    if (handle_ != nullptr) rte_intr_instance_free(handle_);
-    if (fd_ >= 0) close(fd_);
-  }
-
   bool start() {
     // Readable for ever: the thread comes back to us after every round.
     fd_ = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -39,8 +26,20 @@ class EventGate final : public InterruptGate {
         rte_intr_type_set(handle_, RTE_INTR_HANDLE_EXT) != 0) {
       return false;
     }
-    registered_ = rte_intr_callback_register(handle_, held, this) == 0;
-    return registered_;
+    return rte_intr_callback_register(handle_, held, this) == 0;
+  }
+  // Of one that did not start.
+  void discard() {
+    if (handle_ != nullptr) rte_intr_instance_free(handle_);
+    if (fd_ >= 0) close(fd_);
+    delete this;
+  }
+
+  void close_for_good() override {
+    std::unique_lock lock(mutex_);
+    for_good_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return held_for_good_; });
   }
 
   bool add(Visitor& visitor) override {
@@ -62,7 +61,12 @@ class EventGate final : public InterruptGate {
   void hold() {
     away_.store(false, std::memory_order_seq_cst);
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, std::chrono::milliseconds(kHoldMillis), [this] { return closing_; });
+    changed_.wait_for(lock, std::chrono::milliseconds(kHoldMillis), [this] { return for_good_; });
+    while (for_good_) {
+      held_for_good_ = true;
+      changed_.notify_all();
+      changed_.wait(lock);
+    }
     away_.store(true, std::memory_order_seq_cst);
     // A burst takes microseconds, unless its thread has lost the processor.
     for (const Visitor* visitor : visitors_) {
@@ -74,19 +78,20 @@ class EventGate final : public InterruptGate {
 
   int fd_ = -1;
   rte_intr_handle* handle_ = nullptr;
-  bool registered_ = false;
   std::mutex mutex_;
-  std::condition_variable wake_;
-  bool closing_ = false;
+  std::condition_variable changed_;
+  bool for_good_ = false;
+  bool held_for_good_ = false;
   std::array<Visitor*, kMostVisitors> visitors_{};
 };
 
 }  // namespace
 
-std::unique_ptr<InterruptGate> InterruptGate::make() {
-  auto gate = std::make_unique<EventGate>();
-  if (!gate->start()) return nullptr;
-  return gate;
+InterruptGate* InterruptGate::make() {
+  auto* const gate = new EventGate;
+  if (gate->start()) return gate;
+  gate->discard();
+  return nullptr;
 }
 
 }  // namespace paceline
