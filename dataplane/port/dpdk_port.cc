@@ -99,6 +99,8 @@ DpdkPort::DpdkPort(DpdkDevice& device, const DpdkPortSettings& settings, const P
       // The time of a few packets, in which a device that keeps up has made room.
       retry_after_(
           later(picos_from_micros(1), serialization_time(4U * info.mtu_bytes, info.link_rate))),
+      latest_payload_(RTE_PKTMBUF_HEADROOM + device.memory(settings.queue).frame_room() -
+                      info.payload_room - kTailBytes),
       pool_(device.memory(settings.queue), engine_packets, info.payload_room, settings.pool_id) {}
 
 DpdkPort::~DpdkPort() {
@@ -175,9 +177,13 @@ Packet* DpdkPort::accept(void* received) {
     return copy_in(mbuf);
   Packet* const packet = packet_of(mbuf);
   std::byte* const frame = buffer_of(mbuf) + mbuf->data_off;
-  // The next user finds room for headers in front of its payload, and for all of it behind.
-  assert(mbuf->data_off >= kMaxHeaderBytes / 2);
-  if (!read_frame(*packet, frame, mbuf->data_len)) {
+  const FrameParts parts = split_frame({frame, mbuf->data_len});
+  // Where its payload lies will be the next user's place for one: headers must fit in front, all of
+  // a payload behind.
+  const std::size_t payload_at = std::size_t{mbuf->data_off} + parts.header_bytes;
+  if (payload_at < kMaxHeaderBytes || payload_at > latest_payload_) [[unlikely]]
+    return copy_in(mbuf);
+  if (!fill(*packet, frame, parts)) {
     rte_pktmbuf_free(mbuf);
     return nullptr;
   }
@@ -204,8 +210,8 @@ Packet* DpdkPort::copy_in(void* received) {
       std::memcpy(frame + at, buffer_of(piece) + piece->data_off, piece->data_len);
       at += piece->data_len;
     }
-    if (read_frame(*packet, frame, at)) {
-      ++(pieces ? counters_.rx_multi_segment : counters_.rx_foreign);
+    if (fill(*packet, frame, split_frame({frame, at}))) {
+      ++(pieces ? counters_.rx_multi_segment : counters_.rx_moved);
     } else {
       pool_.free(packet);
       packet = nullptr;
@@ -215,8 +221,8 @@ Packet* DpdkPort::copy_in(void* received) {
   return packet;
 }
 
-bool DpdkPort::read_frame(Packet& packet, std::byte* frame, std::size_t bytes) {
-  const FrameParts parts = split_frame({frame, bytes});
+// False: too long, and counted.
+bool DpdkPort::fill(Packet& packet, std::byte* frame, const FrameParts& parts) {
   if (parts.payload_bytes > info_.payload_room) [[unlikely]] {
     ++counters_.rx_too_long;
     return false;

@@ -23,6 +23,7 @@
 #include <string>
 
 #include "dataplane/port/dpdk_device.h"
+#include "dataplane/port/frame_split.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
 
@@ -48,9 +49,9 @@ struct DpdkPortCounters {
   std::uint64_t rx_bytes = 0;    // on the wire
   std::uint64_t rx_other = 0;    // of these: no RoCEv2 datagram
   std::uint64_t rx_multi_segment = 0;  // of these: copied, the device gave it in pieces
-  std::uint64_t rx_foreign = 0;        // of these: copied out of another memory
-  std::uint64_t rx_no_packet = 0;      // dropped: copying wanted a packet and there was none
-  std::uint64_t rx_too_long = 0;       // dropped: longer than the payload room
+  std::uint64_t rx_moved = 0;      // of these: copied out of another memory, or to a better place
+  std::uint64_t rx_no_packet = 0;  // dropped: copying wanted a packet and there was none
+  std::uint64_t rx_too_long = 0;   // dropped: longer than the payload room
 };
 
 class DpdkPort;
@@ -83,7 +84,7 @@ class DpdkPort final : public Port {
 
   Packet* accept(void* mbuf);
   Packet* copy_in(void* mbuf);
-  bool read_frame(Packet& packet, std::byte* frame, std::size_t bytes);
+  bool fill(Packet& packet, std::byte* frame, const FrameParts& parts);
 
   DpdkDevice& device_;
   std::uint16_t port_id_;
@@ -93,6 +94,7 @@ class DpdkPort final : public Port {
   Picos retry_after_;
   Picos tx_retry_at_{0};
   DpdkPortCounters counters_;
+  std::size_t latest_payload_;  // where in an mbuf a payload may begin at the latest
   PacketPool pool_;
   InterruptGate::Visitor visitor_;
 };

@@ -260,8 +260,20 @@ TEST_CASE("dpdk port: frames in pieces, or of another memory, are copied and cou
   }
   CHECK(b.counters().rx_packets == 10);
   CHECK(b.counters().rx_multi_segment == pieces);
-  CHECK(b.counters().rx_foreign == 1);
+  CHECK(b.counters().rx_moved == 1);
   CHECK(rte_mempool_in_use_count(elsewhere) == 0);
+
+  // Too near the front of its mbuf for the headers of the next user.
+  rte_mbuf* front = in_pieces(pair.memory->handle(), frame, 2000);
+  std::memmove(static_cast<std::byte*>(front->buf_addr) + 20, rte_pktmbuf_mtod(front, std::byte*),
+               frame.size());
+  front->data_off = 20;
+  REQUIRE(rte_eth_tx_burst(pair.devices[0]->port_id(), 0, &front, 1) == 1);
+  Packet* const moved = RingPair::receive(b);
+  REQUIRE(moved != nullptr);
+  CHECK(RingPair::payload_is(*moved, 900, 9));
+  CHECK(b.counters().rx_moved == 2);
+  b.packets().free(moved);
 
   // Longer than any payload may be: dropped, in one piece or several.
   std::vector<std::byte> longer = frame;

@@ -96,7 +96,7 @@ void move_both_ways(const Shape& shape) {
       CHECK(port->counters().rx_packets > 0);
       CHECK(port->counters().rx_no_packet == 0);
       // Copied where the memories differ, and only there.
-      CHECK(port->counters().rx_foreign == (shape.one_memory ? 0 : port->counters().rx_packets));
+      CHECK(port->counters().rx_moved == (shape.one_memory ? 0 : port->counters().rx_packets));
     }
     for (auto& port : ports) port.reset();
     for (auto& device : devices) device.reset();

@@ -161,7 +161,7 @@ int run(const std::map<std::string, std::string>& options) {
   say("rx_packets", c.rx_packets);
   say("rx_other", c.rx_other);
   say("rx_multi_segment", c.rx_multi_segment);
-  say("rx_foreign", c.rx_foreign);
+  say("rx_moved", c.rx_moved);
   say("rx_too_long", c.rx_too_long);
   say("rx_no_packet", c.rx_no_packet);
   say("tx_full", c.tx_full);
