@@ -67,7 +67,7 @@ TEST_CASE("frame split: captured packets, padded to what Ethernet wants or longe
   std::size_t good = 0;
   for (const std::string& name : golden_captures()) {
     for (Frame frame : read_pcap(golden_path(name + ".pcap"))) {
-      for (const std::size_t padding : {0, 1, 6, 40}) {
+      for (const std::size_t padding : {0U, 1U, 6U, 40U}) {
         Frame longer = frame;
         longer.resize(frame.size() + padding);
         INFO(name);

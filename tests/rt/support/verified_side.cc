@@ -29,7 +29,10 @@ std::uint32_t immediate_of(std::uint64_t id) { return static_cast<std::uint32_t>
 std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> memory(bytes);
   Random random(seed, 3);
-  for (std::byte& byte : memory) byte = static_cast<std::byte>(random.next() >> 40);
+  for (std::size_t at = 0; at < bytes; at += 8) {
+    const std::uint64_t value = random.next();
+    std::memcpy(memory.data() + at, &value, std::min<std::size_t>(8, bytes - at));
+  }
   return memory;
 }
 
@@ -127,6 +130,7 @@ bool VerifiedSide::connect(const SideFacts& peer) {
 
 bool VerifiedSide::step(Picos now) {
   take_completions();
+  progress_.store(completed_, std::memory_order_relaxed);
   const bool posted = post(now);
   if (!counted_ && (done() || !problem_.empty())) {
     counted_ = true;
@@ -206,8 +210,8 @@ std::string VerifiedSide::compare(const std::vector<std::byte>& memory, bool of_
     if ((m.opcode == WorkOpcode::read) != of_reads) continue;
     std::memcpy(expected.data() + m.offset, theirs_.data() + m.offset, m.length);
   }
+  if (std::memcmp(memory.data(), expected.data(), memory.size()) == 0) return "";
   const auto [wrong, right] = std::mismatch(memory.begin(), memory.end(), expected.begin());
-  if (wrong == memory.end()) return "";
   return std::string(of_reads ? "memory read" : "memory written") + " differs at byte " +
          std::to_string(wrong - memory.begin());
 }

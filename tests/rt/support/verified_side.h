@@ -54,6 +54,8 @@ class VerifiedSide final : public RealtimeApp {
   bool connect(const SideFacts& peer);
 
   bool step(Picos now) override;
+  // Messages completed so far. Any thread.
+  std::size_t progress() const { return progress_.load(std::memory_order_relaxed); }
 
   // Empty when every message went and came, and every byte is right: of the other end's SENDs and
   // WRITEs, of what was read, and of everything around them. Call it when both ends have finished.
@@ -86,6 +88,7 @@ class VerifiedSide final : public RealtimeApp {
   std::uint32_t target_key_ = 0;
   std::uint32_t fetched_key_ = 0;
   SideFacts peer_;
+  std::atomic<std::size_t> progress_{0};
   std::size_t next_ = 0;
   std::size_t completed_ = 0;
   std::size_t received_ = 0;

@@ -1,7 +1,7 @@
 // One end of a verified conversation on a DPDK device, in a process of its own (devices_test.py
-// runs two). Prints "ready" when the device is open and "done" when everything is sent and
-// received; goes on answering until a line "stop" (or the end of standard input) comes; then says
-// what it counted and whether every byte was right.
+// runs two). Prints "ready" when the device is open, "begun" when some messages are over and "done"
+// when everything is sent and received; goes on answering until a line "stop" (or the end of
+// standard input) comes; then says what it counted and whether every byte was right.
 //
 // With "--only source" or "--only sink" there is no engine: full packets are sent as fast as they
 // go, or taken in as fast as they come.
@@ -143,11 +143,17 @@ int run(const std::map<std::string, std::string>& options) {
       const LcoreRegistration known;
       realtime_loop(side.engine(), port, clock, stop, side);
     });
-    bool told = false;
-    while (!told_to_stop(10)) {
-      if (told || finished.load(std::memory_order_acquire) == 0) continue;
-      told = true;
-      std::printf("done\n");
+    bool begun = false;
+    bool done = false;
+    while (!told_to_stop(5)) {
+      if (!begun && side.progress() >= 5) {
+        begun = true;
+        std::printf("begun\n");
+      }
+      if (!done && finished.load(std::memory_order_acquire) != 0) {
+        done = true;
+        std::printf("done\n");
+      }
       std::fflush(stdout);
     }
     stop.store(true, std::memory_order_release);

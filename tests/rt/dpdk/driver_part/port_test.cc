@@ -246,7 +246,7 @@ TEST_CASE("dpdk port: frames in pieces, or of another memory, are copied and cou
   a.packets().free(model);
   a.packets().give_back(0);
   std::uint64_t pieces = 0;
-  for (const std::size_t piece : {20, 54, 60, 300, 2000}) {
+  for (const std::size_t piece : {20U, 54U, 60U, 300U, 2000U}) {
     for (rte_mempool* const pool : {elsewhere, pair.memory->handle()}) {
       rte_mbuf* mbuf = in_pieces(pool, frame, piece);
       pieces += mbuf->nb_segs > 1;
@@ -279,7 +279,7 @@ TEST_CASE("dpdk port: frames in pieces, or of another memory, are copied and cou
   std::vector<std::byte> longer = frame;
   longer[12] = std::byte{0xFF};  // no IP: comes whole
   longer.resize(128 + 1024 + 4);
-  for (const std::size_t piece : {600, 4000}) {
+  for (const std::size_t piece : {600U, 4000U}) {
     rte_mbuf* mbuf = in_pieces(elsewhere, longer, piece);
     REQUIRE(rte_eth_tx_burst(pair.devices[0]->port_id(), 0, &mbuf, 1) == 1);
     CHECK(RingPair::receive(b) == nullptr);
