@@ -1,10 +1,11 @@
-// Runs one engine on the calling thread in real time: the same poll(now) and next_deadline() that
-// the virtual driver calls, with `now` read from a clock. One thread per loop; an application's
-// work (posting, reading completions) is done between polls on that same thread.
+// Runs engines on the calling thread in real time: the same poll(now) and next_deadline() that the
+// virtual driver calls, with `now` read from a clock, once per turn. One thread per loop; an
+// application's work (posting, reading completions) is done between polls on that same thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/port.h"
@@ -38,8 +39,21 @@ struct RealtimeStats {
   Picos stopped_at{0};  // time of the last turn
 };
 
-// Polls the engine whenever a packet has arrived, a deadline has come or the application asked,
-// until `stop` is true. `port` is the engine's. Time never goes back from turn to turn.
+// One engine with what belongs to it; all outlive the loop.
+struct RealtimeTask {
+  transport::Engine* engine;
+  const Port* port;  // the engine's
+  RealtimeApp* app;
+};
+
+// Turn by turn, polls each engine when a packet has arrived, a deadline has come or the application
+// asked, until `stop` is true. An engine on a device that has to be asked for packets is polled at
+// every turn; a turn in which nothing came of that is an idle one. Time never goes back from turn
+// to turn.
+RealtimeStats realtime_loop(std::span<const RealtimeTask> tasks, const TscClock& clock,
+                            const std::atomic<bool>& stop, const RealtimeOptions& options = {});
+
+// The same with one engine.
 RealtimeStats realtime_loop(transport::Engine& engine, const Port& port, const TscClock& clock,
                             const std::atomic<bool>& stop, RealtimeApp& app,
                             const RealtimeOptions& options = {});

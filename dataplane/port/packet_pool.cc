@@ -1,5 +1,7 @@
 #include "dataplane/port/packet_pool.h"
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 
@@ -18,6 +20,41 @@ Packet* PacketPool::copy_of(const Packet& packet) {
     std::memcpy(buffer, packet.payload, packet.payload_bytes);
   }
   return copy;
+}
+
+bool PacketPool::refill() {
+  if (growable_) {
+    add_chunk(capacity_);
+    return true;
+  }
+  if (source_ != nullptr) {
+    std::array<Packet*, kRefill> taken;
+    const std::size_t n = source_->take(taken);
+    // The first one taken is the first one used.
+    for (std::size_t i = n; i-- > 0;) {
+      taken[i]->pool_id = pool_id_;
+      taken[i]->next = free_;
+      free_ = taken[i];
+    }
+    held_ += n;
+    if (n != 0) return true;
+  }
+  ++exhausted_;
+  return false;
+}
+
+void PacketPool::give_back(std::size_t keep) {
+  if (source_ == nullptr) return;
+  std::array<Packet*, kRefill> given;
+  while (free_packets() > keep) {
+    const std::size_t n = std::min(given.size(), free_packets() - keep);
+    for (std::size_t i = 0; i < n; ++i) {
+      given[i] = free_;
+      free_ = free_->next;
+    }
+    source_->give({given.data(), n});
+    held_ -= n;
+  }
 }
 
 void PacketPool::add_chunk(std::size_t packets) {

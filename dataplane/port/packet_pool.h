@@ -1,5 +1,10 @@
 // A slab of packets with a LIFO free list, owned by one thread. Packets of one pool may travel
 // through the whole fabric of that thread; each returns to its home pool.
+//
+// Or, over a PacketSource, that list alone: a cache of packets whose memory is somebody else's,
+// filled and emptied many at a time. Packets then also come in and leave by the port (a device
+// writes into some that the source gave it, and keeps what it is told to send), and come() and go()
+// say so. What alloc and free do per packet is the same.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +12,28 @@
 #include <deque>
 #include <memory>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "dataplane/base/slab.h"
 #include "dataplane/port/packet.h"
 
 namespace paceline {
+
+// Where a pool without memory of its own gets packets, and gives back what it has too many of. A
+// source may serve several pools on several threads.
+class PacketSource {
+ public:
+  PacketSource() = default;
+  PacketSource(const PacketSource&) = delete;
+  PacketSource& operator=(const PacketSource&) = delete;
+  virtual ~PacketSource() = default;
+
+  // Fills `out` from the front with packets that have their payload buffer; all of it, or as many
+  // as there are. Returns how many.
+  virtual std::size_t take(std::span<Packet*> out) = 0;
+  virtual void give(std::span<Packet* const> packets) = 0;
+};
 
 class PacketPool {
  public:
@@ -25,18 +46,23 @@ class PacketPool {
       : payload_room_(payload_room), growable_(growable), pool_id_(pool_id), memory_(memory) {
     add_chunk(initial_packets == 0 ? 1 : initial_packets);
   }
+  // A cache over `source`, which must outlive the pool. capacity: of the source's packets, how many
+  // the pool's user may hold; scarce() goes by it. payload_room: what each of them has.
+  PacketPool(PacketSource& source, std::size_t capacity, std::uint16_t payload_room,
+             std::uint16_t pool_id = 0)
+      : source_(&source),
+        capacity_(capacity),
+        payload_room_(payload_room),
+        growable_(false),
+        pool_id_(pool_id),
+        memory_(*std::pmr::new_delete_resource()) {}
+  ~PacketPool() { give_back(0); }
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
   // A packet with unspecified contents except payload, pool_id and flags == 0; nullptr when empty.
   Packet* alloc() {
-    if (free_ == nullptr) {
-      if (!growable_) {
-        ++exhausted_;
-        return nullptr;
-      }
-      add_chunk(capacity_);
-    }
+    if (free_ == nullptr && !refill()) return nullptr;
     Packet* packet = free_;
     free_ = packet->next;
     packet->next = nullptr;
@@ -55,6 +81,27 @@ class PacketPool {
     --in_use_;
   }
 
+  // --- over a source: called by the port, once per burst ---
+  // Packets of the source have come in by the port and belong to the pool's user now: `count` in
+  // use more.
+  void come(std::size_t count) {
+    in_use_ += count;
+    held_ += count;
+  }
+  // `count` packets of the pool's user have left by the port.
+  void go(std::size_t count) {
+    in_use_ -= count;
+    held_ -= count;
+  }
+  // Keeps the cache from swallowing the source where more comes in than is sent.
+  void settle() {
+    if (held_ - in_use_ > kMostFree) [[unlikely]]
+      give_back(kMostFree / 2);
+  }
+  // All but `keep` of the free ones go back to the source. Nothing without a source.
+  void give_back(std::size_t keep);
+  std::size_t free_packets() const { return held_ - in_use_; }
+
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return capacity_; }
   // Half of what there will ever be is in use: nobody should keep packets for long.
@@ -64,10 +111,18 @@ class PacketPool {
   std::uint16_t id() const { return pool_id_; }
 
  private:
+  // How many packets a cache over a source takes at a time, and how many free ones it may hold.
+  static constexpr std::size_t kRefill = 32;
+  static constexpr std::size_t kMostFree = 256;
+
+  // False, and counted, when there is none to be had.
+  bool refill();
   void add_chunk(std::size_t packets);
 
   Packet* free_ = nullptr;
   std::size_t in_use_ = 0;
+  std::size_t held_ = 0;  // over a source: in use and free
+  PacketSource* source_ = nullptr;
   std::size_t capacity_ = 0;
   std::uint64_t exhausted_ = 0;
   std::uint16_t payload_room_;

@@ -48,13 +48,15 @@ std::vector<std::string> golden_captures() {
 
 std::vector<Frame> read_pcap(const std::string& path) {
   constexpr std::uint32_t kMagicMicros = 0xA1B2C3D4;
+  constexpr std::uint32_t kMagicNanos = 0xA1B23C4D;
   constexpr std::uint32_t kLinkEthernet = 1;
   const auto file = read_file(path);
   const auto fail = [&path](const std::string& what) {
     throw std::runtime_error(path + ": " + what);
   };
   if (file.size() < 24) fail("shorter than a pcap header");
-  if (wire::load_le32(file.data()) != kMagicMicros) fail("no little-endian microsecond pcap");
+  const std::uint32_t magic = wire::load_le32(file.data());
+  if (magic != kMagicMicros && magic != kMagicNanos) fail("no little-endian pcap");
   if (wire::load_le32(file.data() + 20) != kLinkEthernet) fail("link type is not Ethernet");
   std::vector<Frame> frames;
   for (std::size_t at = 24; at < file.size();) {

@@ -1,0 +1,111 @@
+#include "dataplane/driver/dpdk_testbed.h"
+
+#include <utility>
+
+namespace paceline {
+
+namespace {
+
+EalSettings settings_of(const config::EalConfig& eal) {
+  EalSettings s;
+  s.no_huge = eal.no_huge;
+  s.in_memory = eal.in_memory;
+  s.memory_mb = static_cast<std::uint32_t>(eal.memory >> 20);
+  s.file_prefix = eal.file_prefix;
+  s.lcores = eal.lcores;
+  s.vdevs = eal.vdevs;
+  s.pci_allow = eal.pci_allow;
+  return s;
+}
+
+DpdkDeviceSettings settings_of(const config::PortConfig& port) {
+  DpdkDeviceSettings s;
+  s.device = port.device;
+  s.mtu_bytes = static_cast<std::uint16_t>(port.mtu);
+  s.rx_descriptors = static_cast<std::uint16_t>(port.rx_descriptors);
+  s.tx_descriptors = static_cast<std::uint16_t>(port.tx_descriptors);
+  s.promiscuous = port.promiscuous;
+  if (port.mac.has_value()) {
+    wire::MacAddress mac;
+    for (std::size_t i = 0; i < mac.bytes.size(); ++i) {
+      mac.bytes[i] = static_cast<std::byte>((*port.mac)[i]);
+    }
+    s.mac = mac;
+  }
+  return s;
+}
+
+// Fills `out`; the error, if any.
+std::string open_port(Eal& eal, const config::PortConfig& config, std::size_t index,
+                      TestbedPort& out) {
+  out.name = config.name;
+  std::vector<DpdkMemory*> memories;
+  for (std::uint32_t q = 0; q < config.queues; ++q) {
+    DpdkMemorySettings settings;
+    settings.name = "port";
+    settings.name += std::to_string(index) + "-" + std::to_string(q);
+    settings.packets = config.packets;
+    settings.payload_room = static_cast<std::uint16_t>(config.mtu);
+    DpdkMemoryMade made = DpdkMemory::make(settings);
+    if (made.memory == nullptr) return made.error;
+    memories.push_back(made.memory.get());
+    out.memories.push_back(std::move(made.memory));
+  }
+  DpdkDeviceOpened opened = DpdkDevice::open(eal, settings_of(config), memories);
+  if (opened.device == nullptr) return opened.error;
+  out.device = std::move(opened.device);
+  for (std::uint16_t q = 0; q < config.queues; ++q) {
+    DpdkPortSettings settings;
+    settings.queue = q;
+    settings.link_rate = config.rate;
+    settings.pool_id = static_cast<std::uint16_t>(out.ports.size());
+    DpdkPortMade made = DpdkPort::make(*out.device, settings);
+    if (made.port == nullptr) return made.error;
+    out.ports.push_back(std::move(made.port));
+  }
+  return "";
+}
+
+}  // namespace
+
+TestbedPort::~TestbedPort() {
+  ports.clear();
+  device.reset();
+  memories.clear();
+}
+
+DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
+  std::unique_ptr<DpdkTestbed> testbed(new DpdkTestbed);
+  EalStart start = Eal::start(settings_of(config.eal));
+  if (start.eal == nullptr) return {nullptr, start.error};
+  testbed->eal_ = std::move(start.eal);
+  testbed->ports_.reserve(config.ports.size());
+  for (const config::PortConfig& port : config.ports) {
+    TestbedPort& out = testbed->ports_.emplace_back();
+    const std::string error = open_port(*testbed->eal_, port, testbed->ports_.size() - 1, out);
+    if (!error.empty()) return {nullptr, port.where + ": port \"" + port.name + "\": " + error};
+  }
+  return {std::move(testbed), ""};
+}
+
+TestbedPort* DpdkTestbed::find(const std::string& name) {
+  for (TestbedPort& port : ports_) {
+    if (port.name == name) return &port;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> DpdkTestbed::report() const {
+  std::vector<std::string> lines;
+  for (const TestbedPort& port : ports_) {
+    const auto add = [&](const std::string& line) {
+      lines.push_back("port " + port.name + ": " + line);
+    };
+    add(port.device->capabilities().summary());
+    for (const std::string& line : port.device->notes()) add(line);
+    for (const std::string& line : port.device->capabilities().missing()) add(line);
+  }
+  return lines;
+}
+
+}  // namespace paceline

@@ -1,0 +1,110 @@
+#include "dataplane/port/dpdk_capabilities.h"
+
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_flow.h>
+
+#include <array>
+#include <cstring>
+
+#include "dataplane/wire/headers.h"
+
+namespace paceline {
+
+namespace {
+
+// Whether a rule that steers RoCEv2 to the first queue would be taken. The driver judges; nothing
+// is created.
+bool takes_flow_rule(std::uint16_t port_id, std::string& refusal) {
+  rte_flow_attr attributes{};
+  attributes.ingress = 1;
+  rte_flow_item_udp udp{};
+  rte_flow_item_udp mask{};
+  udp.hdr.dst_port = rte_cpu_to_be_16(wire::kRoceUdpPort);
+  mask.hdr.dst_port = 0xFFFF;
+  std::array<rte_flow_item, 4> pattern{};
+  pattern[0].type = RTE_FLOW_ITEM_TYPE_ETH;
+  pattern[1].type = RTE_FLOW_ITEM_TYPE_IPV4;
+  pattern[2].type = RTE_FLOW_ITEM_TYPE_UDP;
+  pattern[2].spec = &udp;
+  pattern[2].mask = &mask;
+  pattern[3].type = RTE_FLOW_ITEM_TYPE_END;
+  rte_flow_action_queue queue{};
+  std::array<rte_flow_action, 2> actions{};
+  actions[0].type = RTE_FLOW_ACTION_TYPE_QUEUE;
+  actions[0].conf = &queue;
+  actions[1].type = RTE_FLOW_ACTION_TYPE_END;
+  rte_flow_error error{};
+  const int result =
+      rte_flow_validate(port_id, &attributes, pattern.data(), actions.data(), &error);
+  if (result == 0) return true;
+  refusal = result == -ENOSYS || error.message == nullptr ? std::strerror(-result) : error.message;
+  return false;
+}
+
+}  // namespace
+
+DpdkCapabilities probe_capabilities(std::uint16_t port_id) {
+  DpdkCapabilities c;
+  c.port_id = port_id;
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(port_id, &info) != 0) return c;
+  std::array<char, RTE_ETH_NAME_MAX_LEN> name{};
+  if (rte_eth_dev_get_name_by_port(port_id, name.data()) == 0) c.device = name.data();
+  if (info.driver_name != nullptr) c.driver = info.driver_name;
+  c.socket = rte_eth_dev_socket_id(port_id);
+  rte_ether_addr mac{};
+  if (rte_eth_macaddr_get(port_id, &mac) == 0) {
+    std::memcpy(c.mac.bytes.data(), mac.addr_bytes, sizeof mac.addr_bytes);
+  }
+  rte_eth_link link{};
+  if (rte_eth_link_get_nowait(port_id, &link) == 0 &&
+      link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) {
+    c.link_mbps = link.link_speed;
+  }
+  rte_eth_dev_get_mtu(port_id, &c.ip_mtu);
+  c.largest_ip_mtu = info.max_mtu;
+  c.largest_frame = info.max_rx_pktlen;
+  c.rx_queues = info.max_rx_queues;
+  c.tx_queues = info.max_tx_queues;
+  c.rx_ip_checksum = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0;
+  c.tx_ip_checksum = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
+  c.rss = info.max_rx_queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_UDP) != 0;
+  c.flow_rules = takes_flow_rule(port_id, c.flow_refusal);
+  c.rx_timestamps = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
+  c.rx_scatter = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
+  c.tx_multi_segment = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+  c.tx_fast_free = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
+  c.link_interrupt = info.dev_flags != nullptr && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
+  rte_eth_fc_conf pause{};
+  c.pause = rte_eth_dev_flow_ctrl_get(port_id, &pause) == 0;
+  c.virtual_addresses = rte_eal_iova_mode() == RTE_IOVA_VA;
+  return c;
+}
+
+std::string DpdkCapabilities::summary() const {
+  std::string text = device + ": driver " + driver + ", queues " + std::to_string(rx_queues) + "/" +
+                     std::to_string(tx_queues) + ", IP MTU " + std::to_string(ip_mtu);
+  text += link_mbps == 0 ? ", link speed unknown" : ", link " + std::to_string(link_mbps) + " Mb/s";
+  text += "; received payload is read in place, sent payload is copied once into the packet";
+  return text;
+}
+
+std::vector<std::string> DpdkCapabilities::missing() const {
+  std::vector<std::string> lines;
+  const auto lacks = [&](bool there, const std::string& text) {
+    if (!there) lines.push_back(device + ": " + text);
+  };
+  lacks(rx_ip_checksum, "no IPv4 checksum on receive: verified in software");
+  lacks(rss, "no RSS over UDP: one queue receives everything");
+  lacks(flow_rules, "no flow rules (" + flow_refusal + "): queue pairs are steered in software");
+  lacks(rx_timestamps,
+        "no receive timestamps: round trips are measured with the processor's clock");
+  lacks(tx_multi_segment, "one segment a frame on transmit: no transmit from registered memory");
+  lacks(tx_multi_segment ? virtual_addresses : true,
+        "devices here see physical addresses: no transmit from registered memory");
+  lacks(pause, "no pause frames (IEEE 802.3x)");
+  return lines;
+}
+
+}  // namespace paceline

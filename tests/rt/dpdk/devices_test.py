@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Two engines in two processes over a DPDK device between them, every byte checked.
+
+usage: devices_test.py PORT_PEER CASE     exit: 0 good, 1 a check failed, 77 skipped (it says why)
+
+Each case has a network namespace of its own, which ends with the last process in it: nothing is left
+behind, whatever happens. Without root the namespace comes with a user namespace, where that is allowed.
+"""
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+SKIPPED = 77
+INSIDE = "--inside"
+PATIENCE = 50  # seconds for one conversation; it takes one or two
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+class Peer:
+    """One port_peer. What it prints is kept line by line."""
+
+    def __init__(self, program, index, device, **options):
+        command = [program, "--index", str(index), "--device", device]
+        for name, value in options.items():
+            command += [f"--{name}", str(value)]
+        self.name = f"peer {index} on {device}"
+        self.lines = []
+        self.rest = b""
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+
+    def await_line(self, wanted, seconds=PATIENCE):
+        """True when the line comes in time; False when the process ends before."""
+        end = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while wanted not in self.lines:
+                if not selector.select(max(0.0, end - time.monotonic())):
+                    raise RuntimeError(f"{self.name}: no \"{wanted}\" within {seconds} s; {self.lines}")
+                chunk = os.read(self.process.stdout.fileno(), 65536)
+                if not chunk:
+                    return False
+                *lines, self.rest = (self.rest + chunk).split(b"\n")
+                self.lines += [line.decode(errors="replace") for line in lines]
+        return True
+
+    def stop(self):
+        """Ends it in good order; its exit code and what it counted."""
+        out, err = self.process.communicate(b"stop\n", timeout=PATIENCE)
+        self.lines += (self.rest + out).decode(errors="replace").splitlines()
+        self.errors = err.decode(errors="replace")
+        facts = {}
+        for line in self.lines:
+            key, _, value = line.partition(" ")
+            facts[key] = int(value) if value.isdigit() else value
+        return self.process.returncode, facts
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+class Case:
+    def __init__(self, program):
+        self.program = program
+        self.peers = []
+
+    def start(self, devices, skip_words=(), **options):
+        """Starts the peers in this order. A device that the machine cannot offer skips the case."""
+        for index, device in enumerate(devices):
+            peer = Peer(self.program, index, device, **options)
+            self.peers.append(peer)
+            if peer.await_line("ready"):
+                continue
+            _, err = peer.process.communicate(timeout=PATIENCE)
+            text = err.decode(errors="replace").strip()
+            if peer.process.returncode == 2 and any(word in text for word in skip_words):
+                skip(text.splitlines()[-1])
+            raise RuntimeError(f"{peer.name} does not start ({peer.process.returncode}): {text}")
+
+    def converse(self):
+        """To the end; checks both verdicts and returns what each counted."""
+        for peer in self.peers:
+            if not peer.await_line("done"):
+                raise RuntimeError(f"{peer.name} ended: {peer.stop()}")
+        results = []
+        for peer in self.peers:
+            code, facts = peer.stop()
+            print(peer.name, facts)
+            if code != 0 or facts.get("verdict") != "verified":
+                raise RuntimeError(f"{peer.name}: exit {code}, {facts}\n{peer.errors}")
+            results.append(facts)
+        return results
+
+    def expect(self, what, condition):
+        if not condition:
+            raise RuntimeError(f"expected: {what}")
+
+    def end(self):
+        for peer in self.peers:
+            peer.end()
+
+    # --- helpers ---
+
+    def veth(self, mtu):
+        try:
+            run("ip", "link", "add", "pl0", "mtu", str(mtu), "type", "veth", "peer", "name", "pl1", "mtu",
+                str(mtu))
+        except RuntimeError as error:
+            skip(str(error))
+        for name in ("pl0", "pl1"):
+            self.silence(name)
+            run("ip", "link", "set", name, "up")
+
+    @staticmethod
+    def silence(name):
+        """No neighbour discovery of the kernel's own on this link, where that can be had."""
+        try:
+            with open(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "w", encoding="ascii") as file:
+                file.write("1")
+        except OSError:
+            pass
+
+    # --- the cases ---
+
+    @staticmethod
+    def memif_devices(size=4608):
+        common = f"bsize={size},rsize=10,socket=/paceline,socket-abstract=yes"
+        return [f"net_memif0,role=server,{common}", f"net_memif0,role=client,{common}"]
+
+    def memif(self):
+        self.start(self.memif_devices())
+        for facts in self.converse():
+            self.expect("one piece a frame", facts["rx_multi_segment"] == 0)
+            self.expect("the port's own memory", facts["rx_moved"] == 0)
+
+    def memif_ipv6_mtu_1024(self):
+        self.start(self.memif_devices(), mtu=1024, ipv6=1)
+        self.converse()
+
+    def sizes_are_checked(self):
+        """What a driver would cut short or drop in silence is refused, and the message says what to do."""
+        self.veth(1500)
+        for device, *words in (
+                ("net_memif0,role=server,socket=/paceline,socket-abstract=yes", "bsize = 2048", "bsize=4202"),
+                ("net_af_packet0,iface=pl0", "framesz = 2048", "framesz=4234"),
+                (f"net_af_packet0,iface=pl0,{self.AF_PACKET}", "pl0", "1500", "4180")):
+            peer = Peer(self.program, 0, device)
+            self.peers.append(peer)
+            self.expect("a refusal", not peer.await_line("ready"))
+            _, err = peer.process.communicate(timeout=PATIENCE)
+            print(err.decode().strip())
+            for word in words:
+                self.expect(f"{word} in {err}", word.encode() in err)
+            self.expect("exit 2", peer.process.returncode == 2)
+
+    def memif_few_packets(self):
+        """Memory runs out again and again; it only gets slower."""
+        self.start(self.memif_devices(), packets=2300)
+        self.converse()
+
+    def memif_killed(self):
+        """A peer dies in the middle of everything: the other, in either role, sees the link go and goes on."""
+        devices = self.memif_devices()
+        for victim in (1, 0):
+            self.start(devices, mbps=100)  # takes half a second and more
+            self.expect("a beginning", self.peers[1 - victim].await_line("begun"))
+            self.peers[victim].process.send_signal(signal.SIGKILL)
+            self.peers[victim].process.wait()
+            survivor = self.peers[1 - victim]
+            time.sleep(0.1)
+            code, facts = survivor.stop()
+            print(survivor.name, code, facts)
+            self.expect("the survivor ends in good order", code == 1)
+            self.expect("it was in the middle", facts["rx_packets"] > 0)
+            self.expect("the link is down", facts["link_up"] == 0)
+            self.expect("all packets are home", facts["held"] == 0)
+            self.peers = []
+
+    def memif_senders_killed(self):
+        """A receiver that does nothing but poll, and sender after sender that is killed while it sends. The
+        driver alone crashes in one of some thirty deaths: it unmaps what is being read."""
+        server, client = self.memif_devices()
+        sink = Peer(self.program, 0, server, only="sink")
+        self.peers.append(sink)
+        self.expect("a receiver", sink.await_line("ready"))
+        for _ in range(8):
+            source = Peer(self.program, 1, client, only="source")
+            self.peers.append(source)
+            self.expect("a sender", source.await_line("ready"))
+            time.sleep(0.25)
+            source.end()
+            self.peers.remove(source)
+        time.sleep(0.05)
+        code, facts = sink.stop()
+        print(sink.name, code, facts)
+        self.expect("it lives", code == 0)
+        self.expect("it received", facts["rx_packets"] > 100)
+
+    def memif_comes_back(self):
+        """A peer that is gone, and another in its place: both start at the same packet number, so that the
+        queue pair of the one that stayed never knows."""
+        server, client = self.memif_devices()
+        self.start([server])
+        first = Peer(self.program, 1, client, only="sink")  # answers nothing
+        self.peers.append(first)
+        self.expect("the first", first.await_line("ready"))
+        time.sleep(0.1)
+        first.end()
+        self.peers.remove(first)
+        self.peers.append(Peer(self.program, 1, client))
+        self.converse()
+
+    # A frame of MTU 4096 wants more than the driver's default of 2048 bytes; blocks are whole pages and
+    # hold whole frames.
+    AF_PACKET = "blocksz=20480,framesz=5120,framecnt=512"
+
+    def af_packet(self):
+        self.veth(9000)
+        self.start([f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)],
+                   skip_words=("Operation not permitted",), mbps=1000)
+        self.converse()
+
+    def tap(self):
+        """One end makes the interface, the other sits on it as anybody on the machine might."""
+        self.start(["net_tap0,iface=pl0"], mtu=1024, mbps=500,
+                   skip_words=("cannot be made", "/dev/net/tun"))
+        self.silence("pl0")
+        run("ip", "link", "set", "pl0", "mtu", "1500", "up")
+        other = Peer(self.program, 1, "net_af_packet0,iface=pl0", mtu=1024, mbps=500)
+        self.peers.append(other)
+        if not other.await_line("ready"):
+            raise RuntimeError(other.process.communicate(timeout=PATIENCE))
+        self.converse()
+
+    def af_xdp(self):
+        self.veth(2200)
+        self.start([f"net_af_xdp{i},iface=pl{i},force_copy=1" for i in range(2)],
+                   skip_words=("cannot be made", "receive queue 0"), mtu=2048, mbps=1000)
+        self.converse()
+
+
+def main():
+    program, name = sys.argv[1:3]
+    if sys.argv[3:] != [INSIDE]:
+        for tool in ("ip", "unshare"):
+            if shutil.which(tool) is None:
+                skip(f"no {tool} (packages iproute2 and util-linux)")
+        flags = ["--net"] if os.geteuid() == 0 else ["--net", "--map-root-user"]
+        allowed = subprocess.run(["unshare", *flags, "true"], capture_output=True, text=True, check=False)
+        if allowed.returncode != 0:
+            skip(f"no network namespace: {allowed.stderr.strip()}")
+        os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", __file__, program, name, INSIDE])
+    run("ip", "link", "set", "lo", "up")
+    case = Case(program)
+    try:
+        getattr(case, name)()
+    except RuntimeError as error:
+        print(f"failed: {error}")
+        sys.exit(1)
+    finally:
+        case.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+// The engine that runs in virtual time, unchanged, over real DPDK devices: two net_ring devices
+// joined crosswise, a thread each.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/port/dpdk_port.h"
+#include "dataplane/port/dpdk_ring_cable.h"
+#include "dataplane/port/impair.h"
+#include "tests/rt/dpdk/environment.h"
+#include "tests/rt/support/verified_side.h"
+
+namespace paceline::test {
+namespace {
+
+struct Shape {
+  std::uint32_t packets = 4096;
+  unsigned slots = 512;
+  bool one_memory = true;
+  bool ipv6 = false;
+  std::uint16_t mtu = 4096;
+  Impairments impairments{};
+};
+
+void move_both_ways(const Shape& shape) {
+  Eal& environment = eal();
+  const auto memory_of = [&](const char* name) {
+    DpdkMemorySettings settings;
+    settings.name = name;
+    settings.packets = shape.packets;
+    settings.payload_room = shape.mtu;
+    DpdkMemoryMade made = DpdkMemory::make(settings);
+    INFO(made.error);
+    REQUIRE(made.memory != nullptr);
+    return std::move(made.memory);
+  };
+  std::unique_ptr<DpdkMemory> memories[2] = {memory_of("first"), nullptr};
+  if (!shape.one_memory) memories[1] = memory_of("second");
+  {
+    DpdkRingCableMade made = DpdkRingCable::make("cable", shape.slots);
+    INFO(made.error);
+    REQUIRE(made.cable != nullptr);
+    std::unique_ptr<DpdkDevice> devices[2];
+    std::unique_ptr<DpdkPort> ports[2];
+    for (unsigned i = 0; i < 2; ++i) {
+      DpdkMemory* const memory = memories[shape.one_memory ? 0 : i].get();
+      DpdkDeviceSettings settings;
+      settings.device = made.cable->device(i);
+      settings.mtu_bytes = shape.mtu;
+      settings.rx_descriptors = settings.tx_descriptors = 64;
+      DpdkDeviceOpened opened = DpdkDevice::open(environment, settings, {&memory, 1});
+      INFO(opened.error);
+      REQUIRE(opened.device != nullptr);
+      devices[i] = std::move(opened.device);
+      DpdkPortSettings port;
+      port.link_rate = rate_from_gbps(10);
+      port.engine_packets = shape.packets / (shape.one_memory ? 2 : 1);
+      DpdkPortMade made_port = DpdkPort::make(*devices[i], port);
+      INFO(made_port.error);
+      REQUIRE(made_port.port != nullptr);
+      ports[i] = std::move(made_port.port);
+    }
+    ImpairedPort bad0(*ports[0], shape.impairments, Random(1, 0));
+    ImpairedPort bad1(*ports[1], shape.impairments, Random(1, 1));
+    std::atomic<int> finished{0};
+    std::atomic<bool> stop{false};
+    {
+      const auto algorithm = cc::AlgorithmId::dcqcn;
+      VerifiedSide side0({0, algorithm, wire::MacAddress::local(1), shape.ipv6}, bad0, finished);
+      VerifiedSide side1({1, algorithm, wire::MacAddress::local(2), shape.ipv6}, bad1, finished);
+      CHECK(side0.expected_peer(wire::MacAddress::local(2)).address.qp_number ==
+            side1.facts().address.qp_number);
+      REQUIRE(side0.connect(side1.facts()));
+      REQUIRE(side1.connect(side0.facts()));
+      const TscClock clock = TscClock::calibrated();
+      const auto run = [&](VerifiedSide& side, Port& port) {
+        const LcoreRegistration known;
+        realtime_loop(side.engine(), port, clock, stop, side);
+      };
+      std::thread thread0([&] { run(side0, bad0); });
+      std::thread thread1([&] { run(side1, bad1); });
+      while (finished.load(std::memory_order_acquire) != 2) std::this_thread::yield();
+      stop.store(true, std::memory_order_release);
+      thread0.join();
+      thread1.join();
+      CHECK(side0.verdict() == "");
+      CHECK(side1.verdict() == "");
+      const bool clean = shape.impairments.corrupt == 0;
+      CHECK((telemetry::malformed_total(side0.engine().counters()) == 0) == clean);
+    }
+    bad0.take_back();
+    bad1.take_back();
+    for (const auto& port : ports) {
+      CHECK(port->packets().in_use() == 0);
+      CHECK(port->counters().rx_packets > 0);
+      CHECK(port->counters().rx_no_packet == 0);
+      // Copied where the memories differ, and only there.
+      CHECK(port->counters().rx_moved == (shape.one_memory ? 0 : port->counters().rx_packets));
+    }
+    for (auto& port : ports) port.reset();
+    for (auto& device : devices) device.reset();
+  }
+  // Engines, ports, devices and cable are gone: every packet is home.
+  for (const auto& memory : memories) {
+    if (memory != nullptr) CHECK(memory->outside() == 0);
+  }
+}
+
+TEST_CASE("two engines over net_ring, one memory: nothing is copied on the way", "[rt]") {
+  move_both_ways({});
+}
+
+TEST_CASE("two engines over net_ring, a memory each, IPv6, MTU 1024", "[rt]") {
+  move_both_ways({.one_memory = false, .ipv6 = true, .mtu = 1024});
+}
+
+TEST_CASE("two engines over net_ring with few packets and short rings", "[rt]") {
+  move_both_ways({.packets = 256, .slots = 16});
+}
+
+TEST_CASE("two engines over net_ring, a bad cable", "[rt]") {
+  move_both_ways(
+      {.impairments = {.drop = 0.002, .corrupt = 0.002, .duplicate = 0.005, .reorder = 0.002}});
+}
+
+}  // namespace
+}  // namespace paceline::test

@@ -1,0 +1,79 @@
+// From a testbed file to open ports.
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "dataplane/config/testbed_reader.h"
+#include "dataplane/driver/dpdk_testbed.h"
+#include "tests/rt/dpdk/environment.h"
+
+namespace paceline::test {
+namespace {
+
+TEST_CASE("testbed: the files in configs/testbeds are good") {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(PACELINE_SOURCE_DIR) +
+                                                               "/configs/testbeds")) {
+    const auto read = config::read_testbed_file(entry.path());
+    for (const std::string& error : read.errors) UNSCOPED_INFO(error);
+    CHECK(read.ok());
+    ++files;
+  }
+  CHECK(files >= 3);
+}
+
+TEST_CASE("testbed: ports are opened, and refused with their place in the file") {
+  if (eal_is_up()) return;  // by hand only: under ctest each case has a process
+  const auto good = config::read_testbed_text(R"(
+[[port]]
+name = "null"
+device = "net_null0,copy=1"
+rate = "10Gb/s"
+queues = 2
+packets = 3000
+mac = "02:00:00:00:00:07"
+)",
+                                              "good.toml");
+  REQUIRE(good.ok());
+  const auto opened = DpdkTestbed::open(good.value);
+  INFO(opened.error);
+  REQUIRE(opened.testbed != nullptr);
+  TestbedPort* const port = opened.testbed->find("null");
+  REQUIRE(port != nullptr);
+  CHECK(opened.testbed->find("other") == nullptr);
+  REQUIRE(port->ports.size() == 2);
+  CHECK(port->device->mac() == wire::MacAddress{{std::byte{2}, {}, {}, {}, {}, std::byte{7}}});
+  for (const auto& queue : port->ports) {
+    CHECK(queue->info().link_rate == rate_from_gbps(10));
+    CHECK(queue->info().mtu_bytes == 4096);
+    // The null device makes up frames of zeros.
+    std::array<Packet*, 8> burst;
+    REQUIRE(queue->rx(burst) == burst.size());
+    for (Packet* packet : burst) {
+      CHECK(packet->bth_offset == 0);
+      queue->packets().free(packet);
+    }
+    Packet* packet = queue->packets().alloc();
+    packet->header_bytes = 14;
+    packet->payload_bytes = 0;
+    packet->payload_kind = PayloadKind::none;
+    packet->bth_offset = 0;
+    CHECK(queue->tx({1}, 0, {&packet, 1}) == 1);
+  }
+  const auto report = opened.testbed->report();
+  REQUIRE(!report.empty());
+  CHECK(report[0].find("port null: net_null0: driver net_null, ") == 0);
+}
+
+TEST_CASE("testbed: what cannot be opened names its line") {
+  if (eal_is_up()) return;
+  const auto bad = config::read_testbed_text(
+      "[[port]]\nname = \"x\"\ndevice = \"net_memif0,role=server\"\n", "bad.toml");
+  REQUIRE(bad.ok());
+  const auto opened = DpdkTestbed::open(bad.value);
+  CHECK(opened.testbed == nullptr);
+  CHECK_THAT(opened.error, Catch::StartsWith("bad.toml:3:10: port \"x\": device ") &&
+                               Catch::Contains("bsize=4202 or more"));
+}
+
+}  // namespace
+}  // namespace paceline::test

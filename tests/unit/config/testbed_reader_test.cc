@@ -1,0 +1,139 @@
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "dataplane/config/testbed_reader.h"
+
+namespace paceline::config {
+namespace {
+
+TEST_CASE("testbed: everything that can be said") {
+  const auto read = read_testbed_text(R"(
+schema = 1
+[eal]
+no_huge = false
+in_memory = true
+memory = "1GiB"
+lcores = "0@0,1@1"
+vdevs = ["net_null0"]
+pci_allow = ["0000:3b:00.0", "0000:3b:00.1"]
+
+[[port]]
+name = "left"
+device = "net_memif0,role=client,bsize=4608"
+rate = "25Gb/s"
+mtu = 2048
+queues = 2
+packets = 16384
+rx_descriptors = 512
+tx_descriptors = 256
+promiscuous = true
+mac = "02:aB:00:00:00:01"
+
+[[port]]
+name = "right"
+device = "0000:3b:00.0"
+)",
+                                      "bed.toml");
+  for (const std::string& error : read.errors) UNSCOPED_INFO(error);
+  REQUIRE(read.ok());
+  const Testbed& bed = read.value;
+  CHECK(!bed.eal.no_huge);
+  CHECK(bed.eal.in_memory);
+  CHECK(bed.eal.memory == 1ULL << 30);
+  CHECK(bed.eal.lcores == "0@0,1@1");
+  CHECK(bed.eal.vdevs == std::vector<std::string>{"net_null0"});
+  CHECK(bed.eal.pci_allow.size() == 2);
+  REQUIRE(bed.ports.size() == 2);
+  CHECK(bed.ports[0].name == "left");
+  CHECK(bed.ports[0].device == "net_memif0,role=client,bsize=4608");
+  CHECK(bed.ports[0].rate == rate_from_gbps(25));
+  CHECK(bed.ports[0].mtu == 2048);
+  CHECK(bed.ports[0].queues == 2);
+  CHECK(bed.ports[0].packets == 16384);
+  CHECK(bed.ports[0].rx_descriptors == 512);
+  CHECK(bed.ports[0].tx_descriptors == 256);
+  CHECK(bed.ports[0].promiscuous);
+  REQUIRE(bed.ports[0].mac.has_value());
+  CHECK(*bed.ports[0].mac == std::array<std::uint8_t, 6>{2, 0xAB, 0, 0, 0, 1});
+  CHECK(bed.ports[0].where == "bed.toml:13:10");
+  CHECK(bed.ports[1].mtu == 4096);
+  CHECK(!bed.ports[1].mac.has_value());
+  CHECK(bed.ports[1].rate.bps == 0);
+}
+
+std::vector<std::string> errors_of(const std::string& text) {
+  return read_testbed_text(text, "bed.toml").errors;
+}
+
+// One good port; tests add to it.
+constexpr const char* kPort = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
+
+void refuses(const std::string& text, const std::string& expected) {
+  const auto errors = errors_of(text);
+  INFO(text);
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0] == "bed.toml:" + expected);
+}
+
+TEST_CASE("testbed: errors name file, line, value and what is allowed") {
+  refuses("", "1:1: a testbed needs at least one [[port]]");
+  refuses("port = 3\n", "1:8: port: expected an array of tables, [[port]]");
+  refuses("[[port]]\nname = \"a\"\n", "1:1: a [[port]] needs \"device\"");
+  refuses(std::string(kPort) + "mtu = 1500\n",
+          "4:7: port.mtu = 1500: allowed is 256, 512, 1024, 2048 or 4096");
+  refuses(std::string(kPort) + "mtu = 9000\n",
+          "4:7: port.mtu = 9000: out of range, allowed is [256 .. 4096]");
+  refuses(std::string(kPort) + "rate = \"10\"\n",
+          "4:8: port.rate = \"10\": it has no unit; expected a rate such as \"100Gb/s\" (units b/s, kb/s, "
+          "Mb/s, Gb/s or Tb/s)");
+  refuses(std::string(kPort) + "mac = \"01:00:00:00:00:01\"\n",
+          "4:7: port.mac = \"01:00:00:00:00:01\": a group address; a port has its own");
+  refuses(std::string(kPort) + "mac = \"02-00-00-00-00-01\"\n",
+          "4:7: port.mac = \"02-00-00-00-00-01\": expected six bytes as in \"02:00:00:00:00:01\"");
+  refuses(std::string(kPort) + "packets = 1000\n",
+          "4:11: port.packets = 1000: the descriptors alone hold 2048; allowed is 2080 "
+          "or more");
+  refuses(std::string(kPort) + "devise = \"x\"\n",
+          "4:1: unknown key \"devise\" in [port]; did you mean \"device\"?");
+  refuses(std::string(kPort) + "[[port]]\nname = \"a\"\ndevice = \"net_null1\"\n",
+          "5:8: port.name = \"a\": another port has this name");
+  refuses(std::string(kPort) + "[[port]]\nname = \"b\"\ndevice = \"net_null0,copy=1\"\n",
+          "6:10: port.device = \"net_null0,copy=1\": port \"a\" has this device; use its queues");
+  refuses("[eal]\nin_memory = true\n" + std::string(kPort),
+          "2:13: eal.in_memory = true: is about hugepages; allowed with eal.no_huge = false");
+  refuses("[eal]\nmemory = \"12MiB\"\n" + std::string(kPort),
+          "2:10: eal.memory = \"12MiB\": with eal.no_huge = true 64MiB is the least");
+  refuses("[eal]\nvdevs = \"net_null0\"\n" + std::string(kPort),
+          "2:9: eal.vdevs = \"net_null0\": expected an array of texts");
+  refuses("schema = 2\n" + std::string(kPort),
+          "1:10: schema = 2: this program reads schema 1");
+}
+
+TEST_CASE("testbed: all errors of a file come at once") {
+  CHECK(errors_of("[eal]\nno_huge = 1\nhuge = 2\n[[port]]\nmtu = \"x\"\n").size() == 5);
+}
+
+// Every key has a row of its own in docs/ports.md; "[.write-reference]" writes it.
+TEST_CASE("testbed: the reference in docs/ports.md is the table of keys") {
+  std::ifstream file(std::string(PACELINE_SOURCE_DIR) + "/docs/ports.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  CHECK(text.find(testbed_reference_markdown()) != std::string::npos);
+}
+
+TEST_CASE("write the testbed reference", "[.write-reference]") {
+  const std::string path = std::string(PACELINE_SOURCE_DIR) + "/docs/ports.md";
+  std::ifstream in(path);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::string begin = "<!-- keys: begin -->\n";
+  const std::size_t from = text.find(begin);
+  const std::size_t to = text.find("<!-- keys: end -->");
+  REQUIRE(from != std::string::npos);
+  REQUIRE(to != std::string::npos);
+  text.replace(from + begin.size(), to - from - begin.size(), testbed_reference_markdown());
+  std::ofstream(path) << text;
+}
+
+}  // namespace
+}  // namespace paceline::config
