@@ -168,7 +168,8 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
   a.engine.connect(now, qa, b.engine.address_of(qb, psn_b), psn_a, port);
   b.engine.connect(now, qb, a.engine.address_of(qa, psn_a), psn_b, port);
-  wheel_->schedule(first_host_actor_ + dst, later(b.engine.next_deadline(), now_));
+  const Picos next = earlier(b.engine.next_deadline(), b.app.next_deadline());
+  wheel_->schedule(first_host_actor_ + dst, later(next, now_));
   return qa;
 }
 
