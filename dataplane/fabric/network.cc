@@ -66,8 +66,8 @@ void Network::link_fired(std::uint32_t link_id, Picos now) {
     wheel_.schedule(first_actor_ + link_id, link.head_time);
   }
   if (arrived == nullptr) return;
-  if (link.tapped) [[unlikely]] {
-    arrive_tapped(link, arrived, now);
+  if (link.notable != 0) [[unlikely]] {
+    arrive_notable(link, arrived, now);
   } else {
     arrive(link, arrived, now);
   }
@@ -121,16 +121,17 @@ void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
   packet->time = link.busy + link.delay + late;
   packet->next = nullptr;
   if (link.head == nullptr) {
-    link.head = packet;
+    link.head = link.tail = packet;
     link.head_time = packet->time;
     wheel_.schedule(first_actor_ + link.id, packet->time);
   } else if ((link.impaired & (Link::kReorders | Link::kVaries)) != 0) [[unlikely]] {
     insert_in_flight(link, packet);
-    return;
   } else {
     link.tail->next = packet;
+    link.tail = packet;
   }
-  link.tail = packet;
+  if (link.leaves()) [[unlikely]]
+    send_away(link, *packet);
 }
 
 // Decides all departures up to and including `now`. Afterwards no queued packet could leave at
@@ -254,7 +255,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
 
   if (out.down != 0 && !spec_.keep_queued_when_down) [[unlikely]] {
     ++egress.drops;
-    if (out.tapped) show_drop(out, *packet, Fate::never_sent, DropReason::link_down, now);
+    if (out.tapped()) show_drop(out, *packet, Fate::never_sent, DropReason::link_down, now);
     drop(packet, DropReason::link_down);
     return;
   }

@@ -170,7 +170,7 @@ void Network::arrive_special(const Link& link, Packet* packet, Picos now) {
 // No room for a packet that would have left by this egress port.
 void Network::refuse(const Egress& egress, Packet* packet, DropReason reason, Picos now) {
   const Link& link = links_[egress.link];
-  if (link.tapped) show_drop(link, *packet, Fate::never_sent, reason, now);
+  if (link.tapped()) show_drop(link, *packet, Fate::never_sent, reason, now);
   drop(packet, reason);
 }
 
