@@ -146,7 +146,7 @@ TEST_CASE("threads: any number gives the same run", "[parallel]") {
   same_with_any_number(kDcqcnPaper + kDumbbell + kPermutation, RunEnd::completed, {2});
 }
 
-TEST_CASE("threads: two of them, a small world", "[parallel][threads]") {
+TEST_CASE("threads: two of them, a small world", "[parallel]") {
   same_with_any_number(kDcqcnPaper + kLeafSpine + kShallow + kIncast, RunEnd::completed, {2});
 }
 
