@@ -142,21 +142,21 @@ bool EventWheel::pop_slot_before(Picos end, Picos& time, std::uint32_t& actor) {
   if (find_slot(first, index)) [[likely]] {
     const std::int64_t slot = cursor_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
     if (slot > (end.count - 1) >> shift_) return false;
+    Node& node = nodes_[heads_[index]];
+    if (node.next == kNone && node.time < end.count) {
+      cursor_ = slot;
+      actor = heads_[index];
+      vacate(index);
+      time = {node.time};
+      take(node);
+      if (!heap_.empty()) migrate();
+      return true;
+    }
     cursor_ = slot;
-  } else {
-    if (heap_.empty() || heap_.front().time >= end.count || !next_slot(index)) return false;
+    drain(index);
+  } else if (heap_.empty() || heap_.front().time >= end.count || !refill()) {
+    return false;
   }
-  const std::uint32_t only = heads_[index];
-  Node& node = nodes_[only];
-  if (node.next == kNone && node.time < end.count) {
-    actor = only;
-    vacate(index);
-    time = {node.time};
-    take(node);
-    if (!heap_.empty()) migrate();
-    return true;
-  }
-  drain(index);
   return pop_before(end, time, actor);
 }
 

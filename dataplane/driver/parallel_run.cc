@@ -214,9 +214,8 @@ void ParallelRun::run_window(std::uint32_t part, std::uint64_t window, Picos end
   try {
     take_in(part, window);
     open_lists(part, window);
-    Picos time;
-    std::uint32_t actor = 0;
-    while (own.wheel().pop_before(end, time, actor)) own.act(time, actor);
+    std::uint64_t budget = ~std::uint64_t{0};
+    own.work(end, ~std::uint64_t{0}, budget);
     report(part, window, end);
   } catch (const NotAlone&) {
     share.reports[(window + 1) & 1].failed = true;
@@ -256,9 +255,9 @@ void ParallelRun::run_alone(std::uint64_t window, Picos end) {
       if (first == parts || (over && last != std::pair(time, actor))) break;
       last = {time, actor};
       WorldPart& own = *parts_[first];
-      own.wheel().pop(time, actor);
       finished -= own.finished().size();
-      own.act(time, actor);
+      std::uint64_t budget = 1;
+      own.work(end, ~std::uint64_t{0}, budget);
       finished += own.finished().size();
       ++use_.events_alone;
       over = finished == plan_.messages.size();

@@ -213,47 +213,48 @@ RunEnd VirtualWorld::run() {
 RunEnd VirtualWorld::run_alone() {
   WorldPart& part = *parts_.front();
   for (std::uint32_t h = 0; h < hosts_->size(); ++h) part.begin(h);
-  EventWheel& wheel = part.wheel();
   const fabric::NetworkStats& stats = part.network().stats();
+  const Picos over = saturating_add(scenario_.duration, Picos{1});
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
   std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
   RunEnd end = RunEnd::completed;
-  Picos time;
-  std::uint32_t actor = 0;
-  while (part.finished().size() < plan_.messages.size()) {
-    if (!wheel.pop(time, actor)) {
-      end = RunEnd::stalled;
-      break;
-    }
-    if (time > scenario_.duration) {
-      now_ = scenario_.duration;
-      end = RunEnd::duration;
-      break;
-    }
-    while (time >= next_sample) {
-      now_ = next_sample;
-      options_.sample(*this, next_sample);
-      next_sample += options_.sample_interval;
-    }
-    now_ = time;
-    part.act(time, actor);
-    if (--housekeeping == 0) {
-      housekeeping = events_to_next_look(stats.hops, scenario_.max_hops);
-      if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
-        end = RunEnd::stopped;
+  for (;;) {
+    const WorldPart::Pause pause =
+        part.work(earlier(over, next_sample), plan_.messages.size(), housekeeping);
+    if (pause == WorldPart::Pause::finished) break;
+    if (pause == WorldPart::Pause::time) {
+      const Picos time = part.wheel().next_time();
+      if (time == kNever) {
+        end = RunEnd::stalled;
         break;
       }
-      if (scenario_.max_hops != 0 && stats.hops > scenario_.max_hops) {
-        end = RunEnd::hop_limit;
-        problem_ = "more than max_hops = " + std::to_string(scenario_.max_hops) + " packet-hops";
+      if (time > scenario_.duration) {
+        now_ = scenario_.duration;
+        end = RunEnd::duration;
         break;
       }
-      if (options_.progress && bytes_total_ != 0) {
-        options_.progress(static_cast<double>(part.bytes_done()) /
-                          static_cast<double>(bytes_total_));
+      while (time >= next_sample) {
+        now_ = next_sample;
+        options_.sample(*this, next_sample);
+        next_sample += options_.sample_interval;
       }
+      continue;
+    }
+    housekeeping = events_to_next_look(stats.hops, scenario_.max_hops);
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      end = RunEnd::stopped;
+      break;
+    }
+    if (scenario_.max_hops != 0 && stats.hops > scenario_.max_hops) {
+      end = RunEnd::hop_limit;
+      problem_ = "more than max_hops = " + std::to_string(scenario_.max_hops) + " packet-hops";
+      break;
+    }
+    if (options_.progress && bytes_total_ != 0) {
+      options_.progress(static_cast<double>(part.bytes_done()) / static_cast<double>(bytes_total_));
     }
   }
+  if (end != RunEnd::duration) now_ = part.now();
   part.network().finish(now_);
   return end;
 }

@@ -55,8 +55,11 @@ class WorldPart {
 
   // The first poll of a host, before any event.
   void begin(std::uint32_t host);
-  // The event that the wheel has popped.
-  void act(Picos time, std::uint32_t actor);
+  // Why work() came back.
+  enum class Pause : std::uint8_t { finished, budget, time };
+  // Works off the events before `end`, in order: until `messages` are finished, or `budget` events
+  // are done (and taken from it), or none is left.
+  Pause work(Picos end, std::uint64_t messages, std::uint64_t& budget);
   // A host has something to do at `time`, whatever it had before.
   void schedule_host(std::uint32_t host, Picos time) {
     wheel_.schedule(first_host_actor_ + host, time);
@@ -81,6 +84,7 @@ class WorldPart {
     Picos until{0};          // its event is over by then, whatever became of it
   };
 
+  void act(Picos time, std::uint32_t actor);
   void look_ahead(Picos now);
   void fetch(unsigned stage, Ahead& ahead) const;
   void poll_host(std::uint32_t index, Picos now);

@@ -41,6 +41,8 @@ struct alignas(64) Link {
   // what left before, which may be later than theirs.
   static constexpr std::uint8_t kReorders = 2;  // or late
   static constexpr std::uint8_t kVaries = 4;    // the delay has changed
+  // No impairment, but on the side way of those: what departs is also sent to another part.
+  static constexpr std::uint8_t kCopies = 8;
 
   bool tapped() const { return (notable & kTapped) != 0; }
   bool leaves() const { return (notable & kLeaves) != 0; }

@@ -98,19 +98,8 @@ void Network::inject(Link& link, Packet* packet, Picos now) {
   transmit(link, packet, now);
 }
 
-// Puts a packet on the wire at `start`, which is not before link.busy.
-void Network::transmit(Link& link, Packet* packet, Picos start) {
-  ++stats_.hops;
-  stats_.hop_bytes += packet->wire_bytes;
-  if (link.impaired != 0) [[unlikely]] {
-    transmit_impaired(link, packet, start);
-    return;
-  }
-  put_on_wire(link, packet, start);
-}
-
-// late: how much later than its propagation delay says the packet arrives.
-void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
+[[gnu::always_inline]] inline void Network::launch(Link& link, Packet* packet, Picos start,
+                                                   Picos late) {
   if (link.ps_per_byte != 0) [[likely]] {
     link.busy =
         start +
@@ -121,17 +110,33 @@ void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
   packet->time = link.busy + link.delay + late;
   packet->next = nullptr;
   if (link.head == nullptr) {
-    link.head = link.tail = packet;
+    link.head = packet;
     link.head_time = packet->time;
     wheel_.schedule(first_actor_ + link.id, packet->time);
   } else if ((link.impaired & (Link::kReorders | Link::kVaries)) != 0) [[unlikely]] {
     insert_in_flight(link, packet);
+    return;
   } else {
     link.tail->next = packet;
-    link.tail = packet;
   }
-  if (link.leaves()) [[unlikely]]
-    send_away(link, *packet);
+  link.tail = packet;
+}
+
+// Puts a packet on the wire at `start`, which is not before link.busy.
+void Network::transmit(Link& link, Packet* packet, Picos start) {
+  ++stats_.hops;
+  stats_.hop_bytes += packet->wire_bytes;
+  if (link.impaired != 0) [[unlikely]] {
+    transmit_impaired(link, packet, start);
+    return;
+  }
+  launch(link, packet, start, Picos{0});
+}
+
+// late: how much later than its propagation delay says the packet arrives. The caller sees to links
+// that leave this part of the fabric.
+void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
+  launch(link, packet, start, late);
 }
 
 // Decides all departures up to and including `now`. Afterwards no queued packet could leave at
@@ -276,7 +281,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     consider_pause(sw, in.to_port, packet->traffic_class, now);
   }
-  if (out.exact || out.impaired != 0) [[unlikely]]
+  if (out.exact || (out.impaired & ~Link::kCopies) != 0) [[unlikely]]
     reschedule(out);
 }
 

@@ -149,6 +149,7 @@ class Network {
   // Hot path, network.cc.
   void inject(Link& link, Packet* packet, Picos now);
   void transmit(Link& link, Packet* packet, Picos start);
+  void launch(Link& link, Packet* packet, Picos start, Picos late);
   void put_on_wire(Link& link, Packet* packet, Picos start, Picos late = Picos{0});
   std::uint32_t choose_link(std::uint32_t switch_index, NextHop hop, const Packet& packet);
   std::uint8_t choose_class(unsigned eligible, const Egress& egress, std::uint32_t index);

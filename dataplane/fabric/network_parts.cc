@@ -24,7 +24,9 @@ void Network::divide(const Division& division, std::uint32_t part) {
     if (!leaves && division.part_to(spec_, id) != part) continue;
     links_[id].notable =
         static_cast<std::uint8_t>(links_[id].notable | (leaves ? Link::kLeaves : Link::kEnters));
-    if (leaves) leaving_.push_back(id);
+    if (!leaves) continue;
+    links_[id].impaired = static_cast<std::uint8_t>(links_[id].impaired | Link::kCopies);
+    leaving_.push_back(id);
   }
 }
 
@@ -115,6 +117,7 @@ void Network::gather(const Network& other) {
       }
     }
     links_[id].notable = static_cast<std::uint8_t>(links_[id].notable & Link::kTapped);
+    links_[id].impaired = static_cast<std::uint8_t>(links_[id].impaired & ~Link::kCopies);
   }
   for (std::uint32_t i = 0; i < switches_.size(); ++i) {
     if (part_of[spec_.hosts + i] == other.part_) switches_[i] = other.switches_[i];

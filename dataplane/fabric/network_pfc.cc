@@ -124,6 +124,7 @@ void Network::send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_cl
   frame->wire_bytes = spec_.wire.wire_bytes(64, 0);
   ++(pause ? stats_.pause_frames : stats_.resume_frames);
   put_on_wire(back, frame, later(back.busy, now));
+  if (back.leaves()) send_away(back, *frame);
   if (back.backlog != 0) reschedule(back);
 }
 
