@@ -8,7 +8,7 @@
 
 #include "tests/sim/sim_support.h"
 
-namespace paceline::simtest {
+namespace paceline::simtest::parallel {
 namespace {
 
 // The parts of a scenario. The fabrics end in the table [fabric], for more of its keys to follow.
@@ -281,4 +281,4 @@ TEST_CASE("threads: more than a fabric has leaves are as many as it has", "[para
 }
 
 }  // namespace
-}  // namespace paceline::simtest
+}  // namespace paceline::simtest::parallel

@@ -5,7 +5,7 @@
 
 #include "tests/unit/driver/driver_support.h"
 
-namespace paceline {
+namespace paceline::parallel_run_test {
 namespace {
 
 // Four leaves of two hosts, two spines; shallow buffers, so that PFC pauses across the parts.
@@ -114,4 +114,4 @@ TEST_CASE("parallel run: a stop from outside ends all threads", "[parallel][thre
 }
 
 }  // namespace
-}  // namespace paceline
+}  // namespace paceline::parallel_run_test

@@ -7,7 +7,7 @@
 
 #include "dataplane/fabric/topology.h"
 
-namespace paceline::fabric {
+namespace paceline::fabric::division_test {
 namespace {
 
 const Rate kRate = rate_from_gbps(100);
@@ -103,4 +103,4 @@ TEST_CASE("division: the lookahead knows what link events will do", "[fabric]") 
 }
 
 }  // namespace
-}  // namespace paceline::fabric
+}  // namespace paceline::fabric::division_test
