@@ -51,6 +51,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   options.stop = control.stop;
   options.progress = control.progress;
   options.taps = control.taps;
+  options.threads = control.threads;
   VirtualWorld* running = nullptr;
   SeriesRecorder recorder(first_look_distance(scenario, plan));
   if (control.series) {
@@ -87,6 +88,8 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.counters += world.engine(h).counters();
   }
   run.network = world.network().stats();
+  run.thread_use = world.thread_use();
+  run.one_thread_because = world.one_thread_because();
 
   experiment::RunResult& result = run.result;
   result.scenario = scenario.name;

@@ -44,6 +44,7 @@ struct RunControl {
   std::function<void(double share_done)> progress;
   bool series = false;  // also record ScenarioRun::series
   std::vector<LinkTapping> taps;
+  std::uint32_t threads = 1;  // to share one run; the result is the same
 };
 
 struct ScenarioRun {
@@ -54,6 +55,8 @@ struct ScenarioRun {
   fabric::NetworkStats network{};
   experiment::Distribution distribution;  // of this one run; of a failed one empty, with runs = 0
   experiment::TimeSeries series;          // repetition left to the caller; empty unless asked for
+  ParallelUse thread_use;                 // of several threads; no result
+  std::string one_thread_because;         // they were asked for and could not be used
 };
 
 // Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot

@@ -135,6 +135,31 @@ bool EventWheel::pop_slot(Picos& time, std::uint32_t& actor) {
   return pop(time, actor);
 }
 
+// The window is empty. A slot that begins at `end` or later stays as it is.
+bool EventWheel::pop_slot_before(Picos end, Picos& time, std::uint32_t& actor) {
+  const auto first = static_cast<std::size_t>(cursor_ + 1) & slot_mask_;
+  std::size_t index = 0;
+  if (find_slot(first, index)) [[likely]] {
+    const std::int64_t slot = cursor_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
+    if (slot > (end.count - 1) >> shift_) return false;
+    Node& node = nodes_[heads_[index]];
+    if (node.next == kNone && node.time < end.count) {
+      cursor_ = slot;
+      actor = heads_[index];
+      vacate(index);
+      time = {node.time};
+      take(node);
+      if (!heap_.empty()) migrate();
+      return true;
+    }
+    cursor_ = slot;
+    drain(index);
+  } else if (heap_.empty() || heap_.front().time >= end.count || !refill()) {
+    return false;
+  }
+  return pop_before(end, time, actor);
+}
+
 bool EventWheel::refill() {
   std::size_t index = 0;
   if (!next_slot(index)) return false;

@@ -82,6 +82,22 @@ class EventWheel {
     return pop_slot(time, actor);
   }
 
+  // The same, unless the earliest entry is not before `end`.
+  bool pop_before(Picos end, Picos& time, std::uint32_t& actor) {
+    for (; window_begin_ != window_end_; ++window_begin_) {
+      const Entry entry = window_[window_begin_];
+      Node& node = nodes_[entry.actor];
+      if (node.time != entry.time || node.prev != kInWindow) continue;
+      if (entry.time >= end.count) return false;
+      ++window_begin_;
+      take(node);
+      time = {entry.time};
+      actor = entry.actor;
+      return true;
+    }
+    return pop_slot_before(end, time, actor);
+  }
+
   // Looks one occupied slot further ahead than the last call did: visit(actor, end of the slot) for
   // every actor in a slot some calls behind, in no order; its list has been fetched meanwhile.
   // False when there is none within the ring. For prefetching: what is visited depends on slots,
@@ -120,6 +136,12 @@ class EventWheel {
 
   // Time of the earliest entry, kNever when there is none. Does not change what pop() returns.
   Picos next_time();
+  // The same, and whose entry it is.
+  Picos next_time(std::uint32_t& actor) {
+    const Picos time = next_time();
+    if (time != kNever) actor = window_[window_begin_].actor;
+    return time;
+  }
 
   std::uint32_t actors() const { return static_cast<std::uint32_t>(nodes_.size()); }
   Picos slot_width() const { return {std::int64_t{1} << shift_}; }
@@ -181,6 +203,7 @@ class EventWheel {
     node.prev = kNone;
   }
   bool pop_slot(Picos& time, std::uint32_t& actor);
+  bool pop_slot_before(Picos end, Picos& time, std::uint32_t& actor);
   void remove(Node& node);
   void place(std::uint32_t actor, Node& node, std::int64_t slot);
   void insert_into_window(Entry entry);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "dataplane/base/prefetch.h"
 #include "dataplane/base/random.h"
 #include "dataplane/driver/fabric_ideal.h"
 
@@ -13,13 +12,6 @@ namespace {
 
 // Events between two looks at the stop flag and the progress callback, at most.
 constexpr std::uint64_t kHousekeeping = 1 << 16;
-// Event sources from which on what an event touches is likely to lie outside the caches, and how
-// many events ahead it is fetched.
-constexpr std::uint32_t kPrefetchFrom = 4096;
-constexpr std::uint32_t kScoutEvents = 24;
-constexpr std::array<std::uint32_t, 4> kStages{17, 11, 6, 3};
-// Hosts from which on a world has memory of its own, in large pages.
-constexpr std::uint32_t kLargePagesFrom = 32;
 
 // Events until the next look. An event makes a hop or two, seldom more: a limit of hops is looked
 // at so much the more often as it comes near, and overstepped by what one event does.
@@ -80,16 +72,6 @@ const char* to_string(RunEnd end) {
   return "unknown";
 }
 
-struct VirtualWorld::Host {
-  Host(transport::EngineConfig config, Port& port, std::uint32_t number, const MessagePlan& plan,
-       const PlanIndex& index, std::vector<MessageRecord>& records, Connector& connector,
-       transport::MemoryProvider* memory)
-      : engine(std::move(config), port),
-        app(number, plan, index, records, engine, connector, memory) {}
-  transport::Engine engine;
-  MessageApp app;
-};
-
 VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, WorldOptions options)
     : scenario_(scenario),
       plan_(std::move(plan)),
@@ -97,9 +79,11 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
       setup_(plan_world(scenario)),
       memory_(scenario.seed) {
   if (!setup_.error.empty()) throw std::invalid_argument(setup_.error);
+  if (options_.threads == 0 || options_.threads > kMaxThreads) {
+    throw std::invalid_argument("threads: allowed is 1 to " + std::to_string(kMaxThreads));
+  }
   setup_.fabric.exact_departures = options_.exact_departures;
-  const bool real_bytes = !options_.taps.empty();
-  if (real_bytes) {
+  if (!options_.taps.empty()) {
     setup_.fabric.payload_room = static_cast<std::uint16_t>((setup_.engine.payload_mtu + 3) & ~3U);
     setup_.fabric.computes_icrc = false;
   }
@@ -110,44 +94,85 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     }
     if (message.after != kNoMessage) plan_.messages.at(message.after).notify = true;
   }
-  records_.resize(plan_.messages.size());
   index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
+  if (options_.threads > 1) one_thread_because_ = obstacle();
+  build(one_thread_because_.empty() ? options_.threads : 1);
+  FabricIdeal(scenario_, setup_.fabric, network().topology()).fill(plan_);
+}
 
-  std::pmr::memory_resource& memory = scenario_.fabric.hosts >= kLargePagesFrom
-                                          ? static_cast<std::pmr::memory_resource&>(large_pages_)
-                                          : *std::pmr::new_delete_resource();
-  first_host_actor_ = fabric::Network::actors_needed(setup_.fabric);
-  const unsigned shift = EventWheel::slot_shift_for(expected_events_per_us(scenario_, plan_));
-  wheel_ = std::make_unique<EventWheel>(first_host_actor_ + scenario_.fabric.hosts, shift,
-                                        EventWheel::slots_log2_for(shift), memory);
-  prefetching_ = wheel_->actors() >= kPrefetchFrom;
-  network_ = std::make_unique<fabric::Network>(setup_.fabric, *wheel_, 0, memory);
-  for (const LinkTapping& tapping : options_.taps) network_->tap(tapping.link, *tapping.tap);
-  FabricIdeal(scenario_, setup_.fabric, network_->topology()).fill(plan_);
-  hosts_ = std::make_unique<Slab<Host>>(scenario_.fabric.hosts, memory);
+VirtualWorld::~VirtualWorld() = default;
+
+// Why the work cannot be shared; empty: it can.
+std::string VirtualWorld::obstacle() const {
+  if (!options_.taps.empty()) return "captures are written in the order of time";
+  if (options_.sample) return "time series look at the whole fabric at once";
+  if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
+  if (setup_.fabric.drop_control_ppm != 0) {
+    return "fabric.drop_control_ppm draws from one generator for all hosts";
+  }
+  return ParallelRun::obstacle(plan_);
+}
+
+// The world at time 0, in as many parts as there are threads, or as the fabric has.
+void VirtualWorld::build(std::uint32_t threads) {
+  hosts_.reset();
+  parts_.clear();
+  records_.assign(plan_.messages.size(), {});
+  now_ = Picos{0};
+  connections_ = 0;
+  division_ = fabric::divide(setup_.fabric, threads);
+  if (division_.parts == 1 && threads > 1) {
+    one_thread_because_ = "the fabric has one switch with hosts";
+  }
+  const double events_per_us = expected_events_per_us(scenario_, plan_) / division_.parts;
+  for (std::uint32_t part = 0; part < division_.parts; ++part) {
+    parts_.push_back(std::make_unique<WorldPart>(setup_.fabric, events_per_us, plan_, records_));
+    if (division_.parts > 1) parts_[part]->network().divide(division_, part);
+  }
+  for (const LinkTapping& tapping : options_.taps) network().tap(tapping.link, *tapping.tap);
+  hosts_ = std::make_unique<Slab<WorldHost>>(scenario_.fabric.hosts, parts_.front()->memory());
   for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
+    WorldPart& part = *parts_[division_.part_of_node[h]];
     transport::EngineConfig config = setup_.engine;
     config.address = wire::IpAddress::v4(setup_.fabric.subnet_base + h + 1);
     config.mac = wire::MacAddress::local(h + 1);
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
-    config.memory = &memory;
-    hosts_->emplace(std::move(config), network_->host_port(h), h, plan_, *index_, records_, *this,
-                    real_bytes ? &memory_ : nullptr);
+    config.memory = &part.memory();
+    hosts_->emplace(std::move(config), part.network().host_port(h), h, plan_, *index_, records_,
+                    *this, options_.taps.empty() ? nullptr : &memory_);
   }
+  for (const auto& part : parts_) part->set_hosts(*hosts_);
 }
-
-VirtualWorld::~VirtualWorld() = default;
 
 const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
   return (*hosts_)[host].engine;
 }
 
+std::uint64_t VirtualWorld::events() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->events();
+  return sum;
+}
+
+std::uint64_t VirtualWorld::messages_failed() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->failed();
+  return sum;
+}
+
+std::uint64_t VirtualWorld::messages_completed() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->finished().size() - part->failed();
+  return sum;
+}
+
 std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t dst,
                                     std::uint8_t traffic_class) {
+  if (parallel_ != nullptr && !parallel_->may_connect(src)) throw ParallelRun::NotAlone();
   // Out of band, as a connection manager would have done before; takes no time.
-  Host& a = (*hosts_)[src];
-  Host& b = (*hosts_)[dst];
+  WorldHost& a = (*hosts_)[src];
+  WorldHost& b = (*hosts_)[dst];
   transport::QpConfig config = setup_.queue_pair;
   config.traffic_class = traffic_class;
   config.send_cq = config.receive_cq = &a.app.completions();
@@ -168,157 +193,125 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
   a.engine.connect(now, qa, b.engine.address_of(qb, psn_b), psn_a, port);
   b.engine.connect(now, qb, a.engine.address_of(qa, psn_a), psn_b, port);
-  wheel_->schedule(first_host_actor_ + dst, later(b.engine.next_deadline(), now_));
+  const Picos next = earlier(b.engine.next_deadline(), b.app.next_deadline());
+  parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));
   return qa;
 }
 
-void VirtualWorld::take_finished(Host& host) {
-  for (const std::uint32_t id : host.app.newly_finished()) {
-    const MessageRecord& record = records_[id];
-    ++finished_;
-    if (record.failed) {
-      ++failed_;
-    } else {
-      ++completed_;
-    }
-    bytes_done_ += plan_.messages[id].bytes;
-    hash_ = mix(hash_ ^ mix(static_cast<std::uint64_t>(record.completed.count) + id) ^
-                (record.failed ? 1U : 0U));
-  }
-  host.app.newly_finished().clear();
-}
-
-// The group of one host: application first, then engine, until neither has work at `now`.
-void VirtualWorld::poll_host(std::uint32_t index, Picos now) {
-  Host& host = (*hosts_)[index];
-  if (!prefetching_) host.engine.prefetch();
-  if (host.app.due(now)) host.app.poll(now);
-  do {
-    host.engine.poll(now);
-  } while (!host.app.completions().empty() && host.app.poll(now));
-  if (!host.app.newly_finished().empty()) take_finished(host);
-  wheel_->schedule(first_host_actor_ + index,
-                   earlier(host.engine.next_deadline(), host.app.next_deadline()));
-}
-
-// Everything that stage `stage` of an event some events ahead fetches. Looks only.
-void VirtualWorld::fetch(unsigned stage, Ahead& ahead) const {
-  const std::uint32_t actor = ahead.actor;
-  const Packet* packet = nullptr;
-  std::uint32_t host = actor - first_host_actor_;
-  if (actor < first_host_actor_) {
-    switch (stage) {
-      case 0:
-        network_->prefetch_packet(actor);
-        break;
-      case 1:
-        ahead.next = network_->prefetch_next(actor);
-        break;
-      case 2:
-        network_->prefetch_egress(actor, ahead.next);
-        break;
-      default:
-        network_->prefetch_joined(actor, ahead.next);
-        break;
-    }
-    packet = network_->arriving(actor, host);
-    if (packet == nullptr) return;
-  }
-  const Host& to = (*hosts_)[host];
-  switch (stage) {
-    case 0:
-      to.engine.prefetch_state();
-      prefetch_line(&to.app);
-      break;
-    case 1:
-      break;
-    case 2:
-      to.engine.prefetch_flow(packet);
-      break;
-    default:
-      to.engine.prefetch_flow_parts(packet);
-      break;
-  }
-}
-
-// An event has been popped: those some events ahead are brought near in stages, each of which reads
-// what an earlier one fetched.
-void VirtualWorld::look_ahead(Picos now) {
-  const auto seen = [this](std::uint32_t i) -> Ahead& { return ahead_[i % ahead_.size()]; };
-  while (passed_ != scouted_ && seen(passed_).until <= now) ++passed_;
-  while (scouted_ - passed_ < kScoutEvents && wheel_->scout([&](std::uint32_t actor, Picos until) {
-    if (scouted_ - passed_ == ahead_.size()) return;  // a slot fuller than is worth while
-    network_->prefetch_link(actor);
-    seen(scouted_++) = {actor, fabric::Network::kNowhere, until};
-  })) {
-  }
-  for (unsigned stage = 0; stage < kStages.size(); ++stage) {
-    std::uint32_t& next = next_of_stage_[stage];
-    if (static_cast<std::int32_t>(next - passed_) < 0) next = passed_;
-    for (; next != scouted_ && next - passed_ < kStages[stage]; ++next) fetch(stage, seen(next));
-  }
-}
-
 RunEnd VirtualWorld::run() {
-  for (std::uint32_t h = 0; h < hosts_->size(); ++h) poll_host(h, now_);
-  Picos next_sample = options_.sample ? options_.sample_interval : kNever;
-  std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
   RunEnd end = RunEnd::completed;
-  Picos time;
-  std::uint32_t actor = 0;
-  while (finished_ < plan_.messages.size()) {
-    if (!wheel_->pop(time, actor)) {
-      end = RunEnd::stalled;
-      problem_ = "nothing left to happen, but " +
-                 std::to_string(plan_.messages.size() - finished_) + " messages are outstanding";
-      break;
-    }
-    if (time > scenario_.duration) {
-      now_ = scenario_.duration;
-      end = RunEnd::duration;
-      break;
-    }
-    while (time >= next_sample) {
-      now_ = next_sample;
-      options_.sample(*this, next_sample);
-      next_sample += options_.sample_interval;
-    }
-    now_ = time;
-    ++events_;
-    if (prefetching_) look_ahead(time);
-    if (actor < first_host_actor_) {
-      network_->link_fired(actor, time);
-      const auto woken = network_->woken_hosts();
-      if (!woken.empty()) {
-        for (const std::uint32_t host : woken) poll_host(host, time);
-        network_->clear_woken();
-      }
-    } else {
-      poll_host(actor - first_host_actor_, time);
-    }
-    if (--housekeeping == 0) {
-      housekeeping = events_to_next_look(network_->stats().hops, scenario_.max_hops);
-      if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
-        end = RunEnd::stopped;
-        break;
-      }
-      if (scenario_.max_hops != 0 && network_->stats().hops > scenario_.max_hops) {
-        end = RunEnd::hop_limit;
-        problem_ = "more than max_hops = " + std::to_string(scenario_.max_hops) + " packet-hops";
-        break;
-      }
-      if (options_.progress && bytes_total_ != 0) {
-        options_.progress(static_cast<double>(bytes_done_) / static_cast<double>(bytes_total_));
-      }
-    }
+  if (parts_.size() == 1 || !run_in_parallel(end)) end = run_alone();
+  if (end == RunEnd::stalled) {
+    problem_ = "nothing left to happen, but " +
+               std::to_string(plan_.messages.size() - messages_completed() - messages_failed()) +
+               " messages are outstanding";
   }
-  network_->finish(now_);
   if (!check_all()) end = RunEnd::violation;
   return end;
 }
 
+RunEnd VirtualWorld::run_alone() {
+  WorldPart& part = *parts_.front();
+  for (std::uint32_t h = 0; h < hosts_->size(); ++h) part.begin(h);
+  const fabric::NetworkStats& stats = part.network().stats();
+  const Picos over = saturating_add(scenario_.duration, Picos{1});
+  Picos next_sample = options_.sample ? options_.sample_interval : kNever;
+  std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
+  RunEnd end = RunEnd::completed;
+  for (;;) {
+    const WorldPart::Pause pause =
+        part.work(earlier(over, next_sample), plan_.messages.size(), housekeeping);
+    if (pause == WorldPart::Pause::finished) break;
+    if (pause == WorldPart::Pause::time) {
+      const Picos time = part.wheel().next_time();
+      if (time == kNever) {
+        end = RunEnd::stalled;
+        break;
+      }
+      if (time > scenario_.duration) {
+        now_ = scenario_.duration;
+        end = RunEnd::duration;
+        break;
+      }
+      while (time >= next_sample) {
+        now_ = next_sample;
+        options_.sample(*this, next_sample);
+        next_sample += options_.sample_interval;
+      }
+      continue;
+    }
+    housekeeping = events_to_next_look(stats.hops, scenario_.max_hops);
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      end = RunEnd::stopped;
+      break;
+    }
+    if (scenario_.max_hops != 0 && stats.hops > scenario_.max_hops) {
+      end = RunEnd::hop_limit;
+      problem_ = "more than max_hops = " + std::to_string(scenario_.max_hops) + " packet-hops";
+      break;
+    }
+    if (options_.progress && bytes_total_ != 0) {
+      options_.progress(static_cast<double>(part.bytes_done()) / static_cast<double>(bytes_total_));
+    }
+  }
+  if (end != RunEnd::duration) now_ = part.now();
+  part.network().finish(now_);
+  return end;
+}
+
+// False: the run has to be repeated by one thread, for which the world is ready.
+bool VirtualWorld::run_in_parallel(RunEnd& end) {
+  parallel_ = std::make_unique<ParallelRun>(
+      parts_, setup_.fabric, division_, *hosts_, plan_,
+      ParallelRun::Options{scenario_.duration, options_.stop, options_.progress});
+  const ParallelRun::End how = parallel_->run();
+  use_ = parallel_->use();
+  parallel_.reset();
+  bool good = how != ParallelRun::End::misjudged;
+  for (const auto& part : parts_) {
+    now_ = later(now_, part->now());
+    finished_.insert(finished_.end(), part->finished().begin(), part->finished().end());
+  }
+  // Stable: what one event has finished is in the order in which it did. An event is one part's,
+  // but for the agenda of link events.
+  std::stable_sort(finished_.begin(), finished_.end(),
+                   [](const WorldPart::Finished& a, const WorldPart::Finished& b) {
+                     return std::pair(a.at, a.actor) < std::pair(b.at, b.actor);
+                   });
+  for (const WorldPart::Finished& finished : finished_) {
+    if (finished.at != WorldPart::kBeforeAll && parts_.front()->shared_actor(finished.actor)) {
+      good = false;
+    }
+  }
+  if (!good) {
+    one_thread_because_ = "the run ended, or hosts connected, at a time that could not be foreseen";
+    finished_.clear();
+    use_ = {};
+    build(1);
+    return false;
+  }
+  switch (how) {
+    case ParallelRun::End::duration:
+      now_ = scenario_.duration;
+      end = RunEnd::duration;
+      break;
+    case ParallelRun::End::stalled:
+      end = RunEnd::stalled;
+      break;
+    case ParallelRun::End::stopped:
+      end = RunEnd::stopped;
+      break;
+    default:
+      end = RunEnd::completed;
+      break;
+  }
+  for (const auto& part : parts_) part->network().finish(now_);
+  for (std::size_t i = 1; i < parts_.size(); ++i) network().gather(parts_[i]->network());
+  return true;
+}
+
 bool VirtualWorld::check_all() {
-  std::string broken = network_->check_conservation();
+  std::string broken = network().check_conservation();
   for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
     broken = (*hosts_)[h].engine.check_conservation();
     if (broken.empty()) broken = (*hosts_)[h].engine.violation();
@@ -330,8 +323,14 @@ bool VirtualWorld::check_all() {
 }
 
 std::uint64_t VirtualWorld::trace_hash() const {
-  std::uint64_t h = hash_;
-  const fabric::NetworkStats& stats = network_->stats();
+  std::uint64_t h = 0;
+  for (const WorldPart::Finished& finished :
+       parts_.size() == 1 ? parts_.front()->finished() : finished_) {
+    const MessageRecord& record = records_[finished.message];
+    h = mix(h ^ mix(static_cast<std::uint64_t>(record.completed.count) + finished.message) ^
+            (record.failed ? 1U : 0U));
+  }
+  const fabric::NetworkStats& stats = network().stats();
   for (const std::uint64_t value :
        {stats.hops, stats.hop_bytes, stats.injected_packets, stats.delivered_bytes,
         stats.marked_packets, stats.pause_frames, stats.total_drops(),

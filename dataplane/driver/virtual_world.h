@@ -1,10 +1,9 @@
-// A whole fabric with its hosts in virtual time: one event queue, one thread, deterministic from
-// the seed. Actors are the directed links (numbers from 0) and the hosts after them; ties go by
-// number. A host is a scheduling group: its application and its engine are polled in that order
-// until neither is due.
+// A whole fabric with its hosts in virtual time, deterministic from the seed, on one thread or on
+// several with the same result. Actors are the directed links (numbers from 0) and the hosts after
+// them; ties go by number. A host is a scheduling group: its application and its engine are polled
+// in that order until neither is due.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,14 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
 #include "dataplane/base/slab.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/large_pages.h"
 #include "dataplane/driver/message_app.h"
 #include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/parallel_run.h"
 #include "dataplane/driver/pattern_memory.h"
 #include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/world_part.h"
+#include "dataplane/fabric/division.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/transport/engine.h"
 
@@ -30,6 +30,8 @@ struct LinkTapping {
   std::uint32_t link = 0;  // of the fabric's spec
   LinkTap* tap = nullptr;  // must outlive the run
 };
+
+inline constexpr std::uint32_t kMaxThreads = 64;
 
 struct WorldOptions {
   bool check_invariants =
@@ -43,6 +45,9 @@ struct WorldOptions {
   std::function<void(const class VirtualWorld&, Picos)> sample;
   // With any, packets carry real bytes and ICRCs. Changes no result.
   std::vector<LinkTapping> taps;
+  // 1..kMaxThreads to share the work, if it can be shared (one_thread_because()). Changes no
+  // result.
+  std::uint32_t threads = 1;
 };
 
 enum class RunEnd : std::uint8_t {
@@ -71,59 +76,48 @@ class VirtualWorld final : public Connector {
   Picos now() const { return now_; }
   const MessagePlan& plan() const { return plan_; }
   const std::vector<MessageRecord>& records() const { return records_; }
-  const fabric::Network& network() const { return *network_; }
-  fabric::Network& network() { return *network_; }
+  // Of the whole fabric; while several threads run, of nobody.
+  const fabric::Network& network() const { return parts_.front()->network(); }
+  fabric::Network& network() { return parts_.front()->network(); }
   std::uint32_t hosts() const { return scenario_.fabric.hosts; }
   const transport::Engine& engine(std::uint32_t host) const;
-  std::uint64_t events() const { return events_; }
-  std::uint64_t messages_completed() const { return completed_; }
-  std::uint64_t messages_failed() const { return failed_; }
+  std::uint64_t events() const;  // one per event however many parts it touched
+  std::uint64_t messages_completed() const;
+  std::uint64_t messages_failed() const;
+  // How many threads there are, and why there are not as many as were asked for; empty: there are.
+  std::uint32_t threads() const { return division_.parts; }
+  const std::string& one_thread_because() const { return one_thread_because_; }
+  // What the threads did, after run(). No result.
+  const ParallelUse& thread_use() const { return use_; }
   // Depends on every completion and its time, and on the final counters: equal on every build.
   std::uint64_t trace_hash() const;
   // What broke, for RunEnd::violation and for stalled runs.
   const std::string& problem() const { return problem_; }
 
  private:
-  struct Host;
-  struct Ahead {
-    std::uint32_t actor = 0;
-    std::uint32_t next = 0;  // link: the one that its first packet goes to
-    Picos until{0};          // its event is over by then, whatever became of it
-  };
-
-  void look_ahead(Picos now);
-  void fetch(unsigned stage, Ahead& ahead) const;
-  void poll_host(std::uint32_t index, Picos now);
-  void take_finished(Host& host);
+  void build(std::uint32_t threads);
+  RunEnd run_alone();
+  bool run_in_parallel(RunEnd& end);
+  std::string obstacle() const;
   bool check_all();
 
   config::Scenario scenario_;
   MessagePlan plan_;
   WorldOptions options_;
   WorldPlan setup_;
-  LargePages large_pages_;  // outlives what it holds
   std::unique_ptr<PlanIndex> index_;
   PatternMemory memory_;
-  std::unique_ptr<EventWheel> wheel_;
-  std::unique_ptr<fabric::Network> network_;
-  std::unique_ptr<Slab<Host>> hosts_;
+  fabric::Division division_;
+  std::vector<std::unique_ptr<WorldPart>> parts_;
+  std::unique_ptr<Slab<WorldHost>> hosts_;
+  std::unique_ptr<ParallelRun> parallel_;  // while it runs
+  ParallelUse use_;
   std::vector<MessageRecord> records_;
-  std::uint32_t first_host_actor_ = 0;
+  std::vector<WorldPart::Finished> finished_;  // of all parts, in order, after a run of several
   Picos now_{0};
-  std::uint64_t events_ = 0;
-  std::uint64_t finished_ = 0;
-  std::uint64_t completed_ = 0;
-  std::uint64_t failed_ = 0;
   std::uint64_t bytes_total_ = 0;
-  std::uint64_t bytes_done_ = 0;
-  std::uint64_t hash_ = 0;
   std::uint32_t connections_ = 0;
-  // Actors seen ahead in the event wheel, a ring; positions modulo 2^32.
-  std::array<Ahead, 256> ahead_{};
-  std::uint32_t scouted_ = 0;
-  std::uint32_t passed_ = 0;
-  std::array<std::uint32_t, 4> next_of_stage_{};  // of look_ahead
-  bool prefetching_ = false;
+  std::string one_thread_because_;
   std::string problem_;
 };
 

@@ -29,15 +29,23 @@ struct alignas(64) Link {
   std::uint8_t paused = 0;           // bit per class paused by the far end
   std::uint8_t down = 0;             // 0xFF: carries nothing, like a pause of every class
   std::uint8_t impaired = 0;         // kDraws, kReorders, kVaries: LinkDetail has more
-  bool tapped = false;               // somebody looks: Network::tap
+  std::uint8_t notable = 0;          // kTapped, kLeaves, kEnters: its packets take a side way
   bool exact = false;                // departures are events: wanted so, or its switch has paused
+
+  static constexpr std::uint8_t kTapped = 1;  // somebody looks: Network::tap
+  static constexpr std::uint8_t kLeaves = 2;  // ends in another part of the fabric: Network::divide
+  static constexpr std::uint8_t kEnters = 4;  // begins in another part
 
   static constexpr std::uint8_t kDraws = 1;  // a packet may be lost, corrupted or doubled
   // With either of these departures are events of their own: they cannot wait for the arrival of
   // what left before, which may be later than theirs.
   static constexpr std::uint8_t kReorders = 2;  // or late
   static constexpr std::uint8_t kVaries = 4;    // the delay has changed
+  // No impairment, but on the side way of those: what departs is also sent to another part.
+  static constexpr std::uint8_t kCopies = 8;
 
+  bool tapped() const { return (notable & kTapped) != 0; }
+  bool leaves() const { return (notable & kLeaves) != 0; }
   std::uint8_t held() const { return static_cast<std::uint8_t>(paused | down); }
   std::uint8_t eligible() const { return static_cast<std::uint8_t>(backlog & ~held()); }
 };

@@ -66,8 +66,8 @@ void Network::link_fired(std::uint32_t link_id, Picos now) {
     wheel_.schedule(first_actor_ + link_id, link.head_time);
   }
   if (arrived == nullptr) return;
-  if (link.tapped) [[unlikely]] {
-    arrive_tapped(link, arrived, now);
+  if (link.notable != 0) [[unlikely]] {
+    arrive_notable(link, arrived, now);
   } else {
     arrive(link, arrived, now);
   }
@@ -98,19 +98,8 @@ void Network::inject(Link& link, Packet* packet, Picos now) {
   transmit(link, packet, now);
 }
 
-// Puts a packet on the wire at `start`, which is not before link.busy.
-void Network::transmit(Link& link, Packet* packet, Picos start) {
-  ++stats_.hops;
-  stats_.hop_bytes += packet->wire_bytes;
-  if (link.impaired != 0) [[unlikely]] {
-    transmit_impaired(link, packet, start);
-    return;
-  }
-  put_on_wire(link, packet, start);
-}
-
-// late: how much later than its propagation delay says the packet arrives.
-void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
+[[gnu::always_inline]] inline void Network::launch(Link& link, Packet* packet, Picos start,
+                                                   Picos late) {
   if (link.ps_per_byte != 0) [[likely]] {
     link.busy =
         start +
@@ -131,6 +120,23 @@ void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
     link.tail->next = packet;
   }
   link.tail = packet;
+}
+
+// Puts a packet on the wire at `start`, which is not before link.busy.
+void Network::transmit(Link& link, Packet* packet, Picos start) {
+  ++stats_.hops;
+  stats_.hop_bytes += packet->wire_bytes;
+  if (link.impaired != 0) [[unlikely]] {
+    transmit_impaired(link, packet, start);
+    return;
+  }
+  launch(link, packet, start, Picos{0});
+}
+
+// late: how much later than its propagation delay says the packet arrives. The caller sees to links
+// that leave this part of the fabric.
+void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
+  launch(link, packet, start, late);
 }
 
 // Decides all departures up to and including `now`. Afterwards no queued packet could leave at
@@ -254,7 +260,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
 
   if (out.down != 0 && !spec_.keep_queued_when_down) [[unlikely]] {
     ++egress.drops;
-    if (out.tapped) show_drop(out, *packet, Fate::never_sent, DropReason::link_down, now);
+    if (out.tapped()) show_drop(out, *packet, Fate::never_sent, DropReason::link_down, now);
     drop(packet, DropReason::link_down);
     return;
   }
@@ -275,7 +281,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     consider_pause(sw, in.to_port, packet->traffic_class, now);
   }
-  if (out.exact || out.impaired != 0) [[unlikely]]
+  if (out.exact || (out.impaired & ~Link::kCopies) != 0) [[unlikely]]
     reschedule(out);
 }
 

@@ -23,6 +23,8 @@
 #include "dataplane/base/histogram.h"
 #include "dataplane/base/random.h"
 #include "dataplane/base/slab.h"
+#include "dataplane/fabric/crossing.h"
+#include "dataplane/fabric/division.h"
 #include "dataplane/fabric/fabric_spec.h"
 #include "dataplane/fabric/statistics.h"
 #include "dataplane/fabric/topology.h"
@@ -115,6 +117,27 @@ class Network {
   // the network's use.
   void tap(std::uint32_t link, LinkTap& tap);
 
+  // One part of a fabric that several networks work on, each on a thread of its own
+  // (docs/architecture.md, "Parallel virtual time"). Every network is built from the whole spec;
+  // after divide() this one holds the truth about the switches and hosts of `part` and about the
+  // links that leave them. Before the first event; `division` must outlive the network.
+  void divide(const Division& division, std::uint32_t part);
+  // Where what goes to other parts is put from now on, by part: one list for each.
+  void send_to(std::span<std::vector<Crossing>> lists) { away_ = lists; }
+  // Decides what leaves for other parts up to `until`, so that all of it is in the lists. Every
+  // event up to then has happened. Returns when, as things stand, the next packet leaves for
+  // another part: that need not be an event. kNever: none is queued.
+  Picos decide_leaving(Picos until);
+  // When the first packet arrives that was sent away since the last call; kNever when none was.
+  Picos first_sent_away();
+  // What came from another part: arrives at its time, which must not be over yet.
+  void take_in(std::span<const Crossing> packets);
+  // Events of links that enter this part, or of link events, which another part counts as well.
+  std::uint64_t foreign_events() const { return foreign_events_; }
+  // After a run: makes this network the whole, by taking over what `other` holds the truth about.
+  // Afterwards neither is used but for reading.
+  void gather(const Network& other);
+
   // Conservation: injected = delivered + dropped + in flight + queued, in packets and bytes; every
   // buffer counter equals what its queues hold; PFC state is consistent. Empty when all holds, else
   // what is wrong. Walks everything: for tests and the end of a run.
@@ -126,6 +149,7 @@ class Network {
   // Hot path, network.cc.
   void inject(Link& link, Packet* packet, Picos now);
   void transmit(Link& link, Packet* packet, Picos start);
+  void launch(Link& link, Packet* packet, Picos start, Picos late);
   void put_on_wire(Link& link, Packet* packet, Picos start, Picos late = Picos{0});
   std::uint32_t choose_link(std::uint32_t switch_index, NextHop hop, const Packet& packet);
   std::uint8_t choose_class(unsigned eligible, const Egress& egress, std::uint32_t index);
@@ -154,6 +178,7 @@ class Network {
   void drop(Packet* packet, DropReason reason);
 
   // Links that somebody looks at, network_tap.cc.
+  void arrive_notable(const Link& link, Packet* packet, Picos now);
   void arrive_tapped(const Link& link, Packet* packet, Picos now);
   void show_drop(const Link& link, const Packet& packet, Fate fate, DropReason reason, Picos now);
 
@@ -171,6 +196,14 @@ class Network {
   void lose_in_flight(Link& link, Picos now);
   void lose_queued(Link& link, Picos now);
   void forget_pauses(Link& link, Picos now);
+
+  // Links from and to other parts of the fabric, network_parts.cc.
+  bool owns_link(std::uint32_t id) const {
+    return division_ == nullptr || division_->part_from(spec_, id) == part_;
+  }
+  void send_away(const Link& link, const Packet& packet);
+  void recall(const Link& link);
+  void happen_elsewhere(Link& link, LinkAction action);
 
   // Construction, network_build.cc.
   void build_choices();
@@ -213,6 +246,12 @@ class Network {
   std::vector<LinkTap*> taps_;           // per link of the spec, where there is any
   const Packet* observed_ = nullptr;     // arrives by a tapped link
   const char* observed_drop_ = nullptr;  // why it was dropped there
+  const Division* division_ = nullptr;   // the parts of the fabric, where this is one of several
+  std::uint32_t part_ = 0;
+  std::vector<std::uint32_t> leaving_;     // links of this part that end in another
+  std::span<std::vector<Crossing>> away_;  // by part
+  Picos first_away_ = kNever;
+  std::uint64_t foreign_events_ = 0;
   Histogram last_hop_depth_;
   Histogram core_depth_;
 };

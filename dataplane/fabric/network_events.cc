@@ -15,6 +15,7 @@ namespace paceline::fabric {
 
 void Network::run_agenda(Picos now) {
   now_ = now;
+  if (part_ != 0) ++foreign_events_;
   bool reroute = false;
   while (next_agenda_ < agenda_.size() && agenda_[next_agenda_].at <= now) {
     const Agenda& item = agenda_[next_agenda_++];
@@ -33,11 +34,16 @@ void Network::run_agenda(Picos now) {
 }
 
 void Network::happen(const LinkEvent& event, Picos now) {
-  if (event.action == LinkAction::down && links_[2 * event.link].down == 0) {
+  if (event.action == LinkAction::down && links_[2 * event.link].down == 0 &&
+      owns_link(2 * event.link)) {
     ++stats_.link_failures;
   }
   for (const std::uint32_t id : {2 * event.link, 2 * event.link + 1}) {
     Link& link = links_[id];
+    if (!owns_link(id)) {
+      happen_elsewhere(link, event.action);
+      continue;
+    }
     LinkDetail& detail = details_[id];
     advance(link, now);
     switch (event.action) {
@@ -100,7 +106,7 @@ void Network::bring_up(Link& link, Picos now) {
 void Network::lose_in_flight(Link& link, Picos now) {
   while (Packet* packet = link.head) {
     link.head = packet->next;
-    if (link.tapped) show_drop(link, *packet, Fate::lost, DropReason::link_down, now);
+    if (link.tapped()) show_drop(link, *packet, Fate::lost, DropReason::link_down, now);
     if (packet->route == kRoutePause) {
       pool_.free(packet);
     } else if (packet->route == kRouteLost) {
@@ -112,6 +118,7 @@ void Network::lose_in_flight(Link& link, Picos now) {
   link.tail = nullptr;
   link.head_time = kNever;
   wheel_.schedule(first_actor_ + link.id, kNever);
+  if (link.leaves()) recall(link);
 }
 
 void Network::lose_queued(Link& link, Picos now) {
@@ -127,7 +134,7 @@ void Network::lose_queued(Link& link, Picos now) {
       egress.queued_bytes -= packet->wire_bytes;
       ++egress.drops;
       sw.buffer.release(ingress, c, packet->wire_bytes);
-      if (link.tapped) show_drop(link, *packet, Fate::never_sent, DropReason::link_down, now);
+      if (link.tapped()) show_drop(link, *packet, Fate::never_sent, DropReason::link_down, now);
       drop(packet, DropReason::link_down);
       if (sw.paused_count != 0) consider_resume(sw, ingress, c, now);
     }

@@ -1,5 +1,5 @@
-// Links that lose, damage, double and delay packets. All draws of a link come from its own
-// generator, in the order of departure.
+// Links that lose, damage, double and delay packets, or end in another part of the fabric. All
+// draws of a link come from its own generator, in the order of departure.
 #include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
@@ -13,15 +13,16 @@ namespace paceline::fabric {
 void Network::refresh_impairments(Link& link) {
   const LinkDetail& detail = details_[link.id];
   const bool draws = detail.loss > 0 || detail.error_rate > 0 || detail.duplicate > 0;
-  link.impaired = static_cast<std::uint8_t>((link.impaired & (Link::kVaries | Link::kReorders)) |
-                                            (draws ? Link::kDraws : 0) |
-                                            (detail.reorder > 0 ? Link::kReorders : 0));
+  link.impaired = static_cast<std::uint8_t>(
+      (link.impaired & (Link::kVaries | Link::kReorders | Link::kCopies)) |
+      (draws ? Link::kDraws : 0) | (detail.reorder > 0 ? Link::kReorders : 0));
 }
 
 void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
   bool duplicate = false;
   const Picos late = impair(link, packet, duplicate);
   put_on_wire(link, packet, start, late);
+  if (link.leaves()) send_away(link, *packet);
   if (!duplicate) return;
   Packet* copy = pool_.copy_of(*packet);
   copy->flags |= packet_flag::duplicate;
@@ -30,6 +31,7 @@ void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
   ++stats_.duplicated_packets;
   stats_.duplicated_bytes += copy->wire_bytes;
   put_on_wire(link, copy, link.busy);
+  if (link.leaves()) send_away(link, *copy);
 }
 
 // A lost packet still takes its time on the wire; it is dropped where it would have arrived.

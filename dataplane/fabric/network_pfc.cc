@@ -124,6 +124,7 @@ void Network::send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_cl
   frame->wire_bytes = spec_.wire.wire_bytes(64, 0);
   ++(pause ? stats_.pause_frames : stats_.resume_frames);
   put_on_wire(back, frame, later(back.busy, now));
+  if (back.leaves()) send_away(back, *frame);
   if (back.backlog != 0) reschedule(back);
 }
 
@@ -170,7 +171,7 @@ void Network::arrive_special(const Link& link, Packet* packet, Picos now) {
 // No room for a packet that would have left by this egress port.
 void Network::refuse(const Egress& egress, Packet* packet, DropReason reason, Picos now) {
   const Link& link = links_[egress.link];
-  if (link.tapped) show_drop(link, *packet, Fate::never_sent, reason, now);
+  if (link.tapped()) show_drop(link, *packet, Fate::never_sent, reason, now);
   drop(packet, reason);
 }
 

@@ -1,4 +1,5 @@
 // What can be read from a network, and the laws that its counters must obey.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <string>
@@ -29,6 +30,30 @@ const char* to_string(DropReason reason) {
       return "link_down";
   }
   return "unknown";
+}
+
+NetworkStats& NetworkStats::operator+=(const NetworkStats& other) {
+  hops += other.hops;
+  hop_bytes += other.hop_bytes;
+  injected_packets += other.injected_packets;
+  injected_bytes += other.injected_bytes;
+  delivered_packets += other.delivered_packets;
+  delivered_bytes += other.delivered_bytes;
+  marked_packets += other.marked_packets;
+  corrupted_packets += other.corrupted_packets;
+  duplicated_packets += other.duplicated_packets;
+  duplicated_bytes += other.duplicated_bytes;
+  reordered_packets += other.reordered_packets;
+  link_failures += other.link_failures;
+  for (std::size_t i = 0; i < kDropReasons; ++i) {
+    drops[i] += other.drops[i];
+    dropped_bytes[i] += other.dropped_bytes[i];
+  }
+  pause_frames += other.pause_frames;
+  resume_frames += other.resume_frames;
+  pause_time += other.pause_time;
+  buffer_used_max = std::max(buffer_used_max, other.buffer_used_max);
+  return *this;
 }
 
 void Network::finish(Picos now) {

@@ -13,7 +13,9 @@ void Network::tap(std::uint32_t link, LinkTap& tap) {
   taps_.resize(spec_.links.size());
   if (taps_[link] != nullptr) throw std::invalid_argument("fabric: the link is captured already");
   taps_[link] = &tap;
-  links_[2 * link].tapped = links_[2 * link + 1].tapped = true;
+  for (const std::uint32_t id : {2 * link, 2 * link + 1}) {
+    links_[id].notable = static_cast<std::uint8_t>(links_[id].notable | Link::kTapped);
+  }
 }
 
 void Network::arrive_tapped(const Link& link, Packet* packet, Picos now) {

@@ -42,6 +42,7 @@ struct NetworkStats {
   std::uint64_t buffer_used_max = 0;  // most bytes in use in any switch's buffer, rounded down to a
                                       // multiple of kBufferUseStep (16 KiB)
   friend bool operator==(const NetworkStats&, const NetworkStats&) = default;
+  NetworkStats& operator+=(const NetworkStats& other);  // of another part of the same fabric
 
   std::uint64_t total_drops() const {
     std::uint64_t sum = 0;

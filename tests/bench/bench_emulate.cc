@@ -12,12 +12,15 @@
 #include <ctime>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <functional>
 #include <queue>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +112,38 @@ void run_once(Row& row) {
   row.speeds.push_back(static_cast<double>(row.hops) / spent);
 }
 
+// One run by one thread and by two, in turn, by the clock: what --threads 2 gains where it has both
+// processors to itself. Also what both threads did with their time.
+struct Shared {
+  std::vector<double> one, two;  // seconds
+  std::vector<double> cpu, waiting;
+};
+
+void run_shared(Shared& shared) {
+  const config::Scenario scenario =
+      perf::scenario_of({"permutation-1024", "dcqcn", 1'000'000, 4096});
+  std::uint64_t hash = 0;
+  for (const std::uint32_t threads : {1U, 2U}) {
+    MessagePlan plan = perf::plan_of(scenario);
+    WorldOptions options;
+    options.threads = threads;
+    const auto begin = std::chrono::steady_clock::now();
+    VirtualWorld world(scenario, std::move(plan), std::move(options));
+    perf::run_to_completion(world);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    (threads == 1 ? shared.one : shared.two).push_back(spent.count());
+    if (threads == 1) {
+      hash = world.trace_hash();
+      continue;
+    }
+    if (world.trace_hash() != hash) throw std::runtime_error("two threads: another trace hash");
+    for (const ThreadUse& use : world.thread_use().threads) {
+      shared.cpu.push_back(use.cpu_seconds);
+      shared.waiting.push_back(use.waiting_seconds);
+    }
+  }
+}
+
 // Permutation traffic on a fat tree of 1,024 hosts without a transport.
 double bare_tree_hops_per_second() {
   constexpr std::uint64_t kHops = 1'000'000;
@@ -179,17 +214,20 @@ std::string load_average() {
 int run(unsigned rounds, const std::string& only, const std::string& json_path) {
   std::vector<Row> rows = cases();
   std::erase_if(rows, [&only](const Row& r) { return r.name.find(only) == std::string::npos; });
-  if (rows.empty()) {
+  if (rows.empty() && std::string("threads 2").find(only) == std::string::npos) {
     fmt::print(stderr, "bench_emulate: no case has '{}' in its name\n", only);
     return 2;
   }
   const std::string load = load_average();
   std::vector<double> fabric, tree, holds;
+  const bool shares = std::string("threads 2").find(only) != std::string::npos;
+  Shared shared;
   for (unsigned round = 0; round < rounds; ++round) {
     fabric.push_back(bare_fabric_hops_per_second());
     tree.push_back(bare_tree_hops_per_second());
     holds.push_back(priority_queue_holds_per_second());
     for (Row& row : rows) run_once(row);
+    if (shares) run_shared(shared);
   }
 
   fmt::print("{}; load average {} at the start; {} rounds; thread CPU time\n\n", cpu_model(), load,
@@ -224,6 +262,19 @@ int run(unsigned rounds, const std::string& only, const std::string& json_path) 
       "\nlimits, best: bare fabric {:.2f} M hops/s, bare fat tree of 1,024 hosts {:.2f} M hops/s; "
       "std::priority_queue of 192 entries {:.2f} M pop-and-push/s\n",
       best(fabric) / 1e6, best(tree) / 1e6, best(holds) / 1e6);
+  if (shares) {
+    const double ratio = median(shared.one) / median(shared.two);
+    fmt::print(
+        "\nthreads 2, permutation of 1,024 hosts, by the clock: one thread {:.2f} s, two {:.2f} s "
+        "(medians), ratio {:.2f}; CPU time of a thread {:.2f} s, of which by the clock waiting "
+        "{:.2f} s\n",
+        median(shared.one), median(shared.two), ratio, median(shared.cpu), median(shared.waiting));
+    json["threads_2"] = {{"one_thread_s", shared.one},
+                         {"two_threads_s", shared.two},
+                         {"ratio_of_medians", ratio},
+                         {"cpu_s", shared.cpu},
+                         {"waiting_s", shared.waiting}};
+  }
   if (!json_path.empty()) {
     std::ofstream out(json_path);
     out << json.dump(2) << '\n';

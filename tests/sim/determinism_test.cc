@@ -106,12 +106,12 @@ constexpr std::uint64_t kGolden[] = {
     0xbd76a763ef59f856ULL,  // incast cadence
     0x72c7db79c338b1beULL,  // pfc fixed
     0x60ebb8a3abc7ce50ULL,  // pfc dcqcn paper
-    0x310c39b14ec9cb60ULL,  // moe dcqcn paper
-    0xaabfd958fe1c4239ULL,  // moe cadence
+    0x0b10033860679adeULL,  // moe dcqcn paper
+    0x057317bb69b52abdULL,  // moe cadence
     0x5049d9981431bbc8ULL,  // websearch dcqcn hpcc-repo
     0xeb85d7d8255dd8f7ULL,  // websearch cadence
-    0x682b83d583a3d95dULL,  // ring dcqcn paper
-    0x1ab002fed9da49efULL,  // ring cadence
+    0x40d488743a340a13ULL,  // ring dcqcn paper
+    0xd9a91d6e7a3e8649ULL,  // ring cadence
     0x09e725907fa363b9ULL,  // loss fixed
     0x81ea21fdf10d2fd0ULL,  // loss dcqcn paper
     0x5be500cbb85847e8ULL,  // loss cadence

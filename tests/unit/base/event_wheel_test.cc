@@ -33,6 +33,39 @@ TEST_CASE("event wheel orders by time, then by actor, not by insertion") {
   CHECK(wheel.next_time() == kNever);
 }
 
+TEST_CASE("event wheel pops what is before a time, and keeps the rest in order") {
+  // Against pop(): whatever the width of slots, entries beyond the ring included.
+  for (const unsigned shift : {4U, 14U, 20U}) {
+    Random random(7, shift);
+    EventWheel wheel(64, shift, 12);
+    EventWheel plain(64, shift, 12);
+    std::vector<Popped> popped, expected;
+    std::int64_t now = 0;
+    for (int round = 0; round < 400; ++round) {
+      for (std::uint64_t n = random.below(40); n > 0; --n) {
+        const auto actor = static_cast<std::uint32_t>(random.below(64));
+        const std::uint64_t reach = random.below(8) == 0 ? 1ULL << 36 : 1ULL << 22;
+        const Picos at{now + static_cast<std::int64_t>(random.below(reach))};
+        wheel.schedule(actor, at);
+        plain.schedule(actor, at);
+      }
+      const Picos end{now + static_cast<std::int64_t>(random.below(1U << 21))};
+      Picos time{};
+      std::uint32_t actor = 0;
+      while (wheel.pop_before(end, time, actor)) popped.emplace_back(time.count, actor);
+      while (plain.next_time() < end && plain.pop(time, actor)) {
+        expected.emplace_back(time.count, actor);
+      }
+      REQUIRE(popped == expected);
+      std::uint32_t first = 0;
+      CHECK(wheel.next_time(first) == plain.next_time());
+      if (plain.next_time() != kNever) CHECK(wheel.scheduled_at(first) == plain.next_time());
+      now = end.count;
+    }
+    CHECK(popped.size() > 1000);
+  }
+}
+
 TEST_CASE("event wheel moves and cancels the one entry of an actor") {
   EventWheel wheel(4);
   wheel.schedule(0, {5'000'000});

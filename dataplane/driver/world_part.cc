@@ -1,0 +1,151 @@
+#include "dataplane/driver/world_part.h"
+
+#include "dataplane/base/prefetch.h"
+
+namespace paceline {
+
+namespace {
+
+// Event sources from which on what an event touches is likely to lie outside the caches, and how
+// many events ahead it is fetched.
+constexpr std::uint32_t kPrefetchFrom = 4096;
+constexpr std::uint32_t kScoutEvents = 24;
+constexpr std::array<std::uint32_t, 4> kStages{17, 11, 6, 3};
+// Hosts from which on a world has memory of its own, in large pages.
+constexpr std::uint32_t kLargePagesFrom = 32;
+
+unsigned slots_log2(double events_per_us) {
+  return EventWheel::slots_log2_for(EventWheel::slot_shift_for(events_per_us));
+}
+
+}  // namespace
+
+WorldPart::WorldPart(const fabric::FabricSpec& spec, double events_per_us, const MessagePlan& plan,
+                     const std::vector<MessageRecord>& records)
+    : memory_(spec.hosts >= kLargePagesFrom ? static_cast<std::pmr::memory_resource&>(large_pages_)
+                                            : *std::pmr::new_delete_resource()),
+      plan_(plan),
+      records_(records),
+      first_host_actor_(fabric::Network::actors_needed(spec)),
+      wheel_(first_host_actor_ + spec.hosts, EventWheel::slot_shift_for(events_per_us),
+             slots_log2(events_per_us), memory_),
+      network_(spec, wheel_, 0, memory_),
+      prefetching_(wheel_.actors() >= kPrefetchFrom) {}
+
+void WorldPart::begin(std::uint32_t host) {
+  actor_ = host;
+  const std::size_t before = finished_.size();
+  poll_host(host, now_);
+  for (std::size_t i = before; i < finished_.size(); ++i) finished_[i].at = kBeforeAll;
+}
+
+// Inlined into the loop: an event is little more than a call.
+inline void WorldPart::act(Picos time, std::uint32_t actor) {
+  now_ = time;
+  actor_ = actor;
+  ++events_;
+  if (prefetching_) look_ahead(time);
+  if (actor < first_host_actor_) {
+    network_.link_fired(actor, time);
+    const auto woken = network_.woken_hosts();
+    if (!woken.empty()) {
+      for (const std::uint32_t host : woken) poll_host(host, time);
+      network_.clear_woken();
+    }
+  } else {
+    poll_host(actor - first_host_actor_, time);
+  }
+}
+
+WorldPart::Pause WorldPart::work(Picos end, std::uint64_t messages, std::uint64_t& budget) {
+  Picos time;
+  std::uint32_t actor = 0;
+  while (finished_.size() < messages) {
+    if (!wheel_.pop_before(end, time, actor)) return Pause::time;
+    act(time, actor);
+    if (--budget == 0) return Pause::budget;
+  }
+  return Pause::finished;
+}
+
+void WorldPart::take_finished(WorldHost& host) {
+  for (const std::uint32_t id : host.app.newly_finished()) {
+    finished_.push_back({now_, actor_, id});
+    if (records_[id].failed) ++failed_;
+    bytes_done_ += plan_.messages[id].bytes;
+  }
+  host.app.newly_finished().clear();
+}
+
+// The group of one host: application first, then engine, until neither has work at `now`.
+void WorldPart::poll_host(std::uint32_t index, Picos now) {
+  WorldHost& host = (*hosts_)[index];
+  if (!prefetching_) host.engine.prefetch();
+  if (host.app.due(now)) host.app.poll(now);
+  do {
+    host.engine.poll(now);
+  } while (!host.app.completions().empty() && host.app.poll(now));
+  if (!host.app.newly_finished().empty()) take_finished(host);
+  wheel_.schedule(first_host_actor_ + index,
+                  earlier(host.engine.next_deadline(), host.app.next_deadline()));
+}
+
+// Everything that stage `stage` of an event some events ahead fetches. Looks only.
+void WorldPart::fetch(unsigned stage, Ahead& ahead) const {
+  const std::uint32_t actor = ahead.actor;
+  const Packet* packet = nullptr;
+  std::uint32_t host = actor - first_host_actor_;
+  if (actor < first_host_actor_) {
+    switch (stage) {
+      case 0:
+        network_.prefetch_packet(actor);
+        break;
+      case 1:
+        ahead.next = network_.prefetch_next(actor);
+        break;
+      case 2:
+        network_.prefetch_egress(actor, ahead.next);
+        break;
+      default:
+        network_.prefetch_joined(actor, ahead.next);
+        break;
+    }
+    packet = network_.arriving(actor, host);
+    if (packet == nullptr) return;
+  }
+  const WorldHost& to = (*hosts_)[host];
+  switch (stage) {
+    case 0:
+      to.engine.prefetch_state();
+      prefetch_line(&to.app);
+      break;
+    case 1:
+      break;
+    case 2:
+      to.engine.prefetch_flow(packet);
+      break;
+    default:
+      to.engine.prefetch_flow_parts(packet);
+      break;
+  }
+}
+
+// An event has been popped: those some events ahead are brought near in stages, each of which reads
+// what an earlier one fetched.
+void WorldPart::look_ahead(Picos now) {
+  const auto seen = [this](std::uint32_t i) -> Ahead& { return ahead_[i % ahead_.size()]; };
+  while (passed_ != scouted_ && seen(passed_).until <= now) ++passed_;
+  while (scouted_ - passed_ < kScoutEvents && wheel_.scout([&](std::uint32_t actor, Picos until) {
+    if (scouted_ - passed_ == ahead_.size()) return;  // a slot fuller than is worth while
+    network_.prefetch_link(actor);
+    seen(scouted_++) = {actor, fabric::Network::kNowhere, until};
+  })) {
+  }
+  for (unsigned stage = 0; stage < kStages.size(); ++stage) {
+    std::uint32_t& next = next_of_stage_[stage];
+    if (static_cast<std::int32_t>(next - passed_) < 0) next = passed_;
+    for (; next != scouted_ && next - passed_ < kStages[stage]; ++next) fetch(stage, seen(next));
+  }
+}
+
+}  // namespace paceline
