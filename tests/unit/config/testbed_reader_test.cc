@@ -86,7 +86,8 @@ TEST_CASE("testbed: errors name file, line, value and what is allowed") {
   refuses(std::string(kPort) + "mtu = 9000\n",
           "4:7: port.mtu = 9000: out of range, allowed is [256 .. 4096]");
   refuses(std::string(kPort) + "rate = \"10\"\n",
-          "4:8: port.rate = \"10\": it has no unit; expected a rate such as \"100Gb/s\" (units b/s, kb/s, "
+          "4:8: port.rate = \"10\": it has no unit; expected a rate such as \"100Gb/s\" (units "
+          "b/s, kb/s, "
           "Mb/s, Gb/s or Tb/s)");
   refuses(std::string(kPort) + "mac = \"01:00:00:00:00:01\"\n",
           "4:7: port.mac = \"01:00:00:00:00:01\": a group address; a port has its own");
@@ -107,8 +108,7 @@ TEST_CASE("testbed: errors name file, line, value and what is allowed") {
           "2:10: eal.memory = \"12MiB\": with eal.no_huge = true 64MiB is the least");
   refuses("[eal]\nvdevs = \"net_null0\"\n" + std::string(kPort),
           "2:9: eal.vdevs = \"net_null0\": expected an array of texts");
-  refuses("schema = 2\n" + std::string(kPort),
-          "1:10: schema = 2: this program reads schema 1");
+  refuses("schema = 2\n" + std::string(kPort), "1:10: schema = 2: this program reads schema 1");
 }
 
 TEST_CASE("testbed: all errors of a file come at once") {

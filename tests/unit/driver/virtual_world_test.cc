@@ -51,9 +51,9 @@ TEST_CASE("virtual world: messages that wait for each other stall, and that is s
 TEST_CASE("virtual world: a host to which others connect begins its own messages at their time",
           "[virtual_world]") {
   // Host 1 is connected to at 0 and hears nothing from the wire before 2 us.
-  VirtualWorld world(quiet_star(3), plan_of({{.src = 0, .dst = 1, .bytes = 4096},
-                                             {.src = 1, .dst = 2, .bytes = 4096,
-                                              .start = Picos{1'234'567}}}));
+  VirtualWorld world(quiet_star(3),
+                     plan_of({{.src = 0, .dst = 1, .bytes = 4096},
+                              {.src = 1, .dst = 2, .bytes = 4096, .start = Picos{1'234'567}}}));
   REQUIRE(world.run() == RunEnd::completed);
   CHECK(world.records()[1].ready == Picos{1'234'567});
 }

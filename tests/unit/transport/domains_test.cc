@@ -7,12 +7,6 @@
 namespace paceline::transport::test {
 namespace {
 
-LabOptions small_packets() {
-  LabOptions options;
-  options.engine.payload_mtu = kMtu;
-  return options;
-}
-
 // Vol. 1, 10.2.3: memory of another domain is out of reach, at both ends and in both roles.
 TEST_CASE("a queue pair reaches only regions of its protection domain", "[transport]") {
   Lab lab(small_packets());
