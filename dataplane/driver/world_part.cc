@@ -1,16 +1,11 @@
 #include "dataplane/driver/world_part.h"
 
-#include "dataplane/base/prefetch.h"
-
 namespace paceline {
 
 namespace {
 
-// Event sources from which on what an event touches is likely to lie outside the caches, and how
-// many events ahead it is fetched.
+// Event sources from which on what an event touches is likely to lie outside the caches.
 constexpr std::uint32_t kPrefetchFrom = 4096;
-constexpr std::uint32_t kScoutEvents = 24;
-constexpr std::array<std::uint32_t, 4> kStages{17, 11, 6, 3};
 // Hosts from which on a world has memory of its own, in large pages.
 constexpr std::uint32_t kLargePagesFrom = 32;
 
@@ -30,6 +25,7 @@ WorldPart::WorldPart(const fabric::FabricSpec& spec, double events_per_us, const
       wheel_(first_host_actor_ + spec.hosts, EventWheel::slot_shift_for(events_per_us),
              slots_log2(events_per_us), memory_),
       network_(spec, wheel_, 0, memory_),
+      ahead_(wheel_, network_, first_host_actor_),
       prefetching_(wheel_.actors() >= kPrefetchFrom) {}
 
 void WorldPart::begin(std::uint32_t host) {
@@ -44,7 +40,7 @@ inline void WorldPart::act(Picos time, std::uint32_t actor) {
   now_ = time;
   actor_ = actor;
   ++events_;
-  if (prefetching_) look_ahead(time);
+  if (prefetching_) ahead_.step(time);
   if (actor < first_host_actor_) {
     network_.link_fired(actor, time);
     const auto woken = network_.woken_hosts();
@@ -88,64 +84,6 @@ void WorldPart::poll_host(std::uint32_t index, Picos now) {
   if (!host.app.newly_finished().empty()) take_finished(host);
   wheel_.schedule(first_host_actor_ + index,
                   earlier(host.engine.next_deadline(), host.app.next_deadline()));
-}
-
-// Everything that stage `stage` of an event some events ahead fetches. Looks only.
-void WorldPart::fetch(unsigned stage, Ahead& ahead) const {
-  const std::uint32_t actor = ahead.actor;
-  const Packet* packet = nullptr;
-  std::uint32_t host = actor - first_host_actor_;
-  if (actor < first_host_actor_) {
-    switch (stage) {
-      case 0:
-        network_.prefetch_packet(actor);
-        break;
-      case 1:
-        ahead.next = network_.prefetch_next(actor);
-        break;
-      case 2:
-        network_.prefetch_egress(actor, ahead.next);
-        break;
-      default:
-        network_.prefetch_joined(actor, ahead.next);
-        break;
-    }
-    packet = network_.arriving(actor, host);
-    if (packet == nullptr) return;
-  }
-  const WorldHost& to = (*hosts_)[host];
-  switch (stage) {
-    case 0:
-      to.engine.prefetch_state();
-      prefetch_line(&to.app);
-      break;
-    case 1:
-      break;
-    case 2:
-      to.engine.prefetch_flow(packet);
-      break;
-    default:
-      to.engine.prefetch_flow_parts(packet);
-      break;
-  }
-}
-
-// An event has been popped: those some events ahead are brought near in stages, each of which reads
-// what an earlier one fetched.
-void WorldPart::look_ahead(Picos now) {
-  const auto seen = [this](std::uint32_t i) -> Ahead& { return ahead_[i % ahead_.size()]; };
-  while (passed_ != scouted_ && seen(passed_).until <= now) ++passed_;
-  while (scouted_ - passed_ < kScoutEvents && wheel_.scout([&](std::uint32_t actor, Picos until) {
-    if (scouted_ - passed_ == ahead_.size()) return;  // a slot fuller than is worth while
-    network_.prefetch_link(actor);
-    seen(scouted_++) = {actor, fabric::Network::kNowhere, until};
-  })) {
-  }
-  for (unsigned stage = 0; stage < kStages.size(); ++stage) {
-    std::uint32_t& next = next_of_stage_[stage];
-    if (static_cast<std::int32_t>(next - passed_) < 0) next = passed_;
-    for (; next != scouted_ && next - passed_ < kStages[stage]; ++next) fetch(stage, seen(next));
-  }
 }
 
 }  // namespace paceline

@@ -6,7 +6,6 @@
 // hosts, so that (time, actor) orders the events of all parts as it does those of one.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -14,22 +13,12 @@
 #include "dataplane/base/event_wheel.h"
 #include "dataplane/base/slab.h"
 #include "dataplane/driver/large_pages.h"
-#include "dataplane/driver/message_app.h"
+#include "dataplane/driver/look_ahead.h"
 #include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/world_host.h"
 #include "dataplane/fabric/network.h"
-#include "dataplane/transport/engine.h"
 
 namespace paceline {
-
-struct WorldHost {
-  WorldHost(transport::EngineConfig config, Port& port, std::uint32_t number,
-            const MessagePlan& plan, const PlanIndex& index, std::vector<MessageRecord>& records,
-            Connector& connector, transport::MemoryProvider* memory)
-      : engine(std::move(config), port),
-        app(number, plan, index, records, engine, connector, memory) {}
-  transport::Engine engine;
-  MessageApp app;
-};
 
 class WorldPart {
  public:
@@ -46,7 +35,10 @@ class WorldPart {
   WorldPart(const fabric::FabricSpec& spec, double events_per_us, const MessagePlan& plan,
             const std::vector<MessageRecord>& records);
   // The hosts of the whole world, once they are built; must outlive the part.
-  void set_hosts(Slab<WorldHost>& hosts) { hosts_ = &hosts; }
+  void set_hosts(Slab<WorldHost>& hosts) {
+    hosts_ = &hosts;
+    ahead_.set_hosts(hosts);
+  }
 
   std::pmr::memory_resource& memory() { return memory_; }
   EventWheel& wheel() { return wheel_; }
@@ -78,15 +70,7 @@ class WorldPart {
   std::uint64_t bytes_done() const { return bytes_done_; }
 
  private:
-  struct Ahead {
-    std::uint32_t actor = 0;
-    std::uint32_t next = 0;  // link: the one that its first packet goes to
-    Picos until{0};          // its event is over by then, whatever became of it
-  };
-
   void act(Picos time, std::uint32_t actor);
-  void look_ahead(Picos now);
-  void fetch(unsigned stage, Ahead& ahead) const;
   void poll_host(std::uint32_t index, Picos now);
   void take_finished(WorldHost& host);
 
@@ -104,11 +88,7 @@ class WorldPart {
   std::vector<Finished> finished_;  // in the order in which it happened
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_done_ = 0;
-  // Actors seen ahead in the event wheel, a ring; positions modulo 2^32.
-  std::array<Ahead, 256> ahead_{};
-  std::uint32_t scouted_ = 0;
-  std::uint32_t passed_ = 0;
-  std::array<std::uint32_t, 4> next_of_stage_{};  // of look_ahead
+  LookAhead ahead_;
   bool prefetching_ = false;
 };
 

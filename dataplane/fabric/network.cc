@@ -285,49 +285,70 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
     reschedule(out);
 }
 
-void Network::prefetch_link(std::uint32_t link) const {
-  if (link < links_.size()) prefetch_line(&links_[link]);
+void Network::prefetch_actor(std::uint32_t actor) const {
+  prefetch_line(&links_[std::min<std::size_t>(actor, links_.size() - 1)]);
 }
+
+namespace {
+// Stand for what there is not: fetching them does no harm, asking first would.
+const Packet kNoPacket{};
+const Egress kNoQueue{};
+}  // namespace
+
+bool Network::ends_at_a_switch(std::uint32_t actor) const {
+  return actor < links_.size() && (links_[actor].to & Link::kToSwitch) != 0;
+}
+bool Network::ends_at_a_host(std::uint32_t actor) const {
+  return actor < links_.size() && (links_[actor].to & Link::kToSwitch) == 0;
+}
+std::uint32_t Network::host_at(std::uint32_t id) const { return links_[id].to; }
+const Packet* Network::first_on(std::uint32_t id) const { return links_[id].head; }
 
 // Its first packet; the queue from which the link goes on.
 void Network::prefetch_packet(std::uint32_t id) const {
-  if (id >= links_.size()) return;
   const Link& link = links_[id];
-  if (link.head != nullptr) prefetch_line(link.head);
-  if (link.backlog != 0) prefetch_queue(link, std::bit_width(link.backlog) - 1U);
+  prefetch_line(link.head);
+  const Egress& egress = link.egress == Link::kNoEgress ? kNoQueue : egresses_[link.egress];
+  const unsigned traffic_class = std::bit_width(link.backlog | 1U) - 1U;
+  prefetch_line(&egress);
+  prefetch_line(&egress.queues[traffic_class]);
 }
 
 // The packet behind the first, for its time; where the first goes. What waits for the link, if it
 // is to depart then.
 std::uint32_t Network::prefetch_next(std::uint32_t id) const {
-  if (id >= links_.size()) return kNowhere;
   const Link& link = links_[id];
-  const Packet* const head = link.head;
-  if (head == nullptr) return kNowhere;
-  if (head->next != nullptr) {
-    prefetch_line(head->next);
-  } else if (link.backlog != 0) {
-    const unsigned traffic_class = std::bit_width(link.backlog) - 1U;
-    if (const Packet* first = egresses_[link.egress].queues[traffic_class].head) {
-      prefetch_line(first);
-    }
-  }
-  if (head->route >= spec_.hosts) return kNowhere;
-  if ((link.to & Link::kToSwitch) == 0) {
-    prefetch_line(head->header.data());
+  const Packet* const head = link.head != nullptr ? link.head : &kNoPacket;
+  prefetch_behind(link, *head);
+  if (link.head == nullptr || head->route >= spec_.hosts) [[unlikely]]
     return kNowhere;
-  }
   const std::uint32_t out =
       topology_.next_link(link.to & ~Link::kToSwitch, head->route, head->entropy);
-  if (out == Topology::kNoLink) return kNowhere;
+  if (out == Topology::kNoLink) [[unlikely]]
+    return kNowhere;
   prefetch_line(&links_[out]);
   return out;
+}
+
+void Network::prefetch_arrival(std::uint32_t id) const {
+  const Link& link = links_[id];
+  const Packet* const head = link.head != nullptr ? link.head : &kNoPacket;
+  prefetch_behind(link, *head);
+  prefetch_line(head->header.data());
+}
+
+void Network::prefetch_behind(const Link& link, const Packet& head) const {
+  const unsigned traffic_class = std::bit_width(link.backlog | 1U) - 1U;
+  const Egress& egress = link.egress == Link::kNoEgress ? kNoQueue : egresses_[link.egress];
+  const Packet* const waiting = egress.queues[traffic_class].head;
+  prefetch_line(head.next != nullptr ? head.next : waiting);
 }
 
 // What enqueueing the first packet on `out` counts.
 void Network::prefetch_egress(std::uint32_t id, std::uint32_t out) const {
   const Link& link = links_[id];
-  if (out == kNowhere || link.head == nullptr) return;
+  if (out == kNowhere || link.head == nullptr) [[unlikely]]
+    return;
   prefetch_queue(links_[out], link.head->traffic_class);
   const Switch& sw = switches_[link.to & ~Link::kToSwitch];
   prefetch_line(&sw.buffer.at(link.to_port, 0));
@@ -336,9 +357,9 @@ void Network::prefetch_egress(std::uint32_t id, std::uint32_t out) const {
 // The packets that it joins there.
 void Network::prefetch_joined(std::uint32_t id, std::uint32_t out) const {
   const Packet* const head = links_[id].head;
-  if (out == kNowhere || head == nullptr || links_[out].backlog == 0) return;
+  if (out == kNowhere || head == nullptr) [[unlikely]]
+    return;
   const ClassQueue& queue = egresses_[links_[out].egress].queues[head->traffic_class];
-  if (queue.head == nullptr) return;
   prefetch_line(queue.head);
   prefetch_line(queue.tail);
 }
@@ -347,12 +368,6 @@ void Network::prefetch_queue(const Link& link, unsigned traffic_class) const {
   const Egress& egress = egresses_[link.egress];
   prefetch_line(&egress);
   prefetch_line(&egress.queues[traffic_class]);
-}
-
-const Packet* Network::arriving(std::uint32_t id, std::uint32_t& host) const {
-  if (id >= links_.size() || (links_[id].to & Link::kToSwitch) != 0) return nullptr;
-  host = links_[id].to;
-  return links_[id].head;
 }
 
 void Network::wake(HostPort& port) {

@@ -76,13 +76,18 @@ class Network {
   // next for that packet; if that is another link (the result, else kNowhere), the queue there; and
   // who waits in it. Changes nothing.
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
-  void prefetch_link(std::uint32_t link) const;
+  void prefetch_actor(std::uint32_t actor) const;
   void prefetch_packet(std::uint32_t id) const;
   std::uint32_t prefetch_next(std::uint32_t id) const;
+  void prefetch_arrival(std::uint32_t id) const;
   void prefetch_egress(std::uint32_t id, std::uint32_t out) const;
   void prefetch_joined(std::uint32_t id, std::uint32_t out) const;
-  // The first packet of a link that ends at a host, and the host; nullptr when there is none.
-  const Packet* arriving(std::uint32_t id, std::uint32_t& host) const;
+  // Where a link ends; neither for an actor that is none.
+  bool ends_at_a_switch(std::uint32_t actor) const;
+  bool ends_at_a_host(std::uint32_t actor) const;
+  // Of a link that ends at a host: the host, and the packet that reaches it first; nullptr: none.
+  std::uint32_t host_at(std::uint32_t id) const;
+  const Packet* first_on(std::uint32_t id) const;
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.
@@ -160,6 +165,7 @@ class Network {
   void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
   void wake(HostPort& port);
   void prefetch_queue(const Link& link, unsigned traffic_class) const;
+  void prefetch_behind(const Link& link, const Packet& head) const;
   static bool exact(const Link& link);
 
   // Buffer and pauses, network_pfc.cc.

@@ -1,0 +1,25 @@
+// One host of a virtual world: its engine and what uses it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "dataplane/driver/message_app.h"
+#include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/plan_index.h"
+#include "dataplane/transport/engine.h"
+
+namespace paceline {
+
+struct WorldHost {
+  WorldHost(transport::EngineConfig config, Port& port, std::uint32_t number,
+            const MessagePlan& plan, const PlanIndex& index, std::vector<MessageRecord>& records,
+            Connector& connector, transport::MemoryProvider* memory)
+      : engine(std::move(config), port),
+        app(number, plan, index, records, engine, connector, memory) {}
+  transport::Engine engine;
+  MessageApp app;
+};
+
+}  // namespace paceline
