@@ -1,11 +1,11 @@
-// Fetches what the next events will touch. In a world too large for the caches an event finds nothing
-// near: its link, the packet there, the queue that it joins, the host's engine each hang on the one
-// before. So events are sought out in the event wheel some dozens ahead and brought near in stages,
-// each of which reads what the one before it fetched. Looks only: changes no result.
+// Fetches what the next events will touch. In a world too large for the caches an event finds
+// nothing near: its link, the packet there, the queue that it joins, the host's engine each hang on
+// the one before. So events are sought out in the event wheel some dozens ahead and brought near in
+// stages, each of which reads what the one before it fetched. Looks only: changes no result.
 //
-// Events come by the batch, sorted by what they are (a packet reaching a switch, one reaching a host, a
-// host with a deadline); a stage takes a batch of one kind at a time. One by one, what kind comes
-// next is anybody's guess, and guessing costs more than the fetches.
+// Events come by the batch, sorted by what they are (a packet reaching a switch, one reaching a
+// host, a host with a deadline); a stage takes a batch of one kind at a time. One by one, what kind
+// comes next is anybody's guess, and guessing costs more than the fetches.
 #pragma once
 
 #include <array>
@@ -67,8 +67,9 @@ class LookAhead {
   std::uint32_t until_batch_ = 1;
   std::uint32_t scouted_ = 0;  // of all kinds, modulo 2^32
   std::uint32_t passed_ = 0;
-  std::vector<std::uint8_t> kinds_;   // by actor
-  std::array<Picos, kRing> over_at_{};  // by then an event sought out is over, whatever became of it
+  std::vector<std::uint8_t> kinds_;  // by actor
+  std::array<Picos, kRing>
+      over_at_{};  // by then an event sought out is over, whatever became of it
   std::array<Ring, kKinds> rings_{};
 };
 

@@ -124,10 +124,15 @@ TEST_CASE("reference scenarios: a uniform all-to-all of 64 hosts", "[reference][
 
 // Nothing of the core is known to the receiver that grants: marks are all there is.
 TEST_CASE("reference scenarios: a 2:1 core, Cadence against DCQCN", "[reference]") {
-  const double dcqcn = efficiency_of(run(under("oversubscribed-core", "dcqcn")));
-  const double cadence = efficiency_of(run(under("oversubscribed-core", "cadence")));
-  // Six seeds: 1.21 to 1.54. docs/tuning.md holds it against a profile searched for this.
-  CHECK(cadence > 1.1 * dcqcn);
+  double dcqcn = 0;
+  double cadence = 0;
+  for (const char* seed : {"seed=1", "seed=2", "seed=3"}) {
+    dcqcn += efficiency_of(run(under("oversubscribed-core", "dcqcn", {seed})));
+    cadence += efficiency_of(run(under("oversubscribed-core", "cadence", {seed})));
+  }
+  // Six seeds: DCQCN .44 to .52 and once .65, Cadence .71 to .83; of these three 1.37.
+  // docs/tuning.md holds it against a profile searched for this.
+  CHECK(cadence > 1.2 * dcqcn);
 }
 
 TEST_CASE("reference scenarios: an uplink flaps under a permutation", "[reference]") {
