@@ -10,7 +10,7 @@ namespace paceline::config {
 
 namespace {
 
-constexpr double kMb = 1e6, kTb = 1e12;
+constexpr double kLeastRate = 1e6, kMostRate = 3.2e12;  // bit/s
 constexpr double kMiB = 1024.0 * 1024.0;
 
 constexpr auto kEalKeys = std::to_array<KeySpec>({
@@ -37,8 +37,8 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
      .meaning = "The device, with its arguments as DPDK writes them: "
                 "\"net_memif0,role=client,bsize=4608\", \"0000:3b:00.0\". Required."},
     {.path = "port.rate",
-     .min = kMb,
-     .max = 3.2 * kTb,
+     .min = kLeastRate,
+     .max = kMostRate,
      .meaning = "What engines pace to. Without it what the device says; it must know then."},
     {.path = "port.mtu",
      .min = 256,

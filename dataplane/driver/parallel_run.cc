@@ -11,7 +11,7 @@ namespace paceline {
 namespace {
 
 // Events of the first part between two calls of the progress callback, at least.
-constexpr std::uint64_t kHousekeeping = 1 << 16;
+constexpr std::uint64_t kProgressEvents = 1 << 16;
 // A window in which fewer events are to be expected is worked off by one thread: to wait for one
 // another would take longer.
 constexpr std::uint64_t kWorthSharing = 128;
@@ -173,7 +173,7 @@ void ParallelRun::work(std::uint32_t index) {
   const double begin = cpu_seconds();
   Clock::duration waited{0};
   Place place;
-  std::uint64_t progress_at = kHousekeeping;
+  std::uint64_t progress_at = kProgressEvents;
   for (std::uint64_t window = 0;; ++window) {
     const Window next = decide(window, place);
     if (next.over) {
@@ -189,7 +189,7 @@ void ParallelRun::work(std::uint32_t index) {
       ++use_.windows;
       if (next.alone) ++use_.windows_alone;
       if (options_.progress && parts_[0]->events() >= progress_at) {
-        progress_at = parts_[0]->events() + kHousekeeping;
+        progress_at = parts_[0]->events() + kProgressEvents;
         std::uint64_t done = 0;
         for (const Share& s : shares_) done += s.reports[window & 1].bytes_done;
         if (bytes_total_ != 0) {

@@ -67,9 +67,10 @@ Division divide(const FabricSpec& spec, std::uint32_t parts) {
 
   // Outwards from there, tier by tier.
   std::vector<std::uint32_t> links_to(out.parts);
+  std::vector<std::uint32_t> known;  // as it was when the tier began
   for (bool found = true; found;) {
     found = false;
-    const std::vector<std::uint32_t> known = part_of;
+    known = part_of;
     for (std::uint32_t sw = 0; sw < spec.switches; ++sw) {
       if (known[sw] != kNone) continue;
       std::fill(links_to.begin(), links_to.end(), 0);

@@ -123,17 +123,17 @@ std::vector<std::string> eal_arguments(const EalSettings& s, std::string& error)
 
   // Every value is joined to its option by "=", so that none can be taken for an option.
   std::vector<std::string> a{s.program};
-  a.push_back("--no-telemetry");
+  a.emplace_back("--no-telemetry");
   a.push_back("--lcores=" + (s.lcores.empty() ? lcores_of_this_thread() : s.lcores));
   if (s.no_huge) {
-    a.push_back("--no-huge");
+    a.emplace_back("--no-huge");
     a.push_back("-m" + std::to_string(s.memory_mb));
     a.push_back(s.file_prefix.empty() ? "--no-shconf" : "--file-prefix=" + s.file_prefix);
   } else {
     a.push_back(s.file_prefix.empty() ? "--in-memory" : "--file-prefix=" + s.file_prefix);
     if (s.memory_mb != 0) a.push_back("-m" + std::to_string(s.memory_mb));
   }
-  if (s.pci_allow.empty()) a.push_back("--no-pci");
+  if (s.pci_allow.empty()) a.emplace_back("--no-pci");
   for (const std::string& address : s.pci_allow) a.push_back("--allow=" + address);
   for (const std::string& vdev : s.vdevs) a.push_back("--vdev=" + vdev);
   return a;

@@ -15,7 +15,6 @@ namespace paceline {
 
 namespace {
 
-// Not destroyed, so its destructor is nobody's.
 class EventGate final : public InterruptGate {
  public:
   bool start() {

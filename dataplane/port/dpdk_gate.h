@@ -27,6 +27,7 @@ class InterruptGate {
   // without telling that thread, and net_memif leaves a listener of its server role behind in
   // there.
   virtual void close_for_good() = 0;
+  virtual ~InterruptGate() = default;
   InterruptGate(const InterruptGate&) = delete;
   InterruptGate& operator=(const InterruptGate&) = delete;
 
@@ -50,7 +51,6 @@ class InterruptGate {
 
  protected:
   InterruptGate() = default;
-  ~InterruptGate() = default;
   // The interrupt thread is about its own business, or wants to be.
   std::atomic<bool> away_{true};
 };

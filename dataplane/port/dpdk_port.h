@@ -82,8 +82,8 @@ class DpdkPort final : public Port {
   DpdkPort(DpdkDevice& device, const DpdkPortSettings& settings, const PortInfo& info,
            std::uint32_t engine_packets);
 
-  Packet* accept(void* mbuf);
-  Packet* copy_in(void* mbuf);
+  Packet* accept(void* received);
+  Packet* copy_in(void* received);
   bool fill(Packet& packet, std::byte* frame, const FrameParts& parts);
 
   DpdkDevice& device_;

@@ -63,7 +63,7 @@ device = "0000:3b:00.0"
   CHECK(bed.ports[1].rate.bps == 0);
 }
 
-std::vector<std::string> errors_of(const std::string& text) {
+std::vector<std::string> testbed_errors(const std::string& text) {
   return read_testbed_text(text, "bed.toml").errors;
 }
 
@@ -71,7 +71,7 @@ std::vector<std::string> errors_of(const std::string& text) {
 constexpr const char* kPort = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
 
 void refuses(const std::string& text, const std::string& expected) {
-  const auto errors = errors_of(text);
+  const auto errors = testbed_errors(text);
   INFO(text);
   REQUIRE(errors.size() == 1);
   CHECK(errors[0] == "bed.toml:" + expected);
@@ -112,7 +112,7 @@ TEST_CASE("testbed: errors name file, line, value and what is allowed") {
 }
 
 TEST_CASE("testbed: all errors of a file come at once") {
-  CHECK(errors_of("[eal]\nno_huge = 1\nhuge = 2\n[[port]]\nmtu = \"x\"\n").size() == 5);
+  CHECK(testbed_errors("[eal]\nno_huge = 1\nhuge = 2\n[[port]]\nmtu = \"x\"\n").size() == 5);
 }
 
 // Every key has a row of its own in docs/ports.md; "[.write-reference]" writes it.
