@@ -241,7 +241,13 @@ bool Lab::run(Picos limit) {
 
 void Lab::fill(std::span<std::byte> memory, std::uint64_t seed) {
   Random random(seed, 77);
-  for (std::byte& byte : memory) byte = static_cast<std::byte>(random.next() >> 56);
+  // Eight bytes at a time: with sanitizers, one by one took most of the tests' time.
+  while (!memory.empty()) {
+    const std::uint64_t word = random.next();
+    const std::size_t bytes = std::min(memory.size(), sizeof(word));
+    std::memcpy(memory.data(), &word, bytes);
+    memory = memory.subspan(bytes);
+  }
 }
 
 std::string Lab::leftovers() {

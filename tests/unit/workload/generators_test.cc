@@ -102,11 +102,11 @@ TEST_CASE("all-to-all: every row has the same total, shared by the receivers' we
 }
 
 TEST_CASE("all-to-all: log weights are normal with deviation skew", "[workload]") {
-  // From a column of bytes, log shares up to a constant are skew * z: 2000 of them.
+  // From a column of bytes, log shares up to a constant are skew * z: 800 of them.
   config::WorkloadConfig w = workload("all_to_all");
   w.message_bytes = 1'000'000'000'000;
   w.skew = 1.5;
-  constexpr std::uint32_t kHosts = 2001;
+  constexpr std::uint32_t kHosts = 801;
   constexpr std::uint64_t kSeed = 4;
   INFO("seed " << kSeed);
   const MessagePlan plan = all_to_all(w, kHosts, kSeed);
@@ -119,7 +119,7 @@ TEST_CASE("all-to-all: log weights are normal with deviation skew", "[workload]"
     squares += x * x;
     ++n;
   }
-  REQUIRE(n == 2000);
+  REQUIRE(n == 800);
   const double sd = std::sqrt(squares / n - (sum / n) * (sum / n));
   CHECK(sd == Approx(1.5).margin(4 * 1.5 / std::sqrt(2.0 * n)));  // 4 standard errors
 }
