@@ -141,7 +141,9 @@ int run(const std::map<std::string, std::string>& options) {
     const TscClock clock = TscClock::calibrated();
     std::thread worker([&] {
       const LcoreRegistration known;
-      realtime_loop(side.engine(), port, clock, stop, side);
+      Worker loop;
+      loop.add({&side.engine(), &port, &side});
+      loop.run(clock, stop);
     });
     bool begun = false;
     bool done = false;
