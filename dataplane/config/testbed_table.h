@@ -20,15 +20,15 @@ inline void fail_value(ReadContext& context, const TomlNode& node, std::string_v
 
 // Every key of a table by its row. `others`: names that `take_other` reads.
 template <class FieldOf, class TakeOther>
-void read_testbed_table(const TomlNode& table, std::string_view name,
-                        std::span<const KeySpec> keys, std::vector<std::string_view> others,
-                        ReadContext& context, FieldOf field_of, TakeOther take_other) {
+void read_testbed_table(const TomlNode& table, std::string_view name, std::span<const KeySpec> keys,
+                        std::vector<std::string_view> others, ReadContext& context,
+                        FieldOf field_of, TakeOther take_other) {
   std::vector<std::string_view> valid;
   for (const KeySpec& key : keys) valid.push_back(key.name());
   valid.insert(valid.end(), others.begin(), others.end());
   for (const TomlMember& m : table.members) {
-    const auto key = std::find_if(keys.begin(), keys.end(),
-                                  [&](const KeySpec& k) { return k.name() == m.key; });
+    const auto key =
+        std::find_if(keys.begin(), keys.end(), [&](const KeySpec& k) { return k.name() == m.key; });
     if (key != keys.end()) {
       read_value(*key, field_of(m.key), m.value, context);
     } else if (std::find(others.begin(), others.end(), m.key) != others.end()) {

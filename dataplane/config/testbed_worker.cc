@@ -86,9 +86,8 @@ class WorkerReader {
     return false;
   }
   static bool has(const WorkerConfig& worker, std::size_t port, std::uint32_t queue) {
-    return std::any_of(worker.queues.begin(), worker.queues.end(), [&](const QueueConfig& q) {
-      return q.port == port && q.queue == queue;
-    });
+    return std::any_of(worker.queues.begin(), worker.queues.end(),
+                       [&](const QueueConfig& q) { return q.port == port && q.queue == queue; });
   }
 
   void take_cpu(const TomlNode& node, WorkerConfig& worker) {
@@ -114,9 +113,9 @@ class WorkerReader {
     if (port == testbed_.ports.size()) {
       std::vector<std::string_view> names;
       for (const PortConfig& config : testbed_.ports) names.push_back(config.name);
-      return fail_value(context_, node, "worker.ports",
-                        fmt::format("no port is named \"{}\"; there is {}", name,
-                                    list_names(names)));
+      return fail_value(
+          context_, node, "worker.ports",
+          fmt::format("no port is named \"{}\"; there is {}", name, list_names(names)));
     }
     if (queue >= testbed_.ports[port].queues) {
       return fail_value(context_, node, "worker.ports",

@@ -1,10 +1,11 @@
 // Runs engines to completion on the calling thread: the same poll(now) and next_deadline() that the
-// virtual driver calls, with `now` read from a clock, once per turn. A worker is one thread with its
-// engines, their ports and applications; nothing of it is shared with another.
+// virtual driver calls, with `now` read from a clock, once per turn. A worker is one thread with
+// its engines, their ports and applications; nothing of it is shared with another.
 //
 // A turn, for each engine: the port in front is given the time (ResolvingPort: neighbours), the
-// application its step, and the engine is polled when a packet may have arrived, a deadline has come
-// or the application asked. Where the host stood still between two turns, engines are told first.
+// application its step, and the engine is polled when a packet may have arrived, a deadline has
+// come or the application asked. Where the host stood still between two turns, engines are told
+// first.
 #pragma once
 
 #include <atomic>

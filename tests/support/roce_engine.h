@@ -13,8 +13,8 @@
 namespace paceline::test {
 
 inline transport::EngineConfig roce_engine_config(const wire::IpAddress& address,
-                                                  const wire::MacAddress& mac,
-                                                  const PortInfo& port, cc::AlgorithmId algorithm) {
+                                                  const wire::MacAddress& mac, const PortInfo& port,
+                                                  cc::AlgorithmId algorithm) {
   transport::EngineConfig config;
   config.address = address;
   config.mac = mac;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two engines in two processes over a DPDK device between them, every byte checked.
 
-usage: devices_test.py PORT_PEER CASE     exit: 0 good, 1 a check failed, 77 skipped (it says why)
+usage: devices_test.py FOLDER CASE     exit: 0 good, 1 a check failed, 77 skipped (it says why)
+FOLDER has port_peer and host_peer.
 
 Each case has a network namespace of its own, which ends with the last process in it: nothing is left
 behind, whatever happens. Without root the namespace comes with a user namespace, where that is allowed.
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 SKIPPED = 77
@@ -35,8 +37,11 @@ def run(*command):
 class Peer:
     """One port_peer. What it prints is kept line by line."""
 
-    def __init__(self, program, index, device, **options):
-        command = [program, "--index", str(index), "--device", device]
+    def __init__(self, folder, index, device, **options):
+        """On a device; or as a host, where `device` is the path of a testbed file."""
+        host = device.endswith(".toml")
+        command = [os.path.join(folder, "host_peer" if host else "port_peer"), "--index", str(index),
+                   "--testbed" if host else "--device", device]
         for name, value in options.items():
             command += [f"--{name}", str(value)]
         self.name = f"peer {index} on {device}"
@@ -78,8 +83,9 @@ class Peer:
 
 
 class Case:
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, folder):
+        self.program = program  # the folder of the peers
+        self.folder = folder    # for what a case writes
         self.peers = []
 
     def start(self, devices, skip_words=(), **options):
@@ -250,6 +256,59 @@ class Case:
             raise RuntimeError(other.process.communicate(timeout=PATIENCE))
         self.converse()
 
+    # --- hosts: addresses of their own, and nobody knows a MAC address ---
+
+    def testbed(self, index, device, host, worker="", rate="2Gb/s"):
+        path = os.path.join(self.folder, f"host{index}.toml")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"""
+[[port]]
+name = "host{index}"
+device = "{device}"
+rate = "{rate}"
+[port.host]
+addresses = ["10.0.0.{index + 1}/24", "fd00::{index + 1}/64"]
+{host}
+[[worker]]
+name = "only"
+ports = ["host{index}"]
+{worker}
+""")
+        return path
+
+    def hosts(self, devices, ipv6, host, path_mtu, worker="", skip_words=()):
+        self.start([self.testbed(i, device, host, worker) for i, device in enumerate(devices)],
+                   skip_words=skip_words, ipv6=int(ipv6))
+        results = self.converse()
+        asked, told = ("nd_solicitations", "nd_answers") if ipv6 else ("arp_requests", "arp_answers")
+        # Both begin to talk at about the same time: one asks at least, and who is asked knows whom he
+        # answers. Packets waited, and none was lost for it.
+        self.expect("somebody asked", sum(r[asked] for r in results) >= 1)
+        self.expect("whoever was asked answered", sum(r[told] for r in results) >= 1)
+        self.expect("somebody waited for an answer", sum(r["parked"] for r in results) >= 1)
+        for facts in results:
+            self.expect("nothing dropped on the way out", facts["dropped"] == 0)
+            self.expect("frames of the right VLAN", facts["other_vlan"] == 0 and facts["untagged"] == 0)
+            self.expect(f"path MTU {path_mtu}", facts["path_mtu"] == path_mtu)
+        return results
+
+    def hosts_memif(self):
+        self.hosts(self.memif_devices(), False, "", 4096, 'idle = "sleep"')
+
+    def hosts_memif_ipv6_vlan(self):
+        self.hosts(self.memif_devices(), True, "vlan = 42\nip_mtu = 1500", 1024)
+
+    def hosts_af_packet_vlan(self):
+        """The kernel takes tags out of frames on their way to a packet socket, the driver puts them back."""
+        self.veth(9000)
+        self.hosts([f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)], False,
+                   "vlan = 7", 4096, skip_words=("Operation not permitted",))
+
+    def hosts_af_packet_ipv6(self):
+        self.veth(9000)
+        self.hosts([f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)], True,
+                   "ip_mtu = 2200", 2048, skip_words=("Operation not permitted",))
+
     def af_xdp(self):
         self.veth(2200)
         self.start([f"net_af_xdp{i},iface=pl{i},force_copy=1" for i in range(2)],
@@ -269,14 +328,15 @@ def main():
             skip(f"no network namespace: {allowed.stderr.strip()}")
         os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", __file__, program, name, INSIDE])
     run("ip", "link", "set", "lo", "up")
-    case = Case(program)
-    try:
-        getattr(case, name)()
-    except RuntimeError as error:
-        print(f"failed: {error}")
-        sys.exit(1)
-    finally:
-        case.end()
+    with tempfile.TemporaryDirectory(prefix="paceline-devices-") as folder:
+        case = Case(program, folder)
+        try:
+            getattr(case, name)()
+        except RuntimeError as error:
+            print(f"failed: {error}")
+            sys.exit(1)
+        finally:
+            case.end()
 
 
 if __name__ == "__main__":

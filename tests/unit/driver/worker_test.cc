@@ -68,8 +68,7 @@ TEST_CASE("worker: an engine is polled when there is a reason to") {
 TEST_CASE("worker: time that is missing is counted and told to the engines") {
   WorkerLab one;
   WorkerLab two;
-  Worker worker({.name = "w",
-                 .watch = {.hiccup = us(100), .stall_limit = us(10'000)}});
+  Worker worker({.name = "w", .watch = {.hiccup = us(100), .stall_limit = us(10'000)}});
   worker.add(one.task());
   worker.add(two.task());
   const auto stops = [&] { return one.engine.host_stops().count + two.engine.host_stops().count; };

@@ -23,8 +23,8 @@ struct StopResult {
   HostStops stops{};
 };
 
-// One WRITE of kPackets, about 270 us at 100 Gb/s over a round trip of some 20 us; the sender's host stops in the middle. The timer
-// is shorter than the stop and much longer than a round trip.
+// One WRITE of kPackets, about 270 us at 100 Gb/s over a round trip of some 20 us; the sender's
+// host stops in the middle. The timer is shorter than the stop and much longer than a round trip.
 StopResult write_across_stop(const StopShape& shape) {
   LabOptions options = small_packets();
   options.engine.reliability = shape.reliability;
