@@ -83,7 +83,7 @@ struct WorkerConfig {
   std::vector<QueueConfig> queues;
   std::string idle = "yield";
   Picos spin_for = picos_from_micros(20);
-  Picos most_sleep = picos_from_micros(1000);
+  Picos most_sleep = picos_from_micros(2000);
   Picos hiccup = picos_from_micros(100);
   Picos stall_limit = picos_from_micros(10'000);
   std::string where;

@@ -17,9 +17,8 @@ std::string pin_this_thread(std::uint32_t cpu) {
   if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
   if (cpu < CPU_SETSIZE && sched_setaffinity(0, sizeof set, &set) == 0) return "";
   return fmt::format("cpu = {}: {}", cpu,
-                     cpu < CPU_SETSIZE && errno != EINVAL
-                         ? std::strerror(errno)
-                         : "the process has no such processor");
+                     cpu < CPU_SETSIZE && errno != EINVAL ? std::strerror(errno)
+                                                          : "the process has no such processor");
 }
 
 int node_of_cpu(std::uint32_t cpu) {
@@ -43,7 +42,8 @@ std::string far_memory_line(const std::string& worker, std::uint32_t cpu, int cp
                             const std::string& port, int port_node) {
   if (cpu_node < 0 || port_node < 0 || cpu_node == port_node) return "";
   return fmt::format(
-      "worker {}: cpu {} is on NUMA node {}, port {} on node {}: every packet crosses between them; "
+      "worker {}: cpu {} is on NUMA node {}, port {} on node {}: every packet crosses between "
+      "them; "
       "choose a cpu of node {}",
       worker, cpu, cpu_node, port, port_node, port_node);
 }

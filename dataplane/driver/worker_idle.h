@@ -23,7 +23,7 @@ struct IdleSettings {
   // sleep: the first, then twice as long each time up to most_sleep. That is how late the first
   // packet after a pause may be noticed.
   Picos least_sleep = picos_from_micros(50);
-  Picos most_sleep = picos_from_micros(1000);
+  Picos most_sleep = picos_from_micros(2000);
 };
 
 class IdlePolicy {

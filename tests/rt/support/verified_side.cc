@@ -202,12 +202,16 @@ std::string VerifiedSide::compare(const std::vector<std::byte>& memory, bool of_
          std::to_string(wrong - memory.begin());
 }
 
-std::string VerifiedSide::verdict() {
+std::string VerifiedSide::bytes_verdict() {
   if (!problem_.empty()) return problem_;
   if (completed_ != messages_.size()) return std::to_string(completed_) + " messages completed";
   if (received_ != arrivals_.size()) return std::to_string(received_) + " messages received";
   if (std::string text = compare(target_, false); !text.empty()) return text;
-  if (std::string text = compare(fetched_, true); !text.empty()) return text;
+  return compare(fetched_, true);
+}
+
+std::string VerifiedSide::verdict() {
+  if (std::string text = bytes_verdict(); !text.empty()) return text;
   if (engine_.inflight_bytes() != 0) return "bytes are still in flight";
   if (engine_.counters().rx_data_bytes != bytes_wanted()) return "bytes were not counted";
   return engine_.check_conservation();

@@ -62,6 +62,8 @@ class VerifiedSide final : public WorkerApp {
   // Empty when every message went and came, and every byte is right: of the other end's SENDs and
   // WRITEs, of what was read, and of everything around them. Call it when both ends have finished.
   std::string verdict();
+  // The same of the bytes alone: where other connections share the engine and its counters.
+  std::string bytes_verdict();
   // Of the other end's messages, read ones included, so far.
   std::uint64_t bytes_wanted() const;
 

@@ -60,8 +60,7 @@ TEST_CASE("testbed: the ranges of the file lie within those of the host stack") 
     said.reachable = time("reachable");
     said.failed_hold = time("failed_hold");
     said.stale_lifetime = time("stale_lifetime");
-    const auto problems =
-        neighbour::problems(host_config_of(said, wire::MacAddress::local(1)));
+    const auto problems = neighbour::problems(host_config_of(said, wire::MacAddress::local(1)));
     for (const std::string& line : problems) UNSCOPED_INFO(line);
     CHECK(problems.empty());
   }

@@ -28,7 +28,9 @@ int run(const Options& options) {
   std::string verdict;
   std::string refusal;
   {
-    const SideConfig config{number_of(options, "index", 0), cc::AlgorithmId::fixed, {},
+    const SideConfig config{number_of(options, "index", 0),
+                            cc::AlgorithmId::fixed,
+                            {},
                             number_of(options, "ipv6", 0) != 0};
     VerifiedSide side(config, port.front(0), finished);
     if (!side.connect(side.expected_peer({}))) return give_up("the queue pair does not connect");
