@@ -292,6 +292,60 @@ ports = ["host{index}"]
             self.expect(f"path MTU {path_mtu}", facts["path_mtu"] == path_mtu)
         return results
 
+    # --- what goes away, and comes back ---
+
+    def af_packet_down_up(self):
+        """The interface goes down in the middle of everything, and comes up again."""
+        self.veth(9000)
+        self.start([f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)],
+                   skip_words=("Operation not permitted",), mbps=100)
+        self.expect("a beginning", self.peers[0].await_line("begun"))
+        run("ip", "link", "set", "pl0", "down")
+        time.sleep(0.5)
+        run("ip", "link", "set", "pl0", "up")
+        results = self.converse()
+        self.expect("what was lost was sent again", sum(r["timeouts"] for r in results) >= 1)
+
+    def tap_removed(self):
+        """The interface is gone for good: nobody crashes, and who is told to stop stops with everything at
+        home."""
+        self.start(["net_tap0,iface=pl0"], mtu=1024, mbps=100, skip_words=("cannot be made", "/dev/net/tun"))
+        self.silence("pl0")
+        run("ip", "link", "set", "pl0", "mtu", "1500", "up")
+        other = Peer(self.program, 1, "net_af_packet0,iface=pl0", mtu=1024, mbps=100)
+        self.peers.append(other)
+        if not other.await_line("ready"):
+            raise RuntimeError(other.process.communicate(timeout=PATIENCE))
+        self.expect("a beginning", self.peers[0].await_line("begun"))
+        run("ip", "link", "del", "pl0")
+        time.sleep(0.5)
+        for peer in self.peers:
+            code, facts = peer.stop()
+            print(peer.name, code, facts)
+            self.expect("it ends in good order, unfinished", code == 1 and "verdict" in facts)
+            self.expect("all packets are home", facts["held"] == 0)
+
+    def memif_restarted(self):
+        """A peer is killed in the middle, and one like it started in its place: the link is back, its frames
+        come in, and the queue pair that lost its peer holds nothing up."""
+        devices = self.memif_devices()
+        self.start(devices, mbps=100)
+        self.expect("a beginning", self.peers[0].await_line("begun"))
+        self.peers[1].process.send_signal(signal.SIGKILL)
+        self.peers[1].process.wait()
+        time.sleep(0.3)
+        source = Peer(self.program, 1, devices[1], only="source")
+        self.peers[1] = source
+        self.expect("another peer", source.await_line("ready"))
+        time.sleep(0.3)
+        code, facts = self.peers[0].stop()
+        print(self.peers[0].name, code, facts)
+        self.expect("it ends in good order", code == 1)
+        self.expect("the link is back", facts["link_up"] == 1)
+        # The new one says nothing of sense: each of its frames is counted for what it is.
+        self.expect("its frames are counted", 0 < facts["rx_other"] == facts["malformed"])
+        self.expect("all packets are home", facts["held"] == 0)
+
     def hosts_memif(self):
         self.hosts(self.memif_devices(), False, "", 4096, 'idle = "sleep"')
 
