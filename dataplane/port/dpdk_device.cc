@@ -275,10 +275,13 @@ std::string DpdkDevice::set_up_queues() {
   }
   if (settings_.all_multicast) {
     const int result = rte_eth_allmulticast_enable(port_id_);
-    // Virtual devices that do not know of it let everything in.
-    if (result != 0 && result != -ENOTSUP) {
-      notes_.push_back(settings_.device + ": no multicast: " + text_of(result) +
-                       "; IPv6 neighbours will not find this port");
+    // Devices without it that are no interface of the kernel let everything in.
+    rte_eth_dev_info info{};
+    const bool filtered =
+        result != -ENOTSUP || (rte_eth_dev_info_get(port_id_, &info) == 0 && info.if_index != 0);
+    if (result != 0 && filtered && !settings_.promiscuous) {
+      notes_.push_back(settings_.device + ": no all-multicast mode: " + text_of(result) +
+                       "; if IPv6 neighbours do not find this port, set promiscuous = true");
     }
   }
   return "";
