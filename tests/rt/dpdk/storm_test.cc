@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/rt/dpdk/ring_pair.h"
-#include "tests/rt/storm/storm.h"
+#include "tests/rt/support/storm.h"
 
 namespace paceline::test {
 namespace {
@@ -20,8 +20,7 @@ void ring_storm(const StormConfig& config, std::uint64_t seed) {
   CHECK(report.retransmitted == 0);
   if (config.attack) CHECK(report.hurt > 0);
   const DpdkPortCounters& in = pair.ports[0]->counters();
-  CHECK(pair.ports[1]->counters().tx_packets ==
-        in.rx_packets + in.rx_too_long + in.rx_no_packet);
+  CHECK(pair.ports[1]->counters().tx_packets == in.rx_packets + in.rx_too_long + in.rx_no_packet);
   CHECK(in.rx_other > 0);
   for (auto& port : pair.ports) {
     CHECK(port->packets().in_use() == 0);

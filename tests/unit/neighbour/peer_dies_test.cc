@@ -1,5 +1,5 @@
-// A host with two peers, one of which dies in the middle of a message: the queue pair to it gives up
-// after its tries and says so, request by request; the other one does not notice.
+// A host with two peers, one of which dies in the middle of a message: the queue pair to it gives
+// up after its tries and says so, request by request; the other one does not notice.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>

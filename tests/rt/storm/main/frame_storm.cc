@@ -9,8 +9,8 @@
 #include <cstring>
 #include <exception>
 
-#include "tests/rt/storm/heap_cable.h"
-#include "tests/rt/storm/storm.h"
+#include "tests/rt/support/heap_cable.h"
+#include "tests/rt/support/storm.h"
 
 namespace paceline::test {
 namespace {

@@ -1,10 +1,10 @@
 // Broken frames by the thousand beside a good connection, over a cable whose frames are exact heap
-// copies: what reads too far is seen by the address sanitizer. tests/rt/storm/frame_storm.cc does it
-// by the million; tests/rt/dpdk has the same over a device.
+// copies: what reads too far is seen by the address sanitizer. tests/rt/storm/frame_storm.cc does
+// it by the million; tests/rt/dpdk has the same over a device.
 #include <catch2/catch.hpp>
 
-#include "tests/rt/storm/heap_cable.h"
-#include "tests/rt/storm/storm.h"
+#include "tests/rt/support/heap_cable.h"
+#include "tests/rt/support/storm.h"
 
 namespace paceline::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/rt/storm/frame_mutator.h"
+#include "tests/rt/support/frame_mutator.h"
 
 #include <algorithm>
 #include <array>
@@ -191,8 +191,8 @@ void FrameMutator::damage(Frame& frame, const Frame& other) {
         break;
       case 6:
         if (at < other.size()) {
-          const std::size_t n = std::min(
-              {std::size_t{1 + random_.below(32)}, frame.size() - at, other.size() - at});
+          const std::size_t n =
+              std::min({std::size_t{1 + random_.below(32)}, frame.size() - at, other.size() - at});
           std::copy_n(other.begin() + static_cast<std::ptrdiff_t>(at), n,
                       frame.begin() + static_cast<std::ptrdiff_t>(at));
         }
@@ -224,8 +224,7 @@ void FrameMutator::repair(Frame& frame, const Seed& seed) {
     const std::size_t end = std::min(said, frame.size());
     const auto version = load_u8(ip) >> 4;
     if (end < udp + kUdpBytes + kBthBytes + kIcrcBytes || version != (seed.ipv6 ? 6 : 4)) return;
-    store_le32(frame.data() + end - kIcrcBytes,
-               icrc_of_frame(frame, seed.l3, end - kIcrcBytes));
+    store_le32(frame.data() + end - kIcrcBytes, icrc_of_frame(frame, seed.l3, end - kIcrcBytes));
   }
 }
 

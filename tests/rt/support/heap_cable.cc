@@ -1,4 +1,4 @@
-#include "tests/rt/storm/heap_cable.h"
+#include "tests/rt/support/heap_cable.h"
 
 #include <algorithm>
 #include <cstring>

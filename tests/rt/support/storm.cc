@@ -1,4 +1,4 @@
-#include "tests/rt/storm/storm.h"
+#include "tests/rt/support/storm.h"
 
 #include <algorithm>
 #include <array>
@@ -155,8 +155,8 @@ std::string account(const End& victim, const End& peer, const StormConfig& confi
       const_cast<VerifiedSide&>(victim.side).engine().counters();
   const std::uint64_t good = peer.resolver.counters().tx_sent;
   const std::uint64_t own = peer.resolver.counters().own_sent;
-  std::string wrong = differ("frames on the wire", resolver.rx_packets,
-                             good + own + report.injected);
+  std::string wrong =
+      differ("frames on the wire", resolver.rx_packets, good + own + report.injected);
   if (wrong.empty()) wrong = differ("to the engine", engine.rx_packets, resolver.rx_engine);
   if (wrong.empty()) wrong = differ("to the engine, by the host", host.roce, resolver.rx_engine);
   // Each of these once a frame at most; own_frames and other_address also say more of frames that
@@ -178,8 +178,8 @@ std::string account(const End& victim, const End& peer, const StormConfig& confi
   report.refused_by_host = resolver.rx_consumed;
   report.answered_by_host = resolver.rx_answered;
   if (wrong.empty() && !config.attack) {
-    wrong = differ("the engine has counted", report.malformed + report.no_queue_pair +
-                                                 report.control, bad);
+    wrong = differ("the engine has counted",
+                   report.malformed + report.no_queue_pair + report.control, bad);
   }
   return wrong;
 }
@@ -234,8 +234,16 @@ std::string storm_round(Port& victim_port, Port& peer_port, FrameMutator& mutato
     Picos now{0};
     Victim hurt(engine);
     if (config.attack) hurt.make(now);
-    StormTarget target{wire::MacAddress::local(1), host_v4(0), host_v6(0),
-                       wire::MacAddress::local(66), kEvil4, kEvil6, 0, Psn(0), 0, 0};
+    StormTarget target{wire::MacAddress::local(1),
+                       host_v4(0),
+                       host_v6(0),
+                       wire::MacAddress::local(66),
+                       kEvil4,
+                       kEvil6,
+                       0,
+                       Psn(0),
+                       0,
+                       0};
     const std::size_t most = 60U + peer_port.info().payload_room;
     constexpr std::uint64_t kMostTurns = 2'000'000;
     std::optional<Frame> next;

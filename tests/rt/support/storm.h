@@ -10,14 +10,14 @@
 #include <string>
 
 #include "dataplane/port/port.h"
-#include "tests/rt/storm/frame_mutator.h"
+#include "tests/rt/support/frame_mutator.h"
 
 namespace paceline::test {
 
 struct StormConfig {
   std::uint64_t frames = 20'000;
-  // Half of the frames go to a queue pair of the victim's that is there to be hurt, and is made anew
-  // when it is.
+  // Half of the frames go to a queue pair of the victim's that is there to be hurt, and is made
+  // anew when it is.
   bool attack = false;
   bool ipv6 = false;
   unsigned burst = 32;  // frames per turn
@@ -31,8 +31,8 @@ struct StormReport {
   std::uint64_t control = 0;  // HELLO, REQUEST, GRANT, PATH that were well formed
   std::uint64_t refused_by_host = 0;
   std::uint64_t answered_by_host = 0;
-  std::uint64_t hurt = 0;         // attacked queue pairs that went into error
-  std::uint64_t accepted = 0;     // requests of the storm that the attacked queue pair took
+  std::uint64_t hurt = 0;           // attacked queue pairs that went into error
+  std::uint64_t accepted = 0;       // requests of the storm that the attacked queue pair took
   std::uint64_t retransmitted = 0;  // by either good end
   std::uint64_t turns = 0;
 
