@@ -109,6 +109,13 @@ std::string TestbedWorker::run(const TscClock& clock, const std::atomic<bool>& s
   return "";
 }
 
+std::string TestbedWorker::stalls(Picos now) {
+  const WatchCounters current = worker_->watch().counters();
+  std::string line = stall_line(name(), worker_->watch().settings(), seen_, current, now);
+  seen_ = current;
+  return line;
+}
+
 DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
   std::unique_ptr<DpdkTestbed> testbed(new DpdkTestbed);
   EalStart start = Eal::start(settings_of(config.eal));

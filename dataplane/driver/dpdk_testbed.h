@@ -57,9 +57,13 @@ class TestbedWorker {
   // On its thread: pins it, makes it known to DPDK, turns until `stop`. Empty, or why it did not
   // begin.
   std::string run(const TscClock& clock, const std::atomic<bool>& stop);
+  // From one other thread, now and then, with the same clock's time: a line for the log when it has
+  // stalled since the last call, or stands still; else empty.
+  std::string stalls(Picos now);
 
  private:
   std::unique_ptr<Worker> worker_;
+  WatchCounters seen_;
   std::vector<Queue> queues_;
   std::optional<std::uint32_t> cpu_;
 };

@@ -40,7 +40,10 @@ int run(const Options& options) {
     std::fflush(stdout);
     const TscClock clock = TscClock::calibrated();
     std::thread thread([&] { refusal = worker.run(clock, stop); });
-    attend(side, finished);
+    attend(side, finished, [&] {
+      const std::string line = worker.stalls(clock.now());
+      if (!line.empty()) std::printf("stalled %s\n", line.c_str());
+    });
     stop.store(true, std::memory_order_release);
     thread.join();
     verdict = refusal.empty() ? side.verdict() : refusal;

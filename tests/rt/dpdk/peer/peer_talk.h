@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -51,10 +52,13 @@ inline bool told_to_stop(int milliseconds) {
 }
 
 // Says "begun" when some messages are over and "done" when all are; returns when told to stop.
-inline void attend(const VerifiedSide& side, const std::atomic<int>& finished) {
+inline void attend(
+    const VerifiedSide& side, const std::atomic<int>& finished,
+    const std::function<void()>& look = [] {}) {
   bool begun = false;
   bool done = false;
   while (!told_to_stop(5)) {
+    look();
     if (!begun && side.progress() >= 5) {
       begun = true;
       std::printf("begun\n");
