@@ -9,15 +9,13 @@ namespace paceline {
 
 namespace {
 
-constexpr std::int64_t kPicosPerNano = 1000;
-constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
-
 // May end early, by a signal: the next turn comes the sooner.
 void sleep_once(Picos time) {
-  const std::int64_t ns = time.count / kPicosPerNano;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t ns = to_nanos(time).count;
   timespec span{};
-  span.tv_sec = static_cast<std::time_t>(ns / kNanosPerSecond);
-  span.tv_nsec = static_cast<long>(ns % kNanosPerSecond);
+  span.tv_sec = static_cast<std::time_t>(ns / kSecond);
+  span.tv_nsec = static_cast<long>(ns % kSecond);
   nanosleep(&span, nullptr);
 }
 

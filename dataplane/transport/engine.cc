@@ -329,7 +329,8 @@ void Engine::poll(Picos now) {
 }
 
 void Engine::stopped(Picos now, Picos gap) {
-  assert(gap.count >= 0);
+  assert(gap.count >= 0 && now >= core_.now);
+  core_.now = now;
   core_.has_stopped = true;
   core_.stops.until = now;
   core_.stops.total = core_.stops.total + gap;

@@ -147,12 +147,10 @@ std::string differ(const char* what, std::uint64_t a, std::uint64_t b) {
 }
 
 // Every frame has a counter.
-std::string account(const End& victim, const End& peer, const StormConfig& config,
-                    StormReport& report) {
+std::string account(End& victim, const End& peer, const StormConfig& config, StormReport& report) {
   const auto& resolver = victim.resolver.counters();
   const auto& host = victim.resolver.host().counters();
-  const telemetry::EngineCounters& engine =
-      const_cast<VerifiedSide&>(victim.side).engine().counters();
+  const telemetry::EngineCounters& engine = victim.side.engine().counters();
   const std::uint64_t good = peer.resolver.counters().tx_sent;
   const std::uint64_t own = peer.resolver.counters().own_sent;
   std::string wrong =
