@@ -41,6 +41,12 @@ struct EngineConfig {
   std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up
   Picos cnp_interval = picos_from_micros(50);  // per flow; 0 = a CNP for every marked packet
   bool cnp_in_ack = false;                     // calibration: BECN in the ACK instead of CNPs
+  // An ACK replaces one of the same queue pair that the same poll has made (vol. 1, 9.7.5.1.2).
+  // Worth it where polls find bursts: in real time.
+  bool coalesce_acks = false;
+  // Of 16 packets, that a poll takes at most; 0: all there is. One is enough where the next poll
+  // follows at once: the application then answers the first while others come.
+  std::uint32_t receive_bursts = 0;
   bool speak_control = true;                   // false: a foreign host, as far as others can tell
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
