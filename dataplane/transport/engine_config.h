@@ -38,7 +38,10 @@ struct EngineConfig {
   std::uint32_t shard_bits = 0;            // low bits of a queue-pair number that name the shard
   std::uint32_t payload_mtu = 4096;        // payload bytes of a full packet
   std::uint32_t ack_every = 1;             // the requester asks for an ACK every so many packets
-  std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up
+  std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up, in packets...
+  // ... or in time, if that is more. Polls come late in real time; without this a fast pacer would
+  // lose what a stop of the host takes away.
+  Picos pacing_catch_up{0};
   Picos cnp_interval = picos_from_micros(50);  // per flow; 0 = a CNP for every marked packet
   bool cnp_in_ack = false;                     // calibration: BECN in the ACK instead of CNPs
   // An ACK replaces one of the same queue pair that the same poll has made (vol. 1, 9.7.5.1.2).

@@ -22,7 +22,7 @@ EngineConfig engine_config(const LoadConfig& load, const PortInfo& port) {
   config.peers = PeerPolicy::roce;
   config.payload_mtu = port.mtu_bytes;
   config.ack_every = load.ack_every;
-  config.pacing_burst_packets = load.pacing_burst;
+  config.pacing_catch_up = load.catch_up;
   config.coalesce_acks = true;
   config.receive_bursts = 1;
   cc::PortFacts facts;
@@ -33,6 +33,7 @@ EngineConfig engine_config(const LoadConfig& load, const PortInfo& port) {
   const auto fixed = cc::AlgorithmId::fixed;
   config.primary = {
       fixed, std::get<std::vector<double>>(cc::resolve_params(*cc::find(fixed), "", {}, facts))};
+  config.primary.values.front() = load.rate_mbps;
   config.fallback = config.primary;
   return config;
 }
@@ -50,6 +51,7 @@ LoadSide::LoadSide(const LoadConfig& config, Port& port)
   target_key_ =
       engine_.regions().add_plain(kTarget, target_, access::local_write | access::remote_write);
   channels_.resize(config.queue_pairs);
+  wanting_.reserve(config.queue_pairs);
   for (std::uint64_t i = 0; i < channels_.size(); ++i) {
     Channel& channel = channels_[i];
     // Both ends may have their window under way, and the answers to the other's.
@@ -78,7 +80,7 @@ bool LoadSide::connect() {
     peer.ip = wire::IpAddress::v4(0x0A00'0002 - config_.index);
     peer.mac = wire::MacAddress::local(2 - config_.index);
     if (!engine_.connect({0}, channels_[i].qp, peer, Psn(7),
-                         static_cast<std::uint16_t>(0xC000 + i))) {
+                         static_cast<std::uint16_t>(kFirstSourcePort + i))) {
       return false;
     }
   }
@@ -90,16 +92,22 @@ void LoadSide::fail(const std::string& what) {
   finished_.store(true, std::memory_order_release);
 }
 
+// Has room for another message, or an answer to give.
+void LoadSide::want(Channel& channel) {
+  if (channel.wants) return;
+  channel.wants = true;
+  wanting_.push_back(static_cast<std::uint32_t>(&channel - channels_.data()));
+}
+
 void LoadSide::post_receive(std::uint64_t channel) {
   receives_[channel]->post({channel, kTarget, config_.size, target_key_});
 }
 
 bool LoadSide::post(Picos now, Channel& channel) {
   const std::uint64_t index = static_cast<std::uint64_t>(&channel - channels_.data());
-  const bool asks = config_.index == 1;
   bool any = false;
   for (;;) {
-    if (asks ? channel.outstanding == config_.window : channel.echoes_due == 0) break;
+    if (asks() ? channel.outstanding == config_.window : channel.echoes_due == 0) break;
     WorkRequest request;
     request.wr_id = index;
     request.opcode = config_.load == Load::write ? WorkOpcode::write : WorkOpcode::send;
@@ -110,14 +118,17 @@ bool LoadSide::post(Picos now, Channel& channel) {
     request.remote_address = kTarget + place_;
     request.remote_key = target_key_;
     const PostResult result = engine_.post_send(now, channel.qp, request);
-    if (result == PostResult::queue_full) break;
+    if (result == PostResult::queue_full) {
+      fail("a send queue that should have room is full");
+      return any;
+    }
     if (result != PostResult::ok) {
       fail("a post was refused");
       return any;
     }
     any = true;
     place_ += (config_.size + 63U) & ~63U;
-    if (asks) {
+    if (asks()) {
       ++channel.outstanding;
       channel.sent[channel.posted++ % config_.window] = now;
     } else {
@@ -137,8 +148,10 @@ bool LoadSide::take(Picos now) {
         fail(to_string(c.status));
         return any;
       }
-      if (config_.index == 0 || echoed) continue;
-      --channels_[c.wr_id].outstanding;
+      if (!asks() || echoed) continue;
+      Channel& channel = channels_[c.wr_id];
+      --channel.outstanding;
+      want(channel);
       ++completed_;
       any = true;
     }
@@ -154,11 +167,13 @@ bool LoadSide::take(Picos now) {
       Channel& channel = channels_[c.wr_id];
       post_receive(c.wr_id);
       if (!echoed) continue;
-      if (config_.index == 0) {
+      if (!asks()) {
         ++channel.echoes_due;
+        want(channel);
         continue;
       }
       --channel.outstanding;
+      want(channel);
       ++completed_;
       const Picos since = now - channel.sent[channel.answered++ % config_.window];
       if (measuring_) round_trips_.record(static_cast<std::uint64_t>(since.count / 1000));
@@ -170,7 +185,7 @@ bool LoadSide::take(Picos now) {
 void LoadSide::measure(Picos now) {
   if (started_.count < 0) {
     // The clock of the asking end starts with the first completion: the peer may come later.
-    if (completed_ == 0 && config_.index == 1) return;
+    if (completed_ == 0 && asks()) return;
     started_ = now;
   }
   const telemetry::EngineCounters& c = engine_.counters();
@@ -187,6 +202,7 @@ void LoadSide::measure(Picos now) {
   if (!measuring_ && now - started_ >= config_.warm_up) {
     measuring_ = true;
     begin_ = counted();
+    if (at_begin) at_begin();
   } else if (measuring_ && now - begin_.elapsed >= config_.duration) {
     const LoadResult end = counted();
     result_.elapsed = now - begin_.elapsed;
@@ -195,18 +211,33 @@ void LoadSide::measure(Picos now) {
     result_.tx_packets = end.tx_packets - begin_.tx_packets;
     result_.retransmitted = end.retransmitted - begin_.retransmitted;
     result_.turns = end.turns - begin_.turns;
+    if (at_end) at_end();
     finished_.store(true, std::memory_order_release);
+  }
+}
+
+void LoadSide::begin_channels(Picos now) {
+  if (first_step_.count < 0) first_step_ = now;
+  const auto count = static_cast<std::int64_t>(channels_.size());
+  while (begun_ < channels_.size() &&
+         now - first_step_ >= Picos{config_.stagger.count / count * begun_}) {
+    want(channels_[begun_++]);
   }
 }
 
 bool LoadSide::step(Picos now) {
   ++turns_;
+  if (asks() && begun_ < channels_.size()) begin_channels(now);
   const bool took = take(now);
   bool posted = false;
-  if (config_.index == 1 ? !finished_.load(std::memory_order_relaxed) : config_.load == Load::echo) {
-    for (Channel& channel : channels_) posted = post(now, channel) || posted;
+  if (asks() ? !finished_.load(std::memory_order_relaxed) : config_.load == Load::echo) {
+    for (const std::uint32_t index : wanting_) {
+      channels_[index].wants = false;
+      posted = post(now, channels_[index]) || posted;
+    }
+    wanting_.clear();
   }
-  if (config_.index == 1 && !finished_.load(std::memory_order_relaxed)) measure(now);
+  if (asks() && !finished_.load(std::memory_order_relaxed)) measure(now);
   return took || posted;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +29,9 @@ struct LoadConfig {
   std::uint32_t queue_pairs = 1;
   std::uint32_t working_set = 262144; // bytes that messages are taken from and written to, in turn
   std::uint32_t ack_every = 16;
-  std::uint32_t pacing_burst = 32;    // packets that a late pacer may catch up with
+  Picos catch_up = picos_from_micros(200);  // time that a late pacer may make up for
+  double rate_mbps = 0;               // of each queue pair; 0: the link's
+  Picos stagger{0};                   // queue pairs begin one after the other, over this time
   Picos warm_up = picos_from_micros(100'000);
   Picos duration = picos_from_micros(1'000'000);  // after that
 };
@@ -44,6 +47,9 @@ struct LoadResult {
   std::string problem;
 };
 
+// Source port of the first queue pair; those of the others follow.
+inline constexpr std::uint16_t kFirstSourcePort = 0xC000;
+
 class LoadSide final : public RealtimeApp {
  public:
   LoadSide(const LoadConfig& config, Port& port);
@@ -51,6 +57,9 @@ class LoadSide final : public RealtimeApp {
   transport::Engine& engine() { return engine_; }
   bool connect();
   bool step(Picos now) override;
+  // Called once each on the polling thread: after the warm-up, and when the duration is over.
+  std::function<void()> at_begin;
+  std::function<void()> at_end;
   // Set when the duration is over, or something went wrong. Any thread.
   const std::atomic<bool>& finished() const { return finished_; }
   const LoadResult& result() const { return result_; }
@@ -62,12 +71,16 @@ class LoadSide final : public RealtimeApp {
     std::uint32_t qp = 0;
     std::uint32_t outstanding = 0;
     std::uint64_t echoes_due = 0;
+    bool wants = false;  // is among wanting_
     std::vector<Picos> sent;  // by message number, modulo the window
     std::uint64_t posted = 0;
     std::uint64_t answered = 0;
   };
   void fail(const std::string& what);
+  bool asks() const { return config_.index == 1; }
   bool post(Picos now, Channel& channel);
+  void want(Channel& channel);
+  void begin_channels(Picos now);
   void post_receive(std::uint64_t channel);
   bool take(Picos now);
   void measure(Picos now);
@@ -83,9 +96,12 @@ class LoadSide final : public RealtimeApp {
   std::uint32_t target_key_ = 0;
   std::array<transport::Completion, 32> batch_;
   std::vector<Channel> channels_;
+  std::vector<std::uint32_t> wanting_;
   std::uint64_t place_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t turns_ = 0;
+  std::uint32_t begun_ = 0;  // queue pairs, in order
+  Picos first_step_{-1};
   Picos started_{-1};
   bool measuring_ = false;
   LoadResult begin_;

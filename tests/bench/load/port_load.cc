@@ -21,6 +21,7 @@
 
 #include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/dpdk_port.h"
+#include "tests/bench/load/departures.h"
 #include "tests/bench/load/load_side.h"
 
 namespace paceline::bench {
@@ -36,10 +37,20 @@ struct Options {
   std::uint64_t gbps = 1000;  // what engines pace to: more than any of these devices does
   double seconds = 1;
   double warm_up = 0.2;
+  std::int64_t catch_up_us = 200;
   int cpu = -1;
   int fifo = 0;
   bool huge = false;
 };
+
+// Of an RC WRITE Middle over IPv4: Ethernet with its check sequence, IP, UDP, BTH, ICRC.
+constexpr std::uint32_t kFullHeaders = 14 + 20 + 8 + 12 + 4 + 4;
+
+double thread_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
 
 int give_up(const std::string& why) {
   std::fprintf(stderr, "port_load: %s\n", why.c_str());
@@ -216,7 +227,27 @@ int run(const Options& options) {
     out["packets_per_s"] = seconds == 0 ? 0 : static_cast<double>(result.packets) / seconds;
     if (!result.round_trips.empty()) out["round_trip"] = times(result.round_trips);
   } else {
-    LoadSide side(options.load, port);
+    // A full packet of each queue pair every so often, where they have a rate.
+    const PortInfo info = port.info();
+    const Picos gap =
+        options.load.rate_mbps == 0
+            ? Picos{0}
+            : serialization_time(info.wire.wire_bytes(info.mtu_bytes + kFullHeaders, info.mtu_bytes),
+                                 Rate{static_cast<std::uint64_t>(options.load.rate_mbps * 1e6)});
+    DepartureNotes notes(port, options.load.queue_pairs, kFirstSourcePort, gap);
+    const bool paced = options.load.rate_mbps != 0;
+    LoadConfig load = options.load;
+    load.stagger = gap;
+    LoadSide side(load, paced ? static_cast<Port&>(notes) : port);
+    double cpu = 0;
+    side.at_begin = [&] {
+      notes.begin();
+      cpu = thread_seconds();
+    };
+    side.at_end = [&] {
+      notes.end();
+      cpu = thread_seconds() - cpu;
+    };
     if (!side.connect()) return give_up("the queue pairs do not connect");
     std::thread worker([&] {
       const LcoreRegistration known;
@@ -234,12 +265,24 @@ int run(const Options& options) {
       out["packets_per_turn"] =
           static_cast<double>(r.tx_packets) / static_cast<double>(std::max<std::uint64_t>(1, r.turns));
       out["retransmitted"] = r.retransmitted;
+      out["cpu_ns_per_packet"] =
+          cpu * 1e9 / static_cast<double>(std::max<std::uint64_t>(1, r.tx_packets));
+      if (paced) {
+        out["gap_ns"] = static_cast<double>(gap.count) / 1000;
+        out["late"] = times(notes.late());
+        out["early"] = times(notes.early());
+      }
       if (!side.round_trips().empty()) out["round_trip"] = times(side.round_trips());
     }
     if (!r.problem.empty()) {
       out["problem"] = r.problem;
       good = false;
     }
+    nlohmann::json counters;
+    telemetry::for_each(side.engine().counters(), [&](std::string_view name, auto value) {
+      if (value != 0) counters[std::string(name)] = value;
+    });
+    out["counters"] = counters;
     out["tx_full"] = port.counters().tx_full;
     out["no_packet"] = side.engine().counters().no_packet;
   }
@@ -267,7 +310,9 @@ int main(int count, char** arguments) {
   app.add_option("--queue-pairs", options.load.queue_pairs)->check(CLI::Range(1, 10000));
   app.add_option("--working-set", options.load.working_set, "bytes that messages lie in, in turn");
   app.add_option("--ack-every", options.load.ack_every)->check(CLI::Range(1, 1024));
-  app.add_option("--pacing-burst", options.load.pacing_burst)->check(CLI::Range(1, 1024));
+  app.add_option("--catch-up", options.catch_up_us, "microseconds that a late pacer may make up for");
+  app.add_option("--rate", options.load.rate_mbps, "Mb/s of each queue pair; 0: the link's")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--mtu", options.mtu)->check(CLI::IsMember({256, 512, 1024, 2048, 4096}));
   app.add_option("--packets", options.packets, "of the port's memory");
   app.add_option("--memory", options.memory_mb, "MB of ordinary memory for DPDK");
@@ -281,6 +326,7 @@ int main(int count, char** arguments) {
   options.load.load = options.mode == "send"   ? bench::Load::send
                       : options.mode == "echo" ? bench::Load::echo
                                                : bench::Load::write;
+  options.load.catch_up = picos_from_micros(options.catch_up_us);
   options.load.duration = picos_from_micros(static_cast<std::int64_t>(options.seconds * 1e6));
   options.load.warm_up = picos_from_micros(static_cast<std::int64_t>(options.warm_up * 1e6));
   try {
