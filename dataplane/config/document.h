@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dataplane/config/table_reader.h"
@@ -31,6 +32,24 @@ void forgive_replaced_choices(TomlNode& scenario);
 
 // False (and an error) when the document is of a version that this program does not know.
 bool check_schema(const TomlNode& root, std::uint32_t& schema, Diagnostics& errors);
+
+// Parses `text`, checks its schema and has `read(root, value, errors)` fill `value`, which it hands
+// back with all errors in the order of their places.
+template <class T, class ReadRoot>
+Read<T> read_document(std::string_view text, const std::string& source, T value, ReadRoot read) {
+  Read<T> out;
+  out.value = std::move(value);
+  Read<TomlNode> parsed = parse_toml(text, source);
+  if (!parsed.ok()) {
+    out.errors = std::move(parsed.errors);
+    return out;
+  }
+  parsed.value.where = {source, 1, 1};
+  Diagnostics errors;
+  if (check_schema(parsed.value, out.value.schema, errors)) read(parsed.value, out.value, errors);
+  out.errors = errors.sorted();
+  return out;
+}
 
 // Choices that another key makes: a topology file, a CDF file, a flow list.
 void imply(Scenario& scenario, const GivenKeys& given);

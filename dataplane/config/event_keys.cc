@@ -1,6 +1,7 @@
 // The keys of an [[event]].
 #include <array>
 
+#include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_keys.h"
 
 namespace paceline::config {
@@ -8,7 +9,6 @@ namespace paceline::config {
 namespace {
 
 constexpr double kNs = 1e3, kSecond = 1e12;
-constexpr double kMb = 1e6, kTb = 1e12;
 
 constexpr auto kActions = std::to_array<std::string_view>(
     {"down", "up", "rate", "delay", "loss", "corrupt", "duplicate", "reorder"});
@@ -25,8 +25,8 @@ constexpr auto kEventKeys = std::to_array<KeySpec>({
      .choices = kActions,
      .meaning = "What happens, to both directions. Required."},
     {.path = "event.rate",
-     .min = kMb,
-     .max = 3.2 * kTb,
+     .min = kLeastRate,
+     .max = kMostRate,
      .used_by = "rate",
      .meaning = "The rate from then on."},
     {.path = "event.delay",

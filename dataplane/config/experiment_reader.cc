@@ -246,23 +246,15 @@ class ExperimentReader {
 
 Read<Experiment> read_experiment_text(std::string_view text, const std::string& source,
                                       const std::string& folder, const ReaderOptions& options) {
-  Read<Experiment> out;
-  out.value.name = default_name(source, out.value.name);
-  Read<TomlNode> parsed = parse_toml(text, source);
-  if (!parsed.ok()) {
-    out.errors = std::move(parsed.errors);
-    return out;
-  }
-  parsed.value.where = {source, 1, 1};
-  Diagnostics errors;
-  if (check_schema(parsed.value, out.value.schema, errors)) {
-    std::vector<Override> overrides = split_overrides(options.overrides, errors);
-    ExperimentReader(std::move(parsed.value), std::move(overrides),
-                     ReadContext{options.algorithms, folder, &errors}, out.value)
-        .read();
-  }
-  out.errors = errors.sorted();
-  return out;
+  Experiment start;
+  start.name = default_name(source, start.name);
+  return read_document(
+      text, source, std::move(start), [&](TomlNode& root, Experiment& out, Diagnostics& errors) {
+        std::vector<Override> overrides = split_overrides(options.overrides, errors);
+        ExperimentReader(std::move(root), std::move(overrides),
+                         ReadContext{options.algorithms, folder, &errors}, out)
+            .read();
+      });
 }
 
 Read<Experiment> read_experiment_file(const std::string& path, const ReaderOptions& options) {

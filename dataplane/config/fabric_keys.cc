@@ -1,5 +1,6 @@
 #include <array>
 
+#include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_key_parts.h"
 
 namespace paceline::config {
@@ -33,8 +34,8 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .meaning = "Hosts, one port each; a dumbbell has half of them on either side."},
     {.path = "fabric.rate",
      .field = PACELINE_FIELD(fabric.rate),
-     .min = kMb,
-     .max = 3.2 * kTb,
+     .min = kLeastRate,
+     .max = kMostRate,
      .used_by = kRegular,
      .meaning = "Rate of the hosts' links."},
     {.path = "fabric.delay",
@@ -90,15 +91,15 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .meaning = "Parallel links between a leaf and a spine, or of the dumbbell's trunk."},
     {.path = "fabric.uplink_rate",
      .field = PACELINE_FIELD(fabric.uplink_rate),
-     .min = kMb,
-     .max = 3.2 * kTb,
+     .min = kLeastRate,
+     .max = kMostRate,
      .used_by = "leaf_spine fat_tree dumbbell",
      .meaning =
          "Rate of each link between a leaf and a spine, or of the trunk; by default `rate`."},
     {.path = "fabric.core_rate",
      .field = PACELINE_FIELD(fabric.core_rate),
-     .min = kMb,
-     .max = 3.2 * kTb,
+     .min = kLeastRate,
+     .max = kMostRate,
      .used_by = "fat_tree",
      .meaning = "Rate of each link between a spine and a core; by default the uplinks'."},
     {.path = "fabric.uplink_delay",

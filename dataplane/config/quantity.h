@@ -37,6 +37,10 @@ Parsed<std::int64_t> parse_decimal(std::string_view text, int power);
 // quantity of the same kind, converted.
 Parsed<double> parse_in_unit(std::string_view text, std::string_view unit);
 
+// What a link's rate may be, wherever one is given; bits per second.
+inline constexpr double kLeastRate = 1e6;
+inline constexpr double kMostRate = 3.2e12;
+
 // The shortest exact text that the parsers above read back.
 std::string format_time(Picos t);
 std::string format_rate(Rate r);

@@ -14,7 +14,6 @@ std::span<const KeySpec> transport_keys();
 
 namespace key_unit {
 inline constexpr double kNs = 1e3, kUs = 1e6, kSecond = 1e12;
-inline constexpr double kMb = 1e6, kTb = 1e12;
 inline constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 inline constexpr double kHostLimit = kMostHosts;
 }  // namespace key_unit

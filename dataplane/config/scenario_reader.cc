@@ -8,46 +8,45 @@
 
 namespace paceline::config {
 
+namespace {
+
+void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder,
+                        const ReaderOptions& options, Diagnostics& errors) {
+  for (const Override& o : split_overrides(options.overrides, errors)) {
+    apply_override(root, o.path, o.value, errors);
+  }
+  forgive_replaced_choices(root);
+  ReadContext context{options.algorithms, folder, &errors};
+  std::vector<std::string_view> elsewhere{"schema", "cc"};
+  for (const std::string_view key : {"arm", "scenario", "common", "repetitions", "confidence"}) {
+    if (const TomlMember* m = root.find(key)) {
+      errors.add(m->where, fmt::format("{} belongs to an experiment file, for `paceline ab`", key));
+      elsewhere.push_back(key);
+    }
+  }
+  GivenKeys given;
+  read_scenario_table(root, elsewhere, out, given, context);
+  if (const TomlMember* m = root.find("cc")) {
+    if (m->value.is_table()) {
+      read_cc_table(m->value, "cc", {}, out.cc, context);
+    } else {
+      errors.add(m->where, "expected a table, [cc]");
+    }
+  }
+  imply(out, given);
+  check_scenario(out, given, root.where, context);
+}
+
+}  // namespace
+
 Read<Scenario> read_scenario_text(std::string_view text, const std::string& source,
                                   const std::string& folder, const ReaderOptions& options) {
-  Read<Scenario> out;
-  out.value.name = default_name(source, out.value.name);
-  Read<TomlNode> parsed = parse_toml(text, source);
-  if (!parsed.ok()) {
-    out.errors = std::move(parsed.errors);
-    return out;
-  }
-  TomlNode& root = parsed.value;
-  root.where = {source, 1, 1};
-  Diagnostics errors;
-  if (check_schema(root, out.value.schema, errors)) {
-    for (const Override& o : split_overrides(options.overrides, errors)) {
-      apply_override(root, o.path, o.value, errors);
-    }
-    forgive_replaced_choices(root);
-    ReadContext context{options.algorithms, folder, &errors};
-    std::vector<std::string_view> elsewhere{"schema", "cc"};
-    for (const std::string_view key : {"arm", "scenario", "common", "repetitions", "confidence"}) {
-      if (const TomlMember* m = root.find(key)) {
-        errors.add(m->where,
-                   fmt::format("{} belongs to an experiment file, for `paceline ab`", key));
-        elsewhere.push_back(key);
-      }
-    }
-    GivenKeys given;
-    read_scenario_table(root, elsewhere, out.value, given, context);
-    if (const TomlMember* m = root.find("cc")) {
-      if (m->value.is_table()) {
-        read_cc_table(m->value, "cc", {}, out.value.cc, context);
-      } else {
-        errors.add(m->where, "expected a table, [cc]");
-      }
-    }
-    imply(out.value, given);
-    check_scenario(out.value, given, root.where, context);
-  }
-  out.errors = errors.sorted();
-  return out;
+  Scenario start;
+  start.name = default_name(source, start.name);
+  return read_document(text, source, std::move(start),
+                       [&](TomlNode& root, Scenario& out, Diagnostics& errors) {
+                         read_scenario_root(root, out, folder, options, errors);
+                       });
 }
 
 Read<Scenario> read_scenario_file(const std::string& path, const ReaderOptions& options) {

@@ -1,14 +1,16 @@
-// A testbed file as a typed struct: the environment of DPDK and the ports of this machine. Plain
+// A testbed file as a typed struct: the environment of DPDK, the ports of this machine, and the
+// threads that serve them. Plain
 // values; what opens devices is dataplane/driver/dpdk_testbed.h.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/units.h"
+#include "dataplane/wire/addresses.h"
 
 namespace paceline::config {
 
@@ -23,6 +25,35 @@ struct EalConfig {
   std::vector<std::string> pci_allow;
 };
 
+struct AddressConfig {
+  wire::IpAddress address;
+  std::uint8_t prefix_bits = 0;
+};
+
+struct FixedNeighbourConfig {
+  wire::IpAddress address;
+  wire::MacAddress mac;
+};
+
+// [port.host]: neighbour/neighbour_config.h says what each does, and has the same defaults.
+struct HostConfig {
+  std::vector<AddressConfig> addresses;
+  std::optional<wire::IpAddress> gateway_v4;
+  std::optional<wire::IpAddress> gateway_v6;
+  std::vector<FixedNeighbourConfig> fixed;
+  std::uint32_t vlan = 0;  // 0: untagged
+  std::uint32_t ip_mtu = 4200;
+  bool answer_echo = true;
+  std::uint32_t echo_per_second = 1000;
+  std::uint32_t announcements = 2;
+  std::uint32_t neighbours = 1024;
+  Picos retransmit = picos_from_micros(1'000'000);
+  Picos reachable = picos_from_micros(30'000'000);
+  Picos failed_hold = picos_from_micros(1'000'000);
+  Picos stale_lifetime = picos_from_micros(600'000'000);
+  std::string where;
+};
+
 // [[port]]: port/dpdk_device.h.
 struct PortConfig {
   std::string name;
@@ -34,14 +65,35 @@ struct PortConfig {
   std::uint32_t rx_descriptors = 1024;
   std::uint32_t tx_descriptors = 1024;
   bool promiscuous = false;
-  std::optional<std::array<std::uint8_t, 6>> mac;
-  std::string where;  // of the device, for whoever fails to open it
+  std::optional<wire::MacAddress> mac;
+  std::optional<HostConfig> host;  // none: whoever sends knows every MAC address
+  std::string where;               // of the device, for whoever fails to open it
+};
+
+// One queue of a port.
+struct QueueConfig {
+  std::size_t port = 0;  // index in Testbed::ports
+  std::uint32_t queue = 0;
+};
+
+// [[worker]]: driver/worker.h.
+struct WorkerConfig {
+  std::string name;
+  std::optional<std::uint32_t> cpu;  // none: wherever the system puts it
+  std::vector<QueueConfig> queues;
+  std::string idle = "yield";
+  Picos spin_for = picos_from_micros(20);
+  Picos most_sleep = picos_from_micros(2000);
+  Picos hiccup = picos_from_micros(100);
+  Picos stall_limit = picos_from_micros(10'000);
+  std::string where;
 };
 
 struct Testbed {
   std::uint32_t schema = 1;
   EalConfig eal;
   std::vector<PortConfig> ports;
+  std::vector<WorkerConfig> workers;
 };
 
 }  // namespace paceline::config

@@ -1,14 +1,22 @@
-// Which field a key of a testbed file fills. `name`: of a row of eal_keys() or port_keys().
+// Which field a key of a testbed file fills. `name`: of a row of the table of keys of its kind.
 #pragma once
 
 #include <string_view>
 
 #include "dataplane/config/scenario_keys.h"
+#include "dataplane/config/table_reader.h"
 #include "dataplane/config/testbed.h"
 
 namespace paceline::config {
 
 Field eal_field(EalConfig& eal, std::string_view name);
 Field port_field(PortConfig& port, std::string_view name);
+Field host_field(HostConfig& host, std::string_view name);
+Field worker_field(WorkerConfig& worker, std::string_view name);
+
+// The parts of the reader (testbed_reader.cc), a file each. `context` has where errors go.
+HostConfig read_port_host(const TomlNode& table, ReadContext& context);
+// Every [[worker]], checked against the ports, which have been read.
+void read_workers(const TomlNode& list, Testbed& testbed, ReadContext& context);
 
 }  // namespace paceline::config

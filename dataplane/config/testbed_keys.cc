@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "dataplane/config/quantity.h"
 #include "dataplane/config/testbed_fields.h"
 #include "dataplane/config/testbed_reader.h"
 
@@ -10,7 +11,6 @@ namespace paceline::config {
 
 namespace {
 
-constexpr double kLeastRate = 1e6, kMostRate = 3.2e12;  // bit/s
 constexpr double kMiB = 1024.0 * 1024.0;
 
 constexpr auto kEalKeys = std::to_array<KeySpec>({
@@ -57,6 +57,71 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
     {.path = "port.promiscuous", .meaning = "Frames for others come in as well."},
 });
 
+constexpr auto kHostKeys = std::to_array<KeySpec>({
+    {.path = "port.host.vlan",
+     .min = 0,
+     .max = 4094,
+     .meaning = "802.1Q: all is sent with this tag, and only frames with it are taken. 0: no tag."},
+    {.path = "port.host.ip_mtu",
+     .min = 1280,
+     .max = 9216,
+     .meaning =
+         "Largest IP datagram on the way. The path MTU follows: 4096 from 4180 on, 2048 from "
+         "2132, 1024 below."},
+    {.path = "port.host.answer_echo", .meaning = "Whether a ping is answered."},
+    {.path = "port.host.echo_per_second", .min = 1, .max = 1e6, .meaning = "At most."},
+    {.path = "port.host.announcements",
+     .min = 0,
+     .max = 10,
+     .meaning = "Of the own addresses, at the start."},
+    {.path = "port.host.neighbours", .min = 512, .max = 65536, .meaning = "Known at a time."},
+    {.path = "port.host.retransmit",
+     .min = 1e9,
+     .max = 60e12,
+     .meaning = "Between two requests for an address."},
+    {.path = "port.host.reachable",
+     .min = 1e9,
+     .max = 3600e12,
+     .meaning = "How long an answer is trusted; times 0.5 to 1.5."},
+    {.path = "port.host.failed_hold",
+     .min = 1e9,
+     .max = 3600e12,
+     .meaning = "How long a neighbour that did not answer is not asked again."},
+    {.path = "port.host.stale_lifetime",
+     .min = 1e9,
+     .max = 86400e12,
+     .meaning = "After which an unused neighbour is forgotten."},
+});
+
+constexpr std::string_view kIdle[] = {"spin", "yield", "sleep"};
+
+constexpr auto kWorkerKeys = std::to_array<KeySpec>({
+    {.path = "worker.name", .meaning = "For logs. Required."},
+    {.path = "worker.idle",
+     .form = Form::choice,
+     .choices = kIdle,
+     .meaning =
+         "With nothing to do: `spin` asks again at once, for a core of its own; `yield` lets "
+         "others go first; `sleep` goes on to sleeping, for a machine that has other work."},
+    {.path = "worker.spin_for",
+     .min = 0,
+     .max = 1e12,
+     .meaning = "`sleep`: yields after so long without work, sleeps after ten times as long."},
+    {.path = "worker.most_sleep",
+     .min = 50e6,
+     .max = 1e12,
+     .meaning = "`sleep`: the longest; so late may the first packet after a pause be noticed."},
+    {.path = "worker.hiccup",
+     .min = 1e6,
+     .max = 1e12,
+     .meaning = "Between two turns: more is a stop of the host, counted, and kept from congestion "
+                "control."},
+    {.path = "worker.stall_limit",
+     .min = 1e6,
+     .max = 1e13,
+     .meaning = "Between two turns: more is counted and reported. Not less than `hiccup`."},
+});
+
 void add_rows(std::string& text, std::span<const KeySpec> keys, auto field_of) {
   text += "| key | value | default | meaning |\n|---|---|---|---|\n";
   for (const KeySpec& key : keys) {
@@ -73,6 +138,8 @@ void add_rows(std::string& text, std::span<const KeySpec> keys, auto field_of) {
 
 std::span<const KeySpec> eal_keys() { return kEalKeys; }
 std::span<const KeySpec> port_keys() { return kPortKeys; }
+std::span<const KeySpec> host_keys() { return kHostKeys; }
+std::span<const KeySpec> worker_keys() { return kWorkerKeys; }
 
 Field eal_field(EalConfig& eal, std::string_view name) {
   if (name == "no_huge") return &eal.no_huge;
@@ -94,9 +161,33 @@ Field port_field(PortConfig& port, std::string_view name) {
   return &port.promiscuous;
 }
 
+Field host_field(HostConfig& host, std::string_view name) {
+  if (name == "vlan") return &host.vlan;
+  if (name == "ip_mtu") return &host.ip_mtu;
+  if (name == "answer_echo") return &host.answer_echo;
+  if (name == "echo_per_second") return &host.echo_per_second;
+  if (name == "announcements") return &host.announcements;
+  if (name == "neighbours") return &host.neighbours;
+  if (name == "retransmit") return &host.retransmit;
+  if (name == "reachable") return &host.reachable;
+  if (name == "failed_hold") return &host.failed_hold;
+  return &host.stale_lifetime;
+}
+
+Field worker_field(WorkerConfig& worker, std::string_view name) {
+  if (name == "name") return &worker.name;
+  if (name == "idle") return &worker.idle;
+  if (name == "spin_for") return &worker.spin_for;
+  if (name == "most_sleep") return &worker.most_sleep;
+  if (name == "hiccup") return &worker.hiccup;
+  return &worker.stall_limit;
+}
+
 std::string testbed_reference_markdown() {
   EalConfig eal;
   PortConfig port;
+  HostConfig host;
+  WorkerConfig worker;
   std::string text;
   add_rows(text, eal_keys(), [&](std::string_view name) { return eal_field(eal, name); });
   text +=
@@ -107,7 +198,21 @@ std::string testbed_reference_markdown() {
   add_rows(text, port_keys(), [&](std::string_view name) { return port_field(port, name); });
   text +=
       "| `port.mac` | text, \"02:00:00:00:00:01\" | | Its MAC address. Without it the device's "
-      "own. |\n";
+      "own. |\n\n";
+  add_rows(text, host_keys(), [&](std::string_view name) { return host_field(host, name); });
+  text +=
+      "| `port.host.addresses` | array of texts, \"10.0.0.1/24\" | | One to eight, IPv4 and IPv6, "
+      "each with the length of the prefix that is on the link. Required. |\n"
+      "| `port.host.gateway_v4`, `port.host.gateway_v6` | text, an address | | The way to all that "
+      "is not on the link. |\n"
+      "| `port.host.fixed` | array of texts, \"10.0.0.9 02:00:00:00:00:09\" | | Neighbours that "
+      "are never asked, and never changed by what is heard. |\n\n";
+  add_rows(text, worker_keys(), [&](std::string_view name) { return worker_field(worker, name); });
+  text +=
+      "| `worker.ports` | array of texts, \"rail0\", \"rail0:1\" | | The queues that it serves, "
+      "the first one of a port where none is named. Required. |\n"
+      "| `worker.cpu` | integer, [0 .. 4095] | | The processor that it stays on. Without it "
+      "wherever the system puts it. |\n";
   return text;
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "dataplane/config/document.h"
-#include "dataplane/config/table_reader.h"
 #include "dataplane/config/testbed_fields.h"
+#include "dataplane/config/testbed_table.h"
 
 namespace paceline::config {
 
@@ -22,12 +22,15 @@ class TestbedReader {
   }
 
   void read() {
-    const std::string_view valid[] = {"schema", "eal", "port"};
+    const std::string_view valid[] = {"schema", "eal", "port", "worker"};
+    const TomlMember* workers = nullptr;
     for (const TomlMember& m : root_.members) {
       if (m.key == "eal") {
         read_eal(m.value);
       } else if (m.key == "port") {
-        read_ports(m.value);
+        read_tables(m.value, "port", context_, [&](const TomlNode& table) { read_port(table); });
+      } else if (m.key == "worker") {
+        workers = &m;
       } else if (m.key != "schema") {
         report_unknown_key(m, "", valid, context_);
       }
@@ -35,53 +38,24 @@ class TestbedReader {
     if (root_.find("port") == nullptr) {
       errors_.add(root_.where, "a testbed needs at least one [[port]]");
     }
+    if (workers != nullptr) read_workers(workers->value, out_, context_);
   }
 
  private:
   void fail(const TomlNode& node, std::string_view key, std::string_view why) {
-    errors_.add(node.where, fmt::format("{} = {}: {}", key, describe(node), why));
-  }
-
-  // Every key of a table by its row. `others`: names that `take_other` reads.
-  template <class FieldOf, class TakeOther>
-  void read_table(const TomlNode& table, std::string_view name, std::span<const KeySpec> keys,
-                  std::vector<std::string_view> others, FieldOf field_of, TakeOther take_other) {
-    std::vector<std::string_view> valid;
-    for (const KeySpec& key : keys) valid.push_back(key.name());
-    valid.insert(valid.end(), others.begin(), others.end());
-    for (const TomlMember& m : table.members) {
-      const auto key = std::find_if(keys.begin(), keys.end(),
-                                    [&](const KeySpec& k) { return k.name() == m.key; });
-      if (key != keys.end()) {
-        read_value(*key, field_of(m.key), m.value, context_);
-      } else if (std::find(others.begin(), others.end(), m.key) != others.end()) {
-        take_other(m);
-      } else {
-        report_unknown_key(m, name, valid, context_);
-      }
-    }
-  }
-
-  void take_texts(const TomlMember& m, std::string_view table, std::vector<std::string>& target) {
-    const std::string path = fmt::format("{}.{}", table, m.key);
-    if (m.value.type != Type::array) return fail(m.value, path, "expected an array of texts");
-    for (const TomlNode& item : m.value.items) {
-      if (item.type != Type::text || item.text.empty()) {
-        fail(item, path, "expected texts that are not empty");
-      } else {
-        target.push_back(item.text);
-      }
-    }
+    fail_value(context_, node, key, why);
   }
 
   void read_eal(const TomlNode& table) {
     if (!table.is_table()) return errors_.add(table.where, "expected a table, [eal]");
     EalConfig& eal = out_.eal;
-    read_table(
-        table, "eal", eal_keys(), {"vdevs", "pci_allow"},
+    read_testbed_table(
+        table, "eal", eal_keys(), {"vdevs", "pci_allow"}, context_,
         [&](std::string_view name) { return eal_field(eal, name); },
         [&](const TomlMember& m) {
-          take_texts(m, "eal", m.key == "vdevs" ? eal.vdevs : eal.pci_allow);
+          std::vector<std::string>& target = m.key == "vdevs" ? eal.vdevs : eal.pci_allow;
+          read_texts(m, "eal", context_,
+                     [&](const TomlNode& item) { target.push_back(item.text); });
         });
     if (const TomlMember* m = table.find("in_memory"); m != nullptr && eal.in_memory) {
       if (eal.no_huge) {
@@ -98,25 +72,23 @@ class TestbedReader {
     }
   }
 
-  void read_ports(const TomlNode& list) {
-    if (list.type != Type::array || list.items.empty()) {
-      return errors_.add(list.where, "port: expected an array of tables, [[port]]");
-    }
-    for (const TomlNode& item : list.items) {
-      if (!item.is_table()) {
-        errors_.add(item.where, fmt::format("{}: expected a table, [[port]]", describe(item)));
-      } else {
-        read_port(item);
-      }
-    }
-  }
-
   void read_port(const TomlNode& table) {
     PortConfig port;
-    read_table(
-        table, "port", port_keys(), {"mac"},
+    read_testbed_table(
+        table, "port", port_keys(), {"mac", "host"}, context_,
         [&](std::string_view name) { return port_field(port, name); },
-        [&](const TomlMember& m) { take_mac(m.value, port); });
+        [&](const TomlMember& m) {
+          if (m.key == "mac") {
+            take_mac(m.value, port);
+          } else {
+            port.host = read_port_host(m.value, context_);
+          }
+        });
+    if (const TomlMember* m = table.find("host"); m != nullptr && port.queues != 1) {
+      errors_.add(
+          m->where,
+          fmt::format("port.host: neighbours answer to one queue; port.queues = {}", port.queues));
+    }
     for (const std::string_view key : {"name", "device"}) {
       const TomlMember* m = table.find(key);
       if (m == nullptr) {
@@ -157,24 +129,11 @@ class TestbedReader {
   }
 
   void take_mac(const TomlNode& node, PortConfig& port) {
-    std::array<std::uint8_t, 6> mac{};
-    bool good = node.type == Type::text && node.text.size() == 17;
-    for (std::size_t i = 0; good && i < 17; ++i) {
-      const char c = node.text[i];
-      if (i % 3 == 2) {
-        good = c == ':';
-        continue;
-      }
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
-      good = digit >= 0;
-      mac[i / 3] = static_cast<std::uint8_t>(mac[i / 3] * 16 + std::max(digit, 0));
-    }
-    if (!good) return fail(node, "port.mac", "expected six bytes as in \"02:00:00:00:00:01\"");
-    if ((mac[0] & 1U) != 0) return fail(node, "port.mac", "a group address; a port has its own");
-    port.mac = mac;
+    const auto mac =
+        node.type == TomlNode::Type::text ? wire::mac_address_from_text(node.text) : std::nullopt;
+    if (!mac) return fail(node, "port.mac", "expected six bytes as in \"02:00:00:00:00:01\"");
+    if (mac->is_multicast()) return fail(node, "port.mac", "a group address; a port has its own");
+    port.mac = *mac;
   }
 
   const TomlNode& root_;
@@ -186,19 +145,10 @@ class TestbedReader {
 }  // namespace
 
 Read<Testbed> read_testbed_text(std::string_view text, const std::string& source) {
-  Read<Testbed> out;
-  Read<TomlNode> parsed = parse_toml(text, source);
-  if (!parsed.ok()) {
-    out.errors = std::move(parsed.errors);
-    return out;
-  }
-  parsed.value.where = {source, 1, 1};
-  Diagnostics errors;
-  if (check_schema(parsed.value, out.value.schema, errors)) {
-    TestbedReader(parsed.value, errors, out.value).read();
-  }
-  out.errors = errors.sorted();
-  return out;
+  return read_document(text, source, Testbed{},
+                       [](TomlNode& root, Testbed& out, Diagnostics& errors) {
+                         TestbedReader(root, errors, out).read();
+                       });
 }
 
 Read<Testbed> read_testbed_file(const std::string& path) {

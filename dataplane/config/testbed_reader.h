@@ -16,10 +16,13 @@ Read<Testbed> read_testbed_file(const std::string& path);
 // `source` names the text in errors.
 Read<Testbed> read_testbed_text(std::string_view text, const std::string& source);
 
-// The keys of [eal] and [[port]]; their `field` is null. vdevs, pci_allow and mac are not among
-// them: no value of a scenario is a list of texts, or a MAC address.
+// The keys of [eal], [[port]], [port.host] and [[worker]]; their `field` is null. Lists of texts
+// and addresses are not among them, nor is cpu, for which no number means "any": no value of a
+// scenario is like that.
 std::span<const KeySpec> eal_keys();
 std::span<const KeySpec> port_keys();
+std::span<const KeySpec> host_keys();
+std::span<const KeySpec> worker_keys();
 
 // The reference of all keys: the part of docs/ports.md between its "keys" markers.
 std::string testbed_reference_markdown();

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "dataplane/driver/testbed_setup.h"
+#include "dataplane/driver/worker_cpu.h"
+
 namespace paceline {
 
 namespace {
@@ -25,13 +28,8 @@ DpdkDeviceSettings settings_of(const config::PortConfig& port) {
   s.rx_descriptors = static_cast<std::uint16_t>(port.rx_descriptors);
   s.tx_descriptors = static_cast<std::uint16_t>(port.tx_descriptors);
   s.promiscuous = port.promiscuous;
-  if (port.mac.has_value()) {
-    wire::MacAddress mac;
-    for (std::size_t i = 0; i < mac.bytes.size(); ++i) {
-      mac.bytes[i] = static_cast<std::byte>((*port.mac)[i]);
-    }
-    s.mac = mac;
-  }
+  s.all_multicast = port.host.has_value();
+  s.mac = port.mac;
   return s;
 }
 
@@ -40,12 +38,14 @@ std::string open_port(Eal& eal, const config::PortConfig& config, std::size_t in
                       TestbedPort& out) {
   out.name = config.name;
   std::vector<DpdkMemory*> memories;
+  const int node = DpdkDevice::node_of(eal, config.device);
   for (std::uint32_t q = 0; q < config.queues; ++q) {
     DpdkMemorySettings settings;
     settings.name = "port";
     settings.name += std::to_string(index) + "-" + std::to_string(q);
     settings.packets = config.packets;
     settings.payload_room = static_cast<std::uint16_t>(config.mtu);
+    settings.socket = node;
     DpdkMemoryMade made = DpdkMemory::make(settings);
     if (made.memory == nullptr) return made.error;
     memories.push_back(made.memory.get());
@@ -66,12 +66,54 @@ std::string open_port(Eal& eal, const config::PortConfig& config, std::size_t in
   return "";
 }
 
+// [port.host]; `seed` is for the times that RFC 4861 wants drawn.
+std::string put_resolver(const config::HostConfig& config, std::uint64_t seed, TestbedPort& port) {
+  const neighbour::HostConfig host = host_config_of(config, port.device->mac());
+  std::string text;
+  for (const std::string& line : neighbour::problems(host)) {
+    text += (text.empty() ? "" : "; ") + line;
+  }
+  if (!text.empty()) return text;
+  port.resolver =
+      std::make_unique<neighbour::ResolvingPort>(*port.ports[0], host, Random(seed, 0x4E44));
+  return "";
+}
+
 }  // namespace
 
 TestbedPort::~TestbedPort() {
+  resolver.reset();
   ports.clear();
   device.reset();
   memories.clear();
+}
+
+TestbedWorker::TestbedWorker(const config::WorkerConfig& config, std::vector<Queue> queues)
+    : worker_(std::make_unique<Worker>(worker_settings_of(config))),
+      queues_(std::move(queues)),
+      cpu_(config.cpu) {}
+
+void TestbedWorker::serve(std::size_t index, transport::Engine& engine, WorkerApp* app) {
+  const Queue& queue = queues_[index];
+  worker_->add({&engine, &queue.port->front(queue.queue), app, queue.port->resolver.get()});
+}
+
+std::string TestbedWorker::run(const TscClock& clock, const std::atomic<bool>& stop) {
+  if (cpu_) {
+    if (std::string error = pin_this_thread(*cpu_); !error.empty()) {
+      return "worker " + name() + ": " + error;
+    }
+  }
+  const LcoreRegistration known;
+  worker_->run(clock, stop);
+  return "";
+}
+
+std::string TestbedWorker::stalls(Picos now) {
+  const WatchCounters current = worker_->watch().counters();
+  std::string line = stall_line(name(), worker_->watch().settings(), seen_, current, now);
+  seen_ = current;
+  return line;
 }
 
 DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
@@ -84,6 +126,18 @@ DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
     TestbedPort& out = testbed->ports_.emplace_back();
     const std::string error = open_port(*testbed->eal_, port, testbed->ports_.size() - 1, out);
     if (!error.empty()) return {nullptr, port.where + ": port \"" + port.name + "\": " + error};
+    if (!port.host) continue;
+    const std::string wrong = put_resolver(*port.host, testbed->ports_.size(), out);
+    if (!wrong.empty()) {
+      return {nullptr, port.host->where + ": port \"" + port.name + "\": host: " + wrong};
+    }
+  }
+  for (const config::WorkerConfig& worker : config.workers) {
+    std::vector<TestbedWorker::Queue> queues;
+    for (const config::QueueConfig& q : worker.queues) {
+      queues.push_back({&testbed->ports_[q.port], q.queue});
+    }
+    testbed->workers_.emplace_back(worker, std::move(queues));
   }
   return {std::move(testbed), ""};
 }
@@ -104,6 +158,15 @@ std::vector<std::string> DpdkTestbed::report() const {
     add(port.device->capabilities().summary());
     for (const std::string& line : port.device->notes()) add(line);
     for (const std::string& line : port.device->capabilities().missing()) add(line);
+  }
+  for (const TestbedWorker& worker : workers_) {
+    if (!worker.cpu()) continue;
+    const int node = node_of_cpu(*worker.cpu());
+    for (const TestbedWorker::Queue& queue : worker.queues()) {
+      std::string line = far_memory_line(worker.name(), *worker.cpu(), node, queue.port->name,
+                                         queue.port->device->capabilities().socket);
+      if (!line.empty()) lines.push_back(std::move(line));
+    }
   }
   return lines;
 }

@@ -111,7 +111,19 @@ bool find_port(const std::string& device, std::uint16_t& port_id) {
   return false;
 }
 
+// As find_port; makes the device when there is none. What DPDK said, 0 for well.
+int find_or_make(const std::string& device, std::uint16_t& port_id) {
+  if (find_port(device, port_id)) return 0;
+  return rte_dev_probe(device.c_str());
+}
+
 }  // namespace
+
+int DpdkDevice::node_of(Eal& /*started*/, const std::string& device) {
+  std::uint16_t port_id = RTE_MAX_ETHPORTS;
+  if (find_or_make(device, port_id) != 0 || !find_port(device, port_id)) return -1;
+  return rte_eth_dev_socket_id(port_id);
+}
 
 DpdkDeviceOpened DpdkDevice::open(Eal& eal, const DpdkDeviceSettings& settings,
                                   std::span<DpdkMemory* const> memories) {
@@ -128,11 +140,10 @@ DpdkDeviceOpened DpdkDevice::open(Eal& eal, const DpdkDeviceSettings& settings,
     }
   }
   std::uint16_t port_id = RTE_MAX_ETHPORTS;
-  if (!find_port(settings.device, port_id)) {
-    const int result = rte_dev_probe(settings.device.c_str());
-    if (result != 0) return refuse("cannot be made: " + text_of(result));
-    if (!find_port(settings.device, port_id)) return refuse("no Ethernet port came of it");
+  if (const int result = find_or_make(settings.device, port_id); result != 0) {
+    return refuse("cannot be made: " + text_of(result));
   }
+  if (!find_port(settings.device, port_id)) return refuse("no Ethernet port came of it");
   auto device = std::unique_ptr<DpdkDevice>(new DpdkDevice(settings, port_id, memories));
   std::string error = device->configure();
   if (error.empty()) error = device->set_up_queues();
@@ -260,6 +271,17 @@ std::string DpdkDevice::set_up_queues() {
   if (settings_.promiscuous) {
     if (const int result = rte_eth_promiscuous_enable(port_id_); result != 0) {
       notes_.push_back(settings_.device + ": no promiscuous mode: " + text_of(result));
+    }
+  }
+  if (settings_.all_multicast) {
+    const int result = rte_eth_allmulticast_enable(port_id_);
+    // Devices without it that are no interface of the kernel let everything in.
+    rte_eth_dev_info info{};
+    const bool filtered =
+        result != -ENOTSUP || (rte_eth_dev_info_get(port_id_, &info) == 0 && info.if_index != 0);
+    if (result != 0 && filtered && !settings_.promiscuous) {
+      notes_.push_back(settings_.device + ": no all-multicast mode: " + text_of(result) +
+                       "; if IPv6 neighbours do not find this port, set promiscuous = true");
     }
   }
   return "";

@@ -27,6 +27,7 @@ struct DpdkDeviceSettings {
   std::uint16_t rx_descriptors = 1024;
   std::uint16_t tx_descriptors = 1024;
   bool promiscuous = false;
+  bool all_multicast = false;           // IPv6 neighbour discovery asks by multicast
   std::optional<wire::MacAddress> mac;  // none: the device's own
 };
 
@@ -55,6 +56,9 @@ class DpdkDevice {
   // (which may repeat, and must outlive the device). `eal` must outlive it as well.
   static DpdkDeviceOpened open(Eal& eal, const DpdkDeviceSettings& settings,
                                std::span<DpdkMemory* const> memories);
+  // The NUMA node that the device is on, for the memory to be made there; -1: none in particular,
+  // or no such device, which open() will say. Makes it when there is none of that name.
+  static int node_of(Eal& eal, const std::string& device);
   // No thread polls it any more. Stops and removes the device; a peer sees it leave. A net_memif
   // device is only stopped, and stays as it is until the end of the environment: the driver forgets
   // to take its listener back when it closes one.

@@ -335,6 +335,15 @@ void Engine::poll(Picos now) {
   if (core_.cq_overrun) states_.fail_overrun();
 }
 
+void Engine::stopped(Picos now, Picos gap) {
+  assert(gap.count >= 0 && now >= core_.now);
+  core_.now = now;
+  core_.has_stopped = true;
+  core_.stops.until = now;
+  core_.stops.total = core_.stops.total + gap;
+  ++core_.stops.count;
+}
+
 void Engine::run_qp_timers() {
   std::uint32_t index;
   while ((index = core_.qp_timers.pop_due(core_.now)) != pacing::PacingWheel::kNone) {

@@ -65,6 +65,12 @@ class Engine {
   void memory_ready(Picos now, std::uint32_t qp_number);
 
   void poll(Picos now);
+  // Between the poll before and the one to come, `gap` ending now, nobody could poll: the host
+  // stood still. What peers sent meanwhile is waiting, so none of that time counts for
+  // retransmission timers, and no round trip that spans it reaches congestion control. Whoever owns
+  // the clock calls it, right before poll(now). Says nothing of a stop of the peer.
+  void stopped(Picos now, Picos gap);
+  const HostStops& host_stops() const { return core_.stops; }
   // When poll has something to do next (not counting packets that arrive): later than the last
   // poll, kNever when idle.
   Picos next_deadline() const {

@@ -24,6 +24,7 @@
 #include "dataplane/transport/async_events.h"
 #include "dataplane/transport/congestion_context.h"
 #include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/host_stops.h"
 #include "dataplane/transport/peer_table.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/region.h"
@@ -65,6 +66,7 @@ struct alignas(64) EngineCore {
   Packet* control_head = nullptr;  // control packets waiting for the port, oldest first
   bool cq_overrun = false;         // a completion queue has failed since the last poll ended
   bool control_active = false;     // the control plane has something that time could bring about
+  bool has_stopped = false;        // `stops` has something to say
   pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
@@ -88,6 +90,7 @@ struct alignas(64) EngineCore {
   std::vector<std::uint32_t> free_contexts;
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
   AsyncEventList events;
+  HostStops stops;
   AddressHandleTable handles;
   std::array<DatagramMark, 64> datagram_marks{};  // when which datagram flow last got a CNP
   // ACKs among the control packets that wait, which later ones may replace: by queue-pair number.
@@ -134,6 +137,15 @@ struct alignas(64) EngineCore {
     }
     control_tail = packet;
   }
+
+  // The time without the host's stops: what patience with peers is measured in. Before the first
+  // stop it is the time.
+  Picos awake() const { return has_stopped ? now - stops.total : now; }
+  Picos awake_to_time(Picos at) const {
+    return has_stopped && at != kNever ? at + stops.total : at;
+  }
+  // Whether what was sent then has been under way while the host stood still.
+  bool spans_stop(Picos sent_at) const { return has_stopped && sent_at < stops.until; }
 
   wire::FlowAddressing flow_to(const QpPath& path) const {
     wire::FlowAddressing flow;

@@ -156,7 +156,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   }
   std::uint32_t rtt_ns = 0;
   if (r.probe_active && before(r.probe_psn, next)) {
-    rtt_ns = static_cast<std::uint32_t>((core_.now - r.probe_sent).count / 1000);
+    rtt_ns = sample_rtt(r.probe_sent);
     r.probe_active = false;
   }
   // What is answered by more than an acknowledgement is complete with its last response only: an
@@ -230,6 +230,15 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   }
 }
 
+// A round trip in which the host stood still says nothing of the network.
+std::uint32_t RequesterPart::sample_rtt(Picos sent_at) {
+  if (core_.spans_stop(sent_at)) [[unlikely]] {
+    ++core_.stops.samples_dropped;
+    return 0;
+  }
+  return static_cast<std::uint32_t>((core_.now - sent_at).count / 1000);
+}
+
 void RequesterPart::on_cnp(QueuePair& qp) {
   ++core_.counters.cnps_received;
   cc::Event event;
@@ -246,8 +255,8 @@ void RequesterPart::set_timer(QueuePair& qp, Picos at) {
 }
 
 void RequesterPart::arm_timer(QueuePair& qp) {
-  qp.requester.timeout_at = core_.now + qp.config.retransmit_timeout;
-  set_timer(qp, qp.requester.timeout_at);
+  qp.requester.timeout_at = core_.awake() + qp.config.retransmit_timeout;
+  set_timer(qp, core_.awake_to_time(qp.requester.timeout_at));
 }
 
 void RequesterPart::resume(QueuePair& qp) {
@@ -269,8 +278,8 @@ void RequesterPart::on_timer(QueuePair& qp) {
     set_timer(qp, r.blocked_until);
     return;
   }
-  if (r.timeout_at > core_.now) {
-    if (r.timeout_at != kNever) set_timer(qp, r.timeout_at);
+  if (r.timeout_at > core_.awake()) {
+    if (r.timeout_at != kNever) set_timer(qp, core_.awake_to_time(r.timeout_at));
     resume(qp);  // an RNR back-off may have ended
     return;
   }

@@ -105,6 +105,7 @@ class RequesterPart {
   std::uint64_t progress(QueuePair& qp, Psn next);
   // Completes the requests that end before `next`.
   void complete_before(QueuePair& qp, Psn next);
+  std::uint32_t sample_rtt(Picos sent_at);  // ns, 0: none
   void report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns);
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);

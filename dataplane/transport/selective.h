@@ -79,7 +79,7 @@ struct SelectiveSend {
   bool failing = false;            // the peer refused `failing_psn`; what is before may complete
   Psn failing_psn;
   CompletionStatus failing_status = CompletionStatus::success;
-  Picos progress_at{0};
+  Picos progress_at{0};        // in EngineCore::awake()
   Picos reorder_at = kNever;   // a packet counts as lost then
   Picos response_at = kNever;  // missing READ responses are asked for then
 };

@@ -136,7 +136,7 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack()) take_credits(qp, parsed.ext.aeth);
   advance_selective(qp);
   s.probes = 0;
-  s.progress_at = core_.now;
+  s.progress_at = core_.awake();
   if (before(r.una_psn, s.responses_to)) {
     const Picos wait = later(reorder_wait(s), picos_from_nanos(s.srtt_ns) / 4);
     if (s.response_at == kNever) s.response_at = core_.now + later(wait, Picos{1});
@@ -204,8 +204,9 @@ void RequesterPart::arm_selective(QueuePair& qp) {
   if (!no_timeout && (s.probes >= kProbes || at > s.progress_at + timeout)) {
     at = s.progress_at + timeout;
   }
-  r.timeout_at = later(at, core_.now + Picos{1});
-  set_timer(qp, earlier(earlier(r.timeout_at, s.reorder_at), s.response_at));
+  r.timeout_at = later(at, core_.awake() + Picos{1});
+  const Picos timer = core_.awake_to_time(r.timeout_at);
+  set_timer(qp, earlier(earlier(timer, s.reorder_at), s.response_at));
 }
 
 void RequesterPart::probe_tail(QueuePair& qp) {
@@ -245,11 +246,11 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
   if (s.response_at <= core_.now) ask_missing(qp);
   bool timed_out = false;
   bool probed = false;
-  if (r.timeout_at <= core_.now && r.una_psn != r.max_psn) {
+  if (r.timeout_at <= core_.awake() && r.una_psn != r.max_psn) {
     const Picos timeout = qp.config.retransmit_timeout;
     if (r.response_waits) {
-      s.progress_at = core_.now;  // the answer is here, it is our own memory that is late
-    } else if (timeout < kNoTimeout && core_.now - s.progress_at >= timeout) {
+      s.progress_at = core_.awake();  // the answer is here, it is our own memory that is late
+    } else if (timeout < kNoTimeout && core_.awake() - s.progress_at >= timeout) {
       timed_out = true;
       ++core_.counters.timeouts;
       if (r.retries_left == 0) {
@@ -257,7 +258,7 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
         return;
       }
       --r.retries_left;
-      s.progress_at = core_.now;
+      s.progress_at = core_.awake();
       s.probes = 0;
       for (Psn psn = r.una_psn; before(psn, r.next_psn) && distance(psn, r.una_psn) < s.window();
            ++psn) {

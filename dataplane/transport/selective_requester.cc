@@ -82,7 +82,9 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   if (kept(xack.trigger)) {
     const SentPacket& sent = s.at(xack.trigger);
     if (sent.has(sent_flag::in_flight) && !sent.has(sent_flag::again)) {
-      rtt_ns = static_cast<std::uint32_t>((core_.now - sent.sent_at).count / 1000);
+      rtt_ns = sample_rtt(sent.sent_at);
+    }
+    if (rtt_ns != 0) {
       const std::uint32_t hold = xack.hold_ns;
       if (rtt_ns > hold) rtt_ns -= hold;
       s.min_rtt_ns = s.min_rtt_ns == 0 ? rtt_ns : std::min(s.min_rtt_ns, rtt_ns);
@@ -112,7 +114,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   const bool advanced = advance_selective(qp);
   if (acked != 0 || advanced) {
     s.probes = 0;
-    s.progress_at = core_.now;
+    s.progress_at = core_.awake();
   }
   const std::uint64_t lost = find_lost(qp);
   update_repair(qp);
@@ -186,7 +188,7 @@ void RequesterPart::put_off(QueuePair& qp, Psn expected, wire::Aeth aeth) {
   if (qp.config.rnr_retry != 7) --r.rnr_left;  // 7: for ever
   unsend(qp, expected);                        // even if it was held there for a while
   r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
-  s.progress_at = r.blocked_until;
+  s.progress_at = core_.awake() + (r.blocked_until - core_.now);
   scheduler_.settle(qp);
   if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.refresh(qp.context);
   arm_selective(qp);

@@ -30,7 +30,7 @@ void RequesterPart::reset_selective(QueuePair& qp) {
   s.probes = 0;
   s.failing = false;
   s.newest_sent = Picos{-1};
-  s.progress_at = core_.now;
+  s.progress_at = core_.awake();
   s.reorder_at = s.response_at = kNever;
   r.repair = false;
   r.timeout_at = kNever;
@@ -52,7 +52,7 @@ void RequesterPart::note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes,
   if (before(psn, s.flying_from)) s.flying_from = psn;
   update_window(qp);
   if (r.timeout_at == kNever) {
-    s.progress_at = core_.now;
+    s.progress_at = core_.awake();
     arm_selective(qp);
   }
 }
@@ -163,7 +163,10 @@ std::uint64_t RequesterPart::find_lost(QueuePair& qp) {
     }
     none_before = false;
     if (sent.sent_at >= s.newest_sent) continue;
-    const Picos due = sent.sent_at + round_trip + wait;
+    // What tells of its arrival may have come while the host stood still, and be the next to be
+    // read.
+    const Picos from = core_.spans_stop(sent.sent_at) ? core_.stops.until : sent.sent_at;
+    const Picos due = from + round_trip + wait;
     if (sent.sent_at + wait < s.newest_sent || due <= core_.now) {
       lost += sent.wire_bytes;
       mark_lost(qp, psn);

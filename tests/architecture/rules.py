@@ -18,7 +18,8 @@ MAY_INCLUDE = {
     "cc": BASE_FOR_CC,
     "dataplane/telemetry": ("dataplane/base",),
     "dataplane/wire": ("dataplane/base",),
-    "dataplane/config": ("cc", "dataplane/base"),
+    # Addresses in a testbed file are read by the one parser there is.
+    "dataplane/config": ("cc", "dataplane/base", "dataplane/wire/addresses"),
     "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
     "dataplane/port": ("dataplane/base", "dataplane/wire", "dataplane/telemetry"),
     "dataplane/transport": (

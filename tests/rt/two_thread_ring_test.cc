@@ -3,9 +3,7 @@
 // messages and bytes; how long it takes is nobody's business but ctest's.
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <thread>
 
-#include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/impair.h"
 #include "dataplane/port/ring_port.h"
 #include "tests/rt/support/verified_side.h"
@@ -20,23 +18,14 @@ void move_both_ways(cc::AlgorithmId algorithm, const Impairments& impairments) {
   ImpairedPort port0(cable.end(0), impairments, Random(1, 0));
   ImpairedPort port1(cable.end(1), impairments, Random(1, 1));
   std::atomic<int> finished{0};
-  std::atomic<bool> stop{false};
   {
     VerifiedSide side0({0, algorithm, wire::MacAddress::local(1)}, port0, finished);
     VerifiedSide side1({1, algorithm, wire::MacAddress::local(2)}, port1, finished);
     REQUIRE(side0.connect(side1.facts()));
     REQUIRE(side1.connect(side0.facts()));
 
-    const TscClock clock = TscClock::calibrated();
-    const auto run = [&](VerifiedSide& side, Port& port) {
-      realtime_loop(side.engine(), port, clock, stop, side);
-    };
-    std::thread thread0([&] { run(side0, port0); });
-    std::thread thread1([&] { run(side1, port1); });
-    while (finished.load(std::memory_order_acquire) != 2) std::this_thread::yield();
-    stop.store(true, std::memory_order_release);
-    thread0.join();
-    thread1.join();
+    const Speaker speakers[] = {{&side0, &port0}, {&side1, &port1}};
+    converse(speakers, finished);
 
     CHECK(side0.verdict() == "");
     CHECK(side1.verdict() == "");

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two engines in two processes over a DPDK device between them, every byte checked.
 
-usage: devices_test.py PORT_PEER CASE     exit: 0 good, 1 a check failed, 77 skipped (it says why)
+usage: devices_test.py FOLDER CASE     exit: 0 good, 1 a check failed, 77 skipped (it says why)
+FOLDER has port_peer and host_peer.
 
 Each case has a network namespace of its own, which ends with the last process in it: nothing is left
 behind, whatever happens. Without root the namespace comes with a user namespace, where that is allowed.
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 SKIPPED = 77
@@ -35,8 +37,11 @@ def run(*command):
 class Peer:
     """One port_peer. What it prints is kept line by line."""
 
-    def __init__(self, program, index, device, **options):
-        command = [program, "--index", str(index), "--device", device]
+    def __init__(self, folder, index, device, **options):
+        """On a device; or as a host, where `device` is the path of a testbed file."""
+        host = device.endswith(".toml")
+        command = [os.path.join(folder, "host_peer" if host else "port_peer"), "--index", str(index),
+                   "--testbed" if host else "--device", device]
         for name, value in options.items():
             command += [f"--{name}", str(value)]
         self.name = f"peer {index} on {device}"
@@ -78,8 +83,9 @@ class Peer:
 
 
 class Case:
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, folder):
+        self.program = program  # the folder of the peers
+        self.folder = folder    # for what a case writes
         self.peers = []
 
     def start(self, devices, skip_words=(), **options):
@@ -250,6 +256,130 @@ class Case:
             raise RuntimeError(other.process.communicate(timeout=PATIENCE))
         self.converse()
 
+    # --- hosts: addresses of their own, and nobody knows a MAC address ---
+
+    def testbed(self, index, device, host, worker="", rate="2Gb/s"):
+        path = os.path.join(self.folder, f"host{index}.toml")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"""
+[[port]]
+name = "host{index}"
+device = "{device}"
+rate = "{rate}"
+[port.host]
+addresses = ["10.0.0.{index + 1}/24", "fd00::{index + 1}/64"]
+{host}
+[[worker]]
+name = "only"
+ports = ["host{index}"]
+{worker}
+""")
+        return path
+
+    def hosts(self, devices, ipv6, host, path_mtu, worker="", skip_words=()):
+        self.start([self.testbed(i, device, host, worker) for i, device in enumerate(devices)],
+                   skip_words=skip_words, ipv6=int(ipv6))
+        results = self.converse()
+        asked, told = ("nd_solicitations", "nd_answers") if ipv6 else ("arp_requests", "arp_answers")
+        # Both begin to talk at about the same time: one asks at least, and who is asked knows whom he
+        # answers. Packets waited, and none was lost for it.
+        self.expect("somebody asked", sum(r[asked] for r in results) >= 1)
+        self.expect("whoever was asked answered", sum(r[told] for r in results) >= 1)
+        self.expect("somebody waited for an answer", sum(r["parked"] for r in results) >= 1)
+        for facts in results:
+            self.expect("nothing dropped on the way out", facts["dropped"] == 0)
+            self.expect("frames of the right VLAN", facts["other_vlan"] == 0 and facts["untagged"] == 0)
+            self.expect(f"path MTU {path_mtu}", facts["path_mtu"] == path_mtu)
+        return results
+
+    # --- what goes away, and comes back ---
+
+    def af_packet_down_up(self):
+        """The interface goes down in the middle of everything, and comes up again."""
+        self.veth(9000)
+        self.start([f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)],
+                   skip_words=("Operation not permitted",), mbps=100)
+        self.expect("a beginning", self.peers[0].await_line("begun"))
+        run("ip", "link", "set", "pl0", "down")
+        time.sleep(0.5)
+        run("ip", "link", "set", "pl0", "up")
+        results = self.converse()
+        self.expect("what was lost was sent again", any(r["timeouts"] + r["retransmitted_bytes"] for r in results))
+
+    def tap_removed(self):
+        """The interface is gone for good: nobody crashes, and who is told to stop stops with everything at
+        home."""
+        self.start(["net_tap0,iface=pl0"], mtu=1024, mbps=100, skip_words=("cannot be made", "/dev/net/tun"))
+        self.silence("pl0")
+        run("ip", "link", "set", "pl0", "mtu", "1500", "up")
+        other = Peer(self.program, 1, "net_af_packet0,iface=pl0", mtu=1024, mbps=100)
+        self.peers.append(other)
+        if not other.await_line("ready"):
+            raise RuntimeError(other.process.communicate(timeout=PATIENCE))
+        self.expect("a beginning", self.peers[0].await_line("begun"))
+        run("ip", "link", "del", "pl0")
+        time.sleep(0.5)
+        for peer in self.peers:
+            code, facts = peer.stop()
+            print(peer.name, code, facts)
+            self.expect("it ends in good order, unfinished", code == 1 and "verdict" in facts)
+            self.expect("all packets are home", facts["held"] == 0)
+
+    def memif_restarted(self):
+        """A peer is killed in the middle, and one like it started in its place: the link is back, its frames
+        come in, and the queue pair that lost its peer holds nothing up."""
+        devices = self.memif_devices()
+        self.start(devices, mbps=100)
+        self.expect("a beginning", self.peers[0].await_line("begun"))
+        self.peers[1].process.send_signal(signal.SIGKILL)
+        self.peers[1].process.wait()
+        time.sleep(0.3)
+        source = Peer(self.program, 1, devices[1], only="source")
+        self.peers[1] = source
+        self.expect("another peer", source.await_line("ready"))
+        time.sleep(0.3)
+        code, facts = self.peers[0].stop()
+        print(self.peers[0].name, code, facts)
+        self.expect("it ends in good order", code == 1)
+        self.expect("the link is back", facts["link_up"] == 1)
+        # The new one says nothing of sense: each of its frames is counted for what it is.
+        self.expect("its frames are counted", 0 < facts["rx_other"] == facts["malformed"])
+        self.expect("all packets are home", facts["held"] == 0)
+
+    def hosts_stopped(self):
+        """A host is stopped for a third of a second: it says so, and goes on. (That it repeats nothing for
+        it, host_stop_test.cc shows; here the other host may have been stopped by others.)"""
+        self.veth(9000)
+        devices = [f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)]
+        self.start([self.testbed(i, device, "", rate="100Mb/s") for i, device in enumerate(devices)],
+                   skip_words=("Operation not permitted",))
+        stopped = self.peers[1]
+        self.expect("a beginning", stopped.await_line("begun"))
+        stopped.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.33)
+        stopped.process.send_signal(signal.SIGCONT)
+        facts = self.converse()[1]
+        self.expect("a stall of that length", facts["stalls"] >= 1 and facts["longest_us"] >= 300_000)
+        self.expect("it was reported", facts.get("stalled", "").startswith("worker only: "))
+        self.expect("its engine was told", facts["host_stops"] >= 1)
+
+    def hosts_memif(self):
+        self.hosts(self.memif_devices(), False, "", 4096, 'idle = "sleep"')
+
+    def hosts_memif_ipv6_vlan(self):
+        self.hosts(self.memif_devices(), True, "vlan = 42\nip_mtu = 1500", 1024)
+
+    def hosts_af_packet_vlan(self):
+        """The kernel takes tags out of frames on their way to a packet socket, the driver puts them back."""
+        self.veth(9000)
+        self.hosts([f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)], False,
+                   "vlan = 7", 4096, skip_words=("Operation not permitted",))
+
+    def hosts_af_packet_ipv6(self):
+        self.veth(9000)
+        self.hosts([f"net_af_packet{i},iface=pl{i},{self.AF_PACKET}" for i in range(2)], True,
+                   "ip_mtu = 2200", 2048, skip_words=("Operation not permitted",))
+
     def af_xdp(self):
         self.veth(2200)
         self.start([f"net_af_xdp{i},iface=pl{i},force_copy=1" for i in range(2)],
@@ -269,14 +399,15 @@ def main():
             skip(f"no network namespace: {allowed.stderr.strip()}")
         os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", __file__, program, name, INSIDE])
     run("ip", "link", "set", "lo", "up")
-    case = Case(program)
-    try:
-        getattr(case, name)()
-    except RuntimeError as error:
-        print(f"failed: {error}")
-        sys.exit(1)
-    finally:
-        case.end()
+    with tempfile.TemporaryDirectory(prefix="paceline-devices-") as folder:
+        case = Case(program, folder)
+        try:
+            getattr(case, name)()
+        except RuntimeError as error:
+            print(f"failed: {error}")
+            sys.exit(1)
+        finally:
+            case.end()
 
 
 if __name__ == "__main__":

@@ -2,9 +2,7 @@
 // joined crosswise, a thread each.
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <thread>
 
-#include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/dpdk_port.h"
 #include "dataplane/port/dpdk_ring_cable.h"
 #include "dataplane/port/impair.h"
@@ -64,7 +62,6 @@ void move_both_ways(const Shape& shape) {
     ImpairedPort bad0(*ports[0], shape.impairments, Random(1, 0));
     ImpairedPort bad1(*ports[1], shape.impairments, Random(1, 1));
     std::atomic<int> finished{0};
-    std::atomic<bool> stop{false};
     {
       const auto algorithm = cc::AlgorithmId::dcqcn;
       VerifiedSide side0({0, algorithm, wire::MacAddress::local(1), shape.ipv6}, bad0, finished);
@@ -73,17 +70,11 @@ void move_both_ways(const Shape& shape) {
             side1.facts().address.qp_number);
       REQUIRE(side0.connect(side1.facts()));
       REQUIRE(side1.connect(side0.facts()));
-      const TscClock clock = TscClock::calibrated();
-      const auto run = [&](VerifiedSide& side, Port& port) {
+      const Speaker speakers[] = {{&side0, &bad0}, {&side1, &bad1}};
+      converse(speakers, finished, [](const std::function<void()>& work) {
         const LcoreRegistration known;
-        realtime_loop(side.engine(), port, clock, stop, side);
-      };
-      std::thread thread0([&] { run(side0, bad0); });
-      std::thread thread1([&] { run(side1, bad1); });
-      while (finished.load(std::memory_order_acquire) != 2) std::this_thread::yield();
-      stop.store(true, std::memory_order_release);
-      thread0.join();
-      thread1.join();
+        work();
+      });
       CHECK(side0.verdict() == "");
       CHECK(side1.verdict() == "");
       const bool clean = shape.impairments.corrupt == 0;

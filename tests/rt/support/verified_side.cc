@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <thread>
 
-#include "cc/params.h"
-#include "cc/registry.h"
 #include "dataplane/base/random.h"
+#include "dataplane/driver/tsc_clock.h"
+#include "tests/support/roce_engine.h"
 
 namespace paceline::test {
 
@@ -46,23 +47,6 @@ wire::IpAddress address_of(unsigned index, bool ipv6) {
 
 Psn first_psn(unsigned index) { return index == 0 ? Psn(0xFF'FFF0) : Psn(5); }
 
-EngineConfig engine_config(const SideConfig& side, const PortInfo& port) {
-  EngineConfig config;
-  config.address = address_of(side.index, side.ipv6);
-  config.mac = side.mac;
-  config.peers = PeerPolicy::roce;
-  config.payload_mtu = port.mtu_bytes;
-  cc::PortFacts facts;
-  facts.link_rate = port.link_rate;
-  facts.mtu_bytes = config.payload_mtu;
-  facts.full_packet_bytes = port.wire.wire_bytes(config.payload_mtu + 62, config.payload_mtu);
-  facts.base_rtt_ns = config.base_rtt_ns;
-  config.primary = {side.algorithm, std::get<std::vector<double>>(cc::resolve_params(
-                                        *cc::find(side.algorithm), "", {}, facts))};
-  config.fallback = config.primary;
-  return config;
-}
-
 }  // namespace
 
 std::vector<Message> all_messages() {
@@ -88,7 +72,9 @@ VerifiedSide::VerifiedSide(const SideConfig& config, Port& port, std::atomic<int
       send_cq_(256),
       receive_cq_(256),
       receives_(64),
-      engine_(engine_config(config, port.info()), port) {
+      engine_(roce_engine_config(address_of(config.index, config.ipv6), config.mac, port.info(),
+                                 config.algorithm),
+              port) {
   source_key_ = engine_.regions().add_plain(kBase, source_, access::remote_read);
   target_key_ =
       engine_.regions().add_plain(2 * kBase, target_, access::local_write | access::remote_write);
@@ -216,15 +202,37 @@ std::string VerifiedSide::compare(const std::vector<std::byte>& memory, bool of_
          std::to_string(wrong - memory.begin());
 }
 
-std::string VerifiedSide::verdict() {
+std::string VerifiedSide::bytes_verdict() {
   if (!problem_.empty()) return problem_;
   if (completed_ != messages_.size()) return std::to_string(completed_) + " messages completed";
   if (received_ != arrivals_.size()) return std::to_string(received_) + " messages received";
   if (std::string text = compare(target_, false); !text.empty()) return text;
-  if (std::string text = compare(fetched_, true); !text.empty()) return text;
+  return compare(fetched_, true);
+}
+
+std::string VerifiedSide::verdict() {
+  if (std::string text = bytes_verdict(); !text.empty()) return text;
   if (engine_.inflight_bytes() != 0) return "bytes are still in flight";
   if (engine_.counters().rx_data_bytes != bytes_wanted()) return "bytes were not counted";
   return engine_.check_conservation();
+}
+
+void converse(std::span<const Speaker> speakers, const std::atomic<int>& finished,
+              const Around& around, const WorkerSettings& settings) {
+  const TscClock clock = TscClock::calibrated();
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (const Speaker& speaker : speakers) {
+    threads.emplace_back([&, speaker] {
+      Worker worker(settings);
+      worker.add({&speaker.side->engine(), speaker.port, speaker.side, speaker.resolver});
+      around([&] { worker.run(clock, stop); });
+    });
+  }
+  const int all = static_cast<int>(speakers.size());
+  while (finished.load(std::memory_order_acquire) != all) std::this_thread::yield();
+  stop.store(true, std::memory_order_release);
+  for (std::thread& thread : threads) thread.join();
 }
 
 std::uint64_t VerifiedSide::bytes_wanted() const {

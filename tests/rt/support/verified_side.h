@@ -8,11 +8,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cc/algorithm.h"
-#include "dataplane/driver/realtime_loop.h"
+#include "dataplane/driver/worker.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
 
@@ -42,7 +44,7 @@ struct SideFacts {
 };
 
 // Lives on its thread while the loop runs; looked at by others before and after.
-class VerifiedSide final : public RealtimeApp {
+class VerifiedSide final : public WorkerApp {
  public:
   // `finished` is counted up once, when all is sent and received or something is wrong.
   VerifiedSide(const SideConfig& config, Port& port, std::atomic<int>& finished);
@@ -60,6 +62,8 @@ class VerifiedSide final : public RealtimeApp {
   // Empty when every message went and came, and every byte is right: of the other end's SENDs and
   // WRITEs, of what was read, and of everything around them. Call it when both ends have finished.
   std::string verdict();
+  // The same of the bytes alone: where other connections share the engine and its counters.
+  std::string bytes_verdict();
   // Of the other end's messages, read ones included, so far.
   std::uint64_t bytes_wanted() const;
 
@@ -95,5 +99,21 @@ class VerifiedSide final : public RealtimeApp {
   bool counted_ = false;
   std::string problem_;
 };
+
+// One end of a conversation and the port it is on.
+struct Speaker {
+  VerifiedSide* side;
+  const Port* port;
+  neighbour::ResolvingPort* resolver = nullptr;
+};
+
+// What a thread does around its work: calls it.
+using Around = std::function<void(const std::function<void()>&)>;
+
+// A worker and a thread for each, until all have finished.
+void converse(
+    std::span<const Speaker> speakers, const std::atomic<int>& finished,
+    const Around& around = [](const std::function<void()>& work) { work(); },
+    const WorkerSettings& settings = {});
 
 }  // namespace paceline::test

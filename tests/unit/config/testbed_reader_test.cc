@@ -56,7 +56,7 @@ device = "0000:3b:00.0"
   CHECK(bed.ports[0].tx_descriptors == 256);
   CHECK(bed.ports[0].promiscuous);
   REQUIRE(bed.ports[0].mac.has_value());
-  CHECK(*bed.ports[0].mac == std::array<std::uint8_t, 6>{2, 0xAB, 0, 0, 0, 1});
+  CHECK(to_text(*bed.ports[0].mac) == "02:ab:00:00:00:01");
   CHECK(bed.ports[0].where == "bed.toml:13:10");
   CHECK(bed.ports[1].mtu == 4096);
   CHECK(!bed.ports[1].mac.has_value());
@@ -109,6 +109,118 @@ TEST_CASE("testbed: errors name file, line, value and what is allowed") {
   refuses("[eal]\nvdevs = \"net_null0\"\n" + std::string(kPort),
           "2:9: eal.vdevs = \"net_null0\": expected an array of texts");
   refuses("schema = 2\n" + std::string(kPort), "1:10: schema = 2: this program reads schema 1");
+}
+
+TEST_CASE("testbed: hosts and workers") {
+  const auto read = read_testbed_text(R"(
+[[port]]
+name = "host0"
+device = "net_null0"
+[port.host]
+addresses = ["10.0.0.1/24", "fd00::1/64"]
+gateway_v4 = "10.0.0.254"
+gateway_v6 = "fe80::1"
+fixed = ["10.0.0.9 02:00:00:00:00:09"]
+vlan = 42
+ip_mtu = 1500
+answer_echo = false
+retransmit = "200ms"
+[[port]]
+name = "rail"
+device = "net_null1"
+queues = 2
+[[worker]]
+name = "a"
+cpu = 3
+ports = ["host0", "rail:1"]
+idle = "sleep"
+most_sleep = "500us"
+hiccup = "50us"
+stall_limit = "5ms"
+[[worker]]
+name = "b"
+ports = ["rail"]
+)",
+                                      "bed.toml");
+  for (const std::string& error : read.errors) UNSCOPED_INFO(error);
+  REQUIRE(read.ok());
+  REQUIRE(read.value.ports[0].host.has_value());
+  const HostConfig& host = *read.value.ports[0].host;
+  REQUIRE(host.addresses.size() == 2);
+  CHECK(host.addresses[0].address == wire::IpAddress::v4(0x0A000001));
+  CHECK(host.addresses[0].prefix_bits == 24);
+  CHECK(host.addresses[1].prefix_bits == 64);
+  CHECK(to_text(*host.gateway_v4) == "10.0.0.254");
+  CHECK(to_text(*host.gateway_v6) == "fe80::1");
+  REQUIRE(host.fixed.size() == 1);
+  CHECK(to_text(host.fixed[0].mac) == "02:00:00:00:00:09");
+  CHECK(host.vlan == 42);
+  CHECK(host.ip_mtu == 1500);
+  CHECK(!host.answer_echo);
+  CHECK(host.retransmit == picos_from_micros(200'000));
+  CHECK(!read.value.ports[1].host.has_value());
+  REQUIRE(read.value.workers.size() == 2);
+  const WorkerConfig& a = read.value.workers[0];
+  CHECK(a.cpu == 3U);
+  REQUIRE(a.queues.size() == 2);
+  CHECK(a.queues[1].port == 1);
+  CHECK(a.queues[1].queue == 1);
+  CHECK(a.idle == "sleep");
+  CHECK(a.most_sleep == picos_from_micros(500));
+  CHECK(a.hiccup == picos_from_micros(50));
+  CHECK(a.stall_limit == picos_from_micros(5000));
+  CHECK(!read.value.workers[1].cpu.has_value());
+  CHECK(read.value.workers[1].idle == "yield");
+}
+
+TEST_CASE("testbed: errors of hosts and workers") {
+  const std::string host = std::string(kPort) + "[port.host]\n";
+  const std::string good = "addresses = [\"10.0.0.1/24\"]\n";
+  refuses(host, "4:1: a [port.host] needs \"addresses\"");
+  refuses(host + "addresses = []\n", "5:13: port.host.addresses = an array: allowed are 1 to 8");
+  refuses(host + "addresses = [\"10.0.0.1\"]\n",
+          "5:14: port.host.addresses = \"10.0.0.1\": expected an address and the length of its "
+          "prefix, as in \"10.0.0.1/24\" or \"fd00::1/64\"");
+  refuses(host + "addresses = [\"10.0.0.1/33\"]\n",
+          "5:14: port.host.addresses = \"10.0.0.1/33\": the length of the prefix: allowed is [0 .. "
+          "32]");
+  refuses(host + good + "gateway_v4 = \"fe80::1\"\n",
+          "6:14: port.host.gateway_v4 = \"fe80::1\": expected an IPv4 address as in "
+          "\"10.0.0.254\"");
+  refuses(host + good + "fixed = [\"10.0.0.9\"]\n",
+          "6:10: port.host.fixed = \"10.0.0.9\": expected an address and a MAC address, as in "
+          "\"10.0.0.9 02:00:00:00:00:09\"");
+  refuses(host + good + "vlan = 4095\n",
+          "6:8: port.host.vlan = 4095: out of range, allowed is [0 .. 4094]");
+  refuses(host + good + "adresses = 1\n",
+          "6:1: unknown key \"adresses\" in [port.host]; did you mean \"addresses\"?");
+  refuses(std::string(kPort) + "queues = 2\n[port.host]\n" + good,
+          "5:7: port.host: neighbours answer to one queue; port.queues = 2");
+
+  const std::string worker = std::string(kPort) + "queues = 2\n[[worker]]\nname = \"w\"\n";
+  const std::string both = "ports = [\"a\", \"a:1\"]\n";
+  refuses(worker + "ports = [\"b\"]\n" + "[[worker]]\nname = \"v\"\n" + both,
+          "7:10: worker.ports = \"b\": no port is named \"b\"; there is \"a\"");
+  refuses(worker + "ports = [\"a\", \"a:1\", \"a:2\"]\n",
+          "7:22: worker.ports = \"a:2\": port \"a\" has 2 of them, counted from 0");
+  refuses(worker + "ports = [\"a\", \"a:1\", \"a:0\"]\n",
+          "7:22: worker.ports = \"a:0\": it has a worker already");
+  refuses(worker + "ports = [\"a\"]\n", "5:1: no worker serves \"a:1\"");
+  refuses(worker + both + "cpu = -1\n",
+          "8:7: worker.cpu = -1: expected an integer, allowed is [0 .. 4095]");
+  refuses(worker + both + "idle = \"doze\"\n",
+          "8:8: worker.idle = \"doze\": allowed is \"spin\", \"yield\" or \"sleep\"");
+  refuses(worker + both + "hiccup = \"20ms\"\n",
+          "8:10: worker.hiccup = \"20ms\": hiccup = 20ms must not be more than stall_limit = 10ms");
+  refuses(worker + "ports = [\"a\"]\ncpu = 1\n[[worker]]\nname = \"w\"\nports = [\"a:1\"]\n",
+          "10:8: worker.name = \"w\": another worker has this name");
+  refuses(worker +
+              "ports = [\"a\"]\ncpu = 1\n[[worker]]\nname = \"v\"\ncpu = 1\nports = "
+              "[\"a:1\"]\n",
+          "11:7: worker.cpu = 1: worker \"w\" has this one");
+  CHECK(testbed_errors(std::string(kPort) + "[[worker]]\nname = \"w\"\n") ==
+        std::vector<std::string>{"bed.toml:4:1: a [[worker]] needs \"ports\"",
+                                 "bed.toml:4:1: no worker serves \"a\""});
 }
 
 TEST_CASE("testbed: all errors of a file come at once") {

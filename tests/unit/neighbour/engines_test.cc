@@ -4,13 +4,11 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <memory>
-#include <variant>
 #include <vector>
 
-#include "cc/params.h"
-#include "cc/registry.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/transport/engine.h"
+#include "tests/support/roce_engine.h"
 #include "tests/unit/neighbour/hub.h"
 
 namespace paceline::neighbour {
@@ -25,23 +23,10 @@ constexpr std::size_t kMemory = std::size_t{1} << 20;
 constexpr std::uint64_t kBase = 0x1000'0000;
 constexpr std::uint64_t kBlock = 16 * 1024;
 
+// The engine does not know where anybody is: the port behind it writes every address.
 EngineConfig engine_config(std::uint32_t n, bool ipv6, const PortInfo& port) {
-  EngineConfig config;
-  config.address = host_config(n).addresses[ipv6 ? 1 : 0].address;
-  // The engine does not know where anybody is: the port behind it writes every address.
-  config.mac = MacAddress{};
-  config.peers = PeerPolicy::roce;
-  config.payload_mtu = port.mtu_bytes;
-  cc::PortFacts facts;
-  facts.link_rate = port.link_rate;
-  facts.mtu_bytes = config.payload_mtu;
-  facts.full_packet_bytes = port.wire.wire_bytes(config.payload_mtu + 62, config.payload_mtu);
-  facts.base_rtt_ns = config.base_rtt_ns;
-  const cc::AlgorithmId algorithm = cc::AlgorithmId::fixed;
-  config.primary = {algorithm, std::get<std::vector<double>>(
-                                   cc::resolve_params(*cc::find(algorithm), "", {}, facts))};
-  config.fallback = config.primary;
-  return config;
+  return paceline::test::roce_engine_config(host_config(n).addresses[ipv6 ? 1 : 0].address,
+                                            MacAddress{}, port, cc::AlgorithmId::fixed);
 }
 
 struct Host {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "cc/params.h"
@@ -52,6 +53,10 @@ void WirePort::inject(Picos at, const Packet& packet, std::span<const std::byte>
 }
 
 std::size_t WirePort::rx(std::span<Packet*> burst) {
+  if (blind_ != 0) {
+    --blind_;
+    return 0;
+  }
   std::size_t n = 0;
   while (n < burst.size() && !arriving_.empty() && arriving_.front().at <= now_) {
     Packet* packet = pool_.alloc();
@@ -204,6 +209,11 @@ void Lab::poll(unsigned index) {
   Side& side = *sides_[index];
   touched_[index] = false;
   side.port.set_now(now_);
+  if (stops_[index].until <= now_) {
+    const Stop stop = std::exchange(stops_[index], Stop{});
+    side.port.blind_calls(1);
+    if (stop.told) side.engine.stopped(now_, now_ - stop.from);
+  }
   side.engine.poll(now_);
   if (side.engine.next_deadline() <= now_) {
     throw std::logic_error("next_deadline() is not later than the poll");
@@ -225,6 +235,7 @@ bool Lab::run(Picos limit) {
       due[i] = touched_[i]
                    ? now_
                    : later(now_, earlier(side.engine.next_deadline(), side.cable.rx_ready_at()));
+      if (due[i] >= stops_[i].from) due[i] = later(due[i], stops_[i].until);
       next = earlier(next, due[i]);
     }
     if (next == kNever) return true;

@@ -33,6 +33,9 @@ class WirePort final : public Port {
   void set_now(Picos now) { now_ = now; }
   // Accepts nothing at all, although it said it would, for this many calls of tx.
   void refuse_calls(unsigned calls) { refuse_ = calls; }
+  // Finds nothing in this many calls of rx, whatever has arrived: as a device whose driver is busy
+  // elsewhere.
+  void blind_calls(unsigned calls) { blind_ = calls; }
   // A packet out of nowhere: arrives here at `at` (not before what is already under way).
   void inject(Picos at, const Packet& packet, std::span<const std::byte> payload);
 
@@ -67,6 +70,7 @@ class WirePort final : public Port {
   Picos now_{0};
   Picos busy_until_{0};
   unsigned refuse_ = 0;
+  unsigned blind_ = 0;
   std::deque<Frame> arriving_;
   std::vector<Departure> departures_;
 };
@@ -157,6 +161,15 @@ class Lab {
   WorkRequest request(WorkOpcode opcode, std::uint64_t id, std::uint64_t from, std::uint64_t to,
                       std::uint64_t length, std::uint32_t immediate = 0);
 
+  // The host of this side stands still from `from` to `until`: nobody polls its engine. The first
+  // look at the port after that finds nothing yet. `told`: the engine hears of it.
+  struct Stop {
+    Picos from = kNever;
+    Picos until = kNever;
+    bool told = true;
+  };
+  void stop_host(unsigned side, const Stop& stop) { stops_[side] = stop; }
+
   // Goes on until nothing is left to happen or the next thing is later than `limit`. Returns false
   // in the second case; time is then `limit`.
   bool run(Picos limit = kNever);
@@ -175,6 +188,7 @@ class Lab {
   Picos now_{0};
   std::array<std::unique_ptr<Side>, 2> sides_;
   std::array<bool, 2> touched_{};
+  std::array<Stop, 2> stops_{};
 };
 
 // The first `bytes` of both sides' memories are the same.

@@ -7,36 +7,18 @@
 // go, or taken in as fast as they come.
 //
 // exit: 0 verified, 1 not, 2 could not start (standard error says why)
-#include <poll.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <map>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/dpdk_port.h"
-#include "tests/rt/support/verified_side.h"
+#include "tests/rt/dpdk/peer/peer_talk.h"
 
 namespace paceline::test {
 namespace {
-
-void say(const char* name, std::uint64_t value) {
-  std::printf("%s %llu\n", name, static_cast<unsigned long long>(value));
-}
-
-// A "stop" or the end of the input within the time?
-bool told_to_stop(int milliseconds) {
-  pollfd in{STDIN_FILENO, POLLIN, 0};
-  if (::poll(&in, 1, milliseconds) <= 0) return false;
-  char line[64];
-  return read(STDIN_FILENO, line, sizeof line) >= 0;
-}
 
 // One turn of a source or sink.
 void source(Port& port, Picos now) {
@@ -85,15 +67,9 @@ int pump(DpdkPort& port, bool sending) {
   return port.packets().in_use() == 0 ? 0 : 1;
 }
 
-int give_up(const std::string& why) {
-  std::fprintf(stderr, "port_peer: %s\n", why.c_str());
-  return 2;
-}
-
-int run(const std::map<std::string, std::string>& options) {
+int run(const Options& options) {
   const auto number = [&](const char* name, unsigned otherwise) {
-    const auto found = options.find(name);
-    return found == options.end() ? otherwise : static_cast<unsigned>(std::stoul(found->second));
+    return number_of(options, name, otherwise);
   };
   const unsigned index = number("index", 0);
   const auto mtu = static_cast<std::uint16_t>(number("mtu", 4096));
@@ -141,51 +117,25 @@ int run(const std::map<std::string, std::string>& options) {
     const TscClock clock = TscClock::calibrated();
     std::thread worker([&] {
       const LcoreRegistration known;
-      realtime_loop(side.engine(), port, clock, stop, side);
+      Worker loop;
+      loop.add({&side.engine(), &port, &side});
+      loop.run(clock, stop);
     });
-    bool begun = false;
-    bool done = false;
-    while (!told_to_stop(5)) {
-      if (!begun && side.progress() >= 5) {
-        begun = true;
-        std::printf("begun\n");
-      }
-      if (!done && finished.load(std::memory_order_acquire) != 0) {
-        done = true;
-        std::printf("done\n");
-      }
-      std::fflush(stdout);
-    }
+    attend(side, finished);
     stop.store(true, std::memory_order_release);
     worker.join();
     verdict = side.verdict();
-    say("malformed", telemetry::malformed_total(side.engine().counters()));
-    say("retransmitted_bytes", side.engine().counters().retransmitted_bytes);
+    say_engine(side.engine());
   }
-  const DpdkPortCounters& c = port.counters();
-  say("tx_packets", c.tx_packets);
-  say("rx_packets", c.rx_packets);
-  say("rx_other", c.rx_other);
-  say("rx_multi_segment", c.rx_multi_segment);
-  say("rx_moved", c.rx_moved);
-  say("rx_too_long", c.rx_too_long);
-  say("rx_no_packet", c.rx_no_packet);
-  say("tx_full", c.tx_full);
-  say("held", port.packets().in_use());
-  say("link_up", opened.device->link_up());
-  std::printf("verdict %s\n", verdict.empty() ? "verified" : verdict.c_str());
-  std::fflush(stdout);
-  return verdict.empty() && port.packets().in_use() == 0 ? 0 : 1;
+  say_port(port);
+  return conclude(verdict, port.packets().in_use());
 }
 
 }  // namespace
 }  // namespace paceline::test
 
 int main(int count, char** arguments) {
-  std::map<std::string, std::string> options;
-  for (int i = 1; i + 1 < count; i += 2) {
-    options[arguments[i] + std::strspn(arguments[i], "-")] = arguments[i + 1];
-  }
+  const paceline::test::Options options = paceline::test::options_of(count, arguments);
   if (options.count("device") == 0) {
     return paceline::test::give_up(
         "usage: port_peer --device NAME,ARGUMENTS [--index 0|1] [--mtu N] "

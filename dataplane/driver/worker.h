@@ -1,0 +1,98 @@
+// Runs engines to completion on the calling thread: the same poll(now) and next_deadline() that the
+// virtual driver calls, with `now` read from a clock, once per turn. A worker is one thread with
+// its engines, their ports and applications; nothing of it is shared with another.
+//
+// A turn, for each engine: the port in front is given the time (ResolvingPort: neighbours), the
+// application its step, and the engine is polled when a packet may have arrived, a deadline has
+// come or the application asked. Where the host stood still between two turns, engines are told
+// first.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/worker_idle.h"
+#include "dataplane/driver/worker_watch.h"
+#include "dataplane/neighbour/resolving_port.h"
+#include "dataplane/port/port.h"
+#include "dataplane/transport/engine.h"
+
+namespace paceline {
+
+// What an application does with the engine between two polls.
+class WorkerApp {
+ public:
+  WorkerApp() = default;
+  WorkerApp(const WorkerApp&) = delete;
+  WorkerApp& operator=(const WorkerApp&) = delete;
+  virtual ~WorkerApp() = default;
+
+  // Posts what it has and takes its completions; must not block. True when it posted or told the
+  // engine something: the engine is then polled at the same time. Called once per turn.
+  virtual bool step(Picos now) = 0;
+  // When it wants a step at the latest, though nothing completes: how long a worker may sleep.
+  virtual Picos next_step() const { return kNever; }
+};
+
+// One engine with what belongs to it; all outlive the worker.
+struct WorkerTask {
+  transport::Engine* engine = nullptr;
+  const Port* port = nullptr;                    // the engine's
+  WorkerApp* app = nullptr;                      // may be none
+  neighbour::ResolvingPort* resolver = nullptr;  // that port, when it is one
+};
+
+struct WorkerSettings {
+  std::string name = "worker";
+  IdleSettings idle{};
+  WatchSettings watch{};
+};
+
+struct WorkerCounters {
+  std::uint64_t turns = 0;
+  std::uint64_t busy_turns = 0;  // of these, something was due or arrived
+  std::uint64_t polls = 0;
+  std::uint64_t yields = 0;
+  std::uint64_t sleeps = 0;
+  Picos slept{0};       // as asked for
+  Picos stopped_at{0};  // time of the last turn
+};
+
+class Worker {
+ public:
+  explicit Worker(const WorkerSettings& settings = {});
+
+  // Before it runs.
+  void add(const WorkerTask& task) { tasks_.push_back(task); }
+
+  // One turn at `now`, which never goes back; true when there was something to do. For worlds that
+  // have a clock of their own; `asked` is for how long they meant to be away.
+  bool turn(Picos now, Picos asked = Picos{0});
+  // When the next turn is needed though nothing arrives.
+  Picos next_deadline() const;
+  // Turns until `stop` is true. Time never goes back from turn to turn.
+  void run(const TscClock& clock, const std::atomic<bool>& stop);
+
+  const WorkerSettings& settings() const { return settings_; }
+  // After run(), or on its thread.
+  const WorkerCounters& counters() const { return counters_; }
+  // Any thread, at any time.
+  const WorkerWatch& watch() const { return watch_; }
+
+ private:
+  bool run_task(const WorkerTask& task, Picos now, Picos gap);
+  bool quiet() const;
+  // What to do after a turn without work; returns for how long it slept.
+  Picos rest(Picos now);
+
+  WorkerSettings settings_;
+  std::vector<WorkerTask> tasks_;
+  WorkerWatch watch_;
+  IdlePolicy idle_;
+  WorkerCounters counters_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,70 @@
+// Watches that a worker goes on turning. A worker that stands still hears nothing, answers nothing
+// and is late with everything: mostly because the host gave its processor to somebody else. Two
+// thresholds: from a hiccup on, engines are told, so that it does not look like congestion
+// (transport::Engine::stopped); a stall is worth a person's attention.
+//
+// One thread writes, once per turn; any thread reads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "dataplane/base/units.h"
+
+namespace paceline {
+
+struct WatchSettings {
+  // Both from the end of one turn's reading of the clock to the next one's; hiccup <= stall_limit.
+  Picos hiccup = picos_from_micros(100);
+  Picos stall_limit = picos_from_micros(10'000);
+};
+
+struct WatchCounters {
+  std::uint64_t hiccups = 0;  // stalls among them
+  Picos hiccup_time{0};       // their sum
+  std::uint64_t stalls = 0;
+  Picos longest{0};
+  Picos last_hiccup_at{0};  // ends of the latest
+  Picos last_stall_at{0};
+  Picos last_turn_at{0};
+};
+
+class WorkerWatch {
+ public:
+  // Refuses nothing: whoever reads settings from people checks them.
+  explicit WorkerWatch(const WatchSettings& settings = {}) : settings_(settings) {}
+
+  // A turn begins. `asked`: for how long the worker itself had put its thread to sleep since the
+  // turn before. Returns for how long nobody looked, when that is more than a hiccup, sleep
+  // included; else 0.
+  Picos turn(Picos now, Picos asked = Picos{0});
+
+  // Any thread; each value by itself is right.
+  WatchCounters counters() const;
+  const WatchSettings& settings() const { return settings_; }
+
+ private:
+  // Only the worker's thread writes: no read-modify-write is needed.
+  static void raise(std::atomic<std::uint64_t>& counter, std::uint64_t by) {
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  void note(Picos now, Picos lost);
+
+  WatchSettings settings_;
+  bool turned_ = false;
+  std::atomic<std::uint64_t> hiccups_{0};
+  std::atomic<std::uint64_t> hiccup_picos_{0};
+  std::atomic<std::uint64_t> stalls_{0};
+  std::atomic<std::int64_t> longest_{0};
+  std::atomic<std::int64_t> last_hiccup_at_{0};
+  std::atomic<std::int64_t> last_stall_at_{0};
+  std::atomic<std::int64_t> last_turn_at_{0};
+};
+
+// What a watcher says in its log of a worker that has stalled between two looks, or that has not
+// turned for a stall limit at `now`; empty when there is nothing to say.
+std::string stall_line(const std::string& worker, const WatchSettings& settings,
+                       const WatchCounters& before, const WatchCounters& after, Picos now);
+
+}  // namespace paceline

@@ -1,0 +1,187 @@
+// A worker's turns under a made-up clock: order, idleness, and what it makes of time that is
+// missing.
+#include "dataplane/driver/worker.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "dataplane/port/ring_port.h"
+#include "tests/support/roce_engine.h"
+
+namespace paceline {
+namespace {
+
+using Action = IdlePolicy::Action;
+
+constexpr Picos us(std::int64_t n) { return picos_from_micros(n); }
+
+struct WorkerLab final : WorkerApp {
+  WorkerLab()
+      : cable(RingCableConfig{}),
+        engine(test::roce_engine_config(wire::IpAddress::v4(0x0A000001), wire::MacAddress::local(1),
+                                        cable.end(0).info(), cc::AlgorithmId::fixed),
+               cable.end(0)) {}
+  bool step(Picos now) override {
+    steps.push_back(now);
+    return posts;
+  }
+  Picos next_step() const override { return wanted; }
+  WorkerTask task() { return {&engine, &cable.end(0), this}; }
+
+  RingCable cable;
+  transport::Engine engine;
+  bool posts = false;
+  Picos wanted = kNever;
+  std::vector<Picos> steps;
+};
+
+TEST_CASE("worker: an engine is polled when there is a reason to") {
+  WorkerLab lab;
+  Worker worker;
+  worker.add(lab.task());
+  CHECK(!worker.turn(us(1)));  // nothing arrived, nothing is due
+  CHECK(worker.counters().polls == 0);
+  lab.posts = true;
+  CHECK(worker.turn(us(2)));
+  CHECK(worker.counters().polls == 1);
+  lab.posts = false;
+  // A packet for nobody: it is taken and counted.
+  Packet* packet = lab.cable.end(1).packets().alloc();
+  REQUIRE(packet != nullptr);
+  packet->header_bytes = 60;
+  packet->payload_bytes = 0;
+  packet->payload_kind = PayloadKind::none;
+  REQUIRE(lab.cable.end(1).tx(us(2), 0, {&packet, 1}) == 1);
+  CHECK(worker.turn(us(3)));
+  CHECK(worker.counters().polls == 2);
+  CHECK(lab.engine.counters().rx_packets == 1);
+  CHECK(telemetry::malformed_total(lab.engine.counters()) == 1);
+  CHECK(!worker.turn(us(4)));
+  CHECK(lab.steps == std::vector<Picos>{us(1), us(2), us(3), us(4)});
+  CHECK(worker.counters().turns == 4);
+  CHECK(worker.counters().busy_turns == 2);
+  CHECK(worker.counters().stopped_at == us(4));
+  lab.wanted = us(9);
+  CHECK(worker.next_deadline() == us(9));
+}
+
+TEST_CASE("worker: time that is missing is counted and told to the engines") {
+  WorkerLab one;
+  WorkerLab two;
+  Worker worker({.name = "w", .watch = {.hiccup = us(100), .stall_limit = us(10'000)}});
+  worker.add(one.task());
+  worker.add(two.task());
+  const auto stops = [&] { return one.engine.host_stops().count + two.engine.host_stops().count; };
+  worker.turn(us(500));  // the first has none before it
+  worker.turn(us(600));  // as long as allowed
+  CHECK(worker.watch().counters().hiccups == 0);
+  CHECK(stops() == 0);
+  worker.turn(us(701));
+  CHECK(worker.watch().counters().hiccups == 1);
+  CHECK(worker.watch().counters().stalls == 0);
+  CHECK(stops() == 2);
+  worker.turn(us(701 + 10'000));
+  CHECK(worker.watch().counters().stalls == 0);
+  worker.turn(us(30'702));
+  const WatchCounters c = worker.watch().counters();
+  CHECK(c.hiccups == 3);
+  CHECK(c.hiccup_time == us(101 + 10'000 + 20'001));
+  CHECK(c.stalls == 1);
+  CHECK(c.longest == us(20'001));
+  CHECK(c.last_stall_at == us(30'702));
+  CHECK(c.last_turn_at == us(30'702));
+  CHECK(one.engine.host_stops().count == 3);
+  CHECK(one.engine.host_stops().total == us(101 + 10'000 + 20'001));
+  CHECK(one.engine.host_stops().until == us(30'702));
+}
+
+TEST_CASE("worker: a sleep is no hiccup, to wake up late from it is") {
+  WorkerLab lab;
+  Worker worker({.watch = {.hiccup = us(100), .stall_limit = us(10'000)}});
+  worker.add(lab.task());
+  worker.turn(us(0));
+  worker.turn(us(1050), us(1000));
+  CHECK(worker.watch().counters().hiccups == 0);
+  CHECK(lab.engine.host_stops().count == 1);  // nobody looked, all the same
+  worker.turn(us(2200), us(1000));
+  CHECK(worker.watch().counters().hiccups == 1);
+  CHECK(worker.watch().counters().hiccup_time == us(150));
+}
+
+TEST_CASE("worker: what the log says of stalls") {
+  const WatchSettings settings{.hiccup = us(100), .stall_limit = us(10'000)};
+  WatchCounters before;
+  before.last_turn_at = us(1000);
+  CHECK(stall_line("w0", settings, before, before, us(11'000)).empty());
+  CHECK(stall_line("w0", settings, before, before, us(13'000)) ==
+        "worker w0: has not turned for 12 ms");
+  WatchCounters after = before;
+  after.stalls = 2;
+  after.longest = us(25'000);
+  after.last_turn_at = us(100'000);
+  CHECK_THAT(stall_line("w0", settings, before, after, us(100'001)),
+             Catch::StartsWith("worker w0: 2 stalls of more than 10 ms (longest so far 25 ms)"));
+}
+
+const auto kMay = [] { return true; };
+
+TEST_CASE("idle: spin never, yield every so many turns") {
+  IdlePolicy spin({.how = Idle::spin});
+  IdlePolicy yield({.how = Idle::yield, .turns_before_yield = 3});
+  std::vector<Action> actions;
+  for (int i = 0; i < 7; ++i) {
+    CHECK(spin.idle(us(i * 1000), kNever, kMay).action == Action::again);
+    actions.push_back(yield.idle(us(i), kNever, kMay).action);
+  }
+  const auto a = Action::again;
+  const auto y = Action::yield;
+  CHECK(actions == std::vector<Action>{a, a, y, a, a, y, a});
+  yield.worked();
+  CHECK(yield.idle(us(9), kNever, kMay).action == a);
+}
+
+TEST_CASE("idle: sleeps grow, end at the deadline, and begin anew after work") {
+  const IdleSettings settings{
+      .how = Idle::sleep, .spin_for = us(20), .least_sleep = us(50), .most_sleep = us(150)};
+  IdlePolicy policy(settings);
+  const auto at = [&](std::int64_t now, Picos deadline = kNever) {
+    return policy.idle(us(now), deadline, kMay);
+  };
+  CHECK(at(0).action == Action::again);
+  CHECK(at(19).action == Action::again);
+  CHECK(at(20).action == Action::yield);
+  CHECK(at(199).action == Action::yield);
+  for (const std::int64_t expected : {50, 100, 150, 150}) {
+    const auto advice = at(200);
+    CHECK(advice.action == Action::sleep);
+    CHECK(advice.time == us(expected));
+  }
+  CHECK(at(200, us(260)).time == us(60));
+  CHECK(at(200, us(249)).action == Action::yield);  // too near
+  CHECK(at(200, us(100)).action == Action::yield);  // passed
+  policy.worked();
+  CHECK(at(300).action == Action::again);
+  CHECK(at(500).time == us(50));
+}
+
+TEST_CASE("idle: no sleep while an answer is awaited; that is asked once per pause") {
+  IdlePolicy policy({.how = Idle::sleep});
+  int asked = 0;
+  bool may = false;
+  const auto ask = [&] {
+    ++asked;
+    return may;
+  };
+  for (int i = 0; i < 100; ++i) {
+    CHECK(policy.idle(us(i * 10), kNever, ask).action != Action::sleep);
+  }
+  CHECK(asked == 1);
+  policy.worked();
+  may = true;
+  CHECK(policy.idle(us(2000), kNever, ask).action == Action::again);
+  CHECK(policy.idle(us(2300), kNever, ask).action == Action::sleep);
+  CHECK(asked == 2);
+}
+
+}  // namespace
+}  // namespace paceline
