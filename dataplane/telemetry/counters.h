@@ -44,8 +44,8 @@ struct EngineCounters {
 
   // Reliability.
   std::uint64_t acks_coalesced = 0;  // not sent: a later ACK of the same poll took their place
-  std::uint64_t stale_acks = 0;  // ACK or NAK outside the window of unacknowledged PSNs
-  std::uint64_t naks_sent = 0;   // PSN sequence error
+  std::uint64_t stale_acks = 0;      // ACK or NAK outside the window of unacknowledged PSNs
+  std::uint64_t naks_sent = 0;       // PSN sequence error
   std::uint64_t naks_received = 0;
   std::uint64_t error_naks_sent = 0;  // invalid request, remote access, remote operational
   std::uint64_t error_naks_received = 0;

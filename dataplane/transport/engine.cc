@@ -11,7 +11,7 @@ namespace {
 // After so many, what they brought about (ACKs) leaves before the next are taken: the peer goes on
 // meanwhile.
 constexpr std::size_t kReceiveBurst = 16;
-}
+}  // namespace
 
 Engine::Engine(EngineConfig config, Port& port)
     : core_(std::move(config), port),

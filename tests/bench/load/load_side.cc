@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cc/params.h"
-#include "cc/registry.h"
+#include "tests/support/roce_engine.h"
 
 namespace paceline::bench {
 
@@ -16,25 +15,14 @@ constexpr std::uint64_t kSource = 0x4000'0000;  // virtual addresses, the same a
 constexpr std::uint64_t kTarget = 0x8000'0000;
 
 EngineConfig engine_config(const LoadConfig& load, const PortInfo& port) {
-  EngineConfig config;
-  config.address = wire::IpAddress::v4(0x0A00'0001 + load.index);
-  config.mac = wire::MacAddress::local(load.index + 1);
-  config.peers = PeerPolicy::roce;
-  config.payload_mtu = port.mtu_bytes;
+  EngineConfig config = test::roce_engine_config(wire::IpAddress::v4(0x0A00'0001 + load.index),
+                                                 wire::MacAddress::local(load.index + 1), port,
+                                                 cc::AlgorithmId::fixed);
   config.ack_every = load.ack_every;
   config.pacing_catch_up = load.catch_up;
   config.coalesce_acks = true;
   config.receive_bursts = 1;
-  cc::PortFacts facts;
-  facts.link_rate = port.link_rate;
-  facts.mtu_bytes = config.payload_mtu;
-  facts.full_packet_bytes = port.wire.wire_bytes(config.payload_mtu + 62, config.payload_mtu);
-  facts.base_rtt_ns = config.base_rtt_ns;
-  const auto fixed = cc::AlgorithmId::fixed;
-  config.primary = {
-      fixed, std::get<std::vector<double>>(cc::resolve_params(*cc::find(fixed), "", {}, facts))};
-  config.primary.values.front() = load.rate_mbps;
-  config.fallback = config.primary;
+  config.primary.values.front() = load.rate_mbps;  // Fixed::kRateMbps
   return config;
 }
 

@@ -1,7 +1,7 @@
-// One end of a measured conversation: sends WRITEs or SENDs of one size as fast as they go, a window
-// of messages at a time, or is the other end; or sends a SEND back for each that comes, and times
-// the round trips. Nothing is verified here but that every work request succeeds: that every byte
-// is right, tests/rt shows.
+// One end of a measured conversation: sends WRITEs or SENDs of one size as fast as they go, a
+// window of messages at a time, or is the other end; or sends a SEND back for each that comes, and
+// times the round trips. Nothing is verified here but that every work request succeeds: that every
+// byte is right, tests/rt shows.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "dataplane/base/histogram.h"
-#include "dataplane/driver/realtime_loop.h"
+#include "dataplane/driver/worker.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
 
@@ -24,14 +24,14 @@ enum class Load : std::uint8_t { write, send, echo };
 struct LoadConfig {
   unsigned index = 0;  // 0 answers, 1 asks
   Load load = Load::write;
-  std::uint32_t size = 65536;         // bytes of a message
-  std::uint32_t window = 16;          // messages under way on each queue pair
+  std::uint32_t size = 65536;  // bytes of a message
+  std::uint32_t window = 16;   // messages under way on each queue pair
   std::uint32_t queue_pairs = 1;
-  std::uint32_t working_set = 262144; // bytes that messages are taken from and written to, in turn
+  std::uint32_t working_set = 262144;  // bytes that messages are taken from and written to, in turn
   std::uint32_t ack_every = 16;
   Picos catch_up = picos_from_micros(200);  // time that a late pacer may make up for
-  double rate_mbps = 0;               // of each queue pair; 0: the link's
-  Picos stagger{0};                   // queue pairs begin one after the other, over this time
+  double rate_mbps = 0;                     // of each queue pair; 0: the link's
+  Picos stagger{0};                         // queue pairs begin one after the other, over this time
   Picos warm_up = picos_from_micros(100'000);
   Picos duration = picos_from_micros(1'000'000);  // after that
 };
@@ -50,7 +50,7 @@ struct LoadResult {
 // Source port of the first queue pair; those of the others follow.
 inline constexpr std::uint16_t kFirstSourcePort = 0xC000;
 
-class LoadSide final : public RealtimeApp {
+class LoadSide final : public WorkerApp {
  public:
   LoadSide(const LoadConfig& config, Port& port);
 
@@ -71,7 +71,7 @@ class LoadSide final : public RealtimeApp {
     std::uint32_t qp = 0;
     std::uint32_t outstanding = 0;
     std::uint64_t echoes_due = 0;
-    bool wants = false;  // is among wanting_
+    bool wants = false;       // is among wanting_
     std::vector<Picos> sent;  // by message number, modulo the window
     std::uint64_t posted = 0;
     std::uint64_t answered = 0;

@@ -64,8 +64,8 @@ bool input_ended(int milliseconds) {
   return read(STDIN_FILENO, bytes, sizeof bytes) >= 0;
 }
 
-// The polling thread on a processor of its own, and where asked for under real-time scheduling: on a
-// machine with other work that is the nearest thing to a quiet one, for a second or so.
+// The polling thread on a processor of its own, and where asked for under real-time scheduling: on
+// a machine with other work that is the nearest thing to a quiet one, for a second or so.
 void settle(int cpu, int fifo) {
   if (fifo > 0) {
     sched_param param{};
@@ -162,8 +162,8 @@ RawResult pump(DpdkPort& port, const Options& options, const TscClock& clock,
 }
 
 nlohmann::json times(const Histogram& h) {
-  return {{"count", h.count()},      {"p50_ns", h.quantile(0.5)},    {"p99_ns", h.quantile(0.99)},
-          {"p999_ns", h.quantile(0.999)}, {"max_ns", h.max()}, {"min_ns", h.min()}};
+  return {{"count", h.count()},           {"p50_ns", h.quantile(0.5)}, {"p99_ns", h.quantile(0.99)},
+          {"p999_ns", h.quantile(0.999)}, {"max_ns", h.max()},         {"min_ns", h.min()}};
 }
 
 int run(const Options& options) {
@@ -229,11 +229,11 @@ int run(const Options& options) {
   } else {
     // A full packet of each queue pair every so often, where they have a rate.
     const PortInfo info = port.info();
-    const Picos gap =
-        options.load.rate_mbps == 0
-            ? Picos{0}
-            : serialization_time(info.wire.wire_bytes(info.mtu_bytes + kFullHeaders, info.mtu_bytes),
-                                 Rate{static_cast<std::uint64_t>(options.load.rate_mbps * 1e6)});
+    const Picos gap = options.load.rate_mbps == 0
+                          ? Picos{0}
+                          : serialization_time(
+                                info.wire.wire_bytes(info.mtu_bytes + kFullHeaders, info.mtu_bytes),
+                                Rate{static_cast<std::uint64_t>(options.load.rate_mbps * 1e6)});
     DepartureNotes notes(port, options.load.queue_pairs, kFirstSourcePort, gap);
     const bool paced = options.load.rate_mbps != 0;
     LoadConfig load = options.load;
@@ -252,7 +252,12 @@ int run(const Options& options) {
     std::thread worker([&] {
       const LcoreRegistration known;
       settle(options.cpu, options.fifo);
-      realtime_loop(side.engine(), port, clock, stop, side, {0});
+      WorkerSettings settings;
+      settings.name = "load";
+      settings.idle.how = Idle::spin;
+      Worker loop(settings);
+      loop.add({&side.engine(), paced ? static_cast<const Port*>(&notes) : &port, &side});
+      loop.run(clock, stop);
     });
     until(worker, side.finished());
     const LoadResult& r = side.result();
@@ -262,8 +267,8 @@ int run(const Options& options) {
       out["messages_per_s"] = static_cast<double>(r.messages) / seconds;
       out["bytes_per_s"] = static_cast<double>(r.bytes) / seconds;
       out["packets_per_s"] = static_cast<double>(r.tx_packets) / seconds;
-      out["packets_per_turn"] =
-          static_cast<double>(r.tx_packets) / static_cast<double>(std::max<std::uint64_t>(1, r.turns));
+      out["packets_per_turn"] = static_cast<double>(r.tx_packets) /
+                                static_cast<double>(std::max<std::uint64_t>(1, r.turns));
       out["retransmitted"] = r.retransmitted;
       out["cpu_ns_per_packet"] =
           cpu * 1e9 / static_cast<double>(std::max<std::uint64_t>(1, r.tx_packets));
@@ -310,7 +315,8 @@ int main(int count, char** arguments) {
   app.add_option("--queue-pairs", options.load.queue_pairs)->check(CLI::Range(1, 10000));
   app.add_option("--working-set", options.load.working_set, "bytes that messages lie in, in turn");
   app.add_option("--ack-every", options.load.ack_every)->check(CLI::Range(1, 1024));
-  app.add_option("--catch-up", options.catch_up_us, "microseconds that a late pacer may make up for");
+  app.add_option("--catch-up", options.catch_up_us,
+                 "microseconds that a late pacer may make up for");
   app.add_option("--rate", options.load.rate_mbps, "Mb/s of each queue pair; 0: the link's")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--mtu", options.mtu)->check(CLI::IsMember({256, 512, 1024, 2048, 4096}));
@@ -320,7 +326,8 @@ int main(int count, char** arguments) {
   app.add_option("--seconds", options.seconds, "measured, after the warm-up");
   app.add_option("--warm-up", options.warm_up, "seconds");
   app.add_option("--cpu", options.cpu, "processor of the polling thread");
-  app.add_option("--fifo", options.fifo, "its real-time priority; 0: none")->check(CLI::Range(0, 90));
+  app.add_option("--fifo", options.fifo, "its real-time priority; 0: none")
+      ->check(CLI::Range(0, 90));
   app.add_flag("--huge", options.huge, "hugepages");
   CLI11_PARSE(app, count, arguments);
   options.load.load = options.mode == "send"   ? bench::Load::send
