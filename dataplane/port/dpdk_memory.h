@@ -34,7 +34,7 @@ struct DpdkMemorySettings {
   int socket = -1;                    // NUMA node; -1: any
   // How many free ones a thread known to DPDK may keep for itself, on top of those in pools; at
   // most 512, and packets / 1.5.
-  std::uint32_t thread_cache = 128;
+  std::uint32_t thread_cache = 64;
 };
 
 class DpdkMemory;

@@ -113,7 +113,7 @@ class PacketPool {
  private:
   // How many packets a cache over a source takes at a time, and how many free ones it may hold.
   static constexpr std::size_t kRefill = 32;
-  static constexpr std::size_t kMostFree = 256;
+  static constexpr std::size_t kMostFree = 64;
 
   // False, and counted, when there is none to be had.
   bool refill();

@@ -43,8 +43,9 @@ struct EngineCounters {
   std::uint64_t retransmitted_bytes = 0;
 
   // Reliability.
-  std::uint64_t stale_acks = 0;  // ACK or NAK outside the window of unacknowledged PSNs
-  std::uint64_t naks_sent = 0;   // PSN sequence error
+  std::uint64_t acks_coalesced = 0;  // not sent: a later ACK of the same poll took their place
+  std::uint64_t stale_acks = 0;      // ACK or NAK outside the window of unacknowledged PSNs
+  std::uint64_t naks_sent = 0;       // PSN sequence error
   std::uint64_t naks_received = 0;
   std::uint64_t error_naks_sent = 0;  // invalid request, remote access, remote operational
   std::uint64_t error_naks_received = 0;
@@ -160,6 +161,7 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(rx_data_bytes),
       PACELINE_COUNTER(rx_ce_packets),
       PACELINE_COUNTER(acks_sent),
+      PACELINE_COUNTER(acks_coalesced),
       PACELINE_COUNTER(retransmitted_packets),
       PACELINE_COUNTER(retransmitted_bytes),
       PACELINE_COUNTER(stale_acks),

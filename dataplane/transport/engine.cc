@@ -8,8 +8,10 @@
 namespace paceline::transport {
 
 namespace {
-constexpr std::size_t kReceiveBurst = 32;
-}
+// After so many, what they brought about (ACKs) leaves before the next are taken: the peer goes on
+// meanwhile.
+constexpr std::size_t kReceiveBurst = 16;
+}  // namespace
 
 Engine::Engine(EngineConfig config, Port& port)
     : core_(std::move(config), port),
@@ -281,6 +283,10 @@ void Engine::count_data(cc::ChannelCounters* counters, const wire::ParsedPacket&
 
 // Control packets go ahead of all data, as many as the port takes now.
 void Engine::flush_control() {
+  if (core_.acks_waiting) {
+    core_.waiting_acks.fill({});
+    core_.acks_waiting = false;
+  }
   while (core_.control_head != nullptr && core_.port.tx_ready_at(kControlClass) <= core_.now) {
     std::array<Packet*, kReceiveBurst> burst;
     const std::size_t limit = std::min<std::size_t>(core_.info.tx_burst, burst.size());
@@ -307,11 +313,12 @@ void Engine::poll(Picos now) {
   assert(now >= core_.now);
   core_.now = now;
   std::array<Packet*, kReceiveBurst> burst;
-  std::size_t received;
-  do {
-    received = core_.port.rx(burst);
+  for (std::uint32_t n = 1;; ++n) {
+    const std::size_t received = core_.port.rx(burst);
     for (std::size_t i = 0; i < received; ++i) receive(burst[i]);
-  } while (received == burst.size());
+    if (received != burst.size() || n == core_.config.receive_bursts) break;
+    if (core_.control_head != nullptr) flush_control();
+  }
 
   // Most polls have one thing to do: each part is entered only when it is due.
   if (core_.qp_timers.next_deadline_settled() <= now) run_qp_timers();

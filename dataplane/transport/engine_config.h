@@ -38,10 +38,19 @@ struct EngineConfig {
   std::uint32_t shard_bits = 0;            // low bits of a queue-pair number that name the shard
   std::uint32_t payload_mtu = 4096;        // payload bytes of a full packet
   std::uint32_t ack_every = 1;             // the requester asks for an ACK every so many packets
-  std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up
+  std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up, in packets...
+  // ... or in time, if that is more. Polls come late in real time; without this a fast pacer would
+  // lose what a stop of the host takes away.
+  Picos pacing_catch_up{0};
   Picos cnp_interval = picos_from_micros(50);  // per flow; 0 = a CNP for every marked packet
   bool cnp_in_ack = false;                     // calibration: BECN in the ACK instead of CNPs
-  bool speak_control = true;                   // false: a foreign host, as far as others can tell
+  // An ACK replaces one of the same queue pair that the same poll has made (vol. 1, 9.7.5.1.2).
+  // Worth it where polls find bursts: in real time.
+  bool coalesce_acks = false;
+  // Of 16 packets, that a poll takes at most; 0: all there is. One is enough where the next poll
+  // follows at once: the application then answers the first while others come.
+  std::uint32_t receive_bursts = 0;
+  bool speak_control = true;      // false: a foreign host, as far as others can tell
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);

@@ -93,6 +93,15 @@ struct alignas(64) EngineCore {
   HostStops stops;
   AddressHandleTable handles;
   std::array<DatagramMark, 64> datagram_marks{};  // when which datagram flow last got a CNP
+  // ACKs among the control packets that wait, which later ones may replace: by queue-pair number.
+  // Forgotten when control packets leave.
+  struct WaitingAck {
+    const QueuePair* qp = nullptr;
+    Packet* packet = nullptr;
+  };
+  static constexpr std::size_t kWaitingAcks = 8;
+  std::array<WaitingAck, kWaitingAcks> waiting_acks{};
+  bool acks_waiting = false;
 
   // A queue-pair number: the shard in the lowest bits, then index + 16 (numbers 0 to 15 are
   // reserved), then how often the index was used before, so that packets of a connection that is

@@ -24,7 +24,7 @@ MemoryResult load_payload(const Region& region, std::uint32_t qp_number, std::ui
         region.provider->read(qp_number, address - region.base, {packet.payload, bytes});
     if (result != MemoryResult::done) return result;
   }
-  std::memset(packet.payload + bytes, 0, padded - bytes);
+  if (padded != bytes) std::memset(packet.payload + bytes, 0, padded - bytes);
   return MemoryResult::done;
 }
 

@@ -36,14 +36,28 @@ void ResponderPart::send_acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bo
     send_xack(qp, aeth.is_ack() ? psn + 1 : psn, aeth);
     return;
   }
-  Packet* packet = core_.alloc_headers_only();
-  if (packet == nullptr) return;  // as if lost: the requester asks again
   const bool in_line = qp.responder.in_line;
   const wire::HeaderTemplate& header = in_line ? qp.header : core_.peers[qp.peer].control;
+  const bool coalesces = core_.config.coalesce_acks && aeth.is_ack() && !in_line && !becn;
+  EngineCore::WaitingAck* const waiting =
+      coalesces ? &core_.waiting_acks[core_.qp_slot(qp.number) % EngineCore::kWaitingAcks]
+                : nullptr;
+  if (waiting != nullptr && waiting->qp == &qp) {
+    wire::build_acknowledge(header, wire::HeaderBuffer{waiting->packet->header}, qp.remote_number,
+                            psn, aeth, becn);
+    ++core_.counters.acks_coalesced;
+    return;
+  }
+  Packet* packet = core_.alloc_headers_only();
+  if (packet == nullptr) return;  // as if lost: the requester asks again
   packet->header_bytes = static_cast<std::uint16_t>(wire::build_acknowledge(
       header, wire::HeaderBuffer{packet->header}, qp.remote_number, psn, aeth, becn));
   packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
   if (aeth.is_ack()) ++core_.counters.acks_sent;
+  if (waiting != nullptr) {
+    *waiting = {&qp, packet};
+    core_.acks_waiting = true;
+  }
   send_answer(qp, packet);
 }
 

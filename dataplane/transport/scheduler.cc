@@ -274,7 +274,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   if (start < core_.now) {
     const std::uint32_t burst =
         (core_.config.pacing_burst_packets - 1) * core_.facts.full_packet_bytes;
-    const Picos allowance = serialization_time(burst, context.decision.rate);
+    const Picos allowance =
+        later(serialization_time(burst, context.decision.rate), core_.config.pacing_catch_up);
     start = later(start, core_.now - allowance);
   }
   context.pace_from = start;

@@ -14,8 +14,9 @@ constexpr std::size_t kLocalRouteHeaderBytes = 8;
 // place.
 constexpr std::size_t kMaskedIpv4 = kIpv4Bytes + kUdpBytes + kBthBytes;
 constexpr std::size_t kMaskedIpv6 = kIpv6Bytes + kUdpBytes + kBthBytes;
-// Headers a little longer are copied whole: one pass over one buffer is faster than two.
-constexpr std::size_t kCopyBytes = 128;
+// Headers a little longer, and small payloads, are copied whole: one pass over one buffer is faster
+// than two.
+constexpr std::size_t kCopyBytes = 248;
 
 void mask(std::byte* ip, bool ipv6) {
   std::byte* udp;
@@ -47,6 +48,12 @@ std::uint32_t icrc(std::span<const std::byte> headers, std::size_t l3_offset,
       covered.size() <= kCopyBytes ? covered.size() : (ipv6 ? kMaskedIpv6 : kMaskedIpv4);
   std::memcpy(buffer + kLocalRouteHeaderBytes, covered.data(), copied);
   mask(buffer + kLocalRouteHeaderBytes, ipv6);
+  if (copied == covered.size() && copied + rest.size() <= kCopyBytes) {
+    if (!rest.empty()) {
+      std::memcpy(buffer + kLocalRouteHeaderBytes + copied, rest.data(), rest.size());
+    }
+    return crc32(0, {buffer, kLocalRouteHeaderBytes + copied + rest.size()});
+  }
   std::uint32_t crc = crc32(0, {buffer, kLocalRouteHeaderBytes + copied});
   if (copied < covered.size()) crc = crc32(crc, covered.subspan(copied));
   return rest.empty() ? crc : crc32(crc, rest);
