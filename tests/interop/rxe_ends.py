@@ -6,7 +6,7 @@ import guest as machines
 from guest import OURS, THEIRS
 
 FIRST_PSN = 0xFFFFF0  # sequence numbers wrap in every conversation of more than 16 packets
-REGION = 448 * 1024
+REGION = 512 * 1024
 SOURCE_SEED = {"ours": 1, "guest": 2}
 PATIENCE = 20000  # milliseconds for the completions of a conversation
 SENDING = ("send", "send_imm", "write", "write_imm")

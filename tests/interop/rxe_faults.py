@@ -1,7 +1,7 @@
 """What has to fail, and how: receivers that are not ready, rights that were not given, packets that are
 damaged or come twice, peers that are gone."""
 
-from rxe_ends import Case, Pair
+from rxe_ends import REGION, Case, Pair
 
 # Opcodes of the base transport header (vol. 1, table 38).
 SEND_ONLY, WRITE_ONLY, READ_REQUEST, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE, COMPARE_SWAP, FETCH_ADD = (
@@ -69,7 +69,7 @@ class Faults(Case):
                     if what == "key":
                         key ^= 0x5A5A00
                     if what == "end":
-                        address += 448 * 1024 - length + 8
+                        address += REGION - length + 8
                     pair = Pair(requester, responder)
                     responder.say(f"receive {pair.id} 1 target:0:100")
                     local = "target" if operation in ("read", "fetch_add", "compare_swap") else "source"

@@ -20,6 +20,7 @@ import build_guest  # noqa: E402
 import guest as machines  # noqa: E402
 from rxe_ends import world  # noqa: E402
 from rxe_faults import Faults  # noqa: E402,F401
+from rxe_programs import Programs  # noqa: E402,F401
 from rxe_verbs import Verbs  # noqa: E402,F401
 
 

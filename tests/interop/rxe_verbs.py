@@ -6,41 +6,42 @@ from rxe_ends import Case, COMPLETED, Pair, RECEIVED, SENDING, immediate, sizes,
 
 
 class Verbs(Case):
-    def converse(self, requester, responder, mtu, lengths, **attributes):
-        """Every operation with every length, all under way at once; every byte of both ends checked."""
+    def converse(self, requester, responder, mtu, lengths, both=False, **attributes):
+        """Every operation with every length, all under way at once; every byte of both ends checked.
+        both: the other end does the same at the same time, on the same queue pairs."""
         pair = Pair(requester, responder, mtu=mtu, **attributes)
-        messages = []
-        places = {"target": 3, "fetched": 5}
-        for operation in (*SENDING, "read"):
-            for length in lengths:
-                place = "fetched" if operation == "read" else "target"
-                messages.append((operation, length, places[place]))
-                places[place] += length + 13
-        receives = [f"receive {pair.id} {number} target:{at}:{length}"
-                    for number, (operation, length, at) in enumerate(messages) if operation in RECEIVED]
-        responder.lines.answers(receives)
-        posts = []
-        for number, (operation, length, at) in enumerate(messages):
-            if operation == "read":
-                where = f"target:{at}:{length} {responder.at('source', at)}"
-            else:
-                where = f"source:{at}:{length} {responder.at('target', at)} imm={immediate(number)}"
-            posts.append(f"post {pair.id} {operation} {number} {where}")
-        requester.lines.answers(posts)
-        done = requester.wait(pair.id, "send", len(messages))
-        self.check_done(done, [(n, COMPLETED[m[0]]) for n, m in enumerate(messages)])
-        taken = responder.wait(pair.id, "receive", len(receives))
+        messages, at = [], 3
+        for length in lengths:
+            for operation in (*SENDING, "read"):
+                messages.append((operation, length, at))
+                at += length + 13
         wanted = [(n, m) for n, m in enumerate(messages) if m[0] in RECEIVED]
-        self.check_done(taken, [(n, RECEIVED[m[0]]) for n, m in wanted])
-        for completion, (number, (operation, length, _)) in zip(taken, wanted):
-            self.assertEqual(completion.bytes, length, operation)
-            self.assertEqual(completion.immediate,
-                             immediate(number) if operation.endswith("_imm") else None, operation)
-        for end, reads in ((responder, False), (requester, True)):
-            other = requester if end is responder else responder
-            pieces = [f"{at}:{length}:{other.seed}:{at}" for operation, length, at in messages
-                      if (operation == "read") == reads and length > 0]
-            end.say("verify target " + " ".join(pieces))
+        directions = [(requester, responder)] + [(responder, requester)] * both
+        for _, receiver in directions:
+            receiver.lines.answers([f"receive {pair.id} {n} target:{place}:{length}"
+                                    for n, (_, length, place) in wanted])
+        for sender, receiver in directions:
+            posts = []
+            for number, (operation, length, place) in enumerate(messages):
+                local, remote = ("target", "source") if operation == "read" else ("source", "target")
+                posts.append(f"post {pair.id} {operation} {number} {local}:{place}:{length}"
+                             f" {receiver.at(remote, place)} imm={immediate(number)}")
+            sender.lines.answers(posts)
+        for sender, receiver in directions:
+            self.check_done(sender.wait(pair.id, "send", len(messages)),
+                            [(n, COMPLETED[m[0]]) for n, m in enumerate(messages)])
+            taken = receiver.wait(pair.id, "receive", len(wanted))
+            self.check_done(taken, [(n, RECEIVED[m[0]]) for n, m in wanted])
+            for completion, (number, (operation, length, _)) in zip(taken, wanted):
+                self.assertEqual(completion.bytes, length, operation)
+                self.assertEqual(completion.immediate,
+                                 immediate(number) if operation.endswith("_imm") else None, operation)
+        for end, other in ((requester, responder), (responder, requester)):
+            # What it read, and what the other sent or wrote; nothing else.
+            reads, rest = both or end is requester, both or end is responder
+            end.say("verify target " + " ".join(
+                f"{place}:{length}:{other.seed}:{place}" for operation, length, place in messages
+                if length > 0 and (reads if operation == "read" else rest)))
         pair.close()
 
     def test_reliable(self):
@@ -81,6 +82,23 @@ class Verbs(Case):
                             for way in ways:
                                 self.ours.say(f"weather {way}")
                             self.ours.say("whole")
+
+    def test_both_ends_at_once(self):
+        for weather in ("", "drop=0.03 duplicate=0.05 reorder=0.05"):
+            for mtu in (1024, 4096):
+                with self.subTest(weather=weather, mtu=mtu):
+                    requester, responder = self.ends("requester", 6, seed=11)
+                    for way in ("in", "out"):
+                        self.ours.say(f"weather {way} {weather}")
+                    self.converse(requester, responder, mtu, sizes(mtu), both=True)
+
+    def test_one_read_or_atomic_at_a_time(self):
+        """The depth that both ends agreed on is kept to."""
+        for role in ("requester", "responder"):
+            with self.subTest(role=role):
+                requester, responder = self.ends(role, 4)
+                self.converse(requester, responder, 1024, (1, 5000, 20000), depth=1)
+                self.atomics(requester, responder, 20, depth=1)
 
     def atomics(self, requester, responder, count, **attributes):
         """Additions and swaps on one word; what each finds there says that each ran once, in order."""

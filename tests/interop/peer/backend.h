@@ -96,8 +96,8 @@ class Backend {
   virtual void destroy(unsigned id) = 0;
   virtual std::string address() = 0;
 
-  // Goes on with whatever is to be done, and otherwise sleeps until input is there at `fd`, or for a
-  // millisecond.
+  // Goes on with whatever is to be done, and otherwise sleeps until input is there at `fd`, or for
+  // a millisecond.
   virtual void turn(int fd) = 0;
   // A command that only this backend knows; nullopt: it does not.
   virtual std::optional<std::string> other(std::span<const std::string> words) = 0;

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/interop/peer/pingpong.h"
+
 namespace paceline::interop {
 
 namespace {
@@ -276,6 +278,14 @@ std::string Commands::answer(std::span<const std::string> words) {
     work.id = number(words[2]);
     backend_.receive(number32(words[1]), work);
     return "ok";
+  }
+  if (verb == "pingpong") {
+    PingpongOptions options;
+    if (at(words, 1) != "listen") options.connect = words[1];
+    options.bytes = number(at(words, 2));
+    options.iterations = number(at(words, 3));
+    options.mtu = number32(at(words, 4));
+    return "ok " + std::to_string(pingpong(backend_, options));
   }
   if (verb == "destroy") {
     backend_.destroy(number32(at(words, 1)));

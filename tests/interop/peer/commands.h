@@ -1,5 +1,6 @@
 // A test peer's conversation with the test: a command a line, answered with any number of lines and
-// then one that begins with "ok" or "error"; before the first, a line "ready". rxe_test.py holds the other end.
+// then one that begins with "ok" or "error"; before the first, a line "ready". rxe_test.py holds
+// the other end.
 //
 //   region NAME BYTES remote|local           ok ADDRESS KEY (of the remote end)
 //   fill NAME OFFSET BYTES SEED              pattern(SEED, i) from OFFSET on; seed 0: zeros
@@ -13,6 +14,7 @@
 //   receive ID WR NAME:OFFSET:BYTES
 //   wait ID send|receive COUNT MILLISECONDS  "wc ..." per completion, then ok COUNT; fewer when the
 //                                            time is over
+//   pingpong listen|IP BYTES COUNT MTU       ok BYTES: as the other end of ibv_rc_pingpong
 //   state ID | destroy ID | idle MILLISECONDS | address
 #pragma once
 

@@ -43,15 +43,15 @@ EngineConfig engine_config(const EngineBackendOptions& options, const PortInfo& 
 }
 
 std::string operation_text(CompletionOpcode opcode) {
-  constexpr std::array kNames = {"send",      "write",        "read",   "fetch_add",
-                                 "compare_swap", "receive", "receive_write_imm"};
+  constexpr std::array kNames = {
+      "send", "write", "read", "fetch_add", "compare_swap", "receive", "receive_write_imm"};
   return kNames[static_cast<std::size_t>(opcode)];
 }
 
 WorkOpcode opcode_of(Operation operation) {
-  constexpr std::array kOpcodes = {WorkOpcode::send,      WorkOpcode::send_imm, WorkOpcode::write,
-                                   WorkOpcode::write_imm, WorkOpcode::read,     WorkOpcode::fetch_add,
-                                   WorkOpcode::compare_swap};
+  constexpr std::array kOpcodes = {
+      WorkOpcode::send, WorkOpcode::send_imm,  WorkOpcode::write,       WorkOpcode::write_imm,
+      WorkOpcode::read, WorkOpcode::fetch_add, WorkOpcode::compare_swap};
   return kOpcodes[static_cast<std::size_t>(operation)];
 }
 
@@ -119,23 +119,25 @@ std::uint32_t EngineBackend::make_qp(unsigned id, const QueuePairSpec& spec) {
   pair.number = engine_.create_qp(config);
   if (pair.number == 0) throw std::runtime_error("no more queue pairs");
   const std::uint32_t number = pair.number;
-  if (spec.datagram) start_datagrams(pair);
+  lead(pair, QpState::init);
+  if (spec.datagram) {
+    lead(pair, QpState::rtr);
+    lead(pair, QpState::rts);
+  }
   queue_pairs_[id] = std::move(pair);
   return number;
 }
 
-void EngineBackend::start_datagrams(const QueuePair& pair) {
-  for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
-    const std::uint32_t mask =
-        transition_rule(QpType::ud, engine_.state_of(pair.number), to).required;
-    QpAttributes attributes = *engine_.query_qp(pair.number);
-    attributes.state = to;
-    attributes.qkey = pair.spec.qkey;
-    attributes.sq_psn = Psn(pair.spec.first_psn);
-    const ModifyResult result =
-        engine_.modify_qp(now_, pair.number, attributes, mask | qp_attribute::state);
-    if (!result.ok()) throw std::runtime_error(to_string(result.error));
-  }
+void EngineBackend::lead(const QueuePair& pair, QpState to) {
+  const QpType type = pair.spec.datagram ? QpType::ud : QpType::rc;
+  const std::uint32_t mask = transition_rule(type, engine_.state_of(pair.number), to).required;
+  QpAttributes attributes = *engine_.query_qp(pair.number);
+  attributes.state = to;
+  attributes.qkey = pair.spec.qkey;
+  attributes.sq_psn = Psn(pair.spec.first_psn);
+  const ModifyResult result =
+      engine_.modify_qp(now_, pair.number, attributes, mask | qp_attribute::state);
+  if (!result.ok()) throw std::runtime_error(to_string(result.error));
 }
 
 void EngineBackend::connect(unsigned id, const Remote& remote) {

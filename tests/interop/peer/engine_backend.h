@@ -57,7 +57,7 @@ class EngineBackend final : public Backend {
   };
 
   QueuePair& find(unsigned id);
-  void start_datagrams(const QueuePair& pair);
+  void lead(const QueuePair& pair, transport::QpState to);
   std::string counters() const;
   std::string whole() const;
   std::string seen(std::span<const std::string> words) const;

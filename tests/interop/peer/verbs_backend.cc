@@ -334,8 +334,7 @@ std::string VerbsBackend::address() {
     if (ibv_query_gid(context_, kPort, i, &gid) != 0) continue;
     if (gid.global.interface_id == 0 && gid.global.subnet_prefix == 0) continue;
     std::array<char, INET6_ADDRSTRLEN> name;
-    text += inet_ntop(AF_INET6, gid.raw, name.data(), name.size());
-    text += ' ';
+    text += std::to_string(i) + '=' + inet_ntop(AF_INET6, gid.raw, name.data(), name.size()) + ' ';
   }
   return text;
 }

@@ -25,6 +25,7 @@ class VerbsBackend final : public Backend {
   std::vector<Done> completed(unsigned id, bool receives) override;
   std::string state(unsigned id) override;
   void destroy(unsigned id) override;
+  // INDEX=GID...
   std::string address() override;
   void turn(int fd) override;
   // shell COMMAND...: its output, and the exit status.

@@ -111,8 +111,7 @@ std::size_t WeatherPort::rx(std::span<Packet*> burst) {
   return n + in_.rx(burst.subspan(n));
 }
 
-std::size_t WeatherPort::tx(Picos now, std::uint8_t traffic_class,
-                            std::span<Packet* const> burst) {
+std::size_t WeatherPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
   outbox_.tx(now, traffic_class, burst);
   send(now);
   return burst.size();

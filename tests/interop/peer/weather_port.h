@@ -43,8 +43,12 @@ class WeatherPort final : public Port {
 
   void set(Way way, const Impairments& impairments);
   // The next packets with this opcode get a wrong ICRC, or are lost.
-  void spoil_next(Way way, std::uint8_t opcode, unsigned count) { spoil_[index(way)] = {opcode, count}; }
-  void lose_next(Way way, std::uint8_t opcode, unsigned count) { lose_[index(way)] = {opcode, count}; }
+  void spoil_next(Way way, std::uint8_t opcode, unsigned count) {
+    spoil_[index(way)] = {opcode, count};
+  }
+  void lose_next(Way way, std::uint8_t opcode, unsigned count) {
+    lose_[index(way)] = {opcode, count};
+  }
   // The last packet with this opcode once more, past the weather. False when there was none.
   bool repeat(Way way, std::uint8_t opcode);
   // Sends what waits for the port behind, repeated packets among it. Before each poll of an engine.
