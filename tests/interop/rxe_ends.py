@@ -56,6 +56,9 @@ class End:
         return [Completion(line) for line in lines]
 
 
+open_pairs = []
+
+
 class Pair:
     """A connected pair of queue pairs, the requester's end first."""
 
@@ -66,7 +69,8 @@ class Pair:
         self.id = Pair.number
         self.requester, self.responder = requester, responder
         self.psn = {requester: attributes.pop("psn", FIRST_PSN), responder: 0x000123}
-        self.qpn = {}
+        self.qpn = {}  # of those that exist
+        open_pairs.append(self)
         for end in (requester, responder):
             words = " ".join(f"{name}={value}" for name, value in attributes.items())
             self.qpn[end] = int(end.say(f"qp {self.id} {kind} psn={self.psn[end]} {words}"))
@@ -76,6 +80,11 @@ class Pair:
 
     def close(self):
         for end in (self.requester, self.responder):
+            self.destroy(end)
+
+    def destroy(self, end):
+        if end in self.qpn:
+            del self.qpn[end]
             end.say(f"destroy {self.id}")
 
 
@@ -122,6 +131,9 @@ class Case(unittest.TestCase):
         self.addCleanup(self.end_ours)
 
     def end_ours(self):
+        # What a failed case has left would speak to the next one's queue pairs.
+        while open_pairs:
+            open_pairs.pop().destroy(self.theirs)
         if self.ours is not None:
             ours, self.ours = self.ours, None
             self.assertEqual(ours.lines.stop(), 0)

@@ -203,7 +203,7 @@ class Faults(Case):
                 requester, responder = self.ends(role, 4)
                 there, _ = self.ways(role)
                 pair = Pair(requester, responder, retries=3, timeout=14)
-                responder.say(f"destroy {pair.id}")
+                pair.destroy(responder)
                 requester.lines.answers([f"post {pair.id} write {i} source:0:8 {responder.at('target')}"
                                          for i in range(2)])
                 self.assertEqual(self.statuses(requester, pair, "send", 2),
@@ -211,4 +211,4 @@ class Faults(Case):
                 # Each of the two, the first time and three times again.
                 self.assertEqual(self.seen(there, WRITE_ONLY), 8)
                 self.assertEqual(requester.say(f"state {pair.id}"), "error")
-                requester.say(f"destroy {pair.id}")
+                pair.destroy(requester)

@@ -83,6 +83,23 @@ class Verbs(Case):
                                 self.ours.say(f"weather {way}")
                             self.ours.say("whole")
 
+    def test_our_own_packets_do_not_disturb(self):
+        """Soft-RoCE knows no HELLO, hears no mark and no CNP; none of them may cost anything."""
+        for role in ("requester", "responder"):
+            for way in ("in", "out"):
+                with self.subTest(role=role, way=way):
+                    requester, responder = self.ends(role, 4)
+                    self.ours.say(f"weather {way} mark=0.5")
+                    self.converse(requester, responder, 1024, (1, 5000, 20000), ecn=1)
+                    counted = self.counters()
+                    self.assertGreater(counted[f"{way}_marked"], 0)
+                    self.assertEqual(counted.get("cnps_sent", 0) > 0, way == "in")
+                    self.assertEqual(counted.get("cnps_received", 0), 0)
+                    self.assertGreater(counted["hellos_sent"], 0)
+                    self.assertEqual(counted.get("hellos_received", 0), 0)
+                    self.assertEqual(counted.get("retransmitted_packets", 0), 0)
+                    self.assertEqual(counted.get("duplicates", 0), 0)
+
     def test_both_ends_at_once(self):
         for weather in ("", "drop=0.03 duplicate=0.05 reorder=0.05"):
             for mtu in (1024, 4096):

@@ -32,6 +32,7 @@ struct QueuePairSpec {
   unsigned rnr_retries = 7;  // 7: for ever
   unsigned rnr_timer = 12;   // code of vol. 1, table 45
   unsigned depth = 4;        // READs and atomics outstanding
+  bool ecn = false;          // packets say that they may be marked; ours always do
 };
 
 struct Remote {

@@ -199,6 +199,8 @@ std::string Commands::make_qp(std::span<const std::string> words) {
       spec.rnr_timer = value;
     } else if (name == "depth") {
       spec.depth = value;
+    } else if (name == "ecn") {
+      spec.ecn = value != 0;
     } else {
       throw std::runtime_error("no attribute " + name);
     }

@@ -5,6 +5,7 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
+#include "dataplane/wire/opcodes.h"
 
 namespace paceline::interop {
 
@@ -27,7 +28,10 @@ EngineConfig engine_config(const EngineBackendOptions& options, const PortInfo& 
   EngineConfig config;
   config.address = options.address.address;
   config.mac = options.mac;
-  config.peers = PeerPolicy::discover;  // as on a network: rxe does not know what a HELLO is
+  // All that we offer to our own kind, as on any network: a foreign peer has to be found out, and
+  // served with what it knows.
+  config.peers = PeerPolicy::discover;
+  config.reliability = Reliability::selective;
   config.payload_mtu = port.mtu_bytes;
   config.base_rtt_ns = 1'000'000;  // an emulated processor answers
   cc::PortFacts facts;
@@ -35,10 +39,12 @@ EngineConfig engine_config(const EngineBackendOptions& options, const PortInfo& 
   facts.mtu_bytes = config.payload_mtu;
   facts.full_packet_bytes = port.wire.wire_bytes(config.payload_mtu + 62, config.payload_mtu);
   facts.base_rtt_ns = config.base_rtt_ns;
-  const auto algorithm = cc::AlgorithmId::fixed;
-  config.primary = {algorithm, std::get<std::vector<double>>(
+  const auto choose = [&facts](cc::AlgorithmId algorithm) {
+    return CcChoice{algorithm, std::get<std::vector<double>>(
                                    cc::resolve_params(*cc::find(algorithm), "", {}, facts))};
-  config.fallback = config.primary;
+  };
+  config.primary = choose(cc::AlgorithmId::cadence);
+  config.fallback = choose(cc::AlgorithmId::dcqcn);
   return config;
 }
 
@@ -167,6 +173,8 @@ void EngineBackend::post(unsigned id, const Work& work) {
   request.swap_add = work.swap_add;
   if (pair.spec.datagram) {
     if (!pair.handles.contains(work.ip)) {
+      // Few packets wait for an address, and nobody sends a datagram again.
+      for (int i = 0; i < 1000 && !resolving_.resolve(now_, ip_from(work.ip)); ++i) turn(-1);
       pair.handles[work.ip] = engine_.create_address_handle(now_, 0, {ip_from(work.ip), {}});
     }
     request.address_handle = pair.handles[work.ip];
@@ -242,7 +250,8 @@ std::string EngineBackend::counters() const {
     text += side + "lost=" + std::to_string(weather.dropped) + side +
             "doubled=" + std::to_string(weather.duplicated) + side +
             "delayed=" + std::to_string(weather.reordered) + side +
-            "damaged=" + std::to_string(weather.corrupted);
+            "damaged=" + std::to_string(weather.corrupted) + side +
+            "marked=" + std::to_string(weather.marked);
   }
   return text;
 }
@@ -263,7 +272,7 @@ std::string EngineBackend::seen(std::span<const std::string> words) const {
     return "ok " + std::to_string(weather_.seen(way, opcode));
   }
   std::string text = "ok";
-  for (std::size_t opcode = 0; opcode < 256; ++opcode) {
+  for (std::size_t opcode = 0; opcode < static_cast<std::size_t>(wire::Opcode::hello); ++opcode) {
     const std::uint64_t count = weather_.seen(way)[opcode];
     if (count != 0) text += ' ' + std::to_string(opcode) + '=' + std::to_string(count);
   }
@@ -287,6 +296,7 @@ std::optional<std::string> EngineBackend::other(std::span<const std::string> wor
                             : name == "duplicate" ? &impairments.duplicate
                             : name == "reorder"   ? &impairments.reorder
                             : name == "corrupt"   ? &impairments.corrupt
+                            : name == "mark"      ? &impairments.mark
                                                   : nullptr;
       if (field == nullptr) throw std::runtime_error("no such weather: " + name);
       *field = value;

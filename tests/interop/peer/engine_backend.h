@@ -37,11 +37,11 @@ class EngineBackend final : public Backend {
   void destroy(unsigned id) override;
   std::string address() override;
   void turn(int fd) override;
-  //   weather in|out [drop=P] [duplicate=P] [reorder=P] [corrupt=P]    probabilities
+  //   weather in|out [drop=P] [duplicate=P] [reorder=P] [corrupt=P] [mark=P]
   //   spoil in|out OPCODE COUNT    the next packets get a wrong ICRC
   //   lose in|out OPCODE COUNT
   //   repeat in|out OPCODE         the last such packet again
-  //   seen in|out [OPCODE]         ok COUNT, or all that are not 0 as OPCODE=COUNT
+  //   seen in|out [OPCODE]         ok COUNT, or all of RoCEv2 that are not 0 as OPCODE=COUNT
   //   counters                     ok NAME=COUNT..., those that are not 0
   //   whole                        nothing in flight, all conservation laws hold
   std::optional<std::string> other(std::span<const std::string> words) override;

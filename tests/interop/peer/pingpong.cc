@@ -129,8 +129,7 @@ std::uint64_t pingpong(Backend& backend, const PingpongOptions& options) {
   std::fill_n(out.memory, options.bytes, std::byte{options.fill});
   try {
     Rally rally(backend, options, out, in);
-    const SideChannel channel =
-        exchange(options, {backend.address(), number, kFirstPsn}, backend);
+    const SideChannel channel = exchange(options, {backend.address(), number, kFirstPsn}, backend);
     rally.play(!options.connect.empty());
   } catch (...) {
     backend.destroy(kQueuePair);

@@ -64,8 +64,8 @@ std::uint32_t hex(std::string_view digits) {
 
 std::string pingpong_words(const Remote& end) {
   std::array<char, kPingpongBytes> words;
-  const int head = std::snprintf(words.data(), words.size(), "%04x:%06x:%06x:", 0U, end.number,
-                                 end.first_psn);
+  const int head =
+      std::snprintf(words.data(), words.size(), "%04x:%06x:%06x:", 0U, end.number, end.first_psn);
   std::size_t at = static_cast<std::size_t>(head);
   for (const std::uint8_t byte : raw_from(end.ip).s6_addr) {
     std::snprintf(words.data() + at, words.size() - at, "%02x", static_cast<unsigned>(byte));
@@ -117,9 +117,10 @@ SideChannel SideChannel::from(std::uint16_t port, Turn turn) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  require(bind(listener.socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-              listen(listener.socket_, 1) == 0,
-          "cannot listen");
+  require(
+      bind(listener.socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+          listen(listener.socket_, 1) == 0,
+      "cannot listen");
   for (const auto end = Steady::now() + kPatience; !ready(listener.socket_, POLLIN);) {
     require(Steady::now() < end, "nobody came");
     turn(listener.socket_);

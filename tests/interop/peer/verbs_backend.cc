@@ -18,6 +18,7 @@ namespace {
 constexpr int kQueueDepth = 128;
 constexpr int kCompletions = 512;
 constexpr std::uint8_t kPort = 1;
+constexpr std::uint8_t kEct0 = 2;  // RFC 3168, in the traffic class
 
 void require(bool good, const char* what) {
   if (!good) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
@@ -223,6 +224,7 @@ void VerbsBackend::connect(unsigned id, const Remote& remote) {
   attributes.max_dest_rd_atomic = depth;
   attributes.min_rnr_timer = static_cast<std::uint8_t>(pair.spec.rnr_timer);
   attributes.ah_attr = way_to(remote.ip);
+  if (pair.spec.ecn) attributes.ah_attr.grh.traffic_class = kEct0;
   modify(pair.qp, attributes,
          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
