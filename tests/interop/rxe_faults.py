@@ -6,6 +6,7 @@ from rxe_ends import REGION, Case, Pair
 # Opcodes of the base transport header (vol. 1, table 38).
 SEND_ONLY, WRITE_ONLY, READ_REQUEST, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE, COMPARE_SWAP, FETCH_ADD = (
     4, 10, 12, 17, 18, 19, 20)
+READ_RESPONSE_ONLY = 16
 ROLES = ("requester", "responder")
 
 
@@ -159,7 +160,7 @@ class Faults(Case):
                     ("fetch_add", FETCH_ADD, ATOMIC_ACKNOWLEDGE),
                     ("compare_swap", COMPARE_SWAP, ATOMIC_ACKNOWLEDGE),
                     ("write", WRITE_ONLY, ACKNOWLEDGE), ("send", SEND_ONLY, ACKNOWLEDGE),
-                    ("read", READ_REQUEST, 16)):
+                    ("read", READ_REQUEST, READ_RESPONSE_ONLY)):
                 with self.subTest(role=role, operation=operation):
                     requester, responder = self.ends(role, 4)
                     there, back = self.ways(role)
@@ -193,6 +194,35 @@ class Faults(Case):
                     requester.say(f"post {pair.id} fetch_add 8 target:0:8 {responder.at('words', 8)} swap=1")
                     self.check_done(requester.wait(pair.id, "send", 1), [(8, "fetch_add")])
                     self.assertEqual(responder.say("word words 8"), "1")
+                    pair.close()
+
+    def test_a_repeated_request_does_not_stand_in_for_a_lost_answer(self):
+        """The answer to a READ or atomic is lost, then the request before it comes again. Soft-RoCE takes any
+        acknowledgement with the sequence number of a READ or atomic for its end, data or not: it must get none."""
+        for operation, answer in (("read", READ_RESPONSE_ONLY), ("fetch_add", ATOMIC_ACKNOWLEDGE)):
+            for before, opcode in (("write", WRITE_ONLY), ("send", SEND_ONLY)):
+                with self.subTest(operation=operation, before=before):
+                    requester, responder = self.ends("responder", 4)
+                    pair = Pair(requester, responder, timeout=17)
+                    responder.say(f"receive {pair.id} 1 target:0:8")
+                    responder.say("word words 0 40")
+                    requester.say(f"post {pair.id} {before} 1 source:0:8 {responder.at('target')}")
+                    self.check_done(requester.wait(pair.id, "send", 1), [(1, before)])
+                    self.ours.say(f"lose out {answer} 1")
+                    remote = responder.at("words" if operation == "fetch_add" else "source")
+                    requester.say(f"post {pair.id} {operation} 2 target:0:8 {remote} swap=2")
+                    self.assertEqual(requester.wait(pair.id, "send", 1, 50), [])
+                    answers = self.seen("out", ACKNOWLEDGE)
+                    self.ours.say(f"repeat in {opcode}")
+                    # Answered it is; only not so that it says too much.
+                    self.assertEqual(requester.wait(pair.id, "send", 1, 100), [])
+                    self.assertEqual(self.seen("out", ACKNOWLEDGE), answers + 1)
+                    self.check_done(requester.wait(pair.id, "send", 1), [(2, operation)])
+                    if operation == "read":
+                        requester.say(f"verify target 0:8:{responder.seed}:0")
+                    else:
+                        self.assertEqual(requester.say("word target 0"), "40")
+                        self.assertEqual(responder.say("word words 0"), "42")
                     pair.close()
 
     # ---- a peer that is gone ----

@@ -101,13 +101,14 @@ class Verbs(Case):
                     self.assertEqual(counted.get("duplicates", 0), 0)
 
     def test_both_ends_at_once(self):
-        for weather in ("", "drop=0.03 duplicate=0.05 reorder=0.05"):
-            for mtu in (1024, 4096):
-                with self.subTest(weather=weather, mtu=mtu):
-                    requester, responder = self.ends("requester", 6, seed=11)
-                    for way in ("in", "out"):
-                        self.ours.say(f"weather {way} {weather}")
-                    self.converse(requester, responder, mtu, sizes(mtu), both=True)
+        for seed in range(11, 11 + world.seeds):
+            for weather in ("", "drop=0.03 duplicate=0.05 reorder=0.05"):
+                for mtu in (1024, 4096):
+                    with self.subTest(weather=weather, mtu=mtu, seed=seed):
+                        requester, responder = self.ends("requester", 6, seed)
+                        for way in ("in", "out"):
+                            self.ours.say(f"weather {way} {weather}")
+                        self.converse(requester, responder, mtu, sizes(mtu), both=True)
 
     def test_one_read_or_atomic_at_a_time(self):
         """The depth that both ends agreed on is kept to."""

@@ -13,8 +13,7 @@ import stat
 import subprocess
 
 MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_rxe")
-PROGRAMS = ("rdma", "ibv_rc_pingpong", "ibv_devinfo")  # besides the peer and busybox
-OPTIONAL_PROGRAMS = ("ib_write_bw",)
+PROGRAMS = ("rdma", "ibv_rc_pingpong", "ib_write_bw", "ib_read_bw")  # besides the peer and busybox
 PROVIDER = "librxe-rdmav*.so"
 
 
@@ -148,7 +147,6 @@ def file_system(peer, init, modules):
         archive.file(f"modules/{number:02}_{module.name}", module, 0o644)
     binaries = [("usr/bin/peer", pathlib.Path(peer))]
     binaries += [(f"usr/bin/{name}", program(name)) for name in PROGRAMS]
-    binaries += [(f"usr/bin/{name}", program(name)) for name in OPTIONAL_PROGRAMS if shutil.which(name)]
     providers = [pathlib.Path(p) for p in glob.glob(f"/usr/lib/*/libibverbs/{PROVIDER}")]
     if not providers:
         raise Missing("no librxe (package ibverbs-providers, see tools/packages.txt)")
