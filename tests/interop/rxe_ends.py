@@ -52,7 +52,7 @@ class End:
         return f"to={address + offset}:{key}"
 
     def wait(self, qp, side, count, patience=PATIENCE):
-        found, lines = self.lines.answers([f"wait {qp} {side} {count} {patience}"])[0]
+        _, lines = self.lines.answers([f"wait {qp} {side} {count} {patience}"])[0]
         return [Completion(line) for line in lines]
 
 

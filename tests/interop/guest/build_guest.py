@@ -13,7 +13,7 @@ import stat
 import subprocess
 
 MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_rxe")
-PROGRAMS = ("rdma", "ibv_rc_pingpong", "ib_write_bw", "ib_read_bw")  # besides the peer and busybox
+PROGRAMS = ("rdma", "ibv_rc_pingpong")  # besides the peer and busybox
 PROVIDER = "librxe-rdmav*.so"
 
 

@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tests/interop/peer/perftest.h"
 #include "tests/interop/peer/pingpong.h"
 
 namespace paceline::interop {
@@ -289,15 +288,6 @@ std::string Commands::answer(std::span<const std::string> words) {
     options.iterations = number(at(words, 3));
     options.mtu = number32(at(words, 4));
     return "ok " + std::to_string(pingpong(backend_, options));
-  }
-  if (verb == "perftest") {
-    PerftestOptions options;
-    options.read = at(words, 1) == "read";
-    if (at(words, 2) != "listen") options.connect = words[2];
-    options.bytes = number(at(words, 3));
-    options.iterations = number(at(words, 4));
-    options.mtu = number32(at(words, 5));
-    return "ok " + std::to_string(perftest(backend_, options));
   }
   if (verb == "destroy") {
     backend_.destroy(number32(at(words, 1)));

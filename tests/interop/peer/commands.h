@@ -15,7 +15,6 @@
 //   wait ID send|receive COUNT MILLISECONDS  "wc ..." per completion, then ok COUNT; fewer when the
 //                                            time is over
 //   pingpong listen|IP BYTES COUNT MTU       ok BYTES: as the other end of ibv_rc_pingpong
-//   perftest write|read listen|IP BYTES COUNT MTU    ok BYTES: of ib_write_bw, ib_read_bw
 //   state ID | destroy ID | idle MILLISECONDS | address
 #pragma once
 
