@@ -90,7 +90,7 @@ class Verbs(Case):
                 with self.subTest(role=role, way=way):
                     requester, responder = self.ends(role, 4)
                     self.ours.say(f"weather {way} mark=0.5")
-                    self.converse(requester, responder, 1024, (1, 5000, 20000), ecn=1)
+                    self.converse(requester, responder, 1024, (1, 5000, 20000), ecn=1, timeout=18)
                     counted = self.counters()
                     self.assertGreater(counted[f"{way}_marked"], 0)
                     self.assertEqual(counted.get("cnps_sent", 0) > 0, way == "in")
