@@ -40,6 +40,8 @@ class Lines:
 
     def __init__(self, name, words, errors=None):
         self.name = name
+        # It must not outlive this test, even one that is killed.
+        words = ("setpriv", "--pdeathsig", "KILL", *words)
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         self.lines = queue.Queue()
         self.reader = threading.Thread(target=self._read, daemon=True)
