@@ -188,6 +188,10 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
       return;
     }
     if (qp.config.rnr_retry != 7) --r.rnr_left;  // 7: for ever
+    // All before it has arrived, and it has, too: nothing is being lost. Some responders (Linux
+    // soft-RoCE) add a sequence NAK for the packets behind it, each time; those that come when the
+    // next try is under way must not add up to a dead path.
+    r.retries_left = qp.config.retry_count;
     rewind(qp);
     r.timeout_at = kNever;
     r.blocked_until = core_.now + wire::rnr_timer(aeth.value());

@@ -132,7 +132,10 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
       repeat_answer(qp, parsed);
       return Outcome::done;
     }
-    if (parsed.ack_request) acknowledge(qp, r.expected - 1, ack_of(qp, r.msn), becn);
+    if (parsed.ack_request) {
+      const Psn newest = answered_itself(qp) ? parsed.psn : r.expected - 1;
+      acknowledge(qp, newest, ack_of(qp, r.msn), becn);
+    }
     return Outcome::done;
   }
   if (ahead > 0) {

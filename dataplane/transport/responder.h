@@ -95,6 +95,7 @@ class ResponderPart {
   void send_atomic_acknowledge(QueuePair& qp, const ResponderResource& resource);
   void send_answer(QueuePair& qp, Packet* packet);
   static wire::Aeth ack_of(const QueuePair& qp, std::uint32_t msn);  // with credits (credits.cc)
+  bool answered_itself(const QueuePair& qp) const;
   void put_off(QueuePair& qp);
   void fail_receive(QueuePair& qp, CompletionStatus status);
   void refuse(QueuePair& qp, wire::NakCode code);

@@ -91,6 +91,14 @@ void ResponderPart::send_answer(QueuePair& qp, Packet* packet) {
   scheduler_.send_in_line(packet);
 }
 
+// Whether the newest request is a READ or an atomic. Its answers are its acknowledgement; no other
+// may name its sequence numbers (vol. 1, 9.7.5.1.2 coalesces acknowledgements, not responses).
+// Linux soft-RoCE as a requester takes a plain acknowledgement with the last of them for the end of
+// the request, whether its data has come or not.
+bool ResponderPart::answered_itself(const QueuePair& qp) const {
+  return qp.responder.responses.find(qp.responder.expected - 1) != nullptr;
+}
+
 // Receiver not ready. The packets already behind the one put off are no gap: they are dropped
 // without a NAK, until the expected one comes again.
 void ResponderPart::put_off(QueuePair& qp) {
@@ -157,7 +165,10 @@ void ResponderPart::give_due(QueuePair& qp) {
   const bool outdated = (r.halts & responder_halt::condemned) == 0 && !r.answer.is_ack() &&
                         r.answer_psn != r.expected;
   if (outdated) {
-    send_acknowledge(qp, r.expected - 1, ack_of(qp, r.msn), r.answer_becn);
+    // What is not due any more has just been answered.
+    if (!answered_itself(qp)) {
+      send_acknowledge(qp, r.expected - 1, ack_of(qp, r.msn), r.answer_becn);
+    }
   } else {
     send_acknowledge(qp, r.answer_psn, r.answer, r.answer_becn);
   }

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "dataplane/port/frame_split.h"
+#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/ethernet.h"
 
 namespace paceline::test {
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::size_t kShortestFrame = 60;
 constexpr std::uint16_t kPayloadRoom = 9216;
+constexpr std::size_t kMacPair = 12;
 constexpr std::uint16_t kAllProtocols = 0x0003;  // ETH_P_ALL
 
 void require(bool good, const char* what) {
@@ -48,7 +51,8 @@ bool tag_of(msghdr& message, std::uint16_t& tci) {
 
 PacketSocketPort::PacketSocketPort(const std::string& interface)
     : socket_(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(kAllProtocols))),
-      pool_(512, kPayloadRoom) {
+      pool_(4096, kPayloadRoom),
+      frame_(kPayloadRoom) {
   require(socket_ >= 0, "a packet socket");
   const unsigned index = if_nametoindex(interface.c_str());
   require(index != 0, interface.c_str());
@@ -78,32 +82,41 @@ PortInfo PacketSocketPort::info() const {
   return info;
 }
 
-void PacketSocketPort::wait(int milliseconds) const {
-  pollfd entry{socket_, POLLIN, 0};
-  poll(&entry, 1, milliseconds);
+void PacketSocketPort::wait_beside(int fd, int milliseconds) const {
+  std::array<pollfd, 2> entries{{{socket_, POLLIN, 0}, {fd, POLLIN, 0}}};
+  poll(entries.data(), entries.size(), milliseconds);
 }
 
 bool PacketSocketPort::receive_one(Packet& packet) {
-  std::array<iovec, 2> parts{
-      {{packet.header.data(), kMaxHeaderBytes - wire::kVlanBytes}, {packet.payload, kPayloadRoom}}};
+  // Room in front for the tag.
+  iovec part{frame_.data() + wire::kVlanBytes, frame_.size() - wire::kVlanBytes};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(tpacket_auxdata))> control;
   msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   const ssize_t got = recvmsg(socket_, &message, MSG_TRUNC);
   if (got < 0 || (message.msg_flags & MSG_TRUNC) != 0) return false;
-  const auto bytes = static_cast<std::size_t>(got);
-  std::size_t headers = std::min(bytes, parts[0].iov_len);
-  packet.payload_bytes = static_cast<std::uint16_t>(bytes - headers);
-  packet.payload_kind = packet.payload_bytes == 0 ? PayloadKind::none : PayloadKind::owned;
+  std::span<std::byte> frame(frame_.data() + wire::kVlanBytes, static_cast<std::size_t>(got));
   std::uint16_t tci = 0;
-  if (headers >= wire::kEthernetBytes && tag_of(message, tci)) {
-    headers = wire::set_vlan(packet.header, headers, tci);
+  if (frame.size() >= wire::kEthernetBytes && tag_of(message, tci)) {
+    std::copy_n(frame.data(), kMacPair, frame_.data());
+    wire::store_be16(frame_.data() + kMacPair, wire::kEtherTypeVlan);
+    wire::store_be16(frame_.data() + kMacPair + 2, tci);
+    frame = {frame_.data(), frame.size() + wire::kVlanBytes};
   }
-  packet.header_bytes = static_cast<std::uint16_t>(headers);
-  packet.bth_offset = 0;  // no engine here asks
+  const FrameParts parts = split_frame(frame);
+  std::copy_n(frame.data(), parts.header_bytes, packet.header.data());
+  std::copy_n(frame.data() + parts.header_bytes, parts.payload_bytes, packet.payload);
+  packet.header_bytes = parts.header_bytes;
+  packet.payload_bytes = static_cast<std::uint16_t>(parts.payload_bytes);
+  packet.payload_kind = parts.payload_bytes == 0 ? PayloadKind::none : PayloadKind::owned;
+  packet.ecn = parts.ecn;
+  packet.traffic_class = wire::kDefaultDscpMap.traffic_class(parts.dscp);
+  packet.bth_offset = parts.bth_offset;
+  packet.icrc = parts.icrc;
+  packet.wire_bytes = WireAccounting{}.wire_bytes(packet.frame_bytes(), packet.payload_bytes);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
@@ -23,13 +24,16 @@ class PacketSocketPort final : public Port {
   PortInfo info() const override;
 
   // Sleeps until a frame is there or the time is over.
-  void wait(int milliseconds) const;
+  void wait(int milliseconds) const { wait_beside(-1, milliseconds); }
+  // Until there is something to read from `fd`, too; a negative one never has any.
+  void wait_beside(int fd, int milliseconds) const;
 
  private:
   bool receive_one(Packet& packet);
 
   int socket_;
   PacketPool pool_;
+  std::vector<std::byte> frame_;  // as received
 };
 
 }  // namespace paceline::test

@@ -120,6 +120,39 @@ TEST_CASE("stale, repeated and ghost answers change nothing and are counted", "[
   CHECK(lab.leftovers().empty());
 }
 
+// Linux soft-RoCE answers the packets behind one that its receiver is not ready for with a sequence
+// NAK besides the RNR NAK, each time. One that arrives when the next try is under way is taken for
+// the NAK of a loss; but a peer that keeps saying "not ready" gets everything.
+TEST_CASE("sequence NAKs beside RNR NAKs do not use up the retries", "[transport]") {
+  LabOptions options = with_ack_every(1);
+  options.qp.min_rnr_timer = 4;  // 40 us
+  options.qp.rnr_retry = 7;      // for ever
+  Lab lab(options);
+  const Lab::Pair pair = lab.connect(100, 0);
+  Picos last{0};
+  lab.b().cable.set_script([&](const wire::ParsedPacket& p, ImpairmentVerdict&) {
+    if (p.psn == Psn(100) && (last.count == 0 || lab.now() - last > picos_from_micros(20))) {
+      last = lab.now();
+      forge(lab, pair.a, 100, wire::Aeth::nak(0, wire::NakCode::psn_sequence_error));
+    }
+    return true;
+  });
+  lab.post(0, pair.a, lab.request(WorkOpcode::send, 1, 0, 0, 6 * kMtu));
+  CHECK_FALSE(lab.run(picos_from_micros(1000)));
+  const auto& a = lab.a().counters();
+  CHECK(a.naks_received > 14);  // twice the retries
+  CHECK(a.rnr_received > 14);
+  CHECK(lab.a().engine.state_of(pair.a) == QpState::rts);
+  CHECK(lab.a().sent().empty());
+  lab.b().cable.set_script({});
+  REQUIRE(lab.b().post_receive(5, 0, 6 * kMtu));
+  CHECK(lab.run(picos_from_micros(5000)));
+  const auto sent = lab.a().sent();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].status == CompletionStatus::success);
+  CHECK(lab.leftovers().empty());
+}
+
 TEST_CASE("one ACK acknowledges everything before it", "[transport]") {
   Lab lab(with_ack_every(1));
   const Lab::Pair pair = lab.connect(100, 0);

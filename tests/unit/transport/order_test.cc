@@ -67,5 +67,53 @@ TEST_CASE("answers come in the order of their sequence numbers and count the mes
   }
 }
 
+// Requests come twice, after a READ or atomic whose answer is lost. Linux soft-RoCE would take an
+// acknowledgement with that one's sequence number for its end, and its memory for filled.
+TEST_CASE("no acknowledgement names a READ or atomic", "[transport]") {
+  for (const WorkOpcode answered : {WorkOpcode::read, WorkOpcode::fetch_add}) {
+    for (const WorkOpcode before : {WorkOpcode::write, WorkOpcode::send}) {
+      LabOptions options = small_packets();
+      Lab lab(options);
+      Lab::fill(lab.b().memory, 4);
+      const Lab::Pair pair = lab.connect(0xFF'FFFF, 0);
+      REQUIRE(lab.b().post_receive(1, 0, 8));
+      lab.post(0, pair.a, lab.request(before, 1, 0, 0, 8));
+      const std::uint64_t length = is_atomic(answered) ? kAtomicBytes : 3 * kMtu;
+      const std::uint32_t last = is_atomic(answered) ? 0 : 2;  // after the first one wrapped
+      lab.post(0, pair.a, lab.request(answered, 2, 0x1000, 0x2000, length));
+      // The first request again, when the second has been taken.
+      lab.b().cable.set_script([&](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
+        if (p.psn != Psn(0xFF'FFFF)) return true;
+        verdict.duplicate = true;
+        verdict.hold = 1;
+        return true;
+      });
+      unsigned plain = 0;
+      unsigned answers = 0;
+      lab.a().cable.set_script([&](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
+        if (p.opcode == wire::Opcode::rc_acknowledge) {
+          ++plain;
+          CHECK(p.psn == Psn(0xFF'FFFF));
+          CHECK(p.ext.aeth.is_ack());
+        } else {
+          verdict.drop = p.psn == Psn(last) && answers++ == 0;
+        }
+        return true;
+      });
+      CHECK(lab.run(picos_from_micros(10'000)));
+      CHECK(lab.b().counters().duplicates >= 1);
+      CHECK(plain >= 2);
+      CHECK(answers == 2);
+      CHECK(lab.a().sent().size() == 2);
+      if (!is_atomic(answered)) {
+        CHECK(std::equal(lab.a().memory.begin() + 0x1000,
+                         lab.a().memory.begin() + 0x1000 + static_cast<std::ptrdiff_t>(length),
+                         lab.b().memory.begin() + 0x2000));
+      }
+      CHECK(lab.leftovers().empty());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace paceline::transport::test
