@@ -41,6 +41,27 @@ std::string value_text(const experiment::MetricSpec& spec, double value) {
   return {};
 }
 
+}  // namespace
+
+std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& run) {
+  const experiment::RunResult& r = run.result;
+  std::string text =
+      fmt::format("scenario   {}: {} hosts, {:g} Gb/s, {} under {} ({}), seed {}\n", scenario.name,
+                  scenario.fabric.hosts, static_cast<double>(scenario.fabric.rate.bps) / 1e9,
+                  scenario.workload.kind, scenario.cc.algorithm, scenario.cc.profile, r.seed);
+  text += fmt::format("run        {}: {} of {} messages in {:.3f} us of {} time\n",
+                      experiment::to_text(r.status), r.messages_completed, run.flows.size(),
+                      static_cast<double>(r.simulated.count) / 1e6,
+                      run.real_time.turns == 0 ? "virtual" : "real");
+  for (const experiment::MetricSpec& spec : experiment::metric_table()) {
+    const double value = r.metrics[spec.metric];
+    if (std::isnan(value)) continue;
+    text += fmt::format("  {:<24} {:>14}\n", spec.label, value_text(spec, value));
+  }
+  text += fmt::format("trace hash {:016x}\n", r.trace_hash);
+  return text;
+}
+
 nlohmann::ordered_json real_time_json(const RealTimeReport& report) {
   nlohmann::ordered_json json;
   json["credible"] = report.credible();
@@ -61,27 +82,6 @@ nlohmann::ordered_json real_time_json(const RealTimeReport& report) {
     late[name] = report.lateness_ns.quantile(q);
   }
   return json;
-}
-
-}  // namespace
-
-std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& run) {
-  const experiment::RunResult& r = run.result;
-  std::string text =
-      fmt::format("scenario   {}: {} hosts, {:g} Gb/s, {} under {} ({}), seed {}\n", scenario.name,
-                  scenario.fabric.hosts, static_cast<double>(scenario.fabric.rate.bps) / 1e9,
-                  scenario.workload.kind, scenario.cc.algorithm, scenario.cc.profile, r.seed);
-  text += fmt::format("run        {}: {} of {} messages in {:.3f} us of {} time\n",
-                      experiment::to_text(r.status), r.messages_completed, run.flows.size(),
-                      static_cast<double>(r.simulated.count) / 1e6,
-                      run.real_time.turns == 0 ? "virtual" : "real");
-  for (const experiment::MetricSpec& spec : experiment::metric_table()) {
-    const double value = r.metrics[spec.metric];
-    if (std::isnan(value)) continue;
-    text += fmt::format("  {:<24} {:>14}\n", spec.label, value_text(spec, value));
-  }
-  text += fmt::format("trace hash {:016x}\n", r.trace_hash);
-  return text;
 }
 
 std::string real_time_text(const RealTimeReport& report) {

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "dataplane/config/scenario.h"
 #include "tools/scenario_run.h"
 
@@ -13,6 +15,8 @@ namespace paceline::tools {
 std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& run);
 // How well a run in real time kept time, for people.
 std::string real_time_text(const RealTimeReport& report);
+// The same for machines.
+nlohmann::ordered_json real_time_json(const RealTimeReport& report);
 // For machines: schema 1, stable key order.
 std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& run);
 // id,src,dst,bytes,start_ns,fct_ns,ideal_ns; fct_ns is empty for messages that did not complete.
