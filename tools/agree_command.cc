@@ -252,7 +252,7 @@ void add_agree_command(CLI::App& app, int& exit_code) {
       "Every scenario runs under every arm, once in virtual time and once under this machine's\n"
       "clock: the same file, engines, switches and seed. Of both, the depth of the queues and the\n"
       "rate of every sender are looked at 64 times a window. A window in which the host stopped us\n"
-      "for more than 100 us is left out and counted. They agree when the medians over the other\n"
+      "for more than 100 us is left out and counted (with --on-stop hold there is none). They agree when the medians over the other\n"
       "windows, of the queue, of a sender's rate and of the rate of all, are within 10 %; of a\n"
       "queue always within a packet.\n"
       "A run lasts as long as the scenario's duration. With a core of its own it is closest:\n"

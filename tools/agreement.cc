@@ -80,7 +80,8 @@ Agreement compare(const std::vector<AgreementWindow>& virtual_time,
   for (std::size_t i = 0; i < out.windows; ++i) {
     if (real_time[i].begin < warm_up) {
       ++out.warm_up;
-    } else if (report.stopped_within(real_time[i].begin, real_time[i].end)) {
+    } else if (report.on_stop == OnStop::run_on &&
+               report.stopped_within(real_time[i].begin, real_time[i].end)) {
       ++out.stopped;
     } else {
       counted.push_back(i);

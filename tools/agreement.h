@@ -1,6 +1,6 @@
 // The same run in virtual time and in real time, side by side: how deep the queues were and how fast
 // each host sent, window by window. Windows in which the host stopped us, and those at the start, do
-// not count.
+// not count; where the world's clock was held, a stop is in no window.
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,7 @@
 
 #include "dataplane/config/quantity.h"
 #include "dataplane/driver/wall_clock.h"
+#include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port_capture.h"
 #include "tools/cli.h"
 #include "tools/opened_ports.h"

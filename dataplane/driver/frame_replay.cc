@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/port/packet_pool.h"
+
 namespace paceline {
 
 namespace {

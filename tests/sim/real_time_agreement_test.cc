@@ -1,6 +1,7 @@
 // The claim that makes an emulator in real time worth anything: it gives what virtual time gives.
 // A short form of configs/experiments/real-time.toml, with the world's clock held while the machine
-// does not let us run. Where it does so too often to say anything, the test says that instead.
+// does not let us run. Where it is late for other reasons (a loaded machine, sanitizers), the test
+// says that instead.
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -63,6 +63,10 @@ TEST_CASE("agreement: windows with a stop and those at the start are left out of
   CHECK(a.real_time.queue_bytes == 50'000);
   CHECK(a.virtual_time.rate == 1e8);
   CHECK_FALSE(compared(base, real, {}, kWindow * 10).close());
+  // Stops that were held took no time.
+  report.on_stop = OnStop::hold;
+  CHECK(compared(base, real, report, kWindow * 10).stopped == 0);
+  CHECK_FALSE(compared(base, real, report, kWindow * 10).close());
 }
 
 TEST_CASE("agreement: too few windows say nothing", "[agreement]") {
