@@ -54,8 +54,8 @@ std::vector<std::string> read_settings(const AgreeOptions& options, AgreeSetting
     if (!time.ok()) {
       errors.push_back(fmt::format("{} {}: {}", name, text, time.error));
     } else if (time.value < least) {
-      errors.push_back(fmt::format("{} {}: allowed is {} us or more", name, text,
-                                   least.count / 1'000'000));
+      errors.push_back(
+          fmt::format("{} {}: allowed is {} us or more", name, text, least.count / 1'000'000));
     }
     out = time.value;
   };
@@ -121,11 +121,10 @@ std::string cell_text(const AgreeCell& cell) {
                       "real time", "difference");
   const auto row = [&text](const char* name, const char* unit, double scale, double v, double r,
                            double difference) {
-    text += fmt::format("  {:<28} {:>12.1f} {:>12.1f} {:>+9.1f} %\n", fmt::format("{}, {}", name, unit),
-                        v / scale, r / scale, 100 * difference);
+    text += fmt::format("  {:<28} {:>12.1f} {:>12.1f} {:>+9.1f} %\n",
+                        fmt::format("{}, {}", name, unit), v / scale, r / scale, 100 * difference);
   };
-  row("queue", "kB", 1e3, a.virtual_time.queue_bytes, a.real_time.queue_bytes,
-      a.queue_difference);
+  row("queue", "kB", 1e3, a.virtual_time.queue_bytes, a.real_time.queue_bytes, a.queue_difference);
   row("rate of a sender", "Mb/s", 1e6, a.virtual_time.rate, a.real_time.rate, a.rate_difference);
   row("rate of all", "Mb/s", 1e6, a.virtual_time.total_rate, a.real_time.total_rate,
       a.total_difference);
@@ -157,10 +156,8 @@ std::string cells_json(const std::vector<AgreeCell>& cells) {
     out["arm"] = cell.arm;
     out["senders"] = cell.senders;
     out["verdict"] = !a.enough() ? "unknown" : a.close() ? "agree" : "differ";
-    out["windows"] = {{"all", a.windows},
-                      {"warm_up", a.warm_up},
-                      {"stopped", a.stopped},
-                      {"counted", a.counted}};
+    out["windows"] = {
+        {"all", a.windows}, {"warm_up", a.warm_up}, {"stopped", a.stopped}, {"counted", a.counted}};
     for (const auto& [name, side] :
          {std::pair{"virtual_time", &a.virtual_time}, {"real_time", &a.real_time}}) {
       out[name] = {{"queue_bytes", side->queue_bytes},
@@ -251,8 +248,10 @@ void add_agree_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Every scenario runs under every arm, once in virtual time and once under this machine's\n"
       "clock: the same file, engines, switches and seed. Of both, the depth of the queues and the\n"
-      "rate of every sender are looked at 64 times a window. A window in which the host stopped us\n"
-      "for more than 100 us is left out and counted (with --on-stop hold there is none). They agree when the medians over the other\n"
+      "rate of every sender are looked at 64 times a window. A window in which the host stopped "
+      "us\n"
+      "for more than 100 us is left out and counted (with --on-stop hold there is none). They "
+      "agree when the medians over the other\n"
       "windows, of the queue, of a sender's rate and of the rate of all, are within 10 %; of a\n"
       "queue always within a packet.\n"
       "A run lasts as long as the scenario's duration. With a core of its own it is closest:\n"

@@ -72,8 +72,7 @@ bool Agreement::close() const {
 
 Agreement compare(const std::vector<AgreementWindow>& virtual_time,
                   const std::vector<AgreementWindow>& real_time, const RealTimeReport& report,
-                  const std::vector<std::uint32_t>& senders, double packet_bytes,
-                  Picos warm_up) {
+                  const std::vector<std::uint32_t>& senders, double packet_bytes, Picos warm_up) {
   Agreement out;
   out.windows = std::min(virtual_time.size(), real_time.size());
   std::vector<std::size_t> counted;

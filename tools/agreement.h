@@ -1,6 +1,6 @@
-// The same run in virtual time and in real time, side by side: how deep the queues were and how fast
-// each host sent, window by window. Windows in which the host stopped us, and those at the start, do
-// not count; where the world's clock was held, a stop is in no window.
+// The same run in virtual time and in real time, side by side: how deep the queues were and how
+// fast each host sent, window by window. Windows in which the host stopped us, and those at the
+// start, do not count; where the world's clock was held, a stop is in no window.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,6 @@ struct Agreement {
 // senders: the hosts whose rates count. packet_bytes: a full packet in a queue.
 Agreement compare(const std::vector<AgreementWindow>& virtual_time,
                   const std::vector<AgreementWindow>& real_time, const RealTimeReport& report,
-                  const std::vector<std::uint32_t>& senders, double packet_bytes,
-                  Picos warm_up);
+                  const std::vector<std::uint32_t>& senders, double packet_bytes, Picos warm_up);
 
 }  // namespace paceline::tools

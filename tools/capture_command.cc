@@ -65,8 +65,8 @@ Nanos since_1970() {
 }
 
 // Until the limit, the end of `duration` or Ctrl-C. Returns when that was.
-Picos take_frames(Port& port, PortCapture& capture, const PortCaptureConfig& config,
-                  Picos duration, WallClock& clock) {
+Picos take_frames(Port& port, PortCapture& capture, const PortCaptureConfig& config, Picos duration,
+                  WallClock& clock) {
   const Picos begin = clock.now();
   std::array<Packet*, 64> burst;
   Picos now{0};
@@ -138,8 +138,7 @@ void add_capture_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("capture", "write what a port receives into a pcapng file");
   command->add_option("-o,--out", options->file, "the file")->type_name("FILE.pcapng")->required();
-  command
-      ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+  command->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
       ->type_name("FILE.toml")
       ->required();
   command->add_option("--port", options->port, "the name of the port in it")
@@ -149,8 +148,7 @@ void add_capture_command(CLI::App& app, int& exit_code) {
   command->add_option("--packets", options->packets, "stop after so many frames")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--limit", options->limit, "stop before the file is larger (default: 256MB)")
+  command->add_option("--limit", options->limit, "stop before the file is larger (default: 256MB)")
       ->type_name("SIZE");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(

@@ -77,8 +77,8 @@ nlohmann::ordered_json real_time_json(const RealTimeReport& report) {
   json["late_ps"] = report.late.count;
   nlohmann::ordered_json& late = json["lateness_ns"];
   late["count"] = report.lateness_ns.count();
-  for (const auto& [name, q] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99},
-                                {"p99.9", 0.999}, {"max", 1.0}}) {
+  for (const auto& [name, q] :
+       {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1.0}}) {
     late[name] = report.lateness_ns.quantile(q);
   }
   return json;
@@ -89,15 +89,16 @@ std::string real_time_text(const RealTimeReport& report) {
   const Histogram& late = report.lateness_ns;
   const auto quantile = [&late](double q) { return static_cast<double>(late.quantile(q)) / 1e3; };
   const double elapsed = std::max(micros(report.elapsed), 1e-6);
-  std::string text = fmt::format(
-      "real time  {:.3f} s by the clock, {:.1f} % of it waiting; {} turns\n", elapsed / 1e6,
-      100 * micros(report.waited) / elapsed, report.turns);
+  std::string text =
+      fmt::format("real time  {:.3f} s by the clock, {:.1f} % of it waiting; {} turns\n",
+                  elapsed / 1e6, 100 * micros(report.waited) / elapsed, report.turns);
   text += fmt::format(
       "lateness   p50 {:.1f} us, p90 {:.1f}, p99 {:.1f}, p99.9 {:.1f}, most {:.1f} ({} polls of "
       "hosts)\n",
       quantile(0.5), quantile(0.9), quantile(0.99), quantile(0.999), quantile(1), late.count());
   text += fmt::format(
-      "stops      {} of the host longer than {:.0f} us, {:.3f} ms in all, {:.3f} ms the longest{}\n",
+      "stops      {} of the host longer than {:.0f} us, {:.3f} ms in all, {:.3f} ms the "
+      "longest{}\n",
       report.stop_count, micros(report.stop_threshold), micros(report.stopped) / 1e3,
       micros(report.longest_stop) / 1e3,
       report.on_stop == OnStop::hold ? "; the world's clock was held" : "");

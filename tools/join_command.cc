@@ -59,18 +59,19 @@ std::string join_text(const Junction& junction, const std::vector<AttachedName>&
   std::vector<std::string> drops;
   for (std::size_t i = 0; i < fabric::kDropReasons; ++i) {
     if (stats.drops[i] == 0) continue;
-    drops.push_back(
-        fmt::format("{} {}", stats.drops[i], fabric::to_string(static_cast<fabric::DropReason>(i))));
+    drops.push_back(fmt::format("{} {}", stats.drops[i],
+                                fabric::to_string(static_cast<fabric::DropReason>(i))));
   }
-  text += fmt::format("drops      {}\n", drops.empty() ? "none" : fmt::format("{}", fmt::join(drops, ", ")));
+  text += fmt::format("drops      {}\n",
+                      drops.empty() ? "none" : fmt::format("{}", fmt::join(drops, ", ")));
   text += fmt::format("{:<10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "port", "rx", "tx",
                       "flooded", "rx_full", "tx_full", "damaged", "other");
   for (std::size_t i = 0; i < names.size(); ++i) {
     const JunctionCounters& c = junction.counters(i);
-    text += fmt::format("{:<10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", names[i].port,
-                        c.rx_packets, c.tx_packets, c.rx_flooded, c.rx_full, c.tx_full,
-                        c.tx_damaged,
-                        c.rx_too_long + c.rx_nowhere + c.tx_no_packet + c.tx_bad_frame);
+    text +=
+        fmt::format("{:<10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", names[i].port,
+                    c.rx_packets, c.tx_packets, c.rx_flooded, c.rx_full, c.tx_full, c.tx_damaged,
+                    c.rx_too_long + c.rx_nowhere + c.tx_no_packet + c.tx_bad_frame);
   }
   const Histogram& late = junction.lateness_ns();
   text += fmt::format("lateness   p50 {:.1f} us, p99 {:.1f}, most {:.1f}\n",
@@ -99,8 +100,8 @@ int run(const JoinOptions& options) {
   if (!plan.error.empty()) return report_errors({options.input.file + ": " + plan.error});
   for (const AttachedName& name : names) {
     if (name.host < plan.fabric.hosts) continue;
-    errors.push_back(fmt::format("--attach {}={}: the hosts of {} are 0 to {}", name.host, name.port,
-                                 options.input.file, plan.fabric.hosts - 1));
+    errors.push_back(fmt::format("--attach {}={}: the hosts of {} are 0 to {}", name.host,
+                                 name.port, options.input.file, plan.fabric.hosts - 1));
   }
   if (!errors.empty()) return report_errors(errors);
   const PortsOpening opening = open_ports(options.testbed);
@@ -141,8 +142,7 @@ void add_join_command(CLI::App& app, int& exit_code) {
       "join", "put the emulated fabric of a scenario between ports of this machine");
   options->input.add_to(*command, "scenario (TOML): its [fabric] and [[event]]s; docs/scenarios.md",
                         true);
-  command
-      ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+  command->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
       ->type_name("FILE.toml")
       ->required();
   command

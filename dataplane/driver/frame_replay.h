@@ -15,7 +15,7 @@
 namespace paceline {
 
 struct FrameReplayOptions {
-  double speed = 1;  // 2: half the distances; 0: no distances
+  double speed = 1;                          // 2: half the distances; 0: no distances
   std::uint64_t frames = ~std::uint64_t{0};  // at most
   // A port that takes nothing for so long is given up.
   Picos patience = picos_from_micros(2'000'000);
@@ -26,8 +26,9 @@ struct FrameReplayReport {
   std::uint64_t sent = 0;
   std::uint64_t bytes = 0;     // of the frames
   std::uint64_t received = 0;  // came in meanwhile, and were let go
-  std::uint64_t out_of_order = 0;  // frames captured before the one that precedes them: sent at once
-  Histogram late_ns;           // against the distances of the file, those that have any
+  std::uint64_t out_of_order =
+      0;              // frames captured before the one that precedes them: sent at once
+  Histogram late_ns;  // against the distances of the file, those that have any
   Picos elapsed{0};
 };
 

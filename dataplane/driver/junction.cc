@@ -37,8 +37,10 @@ fabric::FabricSpec Junction::prepared(fabric::FabricSpec spec,
   std::uint16_t room = 0;
   for (const JunctionPort& port : ports) {
     if (port.host >= spec.hosts) {
-      throw std::invalid_argument("host " + std::to_string(port.host) + " has a port; the fabric's "
-                                  "hosts are 0 to " + std::to_string(spec.hosts - 1));
+      throw std::invalid_argument("host " + std::to_string(port.host) +
+                                  " has a port; the fabric's "
+                                  "hosts are 0 to " +
+                                  std::to_string(spec.hosts - 1));
     }
     if (taken[port.host]) {
       throw std::invalid_argument("host " + std::to_string(port.host) + " has two ports");
@@ -208,8 +210,7 @@ bool Junction::hand_over(End& end, Picos now) {
     std::array<Packet*, kBurst> burst;
     std::size_t n = 0;
     const std::uint8_t traffic_class = end.out.front()->traffic_class;
-    while (n < burst.size() && n < end.out.size() &&
-           end.out[n]->traffic_class == traffic_class) {
+    while (n < burst.size() && n < end.out.size() && end.out[n]->traffic_class == traffic_class) {
       burst[n] = end.out[n];
       ++n;
     }

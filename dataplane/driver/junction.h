@@ -1,15 +1,15 @@
 // The emulated fabric between ports: hosts of the fabric are whoever is behind a port, another
 // process, a virtual machine or a container on a DPDK device, or an engine of this process on a
-// ring. What comes in by the port enters the fabric on that host's link; what the fabric delivers to
-// the host leaves by the port. Rates, delays, marks, pauses, losses, reordering, duplicates, damage
-// and link events of the fabric befall real frames, with real bytes.
+// ring. What comes in by the port enters the fabric on that host's link; what the fabric delivers
+// to the host leaves by the port. Rates, delays, marks, pauses, losses, reordering, duplicates,
+// damage and link events of the fabric befall real frames, with real bytes.
 //
 // Crossing copies: packets of the fabric are the fabric's. Where a frame goes is told by MAC
 // addresses, learned from what hosts send; those of nobody known, and of groups (ARP, neighbour
-// discovery), go to all other ports, a copy each, which the sender's link carries one after another.
-// So nothing in here knows ARP, IP or RoCEv2, but that damaged frames differ: of a RoCEv2 packet a
-// bit of what its ICRC covers is flipped; any other frame would fail the check sequence of Ethernet,
-// which no port shows, and is dropped.
+// discovery), go to all other ports, a copy each, which the sender's link carries one after
+// another. So nothing in here knows ARP, IP or RoCEv2, but that damaged frames differ: of a RoCEv2
+// packet a bit of what its ICRC covers is flipped; any other frame would fail the check sequence of
+// Ethernet, which no port shows, and is dropped.
 //
 // As in real_time_run.h, what happens in the fabric happens at its own time; frames enter when the
 // port was asked, which is the thread's turn.
@@ -41,16 +41,16 @@ struct JunctionPort {
 
 // Of one port.
 struct JunctionCounters {
-  std::uint64_t rx_packets = 0;       // came in by the port
-  std::uint64_t rx_too_long = 0;      // of these: longer than the fabric's packets; dropped
-  std::uint64_t rx_full = 0;          // dropped: too many wait for the host's link
-  std::uint64_t rx_nowhere = 0;       // dropped: for a host of this same port, or nobody else is here
-  std::uint64_t rx_flooded = 0;       // of these: went to all others
-  std::uint64_t tx_packets = 0;       // left by the port
-  std::uint64_t tx_full = 0;          // dropped: the port takes no more
-  std::uint64_t tx_no_packet = 0;     // dropped: the port has no packet free
-  std::uint64_t tx_damaged = 0;       // left with a wrong bit
-  std::uint64_t tx_bad_frame = 0;     // dropped: damaged, and no RoCEv2 packet
+  std::uint64_t rx_packets = 0;    // came in by the port
+  std::uint64_t rx_too_long = 0;   // of these: longer than the fabric's packets; dropped
+  std::uint64_t rx_full = 0;       // dropped: too many wait for the host's link
+  std::uint64_t rx_nowhere = 0;    // dropped: for a host of this same port, or nobody else is here
+  std::uint64_t rx_flooded = 0;    // of these: went to all others
+  std::uint64_t tx_packets = 0;    // left by the port
+  std::uint64_t tx_full = 0;       // dropped: the port takes no more
+  std::uint64_t tx_no_packet = 0;  // dropped: the port has no packet free
+  std::uint64_t tx_damaged = 0;    // left with a wrong bit
+  std::uint64_t tx_bad_frame = 0;  // dropped: damaged, and no RoCEv2 packet
 };
 
 class Junction {

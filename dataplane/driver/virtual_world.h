@@ -1,7 +1,7 @@
 // A whole fabric with its hosts in virtual time, deterministic from the seed, on one thread or on
-// several with the same result; or, the very same, under a clock (real_time_run.h). Actors are the directed links (numbers from 0) and the hosts after
-// them; ties go by number. A host is a scheduling group: its application and its engine are polled
-// in that order until neither is due.
+// several with the same result; or, the very same, under a clock (real_time_run.h). Actors are the
+// directed links (numbers from 0) and the hosts after them; ties go by number. A host is a
+// scheduling group: its application and its engine are polled in that order until neither is due.
 #pragma once
 
 #include <atomic>

@@ -18,8 +18,7 @@ void VirtualWorld::prepare_real_time() {
   if (real_time.transmit_ahead.count < 0) {
     const IdealClock clock(scenario_, 2);
     const std::uint64_t payload = 2 * std::uint64_t{scenario_.transport.payload_bytes};
-    real_time.transmit_ahead =
-        serialization_time(clock.wire_bytes(payload), scenario_.fabric.rate);
+    real_time.transmit_ahead = serialization_time(clock.wire_bytes(payload), scenario_.fabric.rate);
   }
   setup_.fabric.transmit_ahead = real_time.transmit_ahead;
 }

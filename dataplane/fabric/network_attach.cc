@@ -33,8 +33,8 @@ std::uint32_t flow_hash(const Packet& packet) {
 
 }  // namespace
 
-bool Network::send(std::uint32_t host, std::uint8_t traffic_class, Packet* packet,
-                   std::uint32_t to, Picos now) {
+bool Network::send(std::uint32_t host, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
+                   Picos now) {
   if (send_ready_at(host, traffic_class) > now) return false;
   Link& uplink = links_[topology_.host_uplink(host)];
   // A frame without a transport header has no ICRC, which frame_bytes() counts.

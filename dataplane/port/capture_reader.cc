@@ -172,8 +172,8 @@ bool CaptureReader::read_block(std::uint32_t& type, bool& over) {
   }
   if (load32(length - 4) != length) {
     return fail(start_ + length - 4, "a block that ends with the length " +
-                                         std::to_string(load32(length - 4)) +
-                                         " and began with " + std::to_string(length));
+                                         std::to_string(load32(length - 4)) + " and began with " +
+                                         std::to_string(length));
   }
   return true;
 }

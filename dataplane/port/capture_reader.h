@@ -1,6 +1,6 @@
 // Reads capture files frame by frame: classic pcap (libpcap's pcap-savefile(5)) and pcapng (IETF
-// draft-ietf-opsawg-pcapng, sections 3 and 4), either byte order, microseconds or finer. Nothing in a
-// file is trusted: what is wrong is said with its offset, and memory is bounded whatever a length
+// draft-ietf-opsawg-pcapng, sections 3 and 4), either byte order, microseconds or finer. Nothing in
+// a file is trusted: what is wrong is said with its offset, and memory is bounded whatever a length
 // claims.
 #pragma once
 

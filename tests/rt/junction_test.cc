@@ -1,5 +1,5 @@
-// The emulated switch between engines that know nothing of it: real frames through rings, every byte
-// checked. One thread and a clock of the test's own, so that a run is the same every time.
+// The emulated switch between engines that know nothing of it: real frames through rings, every
+// byte checked. One thread and a clock of the test's own, so that a run is the same every time.
 #include "dataplane/driver/junction.h"
 
 #include <array>

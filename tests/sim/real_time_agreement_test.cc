@@ -56,8 +56,9 @@ TEST_CASE("real time agrees with virtual time on a slow incast") {
     const RealTimeReport& report = real_time.run.real_time;
     if (!a.enough() || !report.credible()) {
       WARN(arm.name << ": nothing to be said: " << report.stop_count << " stops of the host, "
-                    << a.stopped << " of " << a.windows - a.warm_up << " windows with one; late for "
-                    << 100 * report.late_share() << " % of the time");
+                    << a.stopped << " of " << a.windows - a.warm_up
+                    << " windows with one; late for " << 100 * report.late_share()
+                    << " % of the time");
       continue;
     }
     INFO("queue " << a.virtual_time.queue_bytes << " and " << a.real_time.queue_bytes << ", rate "

@@ -94,8 +94,9 @@ TEST_CASE("replay: the frames arrive as they were, at the distances of the file"
     CaptureReader reader(in);
     REQUIRE(replay.run(reader));
     clock.now();
-    CHECK(listener.frames == Frames{frame_text(14, 'a'), frame_text(200, 'b'), frame_text(1500, 'c'),
-                                    frame_text(128, 'd'), frame_text(129, 'e')});
+    CHECK(listener.frames == Frames{frame_text(14, 'a'), frame_text(200, 'b'),
+                                    frame_text(1500, 'c'), frame_text(128, 'd'),
+                                    frame_text(129, 'e')});
     CHECK(replay.report().sent == 5);
     CHECK(replay.report().bytes == 14 + 200 + 1500 + 128 + 129);
     CHECK(replay.report().out_of_order == 1);

@@ -22,10 +22,10 @@ class ExactClock final : public WallClock {
 class RestlessClock final : public WallClock {
  public:
   struct Habits {
-    Picos work = picos_from_nanos(400);     // a reading after the last, at most
-    Picos oversleep = picos_from_micros(3); // a wait too long, at most
-    double stops = 0.001;                   // of all waits that end with a stop
-    Picos stop = picos_from_micros(4000);   // its length, at most
+    Picos work = picos_from_nanos(400);      // a reading after the last, at most
+    Picos oversleep = picos_from_micros(3);  // a wait too long, at most
+    double stops = 0.001;                    // of all waits that end with a stop
+    Picos stop = picos_from_micros(4000);    // its length, at most
   };
   RestlessClock(std::uint64_t seed, Habits habits) : habits_(habits), random_(seed) {}
 

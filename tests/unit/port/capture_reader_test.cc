@@ -108,8 +108,8 @@ TEST_CASE("capture reader: pcapng in either byte order, with time options and un
   for (const bool big : {false, true}) {
     FileText file = section(big);
     FileText options = interface_body(big);
-    options.u16(2).u16(3).text(std::string("if\0\0", 4));       // a name, padded
-    options.u16(9).u16(1).text(std::string("\x83\0\0\0", 4));   // eighths of a second
+    options.u16(2).u16(3).text(std::string("if\0\0", 4));      // a name, padded
+    options.u16(9).u16(1).text(std::string("\x83\0\0\0", 4));  // eighths of a second
     options.u16(14).u16(8);
     big ? options.u32(0).u32(100) : options.u32(100).u32(0);
     options.u16(0).u16(0);
@@ -138,7 +138,8 @@ TEST_CASE("capture reader: pcapng in either byte order, with time options and un
 
 TEST_CASE("capture reader: what is wrong is said with its offset", "[capture_reader]") {
   const auto error_of = [](const FileText& file) { return read_all(file.str()).error; };
-  CHECK(error_of(FileText().text("abc")) == "byte 0: no capture: the file is shorter than four bytes");
+  CHECK(error_of(FileText().text("abc")) ==
+        "byte 0: no capture: the file is shorter than four bytes");
   CHECK(error_of(FileText().text("not a capture")) ==
         "byte 0: no capture: begins neither like pcap nor like pcapng");
   CHECK(error_of(FileText().u32(0xA1B2C3D4).u32(0)) == "byte 8: ends inside the header of a pcap");
@@ -154,7 +155,8 @@ TEST_CASE("capture reader: what is wrong is said with its offset", "[capture_rea
         "byte 28: a fraction of a second that is more than one");
   CHECK(error_of(section(false).block(6, packet_body(false, 0, 0, "x"))) ==
         "byte 36: interface 0 of 0");
-  CHECK(error_of(section(false).block(1, interface_body(false, 228))
+  CHECK(error_of(section(false)
+                     .block(1, interface_body(false, 228))
                      .block(6, packet_body(false, 0, 0, "x"))) ==
         "byte 48: a frame of interface 0, whose link type is 228; allowed is Ethernet, 1");
   CHECK(error_of(section(false).u32(1).u32(21)) ==

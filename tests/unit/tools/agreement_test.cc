@@ -45,8 +45,8 @@ TEST_CASE("agreement: windows with a stop and those at the start are left out of
           "[agreement]") {
   auto base = steady(60, 50'000, 1e8);
   auto real = steady(70, 50'000, 1e8);
-  for (std::size_t i = 0; i < 10; ++i) real[i].queue_bytes = 1e9;     // start
-  for (std::size_t i = 20; i < 50; ++i) real[i].queue_bytes = 1e9;    // stops
+  for (std::size_t i = 0; i < 10; ++i) real[i].queue_bytes = 1e9;   // start
+  for (std::size_t i = 20; i < 50; ++i) real[i].queue_bytes = 1e9;  // stops
   for (std::size_t i = 20; i < 50; ++i) base[i].rates[1] = 7e9;
   RealTimeReport report;
   for (std::int64_t i = 20; i < 50; ++i) {
