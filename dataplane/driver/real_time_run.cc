@@ -72,8 +72,9 @@ RealTimeRun::End RealTimeRun::run() {
     const Picos wanted = earlier(earlier(next, over), earlier(next_sample, now_ + kLongestWait));
     if (wanted > now_) {
       const Picos before = clock.now();
-      clock.wait(origin_ + held_ + wanted);
-      report_.waited += clock.now() - before;
+      const Picos until = origin_ + held_ + wanted;
+      clock.wait(until);
+      report_.waited += later(until - before, Picos{0});  // what it took longer is none of it
       wanted_ = later(wanted, wanted_);
     }
     now_ = read_clock();

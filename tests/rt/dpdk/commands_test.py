@@ -123,7 +123,7 @@ class Commands:
 
     def join(self):
         """Two engines in two processes, and the emulated switch in a third between their memif devices:
-        packets are lost, late, doubled and damaged, a link fails and comes back, and every byte is right."""
+        packets are lost, late, doubled and damaged, a link fails ten times a second, and every byte is right."""
         devices = [f"net_memif{i},role=server,bsize=4608,rsize=10,socket=/paceline-j{i},socket-abstract=yes"
                    for i in range(2)]
         bed = self.testbed("j.toml", *devices)
@@ -134,19 +134,19 @@ hosts = 3
 rate = "2Gb/s"
 delay = "20us"
 buffer = "8MB"
-loss = 0.0005
+loss = 0.002
 corrupt = 0.0005
 duplicate = 0.001
 reorder = 0.001
-[[event]]
-at = "700ms"
+""" + "".join(f"""[[event]]
+at = "{at}ms"
 link = "host1"
 action = "down"
 [[event]]
-at = "702ms"
+at = "{at + 1}ms"
 link = "host1"
 action = "up"
-[workload]
+""" for at in range(100, 3000, 100)) + """[workload]
 kind = "incast"
 fan_in = 2
 """)
