@@ -11,7 +11,6 @@
 #include "control/experiment/results_file.h"
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_reader.h"
-#include "dataplane/driver/ideal.h"
 #include "tools/agreement.h"
 #include "tools/cli.h"
 #include "tools/emulate_report.h"
@@ -100,11 +99,9 @@ bool run_cell(const PreparedScenario& prepared, const config::CcConfig& cc, std:
     (real ? cell.real_time : cell.virtual_time) = recorder.windows();
     if (real) cell.report = run.real_time;
   }
-  const IdealClock ideal(prepared.scenario, 2);
-  const std::uint64_t payload = prepared.scenario.transport.payload_bytes;
-  const auto packet =
-      static_cast<double>(ideal.wire_bytes(2 * payload) - ideal.wire_bytes(payload));
-  cell.agreement = compare(cell.virtual_time, cell.real_time, cell.report, cell.senders, packet,
+  const auto allowed =
+      static_cast<double>(bytes_in(cell.report.tolerance, prepared.scenario.fabric.rate));
+  cell.agreement = compare(cell.virtual_time, cell.real_time, cell.report, cell.senders, allowed,
                            settings.warm_up);
   return true;
 }
@@ -164,6 +161,7 @@ std::string cells_json(const std::vector<AgreeCell>& cells) {
                    {"rate_bps", side->rate},
                    {"total_rate_bps", side->total_rate}};
     }
+    out["queue_allowed_bytes"] = a.queue_allowed;
     out["difference"] = {{"queue", a.queue_difference},
                          {"rate", a.rate_difference},
                          {"total_rate", a.total_difference}};
@@ -252,8 +250,8 @@ void add_agree_command(CLI::App& app, int& exit_code) {
       "us\n"
       "for more than 100 us is left out and counted (with --on-stop hold there is none). They "
       "agree when the medians over the other\n"
-      "windows, of the queue, of a sender's rate and of the rate of all, are within 10 %; of a\n"
-      "queue always within a packet.\n"
+      "windows, of the queue, of a sender's rate and of the rate of all, are within 10 %; a\n"
+      "queue always by what takes 2 % of the unloaded round trip to send.\n"
       "A run lasts as long as the scenario's duration. With a core of its own it is closest:\n"
       "  chrt -f 50 paceline agree configs/experiments/real-time.toml\n"
       "  paceline agree configs/experiments/real-time.toml --on-stop hold --out agree.json\n"

@@ -66,13 +66,13 @@ void WindowRecorder::look(VirtualWorld& world, Picos at) {
 
 bool Agreement::close() const {
   const double queue = std::abs(real_time.queue_bytes - virtual_time.queue_bytes);
-  return (std::abs(queue_difference) <= kClose || queue <= packet_bytes) &&
+  return (std::abs(queue_difference) <= kClose || queue <= queue_allowed) &&
          std::abs(rate_difference) <= kClose && std::abs(total_difference) <= kClose;
 }
 
 Agreement compare(const std::vector<AgreementWindow>& virtual_time,
                   const std::vector<AgreementWindow>& real_time, const RealTimeReport& report,
-                  const std::vector<std::uint32_t>& senders, double packet_bytes, Picos warm_up) {
+                  const std::vector<std::uint32_t>& senders, double queue_allowed, Picos warm_up) {
   Agreement out;
   out.windows = std::min(virtual_time.size(), real_time.size());
   std::vector<std::size_t> counted;
@@ -91,7 +91,7 @@ Agreement compare(const std::vector<AgreementWindow>& virtual_time,
   out.real_time = medians(real_time, counted, senders);
   const Agreement::Side& v = out.virtual_time;
   const Agreement::Side& r = out.real_time;
-  out.packet_bytes = packet_bytes;
+  out.queue_allowed = queue_allowed;
   out.queue_difference = difference(r.queue_bytes, v.queue_bytes);
   out.rate_difference = difference(r.rate, v.rate);
   out.total_difference = difference(r.total_rate, v.total_rate);

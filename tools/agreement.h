@@ -56,18 +56,19 @@ struct Agreement {
   double rate_difference = 0;
   double total_difference = 0;
 
-  double packet_bytes = 0;
-  // Allowed are 10 %, and of the queue always a packet: where a queue is hardly ever longer than
-  // that, it depends on how senders that do not know of each other happen to be in step.
+  // Allowed are 10 %, and of the queue always this: what delays a packet by no more than hosts may
+  // be late, RealTimeReport::tolerance. A queue of a packet or two depends on how senders that do
+  // not know of each other happen to be in step.
+  double queue_allowed = 0;
   static constexpr double kClose = 0.1;
   static constexpr std::size_t kFewest = 20;  // windows, to say anything
   bool enough() const { return counted >= kFewest; }
   bool close() const;
 };
 
-// senders: the hosts whose rates count. packet_bytes: a full packet in a queue.
+// senders: the hosts whose rates count. queue_allowed: bytes, see there.
 Agreement compare(const std::vector<AgreementWindow>& virtual_time,
                   const std::vector<AgreementWindow>& real_time, const RealTimeReport& report,
-                  const std::vector<std::uint32_t>& senders, double packet_bytes, Picos warm_up);
+                  const std::vector<std::uint32_t>& senders, double queue_allowed, Picos warm_up);
 
 }  // namespace paceline::tools

@@ -34,7 +34,7 @@ TEST_CASE("agreement: 10 % is close, more is not", "[agreement]") {
   CHECK_FALSE(compared(base, steady(50, 50'000, 0.89e8)).close());
 }
 
-TEST_CASE("agreement: of a short queue a packet is close", "[agreement]") {
+TEST_CASE("agreement: of a short queue what nobody notices is close", "[agreement]") {
   const auto base = steady(50, 500, 1e8);
   CHECK(compared(base, steady(50, 1400, 1e8)).close());
   CHECK_FALSE(compared(base, steady(50, 1600, 1e8)).close());
