@@ -162,8 +162,7 @@ void add_join_command(CLI::App& app, int& exit_code) {
       "learned as a switch does; so ARP, neighbour discovery and anything else passes. Traffic of\n"
       "the scenario ([workload]) is not run: what moves is what comes in.\n"
       "Examples:\n"
-      "  paceline join fabric.toml --testbed configs/testbeds/af_packet.toml \\\n"
-      "      --attach 0=host0 --attach 1=host1\n"
+      "  paceline join fabric.toml --testbed two-ports.toml --attach 0=host0 --attach 1=host1\n"
       "  paceline join fabric.toml --testbed t.toml --attach 0=a --attach 1=b \\\n"
       "      --set fabric.loss=0.001 --set fabric.delay=50us --duration 60s\n"
       "Exit status: 0 good (Ctrl-C ends it well), 2 bad input.");
