@@ -15,6 +15,7 @@ namespace paceline::tools {
 inline constexpr int kExitGood = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitBadInput = 2;
+inline constexpr int kExitUnknown = 3;  // nothing can be said
 inline constexpr int kExitInterrupted = 130;
 
 // Each registers itself with the application; its callback stores the exit code in `exit_code`.
@@ -23,6 +24,10 @@ void add_ab_command(CLI::App& app, int& exit_code);
 void add_cc_command(CLI::App& app, int& exit_code);
 void add_report_command(CLI::App& app, int& exit_code);
 void add_tune_command(CLI::App& app, int& exit_code);
+void add_agree_command(CLI::App& app, int& exit_code);
+void add_capture_command(CLI::App& app, int& exit_code);
+void add_replay_command(CLI::App& app, int& exit_code);
+void add_join_command(CLI::App& app, int& exit_code);
 
 // Options that say where a scenario comes from and how it is changed.
 struct InputOptions {

@@ -1,4 +1,4 @@
-// `paceline emulate`: one scenario, one run, in virtual time.
+// `paceline emulate`: one scenario, one run, in virtual time or under the clock.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,9 @@ struct EmulateOptions {
   std::vector<std::string> captures;
   std::string capture_limit;
   std::uint64_t capture_packets = 0;
+  std::string on_stop = "run-on";
   std::uint32_t threads = 1;
+  bool real_time = false;
   bool check = false;
   bool quiet = false;
 };
@@ -103,6 +105,8 @@ int run(const EmulateOptions& options) {
     return report_errors(errors);
   }
 
+  std::unique_ptr<TscWallClock> clock;
+  if (options.real_time) clock = std::make_unique<TscWallClock>();
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
   const double begin = wall_seconds();
@@ -113,6 +117,8 @@ int run(const EmulateOptions& options) {
   control.series = !options.series_out.empty();
   control.taps = captures.taps();
   control.threads = options.threads;
+  control.real_time.clock = clock.get();
+  control.real_time.on_stop = options.on_stop == "hold" ? OnStop::hold : OnStop::run_on;
   control.progress = [&](double share) {
     const double spent = wall_seconds() - begin;
     line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), scenario.name);
@@ -152,7 +158,11 @@ int run(const EmulateOptions& options) {
   if (!options.quiet) {
     fmt::print("{}", emulation_text(scenario, result));
     fmt::print("{}", captures.summary());
-    fmt::print("{}", speed_text(result, cpu, wall));
+    if (options.real_time) {
+      fmt::print("{}", real_time_text(result.real_time));
+    } else {
+      fmt::print("{}", speed_text(result, cpu, wall));
+    }
   }
   if (result.end == RunEnd::stopped) return kExitInterrupted;
   if (result.result.status == experiment::RunStatus::ok) return kExitGood;
@@ -164,8 +174,8 @@ int run(const EmulateOptions& options) {
 
 void add_emulate_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<EmulateOptions>();
-  CLI::App* command =
-      app.add_subcommand("emulate", "run one scenario in virtual time and print what happened");
+  CLI::App* command = app.add_subcommand(
+      "emulate", "run one scenario, in virtual time or real time, and print what happened");
   options->input.add_to(*command, "scenario (TOML; docs/scenarios.md lists every key)", false);
   command->add_option("--out", options->out, "write totals and metrics as JSON")
       ->type_name("FILE.json");
@@ -203,6 +213,19 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
                    "(--capture, --series-out, max_hops, one switch) says so and takes one thread")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxThreads));
+  CLI::Option* real_time = command->add_flag(
+      "--real-time", options->real_time,
+      "run under this machine's clock instead of virtual time, on one thread: engines and "
+      "applications act when they are really polled; prints how late that was and whether the "
+      "results are to be believed. Some Gb/s in all and round trips of some 100 us are what a "
+      "core can time");
+  command
+      ->add_option("--on-stop", options->on_stop,
+                   "when the host does not let us run for more than 100 us: run-on, as a clock "
+                   "does (default), or hold the world's clock, so that nobody in it notices")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"run-on", "hold"}))
+      ->needs(real_time);
   command
       ->add_option("--scenario", options->scenario,
                    "FILE is an experiment: run its scenario of this name, under --arm")
@@ -220,6 +243,8 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       "  paceline emulate configs/experiments/first.toml --scenario moe-skew2 --arm cadence \\\n"
       "      --series-out series.csv\n"
       "  paceline emulate configs/scenarios/permutation-1024.toml --threads 2\n"
+      "  paceline emulate configs/experiments/real-time.toml --scenario incast --arm cadence \\\n"
+      "      --real-time\n"
       "  paceline emulate --topology fabric.topo --flows flows.txt --flows-out fct.csv\n"
       "  paceline emulate configs/scenarios/incast-16.toml --capture /tmp/host0.pcapng && \\\n"
       "      tshark -r /tmp/host0.pcapng -c 20\n"

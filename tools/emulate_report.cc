@@ -1,6 +1,8 @@
 #include "tools/emulate_report.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -47,15 +49,64 @@ std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& 
       fmt::format("scenario   {}: {} hosts, {:g} Gb/s, {} under {} ({}), seed {}\n", scenario.name,
                   scenario.fabric.hosts, static_cast<double>(scenario.fabric.rate.bps) / 1e9,
                   scenario.workload.kind, scenario.cc.algorithm, scenario.cc.profile, r.seed);
-  text += fmt::format("run        {}: {} of {} messages in {:.3f} us of virtual time\n",
+  text += fmt::format("run        {}: {} of {} messages in {:.3f} us of {} time\n",
                       experiment::to_text(r.status), r.messages_completed, run.flows.size(),
-                      static_cast<double>(r.simulated.count) / 1e6);
+                      static_cast<double>(r.simulated.count) / 1e6,
+                      run.real_time.turns == 0 ? "virtual" : "real");
   for (const experiment::MetricSpec& spec : experiment::metric_table()) {
     const double value = r.metrics[spec.metric];
     if (std::isnan(value)) continue;
     text += fmt::format("  {:<24} {:>14}\n", spec.label, value_text(spec, value));
   }
   text += fmt::format("trace hash {:016x}\n", r.trace_hash);
+  return text;
+}
+
+nlohmann::ordered_json real_time_json(const RealTimeReport& report) {
+  nlohmann::ordered_json json;
+  json["credible"] = report.credible();
+  json["elapsed_ps"] = report.elapsed.count;
+  json["waited_ps"] = report.waited.count;
+  json["turns"] = report.turns;
+  json["on_stop"] = report.on_stop == OnStop::hold ? "hold" : "run_on";
+  json["stop_threshold_ps"] = report.stop_threshold.count;
+  json["stops"] = report.stop_count;
+  json["stopped_ps"] = report.stopped.count;
+  json["longest_stop_ps"] = report.longest_stop.count;
+  json["tolerance_ps"] = report.tolerance.count;
+  json["late_ps"] = report.late.count;
+  nlohmann::ordered_json& late = json["lateness_ns"];
+  late["count"] = report.lateness_ns.count();
+  for (const auto& [name, q] :
+       {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1.0}}) {
+    late[name] = report.lateness_ns.quantile(q);
+  }
+  return json;
+}
+
+std::string real_time_text(const RealTimeReport& report) {
+  const auto micros = [](Picos time) { return static_cast<double>(time.count) / 1e6; };
+  const Histogram& late = report.lateness_ns;
+  const auto quantile = [&late](double q) { return static_cast<double>(late.quantile(q)) / 1e3; };
+  const double elapsed = std::max(micros(report.elapsed), 1e-6);
+  std::string text =
+      fmt::format("real time  {:.3f} s by the clock, {:.1f} % of it waiting; {} turns\n",
+                  elapsed / 1e6, 100 * micros(report.waited) / elapsed, report.turns);
+  text += fmt::format(
+      "lateness   p50 {:.1f} us, p90 {:.1f}, p99 {:.1f}, p99.9 {:.1f}, most {:.1f} ({} polls of "
+      "hosts)\n",
+      quantile(0.5), quantile(0.9), quantile(0.99), quantile(0.999), quantile(1), late.count());
+  text += fmt::format(
+      "stops      {} of the host longer than {:.0f} us, {:.3f} ms in all, {:.3f} ms the "
+      "longest{}\n",
+      report.stop_count, micros(report.stop_threshold), micros(report.stopped) / 1e3,
+      micros(report.longest_stop) / 1e3,
+      report.on_stop == OnStop::hold ? "; the world's clock was held" : "");
+  text += fmt::format(
+      "verdict    {}: a host was more than {:.0f} us late for {:.2f} % of the time (allowed is "
+      "{:.0f} %)\n",
+      report.credible() ? "to be believed" : "NOT to be believed", micros(report.tolerance),
+      100 * report.late_share(), 100 * RealTimeReport::kMostLate);
   return text;
 }
 
@@ -90,6 +141,7 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
       metrics[std::string(spec.name)] = value;
     }
   }
+  if (run.real_time.turns != 0) json["real_time"] = real_time_json(run.real_time);
   const fabric::NetworkStats& n = run.network;
   Json& network = json["network"];
   network["hop_bytes"] = n.hop_bytes;

@@ -53,6 +53,10 @@ int main(int argc, char** argv) {
   tools::add_emulate_command(app, exit_code);
   tools::add_cc_command(app, exit_code);
   tools::add_tune_command(app, exit_code);
+  tools::add_agree_command(app, exit_code);
+  tools::add_capture_command(app, exit_code);
+  tools::add_replay_command(app, exit_code);
+  tools::add_join_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

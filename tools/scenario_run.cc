@@ -52,11 +52,16 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   options.progress = control.progress;
   options.taps = control.taps;
   options.threads = control.threads;
+  options.real_time = control.real_time;
   VirtualWorld* running = nullptr;
   SeriesRecorder recorder(first_look_distance(scenario, plan));
   if (control.series) {
     options.sample_interval = recorder.first_distance();
     options.sample = [&](const VirtualWorld&, Picos at) { recorder.look(*running, at); };
+  }
+  if (control.sample) {
+    options.sample_interval = control.sample_interval;
+    options.sample = [&](const VirtualWorld&, Picos at) { control.sample(*running, at); };
   }
   VirtualWorld world(scenario, std::move(plan), std::move(options));
   running = &world;
@@ -90,6 +95,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   run.network = world.network().stats();
   run.thread_use = world.thread_use();
   run.one_thread_because = world.one_thread_because();
+  run.real_time = world.real_time();
 
   experiment::RunResult& result = run.result;
   result.scenario = scenario.name;

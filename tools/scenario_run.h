@@ -45,6 +45,10 @@ struct RunControl {
   bool series = false;  // also record ScenarioRun::series
   std::vector<LinkTapping> taps;
   std::uint32_t threads = 1;  // to share one run; the result is the same
+  RealTimeOptions real_time;  // with a clock: not in virtual time
+  // Looks at the world every sample_interval, beside `series`, of which only one can be asked for.
+  Picos sample_interval = kNever;
+  std::function<void(VirtualWorld&, Picos)> sample;
 };
 
 struct ScenarioRun {
@@ -57,6 +61,7 @@ struct ScenarioRun {
   experiment::TimeSeries series;          // repetition left to the caller; empty unless asked for
   ParallelUse thread_use;                 // of several threads; no result
   std::string one_thread_because;         // they were asked for and could not be used
+  RealTimeReport real_time;               // of a run in real time
 };
 
 // Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot

@@ -87,6 +87,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     setup_.fabric.payload_room = static_cast<std::uint16_t>((setup_.engine.payload_mtu + 3) & ~3U);
     setup_.fabric.computes_icrc = false;
   }
+  if (options_.real_time.clock != nullptr) prepare_real_time();
   for (PlannedMessage& message : plan_.messages) {
     bytes_total_ += message.bytes;
     if (message.src >= scenario_.fabric.hosts || message.dst >= scenario_.fabric.hosts) {
@@ -104,6 +105,7 @@ VirtualWorld::~VirtualWorld() = default;
 
 // Why the work cannot be shared; empty: it can.
 std::string VirtualWorld::obstacle() const {
+  if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
   if (!options_.taps.empty()) return "captures are written in the order of time";
   if (options_.sample) return "time series look at the whole fabric at once";
   if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
@@ -200,7 +202,11 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
 
 RunEnd VirtualWorld::run() {
   RunEnd end = RunEnd::completed;
-  if (parts_.size() == 1 || !run_in_parallel(end)) end = run_alone();
+  if (options_.real_time.clock != nullptr) {
+    end = run_in_real_time();
+  } else if (parts_.size() == 1 || !run_in_parallel(end)) {
+    end = run_alone();
+  }
   if (end == RunEnd::stalled) {
     problem_ = "nothing left to happen, but " +
                std::to_string(plan_.messages.size() - messages_completed() - messages_failed()) +

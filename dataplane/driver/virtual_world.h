@@ -1,7 +1,7 @@
 // A whole fabric with its hosts in virtual time, deterministic from the seed, on one thread or on
-// several with the same result. Actors are the directed links (numbers from 0) and the hosts after
-// them; ties go by number. A host is a scheduling group: its application and its engine are polled
-// in that order until neither is due.
+// several with the same result; or, the very same, under a clock (real_time_run.h). Actors are the
+// directed links (numbers from 0) and the hosts after them; ties go by number. A host is a
+// scheduling group: its application and its engine are polled in that order until neither is due.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,7 @@
 #include "dataplane/driver/message_plan.h"
 #include "dataplane/driver/parallel_run.h"
 #include "dataplane/driver/pattern_memory.h"
+#include "dataplane/driver/real_time.h"
 #include "dataplane/driver/scenario_setup.h"
 #include "dataplane/driver/world_part.h"
 #include "dataplane/fabric/division.h"
@@ -48,6 +49,9 @@ struct WorldOptions {
   // 1..kMaxThreads to share the work, if it can be shared (one_thread_because()). Changes no
   // result.
   std::uint32_t threads = 1;
+  // With a clock: the world runs in real time, on one thread. This changes results, by how late the
+  // machine is.
+  RealTimeOptions real_time;
 };
 
 enum class RunEnd : std::uint8_t {
@@ -89,6 +93,8 @@ class VirtualWorld final : public Connector {
   const std::string& one_thread_because() const { return one_thread_because_; }
   // What the threads did, after run(). No result.
   const ParallelUse& thread_use() const { return use_; }
+  // How well time was kept; of a run in virtual time, empty.
+  const RealTimeReport& real_time() const { return real_time_; }
   // Depends on every completion and its time, and on the final counters: equal on every build.
   std::uint64_t trace_hash() const;
   // What broke, for RunEnd::violation and for stalled runs.
@@ -98,6 +104,8 @@ class VirtualWorld final : public Connector {
   void build(std::uint32_t threads);
   RunEnd run_alone();
   bool run_in_parallel(RunEnd& end);
+  RunEnd run_in_real_time();
+  void prepare_real_time();
   std::string obstacle() const;
   bool check_all();
 
@@ -112,6 +120,7 @@ class VirtualWorld final : public Connector {
   std::unique_ptr<Slab<WorldHost>> hosts_;
   std::unique_ptr<ParallelRun> parallel_;  // while it runs
   ParallelUse use_;
+  RealTimeReport real_time_;
   std::vector<MessageRecord> records_;
   std::vector<WorldPart::Finished> finished_;  // of all parts, in order, after a run of several
   Picos now_{0};

@@ -64,6 +64,39 @@ WorldPart::Pause WorldPart::work(Picos end, std::uint64_t messages, std::uint64_
   return Pause::finished;
 }
 
+void WorldPart::catch_up(Picos end) {
+  Picos time;
+  std::uint32_t actor = 0;
+  while (wheel_.pop_before(end, time, actor)) {
+    ++events_;
+    if (actor >= first_host_actor_) {
+      note_due(actor - first_host_actor_, time);
+      continue;
+    }
+    network_.link_fired(actor, time);
+    for (const std::uint32_t host : network_.woken_hosts()) note_due(host, time);
+    network_.clear_woken();
+  }
+}
+
+void WorldPart::note_due(std::uint32_t host, Picos at) {
+  is_due_.resize(hosts_->size());
+  if (is_due_[host]) return;
+  is_due_[host] = true;
+  due_hosts_.push_back({host, at});
+}
+
+void WorldPart::clear_due_hosts() {
+  for (const DueHost& due : due_hosts_) is_due_[due.host] = false;
+  due_hosts_.clear();
+}
+
+void WorldPart::poll_due_host(std::uint32_t host, Picos now) {
+  now_ = now;
+  actor_ = first_host_actor_ + host;
+  poll_host(host, now);
+}
+
 void WorldPart::take_finished(WorldHost& host) {
   for (const std::uint32_t id : host.app.newly_finished()) {
     finished_.push_back({now_, actor_, id});

@@ -52,6 +52,21 @@ class WorldPart {
   // Works off the events before `end`, in order: until `messages` are finished, or `budget` events
   // are done (and taken from it), or none is left.
   Pause work(Picos end, std::uint64_t messages, std::uint64_t& budget);
+
+  // --- in real time (real_time_run.h), instead of work() ---
+  struct DueHost {
+    std::uint32_t host = 0;
+    Picos at{0};  // since when it has had something to do
+  };
+  // Everything in the fabric before `end` happens, each thing at its own time. Hosts that have
+  // something to do are noted, and not polled.
+  void catch_up(Picos end);
+  // In the order in which they were noted; each once.
+  const std::vector<DueHost>& due_hosts() const { return due_hosts_; }
+  // Polls a host that was noted, at `now`, for which the fabric is caught up.
+  void poll_due_host(std::uint32_t host, Picos now);
+  void clear_due_hosts();
+
   // A host has something to do at `time`, whatever it had before.
   void schedule_host(std::uint32_t host, Picos time) {
     wheel_.schedule(first_host_actor_ + host, time);
@@ -73,6 +88,7 @@ class WorldPart {
   void act(Picos time, std::uint32_t actor);
   void poll_host(std::uint32_t index, Picos now);
   void take_finished(WorldHost& host);
+  void note_due(std::uint32_t host, Picos at);
 
   LargePages large_pages_;  // outlives what it holds
   std::pmr::memory_resource& memory_;
@@ -88,6 +104,8 @@ class WorldPart {
   std::vector<Finished> finished_;  // in the order in which it happened
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_done_ = 0;
+  std::vector<DueHost> due_hosts_;
+  std::vector<bool> is_due_;  // by host, once there was one
   LookAhead ahead_;
   bool prefetching_ = false;
 };

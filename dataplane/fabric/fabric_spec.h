@@ -90,6 +90,10 @@ struct FabricSpec {
   std::uint16_t payload_room = 0;           // > 0: packets carry payload buffers of this size
   bool computes_icrc = true;                // PortInfo: engines need not compute the ICRC
 
+  // The transmit ring of a host's port: a packet is taken while its wire is busy for no longer than
+  // this, and follows without a gap. 0: only when the wire is free, for whoever is polled in time.
+  Picos transmit_ahead{0};
+
   // Put every departure into the event queue instead of deciding it when somebody looks. Slower;
   // the results are the same, and a test holds that.
   bool exact_departures = false;

@@ -68,6 +68,14 @@ class Network {
   // Lives as long as the network. Calls at time t on a host's port: after all link events before t.
   Port& host_port(std::uint32_t host);
 
+  // Instead of the port's tx, for whoever stands in for a host and knows where packets go: puts one
+  // on the host's uplink, to host `to`, or to nobody when there is none of that number. True: it
+  // was taken. False: not before send_ready_at(); kNever while the class is paused or the link
+  // down.
+  bool send(std::uint32_t host, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
+            Picos now);
+  Picos send_ready_at(std::uint32_t host, std::uint8_t traffic_class);
+
   // The wheel popped this actor of the network (0-based, first_actor_id subtracted) at `now`.
   void link_fired(std::uint32_t link, Picos now);
 

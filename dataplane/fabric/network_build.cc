@@ -64,7 +64,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
   build_choices();
   build_events();
   for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
-    ports_.emplace(*this, links_[topology_.host_uplink(host)], host);
+    ports_.emplace(*this, links_[topology_.host_uplink(host)], host, spec_.transmit_ahead);
   }
   woken_.reserve(spec_.hosts);
 }

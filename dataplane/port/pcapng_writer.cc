@@ -28,6 +28,7 @@ constexpr std::uint16_t kInterfaceName = 2;
 constexpr std::uint16_t kInterfaceText = 3;
 constexpr std::uint16_t kInterfaceSpeed = 8;
 constexpr std::uint16_t kInterfaceResolution = 9;
+constexpr std::uint16_t kInterfaceTimeOffset = 14;
 constexpr std::uint16_t kPacketFlags = 2;
 constexpr std::uint16_t kStatisticsBegin = 2;
 constexpr std::uint16_t kStatisticsEnd = 3;
@@ -56,7 +57,8 @@ PcapngWriter::PcapngWriter(std::ostream& out, std::string_view application) : ou
 }
 
 std::uint32_t PcapngWriter::add_interface(std::string_view name, std::string_view description,
-                                          std::uint64_t bits_per_second) {
+                                          std::uint64_t bits_per_second,
+                                          std::int64_t offset_seconds) {
   begin(kInterfaceDescription);
   put32(kLinkTypeEthernet);
   put32(0);  // no limit of what is kept of a frame
@@ -67,6 +69,10 @@ std::uint32_t PcapngWriter::add_interface(std::string_view name, std::string_vie
   option(kInterfaceResolution, 1);
   put_bytes(std::array{std::byte{9}});
   pad();
+  if (offset_seconds != 0) {
+    option(kInterfaceTimeOffset, 8);
+    put64(static_cast<std::uint64_t>(offset_seconds));
+  }
   option(kEndOfOptions, 0);
   end_block();
   return interfaces_++;

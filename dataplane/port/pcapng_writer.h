@@ -40,9 +40,10 @@ class PcapngWriter {
   // Writes the section header. `out` must outlive the writer; its state says whether all went well.
   PcapngWriter(std::ostream& out, std::string_view application);
 
-  // Returns the number of the interface: 0, 1, ...
+  // Returns the number of the interface: 0, 1, ... Its times are to be added to `offset_seconds`,
+  // since 1970.
   std::uint32_t add_interface(std::string_view name, std::string_view description,
-                              std::uint64_t bits_per_second);
+                              std::uint64_t bits_per_second, std::int64_t offset_seconds = 0);
   void frame(const CapturedFrame& frame);
   // Interface statistics: at the end, once per interface.
   void totals(const CaptureTotals& totals);

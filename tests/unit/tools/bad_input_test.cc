@@ -234,12 +234,39 @@ TEST_CASE("bad input: a command that does not exist is named, with those that do
   const Folder folder;
   const Outcome outcome = paceline_command(folder, {"emulat", "x.toml"});
   CHECK(outcome.code == 2);
-  CHECK(
-      outcome.err ==
-      "paceline: error: no command 'emulat'; there are \"ab\", \"report\", \"emulate\", \"cc\" or "
-      "\"tune\"\n"
-      "See paceline --help\n");
+  CHECK(outcome.err ==
+        "paceline: error: no command 'emulat'; there are \"ab\", \"report\", \"emulate\", \"cc\", "
+        "\"tune\", \"agree\", \"capture\", \"replay\" or \"join\"\n"
+        "See paceline --help\n");
   CHECK_THAT(paceline_command(folder, {"cc", "show"}).err, Contains("See paceline cc show --help"));
+}
+
+TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
+  const Folder folder;
+  const auto refused = [&folder](const Strings& arguments, const std::string& why) {
+    const Outcome outcome = paceline_command(folder, arguments);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains(why));
+  };
+  folder.write("bad.pcap", "no capture at all");
+  folder.write("bed.toml", "schema = 1\n");
+  const Strings ports = {"--testbed", "bed.toml", "--port", "p"};
+  const auto with = [&ports](Strings arguments) {
+    arguments.insert(arguments.end(), ports.begin(), ports.end());
+    return arguments;
+  };
+  refused(with({"replay", "bad.pcap"}), "bad.pcap: byte 0: no capture");
+  refused(with({"replay", "none.pcap"}), "none.pcap: cannot be opened");
+  refused(with({"replay", "bad.pcap", "--speed", "x0"}), "--speed x0: allowed are original, max");
+  refused(with({"capture", "-o", "no/where.pcapng"}), "no/where.pcapng");
+  refused(with({"capture", "-o", "a.pcapng", "--limit", "3B"}), "allowed is 1kB or more");
+  folder.write("s.toml", "schema = 1\n");
+  refused({"join", "s.toml", "--testbed", "bed.toml", "--attach", "x=p"},
+          "--attach x=p: allowed is HOST=PORT");
+  refused({"join", "s.toml", "--testbed", "bed.toml", "--attach", "99=p"},
+          "the hosts of s.toml are 0 to 31");
+  refused({"agree", "s.toml", "--window", "10"}, "--window 10");
+  refused({"emulate", "s.toml", "--on-stop", "hold"}, "--real-time");
 }
 
 }  // namespace
