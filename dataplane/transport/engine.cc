@@ -190,13 +190,13 @@ void Engine::receive(Packet* packet) {
     case wire::Operation::read_request:
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
-      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      count_data(qp->peer, qp->remote_number, parsed, *packet);
       if (parsed.properties.service != (qp->unreliable ? wire::Service::uc : wire::Service::rc))
         break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
     case wire::Operation::read_response:
-      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      count_data(qp->peer, qp->remote_number, parsed, *packet);
       if (qp->unreliable) break;
       if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
       requester_.on_response(*qp, parsed, packet);
@@ -251,7 +251,11 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
   const std::uint32_t peer =
       core_.peers.find(parsed.source, wire::kDefaultDscpMap.traffic_class(parsed.dscp));
   if (parsed.properties.service == wire::Service::ud) {
-    count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
+    if (peer == kNoIndex) {
+      control_.count_foreign(packet->wire_bytes);
+    } else {
+      count_data(peer, parsed.ext.deth.source_qpn, parsed, *packet);
+    }
     responder_.on_request(qp, parsed, packet);
     return;
   }
@@ -265,10 +269,11 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
 }
 
 // What the sender's algorithm is responsible for: into its channel, as far as it has one here.
-void Engine::count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
-                        const Packet& packet) {
+void Engine::count_data(std::uint32_t peer, std::uint32_t far_number,
+                        const wire::ParsedPacket& parsed, const Packet& packet) {
+  cc::ChannelCounters* const counters = core_.peers[peer].counters;
   if (counters == nullptr) {
-    control_.count_foreign(packet.wire_bytes);
+    control_.count_apart(peer, far_number, parsed, packet);
     return;
   }
   counters->rx_bytes += packet.wire_bytes;
@@ -326,6 +331,7 @@ void Engine::poll(Picos now) {
     if (core_.control_head != nullptr) flush_control();
   }
   if (core_.cq_overrun) states_.fail_overrun();
+  if (control) control_.flush_shards();
 }
 
 void Engine::run_qp_timers() {
