@@ -1,5 +1,6 @@
 #include "dataplane/driver/host_shards.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace paceline {
@@ -24,8 +25,7 @@ HostShards::HostShards(const transport::EngineConfig& config, Port& device, std:
   }
 }
 
-transport::EngineConfig HostShards::config_of(std::uint32_t shard,
-                                              transport::EngineConfig config) {
+transport::EngineConfig HostShards::config_of(std::uint32_t shard, transport::EngineConfig config) {
   config.shard = shard;
   config.shards = &link_;
   return config;
@@ -67,21 +67,27 @@ void HostShards::arrive(Picos now) {
 bool HostShards::send(Picos now) {
   std::uint32_t best = kMaxShards;
   transport::SendClaim best_claim;
+  std::uint32_t claiming = 0;
   for (std::uint32_t i = 0; i < shards(); ++i) {
     const std::uint32_t s = (control_turn_ + i) % shards();
     if ((tried_ >> s & 1U) != 0) continue;
     const transport::SendClaim claim = engines_[s]->send_claim();
     if (claim.traffic_class == transport::SendClaim::kNoClass) continue;
+    claiming |= 1U << s;
+    // Who comes anew waits for all others once, as behind the last in a ring.
+    if ((claimed_ >> s & 1U) == 0) {
+      had_[s] = std::max(had_[s], floor_ + kStride / claim.contexts);
+    }
     if (ports_[s].tx_ready_at(claim.traffic_class) > now) continue;
     const std::pair rank{claim.traffic_class, claim.urgent};
     const std::pair best_rank{best_claim.traffic_class, best_claim.urgent};
-    if (had_[s] < floor_) had_[s] = floor_;  // had nothing to send for a while
     if (best == kMaxShards || rank > best_rank ||
         (rank == best_rank && had_[s] < had_[best] && rank.first != kControlClass)) {
       best = s;
       best_claim = claim;
     }
   }
+  claimed_ = claiming;
   if (best == kMaxShards) return false;
   engines_[best]->poll(now);
   if (best_claim.traffic_class == kControlClass) {

@@ -73,6 +73,7 @@ class HostShards {
   // Stride scheduling: what each has had, in shares of a context; and what the last served had.
   std::array<std::uint64_t, kMaxShards> had_{};
   std::uint64_t floor_ = 0;
+  std::uint32_t claimed_ = 0;  // shards that had something to send when a turn was given last
 };
 
 }  // namespace paceline

@@ -27,8 +27,7 @@ constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the 
 
 MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
                        std::vector<MessageRecord>& records, transport::Engine& engine,
-                       HostShards* shards, Connector& connector,
-                       transport::MemoryProvider* memory)
+                       HostShards* shards, Connector& connector, transport::MemoryProvider* memory)
     : completions_(std::min(kCompletions, index.posts(host) + index.announced(host))),
       host_(host),
       plan_(plan),

@@ -41,8 +41,8 @@ class alignas(64) MessageApp {
   // `records` has one entry per message of the plan, shared by the apps of all hosts; each writes
   // only its own messages'. The app posts nothing before the first poll.
   // `index` is of the plan. Both must outlive the app, and so must `memory`: where the bytes of its
-  // messages are, nullptr where only their lengths move. shards: all engines of the host, where there
-  // are several; nullptr: `engine` is the only one.
+  // messages are, nullptr where only their lengths move. shards: all engines of the host, where
+  // there are several; nullptr: `engine` is the only one.
   MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
              std::vector<MessageRecord>& records, transport::Engine& engine, HostShards* shards,
              Connector& connector, transport::MemoryProvider* memory = nullptr);

@@ -73,7 +73,7 @@ class WorldPart {
  private:
   void act(Picos time, std::uint32_t actor);
   void poll_host(std::uint32_t index, Picos now);
-  void poll_shards(std::uint32_t index, Picos now);
+  [[gnu::noinline]] void poll_shards(std::uint32_t index, Picos now);
   void take_finished(WorldHost& host);
 
   LargePages large_pages_;  // outlives what it holds

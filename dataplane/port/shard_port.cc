@@ -111,8 +111,8 @@ std::size_t ShardPort::rx(std::span<Packet*> burst) {
   std::array<Burst, kMaxShards> others;
   for (std::size_t taken = 0; filled < burst.size() && taken < ShardExchange::kMostPerCall;) {
     Burst arrived;
-    const std::size_t wanted = std::min({arrived.size(), burst.size() - filled,
-                                         ShardExchange::kMostPerCall - taken});
+    const std::size_t wanted =
+        std::min({arrived.size(), burst.size() - filled, ShardExchange::kMostPerCall - taken});
     const std::size_t n = device_.rx({arrived.data(), wanted});
     std::array<std::size_t, kMaxShards> count{};
     for (std::size_t i = 0; i < n; ++i) {

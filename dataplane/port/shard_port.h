@@ -72,9 +72,7 @@ class ShardPort final : public Port {
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override {
     return closed_ ? 0 : device_.tx(now, traffic_class, burst);
   }
-  Picos rx_ready_at() const override {
-    return handed_to_me() ? Picos{0} : device_.rx_ready_at();
-  }
+  Picos rx_ready_at() const override { return handed_to_me() ? Picos{0} : device_.rx_ready_at(); }
   Picos tx_ready_at(std::uint8_t traffic_class) const override {
     return closed_ ? kNever : device_.tx_ready_at(traffic_class);
   }

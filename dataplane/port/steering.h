@@ -1,8 +1,8 @@
 // Where a received packet belongs, and where a device would bring it: the two halves of steering.
 //
-// home_shard() is the law: the shard whose engine must see the packet. A device can spare hand-overs
-// by bringing packets to the queue of that shard; which queue a device picks is told by QueueChoice,
-// and nothing but speed depends on it: what comes in at the wrong queue is handed over
+// home_shard() is the law: the shard whose engine must see the packet. A device can spare
+// hand-overs by bringing packets to the queue of that shard; which queue a device picks is told by
+// QueueChoice, and nothing but speed depends on it: what comes in at the wrong queue is handed over
 // (shard_port.h).
 //
 // What a device can do, from best to least:

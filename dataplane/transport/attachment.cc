@@ -134,11 +134,12 @@ void ControlPlane::forget_peer(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   if (--peer.queue_pairs != 0) return;
   if (follower_ != nullptr) follower_->peer_gone(index);
-  if (peer.far != nullptr) {
-    for (std::uint32_t shard = 0; shard < 1U << peer.far->bits; ++shard) {
+  if (peer.far != nullptr) {  // its entries wait for the next time
+    for (std::uint32_t shard = 0; shard < kMaxShards; ++shard) {
+      if (peer.far->counters[shard] == nullptr) continue;
       core_.receiver->forget(to_nanos(core_.now), peer.far->entries[shard]);
+      peer.far->counters[shard] = nullptr;
     }
-    peer.far.reset();
   }
   if (peer.counters != nullptr) {
     core_.receiver->forget(to_nanos(core_.now), index);

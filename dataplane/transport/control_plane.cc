@@ -353,7 +353,7 @@ void ControlPlane::poll_sender() {
 }
 
 void ControlPlane::poll() {
-  if (core_.config.shards != nullptr) [[unlikely]]
+  if (core_.tells_shards) [[unlikely]]
     hear_shards();
   for (std::size_t i = 0; i < waiting_hello_.size();) {
     Peer& peer = core_.peers[waiting_hello_[i]];
@@ -382,11 +382,6 @@ Picos ControlPlane::next_deadline() const {
   }
   if (core_.receiver != nullptr) next = earlier(next, to_picos(core_.receiver->next_wake()));
   if (sender_ != nullptr) next = earlier(next, to_picos(sender_->next_wake()));
-  if (core_.config.shards != nullptr) [[unlikely]] {
-    const bool waiting = (leader_ != nullptr && leader_->waiting()) ||
-                         (follower_ != nullptr && follower_->waiting());
-    if (waiting || inbox()) next = Picos{0};
-  }
   return next;
 }
 

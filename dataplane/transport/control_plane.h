@@ -64,15 +64,11 @@ class alignas(64) ControlPlane {
   void poll_sender();
   Picos next_deadline() const;
 
-  // Tells other shards what this poll brought about. At the end of every poll.
-  void flush_shards() {
-    if (core_.config.shards != nullptr) [[unlikely]]
-      tell_shards();
-  }
+  // Tells other shards what this poll brought about. At the end of every poll, with tells_shards.
+  void tell_shards();
   // Other shards have sent something that no poll has seen yet.
   bool inbox() const {
-    return (leader_ != nullptr && leader_->inbox()) ||
-           (follower_ != nullptr && follower_->inbox());
+    return (leader_ != nullptr && leader_->inbox()) || (follower_ != nullptr && follower_->inbox());
   }
 
   // First invariant found broken since start, or empty. Filled only with check_invariants.
@@ -104,16 +100,13 @@ class alignas(64) ControlPlane {
 
   // --- with other shards (control_shards.cc) ---
   void join_shards(std::unique_ptr<cc::PortSender> governor);
-  bool shares_control() const {
-    return proactive_ || core_.config.peers == PeerPolicy::discover;
-  }
+  bool shares_control() const { return proactive_ || core_.config.peers == PeerPolicy::discover; }
   void count_request(std::uint32_t peer, const RequestMessage& request);
   std::uint32_t entry_of(std::uint32_t peer, const RequestMessage& request);
   cc::ChannelCounters* counters_of(std::uint32_t peer, std::uint32_t far_number);
   void hear_shards();
   void hear_follower(std::uint32_t shard, const ShardMessage& message);
   void hear_leader(const ShardMessage& message);
-  void tell_shards();
   template <class Message>
   void send_control(const wire::HeaderTemplate& header, const Message& message,
                     std::uint64_t& counter);

@@ -16,7 +16,9 @@ void ControlPlane::join_shards(std::unique_ptr<cc::PortSender> governor) {
     auto follower = std::make_unique<ShardFollower>(link, core_.config.shard);
     follower_ = follower.get();
     sender_ = std::move(follower);
+    core_.counts_apart = true;
   }
+  core_.tells_shards = true;
   core_.control_active = true;
 }
 
@@ -30,6 +32,7 @@ std::uint32_t ControlPlane::entry_of(std::uint32_t peer, const RequestMessage& r
     far->counters[0] = core_.peers[peer].counters;
     core_.peers[peer].counters = nullptr;
     core_.peers[peer].far = std::move(far);
+    core_.counts_apart = true;
   }
   FarShards& far = *core_.peers[peer].far;
   far.bits = request.shard_bits;

@@ -273,7 +273,11 @@ void Engine::count_data(std::uint32_t peer, std::uint32_t far_number,
                         const wire::ParsedPacket& parsed, const Packet& packet) {
   cc::ChannelCounters* const counters = core_.peers[peer].counters;
   if (counters == nullptr) {
-    control_.count_apart(peer, far_number, parsed, packet);
+    if (core_.counts_apart) [[unlikely]] {
+      control_.count_apart(peer, far_number, parsed, packet);
+    } else {
+      control_.count_foreign(packet.wire_bytes);
+    }
     return;
   }
   counters->rx_bytes += packet.wire_bytes;
@@ -331,7 +335,8 @@ void Engine::poll(Picos now) {
     if (core_.control_head != nullptr) flush_control();
   }
   if (core_.cq_overrun) states_.fail_overrun();
-  if (control) control_.flush_shards();
+  if (core_.tells_shards) [[unlikely]]
+    control_.tell_shards();
 }
 
 void Engine::run_qp_timers() {

@@ -58,8 +58,8 @@ void ShardFollower::peer_added(std::uint32_t index, const Peer& peer) {
   outbox_.push(shard_message::PeerAdded{index, peer.ip, peer.mac, peer.traffic_class});
 }
 
-void ShardFollower::received(std::uint32_t peer, std::uint32_t far_number,
-                             std::uint32_t wire_bytes, bool marked, std::uint16_t entropy) {
+void ShardFollower::received(std::uint32_t peer, std::uint32_t far_number, std::uint32_t wire_bytes,
+                             bool marked, std::uint16_t entropy) {
   Counts& counts = counts_[peer];
   const std::uint32_t far_bits = shard_of_number(far_number, kMaxShardBits);
   if (counts.touched == 0) touched_.push_back(peer);

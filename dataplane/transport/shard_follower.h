@@ -28,15 +28,17 @@ class ShardFollower final : public cc::PortSender {
   void update(Nanos now, std::uint32_t context, const cc::UplinkWant& want) override;
   void forget(Nanos now, std::uint32_t context) override;
   std::size_t poll(Nanos now, std::span<cc::ShareOutput> out) override;
-  // Answers that drain() found; what is still in the ring is drain()'s business.
-  Nanos next_wake() const override { return answers_.empty() ? kNeverNanos : Nanos{0}; }
+  // At once when the leader has sent something, or not taken what it was sent.
+  Nanos next_wake() const override {
+    return answers_.empty() && !inbox() && !waiting() ? kNeverNanos : Nanos{0};
+  }
 
   // --- peers and received data ---
   void peer_added(std::uint32_t index, const Peer& peer);
   void peer_gone(std::uint32_t index) { outbox_.push(shard_message::PeerGone{index}); }
   // far_number: of the queue pair that sent it.
-  void received(std::uint32_t peer, std::uint32_t far_number, std::uint32_t wire_bytes,
-                bool marked, std::uint16_t entropy);
+  void received(std::uint32_t peer, std::uint32_t far_number, std::uint32_t wire_bytes, bool marked,
+                std::uint16_t entropy);
 
   // Takes what the leader sent: shares are kept for poll(), the rest goes to on_message
   // (const ShardMessage&).

@@ -34,7 +34,9 @@ class ShardLeader final : public cc::PortSender {
   }
   // Answers for followers' contexts go out on the way.
   std::size_t poll(Nanos now, std::span<cc::ShareOutput> out) override;
+  // At once when followers have sent something, or not taken what they were sent.
   Nanos next_wake() const override {
+    if (inbox() || waiting()) return Nanos{0};
     return governor_ == nullptr ? kNeverNanos : governor_->next_wake();
   }
   std::string check_invariants(Nanos now) const override {

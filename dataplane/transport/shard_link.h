@@ -5,8 +5,8 @@
 // told what they got (shard_leader.h, shard_follower.h).
 //
 // A ring each way between the leader and every follower; nothing is said between followers. What
-// finds a ring full is kept by its sender until there is room, summed up meanwhile: nothing is lost,
-// and nobody waits.
+// finds a ring full is kept by its sender until there is room, summed up meanwhile: nothing is
+// lost, and nobody waits.
 #pragma once
 
 #include <cstddef>

@@ -17,6 +17,9 @@ namespace paceline::simtest::shards {
 namespace {
 
 constexpr double kTolerance = 0.02;
+// Of the one case below whose mean over 12 seeds varies by 1.5 % (one standard error): over 40
+// seeds it was 0.1 % and 1.2 % off.
+constexpr double kToleranceOfFew = 0.05;
 
 const std::string kIncast =
     "[fabric]\nhosts = 17\n[workload]\nkind = \"incast\"\nfan_in = 16\n"
@@ -90,7 +93,8 @@ Total total(const std::string& toml, std::uint32_t shards, const std::vector<std
 
 // Returns the run of one shard.
 Total same_with_shards(const std::string& toml, const std::vector<std::uint64_t>& seeds,
-                       const std::vector<std::string>& settings = {}) {
+                       const std::vector<std::string>& settings = {},
+                       double tolerance = kTolerance) {
   Total one = total(toml, 1, seeds, settings);
   CHECK(one.handed_over == 0);
   for (const std::uint32_t shards : {2U, 4U}) {
@@ -102,7 +106,7 @@ Total same_with_shards(const std::string& toml, const std::vector<std::uint64_t>
     CHECK(many.counters.tx_data_bytes == one.counters.tx_data_bytes);
     CHECK(many.handed_over > 0);  // it took several engines
     INFO("mean FCT " << many.fct_us << " us against " << one.fct_us << " us");
-    CHECK(std::abs(many.fct_us / one.fct_us - 1) < kTolerance);
+    CHECK(std::abs(many.fct_us / one.fct_us - 1) < tolerance);
   }
   return one;
 }
@@ -116,9 +120,9 @@ TEST_CASE("shards: incast, all-to-all and permutation take as long as with one e
 }
 
 TEST_CASE("shards: several connections of two hosts, on several engines", "[sim]") {
-  for (const std::string& cc : {kFixed, kDcqcnPaper, kCadence}) {
-    same_with_shards(cc + kOpenLoop, {1, 2, 3});
-  }
+  for (const std::string& cc : {kFixed, kCadence}) same_with_shards(cc + kOpenLoop, {1, 2, 3});
+  same_with_shards(kDcqcnPaper + kOpenLoop, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {},
+                   kToleranceOfFew);
 }
 
 TEST_CASE("shards: with losses, by go-back-N and by selective repeat", "[sim]") {
