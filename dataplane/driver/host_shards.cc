@@ -44,7 +44,7 @@ bool HostShards::due(std::uint32_t shard, Picos now) const {
 }
 
 void HostShards::close(bool closed) {
-  for (ShardPort& port : ports_) port.close(closed);
+  for (GroupPort& port : ports_) port.close(closed);
 }
 
 // Everything but sending.

@@ -14,7 +14,7 @@
 #include <deque>
 
 #include "dataplane/base/shards.h"
-#include "dataplane/port/shard_port.h"
+#include "dataplane/driver/group_port.h"
 #include "dataplane/telemetry/counters.h"
 #include "dataplane/transport/engine.h"
 #include "dataplane/transport/shard_link.h"
@@ -63,7 +63,7 @@ class HostShards {
 
   ShardExchange exchange_;
   transport::ShardLink link_;
-  std::deque<ShardPort> ports_;
+  std::deque<GroupPort> ports_;
   std::deque<transport::Engine> followers_;
   std::array<transport::Engine*, kMaxShards> engines_{};
   std::uint32_t next_ = 0;     // connection

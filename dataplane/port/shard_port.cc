@@ -39,13 +39,13 @@ void ShardExchange::drain() {
   }
 }
 
-ShardPort::ShardPort(ShardExchange& exchange, std::uint32_t shard, Port& device)
+ShardReceiver::ShardReceiver(ShardExchange& exchange, std::uint32_t shard, Port& device)
     : exchange_(exchange), shard_(shard), device_(device) {
   assert(shard < exchange.shards());
   exchange_.pools_[shard] = &device.packets();
 }
 
-bool ShardPort::handed_to_me() const {
+bool ShardReceiver::handed_to_me() const {
   for (std::uint32_t from = 0; from < exchange_.shards(); ++from) {
     if (from != shard_ && !exchange_.lane(from, shard_).forward.empty()) return true;
   }
@@ -53,39 +53,39 @@ bool ShardPort::handed_to_me() const {
 }
 
 // What other shards have copied and given back.
-void ShardPort::take_home() {
+void ShardReceiver::take_home() {
   Burst back;
   for (std::uint32_t to = 0; to < exchange_.shards(); ++to) {
     if (to == shard_) continue;
     std::size_t n;
     do {
       n = exchange_.lane(shard_, to).home.pop(back);
-      for (std::size_t i = 0; i < n; ++i) packets().free(back[i]);
+      for (std::size_t i = 0; i < n; ++i) pool().free(back[i]);
     } while (n == back.size());
   }
 }
 
-void ShardPort::hand_over(std::uint32_t to, std::span<Packet* const> handed) {
+void ShardReceiver::hand_over(std::uint32_t to, std::span<Packet* const> handed) {
   const std::size_t pushed = exchange_.lane(shard_, to).forward.push(handed);
   counters_.handed_over += pushed;
   counters_.handed_over_full += handed.size() - pushed;
-  for (Packet* packet : handed.subspan(pushed)) packets().free(packet);
+  for (Packet* packet : handed.subspan(pushed)) pool().free(packet);
 }
 
-std::size_t ShardPort::take_over(std::uint32_t from, std::span<Packet*> burst) {
+std::size_t ShardReceiver::take_over(std::uint32_t from, std::span<Packet*> burst) {
   Burst arrived;
   detail::RingLane& lane = exchange_.lane(from, shard_);
   const std::size_t n =
       lane.forward.pop(std::span(arrived).first(std::min(arrived.size(), burst.size())));
   if (n == 0) return 0;
   counters_.taken_over += n;
-  if (exchange_.pools_[from] == &packets()) {
+  if (exchange_.pools_[from] == &pool()) {
     std::copy_n(arrived.begin(), n, burst.begin());
     return n;
   }
   std::size_t filled = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    Packet* own = packets().copy_of(*arrived[i]);
+    Packet* own = pool().copy_of(*arrived[i]);
     if (own == nullptr) {
       ++counters_.taken_no_packet;
       continue;
@@ -101,7 +101,7 @@ std::size_t ShardPort::take_over(std::uint32_t from, std::span<Packet*> burst) {
 }
 
 // What was handed over came earlier than what waits in the device.
-std::size_t ShardPort::rx(std::span<Packet*> burst) {
+std::size_t ShardReceiver::rx(std::span<Packet*> burst) {
   const std::uint32_t shards = exchange_.shards();
   take_home();
   std::size_t filled = 0;

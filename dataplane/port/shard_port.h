@@ -8,8 +8,8 @@
 // possible on one thread only, the pointer itself moves on. A full ring drops the packet and counts
 // it, as a device's full queue would: waiting could leave two shards waiting for each other.
 //
-// What is sent goes to the device as it comes: a queue of its own, where there are threads; the one
-// port of the instance in virtual time, whose turns the driver decides.
+// What is sent goes to the shard's queue of the device as it comes. (In virtual time all shards
+// share one port, whose turns the driver decides: driver/group_port.h.)
 //
 // Threads: a ShardPort belongs to one thread. The exchange must outlive all use of its ports.
 #pragma once
@@ -52,7 +52,7 @@ class ShardExchange {
   void drain();
 
  private:
-  friend class ShardPort;
+  friend class ShardReceiver;
   detail::RingLane& lane(std::uint32_t from, std::uint32_t to) {
     return *lanes_[from * shards() + to];
   }
@@ -62,34 +62,25 @@ class ShardExchange {
   std::array<PacketPool*, kMaxShards> pools_{};           // by shard
 };
 
-class ShardPort final : public Port {
+// The receiving side of one shard.
+class ShardReceiver {
  public:
   // `device`: the shard's queue of the device, or the one port that all shards of one thread share.
-  // Ports of all shards have to exist before any is used.
-  ShardPort(ShardExchange& exchange, std::uint32_t shard, Port& device);
+  // Receivers of all shards have to exist before any is used.
+  ShardReceiver(ShardExchange& exchange, std::uint32_t shard, Port& device);
 
-  std::size_t rx(std::span<Packet*> burst) override;
-  std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override {
-    return closed_ ? 0 : device_.tx(now, traffic_class, burst);
-  }
-  Picos rx_ready_at() const override { return handed_to_me() ? Picos{0} : device_.rx_ready_at(); }
-  Picos tx_ready_at(std::uint8_t traffic_class) const override {
-    return closed_ ? kNever : device_.tx_ready_at(traffic_class);
-  }
-  PacketPool& packets() override { return device_.packets(); }
-  PortInfo info() const override { return device_.info(); }
-
+  // As Port::rx.
+  std::size_t rx(std::span<Packet*> burst);
+  // As Port::rx_ready_at.
+  Picos ready_at() const { return handed_to_me() ? Picos{0} : device_.rx_ready_at(); }
   // Other shards have handed over what rx would return.
   bool handed_to_me() const;
-  // While closed it takes no packet to send, as if paused: for a driver that decides whose turn on
-  // a shared device it is.
-  void close(bool closed) { closed_ = closed; }
-
   const ShardPortCounters& counters() const { return counters_; }
 
  private:
   using Burst = std::array<Packet*, 32>;
 
+  PacketPool& pool() { return device_.packets(); }
   void take_home();
   void hand_over(std::uint32_t to, std::span<Packet* const> packets);
   std::size_t take_over(std::uint32_t from, std::span<Packet*> burst);
@@ -97,8 +88,30 @@ class ShardPort final : public Port {
   ShardExchange& exchange_;
   std::uint32_t shard_;
   Port& device_;
-  bool closed_ = false;
   ShardPortCounters counters_;
+};
+
+class ShardPort final : public Port {
+ public:
+  ShardPort(ShardExchange& exchange, std::uint32_t shard, Port& device)
+      : device_(device), receiver_(exchange, shard, device) {}
+
+  std::size_t rx(std::span<Packet*> burst) override { return receiver_.rx(burst); }
+  std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override {
+    return device_.tx(now, traffic_class, burst);
+  }
+  Picos rx_ready_at() const override { return receiver_.ready_at(); }
+  Picos tx_ready_at(std::uint8_t traffic_class) const override {
+    return device_.tx_ready_at(traffic_class);
+  }
+  PacketPool& packets() override { return device_.packets(); }
+  PortInfo info() const override { return device_.info(); }
+
+  const ShardPortCounters& counters() const { return receiver_.counters(); }
+
+ private:
+  Port& device_;
+  ShardReceiver receiver_;
 };
 
 }  // namespace paceline

@@ -161,11 +161,9 @@ TEST_CASE("shards with pools of their own get copies, and every packet goes home
   CHECK(numbers_of(port0) == Numbers{0, 2, 4});
   CHECK(port0.counters().handed_over == 3);
   CHECK(port1.rx_ready_at() == Picos{0});
-  CHECK(port1.handed_to_me());
   device1.arrive(0x41, 7);
   CHECK(numbers_of(port1) == Numbers{1, 3, 5, 7});  // in order, what was handed over first
   CHECK(port1.counters().taken_over == 3);
-  CHECK_FALSE(port1.handed_to_me());
   CHECK(pool1.in_use() == 0);
   CHECK(pool0.in_use() == 3);  // on their way home
   CHECK(numbers_of(port0).empty());
@@ -210,20 +208,6 @@ TEST_CASE("a full ring between shards drops and counts, and nobody waits", "[por
   exchange.drain();
   CHECK(pool0.in_use() == 0);
   CHECK(pool1.in_use() == 0);
-}
-
-TEST_CASE("a closed port sends nothing", "[port]") {
-  PacketPool pool(8);
-  Device device(pool);
-  ShardExchange exchange(0, 64);
-  ShardPort port(exchange, 0, device);
-  Packet* packet = pool.alloc();
-  port.close(true);
-  CHECK(port.tx_ready_at(kDefaultDataClass) == kNever);
-  CHECK(port.tx({0}, kDefaultDataClass, {&packet, 1}) == 0);
-  port.close(false);
-  CHECK(port.tx_ready_at(kDefaultDataClass) == Picos{0});
-  CHECK(port.tx({0}, kDefaultDataClass, {&packet, 1}) == 1);
 }
 
 TEST_CASE("an exchange needs room for a call and a sensible number of shards", "[port]") {
