@@ -99,7 +99,9 @@ void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = proactive.request;
   proactive.request = false;
-  if (proactive.wake_at < context.decision.wake_at) context.decision.wake_at = proactive.wake_at;
+  // A poll that comes late hears of packets before timers: the proactive one's may have passed.
+  const Nanos wake_at = std::max(proactive.wake_at, Nanos{event.now.count + 1});
+  if (wake_at < context.decision.wake_at) context.decision.wake_at = wake_at;
   context.decision.timed = proactive.timed;
 }
 

@@ -50,8 +50,8 @@ class alignas(64) ControlPlane {
   void on_datagram_cnp(const wire::IpAddress& source);
   // Bytes that came outside any channel, for the receiver's plan.
   void count_foreign(std::uint32_t wire_bytes) { core_.foreign_bytes += wire_bytes; }
-  // Data of a peer (kNoIndex: of nobody known) whose entry has no counters: of no channel, or of
-  // one that is told by the sending queue pair's number, or is another shard's business.
+  // Data of a peer, where there are shards here or there: of the channel that the number of the
+  // sending queue pair tells, or for the leader to count, or of none.
   void count_apart(std::uint32_t peer, std::uint32_t far_number, const wire::ParsedPacket& parsed,
                    const Packet& packet);
 

@@ -190,13 +190,21 @@ void Engine::receive(Packet* packet) {
     case wire::Operation::read_request:
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
-      count_data(qp->peer, qp->remote_number, parsed, *packet);
+      if (core_.counts_apart) [[unlikely]] {
+        control_.count_apart(qp->peer, qp->remote_number, parsed, *packet);
+      } else {
+        count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      }
       if (parsed.properties.service != (qp->unreliable ? wire::Service::uc : wire::Service::rc))
         break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
     case wire::Operation::read_response:
-      count_data(qp->peer, qp->remote_number, parsed, *packet);
+      if (core_.counts_apart) [[unlikely]] {
+        control_.count_apart(qp->peer, qp->remote_number, parsed, *packet);
+      } else {
+        count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      }
       if (qp->unreliable) break;
       if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
       requester_.on_response(*qp, parsed, packet);
@@ -251,10 +259,10 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
   const std::uint32_t peer =
       core_.peers.find(parsed.source, wire::kDefaultDscpMap.traffic_class(parsed.dscp));
   if (parsed.properties.service == wire::Service::ud) {
-    if (peer == kNoIndex) {
-      control_.count_foreign(packet->wire_bytes);
+    if (core_.counts_apart && peer != kNoIndex) {
+      control_.count_apart(peer, parsed.ext.deth.source_qpn, parsed, *packet);
     } else {
-      count_data(peer, parsed.ext.deth.source_qpn, parsed, *packet);
+      count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
     }
     responder_.on_request(qp, parsed, packet);
     return;
@@ -269,15 +277,10 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
 }
 
 // What the sender's algorithm is responsible for: into its channel, as far as it has one here.
-void Engine::count_data(std::uint32_t peer, std::uint32_t far_number,
-                        const wire::ParsedPacket& parsed, const Packet& packet) {
-  cc::ChannelCounters* const counters = core_.peers[peer].counters;
+void Engine::count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
+                        const Packet& packet) {
   if (counters == nullptr) {
-    if (core_.counts_apart) [[unlikely]] {
-      control_.count_apart(peer, far_number, parsed, packet);
-    } else {
-      control_.count_foreign(packet.wire_bytes);
-    }
+    control_.count_foreign(packet.wire_bytes);
     return;
   }
   counters->rx_bytes += packet.wire_bytes;

@@ -109,7 +109,7 @@ class Engine {
   void receive(Packet* packet);
   bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
   void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
-  void count_data(std::uint32_t peer, std::uint32_t far_number, const wire::ParsedPacket& parsed,
+  void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
                   const Packet& packet);
   void flush_control();
   void run_qp_timers();

@@ -52,8 +52,8 @@ TEST_CASE("connections share the wire whatever engines they are on", "[driver]")
 
 TEST_CASE("shards tell what they handed over, and one engine hands over nothing", "[driver]") {
   config::Scenario scenario = quiet_star(3);
-  const auto plan = plan_of({{.src = 0, .dst = 1, .bytes = 40'960},
-                             {.src = 2, .dst = 1, .bytes = 40'960}});
+  const auto plan =
+      plan_of({{.src = 0, .dst = 1, .bytes = 40'960}, {.src = 2, .dst = 1, .bytes = 40'960}});
   VirtualWorld one(scenario, plan, checked());
   REQUIRE(one.run() == RunEnd::completed);
   CHECK(one.handed_over(1, 0).handed_over == 0);
