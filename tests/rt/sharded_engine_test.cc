@@ -183,11 +183,12 @@ TEST_CASE("two engines of an instance on two threads: every packet at the wrong 
   talk(cc::AlgorithmId::fixed, Queues::never_at_home);
 }
 
-TEST_CASE("two engines of an instance on two threads: queues by UDP source port", "[rt][threads]") {
+TEST_CASE("two engines of an instance on two threads: queues by UDP source port",
+          "[rt][threads][slow]") {
   talk(cc::AlgorithmId::dcqcn, Queues::by_port);
 }
 
-TEST_CASE("two engines of an instance on two threads: flow rules", "[rt][threads]") {
+TEST_CASE("two engines of an instance on two threads: flow rules", "[rt][threads][slow]") {
   talk(cc::AlgorithmId::fixed, Queues::at_home);
 }
 

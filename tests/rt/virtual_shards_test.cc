@@ -100,7 +100,7 @@ void converse(cc::AlgorithmId algorithm, std::uint32_t shards, std::uint32_t far
   CHECK(cable.end(1).packets().in_use() == 0);
 }
 
-TEST_CASE("every verb between instances of 1, 2 and 4 engines", "[rt]") {
+TEST_CASE("every verb between instances of 1, 2 and 4 engines", "[rt][slow]") {
   for (const auto algorithm :
        {cc::AlgorithmId::fixed, cc::AlgorithmId::dcqcn, cc::AlgorithmId::cadence}) {
     for (const std::uint32_t shards : {2U, 4U}) converse(algorithm, shards, shards, {});
