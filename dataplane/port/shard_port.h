@@ -82,7 +82,7 @@ class ShardReceiver {
 
   PacketPool& pool() { return device_.packets(); }
   void take_home();
-  void hand_over(std::uint32_t to, std::span<Packet* const> packets);
+  void hand_over(std::uint32_t to, std::span<Packet* const> handed);
   std::size_t take_over(std::uint32_t from, std::span<Packet*> burst);
 
   ShardExchange& exchange_;

@@ -96,7 +96,7 @@ class alignas(64) ControlPlane {
   void on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
   void poll_receiver();
   void on_request(const wire::ParsedPacket& parsed, const RequestMessage& request);
-  void use_features(std::uint32_t peer, std::uint32_t features);
+  void use_features(std::uint32_t index, std::uint32_t theirs);
 
   // --- with other shards (control_shards.cc) ---
   void join_shards(std::unique_ptr<cc::PortSender> governor);
