@@ -90,7 +90,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.flows.push_back(row);
   }
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-    run.counters += world.engine(h).counters();
+    run.counters += world.counters(h);
   }
   run.network = world.network().stats();
   run.thread_use = world.thread_use();

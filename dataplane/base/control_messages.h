@@ -48,6 +48,9 @@ struct RequestMessage {
   std::uint8_t arm = 0;  // experiment arm
   std::uint8_t epoch = 0;
   std::uint16_t channel = 0;  // sender's channel number, stable for the channel's life
+  // The sender has 2^shard_bits shards, which the low bits of its channel and queue-pair numbers
+  // name; at most kMaxShardBits.
+  std::uint8_t shard_bits = 0;
   std::uint16_t req_seq = 0;
   std::uint16_t grant_echo = 0;  // grant_seq of the newest grant in force at the sender
   std::uint64_t sent_total = 0;  // all bytes charged to the ceiling, retransmissions included

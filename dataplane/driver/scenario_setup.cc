@@ -1,6 +1,7 @@
 #include "dataplane/driver/scenario_setup.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <variant>
 
@@ -133,6 +134,7 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   engine.cnp_interval = scenario.transport.cnp_interval;
   engine.cnp_in_ack = scenario.transport.cnp_in_ack;
   engine.base_rtt_ns = base_rtt_ns;
+  engine.shard_bits = static_cast<std::uint32_t>(std::countr_zero(scenario.transport.shards));
   const config::TransportConfig& t = scenario.transport;
   if (t.reliability == "selective") engine.reliability = transport::Reliability::selective;
   if (t.multipath == "packet") engine.multipath = transport::Multipath::packet;

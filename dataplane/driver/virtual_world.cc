@@ -118,6 +118,7 @@ std::string VirtualWorld::obstacle() const {
 // The world at time 0, in as many parts as there are threads, or as the fabric has.
 void VirtualWorld::build(std::uint32_t threads) {
   hosts_.reset();
+  shards_.clear();
   parts_.clear();
   records_.assign(plan_.messages.size(), {});
   now_ = Picos{0};
@@ -141,14 +142,34 @@ void VirtualWorld::build(std::uint32_t threads) {
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
     config.memory = &part.memory();
-    hosts_->emplace(std::move(config), part.network().host_port(h), h, plan_, *index_, records_,
-                    *this, options_.taps.empty() ? nullptr : &memory_);
+    Port* port = &part.network().host_port(h);
+    HostShards* shards = nullptr;
+    if (config.shard_bits != 0) {
+      shards_.push_back(std::make_unique<HostShards>(config, *port, h));
+      shards = shards_.back().get();
+      port = &shards->port(0);
+      config = shards->config_of(0, std::move(config));
+    }
+    hosts_->emplace(std::move(config), *port, h, plan_, *index_, records_, *this,
+                    options_.taps.empty() ? nullptr : &memory_, shards);
   }
-  for (const auto& part : parts_) part->set_hosts(*hosts_);
+  for (const auto& part : parts_) part->set_hosts(*hosts_, !shards_.empty());
 }
 
 const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
   return (*hosts_)[host].engine;
+}
+
+const transport::Engine& VirtualWorld::engine(std::uint32_t host, std::uint32_t shard) const {
+  return shards_.empty() ? (*hosts_)[host].engine : shards_[host]->engine(shard);
+}
+
+telemetry::EngineCounters VirtualWorld::counters(std::uint32_t host) const {
+  return (*hosts_)[host].counters();
+}
+
+ShardPortCounters VirtualWorld::handed_over(std::uint32_t host, std::uint32_t shard) const {
+  return shards_.empty() ? ShardPortCounters{} : shards_[host]->port_counters(shard);
 }
 
 std::uint64_t VirtualWorld::events() const {
@@ -184,18 +205,20 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   config.max_rd_atomic = config.max_dest_rd_atomic = 0;
   config.send_queue_depth = static_cast<std::uint16_t>(
       std::min<std::uint64_t>(config.send_queue_depth, index_->posts(src)));
-  const std::uint32_t qa = a.engine.create_qp(config);
+  transport::Engine& engine_a = a.engine_for_connection();
+  const std::uint32_t qa = engine_a.create_qp(config);
   config.send_cq = config.receive_cq = &b.app.completions();
   config.receive_queue = &b.app.receives();
   config.send_queue_depth = 1;
-  const std::uint32_t qb = b.engine.create_qp(config);
+  transport::Engine& engine_b = b.engine_for_connection();
+  const std::uint32_t qb = engine_b.create_qp(config);
   const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
   const auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
   const Psn psn_a(static_cast<std::uint32_t>(entropy >> 16));
   const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
-  a.engine.connect(now, qa, b.engine.address_of(qb, psn_b), psn_a, port);
-  b.engine.connect(now, qb, a.engine.address_of(qa, psn_a), psn_b, port);
-  const Picos next = earlier(b.engine.next_deadline(), b.app.next_deadline());
+  engine_a.connect(now, qa, engine_b.address_of(qb, psn_b), psn_a, port);
+  engine_b.connect(now, qb, engine_a.address_of(qa, psn_a), psn_b, port);
+  const Picos next = b.next_deadline();
   parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));
   return qa;
 }
@@ -319,8 +342,10 @@ bool VirtualWorld::run_in_parallel(RunEnd& end) {
 bool VirtualWorld::check_all() {
   std::string broken = network().check_conservation();
   for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
-    broken = (*hosts_)[h].engine.check_conservation();
-    if (broken.empty()) broken = (*hosts_)[h].engine.violation();
+    for (std::uint32_t s = 0; s < shards() && broken.empty(); ++s) {
+      broken = engine(h, s).check_conservation();
+      if (broken.empty()) broken = engine(h, s).violation();
+    }
     if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
   }
   if (broken.empty()) return true;

@@ -106,8 +106,23 @@ void WorldPart::take_finished(WorldHost& host) {
   host.app.newly_finished().clear();
 }
 
+// The same with several engines.
+void WorldPart::poll_shards(std::uint32_t index, Picos now) {
+  WorldHost& host = (*hosts_)[index];
+  if (host.app.due(now)) host.app.poll(now);
+  do {
+    host.shards->poll(now);
+  } while (!host.app.completions().empty() && host.app.poll(now));
+  if (!host.app.newly_finished().empty()) take_finished(host);
+  wheel_.schedule(first_host_actor_ + index, host.next_deadline());
+}
+
 // The group of one host: application first, then engine, until neither has work at `now`.
 void WorldPart::poll_host(std::uint32_t index, Picos now) {
+  if (sharded_) [[unlikely]] {
+    poll_shards(index, now);
+    return;
+  }
   WorldHost& host = (*hosts_)[index];
   if (!prefetching_) host.engine.prefetch();
   if (host.app.due(now)) host.app.poll(now);

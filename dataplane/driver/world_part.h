@@ -35,8 +35,9 @@ class WorldPart {
   WorldPart(const fabric::FabricSpec& spec, double events_per_us, const MessagePlan& plan,
             const std::vector<MessageRecord>& records);
   // The hosts of the whole world, once they are built; must outlive the part.
-  void set_hosts(Slab<WorldHost>& hosts) {
+  void set_hosts(Slab<WorldHost>& hosts, bool sharded) {
     hosts_ = &hosts;
+    sharded_ = sharded;
     ahead_.set_hosts(hosts);
   }
 
@@ -87,6 +88,7 @@ class WorldPart {
  private:
   void act(Picos time, std::uint32_t actor);
   void poll_host(std::uint32_t index, Picos now);
+  [[gnu::noinline]] void poll_shards(std::uint32_t index, Picos now);
   void take_finished(WorldHost& host);
   void note_due(std::uint32_t host, Picos at);
 
@@ -108,6 +110,7 @@ class WorldPart {
   std::vector<bool> is_due_;  // by host, once there was one
   LookAhead ahead_;
   bool prefetching_ = false;
+  bool sharded_ = false;  // hosts have several engines
 };
 
 }  // namespace paceline

@@ -40,13 +40,14 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
     }
     if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
     peer.selective = peer.status == PeerStatus::native && offers_selective();
-    if (peer.status == PeerStatus::unknown) {
+    // The leader asks for all shards.
+    if (peer.status == PeerStatus::unknown && follower_ == nullptr) {
       peer.next_hello = core_.now;
       waiting_hello_.push_back(index);
       core_.control_active = true;
     }
   }
-  ++peer.queue_pairs;
+  if (++peer.queue_pairs == 1 && follower_ != nullptr) follower_->peer_added(index, peer);
   return index;
 }
 
@@ -131,7 +132,16 @@ void ControlPlane::detach(QueuePair& qp) {
 // One user less.
 void ControlPlane::forget_peer(std::uint32_t index) {
   Peer& peer = core_.peers[index];
-  if (--peer.queue_pairs == 0 && peer.counters != nullptr) {
+  if (--peer.queue_pairs != 0) return;
+  if (follower_ != nullptr) follower_->peer_gone(index);
+  if (peer.far != nullptr) {  // its entries wait for the next time
+    for (std::uint32_t shard = 0; shard < kMaxShards; ++shard) {
+      if (peer.far->counters[shard] == nullptr) continue;
+      core_.receiver->forget(to_nanos(core_.now), peer.far->entries[shard]);
+      peer.far->counters[shard] = nullptr;
+    }
+  }
+  if (peer.counters != nullptr) {
     core_.receiver->forget(to_nanos(core_.now), index);
     peer.counters = nullptr;
   }

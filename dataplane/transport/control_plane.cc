@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cc/cadence.h"
 #include "cc/cadence_receiver.h"
@@ -38,17 +39,22 @@ ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
   proactive_ = info != nullptr && info->proactive;
   if (config.primary.algorithm == cc::AlgorithmId::cadence) {
     const auto& params = core_.params[kPrimary].as<cc::CadenceParams>();
-    sender_ = std::make_unique<cc::CadenceSender>(params);
-    core_.control_active = true;  // no receiver without a sender
-    if (config.speak_control) core_.receiver = std::make_unique<cc::CadenceReceiver>(params);
+    // No receiver without a sender. Of several shards the first has them for all.
+    if (config.shard == 0) {
+      sender_ = std::make_unique<cc::CadenceSender>(params);
+      if (config.speak_control) core_.receiver = std::make_unique<cc::CadenceReceiver>(params);
+    }
+    core_.control_active = true;
   }
+  if (config.shards != nullptr && shares_control()) join_shards(std::move(sender_));
 }
 
 void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& context,
                                    const cc::Handover* handover) {
   const cc::ParamBlock& params = core_.params[context.profile];
   context.algorithm = params.id;
-  context.channel = static_cast<std::uint16_t>(index);
+  context.channel =
+      static_cast<std::uint16_t>(index << core_.config.shard_bits | core_.config.shard);
   const cc::AlgorithmInfo* info = cc::find(params.id);
   context.wants = info == nullptr ? 0 : info->wants;
   cc::Event event;
@@ -93,7 +99,9 @@ void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = proactive.request;
   proactive.request = false;
-  if (proactive.wake_at < context.decision.wake_at) context.decision.wake_at = proactive.wake_at;
+  // A poll that comes late hears of packets before timers: the proactive one's may have passed.
+  const Nanos wake_at = std::max(proactive.wake_at, Nanos{event.now.count + 1});
+  if (wake_at < context.decision.wake_at) context.decision.wake_at = wake_at;
   context.decision.timed = proactive.timed;
 }
 
@@ -145,6 +153,7 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
   request.arm = context.arm;
   request.epoch = context.epoch;
   request.channel = context.channel;
+  request.shard_bits = static_cast<std::uint8_t>(core_.config.shard_bits);
   send_control(peer.control, request, core_.counters.requests_sent);
 }
 
@@ -197,16 +206,47 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
     flow.ecn = Ecn::not_ect;
     send_control(wire::make_header_template(flow), reply, core_.counters.hellos_sent);
   }
-  // Asked or answered: the far side speaks. What it can do, we do from now on, if we can.
   if (index == kNoIndex || core_.config.peers != PeerPolicy::discover) return;
-  if (offers_selective() && (hello.features & kFeatureXack) != 0) {
+  Peer& peer = core_.peers[index];
+  peer.heard = true;
+  peer.features = hello.features;
+  if (leader_ != nullptr) {
+    leader_->for_each_follower_of(index, [&](std::uint32_t shard, std::uint32_t theirs) {
+      leader_->tell(shard, shard_message::Heard{theirs, hello.features});
+    });
+  }
+  use_features(index, hello.features);
+}
+
+// Asked or answered: the far side speaks. What it can do, we do from now on, if we can.
+void ControlPlane::use_features(std::uint32_t index, std::uint32_t theirs) {
+  if (offers_selective() && (theirs & kFeatureXack) != 0) {
     core_.peers[index].selective = true;
     for (QueuePair* qp : core_.qps) {
       if (qp != nullptr && qp->peer == index) offer_selective(*qp);
     }
     if (!proactive_) core_.peers[index].status = PeerStatus::native;
   }
-  if (proactive_ && (hello.features & kFeatureGrants) != 0) upgrade(index);
+  if (proactive_ && (theirs & kFeatureGrants) != 0) upgrade(index);
+}
+
+void ControlPlane::on_request(const wire::ParsedPacket& parsed, const RequestMessage& request) {
+  const std::uint32_t index = core_.peers.find(parsed.source, request.traffic_class);
+  if (index == kNoIndex || core_.receiver == nullptr) {
+    ++core_.counters.control_ignored;
+    return;
+  }
+  if (leader_ != nullptr && core_.peers[index].echo != request.echo_wanted) {
+    leader_->for_each_follower_of(index, [&](std::uint32_t shard, std::uint32_t theirs) {
+      leader_->tell(shard, shard_message::Echo{theirs, request.echo_wanted});
+    });
+  }
+  core_.peers[index].echo = request.echo_wanted;
+  if (request.shard_bits != 0 || core_.peers[index].far != nullptr) [[unlikely]] {
+    count_request(index, request);
+    return;
+  }
+  core_.peers[index].counters = core_.receiver->on_request(to_nanos(core_.now), index, request);
 }
 
 void ControlPlane::on_control(const wire::ParsedPacket& parsed, const Packet& packet) {
@@ -225,13 +265,7 @@ void ControlPlane::on_control(const wire::ParsedPacket& parsed, const Packet& pa
       error = wire::parse_control(body, request);
       if (error != wire::ParseError::ok) break;
       ++core_.counters.requests_received;
-      const std::uint32_t peer = core_.peers.find(parsed.source, request.traffic_class);
-      if (peer == kNoIndex || core_.receiver == nullptr) {
-        ++core_.counters.control_ignored;
-        return;
-      }
-      core_.peers[peer].echo = request.echo_wanted;
-      core_.peers[peer].counters = core_.receiver->on_request(to_nanos(core_.now), peer, request);
+      on_request(parsed, request);
       return;
     }
     case wire::Operation::grant: {
@@ -321,6 +355,8 @@ void ControlPlane::poll_sender() {
 }
 
 void ControlPlane::poll() {
+  if (core_.tells_shards) [[unlikely]]
+    hear_shards();
   for (std::size_t i = 0; i < waiting_hello_.size();) {
     Peer& peer = core_.peers[waiting_hello_[i]];
     if (peer.status == PeerStatus::unknown && peer.next_hello <= core_.now) {

@@ -10,6 +10,8 @@
 #include "cc/event.h"
 #include "cc/port_sender.h"
 #include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/shard_follower.h"
+#include "dataplane/transport/shard_leader.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {
@@ -48,6 +50,10 @@ class alignas(64) ControlPlane {
   void on_datagram_cnp(const wire::IpAddress& source);
   // Bytes that came outside any channel, for the receiver's plan.
   void count_foreign(std::uint32_t wire_bytes) { core_.foreign_bytes += wire_bytes; }
+  // Data of a peer, where there are shards here or there: of the channel that the number of the
+  // sending queue pair tells, or for the leader to count, or of none.
+  void count_apart(std::uint32_t peer, std::uint32_t far_number, const wire::ParsedPacket& parsed,
+                   const Packet& packet);
 
   bool sender_due() const {
     return sender_ != nullptr && sender_->next_wake() <= to_nanos(core_.now);
@@ -57,6 +63,13 @@ class alignas(64) ControlPlane {
   void poll();
   void poll_sender();
   Picos next_deadline() const;
+
+  // Tells other shards what this poll brought about. At the end of every poll, with tells_shards.
+  void tell_shards();
+  // Other shards have sent something that no poll has seen yet.
+  bool inbox() const {
+    return (leader_ != nullptr && leader_->inbox()) || (follower_ != nullptr && follower_->inbox());
+  }
 
   // First invariant found broken since start, or empty. Filled only with check_invariants.
   const std::string& violation() const { return violation_; }
@@ -82,6 +95,18 @@ class alignas(64) ControlPlane {
   void send_hello(std::uint32_t index);
   void on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
   void poll_receiver();
+  void on_request(const wire::ParsedPacket& parsed, const RequestMessage& request);
+  void use_features(std::uint32_t index, std::uint32_t theirs);
+
+  // --- with other shards (control_shards.cc) ---
+  void join_shards(std::unique_ptr<cc::PortSender> governor);
+  bool shares_control() const { return proactive_ || core_.config.peers == PeerPolicy::discover; }
+  void count_request(std::uint32_t peer, const RequestMessage& request);
+  std::uint32_t entry_of(std::uint32_t peer, const RequestMessage& request);
+  cc::ChannelCounters* counters_of(std::uint32_t peer, std::uint32_t far_number);
+  void hear_shards();
+  void hear_follower(std::uint32_t shard, const ShardMessage& message);
+  void hear_leader(const ShardMessage& message);
   template <class Message>
   void send_control(const wire::HeaderTemplate& header, const Message& message,
                     std::uint64_t& counter);
@@ -89,6 +114,8 @@ class alignas(64) ControlPlane {
   EngineCore& core_;
   Scheduler& scheduler_;
   std::unique_ptr<cc::PortSender> sender_;
+  ShardLeader* leader_ = nullptr;      // sender_, on shard 0 of several
+  ShardFollower* follower_ = nullptr;  // sender_, on the others
   std::vector<std::uint32_t> waiting_hello_;
   std::uint32_t control_sequence_ = 0;
   bool proactive_ = false;

@@ -192,13 +192,21 @@ void Engine::receive(Packet* packet) {
     case wire::Operation::read_request:
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
-      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      if (core_.counts_apart) [[unlikely]] {
+        control_.count_apart(qp->peer, qp->remote_number, parsed, *packet);
+      } else {
+        count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      }
       if (parsed.properties.service != (qp->unreliable ? wire::Service::uc : wire::Service::rc))
         break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
     case wire::Operation::read_response:
-      count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      if (core_.counts_apart) [[unlikely]] {
+        control_.count_apart(qp->peer, qp->remote_number, parsed, *packet);
+      } else {
+        count_data(core_.peers[qp->peer].counters, parsed, *packet);
+      }
       if (qp->unreliable) break;
       if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
       requester_.on_response(*qp, parsed, packet);
@@ -253,7 +261,11 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
   const std::uint32_t peer =
       core_.peers.find(parsed.source, wire::kDefaultDscpMap.traffic_class(parsed.dscp));
   if (parsed.properties.service == wire::Service::ud) {
-    count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
+    if (core_.counts_apart && peer != kNoIndex) {
+      control_.count_apart(peer, parsed.ext.deth.source_qpn, parsed, *packet);
+    } else {
+      count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
+    }
     responder_.on_request(qp, parsed, packet);
     return;
   }
@@ -333,6 +345,8 @@ void Engine::poll(Picos now) {
     if (core_.control_head != nullptr) flush_control();
   }
   if (core_.cq_overrun) states_.fail_overrun();
+  if (core_.tells_shards) [[unlikely]]
+    control_.tell_shards();
 }
 
 void Engine::stopped(Picos now, Picos gap) {

@@ -90,6 +90,15 @@ class Engine {
   void prefetch_flow(const Packet* packet) const;
   void prefetch_flow_parts(const Packet* packet) const;
 
+  // --- of several shards: for a driver that runs them on one thread ---
+  // Other shards have sent something that no poll has seen yet.
+  bool inbox() const { return core_.control_active && control_.inbox(); }
+  // What it would send as soon as its port takes a packet.
+  SendClaim send_claim() const {
+    return core_.control_head != nullptr ? SendClaim{kControlClass, true, 1}
+                                         : scheduler_.send_claim();
+  }
+
   // --- looking in: changes nothing ---
   const telemetry::EngineCounters& counters() const { return core_.counters; }
   QpState state_of(std::uint32_t qp_number) const;

@@ -12,6 +12,8 @@
 
 namespace paceline::transport {
 
+class ShardLink;
+
 // How peers are taken before they have said anything.
 enum class PeerPolicy : std::uint8_t {
   paceline,  // every peer speaks the control protocol (emulated scenarios)
@@ -35,7 +37,9 @@ struct EngineConfig {
   wire::IpAddress address{};
   wire::MacAddress mac{};
   std::uint32_t shard = 0;
-  std::uint32_t shard_bits = 0;            // low bits of a queue-pair number that name the shard
+  std::uint32_t shard_bits = 0;  // low bits of a queue-pair number that name the shard
+  // What connects the shards of the instance, where there are several; must outlive the engine.
+  ShardLink* shards = nullptr;
   std::uint32_t payload_mtu = 4096;        // payload bytes of a full packet
   std::uint32_t ack_every = 1;             // the requester asks for an ACK every so many packets
   std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up, in packets...

@@ -67,6 +67,8 @@ struct alignas(64) EngineCore {
   bool cq_overrun = false;         // a completion queue has failed since the last poll ended
   bool control_active = false;     // the control plane has something that time could bring about
   bool has_stopped = false;        // `stops` has something to say
+  bool tells_shards = false;       // other shards wait for what a poll brings about
+  bool counts_apart = false;       // whose data it is may take more than its peer's entry to tell
   pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed

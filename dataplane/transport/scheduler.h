@@ -3,7 +3,9 @@
 // Delivers events to the algorithms and applies what they decide.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -17,6 +19,15 @@ namespace paceline::transport {
 class ControlPlane;
 class RequesterPart;
 class ResponderPart;
+
+// What waits for nothing but the port: the highest class with packets to send (kNoClass: none),
+// whether they are urgent, and how many contexts have some.
+struct SendClaim {
+  static constexpr std::uint8_t kNoClass = 0xFF;
+  std::uint8_t traffic_class = kNoClass;
+  bool urgent = false;
+  std::uint32_t contexts = 0;
+};
 
 class alignas(64) Scheduler {
  public:
@@ -63,6 +74,15 @@ class alignas(64) Scheduler {
     return earlier(pacer_.next_deadline_settled(), timers_.next_deadline_settled()) <= core_.now;
   }
   bool has_ready() const { return (ready_mask_ | stalled_mask_) != 0; }
+
+  SendClaim send_claim() const {
+    const std::uint32_t mask = ready_mask_ | stalled_mask_;
+    if (mask == 0) return {};
+    const auto top = static_cast<std::uint8_t>(std::bit_width(mask) - 1);
+    const ClassRings& rings = rings_[top];
+    const std::uint32_t urgent = rings.urgent.count;
+    return {top, urgent != 0, std::max(urgent != 0 ? urgent : rings.ready.count, 1U)};
+  }
 
   // Moves contexts whose time has come to the ready rings and runs the timers of algorithms.
   void run_due();

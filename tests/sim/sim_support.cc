@@ -66,7 +66,7 @@ WorldOptions checked() {
 
 telemetry::EngineCounters total_counters(const VirtualWorld& world) {
   telemetry::EngineCounters sum{};
-  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.engine(h).counters();
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.counters(h);
   return sum;
 }
 
@@ -85,20 +85,23 @@ std::string broken_law(const VirtualWorld& world) {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-    const transport::Engine& engine = world.engine(h);
     const std::string name = "host " + std::to_string(h) + ": ";
-    if (std::string broken = engine.check_conservation(); !broken.empty()) return name + broken;
-    if (!engine.violation().empty()) return name + engine.violation();
-    if (engine.counters().digest_mismatches != 0) return name + "a digest does not match";
-    if (engine.counters().cq_overflows != 0) return name + "a completion was lost";
-    if (telemetry::malformed_total(engine.counters()) > world.network().stats().corrupted_packets) {
+    for (std::uint32_t s = 0; s < world.shards(); ++s) {
+      const transport::Engine& engine = world.engine(h, s);
+      if (std::string broken = engine.check_conservation(); !broken.empty()) return name + broken;
+      if (!engine.violation().empty()) return name + engine.violation();
+      if (world.messages_failed() == 0 && engine.inflight_bytes() != 0) {
+        return name + std::to_string(engine.inflight_bytes()) + " bytes are still in flight";
+      }
+    }
+    const telemetry::EngineCounters counters = world.counters(h);
+    if (counters.digest_mismatches != 0) return name + "a digest does not match";
+    if (counters.cq_overflows != 0) return name + "a completion was lost";
+    if (telemetry::malformed_total(counters) > world.network().stats().corrupted_packets) {
       return name + "a packet was malformed that the fabric did not corrupt";
     }
-    if (world.messages_failed() == 0 && engine.inflight_bytes() != 0) {
-      return name + std::to_string(engine.inflight_bytes()) + " bytes are still in flight";
-    }
-    sent += engine.counters().tx_data_bytes;
-    received += engine.counters().rx_data_bytes;
+    sent += counters.tx_data_bytes;
+    received += counters.rx_data_bytes;
   }
   if (world.messages_failed() == 0 && sent != received) {
     return std::to_string(sent) + " bytes were sent for the first time, " +

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +35,15 @@ struct SideConfig {
   cc::AlgorithmId algorithm = cc::AlgorithmId::fixed;
   wire::MacAddress mac{};
   bool ipv6 = false;
+  // Which of several engines of an instance (transport::EngineConfig).
+  std::uint32_t shard = 0;
+  std::uint32_t shard_bits = 0;
+  transport::ShardLink* shards = nullptr;
+  transport::PeerPolicy peers = transport::PeerPolicy::roce;
 };
+
+// What the engine of such a side is told.
+transport::EngineConfig engine_config(const SideConfig& side, const PortInfo& info);
 
 // What the other end must know; the same in two processes, for both are built the same way.
 struct SideFacts {
@@ -48,6 +57,8 @@ class VerifiedSide final : public WorkerApp {
  public:
   // `finished` is counted up once, when all is sent and received or something is wrong.
   VerifiedSide(const SideConfig& config, Port& port, std::atomic<int>& finished);
+  // One of several on `engine`, which must outlive it and is polled by somebody else.
+  VerifiedSide(const SideConfig& config, transport::Engine& engine, std::atomic<int>& finished);
 
   transport::Engine& engine() { return engine_; }
   SideFacts facts();
@@ -68,6 +79,8 @@ class VerifiedSide final : public WorkerApp {
   std::uint64_t bytes_wanted() const;
 
  private:
+  VerifiedSide(const SideConfig& config, std::unique_ptr<transport::Engine> own,
+               transport::Engine* engine, std::atomic<int>& finished);
   bool done() const { return completed_ == messages_.size() && received_ == arrivals_.size(); }
   void fail(const std::string& what);
   bool post(Picos now);
@@ -86,7 +99,8 @@ class VerifiedSide final : public WorkerApp {
   transport::CompletionQueue send_cq_;
   transport::CompletionQueue receive_cq_;
   transport::ReceiveQueue receives_;
-  transport::Engine engine_;
+  std::unique_ptr<transport::Engine> own_engine_;  // or none: it is shared
+  transport::Engine& engine_;
   std::uint32_t qp_ = 0;
   std::uint32_t source_key_ = 0;
   std::uint32_t target_key_ = 0;
