@@ -53,7 +53,7 @@ class Commands:
         self.paceline = paceline
         self.port_peer = port_peer
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paceline-commands-"))
-        self.case = devices_test.Case(port_peer)
+        self.case = devices_test.Case(os.path.dirname(port_peer), str(self.folder))
         self.running = []
 
     def end(self):
