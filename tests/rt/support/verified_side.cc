@@ -51,8 +51,8 @@ Psn first_psn(unsigned index) { return index == 0 ? Psn(0xFF'FFF0) : Psn(5); }
 }  // namespace
 
 EngineConfig engine_config(const SideConfig& side, const PortInfo& port) {
-  EngineConfig config = roce_engine_config(address_of(side.index, side.ipv6), side.mac, port,
-                                           side.algorithm);
+  EngineConfig config =
+      roce_engine_config(address_of(side.index, side.ipv6), side.mac, port, side.algorithm);
   config.peers = side.peers;
   config.shard = side.shard;
   config.shard_bits = side.shard_bits;

@@ -79,8 +79,8 @@ TEST_CASE("ACKs of different queue pairs do not take each other's place", "[tran
   Lab::fill(lab.a().memory, 4);
   for (std::uint32_t i = 0; i < 5 * kPairs; ++i) {
     const std::uint64_t at = std::uint64_t{i} * kMtu;
-    REQUIRE(lab.post(0, pairs[i % kPairs].a,
-                     lab.request(WorkOpcode::write, i, at, at, kMtu)) == PostResult::ok);
+    REQUIRE(lab.post(0, pairs[i % kPairs].a, lab.request(WorkOpcode::write, i, at, at, kMtu)) ==
+            PostResult::ok);
   }
   CHECK(lab.run());
   const auto sent = lab.a().sent();

@@ -44,8 +44,8 @@ TEST_CASE("icrc: headers and payload of any length, over IPv4 and IPv6") {
   for (int i = 0; i < 4000; ++i) {
     const bool ipv6 = random.below(2) != 0;
     // From the base transport header alone to the longest that a packet holds.
-    const std::size_t least = kEthernetBytes + (ipv6 ? kIpv6Bytes : kIpv4Bytes) + kUdpBytes +
-                              kBthBytes;
+    const std::size_t least =
+        kEthernetBytes + (ipv6 ? kIpv6Bytes : kIpv4Bytes) + kUdpBytes + kBthBytes;
     std::vector<std::byte> headers(least + random.below(128 - least + 1));
     // About the length at which one pass becomes two, and far from it.
     std::vector<std::byte> payload(random.below(2) != 0 ? random.below(300) : random.below(4097));
