@@ -61,6 +61,14 @@ struct WorkerCounters {
   Picos stopped_at{0};  // time of the last turn
 };
 
+// What an engine in real time is configured with beyond the defaults, which are those of virtual
+// time: polls find bursts, and come late.
+inline void suit_worker(transport::EngineConfig& config) {
+  config.coalesce_acks = true;
+  config.receive_bursts = 1;
+  config.pacing_catch_up = picos_from_micros(200);
+}
+
 class Worker {
  public:
   explicit Worker(const WorkerSettings& settings = {});

@@ -18,10 +18,9 @@ EngineConfig engine_config(const LoadConfig& load, const PortInfo& port) {
   EngineConfig config = test::roce_engine_config(wire::IpAddress::v4(0x0A00'0001 + load.index),
                                                  wire::MacAddress::local(load.index + 1), port,
                                                  cc::AlgorithmId::fixed);
+  suit_worker(config);
   config.ack_every = load.ack_every;
   config.pacing_catch_up = load.catch_up;
-  config.coalesce_acks = true;
-  config.receive_bursts = 1;
   config.primary.values.front() = load.rate_mbps;  // Fixed::kRateMbps
   return config;
 }
