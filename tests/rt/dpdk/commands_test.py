@@ -17,7 +17,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import devices_test  # noqa: E402
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "wire" / "golden"
-INSIDE = "--inside"
 
 
 def pcap_frames(path):
@@ -169,15 +168,7 @@ fan_in = 2
 
 def main():
     paceline, port_peer, name = sys.argv[1:4]
-    if sys.argv[4:] != [INSIDE]:
-        for tool in ("ip", "unshare"):
-            if shutil.which(tool) is None:
-                devices_test.skip(f"no {tool} (packages iproute2 and util-linux)")
-        flags = ["--net"] if os.geteuid() == 0 else ["--net", "--map-root-user"]
-        allowed = subprocess.run(["unshare", *flags, "true"], capture_output=True, text=True, check=False)
-        if allowed.returncode != 0:
-            devices_test.skip(f"no network namespace: {allowed.stderr.strip()}")
-        os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", __file__, *sys.argv[1:], INSIDE])
+    devices_test.enter_namespace(__file__)
     commands = Commands(paceline, port_peer)
     try:
         getattr(commands, name)()

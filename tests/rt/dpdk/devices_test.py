@@ -88,18 +88,24 @@ class Case:
         self.folder = folder    # for what a case writes
         self.peers = []
 
-    def start(self, devices, skip_words=(), **options):
-        """Starts the peers in this order. A device that the machine cannot offer skips the case."""
+    def start(self, devices, skip_words=(), together=False, **options):
+        """Starts the peers in this order; `together`: none talks for long before all are there. A device that
+        the machine cannot offer skips the case."""
         for index, device in enumerate(devices):
             peer = Peer(self.program, index, device, **options)
             self.peers.append(peer)
             if peer.await_line("ready"):
+                if together:
+                    # Its engine knows of stops: no timer runs meanwhile.
+                    peer.process.send_signal(signal.SIGSTOP)
                 continue
             _, err = peer.process.communicate(timeout=PATIENCE)
             text = err.decode(errors="replace").strip()
             if peer.process.returncode == 2 and any(word in text for word in skip_words):
                 skip(text.splitlines()[-1])
             raise RuntimeError(f"{peer.name} does not start ({peer.process.returncode}): {text}")
+        for peer in self.peers:
+            peer.process.send_signal(signal.SIGCONT)
 
     def converse(self):
         """To the end; checks both verdicts and returns what each counted."""
@@ -278,7 +284,7 @@ ports = ["host{index}"]
 
     def hosts(self, devices, ipv6, host, path_mtu, worker="", skip_words=()):
         self.start([self.testbed(i, device, host, worker) for i, device in enumerate(devices)],
-                   skip_words=skip_words, ipv6=int(ipv6))
+                   skip_words=skip_words, together=True, ipv6=int(ipv6))
         results = self.converse()
         asked, told = ("nd_solicitations", "nd_answers") if ipv6 else ("arp_requests", "arp_answers")
         # Both begin to talk at about the same time: one asks at least, and who is asked knows whom he
@@ -387,17 +393,23 @@ ports = ["host{index}"]
         self.converse()
 
 
+def enter_namespace(file):
+    """Starts the test in `file` anew, with the same arguments, in a network namespace of its own."""
+    if sys.argv[-1] == INSIDE:
+        return
+    for tool in ("ip", "unshare"):
+        if shutil.which(tool) is None:
+            skip(f"no {tool} (packages iproute2 and util-linux)")
+    flags = ["--net"] if os.geteuid() == 0 else ["--net", "--map-root-user"]
+    allowed = subprocess.run(["unshare", *flags, "true"], capture_output=True, text=True, check=False)
+    if allowed.returncode != 0:
+        skip(f"no network namespace: {allowed.stderr.strip()}")
+    os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", file, *sys.argv[1:], INSIDE])
+
+
 def main():
     program, name = sys.argv[1:3]
-    if sys.argv[3:] != [INSIDE]:
-        for tool in ("ip", "unshare"):
-            if shutil.which(tool) is None:
-                skip(f"no {tool} (packages iproute2 and util-linux)")
-        flags = ["--net"] if os.geteuid() == 0 else ["--net", "--map-root-user"]
-        allowed = subprocess.run(["unshare", *flags, "true"], capture_output=True, text=True, check=False)
-        if allowed.returncode != 0:
-            skip(f"no network namespace: {allowed.stderr.strip()}")
-        os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", __file__, program, name, INSIDE])
+    enter_namespace(__file__)
     run("ip", "link", "set", "lo", "up")
     with tempfile.TemporaryDirectory(prefix="paceline-devices-") as folder:
         case = Case(program, folder)
