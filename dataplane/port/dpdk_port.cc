@@ -9,7 +9,6 @@
 
 #include "dataplane/port/dpdk_mbuf.h"
 #include "dataplane/port/frame_split.h"
-#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/endian.h"
 #include "dataplane/wire/headers.h"
 
@@ -227,21 +226,8 @@ bool DpdkPort::fill(Packet& packet, std::byte* frame, const FrameParts& parts) {
     ++counters_.rx_too_long;
     return false;
   }
-  std::memcpy(packet.header.data(), frame, parts.header_bytes);
+  fill_received(packet, frame, parts, info_.wire);
   packet.payload = frame + parts.header_bytes;
-  packet.time = Picos{0};
-  packet.digest = 0;
-  packet.entropy = 0;
-  packet.route = 0;
-  packet.ingress = 0;
-  packet.header_bytes = parts.header_bytes;
-  packet.payload_bytes = static_cast<std::uint16_t>(parts.payload_bytes);
-  packet.payload_kind = parts.payload_bytes == 0 ? PayloadKind::none : PayloadKind::owned;
-  packet.ecn = parts.ecn;
-  packet.traffic_class = wire::kDefaultDscpMap.traffic_class(parts.dscp);
-  packet.bth_offset = parts.bth_offset;
-  packet.icrc = parts.icrc;
-  packet.wire_bytes = info_.wire.wire_bytes(packet.frame_bytes(), packet.payload_bytes);
   ++counters_.rx_packets;
   counters_.rx_bytes += packet.wire_bytes;
   if (!parts.roce) ++counters_.rx_other;

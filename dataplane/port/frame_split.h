@@ -11,9 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "dataplane/base/ecn.h"
+#include "dataplane/port/packet.h"
+#include "dataplane/port/port.h"
+#include "dataplane/wire/dscp.h"
 
 namespace paceline {
 
@@ -28,5 +32,25 @@ struct FrameParts {
 };
 
 FrameParts split_frame(std::span<const std::byte> frame);
+
+// What a port's rx has to say of a packet whose frame begins at `frame`: headers and all fields but
+// those of its pool. Its payload is the caller's to put in place.
+inline void fill_received(Packet& packet, const std::byte* frame, const FrameParts& parts,
+                          const WireAccounting& accounting) {
+  std::memcpy(packet.header.data(), frame, parts.header_bytes);
+  packet.time = Picos{0};
+  packet.digest = 0;
+  packet.entropy = 0;
+  packet.route = 0;
+  packet.ingress = 0;
+  packet.header_bytes = parts.header_bytes;
+  packet.payload_bytes = static_cast<std::uint16_t>(parts.payload_bytes);
+  packet.payload_kind = parts.payload_bytes == 0 ? PayloadKind::none : PayloadKind::owned;
+  packet.ecn = parts.ecn;
+  packet.traffic_class = wire::kDefaultDscpMap.traffic_class(parts.dscp);
+  packet.bth_offset = parts.bth_offset;
+  packet.icrc = parts.icrc;
+  packet.wire_bytes = accounting.wire_bytes(packet.frame_bytes(), packet.payload_bytes);
+}
 
 }  // namespace paceline

@@ -50,6 +50,21 @@ class alignas(64) ControlPlane {
   void on_datagram_cnp(const wire::IpAddress& source);
   // Bytes that came outside any channel, for the receiver's plan.
   void count_foreign(std::uint32_t wire_bytes) { core_.foreign_bytes += wire_bytes; }
+  // Data that came in: into its channel, which its sender's algorithm is responsible for, as far as
+  // it has one here.
+  void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
+                  const Packet& packet) {
+    if (counters == nullptr) {
+      count_foreign(packet.wire_bytes);
+      return;
+    }
+    counters->rx_bytes += packet.wire_bytes;
+    ++counters->rx_packets;
+    if (parsed.ecn == Ecn::ce) {
+      ++counters->ce_packets;
+      counters->last_marked_entropy = parsed.udp_source_port;
+    }
+  }
   // Data of a peer, where there are shards here or there: of the channel that the number of the
   // sending queue pair tells, or for the leader to count, or of none.
   void count_apart(std::uint32_t peer, std::uint32_t far_number, const wire::ParsedPacket& parsed,

@@ -57,21 +57,12 @@ cc::ChannelCounters* ControlPlane::counters_of(std::uint32_t peer, std::uint32_t
 
 void ControlPlane::count_apart(std::uint32_t peer, std::uint32_t far_number,
                                const wire::ParsedPacket& parsed, const Packet& packet) {
-  const bool marked = parsed.ecn == Ecn::ce;
   if (follower_ != nullptr) {
-    follower_->received(peer, far_number, packet.wire_bytes, marked, parsed.udp_source_port);
+    follower_->received(peer, far_number, packet.wire_bytes, parsed.ecn == Ecn::ce,
+                        parsed.udp_source_port);
     return;
   }
-  cc::ChannelCounters* const counters = counters_of(peer, far_number);
-  if (counters == nullptr) {
-    count_foreign(packet.wire_bytes);
-    return;
-  }
-  counters->rx_bytes += packet.wire_bytes;
-  ++counters->rx_packets;
-  if (!marked) return;
-  ++counters->ce_packets;
-  counters->last_marked_entropy = parsed.udp_source_port;
+  count_data(counters_of(peer, far_number), parsed, packet);
 }
 
 void ControlPlane::hear_shards() {

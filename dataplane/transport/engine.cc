@@ -192,21 +192,13 @@ void Engine::receive(Packet* packet) {
     case wire::Operation::read_request:
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
-      if (core_.counts_apart) [[unlikely]] {
-        control_.count_apart(qp->peer, qp->remote_number, parsed, *packet);
-      } else {
-        count_data(core_.peers[qp->peer].counters, parsed, *packet);
-      }
+      count_data(*qp, parsed, *packet);
       if (parsed.properties.service != (qp->unreliable ? wire::Service::uc : wire::Service::rc))
         break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
     case wire::Operation::read_response:
-      if (core_.counts_apart) [[unlikely]] {
-        control_.count_apart(qp->peer, qp->remote_number, parsed, *packet);
-      } else {
-        count_data(core_.peers[qp->peer].counters, parsed, *packet);
-      }
+      count_data(*qp, parsed, *packet);
       if (qp->unreliable) break;
       if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
       requester_.on_response(*qp, parsed, packet);
@@ -264,7 +256,7 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
     if (core_.counts_apart && peer != kNoIndex) {
       control_.count_apart(peer, parsed.ext.deth.source_qpn, parsed, *packet);
     } else {
-      count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
+      control_.count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
     }
     responder_.on_request(qp, parsed, packet);
     return;
@@ -278,18 +270,13 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
   core_.pool.free(packet);
 }
 
-// What the sender's algorithm is responsible for: into its channel, as far as it has one here.
-void Engine::count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
+// Of a connected queue pair.
+void Engine::count_data(const QueuePair& qp, const wire::ParsedPacket& parsed,
                         const Packet& packet) {
-  if (counters == nullptr) {
-    control_.count_foreign(packet.wire_bytes);
-    return;
-  }
-  counters->rx_bytes += packet.wire_bytes;
-  ++counters->rx_packets;
-  if (parsed.ecn == Ecn::ce) {
-    ++counters->ce_packets;
-    counters->last_marked_entropy = parsed.udp_source_port;
+  if (core_.counts_apart) [[unlikely]] {
+    control_.count_apart(qp.peer, qp.remote_number, parsed, packet);
+  } else {
+    control_.count_data(core_.peers[qp.peer].counters, parsed, packet);
   }
 }
 

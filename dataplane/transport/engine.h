@@ -115,8 +115,7 @@ class Engine {
   void receive(Packet* packet);
   bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
   void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
-  void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
-                  const Packet& packet);
+  void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void flush_control();
   void run_qp_timers();
   const QueuePair* queue_pair_of(const Packet* packet) const;

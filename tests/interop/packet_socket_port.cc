@@ -15,7 +15,6 @@
 #include <system_error>
 
 #include "dataplane/port/frame_split.h"
-#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/ethernet.h"
 
 namespace paceline::test {
@@ -107,16 +106,8 @@ bool PacketSocketPort::receive_one(Packet& packet) {
     frame = {frame_.data(), frame.size() + wire::kVlanBytes};
   }
   const FrameParts parts = split_frame(frame);
-  std::copy_n(frame.data(), parts.header_bytes, packet.header.data());
+  fill_received(packet, frame.data(), parts, WireAccounting{});
   std::copy_n(frame.data() + parts.header_bytes, parts.payload_bytes, packet.payload);
-  packet.header_bytes = parts.header_bytes;
-  packet.payload_bytes = static_cast<std::uint16_t>(parts.payload_bytes);
-  packet.payload_kind = parts.payload_bytes == 0 ? PayloadKind::none : PayloadKind::owned;
-  packet.ecn = parts.ecn;
-  packet.traffic_class = wire::kDefaultDscpMap.traffic_class(parts.dscp);
-  packet.bth_offset = parts.bth_offset;
-  packet.icrc = parts.icrc;
-  packet.wire_bytes = WireAccounting{}.wire_bytes(packet.frame_bytes(), packet.payload_bytes);
   return true;
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "dataplane/port/frame_split.h"
-#include "dataplane/wire/dscp.h"
 #include "dataplane/wire/endian.h"
 #include "dataplane/wire/headers.h"
 
@@ -86,22 +85,10 @@ std::size_t HeapPort::rx(std::span<Packet*> burst) {
       continue;
     }
     Packet* const packet = pool_.alloc();
-    std::memcpy(packet->header.data(), frame.bytes.get(), parts.header_bytes);
+    fill_received(*packet, frame.bytes.get(), parts, info_.wire);
     auto payload = std::make_unique_for_overwrite<std::byte[]>(parts.payload_bytes);
     std::memcpy(payload.get(), frame.bytes.get() + parts.header_bytes, parts.payload_bytes);
     source_.lend(*packet, std::move(payload));
-    packet->time = Picos{0};
-    packet->digest = 0;
-    packet->entropy = packet->route = 0;
-    packet->ingress = 0;
-    packet->header_bytes = parts.header_bytes;
-    packet->payload_bytes = static_cast<std::uint16_t>(parts.payload_bytes);
-    packet->payload_kind = parts.payload_bytes == 0 ? PayloadKind::none : PayloadKind::owned;
-    packet->ecn = parts.ecn;
-    packet->traffic_class = wire::kDefaultDscpMap.traffic_class(parts.dscp);
-    packet->bth_offset = parts.bth_offset;
-    packet->icrc = parts.icrc;
-    packet->wire_bytes = info_.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
     ++counters_.rx_packets;
     burst[n++] = packet;
   }
