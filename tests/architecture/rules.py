@@ -36,8 +36,15 @@ MAY_INCLUDE = {
         "dataplane/port/packet_pool",
     ),
     "dataplane/driver": BELOW_DRIVER,
-    "dataplane/service": BELOW_DRIVER + ("dataplane/driver",),
-    "dataplane/verbs": ("dataplane/base", "dataplane/service/attach"),
+    # What a program and the service say to each other: both include it, and it knows neither.
+    "dataplane/attach": ("dataplane/base",),
+    "dataplane/service": BELOW_DRIVER + (
+        "dataplane/driver", "dataplane/attach", "dataplane/service/memory",
+    ),
+    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    # Loaded into other people's programs: nothing but the standard library below it.
+    "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
+    "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
     "control": (
         "cc", "control/experiment", "control/tuner", "dataplane/base", "dataplane/config",
         "dataplane/telemetry", "dataplane/service/control_protocol",
@@ -46,7 +53,7 @@ MAY_INCLUDE = {
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
     "control/tuner": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
     "tools": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/service", "control", "control/experiment", "control/tuner",
+        "dataplane/driver", "dataplane/attach", "dataplane/service", "control", "control/experiment", "control/tuner",
         "tools/workload",
     ),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver", "control/experiment"),

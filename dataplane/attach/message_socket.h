@@ -1,0 +1,72 @@
+// Messages of the attach protocol over a Unix socket of type SEQPACKET: each whole, with the file
+// descriptors that belong to it. What is received is as untrusted as any packet; this only sees to
+// it that nothing is cut off unnoticed and no descriptor is leaked.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/protocol.h"
+
+namespace paceline::attach {
+
+struct Message {
+  Header header{};
+  std::vector<std::byte> body;
+  std::vector<Descriptor> descriptors;
+
+  // The body as a T: bytes it does not have are zero, bytes beyond are left (beyond()).
+  template <class T>
+  T as() const;
+  // The body behind a T.
+  template <class T>
+  std::span<const std::byte> beyond() const {
+    return body.size() <= sizeof(T) ? std::span<const std::byte>{}
+                                    : std::span<const std::byte>(body).subspan(sizeof(T));
+  }
+  template <class T>
+  void append(const T& part);
+};
+
+enum class Transfer : std::uint8_t {
+  done,
+  closed,  // the other end is gone
+  again,   // nothing there, or no room; non-blocking sockets only
+  broken,  // no message of this protocol: cut off, too short, wrong magic or major version
+  failed,  // errno
+};
+
+// SIGPIPE is not raised. Descriptors are sent, not given up.
+Transfer send_message(int socket, const Header& header, std::span<const std::byte> body,
+                      std::span<const int> descriptors = {});
+// Received descriptors close on exec.
+Transfer receive_message(int socket, Message& out);
+
+// A connected socket; an invalid descriptor with errno. Paths longer than sockaddr_un holds:
+// ENAMETOOLONG. A path that begins with '@' is in the abstract namespace.
+Descriptor connect_socket(const std::string& path);
+// A listening, non-blocking socket in place of a stale one of that name; EADDRINUSE when somebody
+// answers there. `mode`: permissions of its file.
+Descriptor listen_socket(const std::string& path, unsigned mode);
+
+template <class T>
+T Message::as() const {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T out{};
+  auto* const to = reinterpret_cast<std::byte*>(&out);
+  for (std::size_t i = 0; i < sizeof(T) && i < body.size(); ++i) to[i] = body[i];
+  return out;
+}
+
+template <class T>
+void Message::append(const T& part) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto* const from = reinterpret_cast<const std::byte*>(&part);
+  body.insert(body.end(), from, from + sizeof(T));
+}
+
+}  // namespace paceline::attach

@@ -1,0 +1,228 @@
+// What a program and the service share of a queue pair, a shared receive queue and a completion
+// queue: the layout of the memory that the service makes, seals and hands out, one object each.
+// Both sides run on the same machine, so numbers are in its byte order.
+//
+// Nobody trusts what the other wrote. The service copies a slot, then checks the copy, then uses
+// it; an index that the program spoils costs the program its own requests and nobody else anything.
+//
+// Indices count up for ever (modulo 2^32); a slot is index % slots, and slots is a power of two.
+// Each index has one writer and a cache line of its own.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace paceline::attach {
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+inline constexpr std::size_t kLine = 64;
+
+struct alignas(kLine) SharedIndex {
+  std::atomic<std::uint32_t> value{0};
+};
+static_assert(sizeof(SharedIndex) == kLine);
+
+// A piece of the program's memory, as in ibv_sge.
+struct SharedSegment {
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+  std::uint32_t key = 0;
+};
+static_assert(sizeof(SharedSegment) == 16);
+
+// --- the send queue: the program writes slots and `tail` ---
+
+enum class SendOpcode : std::uint8_t {
+  send,
+  send_imm,
+  send_invalidate,
+  write,
+  write_imm,
+  read,
+  fetch_add,
+  compare_swap,
+  local_invalidate,  // of a region: done by the service when its turn comes, no packet
+};
+
+namespace send_flag {
+inline constexpr std::uint8_t signaled = 1U << 0;
+inline constexpr std::uint8_t solicited = 1U << 1;
+inline constexpr std::uint8_t fence = 1U << 2;
+inline constexpr std::uint8_t inlined = 1U << 3;  // the bytes follow the slot's header
+}  // namespace send_flag
+
+// Followed by `segments` SharedSegments, or by `inline_bytes` bytes.
+struct SendSlot {
+  std::uint64_t wr_id = 0;  // comes back in the completion, whatever it is
+  SendOpcode opcode = SendOpcode::send;
+  std::uint8_t flags = 0;  // of send_flag
+  std::uint8_t segments = 0;
+  std::uint8_t reserved = 0;
+  std::uint32_t inline_bytes = 0;
+  std::uint32_t immediate = 0;       // as the program has it (network order); or the key to revoke
+  std::uint32_t remote_key = 0;      // write, read, atomics
+  std::uint64_t remote_address = 0;  // likewise
+  std::uint64_t compare_add = 0;     // compare_swap: what to compare; fetch_add: what to add
+  std::uint64_t swap = 0;            // compare_swap
+  std::uint32_t address_handle = 0;  // UD: number of an address handle
+  std::uint32_t target_qp = 0;       // UD
+  std::uint32_t target_qkey = 0;     // UD
+  std::uint32_t reserved2 = 0;
+};
+static_assert(sizeof(SendSlot) == 64 && std::is_trivially_copyable_v<SendSlot>);
+
+// --- receive queues: the program writes slots and `tail` ---
+
+// Followed by `segments` SharedSegments.
+struct ReceiveSlot {
+  std::uint64_t wr_id = 0;
+  std::uint32_t segments = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(ReceiveSlot) == 16);
+
+// Memory of one work queue: this header, and the slots right behind it. For a queue pair the send
+// queue comes first and the receive queue, if it has one of its own, at QueuePairLayout::receive.
+struct WorkQueueHeader {
+  SharedIndex tail;  // the program's: one past the newest request
+  // The service's: one past the newest slot that it has copied out. A shared receive queue: one
+  // past the newest request that a message has taken; what is between it and the tail counts as
+  // outstanding.
+  SharedIndex taken;
+};
+static_assert(sizeof(WorkQueueHeader) == 2 * kLine);
+
+struct WorkQueueShape {
+  std::uint32_t slots = 0;  // a power of two
+  std::uint32_t stride = 0;  // bytes from slot to slot, a multiple of 16
+
+  constexpr std::size_t bytes() const {
+    return sizeof(WorkQueueHeader) + std::size_t{slots} * stride;
+  }
+  constexpr std::size_t offset(std::uint32_t index) const {
+    return sizeof(WorkQueueHeader) + std::size_t{index & (slots - 1)} * stride;
+  }
+};
+
+constexpr std::uint32_t power_of_two_from(std::uint32_t n) {
+  std::uint32_t p = 1;
+  while (p < n) p <<= 1U;
+  return p;
+}
+constexpr std::uint32_t line_multiple(std::uint32_t bytes) {
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+// `requests` >= 1; `segments` >= 1 and `inline_bytes` of a request at most.
+constexpr WorkQueueShape send_queue_shape(std::uint32_t requests, std::uint32_t segments,
+                                          std::uint32_t inline_bytes) {
+  const std::uint32_t list = segments * static_cast<std::uint32_t>(sizeof(SharedSegment));
+  const std::uint32_t body = list > inline_bytes ? list : inline_bytes;
+  return {power_of_two_from(requests),
+          line_multiple(static_cast<std::uint32_t>(sizeof(SendSlot)) + body)};
+}
+constexpr WorkQueueShape receive_queue_shape(std::uint32_t requests, std::uint32_t segments) {
+  return {power_of_two_from(requests),
+          static_cast<std::uint32_t>(sizeof(ReceiveSlot) + segments * sizeof(SharedSegment))};
+}
+
+// --- completion queues: the service writes entries and `tail` ---
+
+enum class EntryOpcode : std::uint8_t {
+  send,
+  write,
+  read,
+  fetch_add,
+  compare_swap,
+  local_invalidate,
+  receive,
+  receive_write_imm,
+};
+
+namespace entry_flag {
+inline constexpr std::uint8_t immediate = 1U << 0;
+inline constexpr std::uint8_t invalidated = 1U << 1;  // `immediate` is the key that was revoked
+inline constexpr std::uint8_t grh = 1U << 2;
+inline constexpr std::uint8_t solicited = 1U << 3;
+// The program's, in its own copy of the ring: the queue pair was destroyed, skip it.
+inline constexpr std::uint8_t dropped = 1U << 7;
+}  // namespace entry_flag
+
+// Numbers of enum ibv_wc_status, which programs print: fixed by their ABI.
+enum class EntryStatus : std::uint8_t {
+  success = 0,
+  local_length_error = 1,
+  local_qp_operation_error = 2,
+  local_protection_error = 4,
+  flushed = 5,
+  bad_response = 7,
+  local_access_error = 8,
+  remote_invalid_request = 9,
+  remote_access_error = 10,
+  remote_operational_error = 11,
+  retry_exceeded = 12,
+  rnr_retry_exceeded = 13,
+  fatal = 18,
+  general_error = 21,
+};
+
+struct CompletionEntry {
+  std::uint64_t wr_id = 0;
+  std::uint64_t timestamp_ns = 0;  // of the service's clock
+  std::uint32_t qp_number = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t immediate = 0;  // as in SendSlot
+  std::uint32_t source_qp = 0;  // UD
+  // Of a queue pair's own queue (not a shared receive queue): all requests before this index are
+  // out of it, this one included. What completes silently is counted by the next that does not.
+  std::uint32_t retired = 0;
+  EntryStatus status = EntryStatus::success;
+  EntryOpcode opcode = EntryOpcode::send;
+  std::uint8_t flags = 0;  // of entry_flag
+  std::uint8_t service_level = 0;
+  std::uint64_t reserved[3] = {};
+};
+static_assert(sizeof(CompletionEntry) == 64 && std::is_trivially_copyable_v<CompletionEntry>);
+
+// Who waits for the next entry: bits of CompletionQueueHeader::wanted. The program sets them, then
+// looks at the tail once more; the service, after it has moved the tail, takes them out (exchange)
+// and does what they ask. Both put a sequentially consistent fence between their write and their
+// look, so that one of them sees the other.
+namespace completion_wanted {
+inline constexpr std::uint32_t event = 1U << 0;      // any entry: write to the channel
+inline constexpr std::uint32_t solicited = 1U << 1;  // a solicited or failed one
+inline constexpr std::uint32_t sleeper = 1U << 2;    // any entry: futex wake on `tail`
+}  // namespace completion_wanted
+
+// Memory of a completion queue: this header, and the entries right behind it.
+struct CompletionQueueHeader {
+  SharedIndex tail;    // the service's
+  SharedIndex head;    // the program's
+  SharedIndex wanted;  // of completion_wanted
+};
+static_assert(sizeof(CompletionQueueHeader) == 3 * kLine);
+
+struct CompletionQueueShape {
+  std::uint32_t slots = 0;  // a power of two
+  constexpr std::size_t bytes() const {
+    return sizeof(CompletionQueueHeader) + std::size_t{slots} * sizeof(CompletionEntry);
+  }
+};
+
+// What is written to a completion channel, and read from it: the cookie given with create_cq.
+struct ChannelEvent {
+  std::uint64_t cookie = 0;
+};
+// What is written to the pipe of asynchronous events.
+struct AsyncNotice {
+  std::uint32_t event = 0;  // numbers of enum ibv_event_type
+  std::uint32_t handle = 0;  // queue pair, completion queue or shared receive queue; port number
+};
+// Both are written whole or not at all (pipes, at most PIPE_BUF bytes). The end of file means that
+// the service is gone.
+
+}  // namespace paceline::attach

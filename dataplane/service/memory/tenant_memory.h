@@ -1,0 +1,74 @@
+// How the service reaches the memory that a program has registered. A region is a list of extents:
+// what lies in the program's sealed shared memory is mapped and reached at once; everything else
+// stays in the program's address space and is copied by a thread of the tenant's own
+// (process_vm_readv, process_vm_writev), which a program may well make wait: the worker never does.
+//
+// Three threads: the control thread registers and removes; the worker reads and writes through
+// transport::MemoryProvider; the copy thread copies.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/protocol.h"
+#include "dataplane/transport/region.h"
+
+namespace paceline::service {
+
+// Bytes by the way they are reached, and what the copy thread did.
+struct TenantMemoryCounters {
+  std::uint64_t shared_bytes = 0;   // registered now
+  std::uint64_t by_copy_bytes = 0;  // registered now
+  std::uint64_t copies = 0;         // jobs of the copy thread
+  std::uint64_t copied_bytes = 0;
+  std::uint64_t faults = 0;  // of these jobs: the program's memory was not there
+};
+
+// One registered region as the engine sees it. Wholly shared and contiguous: plain() is its
+// memory, and the engine copies itself. Otherwise it is a provider.
+class RegionMemory {
+ public:
+  RegionMemory() = default;
+  RegionMemory(const RegionMemory&) = delete;
+  RegionMemory& operator=(const RegionMemory&) = delete;
+  virtual ~RegionMemory() = default;
+  virtual std::span<std::byte> plain() = 0;                  // empty: use provider()
+  virtual transport::MemoryProvider& provider() = 0;
+};
+
+class TenantMemory {
+ public:
+  // `pid`: of the program, as its socket's credentials say. `wake` is called by the copy thread
+  // when take_ready() has something new: it must wake the worker, and not block.
+  static std::unique_ptr<TenantMemory> make(pid_t pid, std::function<void()> wake);
+  TenantMemory() = default;
+  TenantMemory(const TenantMemory&) = delete;
+  TenantMemory& operator=(const TenantMemory&) = delete;
+  // Ends the copy thread, also when a copy hangs in the program's memory. No region is left.
+  virtual ~TenantMemory() = default;
+
+  // --- control thread ---
+  // The program's shared memory, once. 0, or an errno: EPERM when it is not sealed as it must be.
+  virtual int share(attach::Descriptor memory) = 0;
+  // Maps what is shared. nullptr with `error` an errno: EINVAL when the extents do not add up to
+  // `length` or lie outside of the shared memory, ENOMEM, EFAULT when nothing is there.
+  virtual std::unique_ptr<RegionMemory> add(std::uint64_t address, std::uint64_t length,
+                                            std::span<const attach::Extent> extents,
+                                            int& error) = 0;
+  // The engine knows the region no more, and the worker has turned since: no call is under way.
+  // Waits for copies that are (bounded), then unmaps.
+  virtual void remove(std::unique_ptr<RegionMemory> region) = 0;
+  virtual TenantMemoryCounters counters() const = 0;
+
+  // --- the worker's thread ---
+  // Queue pairs whose memory is ready (Engine::memory_ready), as many as fit in `out`.
+  virtual std::size_t take_ready(std::span<std::uint32_t> out) = 0;
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,52 @@
+// The NIC instances that one worker of the service serves: N emulated hosts with the fabric between
+// them, or ports of this machine. The service knows them by this seam alone; what is behind it runs
+// the engines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dataplane/attach/protocol.h"
+#include "dataplane/base/units.h"
+#include "dataplane/transport/attributes.h"
+#include "dataplane/transport/engine.h"
+
+namespace paceline::service {
+
+// One NIC instance. Everything but the engine is constant and may be read by any thread.
+struct Nic {
+  attach::NicInfo info{};  // limits excepted, which are the service's
+  transport::Engine* engine = nullptr;  // of the worker's thread
+  wire::MacAddress mac{};
+};
+
+class NicSet {
+ public:
+  NicSet() = default;
+  NicSet(const NicSet&) = delete;
+  NicSet& operator=(const NicSet&) = delete;
+  virtual ~NicSet() = default;
+
+  // --- any thread ---
+  virtual std::size_t size() const = 0;
+  virtual const Nic& nic(std::size_t index) const = 0;
+  // The way from this instance to a GID, or to the instance with a local_id (only among emulated
+  // ones). Nothing: there is none.
+  virtual std::optional<transport::QpPath> path_to(std::size_t from, const wire::IpAddress& to) const = 0;
+  virtual std::optional<transport::QpPath> path_to_local(std::size_t from, std::uint16_t local_id) const = 0;
+
+  // --- the worker's thread ---
+  // The engine was given something to do since the last turn: it is polled in the next.
+  virtual void touch(std::size_t index) = 0;
+  // Everything that is due at `now`, which never goes back. `gap`: for how long, up to now, nobody
+  // could run though somebody wanted to (Engine::stopped). True when there was anything to do.
+  virtual bool turn(Picos now, Picos gap) = 0;
+  // When the next turn is needed though nothing is touched; may be in the past.
+  virtual Picos next_deadline() const = 0;
+  // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
+  virtual bool hears_the_world() const = 0;
+};
+
+}  // namespace paceline::service
