@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cc/registry.h"
+
 #include "dataplane/driver/worker.h"
 #include "dataplane/service/nics/nic_info.h"
 
@@ -22,8 +24,7 @@ double events_per_us(const WorldPlan& plan) {
 }  // namespace
 
 // With real bytes. Nobody but the fabric itself flips a bit in them, and it says so: no ICRC.
-fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan,
-                                          const EmulatedSettings& settings) {
+fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedSettings& settings) {
   fabric::FabricSpec spec = plan.fabric;
   spec.payload_room = static_cast<std::uint16_t>((plan.engine.payload_mtu + 3) & ~3U);
   spec.computes_icrc = true;
@@ -42,6 +43,7 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
       network_(prepared(plan, settings), wheel_, 0),
       hosts_(plan.fabric.hosts) {
   due_.reserve(hosts_.size());
+  algorithm_ = cc::find(plan.engine.primary.algorithm)->name;
   const fabric::FabricSpec& spec = network_.spec();
   for (std::uint32_t h = 0; h < spec.hosts; ++h) {
     transport::EngineConfig config = plan.engine;

@@ -1,10 +1,10 @@
 // N emulated hosts, the links and switches between them, and an engine for each: what a testbed
 // offers on one machine.
 //
-// Time means two things, as in driver/real_time_run.h: what happens in the fabric happens at its own
-// time, however late it is worked off; what a host does happens at the time of the turn. Only hosts
-// that have something to do are polled, so a turn costs the work that is due and not the number of
-// hosts.
+// Time means two things, as in driver/real_time_run.h: what happens in the fabric happens at its
+// own time, however late it is worked off; what a host does happens at the time of the turn. Only
+// hosts that have something to do are polled, so a turn costs the work that is due and not the
+// number of hosts.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,8 @@ class EmulatedNics final : public NicSet {
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override { return due_.empty() ? next_ : Picos{0}; }
   bool hears_the_world() const override { return false; }
+  NicSetReport blank_report() const override;
+  void describe(Picos now, NicSetReport& report) override;
 
   fabric::Network& network() { return network_; }
 
@@ -67,6 +69,7 @@ class EmulatedNics final : public NicSet {
   std::vector<Host> hosts_;
   std::vector<std::uint32_t> due_;  // hosts with something to do; each once
   Picos next_ = kNever;
+  std::string algorithm_;
 };
 
 }  // namespace paceline::service

@@ -60,8 +60,7 @@ struct Side {
     Random random(seed, 0);
     for (std::byte& b : memory) b = static_cast<std::byte>(random.next() >> 56);
   }
-  transport::WorkRequest write(std::uint64_t id, std::uint64_t length,
-                               const Side& to) const {
+  transport::WorkRequest write(std::uint64_t id, std::uint64_t length, const Side& to) const {
     transport::WorkRequest request;
     request.opcode = transport::WorkOpcode::write;
     request.wr_id = id;

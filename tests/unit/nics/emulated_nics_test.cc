@@ -159,9 +159,9 @@ TEST_CASE("nics: a turn costs the work that is due", "[nics]") {
 
 // A link that fails takes what is on the wire with it; traffic goes on when it is back.
 TEST_CASE("nics: events of the testbed happen", "[nics]") {
-  const auto nics = nics_from(with(
-      "[[event]]\nat = \"100us\"\nlink = \"host0\"\naction = \"down\"\n"
-      "[[event]]\nat = \"300us\"\nlink = \"host0\"\naction = \"up\"\n"));
+  const auto nics =
+      nics_from(with("[[event]]\nat = \"100us\"\nlink = \"host0\"\naction = \"down\"\n"
+                     "[[event]]\nat = \"300us\"\nlink = \"host0\"\naction = \"up\"\n"));
   constexpr std::size_t kBytes = 1'000'000;
   Side a(*nics, 0, kBytes);
   Side b(*nics, 1, kBytes);
@@ -198,6 +198,44 @@ TEST_CASE("nics: late turns and stops of the machine do no harm", "[nics]") {
   }
   CHECK(a.memory == b.memory);
   CHECK(a.engine.counters().retransmitted_packets == 0);
+}
+
+// Two hosts send to one: what waits for it, and what is marked, shows in the report.
+TEST_CASE("nics: a report tells what happened in the fabric", "[nics]") {
+  const auto nics = nics_from(
+      "[fabric]\nhosts = 3\nrate = \"25Gb/s\"\necn = { kmin = \"20kB\", kmax = \"80kB\" }\n");
+  constexpr std::size_t kBytes = 1'000'000;
+  Side a(*nics, 0, kBytes);
+  Side b(*nics, 1, kBytes);
+  Side to_a(*nics, 2, kBytes);
+  Side to_b(*nics, 2, kBytes);
+  Turns turns(*nics);
+  turns.connect(a, to_a, 0);
+  turns.connect(b, to_b, 0);
+  turns.post(a, a.write(1, kBytes, to_a));
+  turns.post(b, b.write(1, kBytes, to_b));
+  NicSetReport report = nics->blank_report();
+  REQUIRE_FALSE(turns.run(picos_from_micros(60)));
+  nics->describe(turns.now(), report);
+  CHECK(report.algorithm == "dcqcn");
+  CHECK(report.fabric.emulated);
+  REQUIRE(report.fabric.queues.size() == 3);
+  const QueueReport& queue = report.fabric.queues[2];
+  CHECK(queue.from == "switch0");
+  CHECK(queue.to == "h2");
+  CHECK(queue.queued_bytes > 20'000);
+  CHECK(queue.most_bytes >= queue.queued_bytes);
+  CHECK(queue.marked > 0);
+  CHECK(report.fabric.queues[0].most_bytes < queue.most_bytes);
+  REQUIRE(turns.run());
+  nics->describe(turns.now(), report);
+  CHECK(queue.queued_bytes == 0);
+  CHECK(report.fabric.marked_packets == queue.marked);
+  CHECK(report.fabric.last_hop.most == Approx(static_cast<double>(queue.most_bytes)).margin(4300));
+  CHECK(report.fabric.delivered_packets == report.fabric.injected_packets);
+  REQUIRE(report.nics.size() == 3);
+  CHECK(report.nics[2].counters.rx_data_bytes == 2 * kBytes);
+  CHECK(report.nics[2].counters.rx_ce_packets == queue.marked);
 }
 
 }  // namespace
