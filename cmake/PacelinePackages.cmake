@@ -8,6 +8,8 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 # 1.81, not the default 1.74, whose coroutines fail under Clang 14. Headers only.
 find_package(Boost 1.81 REQUIRED)
+# Writes the version scripts of the verbs library; runs checks and tests.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 set(PACELINE_HAVE_DPDK OFF)
 if(NOT PACELINE_DPDK STREQUAL "OFF")
@@ -24,7 +26,6 @@ endif()
 
 if(PACELINE_TESTS)
   find_package(Catch2 2 REQUIRED)
-  find_package(Python3 COMPONENTS Interpreter REQUIRED)
   if(PACELINE_BENCH)
     find_package(benchmark REQUIRED)
   endif()

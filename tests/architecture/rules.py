@@ -45,6 +45,7 @@ MAY_INCLUDE = {
     # Loaded into other people's programs: nothing but the standard library below it.
     "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
     "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
+    "dataplane/verbs/files": (),
     "control": (
         "cc", "control/experiment", "control/tuner", "dataplane/base", "dataplane/config",
         "dataplane/telemetry", "dataplane/service/control_protocol",
