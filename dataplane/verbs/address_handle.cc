@@ -81,8 +81,8 @@ int answer_to(const attach::NicInfo& nic, const ibv_wc& wc, const ibv_grh* grh, 
   if (grh == nullptr) return EINVAL;
   const Ends ends = ends_of(*grh);
   std::size_t index = 0;
-  while (index < nic.gids.size() && (nic.gid_kinds[index] == attach::GidKind::none ||
-                                     nic.gids[index] != ends.to)) {
+  while (index < nic.gids.size() &&
+         (nic.gid_kinds[index] == attach::GidKind::none || nic.gids[index] != ends.to)) {
     ++index;
   }
   if (index == nic.gids.size()) return EINVAL;

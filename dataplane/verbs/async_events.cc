@@ -16,7 +16,8 @@ enum class Subject { port, device, completion_queue, queue_pair, shared_receive_
 
 Subject subject_of(ibv_event_type type) {
   switch (type) {
-    case IBV_EVENT_CQ_ERR: return Subject::completion_queue;
+    case IBV_EVENT_CQ_ERR:
+      return Subject::completion_queue;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
@@ -24,11 +25,15 @@ Subject subject_of(ibv_event_type type) {
     case IBV_EVENT_SQ_DRAINED:
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
-    case IBV_EVENT_QP_LAST_WQE_REACHED: return Subject::queue_pair;
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      return Subject::queue_pair;
     case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_SRQ_LIMIT_REACHED: return Subject::shared_receive_queue;
-    case IBV_EVENT_DEVICE_FATAL: return Subject::device;
-    default: return Subject::port;
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      return Subject::shared_receive_queue;
+    case IBV_EVENT_DEVICE_FATAL:
+      return Subject::device;
+    default:
+      return Subject::port;
   }
 }
 
@@ -43,8 +48,12 @@ bool describe(Context& context, const attach::AsyncNotice& notice, ibv_async_eve
   out.event_type = static_cast<ibv_event_type>(notice.event);
   const std::lock_guard hold(context.objects);
   switch (subject_of(out.event_type)) {
-    case Subject::port: out.element.port_num = 1; return true;
-    case Subject::device: out.element.port_num = 0; return true;
+    case Subject::port:
+      out.element.port_num = 1;
+      return true;
+    case Subject::device:
+      out.element.port_num = 0;
+      return true;
     case Subject::completion_queue:
       for (CompletionQueue* queue : context.completion_queues) {
         if (queue->cq.handle != notice.handle) continue;
@@ -133,6 +142,7 @@ PACELINE_VERBS_EXPORT void ibv_ack_async_event(ibv_async_event* event) {
       break;
     }
     case Subject::port:
-    case Subject::device: break;
+    case Subject::device:
+      break;
   }
 }

@@ -69,9 +69,9 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept {
   CompletionQueue& queue = CompletionQueue::of(cq);
   if (queue.context->presence.forked()) return result(EIO);
   const std::lock_guard hold(queue.lock);  // a resize would lose it
-  queue.ring()->wanted.value.fetch_or(solicited_only != 0 ? attach::completion_wanted::solicited
-                                                          : attach::completion_wanted::event,
-                                      std::memory_order_seq_cst);
+  queue.ring()->wanted.value.fetch_or(
+      solicited_only != 0 ? attach::completion_wanted::solicited : attach::completion_wanted::event,
+      std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return 0;
 }

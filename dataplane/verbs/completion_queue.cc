@@ -169,9 +169,8 @@ PACELINE_VERBS_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void*
   using namespace paceline::verbs;
   if (cqe <= 0 || comp_vector < 0) return refuse(EINVAL);
   return guarded(static_cast<ibv_cq*>(nullptr), [&]() -> ibv_cq* {
-    CompletionQueue* const queue =
-        make_queue(context, static_cast<std::uint32_t>(cqe), cq_context, channel,
-                   static_cast<std::uint32_t>(comp_vector));
+    CompletionQueue* const queue = make_queue(context, static_cast<std::uint32_t>(cqe), cq_context,
+                                              channel, static_cast<std::uint32_t>(comp_vector));
     return queue == nullptr ? nullptr : queue->handle();
   });
 }
@@ -179,9 +178,8 @@ PACELINE_VERBS_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void*
 PACELINE_VERBS_EXPORT int ibv_resize_cq(ibv_cq* cq, int cqe) {
   using namespace paceline::verbs;
   if (cqe <= 0) return result(EINVAL);
-  return result(guarded(ENOMEM, [&] {
-    return resize(CompletionQueue::of(cq), static_cast<std::uint32_t>(cqe));
-  }));
+  return result(guarded(
+      ENOMEM, [&] { return resize(CompletionQueue::of(cq), static_cast<std::uint32_t>(cqe)); }));
 }
 
 PACELINE_VERBS_EXPORT int ibv_destroy_cq(ibv_cq* cq) {

@@ -30,7 +30,8 @@ struct CompletionQueue {
   std::vector<attach::SharedMemory> memory;  // the last is the one in use
   PairTable pairs;                           // whose completions come here; under the lock
 
-  // Waiting (empty_poll.cc): written without a lock by whoever polls; all they decide is when to nap.
+  // Waiting (empty_poll.cc): written without a lock by whoever polls; all they decide is when to
+  // nap.
   std::atomic<std::uint32_t> empty_polls{0};
   std::atomic<std::uint32_t> vain_naps{0};
 

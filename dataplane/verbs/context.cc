@@ -30,7 +30,8 @@ std::uint32_t spins_here() {
 int attach_to(Context& context) {
   Context& c = context;
   if (const int error = c.presence.make(); error != 0) return error;
-  if (const int error = c.session.connect(c.device->settings, &c.presence); error != 0) return error;
+  if (const int error = c.session.connect(c.device->settings, &c.presence); error != 0)
+    return error;
   attach::OpenRequest request;
   request.nic = c.device->nic.name;
   attach::Message reply;

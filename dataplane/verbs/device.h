@@ -14,7 +14,7 @@ struct Device {
   ibv_device device{};  // first: programs hold its address
   attach::NicInfo nic{};
   Settings settings;
-  int index = 0;  // among all instances of the service
+  int index = 0;                   // among all instances of the service
   std::atomic<int> references{1};  // the list and each context
 
   static Device* of(ibv_device* device) { return reinterpret_cast<Device*>(device); }

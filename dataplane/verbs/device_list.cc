@@ -48,9 +48,9 @@ std::vector<attach::NicInfo> ask_for_nics(const Settings& settings) {
     return {};
   }
   const auto bytes = reply.beyond<attach::NicList>();
-  const std::size_t count = std::min<std::size_t>(
-      {reply.as<attach::NicList>().count, bytes.size() / sizeof(attach::NicInfo),
-       attach::kMaxNics});
+  const std::size_t count =
+      std::min<std::size_t>({reply.as<attach::NicList>().count,
+                             bytes.size() / sizeof(attach::NicInfo), attach::kMaxNics});
   std::vector<attach::NicInfo> nics(count);
   if (count != 0) std::memcpy(nics.data(), bytes.data(), count * sizeof(attach::NicInfo));
   return nics;
@@ -83,9 +83,8 @@ using paceline::verbs::Device;
 
 PACELINE_VERBS_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
   if (num_devices != nullptr) *num_devices = 0;
-  return paceline::verbs::guarded(static_cast<ibv_device**>(nullptr), [&] {
-    return paceline::verbs::make_list(num_devices);
-  });
+  return paceline::verbs::guarded(static_cast<ibv_device**>(nullptr),
+                                  [&] { return paceline::verbs::make_list(num_devices); });
 }
 
 PACELINE_VERBS_EXPORT void ibv_free_device_list(ibv_device** list) {

@@ -47,8 +47,8 @@ attach::SendSlot* begin(ibv_qp_ex* qp, attach::SendOpcode opcode) {
   return &slot;
 }
 
-void begin_remote(ibv_qp_ex* qp, attach::SendOpcode opcode, std::uint32_t key, std::uint64_t address,
-                  std::uint32_t immediate = 0, std::uint64_t compare_add = 0,
+void begin_remote(ibv_qp_ex* qp, attach::SendOpcode opcode, std::uint32_t key,
+                  std::uint64_t address, std::uint32_t immediate = 0, std::uint64_t compare_add = 0,
                   std::uint64_t swap = 0) {
   attach::SendSlot* const slot = begin(qp, opcode);
   if (slot == nullptr) return;
@@ -178,16 +178,19 @@ void wr_abort(ibv_qp_ex* qp) {
 
 std::uint64_t send_operations_of(ibv_qp_type type) noexcept {
   constexpr std::uint64_t kMessages = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-  constexpr std::uint64_t kWrites =
-      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-  constexpr std::uint64_t kReliable =
-      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+  constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  constexpr std::uint64_t kReliable = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+                                      IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
   switch (type) {
-    case IBV_QPT_RC: return kMessages | kWrites | kReliable;
-    case IBV_QPT_UC: return kMessages | kWrites;
-    case IBV_QPT_UD: return kMessages;
-    default: return 0;
+    case IBV_QPT_RC:
+      return kMessages | kWrites | kReliable;
+    case IBV_QPT_UC:
+      return kMessages | kWrites;
+    case IBV_QPT_UD:
+      return kMessages;
+    default:
+      return 0;
   }
 }
 

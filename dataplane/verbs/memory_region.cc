@@ -62,7 +62,9 @@ int send_registration(Context& c, attach::Operation operation, Registration& r,
 ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
                         unsigned access) {
   if (const int error = check_access(access); error != 0) return refuse(error);
-  if (number_of(address) + length < length || iova + length < length) return refuse(EINVAL);
+  if (length == 0 || number_of(address) + length < length || iova + length < length) {
+    return refuse(EINVAL);
+  }
   auto region = std::make_unique<MemoryRegion>();
   Context& c = Context::of(pd->context);
   Registration r;
@@ -78,8 +80,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
     release_extents(number_of(address), length);
     return refuse(error);
   }
-  region->mr = {pd->context,   pd, address, length, reply.handle, reply.local_key,
-                reply.remote_key};
+  region->mr = {pd->context, pd, address, length, reply.handle, reply.local_key, reply.remote_key};
   region->iova = iova;
   region->access = access;
   return &region.release()->mr;
@@ -110,17 +111,17 @@ int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::
   q.pd = (other_pd ? pd : mr.pd)->handle;
   q.handle = mr.handle;
   q.change = static_cast<std::uint32_t>(flags);
-  r.extents = prepare_extents(q.address, q.length);
+  if (moved) r.extents = prepare_extents(q.address, q.length);
   attach::RegisterReply reply;
-  error = send_registration(Context::of(mr.context), attach::Operation::reregister_region, r,
-                            reply);
+  error =
+      send_registration(Context::of(mr.context), attach::Operation::reregister_region, r, reply);
   if (error != 0) {
-    release_extents(q.address, q.length);
+    if (moved) release_extents(q.address, q.length);
     errno = error;
     // A refused request changes nothing (protocol.h), so the region still is what it was.
     return error == EIO ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT;
   }
-  release_extents(number_of(mr.addr), mr.length);
+  if (moved) release_extents(number_of(mr.addr), mr.length);
   mr.handle = reply.handle;
   mr.lkey = reply.local_key;
   mr.rkey = reply.remote_key;

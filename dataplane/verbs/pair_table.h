@@ -1,5 +1,6 @@
 // The queue pairs whose completions come to a completion queue, by number: open addressing with
-// linear probing, so that a lookup is one or two cache lines and needs nothing but the queue's lock.
+// linear probing, so that a lookup is one or two cache lines and needs nothing but the queue's
+// lock.
 #pragma once
 
 #include <cstddef>

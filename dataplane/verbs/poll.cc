@@ -97,6 +97,11 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
 }
 
 void drop_pair(CompletionQueue& queue, std::uint32_t qp_number, bool forget) noexcept {
+  if (queue.context->presence.forked()) {
+    // The ring is the parent's, and so was whoever may hold the lock.
+    if (forget) queue.pairs.remove(qp_number);
+    return;
+  }
   const std::lock_guard hold(queue.lock);
   const std::uint32_t tail = queue.ring()->tail.value.load(std::memory_order_acquire);
   for (std::uint32_t i = queue.head.load(std::memory_order_relaxed); i != tail; ++i) {
@@ -108,14 +113,22 @@ void drop_pair(CompletionQueue& queue, std::uint32_t qp_number, bool forget) noe
 
 ibv_wc_opcode opcode_of(const attach::CompletionEntry& entry) noexcept {
   switch (entry.opcode) {
-    case attach::EntryOpcode::send: return IBV_WC_SEND;
-    case attach::EntryOpcode::write: return IBV_WC_RDMA_WRITE;
-    case attach::EntryOpcode::read: return IBV_WC_RDMA_READ;
-    case attach::EntryOpcode::fetch_add: return IBV_WC_FETCH_ADD;
-    case attach::EntryOpcode::compare_swap: return IBV_WC_COMP_SWAP;
-    case attach::EntryOpcode::local_invalidate: return IBV_WC_LOCAL_INV;
-    case attach::EntryOpcode::receive: return IBV_WC_RECV;
-    case attach::EntryOpcode::receive_write_imm: return IBV_WC_RECV_RDMA_WITH_IMM;
+    case attach::EntryOpcode::send:
+      return IBV_WC_SEND;
+    case attach::EntryOpcode::write:
+      return IBV_WC_RDMA_WRITE;
+    case attach::EntryOpcode::read:
+      return IBV_WC_RDMA_READ;
+    case attach::EntryOpcode::fetch_add:
+      return IBV_WC_FETCH_ADD;
+    case attach::EntryOpcode::compare_swap:
+      return IBV_WC_COMP_SWAP;
+    case attach::EntryOpcode::local_invalidate:
+      return IBV_WC_LOCAL_INV;
+    case attach::EntryOpcode::receive:
+      return IBV_WC_RECV;
+    case attach::EntryOpcode::receive_write_imm:
+      return IBV_WC_RECV_RDMA_WITH_IMM;
   }
   return IBV_WC_SEND;
 }

@@ -19,15 +19,19 @@ constexpr unsigned kSendFlags =
 bool offered(ibv_qp_type type, ibv_wr_opcode opcode) {
   switch (opcode) {
     case IBV_WR_SEND:
-    case IBV_WR_SEND_WITH_IMM: return true;
+    case IBV_WR_SEND_WITH_IMM:
+      return true;
     case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM: return type != IBV_QPT_UD;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return type != IBV_QPT_UD;
     case IBV_WR_SEND_WITH_INV:
     case IBV_WR_LOCAL_INV:
     case IBV_WR_RDMA_READ:
     case IBV_WR_ATOMIC_CMP_AND_SWP:
-    case IBV_WR_ATOMIC_FETCH_AND_ADD: return type == IBV_QPT_RC;
-    default: return false;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return type == IBV_QPT_RC;
+    default:
+      return false;
   }
 }
 
@@ -38,15 +42,24 @@ bool may_be_inline(ibv_wr_opcode opcode) {
 
 attach::SendOpcode slot_opcode(ibv_wr_opcode opcode) {
   switch (opcode) {
-    case IBV_WR_SEND_WITH_IMM: return attach::SendOpcode::send_imm;
-    case IBV_WR_SEND_WITH_INV: return attach::SendOpcode::send_invalidate;
-    case IBV_WR_RDMA_WRITE: return attach::SendOpcode::write;
-    case IBV_WR_RDMA_WRITE_WITH_IMM: return attach::SendOpcode::write_imm;
-    case IBV_WR_RDMA_READ: return attach::SendOpcode::read;
-    case IBV_WR_ATOMIC_CMP_AND_SWP: return attach::SendOpcode::compare_swap;
-    case IBV_WR_ATOMIC_FETCH_AND_ADD: return attach::SendOpcode::fetch_add;
-    case IBV_WR_LOCAL_INV: return attach::SendOpcode::local_invalidate;
-    default: return attach::SendOpcode::send;
+    case IBV_WR_SEND_WITH_IMM:
+      return attach::SendOpcode::send_imm;
+    case IBV_WR_SEND_WITH_INV:
+      return attach::SendOpcode::send_invalidate;
+    case IBV_WR_RDMA_WRITE:
+      return attach::SendOpcode::write;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return attach::SendOpcode::write_imm;
+    case IBV_WR_RDMA_READ:
+      return attach::SendOpcode::read;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return attach::SendOpcode::compare_swap;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return attach::SendOpcode::fetch_add;
+    case IBV_WR_LOCAL_INV:
+      return attach::SendOpcode::local_invalidate;
+    default:
+      return attach::SendOpcode::send;
   }
 }
 

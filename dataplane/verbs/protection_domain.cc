@@ -83,9 +83,8 @@ PACELINE_VERBS_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
   }
   if (domain->parents.load() != 0) return result(EBUSY);
   Context& c = Context::of(pd->context);
-  const int error = paceline::verbs::guarded(ENOMEM, [&] {
-    return c.session.drop(paceline::attach::Operation::destroy_pd, pd->handle);
-  });
+  const int error = paceline::verbs::guarded(
+      ENOMEM, [&] { return c.session.drop(paceline::attach::Operation::destroy_pd, pd->handle); });
   // A service that is gone has nothing left to free.
   if (error != 0 && error != EIO) return result(error);
   delete domain;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint16_t kDefaultPartition = 0xffff;
-constexpr std::uint8_t kLinkUp = 5;          // PortInfo:PortPhysicalState
-constexpr std::uint8_t kPhysDisabled = 3;    // likewise
+constexpr std::uint8_t kLinkUp = 5;               // PortInfo:PortPhysicalState
+constexpr std::uint8_t kPhysDisabled = 3;         // likewise
 constexpr std::uint32_t kMaxMessage = 1U << 31U;  // IBTA C9-8: 2^31 bytes
 
 // Codes of PortInfo:LinkWidthActive and LinkSpeedActive, with what a link of both carries.
@@ -26,16 +26,16 @@ struct LinkSpeed {
   std::uint8_t speed;
 };
 constexpr std::array<LinkSpeed, 10> kSpeeds{{
-    {2'500, 1, 1},     // 1x SDR
-    {10'000, 1, 8},    // 1x FDR10
-    {25'000, 1, 32},   // 1x EDR
-    {40'000, 2, 8},    // 4x FDR10
-    {50'000, 1, 64},   // 1x HDR
-    {56'000, 2, 16},   // 4x FDR
-    {100'000, 2, 32},  // 4x EDR
-    {200'000, 2, 64},  // 4x HDR
-    {400'000, 2, 128}, // 4x NDR
-    {800'000, 4, 128}, // 8x NDR
+    {2'500, 1, 1},      // 1x SDR
+    {10'000, 1, 8},     // 1x FDR10
+    {25'000, 1, 32},    // 1x EDR
+    {40'000, 2, 8},     // 4x FDR10
+    {50'000, 1, 64},    // 1x HDR
+    {56'000, 2, 16},    // 4x FDR
+    {100'000, 2, 32},   // 4x EDR
+    {200'000, 2, 64},   // 4x HDR
+    {400'000, 2, 128},  // 4x NDR
+    {800'000, 4, 128},  // 8x NDR
 }};
 
 // The nearest that is not below the rate; unlimited is the fastest.
@@ -117,8 +117,7 @@ using paceline::verbs::Context;
 // Reached by programs that know no ibv_context of today's kind, with the attributes of old.
 PACELINE_VERBS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port_num,
                                          _compat_ibv_port_attr* port_attr) {
-  return paceline::verbs::query_port(context, port_num,
-                                     reinterpret_cast<ibv_port_attr*>(port_attr),
+  return paceline::verbs::query_port(context, port_num, reinterpret_cast<ibv_port_attr*>(port_attr),
                                      paceline::verbs::kOldPortAttributes);
 }
 

@@ -108,8 +108,13 @@ int query(QueuePair& pair, ibv_qp_attr& attr, ibv_qp_init_attr* init) {
   // An error may have moved it since the program last did.
   qp.state = attr.qp_state;
   if (init != nullptr) {
-    *init = {qp.qp_context, qp.send_cq, qp.recv_cq, qp.srq,
-             pair.cap,      qp.qp_type, pair.all_signaled ? 1 : 0};
+    *init = {qp.qp_context,
+             qp.send_cq,
+             qp.recv_cq,
+             qp.srq,
+             pair.cap,
+             qp.qp_type,
+             pair.all_signaled ? 1 : 0};
   }
   return 0;
 }
@@ -120,8 +125,7 @@ int multicast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid, attach::Operati
   request.handle = qp->handle;
   request.local_id = lid;
   std::memcpy(request.group.data(), gid->raw, request.group.size());
-  return guarded(ENOMEM,
-                 [&] { return Context::of(qp->context).session.tell(operation, request); });
+  return guarded(ENOMEM, [&] { return Context::of(qp->context).session.tell(operation, request); });
 }
 
 }  // namespace

@@ -47,8 +47,7 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
   attach::Header header;
   header.operation = operation;
   header.sequence = ++sequence_;
-  const attach::Transfer sent =
-      attach::send_message(socket_.get(), header, body, descriptors);
+  const attach::Transfer sent = attach::send_message(socket_.get(), header, body, descriptors);
   if (sent == attach::Transfer::failed) return errno;
   if (sent != attach::Transfer::done) return lose();
   if (attach::receive_message(socket_.get(), reply) != attach::Transfer::done ||

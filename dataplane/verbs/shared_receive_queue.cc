@@ -116,9 +116,8 @@ using paceline::verbs::SharedReceiveQueue;
 
 PACELINE_VERBS_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
   using namespace paceline::verbs;
-  return guarded(static_cast<ibv_srq*>(nullptr), [&] {
-    return make_srq(pd, srq_init_attr->srq_context, srq_init_attr->attr);
-  });
+  return guarded(static_cast<ibv_srq*>(nullptr),
+                 [&] { return make_srq(pd, srq_init_attr->srq_context, srq_init_attr->attr); });
 }
 
 PACELINE_VERBS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
@@ -133,8 +132,7 @@ PACELINE_VERBS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, i
   const paceline::attach::ModifySrqRequest request{
       srq->handle, static_cast<std::uint32_t>(srq_attr_mask), 0, srq_attr->srq_limit};
   return result(guarded(ENOMEM, [&] {
-    return Context::of(srq->context)
-        .session.tell(paceline::attach::Operation::modify_srq, request);
+    return Context::of(srq->context).session.tell(paceline::attach::Operation::modify_srq, request);
   }));
 }
 
@@ -142,10 +140,9 @@ PACELINE_VERBS_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
   using namespace paceline::verbs;
   return result(guarded(ENOMEM, [&] {
     paceline::attach::SrqReply reply;
-    const int error =
-        Context::of(srq->context)
-            .session.ask(paceline::attach::Operation::query_srq,
-                         paceline::attach::HandleBody{srq->handle, 0}, reply);
+    const int error = Context::of(srq->context)
+                          .session.ask(paceline::attach::Operation::query_srq,
+                                       paceline::attach::HandleBody{srq->handle, 0}, reply);
     if (error == 0) *srq_attr = {reply.requests, reply.segments, reply.limit};
     return error;
   }));

@@ -16,8 +16,10 @@ const char* word(const std::array<const char*, kCount>& words, int index, const 
 }
 
 constexpr std::array<const char*, 7> kNodeTypes{
-    "unspecified", "InfiniBand channel adapter", "InfiniBand switch", "InfiniBand router",
-    "iWARP NIC",   "usNIC",                      "usNIC UDP",
+    "unspecified",       "InfiniBand channel adapter",
+    "InfiniBand switch", "InfiniBand router",
+    "iWARP NIC",         "usNIC",
+    "usNIC UDP",
 };
 constexpr std::array<const char*, 6> kPortStates{
     "no state change (NOP)", "down", "init", "armed", "active", "active defer",
@@ -79,17 +81,17 @@ struct Rate {
   int multiple;
 };
 constexpr std::array<Rate, 23> kRates{{
-    {IBV_RATE_2_5_GBPS, 2500, 1},     {IBV_RATE_5_GBPS, 5000, 2},
-    {IBV_RATE_10_GBPS, 10000, 4},     {IBV_RATE_14_GBPS, 14062, 6},
-    {IBV_RATE_20_GBPS, 20000, 8},     {IBV_RATE_25_GBPS, 25781, 10},
-    {IBV_RATE_28_GBPS, 28125, 11},    {IBV_RATE_30_GBPS, 30000, 12},
-    {IBV_RATE_40_GBPS, 40000, 16},    {IBV_RATE_50_GBPS, 53125, 20},
-    {IBV_RATE_56_GBPS, 56250, 22},    {IBV_RATE_60_GBPS, 60000, 24},
-    {IBV_RATE_80_GBPS, 80000, 32},    {IBV_RATE_100_GBPS, 103125, 40},
-    {IBV_RATE_112_GBPS, 112500, 45},  {IBV_RATE_120_GBPS, 120000, 48},
-    {IBV_RATE_168_GBPS, 168750, 67},  {IBV_RATE_200_GBPS, 206250, 80},
-    {IBV_RATE_300_GBPS, 309375, 120}, {IBV_RATE_400_GBPS, 425000, 160},
-    {IBV_RATE_600_GBPS, 637500, 240}, {IBV_RATE_800_GBPS, 850000, 320},
+    {IBV_RATE_2_5_GBPS, 2500, 1},       {IBV_RATE_5_GBPS, 5000, 2},
+    {IBV_RATE_10_GBPS, 10000, 4},       {IBV_RATE_14_GBPS, 14062, 6},
+    {IBV_RATE_20_GBPS, 20000, 8},       {IBV_RATE_25_GBPS, 25781, 10},
+    {IBV_RATE_28_GBPS, 28125, 11},      {IBV_RATE_30_GBPS, 30000, 12},
+    {IBV_RATE_40_GBPS, 40000, 16},      {IBV_RATE_50_GBPS, 53125, 20},
+    {IBV_RATE_56_GBPS, 56250, 22},      {IBV_RATE_60_GBPS, 60000, 24},
+    {IBV_RATE_80_GBPS, 80000, 32},      {IBV_RATE_100_GBPS, 103125, 40},
+    {IBV_RATE_112_GBPS, 112500, 45},    {IBV_RATE_120_GBPS, 120000, 48},
+    {IBV_RATE_168_GBPS, 168750, 67},    {IBV_RATE_200_GBPS, 206250, 80},
+    {IBV_RATE_300_GBPS, 309375, 120},   {IBV_RATE_400_GBPS, 425000, 160},
+    {IBV_RATE_600_GBPS, 637500, 240},   {IBV_RATE_800_GBPS, 850000, 320},
     {IBV_RATE_1200_GBPS, 1275000, 480},
 }};
 
