@@ -1,0 +1,193 @@
+// Memory regions: registration in all its spellings, re-registration, deregistration.
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "dataplane/verbs/context.h"
+#include "dataplane/verbs/region_extents.h"
+#include "dataplane/verbs/results.h"
+
+namespace paceline::verbs {
+
+namespace {
+
+struct MemoryRegion {
+  ibv_mr mr{};  // first: programs hold its address
+  std::uint64_t iova = 0;
+  unsigned access = 0;
+
+  static MemoryRegion& of(ibv_mr* mr) { return *reinterpret_cast<MemoryRegion*>(mr); }
+};
+
+constexpr unsigned kOffered = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                              IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned kKnownAccess = kOffered | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+                                  IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
+
+// What may be ignored is dropped from `access`; 0, or the errno of what may not.
+int check_access(unsigned& access) {
+  access &= ~static_cast<unsigned>(IBV_ACCESS_OPTIONAL_RANGE);
+  if ((access & ~kKnownAccess) != 0) return EINVAL;
+  // A hint on how the memory was allocated, of use to pinning alone.
+  access &= ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
+  if ((access & ~kOffered) != 0) return EOPNOTSUPP;
+  // IBTA 10.6.3.1, ibv_reg_mr(3): remote write and atomics take local write.
+  const bool written_from_afar =
+      (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+  if (written_from_afar && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
+  return 0;
+}
+
+std::uint64_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+struct Registration {
+  attach::RegisterRequest request;
+  std::vector<attach::Extent> extents;
+};
+
+int send_registration(Context& c, attach::Operation operation, Registration& r,
+                      attach::RegisterReply& out) {
+  if (r.extents.size() > attach::kMaxExtents) return ENOMEM;
+  r.request.extents = static_cast<std::uint32_t>(r.extents.size());
+  attach::Message body;
+  body.append(r.request);
+  for (const attach::Extent& e : r.extents) body.append(e);
+  attach::Message reply;
+  const int error = c.session.exchange(operation, body.body, reply);
+  if (error == 0) out = reply.as<attach::RegisterReply>();
+  return error;
+}
+
+ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                        unsigned access) {
+  if (const int error = check_access(access); error != 0) return refuse(error);
+  if (length == 0 || number_of(address) + length < length || iova + length < length) {
+    return refuse(EINVAL);
+  }
+  auto region = std::make_unique<MemoryRegion>();
+  Context& c = Context::of(pd->context);
+  Registration r;
+  r.extents = prepare_extents(number_of(address), length);
+  r.request.address = number_of(address);
+  r.request.length = length;
+  r.request.iova = iova;
+  r.request.access = access;
+  r.request.pd = pd->handle;
+  attach::RegisterReply reply;
+  const int error = send_registration(c, attach::Operation::register_region, r, reply);
+  if (error != 0) {
+    release_extents(number_of(address), length);
+    return refuse(error);
+  }
+  region->mr = {pd->context, pd, address, length, reply.handle, reply.local_key, reply.remote_key};
+  region->iova = iova;
+  region->access = access;
+  return &region.release()->mr;
+}
+
+// A value of enum ibv_rereg_mr_err_code; errno says more.
+int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::size_t length,
+               unsigned access) {
+  ibv_mr& mr = region.mr;
+  const bool moved = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const bool other_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+  const bool other_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+  int error = 0;
+  if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0) error = EINVAL;
+  if (moved && (address == nullptr || length == 0)) error = EINVAL;
+  if (other_pd && (pd == nullptr || pd->context != mr.context)) error = EINVAL;
+  if (error == 0 && other_access) error = check_access(access);
+  if (error != 0) {
+    errno = error;
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  Registration r;
+  attach::RegisterRequest& q = r.request;
+  q.address = moved ? number_of(address) : number_of(mr.addr);
+  q.length = moved ? length : mr.length;
+  q.iova = moved ? q.address : region.iova;
+  q.access = other_access ? access : region.access;
+  q.pd = (other_pd ? pd : mr.pd)->handle;
+  q.handle = mr.handle;
+  q.change = static_cast<std::uint32_t>(flags);
+  if (moved) r.extents = prepare_extents(q.address, q.length);
+  attach::RegisterReply reply;
+  error =
+      send_registration(Context::of(mr.context), attach::Operation::reregister_region, r, reply);
+  if (error != 0) {
+    if (moved) release_extents(q.address, q.length);
+    errno = error;
+    // A refused request changes nothing (protocol.h), so the region still is what it was.
+    return error == EIO ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT;
+  }
+  if (moved) release_extents(number_of(mr.addr), mr.length);
+  mr.handle = reply.handle;
+  mr.lkey = reply.local_key;
+  mr.rkey = reply.remote_key;
+  if (moved) {
+    mr.addr = address;
+    mr.length = length;
+  }
+  if (other_pd) mr.pd = pd;
+  region.iova = q.iova;
+  region.access = q.access;
+  return 0;
+}
+
+ibv_mr* register_guarded(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                         unsigned access) noexcept {
+  return guarded(static_cast<ibv_mr*>(nullptr),
+                 [&] { return register_memory(pd, address, length, iova, access); });
+}
+
+}  // namespace
+
+}  // namespace paceline::verbs
+
+using paceline::verbs::MemoryRegion;
+
+PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
+  return paceline::verbs::register_guarded(pd, addr, length, paceline::verbs::number_of(addr),
+                                           static_cast<unsigned>(access));
+}
+
+PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length,
+                                              std::uint64_t iova, int access) {
+  return paceline::verbs::register_guarded(pd, addr, length, iova, static_cast<unsigned>(access));
+}
+
+PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length,
+                                               std::uint64_t iova, unsigned int access) {
+  return paceline::verbs::register_guarded(pd, addr, length, iova, access);
+}
+
+PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, std::uint64_t /*offset*/,
+                                                std::size_t /*length*/, std::uint64_t /*iova*/,
+                                                int /*fd*/, int /*access*/) {
+  return paceline::verbs::refuse(EOPNOTSUPP);
+}
+
+PACELINE_VERBS_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr,
+                                       std::size_t length, int access) {
+  return paceline::verbs::guarded(static_cast<int>(IBV_REREG_MR_ERR_INPUT), [&] {
+    return paceline::verbs::reregister(MemoryRegion::of(mr), flags, pd, addr, length,
+                                       static_cast<unsigned>(access));
+  });
+}
+
+PACELINE_VERBS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
+  using namespace paceline::verbs;
+  MemoryRegion* const region = &MemoryRegion::of(mr);
+  const int error = guarded(ENOMEM, [&] {
+    return Context::of(mr->context)
+        .session.drop(paceline::attach::Operation::deregister_region, mr->handle);
+  });
+  if (error != 0 && error != EIO) return result(error);
+  guarded(0, [&] {
+    release_extents(number_of(mr->addr), mr->length);
+    return 0;
+  });
+  delete region;
+  return 0;
+}

@@ -1,0 +1,69 @@
+#include "dataplane/verbs/session.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace paceline::verbs {
+
+namespace {
+
+void log_refusal(attach::Operation operation, const attach::Message& reply) {
+  auto complaint = reply.as<attach::Complaint>();
+  complaint.text.back() = '\0';
+  std::string text = "operation " + std::to_string(static_cast<unsigned>(operation)) +
+                     " refused: " + std::strerror(reply.header.error);
+  if (complaint.text.front() != '\0') text += std::string(" (") + complaint.text.data() + ")";
+  say(text);
+}
+
+}  // namespace
+
+int Session::connect(const Settings& settings, Presence* presence) {
+  presence_ = presence;
+  log_ = settings.log;
+  socket_ = attach::connect_socket(settings.socket);
+  if (!socket_) return errno;
+  attach::HelloRequest hello;
+  hello.pid = static_cast<std::uint32_t>(::getpid());
+  const char* const name = program_invocation_short_name;
+  std::copy_n(name, std::min(std::strlen(name), hello.program.size() - 1), hello.program.begin());
+  return ask(attach::Operation::hello, hello, service_);
+}
+
+int Session::lose() {
+  if (presence_ != nullptr) presence_->lost();
+  return EIO;
+}
+
+int Session::exchange(attach::Operation operation, std::span<const std::byte> body,
+                      attach::Message& reply, std::span<const int> descriptors) {
+  // Before the lock: a child may have inherited it held, and must not answer for its parent.
+  if (presence_ != nullptr && !presence_->usable()) return EIO;
+  const std::lock_guard hold(mutex_);
+  attach::Header header;
+  header.operation = operation;
+  header.sequence = ++sequence_;
+  const attach::Transfer sent = attach::send_message(socket_.get(), header, body, descriptors);
+  if (sent == attach::Transfer::failed) return errno;
+  if (sent != attach::Transfer::done) return lose();
+  if (attach::receive_message(socket_.get(), reply) != attach::Transfer::done ||
+      reply.header.operation != operation || reply.header.sequence != header.sequence) {
+    return lose();
+  }
+  if (reply.header.error != 0 && log_) log_refusal(operation, reply);
+  return reply.header.error;
+}
+
+bool Session::look() {
+  pollfd entry{socket_.get(), POLLRDHUP, 0};
+  if (::poll(&entry, 1, 0) <= 0) return true;
+  if ((entry.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) == 0) return true;
+  lose();
+  return false;
+}
+
+}  // namespace paceline::verbs

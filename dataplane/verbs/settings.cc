@@ -1,0 +1,45 @@
+#include "dataplane/verbs/settings.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "dataplane/attach/protocol.h"
+
+namespace paceline::verbs {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* const value = ::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string default_socket() {
+  const std::string own = variable("XDG_RUNTIME_DIR");
+  if (!own.empty()) {
+    std::string path = own + "/" + attach::kDefaultSocket;
+    if (::access(path.c_str(), F_OK) == 0) return path;
+  }
+  return std::string("/run/paceline/") + attach::kDefaultSocket;
+}
+
+}  // namespace
+
+Settings read_settings() {
+  Settings settings;
+  settings.socket = variable("PACELINE_SOCKET");
+  if (settings.socket.empty()) settings.socket = default_socket();
+  settings.nic = variable("PACELINE_NIC");
+  const std::string log = variable("PACELINE_VERBS_LOG");
+  settings.log = !log.empty() && log != "0";
+  return settings;
+}
+
+void say(const std::string& text) {
+  const std::string line = "paceline: " + text + "\n";
+  // Nobody to tell when even this fails.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace paceline::verbs
