@@ -38,7 +38,7 @@ class RegionMemory {
   RegionMemory(const RegionMemory&) = delete;
   RegionMemory& operator=(const RegionMemory&) = delete;
   virtual ~RegionMemory() = default;
-  virtual std::span<std::byte> plain() = 0;                  // empty: use provider()
+  virtual std::span<std::byte> plain() = 0;  // empty: use provider()
   virtual transport::MemoryProvider& provider() = 0;
 };
 
