@@ -1,0 +1,85 @@
+"""Congestion control is visible from outside: the same incast of unmodified programs, four senders
+and one receiver through the emulated switch, under two algorithms that only the testbed names."""
+
+import json
+import time
+
+from programs import Failed, Running, listens, run_alone, take_port
+from testbed import PATIENCE, end
+
+NEEDS = ("ib_write_bw",)
+TESTBED = "configs/testbeds/incast.toml"
+SENDERS = ("h0", "h1", "h2", "h3")
+RECEIVER = "h4"
+seen = {}
+
+
+def port_of_receiver(testbed):
+    """Counters of the switch port to the receiver: the one with the deepest queue."""
+    text = run_alone(testbed, [testbed.paceline, "testbed", "status", "--json", "--socket",
+                               testbed.socket])
+    try:
+        status = json.loads(text)
+    except ValueError as error:
+        raise Failed(f"{error}: {text}") from None
+    ports = list(switch_ports(status))
+    if not ports:
+        raise Failed(f"no switch ports in:\n{text}")
+    return max(ports, key=lambda port: port["max_queue_bytes"])
+
+
+def switch_ports(status):
+    """Every object with the counters of a switch port, wherever the service puts them."""
+    if isinstance(status, dict):
+        if "max_queue_bytes" in status and "marked_packets" in status:
+            yield status
+        status = list(status.values())
+    if isinstance(status, list):
+        for part in status:
+            yield from switch_ports(part)
+
+
+def incast(algorithm):
+    def run(testbed):
+        limit = time.monotonic() + 40 * PATIENCE
+        programs = []
+        try:
+            pairs = [(sender, take_port()) for sender in SENDERS]
+            common = lambda port: ["ib_write_bw", "-F", "-D", "3", "-q", "4", "-p", str(port)]
+            for _, port in pairs:
+                programs.append(Running(testbed, testbed.on(RECEIVER, common(port))))
+            while not all(listens(port) for _, port in pairs):
+                if time.monotonic() > limit:
+                    raise Failed("the servers do not listen")
+                time.sleep(0.01)
+            for sender, port in pairs:
+                programs.append(Running(testbed, testbed.on(sender, [*common(port), "127.0.0.1"])))
+            for program in programs:
+                program.finish(limit)
+        except Failed as error:
+            told = "\n".join(f"$ {' '.join(p.command)}\n{p.text()}" for p in programs)
+            raise Failed(f"{error}\n{told}") from None
+        finally:
+            for program in programs:
+                end(program.process)
+        port = port_of_receiver(testbed)
+        seen[algorithm] = port
+        return f"deepest queue {port['max_queue_bytes']} bytes, {port['marked_packets']} marked"
+    return f"incast 4 to 1 under {algorithm}", run
+
+
+def differ(_):
+    if len(seen) < 2:
+        raise Failed("an incast failed")
+    # DCQCN starts at line rate and is told by marks; Cadence asks for credits first and keeps the
+    # queue below where marking begins.
+    dcqcn, cadence = seen["dcqcn"], seen["cadence"]
+    if dcqcn["marked_packets"] == 0 or not cadence["max_queue_bytes"] < dcqcn["max_queue_bytes"]:
+        raise Failed(f"dcqcn {dcqcn}\ncadence {cadence}")
+    return ""
+
+
+TESTBEDS = [
+    (("cc.algorithm=dcqcn",), [incast("dcqcn")]),
+    (("cc.algorithm=cadence",), [incast("cadence"), ("queues and marks differ", differ)]),
+]

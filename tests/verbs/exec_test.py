@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""`paceline exec`: what it sets, what it refuses and with which words and status.
+
+  exec_test.py PACELINE PACELINE-DATAPLANE
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from testbed import Testbed, say  # noqa: E402
+
+failures = []
+
+
+def expect(good, text):
+    say(f"{'ok     ' if good else 'FAILED '} {text}")
+    if not good:
+        failures.append(text)
+
+
+def write(folder, name, text, mode=0o755):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def static(program):
+    text = subprocess.run(["readelf", "--wide", "--segments", program], capture_output=True,
+                          text=True).stdout
+    return "LOAD" in text and "INTERP" not in text
+
+
+def main():
+    paceline, dataplane = sys.argv[1:3]
+    with Testbed(paceline, dataplane) as testbed:
+        def run(*arguments, **changes):
+            environment = dict(testbed.environment, **changes)
+            done = subprocess.run([paceline, "exec", *arguments], capture_output=True, text=True,
+                                  timeout=30, env=environment, stdin=subprocess.DEVNULL)
+            return done.returncode, done.stdout, done.stderr
+
+        def refused(status, words, *arguments, **changes):
+            got, _, text = run(*arguments, **changes)
+            expect(got == status and all(w in text for w in words),
+                   f"{' '.join(arguments)}: {got} {text.strip()}")
+
+        folder = testbed.folder
+        refused(2, ["no service answers at /nowhere/s", "paceline testbed up"],
+                "--socket", "/nowhere/s", "--", "true")
+        refused(2, ["--nic h7", "h0, h1"], "--nic", "h7", "--", "true")
+        refused(127, ["not found in PATH"], "--", "no-such-program")
+        refused(127, ["no such file"], "--", "./no-such-program")
+        refused(126, ["not executable"], "--", write(folder, "plain", "text", 0o644))
+        refused(126, ["is a folder"], "--", folder)
+        refused(2, ["no program to run"])
+        busybox = shutil.which("busybox")
+        if busybox and static(busybox):
+            refused(2, ["statically linked"], "--", busybox, "true")
+            refused(2, ["statically linked"], "--",
+                    write(folder, "script-static", f"#!{busybox} sh\n"))
+        refused(2, ["does not exist"], "--", write(folder, "script-lost", "#!/no/interpreter\n"))
+        if os.geteuid() == 0:
+            bit = os.path.join(folder, "other-user")
+            shutil.copy(shutil.which("env"), bit)
+            os.chown(bit, 65534, 65534)
+            os.chmod(bit, 0o4755)
+            refused(2, ["set-user-id"], "--", bit)
+        if shutil.which("musl-gcc"):
+            source = write(folder, "m.c", "int main(void) { return 0; }\n")
+            musl = os.path.join(folder, "musl-program")
+            subprocess.run(["musl-gcc", "-o", musl, source], check=True)
+            refused(2, ["musl"], "--", musl)
+
+        _, text, _ = run("--nic", "h1", "--print-env", LD_PRELOAD="/lib/other.so")
+        lines = dict(line.split("=", 1) for line in text.splitlines())
+        expect(lines.get("PACELINE_NIC") == "h1" and lines.get("PACELINE_SOCKET") == testbed.socket,
+               f"--print-env: NIC and socket: {text.strip()}")
+        preload = lines.get("LD_PRELOAD", "").split(":")
+        expect([os.path.basename(p) for p in preload]
+               == ["libpaceline-verbs.so", "libpaceline-files.so", "other.so"]
+               and all(os.path.isabs(p) for p in preload), f"LD_PRELOAD keeps what was there: {preload}")
+        _, text, _ = run("--drop-in", "--no-files", "--print-env", LD_LIBRARY_PATH="/other")
+        lines = dict(line.split("=", 1) for line in text.splitlines())
+        path = lines.get("LD_LIBRARY_PATH", ":").split(":")
+        expect(os.path.exists(os.path.join(path[0], "libibverbs.so.1")) and path[1] == "/other"
+               and "LD_PRELOAD" not in lines and "PACELINE_FILES" not in lines, f"--drop-in: {lines}")
+        _, text, _ = run("--copy", "--print-env")
+        expect("PACELINE_MEMORY=copy\n" in text, "--copy")
+        status, _, _ = run("--", "sh", "-c", "exit 41")
+        expect(status == 41, "the exit status is the program's")
+        status, text, _ = run("--", write(folder, "no-hash-bang", "echo run by a shell $1\n"), "indeed")
+        expect(text == "run by a shell indeed\n", f"a script without #!: {text}")
+        # The device files, by many ways to look at them.
+        look = ("test -c /dev/infiniband/uverbs0 -a -r /dev/infiniband/uverbs1 && ls /sys/class/infiniband"
+                " && cat /sys/class/infiniband/h1/ports/1/gid_attrs/types/0 && stat -c %F"
+                " /dev/infiniband/uverbs0 && cat /sys/class/infiniband_verbs/uverbs1/ibdev && cat /etc/hosts"
+                " > /dev/null && find /sys/class/infiniband/h0 -name state -exec cat {} ';'")
+        status, text, told = run("--", "sh", "-c", look)
+        expect((status, text) == (0, "h0\nh1\nRoCE v2\ncharacter special file\nh1\n4: ACTIVE\n"),
+               f"device files: {text.split()} {told}")
+        python = ("import os, glob; print(sorted(os.listdir('/sys/class/infiniband')),"
+                  " os.path.realpath('/dev/infiniband/uverbs0'),"
+                  " [e.name for e in os.scandir('/sys/class/infiniband/h0/ports')],"
+                  " open('/sys/class/infiniband/h0/node_type').read().strip(),"
+                  " os.access('/dev/infiniband/uverbs0', os.R_OK | os.W_OK),"
+                  " os.path.exists('/dev/infiniband/rdma_cm'))")
+        status, text, told = run("--", sys.executable, "-c", python)
+        expect(text.strip() == "['h0', 'h1'] /dev/infiniband/uverbs0 ['1'] 1: CA True False",
+               f"device files from Python: {text.strip()} {told}")
+        if not os.path.exists("/sys/class/infiniband"):
+            status, text, _ = run("--no-files", "--", "ls", "/sys/class/infiniband")
+            expect(status == 2 and text == "", "--no-files: no device files")
+        trees = [name for name in os.listdir(os.path.join(folder, "paceline")) if "files" in name]
+        expect(len(trees) == 1, f"one tree for all of them: {trees}")
+    say(f"{len(failures)} failed" if failures else "all good")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

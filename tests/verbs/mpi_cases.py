@@ -1,0 +1,38 @@
+"""Open MPI, ranks on both emulated hosts, nothing but our queue pairs between them."""
+
+import os
+import subprocess
+
+from programs import Failed, run_alone
+from testbed import ROOT
+
+NEEDS = ("mpicc", "mpirun")
+
+
+def exchange(transports, ranks_each):
+    def run(testbed):
+        program = os.path.join(testbed.folder, "exchange")
+        if not os.path.exists(program):
+            built = subprocess.run(["mpicc", "-O1", "-o", program,
+                                    os.path.join(ROOT, "tests/verbs/exchange.c")],
+                                   capture_output=True, text=True)
+            if built.returncode != 0:
+                raise Failed(built.stderr)
+        # UCX alone, and it may use neither shared memory nor sockets; rc_v brings ud_v for the first
+        # contact. The number of processes is no matter for this test, so all may share a core.
+        options = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+                   "--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "btl", "^openib,vader,tcp",
+                   "--mca", "mpi_yield_when_idle", "1", "-x", f"UCX_TLS={transports}",
+                   "-x", "PACELINE_SOCKET", "-x", "XDG_RUNTIME_DIR"]
+        command = ["mpirun", *options]
+        for nic in ("h0", "h1"):
+            command += ["-n", str(ranks_each), *testbed.on(nic, [program])]
+            command += [":"] if nic == "h0" else []
+        text = run_alone(testbed, command, 60)
+        if f"exchange passed: {2 * ranks_each} ranks" not in text:
+            raise Failed(text)
+        return ""
+    return f"ring, all-reduce, all-to-all, {2 * ranks_each} ranks, UCX_TLS={transports}", run
+
+
+CASES = [exchange("rc_v,self", 1), exchange("rc_v,self", 2), exchange("ud_v,self", 1)]

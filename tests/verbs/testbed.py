@@ -1,0 +1,105 @@
+"""A testbed of one test's own: a service with emulated hosts, in a folder that goes with it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77  # SKIP_RETURN_CODE of these tests
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PATIENCE = float(os.environ.get("PACELINE_TEST_PATIENCE", "1"))  # times every limit
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def skip(reason):
+    say(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def need(*programs):
+    for program in programs:
+        if shutil.which(program) is None:
+            skip(f"{program} is not installed (tools/packages.txt)")
+
+
+def end(process):
+    """Ends a process that was started with a session of its own, and whatever it started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            process.wait(3)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    try:  # children that outlive it
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Testbed:
+    def __init__(self, paceline, dataplane, file="configs/testbeds/pair.toml", sets=()):
+        self.paceline, self.dataplane, self.sets = paceline, dataplane, sets
+        self.file = os.path.join(ROOT, file)
+        self.process = None
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="paceline-verbs-")
+        self.socket = os.path.join(self.folder, "service.sock")
+        self.log = os.path.join(self.folder, "service.log")
+        # Programs must find this service and no other, and leave nothing behind.
+        self.environment = dict(os.environ, PACELINE_SOCKET=self.socket,
+                                XDG_RUNTIME_DIR=self.folder)
+        for name in ("PACELINE_NIC", "PACELINE_FILES", "LD_PRELOAD"):
+            self.environment.pop(name, None)
+        arguments = [self.dataplane, "--testbed", self.file, "--socket", self.socket,
+                     "--foreground"]
+        for assignment in self.sets:
+            arguments += ["--set", assignment]
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=self.environment,
+                                            start_new_session=True)
+        try:
+            self._await()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _await(self):
+        limit = time.monotonic() + 10 * PATIENCE
+        while True:
+            answer = subprocess.run([self.paceline, "exec", "--print-env", "--socket", self.socket],
+                                    capture_output=True, text=True, env=self.environment)
+            if answer.returncode == 0:
+                return
+            if self.process.poll() is not None or time.monotonic() > limit:
+                raise RuntimeError(f"no testbed: {answer.stderr}{self.log_text()}")
+            time.sleep(0.02)
+
+    def __exit__(self, *_):
+        if self.process is not None:
+            end(self.process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def log_text(self):
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return "".join(file.readlines()[-40:])
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def on(self, nic, command, *options):
+        """The command line that runs `command` on a NIC."""
+        return [self.paceline, "exec", "--nic", nic, "--socket", self.socket, *options, "--",
+                *command]

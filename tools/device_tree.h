@@ -1,0 +1,32 @@
+// The device files that a kernel would have for the NIC instances of a service, as a tree of files
+// for dataplane/verbs/files: /dev/infiniband/uverbsN (a link to /dev/null: a character device that
+// may be read and written), /sys/class/infiniband/NAME and /sys/class/infiniband_verbs/uverbsN.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/attach/protocol.h"
+
+namespace paceline::tools {
+
+struct TreeFile {
+  std::string path;  // below the tree's root, without a slash at its beginning
+  std::string text;
+  bool link = false;  // to `text`
+};
+
+// N is the place of an instance in `nics`, as in ibv_device::dev_name.
+std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics);
+
+// Writes the tree into a folder of `runtime` whose name says what is in it, so that programs that
+// ask for the same share it, and nobody need remove it. Empty `folder`: see `error`.
+struct WrittenTree {
+  std::string folder;
+  std::string error;
+};
+WrittenTree write_device_tree(const std::string& runtime, const std::vector<TreeFile>& files);
+
+std::string nic_name(const attach::NicInfo& nic);
+
+}  // namespace paceline::tools

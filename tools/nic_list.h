@@ -1,0 +1,19 @@
+// What NIC instances the service behind a socket has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/attach/protocol.h"
+
+namespace paceline::tools {
+
+struct NicListing {
+  std::vector<attach::NicInfo> nics;
+  std::string error;
+};
+
+// Waits for an answer at most five seconds.
+NicListing list_nics(const std::string& socket);
+
+}  // namespace paceline::tools

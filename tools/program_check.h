@@ -1,0 +1,22 @@
+// Whether a library can be loaded into a program before its own: found out before it is started,
+// since the dynamic linker says nothing when it ignores LD_PRELOAD.
+#pragma once
+
+#include <string>
+
+namespace paceline::tools {
+
+// The file that a shell would run for `name`: itself when it has a slash, else the first executable
+// one in the folders of `path` (PATH).
+struct FoundProgram {
+  std::string file;
+  std::string error;  // why there is none, and then exit_code is 127 or 126, as a shell's
+  int exit_code = 0;
+};
+FoundProgram find_program(const std::string& name, const std::string& path);
+
+// Why no library can be loaded into `file`, or nothing. Scripts are as good as their interpreters,
+// which are followed ("#!/usr/bin/env NAME" too).
+std::string why_not_preloadable(const std::string& file, const std::string& path);
+
+}  // namespace paceline::tools

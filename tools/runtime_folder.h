@@ -1,0 +1,20 @@
+// Where the sockets of running services are: programs of one user find each other's testbeds by
+// name.
+#pragma once
+
+#include <string>
+
+namespace paceline::tools {
+
+inline constexpr const char* kDefaultTestbed = "default";
+
+// $XDG_RUNTIME_DIR/paceline; /run/paceline for root; else /tmp/paceline-UID. Not created.
+std::string runtime_folder();
+
+// Creates it, for its owner alone. The text says why not; empty: it is there and ours.
+std::string make_runtime_folder(const std::string& folder);
+
+// Of the service that runs the testbed of that name.
+std::string service_socket(const std::string& testbed);
+
+}  // namespace paceline::tools
