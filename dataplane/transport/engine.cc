@@ -373,6 +373,11 @@ QpState Engine::state_of(std::uint32_t qp_number) const {
   return qp == nullptr ? QpState::reset : qp->state;
 }
 
+std::uint32_t Engine::queued_sends(std::uint32_t qp_number) const {
+  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+  return qp == nullptr ? 0 : qp->requester.queue.size();
+}
+
 std::uint64_t Engine::inflight_bytes() const {
   std::uint64_t sum = 0;
   for (const QueuePair* qp : core_.qps) {

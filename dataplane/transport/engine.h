@@ -116,6 +116,8 @@ class Engine {
   // --- looking in: changes nothing ---
   const telemetry::EngineCounters& counters() const { return core_.counters; }
   QpState state_of(std::uint32_t qp_number) const;
+  // Requests of its send queue that are not complete; 0 when there is no such queue pair.
+  std::uint32_t queued_sends(std::uint32_t qp_number) const;
   // Wire bytes in flight over all queue pairs; 0 when everything is acknowledged.
   std::uint64_t inflight_bytes() const;
   // Time shares per limiter up to `now`, summed over all contexts that were ever in use.
