@@ -1,0 +1,217 @@
+#include "dataplane/service/memory/copy_thread.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "dataplane/base/spsc_ring.h"
+
+namespace paceline::service {
+
+namespace {
+
+// Looks at the ring before the thread sleeps, some microseconds: on two cores a longer spin would
+// take from the program what it saves the worker.
+constexpr int kSpins = 200;
+
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t while_equal) {
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal,
+            nullptr, nullptr, 0);
+}
+void futex_wake(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, 1, nullptr,
+            nullptr, 0);
+}
+void spin_once() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+// Owned by the CopyThread and by its thread, whichever lives longer.
+struct CopyThread::State {
+  State(ProgramMemory memory, std::function<void()> on_done)
+      : program(std::move(memory)),
+        jobs(kJobs),
+        buffers(std::make_unique<std::byte[]>(std::size_t{kJobs} * kJobBytes)),
+        wake(std::move(on_done)) {}
+
+  void execute(std::span<const std::uint32_t> batch);
+  void execute_run(std::span<const std::uint32_t> batch);
+  void run_atomic(CopyJob& job);
+  void give_back(std::span<const std::uint32_t> batch);
+  void sleep();
+
+  const ProgramMemory program;
+  std::vector<CopyJob> jobs;
+  const std::unique_ptr<std::byte[]> buffers;
+  SpscRing<std::uint32_t> todo{kJobs};
+  SpscRing<std::uint32_t> done{kJobs};
+  alignas(64) std::atomic<std::uint32_t> asleep{0};
+  std::atomic<bool> stop{false};
+  std::atomic<bool> ended{false};
+  CopyCounters counters;
+  std::mutex mutex;  // of what follows; never the worker's
+  std::function<void()> wake;
+  std::vector<std::shared_ptr<CopyLedger>> kept;
+};
+
+CopyThread::CopyThread(ProgramMemory program, std::function<void()> wake)
+    : state_(std::make_shared<State>(std::move(program), std::move(wake))) {
+  // Signals are for the service's other threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread([state = state_] { run(*state); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread.native_handle(), "paceline-copy");
+  thread.detach();  // it may never end: ~CopyThread waits for `ended`, and not for ever
+}
+
+CopyThread::~CopyThread() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->wake = nullptr;
+  }
+  state_->stop.store(true, std::memory_order_seq_cst);
+  state_->asleep.store(0, std::memory_order_seq_cst);
+  futex_wake(state_->asleep);
+  const timespec pause{0, 100'000};
+  for (int i = 0; i < 1000 && !state_->ended.load(std::memory_order_acquire); ++i) {
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+CopyJob& CopyThread::job(std::uint32_t index) { return state_->jobs[index]; }
+
+std::byte* CopyThread::buffer(std::uint32_t index) {
+  return state_->buffers.get() + std::size_t{index} * kJobBytes;
+}
+
+void CopyThread::submit(std::uint32_t index) {
+  State& state = *state_;
+  CopyLedger& ledger = *state.jobs[index].ledger;
+  ledger.begun.store(ledger.begun.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  const bool pushed = state.todo.push(index);  // there are no more jobs than places
+  assert(pushed);
+  static_cast<void>(pushed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (state.asleep.load(std::memory_order_relaxed) != 0) {
+    state.asleep.store(0, std::memory_order_relaxed);
+    futex_wake(state.asleep);
+  }
+}
+
+std::size_t CopyThread::take_done(std::span<std::uint32_t> out) { return state_->done.pop(out); }
+
+void CopyThread::keep(std::shared_ptr<CopyLedger> ledger) {
+  const std::lock_guard lock(state_->mutex);
+  state_->kept.push_back(std::move(ledger));
+}
+
+const CopyCounters& CopyThread::counters() const { return state_->counters; }
+
+void CopyThread::run(State& state) {
+  std::array<std::uint32_t, ProgramMemory::kBatch> batch{};
+  int spins = 0;
+  while (!state.stop.load(std::memory_order_acquire)) {
+    const std::size_t n = state.todo.pop(std::span(batch));
+    if (n != 0) {
+      spins = 0;
+      state.execute(std::span(batch).first(n));
+    } else if (++spins < kSpins) {
+      spin_once();
+    } else {
+      spins = 0;
+      state.sleep();
+    }
+  }
+  state.ended.store(true, std::memory_order_release);
+}
+
+void CopyThread::State::sleep() {
+  asleep.store(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Both sides write, then look: one of them sees the other.
+  if (todo.empty() && !stop.load(std::memory_order_seq_cst)) futex_wait(asleep, 1);
+  asleep.store(0, std::memory_order_relaxed);
+}
+
+void CopyThread::State::execute(std::span<const std::uint32_t> batch) {
+  if (!program.alive()) {
+    for (const std::uint32_t index : batch) jobs[index].result = CopyResult::gone;
+    give_back(batch);
+    return;
+  }
+  // Runs of the same kind by one system call each; the order stays.
+  while (!batch.empty()) {
+    const CopyKind kind = jobs[batch.front()].kind;
+    std::size_t n = 1;
+    while (n < batch.size() && kind != CopyKind::atomic && jobs[batch[n]].kind == kind) ++n;
+    execute_run(batch.first(n));
+    give_back(batch.first(n));
+    batch = batch.subspan(n);
+  }
+}
+
+void CopyThread::State::execute_run(std::span<const std::uint32_t> batch) {
+  const CopyKind kind = jobs[batch.front()].kind;
+  if (kind == CopyKind::atomic) return run_atomic(jobs[batch.front()]);
+  std::array<ProgramPiece, ProgramMemory::kBatch> pieces{};
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const CopyJob& job = jobs[batch[i]];
+    pieces[i] = {job.address, job.data, job.bytes};
+  }
+  const std::span<const ProgramPiece> all(pieces.data(), batch.size());
+  const bool read = kind == CopyKind::read;
+  // One that goes wrong spoils a common call, not the others: then each goes alone.
+  const bool together = batch.size() > 1 && (read ? program.read_all(all) : program.write_all(all));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    CopyJob& job = jobs[batch[i]];
+    job.result = together ? CopyResult::done : read ? program.read(all[i]) : program.write(all[i]);
+  }
+}
+
+// Whole with respect to all atomics that this thread carries out, as between the queue pairs of an
+// adapter (IBV_ATOMIC_HCA); not to the program's own.
+void CopyThread::State::run_atomic(CopyJob& job) {
+  std::uint64_t value = 0;
+  const ProgramPiece piece{job.address, reinterpret_cast<std::byte*>(&value), sizeof value};
+  job.result = program.read(piece);
+  if (job.result != CopyResult::done) return;
+  std::memcpy(job.data, &value, sizeof value);
+  value = job.operation.result(value);
+  job.result = program.write(piece);
+}
+
+void CopyThread::State::give_back(std::span<const std::uint32_t> batch) {
+  for (const std::uint32_t index : batch) {
+    const CopyJob& job = jobs[index];
+    const bool good = job.result == CopyResult::done;
+    counters.copies.fetch_add(1, std::memory_order_relaxed);
+    if (good) counters.bytes.fetch_add(job.bytes, std::memory_order_relaxed);
+    if (!good) counters.faults.fetch_add(1, std::memory_order_relaxed);
+    if (job.result == CopyResult::refused) counters.refused.fetch_add(1, std::memory_order_relaxed);
+    job.ledger->ended.fetch_add(1, std::memory_order_release);
+  }
+  done.push(batch);  // as many places as jobs
+  const std::lock_guard lock(mutex);
+  if (wake) wake();
+}
+
+}  // namespace paceline::service

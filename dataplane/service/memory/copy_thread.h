@@ -1,0 +1,80 @@
+// The thread that copies between the service and one tenant's address space. It may be made to wait
+// for ever by that tenant; so nothing ever waits for it: the worker hands it jobs and takes them
+// back through rings, and who ends it leaves it behind when it hangs (it owns what it works with,
+// and ends with the tenant's pages or with the process).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "dataplane/service/memory/program_memory.h"
+#include "dataplane/transport/region.h"
+
+namespace paceline::service {
+
+enum class CopyKind : std::uint8_t { read, write, atomic };
+
+// Jobs begun (by the worker) and ended (by the copy thread) for one region.
+struct CopyLedger {
+  std::atomic<std::uint64_t> begun{0};
+  std::atomic<std::uint64_t> ended{0};
+  bool quiet() const {
+    return ended.load(std::memory_order_acquire) == begun.load(std::memory_order_acquire);
+  }
+};
+
+// The worker's, but between submit() and take_done(): then the copy thread's.
+struct CopyJob {
+  CopyKind kind = CopyKind::read;
+  CopyResult result = CopyResult::done;
+  std::uint32_t bytes = 0;
+  std::uint64_t address = 0;  // in the program
+  std::byte* data = nullptr;  // where it comes from or goes to; atomic: the original value
+  transport::AtomicOperation operation{};
+  CopyLedger* ledger = nullptr;
+};
+
+struct CopyCounters {
+  std::atomic<std::uint64_t> copies{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> faults{0};
+  std::atomic<std::uint64_t> refused{0};
+};
+
+class CopyThread {
+ public:
+  static constexpr std::uint32_t kJobs = 256;
+  static constexpr std::uint32_t kJobBytes = 4096 + 64;  // a full packet's payload and a GRH
+
+  // `wake`: called on the copy thread after jobs were done; must not block.
+  CopyThread(ProgramMemory program, std::function<void()> wake);
+  CopyThread(const CopyThread&) = delete;
+  CopyThread& operator=(const CopyThread&) = delete;
+  // `wake` is not called any more. Waits a tenth of a second for a copy under way, at most.
+  ~CopyThread();
+
+  // --- the worker's thread ---
+  CopyJob& job(std::uint32_t index);
+  std::byte* buffer(std::uint32_t index);  // kJobBytes of the job's own
+  // Each job at most once until it is taken back. Jobs are carried out in the order given.
+  void submit(std::uint32_t index);
+  std::size_t take_done(std::span<std::uint32_t> out);
+
+  // --- the control thread ---
+  // Of a region that goes although a copy of it hangs: lives as long as the thread may touch it.
+  void keep(std::shared_ptr<CopyLedger> ledger);
+
+  // --- any thread ---
+  const CopyCounters& counters() const;
+
+ private:
+  struct State;
+  static void run(State& state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace paceline::service
