@@ -1,0 +1,43 @@
+// Holds everybody who would write to some pages of this process, threads and system calls alike,
+// while their memory is exchanged: userfaultfd in write-protect mode. Who writes waits until the
+// pages are let go; who reads does not.
+//
+// Needs a descriptor that serves faults of the kernel, too (a read() into held pages would end with
+// EFAULT otherwise): from /dev/userfaultfd, which the service may open and pass on, or from the
+// system call where the program may.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/attach/descriptor.h"
+
+namespace paceline::verbs {
+
+class PageHold {
+ public:
+  // `device`: an open /dev/userfaultfd, or nothing. 0, or an errno: this kernel, or this user, can
+  // not; ENOTSUP when it can not hold shared memory (Linux 5.19), without which nothing is put
+  // back.
+  int open(const attach::Descriptor& device);
+  void close() { file_.reset(); }
+  explicit operator bool() const { return static_cast<bool>(file_); }
+
+  // Whether pages that were never touched are held as well; otherwise they have to be touched
+  // first.
+  bool holds_untouched() const { return holds_untouched_; }
+
+  // Whole pages of one mapping. A negative error number, and nothing is held: EBUSY when the
+  // program itself has a userfaultfd there. Writes to the caller's stack alone, as do the two
+  // below.
+  long hold(std::uint64_t begin, std::uint64_t bytes) const;
+  // The memory was exchanged: who waits tries again.
+  void wake(std::uint64_t begin, std::uint64_t bytes) const;
+  // It was not: as before.
+  void undo(std::uint64_t begin, std::uint64_t bytes) const;
+
+ private:
+  attach::Descriptor file_;
+  bool holds_untouched_ = false;
+};
+
+}  // namespace paceline::verbs
