@@ -23,7 +23,7 @@ class Checker {
   void run() {
     check_fabric();
     check_transport();
-    check_workload();
+    if (context_.has_workload) check_workload();
     check_unused();
   }
 

@@ -41,6 +41,7 @@ struct ReadContext {
   std::span<const cc::AlgorithmInfo> algorithms;
   std::string folder;  // relative file names of the document start here; "" = as they are
   Diagnostics* errors = nullptr;
+  bool has_workload = true;  // false: a testbed, where programs bring the traffic
 };
 
 // Writes node's value into `field`; false (and an error) when it is not a value of this key.

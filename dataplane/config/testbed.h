@@ -1,6 +1,6 @@
-// A testbed file as a typed struct: the environment of DPDK, the ports of this machine, and the
-// threads that serve them. Plain
-// values; what opens devices is dataplane/driver/dpdk_testbed.h.
+// A testbed file as a typed struct: either emulated hosts and the fabric between them, or the
+// environment of DPDK, the ports of this machine, and the threads that serve them. Plain values;
+// what opens devices is dataplane/driver/dpdk_testbed.h.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
+#include "dataplane/config/scenario.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::config {
@@ -89,8 +90,18 @@ struct WorkerConfig {
   std::string where;
 };
 
+// [nic]: the hosts of an emulated testbed as NIC instances.
+struct NicConfig {
+  std::vector<std::string> names;  // those without one are called h0, h1, ...
+  Picos transmit_ring = picos_from_micros(20);
+};
+
 struct Testbed {
   std::uint32_t schema = 1;
+  std::string name = "testbed";
+  // Emulated hosts: [fabric], [transport], [cc] and [[event]], without a workload.
+  std::optional<Scenario> scenario;
+  NicConfig nic;
   EalConfig eal;
   std::vector<PortConfig> ports;
   std::vector<WorkerConfig> workers;

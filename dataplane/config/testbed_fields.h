@@ -13,10 +13,13 @@ Field eal_field(EalConfig& eal, std::string_view name);
 Field port_field(PortConfig& port, std::string_view name);
 Field host_field(HostConfig& host, std::string_view name);
 Field worker_field(WorkerConfig& worker, std::string_view name);
+Field nic_field(NicConfig& nic, std::string_view name);
 
 // The parts of the reader (testbed_reader.cc), a file each. `context` has where errors go.
 HostConfig read_port_host(const TomlNode& table, ReadContext& context);
 // Every [[worker]], checked against the ports, which have been read.
 void read_workers(const TomlNode& list, Testbed& testbed, ReadContext& context);
+// A testbed of emulated hosts. `context` has the algorithms and the folder, too.
+void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context);
 
 }  // namespace paceline::config

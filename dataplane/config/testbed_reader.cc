@@ -21,9 +21,23 @@ class TestbedReader {
     context_.errors = &errors;
   }
 
+  // One that may as well be of emulated hosts.
+  void read_either(const ReaderOptions& options, const std::string& folder) {
+    const TomlMember* fabric = root_.find("fabric");
+    if (fabric == nullptr) return read();
+    context_.algorithms = options.algorithms;
+    context_.folder = folder;
+    read_emulated(root_, out_, context_);
+  }
+
   void read() {
     const std::string_view valid[] = {"schema", "eal", "port", "worker"};
     const TomlMember* workers = nullptr;
+    if (const TomlMember* m = root_.find("fabric")) {
+      return errors_.add(m->where,
+                         "[fabric] makes a testbed of emulated hosts, for `paceline testbed up`; "
+                         "ports of this machine, [[port]], are needed here");
+    }
     for (const TomlMember& m : root_.members) {
       if (m.key == "eal") {
         read_eal(m.value);
@@ -149,6 +163,26 @@ Read<Testbed> read_testbed_text(std::string_view text, const std::string& source
                        [](TomlNode& root, Testbed& out, Diagnostics& errors) {
                          TestbedReader(root, errors, out).read();
                        });
+}
+
+Read<Testbed> read_testbed_text(std::string_view text, const std::string& source,
+                                const std::string& folder, const ReaderOptions& options) {
+  Testbed start;
+  start.name = default_name(source, start.name);
+  return read_document(text, source, std::move(start),
+                       [&](TomlNode& root, Testbed& out, Diagnostics& errors) {
+                         for (const Override& o : split_overrides(options.overrides, errors)) {
+                           apply_override(root, o.path, o.value, errors);
+                         }
+                         forgive_replaced_choices(root);
+                         TestbedReader(root, errors, out).read_either(options, folder);
+                       });
+}
+
+Read<Testbed> read_testbed_file(const std::string& path, const ReaderOptions& options) {
+  Read<std::string> text = read_text_file(path, kLongestDocument);
+  if (!text.ok()) return {{}, std::move(text.errors)};
+  return read_testbed_text(text.value, path, folder_of(path), options);
 }
 
 Read<Testbed> read_testbed_file(const std::string& path) {

@@ -8,13 +8,20 @@
 
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario_keys.h"
+#include "dataplane/config/scenario_reader.h"
 #include "dataplane/config/testbed.h"
 
 namespace paceline::config {
 
+// Of ports only, for who joins or replays them: emulated hosts are refused.
 Read<Testbed> read_testbed_file(const std::string& path);
 // `source` names the text in errors.
 Read<Testbed> read_testbed_text(std::string_view text, const std::string& source);
+
+// Of either kind: [fabric] makes it one of emulated hosts. Overrides as for a scenario.
+Read<Testbed> read_testbed_file(const std::string& path, const ReaderOptions& options);
+Read<Testbed> read_testbed_text(std::string_view text, const std::string& source,
+                                const std::string& folder, const ReaderOptions& options);
 
 // The keys of [eal], [[port]], [port.host] and [[worker]]; their `field` is null. Lists of texts
 // and addresses are not among them, nor is cpu, for which no number means "any": no value of a
@@ -23,6 +30,8 @@ std::span<const KeySpec> eal_keys();
 std::span<const KeySpec> port_keys();
 std::span<const KeySpec> host_keys();
 std::span<const KeySpec> worker_keys();
+// [nic], likewise; without `names`.
+std::span<const KeySpec> nic_keys();
 
 // The reference of all keys: the part of docs/ports.md between its "keys" markers.
 std::string testbed_reference_markdown();

@@ -86,6 +86,8 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.wire = wire_accounting(from);
   spec.drop_control_ppm = static_cast<std::uint32_t>(from.drop_control_ppm);
   spec.seed = scenario.seed;
+  const auto subnet = wire::ip_address_from_text(from.subnet.substr(0, from.subnet.find('/')));
+  if (subnet) spec.subnet_base = subnet->v4_value();  // else: not reached, the reader checks it
   spec.mtu_bytes = 4096;
   spec.payload_room = 0;
   spec.computes_icrc = true;

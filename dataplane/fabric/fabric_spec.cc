@@ -186,4 +186,18 @@ std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link) {
   return bytes_in(link.delay * 3, link.rate);
 }
 
+wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host) {
+  wire::IpAddress address;
+  wire::store_be64(address.bytes.data(), spec.prefix_v6);
+  wire::store_be64(address.bytes.data() + 8, spec.subnet_base + host + 1);
+  return address;
+}
+
+std::uint32_t host_of(const FabricSpec& spec, const wire::IpAddress& address) {
+  if (address.is_v4()) return address.v4_value() - spec.subnet_base - 1;
+  const std::uint64_t low = address.low();
+  if (address.high() != spec.prefix_v6 || low >> 32 != 0) return spec.hosts;
+  return static_cast<std::uint32_t>(low) - spec.subnet_base - 1;
+}
+
 }  // namespace paceline::fabric

@@ -12,6 +12,7 @@
 #include "dataplane/fabric/clos.h"
 #include "dataplane/fabric/link_event.h"
 #include "dataplane/port/port.h"
+#include "dataplane/wire/addresses.h"
 
 namespace paceline::fabric {
 
@@ -86,9 +87,12 @@ struct FabricSpec {
 
   std::uint64_t seed = 1;
   std::uint32_t subnet_base = 0x0A00'0000;  // host h has the IPv4 address subnet_base + h + 1
-  std::uint16_t mtu_bytes = 4096;           // PortInfo of every host port
-  std::uint16_t payload_room = 0;           // > 0: packets carry payload buffers of this size
-  bool computes_icrc = true;                // PortInfo: engines need not compute the ICRC
+  // ... and, if anybody asks, an IPv6 address: these 64 bits, 32 of zero, and the IPv4 address. A
+  // local prefix (RFC 4193).
+  std::uint64_t prefix_v6 = 0xFD00'0000'0000'0000;
+  std::uint16_t mtu_bytes = 4096;  // PortInfo of every host port
+  std::uint16_t payload_room = 0;  // > 0: packets carry payload buffers of this size
+  bool computes_icrc = true;       // PortInfo: engines need not compute the ICRC
 
   // The transmit ring of a host's port: a packet is taken while its wire is busy for no longer than
   // this, and follows without a gap. 0: only when the wire is free, for whoever is polled in time.
@@ -105,6 +109,11 @@ struct FabricSpec {
 std::vector<std::string> check(const FabricSpec& spec);
 // Errors about unreachable pairs begin so; a network can still be built.
 inline constexpr const char* kUnreachablePrefix = "no path";
+
+// The IPv6 address of a host.
+wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host);
+// Whose address it is, of either family; spec.hosts or more: nobody's.
+std::uint32_t host_of(const FabricSpec& spec, const wire::IpAddress& address);
 
 // Bytes of headroom of a switch port on this link, per lossless class: as given, or three times
 // what the link carries in one propagation delay (HPCC simulator, third.cc).

@@ -21,6 +21,10 @@ constexpr std::size_t kSourceAddressAt = 14 + 12;
 constexpr std::size_t kDestinationAddressAt = 14 + 16;
 constexpr std::size_t kSourcePortAt = 14 + 20;
 constexpr std::size_t kNeeded = kSourcePortAt + 2;
+constexpr std::size_t kSourceAddressV6At = 14 + 8;
+constexpr std::size_t kDestinationAddressV6At = 14 + 24;
+constexpr std::size_t kSourcePortV6At = 14 + 40;
+constexpr std::size_t kNeededV6 = kSourcePortV6At + 2;
 constexpr std::uint8_t kFirstControlOpcode = 0xC0;
 
 std::uint32_t load16(const Packet& packet, std::size_t at) {
@@ -29,6 +33,14 @@ std::uint32_t load16(const Packet& packet, std::size_t at) {
 }
 std::uint32_t load32(const Packet& packet, std::size_t at) {
   return load16(packet, at) << 16 | load16(packet, at + 2);
+}
+std::uint64_t load64(const Packet& packet, std::size_t at) {
+  return std::uint64_t{load32(packet, at)} << 32 | load32(packet, at + 4);
+}
+
+std::uint32_t entropy_of(std::uint32_t from, std::uint32_t to, std::uint32_t source_port) {
+  return static_cast<std::uint32_t>(
+      mix64((std::uint64_t{from} << 32 | to) + (std::uint64_t{source_port} << 20)));
 }
 
 }  // namespace
@@ -79,10 +91,19 @@ void Network::inject(Link& link, Packet* packet, Picos now) {
   if (packet->header_bytes >= kNeeded && load16(*packet, kEtherTypeAt) == 0x0800) {
     const std::uint32_t to = load32(*packet, kDestinationAddressAt);
     const std::uint32_t host = to - spec_.subnet_base - 1;
-    packet->entropy = static_cast<std::uint32_t>(
-        mix64((std::uint64_t{load32(*packet, kSourceAddressAt)} << 32 | to) +
-              (std::uint64_t{load16(*packet, kSourcePortAt)} << 20)));
+    packet->entropy =
+        entropy_of(load32(*packet, kSourceAddressAt), to, load16(*packet, kSourcePortAt));
     if (host < spec_.hosts) packet->route = host;
+  } else if (packet->header_bytes >= kNeededV6 && load16(*packet, kEtherTypeAt) == 0x86DD) {
+    // Among hosts of the fabric the last 32 bits tell all.
+    const std::uint32_t to = load32(*packet, kDestinationAddressV6At + 12);
+    const std::uint32_t host = to - spec_.subnet_base - 1;
+    packet->entropy =
+        entropy_of(load32(*packet, kSourceAddressV6At + 12), to, load16(*packet, kSourcePortV6At));
+    if (host < spec_.hosts && load64(*packet, kDestinationAddressV6At) == spec_.prefix_v6 &&
+        load32(*packet, kDestinationAddressV6At + 8) == 0) {
+      packet->route = host;
+    }
   }
   ++stats_.injected_packets;
   stats_.injected_bytes += packet->wire_bytes;

@@ -10,6 +10,7 @@
 
 #include "dataplane/attach/protocol.h"
 #include "dataplane/base/units.h"
+#include "dataplane/service/nic_report.h"
 #include "dataplane/transport/attributes.h"
 #include "dataplane/transport/engine.h"
 
@@ -17,7 +18,7 @@ namespace paceline::service {
 
 // One NIC instance. Everything but the engine is constant and may be read by any thread.
 struct Nic {
-  attach::NicInfo info{};  // limits excepted, which are the service's
+  attach::NicInfo info{};               // limits excepted, which are the service's
   transport::Engine* engine = nullptr;  // of the worker's thread
   wire::MacAddress mac{};
 };
@@ -34,8 +35,12 @@ class NicSet {
   virtual const Nic& nic(std::size_t index) const = 0;
   // The way from this instance to a GID, or to the instance with a local_id (only among emulated
   // ones). Nothing: there is none.
-  virtual std::optional<transport::QpPath> path_to(std::size_t from, const wire::IpAddress& to) const = 0;
-  virtual std::optional<transport::QpPath> path_to_local(std::size_t from, std::uint16_t local_id) const = 0;
+  virtual std::optional<transport::QpPath> path_to(std::size_t from,
+                                                   const wire::IpAddress& to) const = 0;
+  virtual std::optional<transport::QpPath> path_to_local(std::size_t from,
+                                                         std::uint16_t local_id) const = 0;
+  // A report with its names and its room, and no numbers yet.
+  virtual NicSetReport blank_report() const { return {}; }
 
   // --- the worker's thread ---
   // The engine was given something to do since the last turn: it is polled in the next.
@@ -47,6 +52,9 @@ class NicSet {
   virtual Picos next_deadline() const = 0;
   // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
   virtual bool hears_the_world() const = 0;
+  // Fills the numbers of a blank_report() in; `now` as in turn(). Does not allocate, and changes no
+  // result.
+  virtual void describe(Picos /*now*/, NicSetReport& /*report*/) {}
 };
 
 }  // namespace paceline::service

@@ -22,7 +22,7 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
     wire::FlowAddressing flow;
     flow.source_mac = core_.config.mac;
     flow.destination_mac = mac;
-    flow.source = core_.config.address;
+    flow.source = core_.config.source_for(ip);
     flow.destination = ip;
     flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
     flow.ecn = Ecn::not_ect;

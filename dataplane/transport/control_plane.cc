@@ -200,7 +200,7 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
     wire::FlowAddressing flow;
     flow.source_mac = core_.config.mac;
     flow.destination_mac = wire::MacAddress::load(packet.header.data() + 6);
-    flow.source = core_.config.address;
+    flow.source = core_.config.source_for(parsed.source);
     flow.destination = parsed.source;
     flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
     flow.ecn = Ecn::not_ect;

@@ -134,6 +134,7 @@ ResponderPart::Outcome ResponderPart::accept_datagram(QueuePair& qp,
   completion.qp_number = qp.number;
   completion.opcode = CompletionOpcode::receive;
   completion.has_immediate = parsed.properties.has_immediate();
+  completion.solicited = parsed.solicited;
   completion.immediate = parsed.ext.immediate;
   completion.source_qp_number = parsed.ext.deth.source_qpn;
   completion.has_grh = true;

@@ -35,6 +35,8 @@ struct CcChoice {
 
 struct EngineConfig {
   wire::IpAddress address{};
+  // Of the other family, for peers that have an address of that one. Unspecified: there is none.
+  wire::IpAddress other_address{};
   wire::MacAddress mac{};
   std::uint32_t shard = 0;
   std::uint32_t shard_bits = 0;  // low bits of a queue-pair number that name the shard
@@ -70,6 +72,12 @@ struct EngineConfig {
   CcChoice fallback{};  // reactive; used when primary is proactive
   // Where queue pairs, contexts and peers come from; must outlive the engine.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
+
+  // What packets to `destination` come from: an address of its family, if there is one.
+  const wire::IpAddress& source_for(const wire::IpAddress& destination) const {
+    return other_address.is_unspecified() || destination.is_v4() == address.is_v4() ? address
+                                                                                    : other_address;
+  }
 };
 
 inline constexpr unsigned kHelloTries = 3;

@@ -153,7 +153,7 @@ struct alignas(64) EngineCore {
     wire::FlowAddressing flow;
     flow.source_mac = config.mac;
     flow.destination_mac = path.mac;
-    flow.source = config.address;
+    flow.source = config.source_for(path.ip);
     flow.destination = path.ip;
     flow.udp_source_port = path.source_port;
     flow.dscp = wire::kDefaultDscpMap.dscp(path.traffic_class);

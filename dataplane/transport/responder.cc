@@ -325,6 +325,7 @@ void ResponderPart::finish_message(QueuePair& qp, const wire::ParsedPacket& pars
   completion.opcode =
       r.message_is_write ? CompletionOpcode::receive_write_imm : CompletionOpcode::receive;
   completion.has_immediate = parsed.properties.has_immediate();
+  completion.solicited = parsed.solicited;
   completion.immediate = parsed.ext.immediate;
   completion.invalidated = parsed.properties.has_ieth();
   completion.invalidated_key = completion.invalidated ? parsed.ext.invalidate_rkey : 0;

@@ -40,6 +40,12 @@ MAY_INCLUDE = {
     "dataplane/attach": ("dataplane/base",),
     "dataplane/service": BELOW_DRIVER + (
         "dataplane/driver", "dataplane/attach", "dataplane/service/memory",
+        "dataplane/service/nics",
+    ),
+    # What is behind a NicSet; of the service it knows the seam alone.
+    "dataplane/service/nics": BELOW_DRIVER + (
+        "dataplane/driver", "dataplane/attach", "dataplane/service/nic_set",
+        "dataplane/service/nic_report",
     ),
     "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
     # Loaded into other people's programs: nothing but the standard library below it.

@@ -1,0 +1,79 @@
+// A completion queue between an engine and a program: what the engine completes is translated into
+// the ring that the program polls, and whoever waits for it is woken. Of the worker's thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dataplane/attach/queues.h"
+#include "dataplane/attach/shared_memory.h"
+#include "dataplane/transport/completion_queue.h"
+
+namespace paceline::service {
+
+class PairAdapter;
+
+// Queue pairs by their number; nullptr: none.
+class PairTable {
+ public:
+  PairAdapter* find(std::uint32_t qp_number) const;
+  // May allocate: between turns.
+  void add(std::uint32_t qp_number, PairAdapter* pair);
+  void remove(std::uint32_t qp_number);
+
+ private:
+  std::vector<PairAdapter*> pairs_;  // by the low bits of the number
+};
+
+class CompletionAdapter {
+ public:
+  // `memory` holds the shape and outlives the adapter, or the next resize. `channel`: the pipe that
+  // events go to, -1: none.
+  CompletionAdapter(std::uint32_t handle, attach::CompletionQueueShape shape, std::byte* memory,
+                    int channel, std::uint64_t cookie);
+
+  transport::CompletionQueue& queue() { return *queue_; }
+  std::uint32_t handle() const { return handle_; }
+
+  bool idle() const { return queue_->empty() && !event_owed_; }
+  // Hands over what the engine has completed. True when there was anything.
+  bool drain(const PairTable& pairs);
+  // One entry of the service's own making; what the engine has completed comes first.
+  void push(const PairTable& pairs, const attach::CompletionEntry& entry);
+
+  // More came than fits: entries are lost, and nothing comes any more (vol. 1, 11.2.6).
+  bool overrun() const { return overrun_ || queue_->overflowed(); }
+  // True once after that: the event is to be raised.
+  bool report_overrun();
+
+  // Copies what waits into new memory and goes on there. False, and nothing changes, when more
+  // waits than fits, or it has overrun. After drain(); may allocate.
+  bool resize(attach::CompletionQueueShape shape, std::byte* memory);
+  // Entries that wait for the program; more than there are slots when it has spoilt its index.
+  std::uint32_t waiting() const;
+
+ private:
+  attach::CompletionQueueHeader& header() const {
+    return *reinterpret_cast<attach::CompletionQueueHeader*>(memory_);
+  }
+  attach::CompletionEntry* entry_at(std::uint32_t index) const;
+  bool write(const attach::CompletionEntry& entry);
+  // The tail becomes visible, and who wants to know is told.
+  void publish();
+  void tell();
+
+  std::uint32_t handle_;
+  attach::CompletionQueueShape shape_;
+  std::byte* memory_;
+  int channel_;
+  std::uint64_t cookie_;
+  std::unique_ptr<transport::CompletionQueue> queue_;
+  std::uint32_t tail_ = 0;
+  bool solicited_ = false;   // among the entries written since the last publish
+  bool event_owed_ = false;  // it did not fit into the channel
+  bool overrun_ = false;
+  bool reported_ = false;
+};
+
+}  // namespace paceline::service

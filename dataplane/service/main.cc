@@ -1,0 +1,113 @@
+// paceline-dataplane: the service that owns NIC instances and serves programs.
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "cc/registry.h"
+#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/testbed_reader.h"
+#include "dataplane/service/nics/make_nic_sets.h"
+#include "dataplane/service/server.h"
+#include "dataplane/service/service.h"
+
+namespace {
+
+constexpr int kGood = 0;
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
+
+int complain(const std::string& text) {
+  fmt::print(stderr, "paceline-dataplane: error: {}\n", text);
+  return kBadInput;
+}
+
+// Where programs look for it when nobody says otherwise.
+std::string usual_socket() {
+  const char* const folder = std::getenv("XDG_RUNTIME_DIR");
+  const std::string name = paceline::attach::kDefaultSocket;
+  return (folder != nullptr && *folder != '\0' ? std::string(folder) : "/run/paceline") + "/" +
+         name;
+}
+
+// Each session and each queue has descriptors: as many as may be had.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int serve(const std::string& file, std::string socket, const std::vector<std::string>& overrides) {
+  using namespace paceline;
+  const config::ReaderOptions options{cc::algorithms(), overrides};
+  const config::Read<config::Testbed> read = config::read_testbed_file(file, options);
+  if (!read.ok()) {
+    for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", error);
+    return kBadInput;
+  }
+  service::MadeNicSets made = service::make_nic_sets(read.value);
+  if (!made.errors.empty()) {
+    for (const std::string& error : made.errors) fmt::print(stderr, "{}\n", error);
+    return kBadInput;
+  }
+  service::ServiceSettings settings;
+  if (socket.empty()) socket = settings.socket.empty() ? usual_socket() : settings.socket;
+  raise_descriptor_limit();
+
+  service::Service service(std::move(settings), std::move(made.sets));
+  if (const std::string wrong = service.start(); !wrong.empty()) return complain(wrong);
+  service::Server server(service);
+  if (const std::string wrong = server.listen(socket); !wrong.empty()) {
+    complain(wrong);
+    return kFailed;
+  }
+  boost::asio::signal_set signals(server.context(), SIGINT, SIGTERM);
+  signals.async_wait([&](const boost::system::error_code& error, int number) {
+    if (error) return;
+    spdlog::info("signal {}: ending", number);
+    server.stop();
+  });
+  spdlog::info("{}: {} NICs at {}", file, service.nics().size(), socket);
+  server.run();
+  service.stop();
+  return kGood;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"The service that owns NIC instances: programs reach them through libibverbs"};
+  app.set_version_flag("--version", "paceline-dataplane " PACELINE_VERSION);
+  std::string testbed;
+  std::string socket;
+  bool foreground = false;
+  std::vector<std::string> overrides;
+  app.add_option("--testbed", testbed, "testbed file: the NIC instances")->required();
+  app.add_option("--socket", socket,
+                 "where programs attach; a name that begins with '@' is abstract");
+  app.add_option("--set", overrides, "KEY=VALUE instead of what the file says; may be repeated");
+  app.add_flag("--foreground", foreground, "stay in the foreground and log to the terminal");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return complain(error.what());
+  }
+  if (!foreground && ::daemon(1, 1) != 0) return complain("cannot go to the background");
+  try {
+    return serve(testbed, socket, overrides);
+  } catch (const std::exception& error) {
+    spdlog::error("{}", error.what());
+    return kFailed;
+  }
+}

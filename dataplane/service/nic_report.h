@@ -1,0 +1,71 @@
+// What a NicSet tells of itself on request: plain numbers, for status and telemetry.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/telemetry/counters.h"
+
+namespace paceline::service {
+
+// One egress port of an emulated switch. Counts since the start; queues in bytes.
+struct QueueReport {
+  std::string from;  // "leaf0"
+  std::string to;    // "host1", and what that host is called where it is a NIC
+  std::uint64_t queued_bytes = 0;
+  std::uint64_t most_bytes = 0;
+  double mean_bytes = 0;  // over time
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t marked = 0;
+  std::uint64_t drops = 0;
+  Picos paused{0};
+};
+
+// Queue lengths that packets found when they came to a port: not thinned out by idle time.
+struct DepthReport {
+  std::uint64_t packets = 0;
+  double mean = 0;
+  std::uint64_t p50 = 0;
+  std::uint64_t p99 = 0;
+  std::uint64_t most = 0;
+};
+
+struct FabricReport {
+  bool emulated = false;  // false: nothing here means anything
+  std::uint64_t injected_packets = 0;
+  std::uint64_t delivered_packets = 0;
+  std::uint64_t marked_packets = 0;
+  std::uint64_t corrupted_packets = 0;
+  std::uint64_t duplicated_packets = 0;
+  std::uint64_t reordered_packets = 0;
+  std::uint64_t link_failures = 0;
+  std::uint64_t pause_frames = 0;
+  Picos pause_time{0};
+  std::uint64_t buffer_most = 0;  // bytes in use at a time in any switch
+  struct Drops {
+    std::string_view reason;
+    std::uint64_t packets = 0;
+  };
+  std::vector<Drops> drops;
+  DepthReport last_hop;  // ports towards hosts
+  DepthReport core;      // the other ones
+  std::vector<QueueReport> queues;
+};
+
+struct NicReport {
+  std::string name;
+  telemetry::EngineCounters counters;
+};
+
+struct NicSetReport {
+  Picos at{0};
+  std::string algorithm;  // of congestion control
+  std::vector<NicReport> nics;
+  FabricReport fabric;
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,143 @@
+#include "dataplane/service/nics/emulated_nics.h"
+
+#include <algorithm>
+
+#include "cc/registry.h"
+
+#include "dataplane/driver/worker.h"
+#include "dataplane/service/nics/nic_info.h"
+
+namespace paceline::service {
+
+namespace {
+
+// Pops per microsecond of a link that is busy at both ends; only the width of the wheel's slots
+// depends on it.
+double events_per_us(const WorldPlan& plan) {
+  double rate = 0;
+  for (const fabric::LinkSpec& link : plan.fabric.links) {
+    rate = std::max(rate, static_cast<double>(link.rate.bps));
+  }
+  return 5 * rate / (8e6 * plan.engine.payload_mtu);
+}
+
+}  // namespace
+
+// With real bytes. Nobody but the fabric itself flips a bit in them, and it says so: no ICRC.
+fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedSettings& settings) {
+  fabric::FabricSpec spec = plan.fabric;
+  spec.payload_room = static_cast<std::uint16_t>((plan.engine.payload_mtu + 3) & ~3U);
+  spec.computes_icrc = true;
+  spec.transmit_ahead = settings.transmit_ring;
+  const std::uint64_t two_packets = 2 * (std::uint64_t{spec.payload_room} + 256);
+  for (const fabric::LinkSpec& link : spec.links) {
+    spec.transmit_ahead = later(spec.transmit_ahead, serialization_time(two_packets, link.rate));
+  }
+  return spec;
+}
+
+EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settings)
+    : first_host_actor_(fabric::Network::actors_needed(plan.fabric)),
+      wheel_(first_host_actor_ + plan.fabric.hosts, EventWheel::slot_shift_for(events_per_us(plan)),
+             EventWheel::slots_log2_for(EventWheel::slot_shift_for(events_per_us(plan)))),
+      network_(prepared(plan, settings), wheel_, 0),
+      hosts_(plan.fabric.hosts) {
+  due_.reserve(hosts_.size());
+  algorithm_ = cc::find(plan.engine.primary.algorithm)->name;
+  const fabric::FabricSpec& spec = network_.spec();
+  for (std::uint32_t h = 0; h < spec.hosts; ++h) {
+    transport::EngineConfig config = plan.engine;
+    config.address = wire::IpAddress::v4(spec.subnet_base + h + 1);
+    config.other_address = fabric::host_address_v6(spec, h);
+    config.mac = wire::MacAddress::local(h + 1);
+    config.speak_control = plan.speaks_control[h];
+    suit_worker(config);
+    Host& host = hosts_[h];
+    host.port = &network_.host_port(h);
+    std::string name("h");
+    if (h < settings.names.size()) {
+      name = settings.names[h];
+    } else {
+      name += std::to_string(h);
+    }
+    host.nic.mac = config.mac;
+    host.nic.info =
+        nic_info(name, config, host.port->info().link_rate, static_cast<std::uint16_t>(h + 1));
+    host.engine = std::make_unique<transport::Engine>(std::move(config), *host.port);
+    host.nic.engine = host.engine.get();
+  }
+  next_ = wheel_.next_time();
+}
+
+EmulatedNics::~EmulatedNics() = default;
+
+transport::QpPath EmulatedNics::path_to_host(std::uint32_t host,
+                                             const wire::IpAddress& address) const {
+  transport::QpPath path;
+  path.ip = address;
+  path.mac = hosts_[host].nic.mac;
+  return path;
+}
+
+std::optional<transport::QpPath> EmulatedNics::path_to(std::size_t /*from*/,
+                                                       const wire::IpAddress& to) const {
+  const std::uint32_t host = fabric::host_of(network_.spec(), to);
+  if (host >= hosts_.size()) return std::nullopt;
+  return path_to_host(host, to);
+}
+
+std::optional<transport::QpPath> EmulatedNics::path_to_local(std::size_t /*from*/,
+                                                             std::uint16_t local_id) const {
+  if (local_id == 0 || local_id > hosts_.size()) return std::nullopt;
+  const std::uint32_t host = local_id - 1U;
+  return path_to_host(host, wire::IpAddress::v4(network_.spec().subnet_base + local_id));
+}
+
+void EmulatedNics::note(std::uint32_t host) {
+  if (hosts_[host].due) return;
+  hosts_[host].due = true;
+  due_.push_back(host);
+}
+
+// Everything in the fabric up to `now` happens, each thing at its own time. Who has something to do
+// by then is noted.
+void EmulatedNics::catch_up(Picos now) {
+  Picos time;
+  std::uint32_t actor = 0;
+  while (wheel_.pop_before(now + Picos{1}, time, actor)) {
+    if (actor >= first_host_actor_) {
+      note(actor - first_host_actor_);
+      continue;
+    }
+    network_.link_fired(actor, time);
+    if (network_.woken_hosts().empty()) continue;
+    for (const std::uint32_t host : network_.woken_hosts()) note(host);
+    network_.clear_woken();
+  }
+}
+
+void EmulatedNics::poll(std::uint32_t index, Picos now, Picos gap) {
+  Host& host = hosts_[index];
+  if (gap.count > 0) host.engine->stopped(now, gap);
+  host.engine->poll(now);
+  // A poll takes a burst; what it left is due at once.
+  const Picos next = earlier(host.engine->next_deadline(), host.port->rx_ready_at());
+  wheel_.schedule(first_host_actor_ + index, later(next, now));
+}
+
+bool EmulatedNics::turn(Picos now, Picos gap) {
+  if (gap.count > 0) {
+    for (std::uint32_t h = 0; h < hosts_.size(); ++h) note(h);
+  }
+  const bool fabric_was_due = next_ <= now;
+  catch_up(now);
+  const bool any = fabric_was_due || !due_.empty();
+  // What one host sends reaches another after its link's delay, not in this turn.
+  for (const std::uint32_t host : due_) poll(host, now, gap);
+  for (const std::uint32_t host : due_) hosts_[host].due = false;
+  due_.clear();
+  next_ = wheel_.next_time();
+  return any;
+}
+
+}  // namespace paceline::service

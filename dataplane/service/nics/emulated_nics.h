@@ -1,0 +1,75 @@
+// N emulated hosts, the links and switches between them, and an engine for each: what a testbed
+// offers on one machine.
+//
+// Time means two things, as in driver/real_time_run.h: what happens in the fabric happens at its
+// own time, however late it is worked off; what a host does happens at the time of the turn. Only
+// hosts that have something to do are polled, so a turn costs the work that is due and not the
+// number of hosts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/event_wheel.h"
+#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/fabric/network.h"
+#include "dataplane/service/nic_set.h"
+
+namespace paceline::service {
+
+struct EmulatedSettings {
+  // Of the hosts, in order; those without one are called h0, h1, ...
+  std::vector<std::string> names;
+  // The transmit ring of a host, in time on its link: a host that is polled so late can still fill
+  // it. At least two full packets.
+  Picos transmit_ring = picos_from_micros(20);
+};
+
+class EmulatedNics final : public NicSet {
+ public:
+  // The plan has no error, and one shard per host. Throws std::invalid_argument as fabric::Network.
+  EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settings);
+  ~EmulatedNics() override;
+
+  std::size_t size() const override { return hosts_.size(); }
+  const Nic& nic(std::size_t index) const override { return hosts_[index].nic; }
+  std::optional<transport::QpPath> path_to(std::size_t from,
+                                           const wire::IpAddress& to) const override;
+  std::optional<transport::QpPath> path_to_local(std::size_t from,
+                                                 std::uint16_t local_id) const override;
+
+  void touch(std::size_t index) override { note(static_cast<std::uint32_t>(index)); }
+  bool turn(Picos now, Picos gap) override;
+  Picos next_deadline() const override { return due_.empty() ? next_ : Picos{0}; }
+  bool hears_the_world() const override { return false; }
+  NicSetReport blank_report() const override;
+  void describe(Picos now, NicSetReport& report) override;
+
+  fabric::Network& network() { return network_; }
+
+ private:
+  struct Host {
+    std::unique_ptr<transport::Engine> engine;
+    Port* port = nullptr;
+    Nic nic;
+    bool due = false;  // in due_
+  };
+
+  static fabric::FabricSpec prepared(const WorldPlan& plan, const EmulatedSettings& settings);
+  transport::QpPath path_to_host(std::uint32_t host, const wire::IpAddress& address) const;
+  void catch_up(Picos now);
+  void note(std::uint32_t host);
+  void poll(std::uint32_t host, Picos now, Picos gap);
+
+  std::uint32_t first_host_actor_;
+  EventWheel wheel_;
+  fabric::Network network_;
+  std::vector<Host> hosts_;
+  std::vector<std::uint32_t> due_;  // hosts with something to do; each once
+  Picos next_ = kNever;
+  std::string algorithm_;
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,31 @@
+#include "dataplane/service/nics/make_nic_sets.h"
+
+#include <stdexcept>
+
+#include "dataplane/service/nics/emulated_nics.h"
+
+namespace paceline::service {
+
+MadeNicSets make_nic_sets(const config::Testbed& testbed) {
+  MadeNicSets made;
+  if (!testbed.scenario) {
+    made.errors.push_back(testbed.name + ": ports of this machine are not served yet");
+    return made;
+  }
+  const WorldPlan plan = plan_world(*testbed.scenario);
+  if (!plan.error.empty()) {
+    made.errors.push_back(testbed.name + ": " + plan.error);
+    return made;
+  }
+  try {
+    EmulatedSettings settings;
+    settings.names = testbed.nic.names;
+    settings.transmit_ring = testbed.nic.transmit_ring;
+    made.sets.push_back(std::make_unique<EmulatedNics>(plan, settings));
+  } catch (const std::invalid_argument& error) {
+    made.errors.push_back(testbed.name + ": " + error.what());
+  }
+  return made;
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,22 @@
+// From a testbed file to what the service serves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/config/testbed.h"
+#include "dataplane/service/nic_set.h"
+
+namespace paceline::service {
+
+struct MadeNicSets {
+  std::vector<std::unique_ptr<NicSet>> sets;  // a worker each
+  std::vector<std::string> errors;            // with any, no set
+};
+
+// The testbed was read without errors (config/testbed_reader.h); what can still be wrong is what
+// only the whole shows.
+MadeNicSets make_nic_sets(const config::Testbed& testbed);
+
+}  // namespace paceline::service

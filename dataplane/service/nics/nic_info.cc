@@ -1,0 +1,49 @@
+#include "dataplane/service/nics/nic_info.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace paceline::service {
+
+namespace {
+
+// EUI-64 of a MAC address (RFC 4291, appendix A), its bytes in the order of the network.
+std::uint64_t guid_of(const wire::MacAddress& mac) {
+  std::array<std::byte, 8> bytes{mac.bytes[0] ^ std::byte{2},
+                                 mac.bytes[1],
+                                 mac.bytes[2],
+                                 std::byte{0xFF},
+                                 std::byte{0xFE},
+                                 mac.bytes[3],
+                                 mac.bytes[4],
+                                 mac.bytes[5]};
+  std::uint64_t guid = 0;
+  std::memcpy(&guid, bytes.data(), sizeof guid);
+  return guid;
+}
+
+}  // namespace
+
+attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig& config, Rate rate,
+                         std::uint16_t local_id) {
+  attach::NicInfo info;
+  std::copy_n(name.begin(), std::min(name.size(), info.name.size() - 1), info.name.begin());
+  info.guid = guid_of(config.mac);
+  info.rate_mbps = rate.bps / 1'000'000;
+  std::size_t gids = 0;
+  for (const bool v4 : {true, false}) {
+    for (const wire::IpAddress& address : {config.address, config.other_address}) {
+      if (address.is_unspecified() || address.is_v4() != v4) continue;
+      info.gids[gids] = address.bytes;
+      info.gid_kinds[gids++] = v4 ? attach::GidKind::roce_v2_ipv4 : attach::GidKind::roce_v2_ipv6;
+    }
+  }
+  info.mac = config.mac.bytes;
+  info.mtu = static_cast<std::uint16_t>(config.payload_mtu);
+  info.local_id = local_id;
+  info.up = 1;
+  info.clock_khz = 1'000'000;
+  return info;
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,17 @@
+// What a NIC instance says of itself, from what its engine is configured with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dataplane/attach/protocol.h"
+#include "dataplane/base/units.h"
+#include "dataplane/transport/engine_config.h"
+
+namespace paceline::service {
+
+// The name is cut to what fits. GIDs: the IPv4 address, then the IPv6 address, as far as there are.
+attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig& config, Rate rate,
+                         std::uint16_t local_id);
+
+}  // namespace paceline::service

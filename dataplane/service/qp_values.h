@@ -1,0 +1,41 @@
+// Between the numbers of the verbs interface, as the attach protocol carries them, and the engine's
+// attributes of a queue pair.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dataplane/attach/protocol.h"
+#include "dataplane/transport/attributes.h"
+
+namespace paceline::service {
+
+struct QpChange {
+  transport::QpAttributes attributes{};
+  std::uint32_t mask = 0;  // of qp_attribute
+  bool limit_rate = false;
+};
+
+// The attributes that `values.mask` names, but for the path. Nothing, and `why`, when a number is
+// none of the interface or asks for what is not offered (alternate paths, migration, resizing).
+std::optional<QpChange> change_from(const attach::QpValues& values, std::uint8_t most_rd_atomic,
+                                    std::string& why);
+
+// What was asked for becomes what is known; after a change that succeeded.
+void remember(attach::QpValues& known, const attach::QpValues& asked);
+
+// What query_qp tells: what is known, and what only the engine knows.
+attach::QpValues values_of(const attach::QpValues& known,
+                           const transport::QpAttributes& attributes);
+
+// The UDP source port of a connection. With a flow label it is the label's (Linux and rdma-core map
+// the 20 bits so: rdma_flow_label_to_udp_sport); else a label is made of both queue pair numbers
+// (rdma_calc_flow_label).
+std::uint16_t source_port_of(std::uint32_t flow_label, std::uint32_t local_qp,
+                             std::uint32_t remote_qp);
+
+// The traffic class that an address vector asks for: by DSCP, else by service level, else none.
+std::optional<std::uint8_t> traffic_class_of(const attach::AddressVector& path);
+
+}  // namespace paceline::service

@@ -1,0 +1,29 @@
+// Refusals that many operations have in common.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "dataplane/service/session.h"
+
+namespace paceline::service {
+
+inline Verdict nothing_called(const char* kind, std::uint32_t handle) {
+  return {EINVAL, fmt::format("there is no {} {}", kind, handle)};
+}
+
+// The tenant has as many as it may have.
+inline Verdict over_quota(const char* what) {
+  return {EDQUOT, fmt::format("{}: this user has as many as it may have", what)};
+}
+
+inline Verdict out_of_range(const char* what, std::uint64_t value, std::uint64_t least,
+                            std::uint64_t most) {
+  return {EINVAL, fmt::format("{} = {}: {} to {}", what, value, least, most)};
+}
+
+inline Verdict worker_gone() { return {EIO, "the worker has ended"}; }
+
+}  // namespace paceline::service

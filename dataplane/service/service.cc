@@ -1,0 +1,95 @@
+#include "dataplane/service/service.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "dataplane/service/service_limits.h"
+
+namespace paceline::service {
+
+Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> nic_sets)
+    : settings_(std::move(settings)) {
+  for (std::size_t i = 0; i < nic_sets.size(); ++i) {
+    workers_.push_back(std::make_unique<ServiceWorker>(fmt::format("worker {}", i),
+                                                       std::move(nic_sets[i]), settings_.times));
+  }
+}
+
+Service::~Service() { stop(); }
+
+std::string Service::start() {
+  const ObjectLimits& limits = settings_.limits;
+  if (limits.requests == 0 || limits.requests > kMostRequests || limits.segments == 0 ||
+      limits.segments > kMostSegments || limits.inline_bytes > kMostInlineBytes ||
+      limits.entries == 0 || limits.entries > kMostEntries || limits.rd_atomic == 0 ||
+      limits.rd_atomic > transport::kMaxRdAtomic || settings_.quota.message_burst == 0 ||
+      settings_.quota.message_rate > 1'000'000'000) {
+    return fmt::format(
+        "limits of the service: 1 to {} requests, 1 to {} segments, 0 to {} inline bytes, 1 to {} "
+        "entries, 1 to {} READs and atomics; a message burst of at least 1, at most 10^9 messages "
+        "a second",
+        kMostRequests, kMostSegments, kMostInlineBytes, kMostEntries, transport::kMaxRdAtomic);
+  }
+  for (const auto& worker : workers_) {
+    if (!worker->open()) return fmt::format("{}: {}", worker->name(), std::strerror(errno));
+  }
+  for (const auto& worker : workers_) worker->start();
+  return {};
+}
+
+void Service::stop() {
+  for (const auto& worker : workers_) worker->stop();
+}
+
+std::optional<NicPlace> Service::find_nic(std::string_view name) const {
+  for (const NicPlace place : nics()) {
+    const auto& text = workers_[place.worker]->nics().nic(place.nic).info.name;
+    if (name == std::string_view(text.data(), ::strnlen(text.data(), text.size()))) return place;
+  }
+  return std::nullopt;
+}
+
+std::vector<NicPlace> Service::nics() const {
+  std::vector<NicPlace> all;
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    const std::size_t size = workers_[w]->nics().size();
+    for (std::size_t i = 0; i < size && all.size() < attach::kMaxNics; ++i) all.push_back({w, i});
+  }
+  return all;
+}
+
+attach::NicInfo Service::nic_info(NicPlace place) const {
+  attach::NicInfo info = workers_[place.worker]->nics().nic(place.nic).info;
+  const TenantQuota& quota = settings_.quota;
+  const ObjectLimits& limits = settings_.limits;
+  info.limits.queue_pairs = quota.queue_pairs;
+  info.limits.completion_queues = quota.completion_queues;
+  info.limits.shared_receive_queues = quota.shared_receive_queues;
+  info.limits.regions = quota.regions;
+  info.limits.protection_domains = quota.protection_domains;
+  info.limits.address_handles = quota.address_handles;
+  info.limits.requests = limits.requests;
+  info.limits.segments = limits.segments;
+  info.limits.inline_bytes = limits.inline_bytes;
+  info.limits.entries = limits.entries;
+  info.limits.rd_atomic = limits.rd_atomic;
+  info.limits.region_bytes = limits.region_bytes;
+  info.limits.registered_bytes = quota.registered_bytes;
+  info.clock_khz = 1'000'000;
+  return info;
+}
+
+bool Service::may_attach(uid_t user) const {
+  return settings_.open || user == 0 || user == ::geteuid() ||
+         std::find(settings_.users.begin(), settings_.users.end(), user) != settings_.users.end();
+}
+
+Tenant& Service::tenant(uid_t user) {
+  return tenants_.try_emplace(user, user, settings_.quota, workers_.size()).first->second;
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,63 @@
+// What all sessions of a service have in common: its workers and their NIC instances, its tenants,
+// its settings. Of the control thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/attach/protocol.h"
+#include "dataplane/service/service_settings.h"
+#include "dataplane/service/service_worker.h"
+#include "dataplane/service/tenant.h"
+
+namespace paceline::service {
+
+struct NicPlace {
+  std::size_t worker = 0;
+  std::size_t nic = 0;  // of that worker's set
+};
+
+class Service {
+ public:
+  Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> nic_sets);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // Starts the workers. What is wrong, empty: nothing.
+  std::string start();
+  void stop();
+
+  const ServiceSettings& settings() const { return settings_; }
+  std::size_t workers() const { return workers_.size(); }
+  ServiceWorker& worker(std::size_t index) { return *workers_[index]; }
+
+  std::optional<NicPlace> find_nic(std::string_view name) const;
+  // With the limits of this service, for this tenant.
+  attach::NicInfo nic_info(NicPlace place) const;
+  // All of them, at most attach::kMaxNics.
+  std::vector<NicPlace> nics() const;
+
+  bool may_attach(uid_t user) const;
+  Tenant& tenant(uid_t user);
+  const std::map<uid_t, Tenant>& tenants() const { return tenants_; }
+  std::uint32_t next_pd() { return ++last_pd_; }
+  std::uint32_t next_session() { return ++last_session_; }
+
+ private:
+  ServiceSettings settings_;
+  std::vector<std::unique_ptr<ServiceWorker>> workers_;
+  std::map<uid_t, Tenant> tenants_;
+  std::uint32_t last_pd_ = 0;
+  std::uint32_t last_session_ = 0;
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,216 @@
+#include "dataplane/service/service_worker.h"
+
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <new>
+
+#include "dataplane/service/notifier.h"
+
+namespace paceline::service {
+
+namespace {
+
+IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
+  IdleSettings idle;
+  idle.how = Idle::sleep;
+  idle.spin_for = times.spin_for;
+  idle.most_sleep = hears_the_world ? times.most_sleep_listening : times.most_sleep;
+  return idle;
+}
+
+std::uint32_t event_number(transport::AsyncEventKind kind) {
+  switch (kind) {
+    case transport::AsyncEventKind::comm_established:
+      return IBV_EVENT_COMM_EST;
+    case transport::AsyncEventKind::sq_drained:
+      return IBV_EVENT_SQ_DRAINED;
+    case transport::AsyncEventKind::last_wqe_reached:
+      return IBV_EVENT_QP_LAST_WQE_REACHED;
+    case transport::AsyncEventKind::qp_request_error:
+      return IBV_EVENT_QP_REQ_ERR;
+    case transport::AsyncEventKind::qp_access_error:
+      return IBV_EVENT_QP_ACCESS_ERR;
+    case transport::AsyncEventKind::qp_fatal:
+    case transport::AsyncEventKind::cq_error:
+      break;
+  }
+  return IBV_EVENT_QP_FATAL;
+}
+
+}  // namespace
+
+ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
+                             const WorkerTimes& times)
+    : name_(std::move(name)),
+      nics_(std::move(nics)),
+      times_(times),
+      pairs_(nics_->size()),
+      watch_(times.watch),
+      idle_(idle_settings(times, nics_->hears_the_world())) {}
+
+ServiceWorker::~ServiceWorker() { stop(); }
+
+bool ServiceWorker::open() {
+  if (!page_.make("paceline-worker", sizeof(attach::WorkerPage), attach::SharedWrite::maker_only)) {
+    return false;
+  }
+  new (page_.data()) attach::WorkerPage;
+  epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  bell_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return epoll_ && bell_ && watch(bell_.get());
+}
+
+void ServiceWorker::start() {
+  mailbox_.open();
+  thread_ = std::thread([this] { run(); });
+}
+
+void ServiceWorker::stop() {
+  mailbox_.close();
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  wake();
+  thread_.join();
+}
+
+// Edge-triggered: each write wakes once, and nobody needs to read the counter back.
+bool ServiceWorker::watch(int eventfd) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, eventfd, &event) == 0;
+}
+
+void ServiceWorker::unwatch(int eventfd) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, eventfd, nullptr);
+}
+
+void ServiceWorker::wake() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (page().asleep.load(std::memory_order_relaxed) == 0) return;
+  const std::uint64_t one = 1;
+  // A counter that is full wakes as well as one more.
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof(one));
+}
+
+bool ServiceWorker::turn(Picos now, Picos gap) {
+  count(turns_);
+  bool busy = mailbox_.take(now);
+  busy |= std::exchange(stirred_, false);
+  const std::size_t sessions = sessions_.size();
+  for (std::size_t i = 0; i < sessions; ++i) {
+    WorkerSession& session = *sessions_[(first_session_ + i) % sessions];
+    if (session.pump(now)) {
+      nics_->touch(session.nic());
+      busy = true;
+    }
+  }
+  if (sessions != 0) first_session_ = (first_session_ + 1) % sessions;
+  busy |= nics_->turn(now, gap);
+  // What is not handed over now has no room, or is owed to somebody who does not read.
+  for (WorkerSession* session : sessions_) busy |= session->settle(now);
+  if (busy) {
+    report_events();
+    count(busy_turns_);
+  }
+  page().turns.store(turns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  return busy;
+}
+
+bool ServiceWorker::report_events() {
+  bool any = false;
+  std::array<transport::AsyncEvent, 16> events;
+  for (std::size_t nic = 0; nic < nics_->size(); ++nic) {
+    const std::size_t n = nics_->nic(nic).engine->poll_events(events);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (events[i].kind == transport::AsyncEventKind::cq_error) continue;  // told by its adapter
+      const PairAdapter* const pair = pairs_[nic].find(events[i].qp_number);
+      if (pair != nullptr) {
+        write_notice(pair->notices(), {event_number(events[i].kind), pair->handle()});
+      }
+    }
+    any |= n != 0;
+  }
+  return any;
+}
+
+Picos ServiceWorker::next_deadline(Picos now) const {
+  Picos next = nics_->next_deadline();
+  for (const WorkerSession* session : sessions_) {
+    next = earlier(next, session->next_deadline(now));
+  }
+  return next;
+}
+
+void ServiceWorker::run() {
+  // Else the kernel adds 50 us to every sleep. Of this thread only; where it is refused, sleeps are
+  // longer by that.
+  prctl(PR_SET_TIMERSLACK, 1000UL);
+  prctl(PR_SET_NAME, name_.c_str());
+  const TscClock clock = TscClock::calibrated();
+  Picos now{0};
+  Picos asked{0};
+  while (!stop_.load(std::memory_order_acquire)) {
+    now = later(now, clock.now());
+    // A sleep of its own is no stop of the host; waking up late from it is.
+    const Picos away = watch_.turn(now, asked) - asked;
+    asked = Picos{0};
+    if (turn(now, away > times_.watch.hiccup ? away : Picos{0})) {
+      idle_.worked();
+    } else {
+      rest(clock, now, asked);
+    }
+  }
+  mailbox_.refuse();
+}
+
+void ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
+  const IdlePolicy::Advice advice = idle_.idle(now, next_deadline(now), [] { return true; });
+  if (advice.action == IdlePolicy::Action::yield) std::this_thread::yield();
+  if (advice.action != IdlePolicy::Action::sleep) return;
+  page().asleep.store(1, std::memory_order_seq_cst);
+  now = later(now, clock.now());
+  watch_.turn(now);
+  if (turn(now, Picos{0})) {
+    page().asleep.store(0, std::memory_order_relaxed);
+    idle_.worked();
+    return;
+  }
+  const Picos deadline = next_deadline(now);
+  const Picos time = deadline == kNever ? advice.time : earlier(advice.time, deadline - now);
+  if (time.count > 0 && !stop_.load(std::memory_order_acquire)) {
+    count(sleeps_);
+    sleep(time);
+    asked = earlier(later(clock.now() - now, Picos{0}), time);
+  }
+  page().asleep.store(0, std::memory_order_relaxed);
+}
+
+// Until somebody calls, or `time` has gone by.
+void ServiceWorker::sleep(Picos time) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t ns = to_nanos(time).count;
+  timespec span{};
+  span.tv_sec = static_cast<std::time_t>(ns / kSecond);
+  span.tv_nsec = static_cast<long>(ns % kSecond);
+  pollfd fd{epoll_.get(), POLLIN, 0};
+  if (::ppoll(&fd, 1, &span, nullptr) <= 0) return;
+  std::array<epoll_event, 16> events;
+  ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+}
+
+WorkerFigures ServiceWorker::figures() const {
+  WorkerFigures f;
+  f.turns = turns_.load(std::memory_order_relaxed);
+  f.busy_turns = busy_turns_.load(std::memory_order_relaxed);
+  f.sleeps = sleeps_.load(std::memory_order_relaxed);
+  f.watch = watch_.counters();
+  return f;
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,122 @@
+// A worker: the thread that owns one set of NIC instances, and all of its engines. A turn takes what
+// programs have rung for and the control thread has asked for, runs what is due in the set, and
+// hands over what was completed. In a turn nothing blocks and, but for control operations, nothing
+// allocates.
+//
+// Without work it looks again at once for a while, then lets others run, then sleeps until a
+// program, the control thread or a memory copy calls, or something is due. Before it sleeps it says
+// so in the page that all sessions see, and takes one more turn: whoever brings work sees the one,
+// or the turn sees the other.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/doorbell.h"
+#include "dataplane/attach/shared_memory.h"
+#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/worker_idle.h"
+#include "dataplane/driver/worker_watch.h"
+#include "dataplane/service/mailbox.h"
+#include "dataplane/service/nic_set.h"
+#include "dataplane/service/service_settings.h"
+#include "dataplane/service/worker_session.h"
+
+namespace paceline::service {
+
+struct WorkerFigures {
+  std::uint64_t turns = 0;
+  std::uint64_t busy_turns = 0;
+  std::uint64_t sleeps = 0;
+  WatchCounters watch{};
+};
+
+class ServiceWorker {
+ public:
+  ServiceWorker(std::string name, std::unique_ptr<NicSet> nics, const WorkerTimes& times);
+  // Ends the thread.
+  ~ServiceWorker();
+  ServiceWorker(const ServiceWorker&) = delete;
+  ServiceWorker& operator=(const ServiceWorker&) = delete;
+
+  // False with errno: there are no descriptors left. Once, before anything else.
+  bool open();
+  void start();
+  void stop();
+
+  // --- the control thread ---
+  const std::string& name() const { return name_; }
+  NicSet& nics() { return *nics_; }
+  const NicSet& nics() const { return *nics_; }
+  // Runs work(now) on the worker's thread between two turns, `nic` being looked at in the next. False
+  // when the worker does not run.
+  template <class Work>
+  bool call(std::size_t nic, Work&& work) {
+    auto letter = [&](Picos now) {
+      work(now);
+      nics_->touch(nic);
+      stirred_ = true;
+    };
+    return mailbox_.run(letter, [this] { wake(); });
+  }
+  // A descriptor that wakes it when it is written to: for one session each. The worker never reads
+  // or writes it, so a program may do to it what it likes.
+  bool watch(int eventfd);
+  void unwatch(int eventfd);
+  int page_descriptor() const { return page_.descriptor(); }
+  WorkerFigures figures() const;
+
+  // --- any thread ---
+  // Something has come that a turn looks at.
+  void wake();
+
+  // --- its own thread, between turns ---
+  void add(WorkerSession& session) { sessions_.push_back(&session); }
+  void remove(WorkerSession& session) { std::erase(sessions_, &session); }
+  PairTable& pairs(std::size_t nic) { return pairs_[nic]; }
+
+  // One turn; true when there was something to do. `gap`: for how long, up to now, nobody could
+  // run. For tests that have a clock of their own; else start() sees to it.
+  bool turn(Picos now, Picos gap);
+
+ private:
+  void run();
+  // What to do after a turn without work.
+  void rest(const TscClock& clock, Picos& now, Picos& asked);
+  void sleep(Picos time);
+  bool report_events();
+  Picos next_deadline(Picos now) const;
+  attach::WorkerPage& page() { return *reinterpret_cast<attach::WorkerPage*>(page_.data()); }
+  // Only this thread writes: no read-modify-write is needed.
+  static void count(std::atomic<std::uint64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  std::string name_;
+  std::unique_ptr<NicSet> nics_;
+  WorkerTimes times_;
+  attach::SharedMemory page_;
+  attach::Descriptor epoll_;
+  attach::Descriptor bell_;  // its own eventfd
+  Mailbox mailbox_;
+  std::vector<WorkerSession*> sessions_;
+  std::size_t first_session_ = 0;
+  std::vector<PairTable> pairs_;  // by NIC
+  bool stirred_ = false;          // a command was run since the last turn
+  WorkerWatch watch_;
+  IdlePolicy idle_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> turns_{0};
+  std::atomic<std::uint64_t> busy_turns_{0};
+  std::atomic<std::uint64_t> sleeps_{0};
+  std::thread thread_;
+};
+
+}  // namespace paceline::service

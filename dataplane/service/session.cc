@@ -1,0 +1,272 @@
+#include "dataplane/service/session.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "dataplane/service/refusals.h"
+#include "dataplane/service/service_limits.h"
+
+namespace paceline::service {
+
+namespace {
+
+template <std::size_t N>
+std::string text_of(const std::array<char, N>& chars) {
+  return {chars.data(), ::strnlen(chars.data(), N)};
+}
+
+template <std::size_t N>
+void put_text(std::array<char, N>& to, std::string_view text) {
+  std::copy_n(text.data(), std::min(text.size(), N - 1), to.data());
+}
+
+}  // namespace
+
+Session::Session(Service& service, Peer peer)
+    : service_(service),
+      tenant_(service.tenant(peer.user)),
+      peer_(peer),
+      number_(service.next_session()),
+      counted_(tenant_.sessions.take()),
+      bell_used_(attach::kDoorbells) {}
+
+Session::~Session() {
+  close();
+  if (counted_) tenant_.sessions.give();
+}
+
+Verdict Session::handle(attach::Message& request, Reply& reply) {
+  Verdict verdict = dispatch(request, reply);
+  if (verdict.error == EDQUOT) {
+    ++tenant_.refused_by_quota;
+    verdict.error = ENOMEM;  // what libibverbs documents
+  } else if (verdict.error != 0) {
+    ++tenant_.refused;
+  }
+  return verdict;
+}
+
+Verdict Session::dispatch(attach::Message& request, Reply& reply) {
+  using attach::Operation;
+  const Operation operation = request.header.operation;
+  if (!counted_) return {EUSERS, "this user has as many sessions as it may have"};
+  if (operation == Operation::hello) return hello(request, reply);
+  if (!greeted_) return {EPROTO, "the first request is hello"};
+  if (operation == Operation::list_nics) return list_nics(reply);
+  if (operation == Operation::open_nic) return open_nic(request, reply);
+  if (!opened_) return {EPROTO, "no NIC is open"};
+  switch (operation) {
+    case Operation::query_port:
+      return query_port(reply);
+    case Operation::create_pd:
+      return create_pd(reply);
+    case Operation::destroy_pd:
+      return destroy_pd(request);
+    case Operation::share_memory:
+      return share_memory(request, reply);
+    case Operation::register_region:
+      return register_region(request, reply);
+    case Operation::reregister_region:
+      return reregister_region(request, reply);
+    case Operation::deregister_region:
+      return deregister_region(request);
+    case Operation::create_channel:
+      return create_channel(reply);
+    case Operation::destroy_channel:
+      return destroy_channel(request);
+    case Operation::create_cq:
+      return create_cq(request, reply);
+    case Operation::resize_cq:
+      return resize_cq(request, reply);
+    case Operation::destroy_cq:
+      return destroy_cq(request);
+    case Operation::create_srq:
+      return create_srq(request, reply);
+    case Operation::modify_srq:
+      return modify_srq(request);
+    case Operation::query_srq:
+      return query_srq(request, reply);
+    case Operation::destroy_srq:
+      return destroy_srq(request);
+    case Operation::create_qp:
+      return create_qp(request, reply);
+    case Operation::modify_qp:
+      return modify_qp(request);
+    case Operation::query_qp:
+      return query_qp(request, reply);
+    case Operation::destroy_qp:
+      return destroy_qp(request);
+    case Operation::limit_rate:
+      return limit_rate(request);
+    case Operation::attach_multicast:
+    case Operation::detach_multicast:
+      return {EOPNOTSUPP, "multicast is not offered"};
+    case Operation::create_ah:
+      return create_ah(request, reply);
+    case Operation::destroy_ah:
+      return destroy_ah(request);
+    default:
+      return {EPROTO, fmt::format("operation {} does not exist", static_cast<unsigned>(operation))};
+  }
+}
+
+Verdict Session::hello(const Message& request, Reply& reply) {
+  if (greeted_) return {EPROTO, "hello was said"};
+  greeted_ = true;
+  program_ = text_of(request.as<attach::HelloRequest>().program);
+  attach::HelloReply answer;
+  answer.service_pid = static_cast<std::uint32_t>(::getpid());
+  put_text(answer.version, PACELINE_VERSION);
+  reply.put(answer);
+  return {};
+}
+
+Verdict Session::list_nics(Reply& reply) {
+  // As many as one message holds.
+  constexpr std::size_t kMost =
+      (attach::kMaxMessage - sizeof(attach::Header) - sizeof(attach::NicList)) /
+      sizeof(attach::NicInfo);
+  const std::vector<NicPlace> all = service_.nics();
+  attach::NicList list;
+  list.count = static_cast<std::uint32_t>(std::min(all.size(), kMost));
+  reply.put(list);
+  for (std::size_t i = 0; i < list.count; ++i) reply.put(service_.nic_info(all[i]));
+  return {};
+}
+
+Verdict Session::open_nic(const Message& request, Reply& reply) {
+  if (opened_) return {EPROTO, "a NIC is open"};
+  const std::string name = text_of(request.as<attach::OpenRequest>().nic);
+  const auto place = service_.find_nic(name);
+  if (!place) return {ENODEV, fmt::format("there is no NIC '{}'", name)};
+  place_ = *place;
+  if (!bells_.make("paceline-doorbells", sizeof(attach::DoorbellPage)) || !notices_.make()) {
+    return {errno, "doorbells or pipe"};
+  }
+  new (bells_.data()) attach::DoorbellPage;
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_ || !worker().watch(wake_.get())) return {errno, "eventfd"};
+  ServiceWorker* const worker_of = &worker();
+  memory_ = TenantMemory::make(peer_.pid, [worker_of] { worker_of->wake(); });
+  if (memory_ == nullptr) return {ENOMEM, "the thread that copies could not be started"};
+
+  WorkerSessionSetup setup;
+  setup.nic = place_.nic;
+  setup.engine = &engine();
+  setup.bells = reinterpret_cast<attach::DoorbellPage*>(bells_.data());
+  setup.budget = tenant_.budgets[place_.worker].get();
+  setup.memory = memory_.get();
+  setup.pairs = &worker().pairs(place_.nic);
+  setup.notices = notices_.writing.get();
+  worker_session_ = std::make_unique<WorkerSession>(setup);
+  if (!on_worker([this](Picos) { worker().add(*worker_session_); })) {
+    return {EIO, "the worker has ended"};
+  }
+  opened_ = true;
+  attach::OpenReply answer;
+  answer.nic = service_.nic_info(place_);
+  answer.session = number_;
+  reply.put(answer);
+  reply.descriptors = {bells_.descriptor(), worker().page_descriptor(), wake_.get(),
+                       notices_.reading.get()};
+  return {};
+}
+
+Verdict Session::query_port(Reply& reply) {
+  reply.put(service_.nic_info(place_));
+  return {};
+}
+
+Verdict Session::create_pd(Reply& reply) {
+  if (!tenant_.protection_domains.take()) return {EDQUOT, "protection domains"};
+  const std::uint32_t handle = pds_.next();
+  pds_.insert(handle, {service_.next_pd(), 0});
+  reply.put(attach::HandleBody{handle, 0});
+  return {};
+}
+
+Verdict Session::destroy_pd(const Message& request) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  const ProtectionDomain* const pd = pds_.find(handle);
+  if (pd == nullptr) return nothing_called("protection domain", handle);
+  if (pd->uses != 0) return {EBUSY, "the protection domain is in use"};
+  pds_.erase(handle);
+  tenant_.protection_domains.give();
+  return {};
+}
+
+Verdict Session::create_channel(Reply& reply) {
+  Channel channel;
+  // Each takes two descriptors of ours.
+  if (channels_.size() >= kMostChannels) return {EDQUOT, "completion channels"};
+  if (!channel.pipe.make()) return {errno, "pipe"};
+  const std::uint32_t handle = channels_.next();
+  reply.descriptors = {channels_.insert(handle, std::move(channel)).pipe.reading.get()};
+  reply.put(attach::HandleBody{handle, 0});
+  return {};
+}
+
+Verdict Session::destroy_channel(const Message& request) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  const Channel* const channel = channels_.find(handle);
+  if (channel == nullptr) return nothing_called("completion channel", handle);
+  if (channel->uses != 0) return {EBUSY, "the completion channel is in use"};
+  channels_.erase(handle);
+  return {};
+}
+
+TenantMemoryCounters Session::memory() const {
+  return memory_ == nullptr ? TenantMemoryCounters{} : memory_->counters();
+}
+
+std::optional<std::uint32_t> Session::take_bell() {
+  const auto at = std::find(bell_used_.begin(), bell_used_.end(), false);
+  if (at == bell_used_.end()) return std::nullopt;
+  *at = true;
+  return static_cast<std::uint32_t>(at - bell_used_.begin());
+}
+
+void Session::give_bell(std::uint32_t bell) { bell_used_[bell] = false; }
+
+// Queue pairs first: they use everything else. Then what datagrams are sent with, what they were
+// received into, and at last the memory, when no packet can be made of it any more.
+void Session::close() {
+  if (worker_session_ == nullptr) return;
+  on_worker([this](Picos now) {
+    worker().remove(*worker_session_);
+    transport::Engine& nic = engine();
+    for (auto& [handle, pair] : pairs_) {
+      nic.destroy_qp(now, pair.adapter->number());
+      worker().pairs(place_.nic).remove(pair.adapter->number());
+    }
+    for (const auto& [number, ah] : handles_) nic.destroy_address_handle(now, number);
+    for (const auto& [handle, region] : regions_) nic.regions().remove(region.key);
+  });
+  worker().unwatch(wake_.get());
+  for (auto& [handle, region] : regions_) {
+    memory_->remove(std::move(region.memory));
+    tenant_.registered_bytes.give(region.length);
+  }
+  tenant_.queue_pairs.give(pairs_.size());
+  tenant_.address_handles.give(handles_.size());
+  tenant_.shared_receive_queues.give(srqs_.size());
+  tenant_.completion_queues.give(queues_.size());
+  tenant_.regions.give(regions_.size());
+  tenant_.protection_domains.give(pds_.size());
+  pairs_.clear();
+  handles_.clear();
+  srqs_.clear();
+  queues_.clear();
+  regions_.clear();
+  pds_.clear();
+  memory_.reset();
+  worker_session_.reset();
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,146 @@
+// A session: one program's connection, the NIC instance that it has opened, and all that it has
+// there. Requests come one at a time, each checked in full; a refusal changes nothing. When the
+// session ends, everything goes, in the order in which it is built on one another.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/attach/message_socket.h"
+#include "dataplane/attach/protocol.h"
+#include "dataplane/service/objects.h"
+#include "dataplane/service/service.h"
+#include "dataplane/service/worker_session.h"
+
+namespace paceline::service {
+
+struct Peer {
+  pid_t pid = 0;
+  uid_t user = 0;
+};
+
+// What goes back. The descriptors stay the session's.
+struct Reply {
+  std::vector<std::byte> body;
+  std::vector<int> descriptors;
+
+  template <class T>
+  void put(const T& part) {
+    const auto* const from = reinterpret_cast<const std::byte*>(&part);
+    body.insert(body.end(), from, from + sizeof(T));
+  }
+};
+
+// 0, or an errno and why. EPROTO ends the connection.
+struct Verdict {
+  int error = 0;
+  std::string why;
+};
+
+class Session {
+ public:
+  Session(Service& service, Peer peer);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // One request; what it answers is in `reply` unless it is refused.
+  Verdict handle(attach::Message& request, Reply& reply);
+
+  // --- for a look from outside ---
+  std::uint32_t number() const { return number_; }
+  const Peer& peer() const { return peer_; }
+  const std::string& program() const { return program_; }
+  std::optional<NicPlace> place() const {
+    return opened_ ? std::optional(place_) : std::nullopt;
+  }
+  std::size_t queue_pairs() const { return pairs_.size(); }
+  std::size_t completion_queues() const { return queues_.size(); }
+  std::size_t regions() const { return regions_.size(); }
+  TenantMemoryCounters memory() const;
+
+ private:
+  using Message = attach::Message;
+
+  Verdict dispatch(Message& request, Reply& reply);
+  Verdict hello(const Message& request, Reply& reply);
+  Verdict list_nics(Reply& reply);
+  Verdict open_nic(const Message& request, Reply& reply);
+  Verdict query_port(Reply& reply);
+  Verdict create_pd(Reply& reply);
+  Verdict destroy_pd(const Message& request);
+  Verdict create_channel(Reply& reply);
+  Verdict destroy_channel(const Message& request);
+  // session_memory.cc
+  Verdict share_memory(Message& request, Reply& reply);
+  Verdict register_region(const Message& request, Reply& reply);
+  Verdict reregister_region(const Message& request, Reply& reply);
+  Verdict deregister_region(const Message& request);
+  std::uint32_t add_region(const RegionObject& region);
+  void remove_region(RegionObject& region);
+  Verdict check_region(const attach::RegisterRequest& r) const;
+  Verdict extents_of(const Message& request, std::vector<attach::Extent>& out) const;
+  // session_queues.cc
+  Verdict create_cq(const Message& request, Reply& reply);
+  Verdict resize_cq(const Message& request, Reply& reply);
+  Verdict destroy_cq(const Message& request);
+  Verdict create_srq(const Message& request, Reply& reply);
+  Verdict modify_srq(const Message& request);
+  Verdict query_srq(const Message& request, Reply& reply);
+  Verdict destroy_srq(const Message& request);
+  // session_pairs.cc
+  Verdict create_qp(const Message& request, Reply& reply);
+  Verdict modify_qp(const Message& request);
+  Verdict query_qp(const Message& request, Reply& reply);
+  Verdict destroy_qp(const Message& request);
+  Verdict limit_rate(const Message& request);
+  Verdict create_ah(const Message& request, Reply& reply);
+  Verdict destroy_ah(const Message& request);
+  Verdict path_of(const attach::AddressVector& from, std::uint32_t local_qp,
+                  std::uint32_t remote_qp, transport::QpPath& path) const;
+  void release(PairObject& pair);
+
+  // Everything goes; the worker knows nothing of it afterwards.
+  void close();
+  ServiceWorker& worker() { return service_.worker(place_.worker); }
+  const NicSet& nics() const { return service_.worker(place_.worker).nics(); }
+  transport::Engine& engine() { return *nics().nic(place_.nic).engine; }
+  template <class Work>
+  bool on_worker(Work&& work) {
+    return worker().call(place_.nic, std::forward<Work>(work));
+  }
+  std::optional<std::uint32_t> take_bell();
+  void give_bell(std::uint32_t bell);
+
+  Service& service_;
+  Tenant& tenant_;
+  Peer peer_;
+  std::uint32_t number_;
+  std::string program_;
+  bool greeted_ = false;
+  bool opened_ = false;
+  bool counted_ = false;  // among the tenant's sessions
+  NicPlace place_{};
+  attach::SharedMemory bells_;
+  attach::Descriptor wake_;
+  Pipe notices_;
+  std::unique_ptr<TenantMemory> memory_;
+  std::unique_ptr<WorkerSession> worker_session_;
+  std::vector<bool> bell_used_;
+
+  HandleTable<ProtectionDomain> pds_;
+  HandleTable<Channel> channels_;
+  HandleTable<RegionObject> regions_;
+  HandleTable<CompletionObject> queues_;
+  HandleTable<SharedReceiveObject> srqs_;
+  HandleTable<PairObject> pairs_;
+  HandleTable<AddressHandleObject> handles_;
+};
+
+}  // namespace paceline::service

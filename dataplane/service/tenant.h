@@ -1,0 +1,60 @@
+// A tenant: one user id, whatever programs it runs. Of the control thread, but for the message
+// budgets, each of which is its worker's.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dataplane/service/message_budget.h"
+#include "dataplane/service/service_settings.h"
+
+namespace paceline::service {
+
+// Something there may only be so much of.
+struct Allowance {
+  std::uint64_t used = 0;
+  std::uint64_t most = 0;
+
+  bool take(std::uint64_t amount = 1) {
+    if (amount > most - used) return false;
+    used += amount;
+    return true;
+  }
+  void give(std::uint64_t amount = 1) { used -= amount; }
+};
+
+struct Tenant {
+  Tenant(uid_t user_, const TenantQuota& quota, std::size_t workers)
+      : user(user_),
+        sessions{0, quota.sessions},
+        queue_pairs{0, quota.queue_pairs},
+        completion_queues{0, quota.completion_queues},
+        shared_receive_queues{0, quota.shared_receive_queues},
+        regions{0, quota.regions},
+        protection_domains{0, quota.protection_domains},
+        address_handles{0, quota.address_handles},
+        registered_bytes{0, quota.registered_bytes} {
+    for (std::size_t i = 0; i < workers; ++i) {
+      budgets.push_back(std::make_unique<MessageBudget>(quota.message_rate, quota.message_burst));
+    }
+  }
+
+  uid_t user;
+  Allowance sessions;
+  Allowance queue_pairs;
+  Allowance completion_queues;
+  Allowance shared_receive_queues;
+  Allowance regions;
+  Allowance protection_domains;
+  Allowance address_handles;
+  Allowance registered_bytes;
+  std::uint64_t refused_by_quota = 0;
+  std::uint64_t refused = 0;  // requests refused for another reason
+  std::vector<std::unique_ptr<MessageBudget>> budgets;  // by worker
+};
+
+}  // namespace paceline::service
