@@ -100,6 +100,6 @@ class Testbed:
         return self.process.poll() is None
 
     def on(self, nic, command, *options):
-        """The command line that runs `command` on a NIC."""
-        return [self.paceline, "exec", "--nic", nic, "--socket", self.socket, *options, "--",
-                *command]
+        """The command line that runs `command` on a NIC; None: it sees them all."""
+        return [self.paceline, "exec", *(("--nic", nic) if nic else ()), "--socket", self.socket,
+                *options, "--", *command]
