@@ -33,4 +33,10 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) noexcept;
 int dealloc_td(ibv_td* td) noexcept;
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) noexcept;
 
+// device_memory.cc
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept;
+int free_dm(ibv_dm* dm) noexcept;
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
+                  unsigned access) noexcept;
+
 }  // namespace paceline::verbs
