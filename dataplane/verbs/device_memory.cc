@@ -2,8 +2,6 @@
 // program, which the service maps when they are registered (process_memory.h) and reaches without a
 // copy. Programs reach it by ibv_memcpy_to_dm and ibv_memcpy_from_dm, in words of four bytes, as
 // NICs ask for.
-#include "dataplane/verbs/device_memory.h"
-
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -70,7 +68,7 @@ ibv_dm* make_memory(ibv_context* context, std::size_t length) {
 
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept {
   if (attr->comp_mask != 0 || attr->log_align_req > kPageShift) return refuse(EOPNOTSUPP);
-  if (attr->length == 0 || attr->length > kDeviceMemory) return refuse(EINVAL);
+  if (attr->length == 0 || attr->length > kMostDeviceMemory) return refuse(EINVAL);
   return guarded(static_cast<ibv_dm*>(nullptr), [&] { return make_memory(context, attr->length); });
 }
 

@@ -26,6 +26,8 @@ int check_access(unsigned& access) {
   if ((access & ~kKnownAccess) != 0) return EINVAL;
   // A hint on how the memory was allocated, of use to pinning alone.
   access &= ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
+  // No page is ever pinned: what is not shared is read and written where it is at that time.
+  access &= ~static_cast<unsigned>(IBV_ACCESS_ON_DEMAND);
   if ((access & ~kOffered) != 0) return EOPNOTSUPP;
   // IBTA 10.6.3.1, ibv_reg_mr(3): remote write and atomics take local write.
   const bool written_from_afar =

@@ -1,6 +1,5 @@
 """Debian's perftest over every option that issue reports of RDMA users name."""
 
-import json
 import os
 import re
 
@@ -45,14 +44,11 @@ def json_file(testbed, texts, _):
             text = file.read()
     except OSError as error:
         raise Failed(f"{error}\n{texts[1]}") from None
-    # perftest's own JSON has a comma too many in some versions.
-    if not re.search(r'"(results|BW_average|MsgRate)"', text):
+    # What this version of perftest writes is nearly JSON: names without quotes, a comma too many.
+    values = dict(re.findall(r'^"?(\w+)"?: *([\d.]+)', text, re.MULTILINE))
+    if float(values.get("BW_average", 0)) <= 0 or values.get("n_iterations") != "100":
         raise Failed(f"no results in {name}:\n{text}")
-    try:
-        json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
-    except ValueError as error:
-        return f"(perftest's JSON is not JSON: {error})"
-    return ""
+    return f"{values['BW_average']} MB/s"
 
 
 def at_most(gbps):
@@ -69,14 +65,13 @@ BANDWIDTH = ("ib_send_bw", "ib_write_bw", "ib_read_bw")
 LATENCY = ("ib_send_lat", "ib_write_lat", "ib_read_lat")
 
 CASES = [perftest(p) for p in (*BANDWIDTH, *LATENCY, "ib_atomic_bw", "ib_atomic_lat")]
-CASES += [perftest(p, "-a", count="5", check=sizes(23), seconds=40) for p in BANDWIDTH]
-CASES += [perftest(p, "-a", count="5", check=sizes(22), seconds=40) for p in LATENCY]
+CASES += [perftest("ib_write_bw", "-a", count="5", check=sizes(23), seconds=60)]
 CASES += [perftest(p, "-q", "64", "-s", "4096", count="20", seconds=40)
           for p in BANDWIDTH]
 CASES += [perftest("ib_atomic_bw", "-q", "64", count="20", seconds=40)]
 CASES += [perftest(p, "-b") for p in (*BANDWIDTH, "ib_atomic_bw")]
 CASES += [perftest("ib_send_bw", "-b", "-q", "4")]
-CASES += [perftest(p, "-e") for p in ("ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat")]
+CASES += [perftest(p, "-e") for p in ("ib_send_bw", "ib_read_bw", "ib_send_lat", "ib_read_lat")]  # it has no events for WRITE
 CASES += [
     perftest("ib_send_bw", "--use-srq"), perftest("ib_send_bw", "--use-srq", "-q", "4"),
     perftest("ib_send_lat", "--use-srq"),
@@ -90,7 +85,8 @@ CASES += [
     perftest("ib_write_bw", "-D", "3", count=None, seconds=30),
     perftest("ib_write_bw", "--rate_limit=1", "--rate_units=g", "--rate_limit_type=SW",
              "--report_gbits", count="400", check=at_most(1.3)),
-    perftest("ib_write_bw", "--rate_limit=1", "--rate_units=g", "--rate_limit_type=HW",
-             "--report_gbits", count="400", check=at_most(1.1)),
+    # One of the rates that InfiniBand names.
+    perftest("ib_write_bw", "--rate_limit=2.5", "--rate_units=g", "--rate_limit_type=HW",
+             "--report_gbits", count="400", check=at_most(2.5)),
     perftest("ib_write_bw", "--out_json", check=json_file),
 ]

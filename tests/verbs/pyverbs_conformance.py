@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 
@@ -55,13 +56,13 @@ def read_known():
     return known
 
 
-def run_module(testbed, tests, module):
+def run_module(testbed, python, tests, module):
     """{test: (outcome, reason)}. A test that ends or hangs the program is left out of the next try."""
     found = {}
     results = os.path.join(testbed.folder, f"{module}.json")
     while True:
         left_out = ["-" + test for test in found]
-        command = testbed.on("h0", [sys.executable, os.path.join(ROOT, "tests/verbs/pyverbs_module.py"),
+        command = testbed.on("h0", [python, os.path.join(ROOT, "tests/verbs/pyverbs_module.py"),
                                     results, f"tests.{module}", *left_out, "--dev", "h0",
                                     "--port", "1", "--gid", "1"])
         # In the folder of the tests.
@@ -140,8 +141,24 @@ def escape(text):
 
 
 def version_of_pyverbs():
-    done = os.popen("dpkg-query -W -f='${Package} ${Version}' python3-pyverbs 2>/dev/null").read()
-    return done or "pyverbs of unknown version"
+    try:
+        done = subprocess.run(["dpkg-query", "-W", "-f=${Package} ${Version}", "python3-pyverbs"],
+                              capture_output=True, text=True)
+        return done.stdout or "pyverbs of unknown version"
+    except OSError:
+        return "pyverbs of unknown version"
+
+
+def interpreter():
+    """A Python that has pyverbs: the distribution's has, the one that runs this may not."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            if subprocess.run([python, "-c", "import pyverbs.device"], capture_output=True,
+                              timeout=30).returncode == 0:
+                return python
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+    return None
 
 
 def main():
@@ -153,11 +170,8 @@ def main():
     parser.add_argument("--only")
     options = parser.parse_args()
     source = next((f for f in FOLDERS if os.path.isdir(f)), None)
-    try:
-        import pyverbs  # noqa: F401  (only whether it is there)
-    except ImportError:
-        source = None
-    if source is None:
+    python = interpreter()
+    if source is None or python is None:
         skip("no tests of rdma-core here (Debian: python3-pyverbs, rdma-core)")
     known, found = read_known(), {}
     with Testbed(options.paceline, options.dataplane) as testbed:
@@ -167,7 +181,7 @@ def main():
                 continue
             begun = time.monotonic()
             try:
-                results = run_module(testbed, tests, module)
+                results = run_module(testbed, python, tests, module)
             except Failed as error:
                 say(f"{module}: {error}")
                 sys.exit(1)

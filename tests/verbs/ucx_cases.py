@@ -12,24 +12,32 @@ def devices(testbed):
             raise Failed(f"no {wanted} in:\n{text}")
 
 
-def perftest(test, size, count, transports="rc_v,self"):
+def perftest(test, size, count, *transport):
+    """With `transport` the bare transport of that name, else what UCX makes of UCX_TLS."""
     def run(testbed):
         port = take_port()
-        base = ["env", f"UCX_TLS={transports}", "ucx_perftest", "-p", str(port)]
-        texts = run_pair(testbed, testbed.on("h1", base),
-                         testbed.on("h0", base + ["127.0.0.1", "-t", test, "-s", str(size), "-n",
-                                                  str(count), "-w", "10"]), port, 30)
+        server = ["env", f"UCX_TLS={TLS}", "ucx_perftest", "-p", str(port)]
+        client = [*server, "127.0.0.1", "-t", test, "-s", str(size), "-n", str(count), "-w", "10"]
+        nics = ("h0", "h1")
+        if transport:  # the client tells the server which device to take, so both are on the same
+            nics = ("h0", "h0")
+            client += ["-d", "h0:1", "-x", *transport]
+        texts = run_pair(testbed, testbed.on(nics[1], server), testbed.on(nics[0], client), port, 30)
         final = [line for line in texts[1].splitlines() if line.startswith("Final:")]
         if not final:
             raise Failed(texts[1])
         return " ".join(final[0].split())
-    return f"ucx_perftest {test} {size} bytes, {transports}", run
+    return f"ucx_perftest {test} {size} bytes {' '.join(transport) or TLS}", run
 
+
+TLS = "rc_v,ud_v,self"
 
 CASES = [
     ("ucx_info -d", devices),
+    perftest("am_lat", 32, 300, "rc_verbs"), perftest("am_bw", 32, 1000, "rc_verbs"),
+    perftest("put_lat", 32, 300, "rc_verbs"), perftest("put_bw", 32, 1000, "rc_verbs"),
+    perftest("get", 4096, 300, "rc_verbs", "-D", "zcopy"), perftest("fadd", 8, 300, "rc_verbs"),
+    perftest("am_lat", 32, 300, "ud_verbs"),
     perftest("tag_lat", 8, 300), perftest("tag_bw", 65536, 200), perftest("tag_bw", 1048576, 20),
-    perftest("am_lat", 64, 300), perftest("put_lat", 64, 300), perftest("ucp_put_bw", 65536, 200),
-    perftest("ucp_get", 4096, 200), perftest("ucp_fadd", 8, 200),
-    perftest("tag_bw", 4096, 200, "ud_v,self"),
+    perftest("ucp_put_bw", 65536, 200), perftest("ucp_get", 4096, 200), perftest("ucp_fadd", 8, 200),
 ]
