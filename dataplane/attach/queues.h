@@ -183,7 +183,7 @@ struct CompletionEntry {
   EntryStatus status = EntryStatus::success;
   EntryOpcode opcode = EntryOpcode::send;
   std::uint8_t flags = 0;  // of entry_flag
-  std::uint8_t service_level = 0;
+  std::uint8_t service_level = 0;  // with `grh`: 0x9 IPv6, 0xA IPv4
   std::uint64_t reserved[3] = {};
 };
 static_assert(sizeof(CompletionEntry) == 64 && std::is_trivially_copyable_v<CompletionEntry>);

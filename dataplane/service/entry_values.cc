@@ -123,7 +123,12 @@ attach::CompletionEntry entry_from(const transport::Completion& completion) {
     entry.flags |= attach::entry_flag::invalidated;
     entry.immediate = completion.invalidated_key;
   }
-  if (completion.has_grh) entry.flags |= attach::entry_flag::grh;
+  if (completion.has_grh) {
+    entry.flags |= attach::entry_flag::grh;
+    // On RoCE, which has no service levels, NICs say there which header the buffer begins with, and
+    // UCX goes by it to find the address: bit 3 "has a UDP header", below it 1 for IPv6, 2 for IPv4.
+    entry.service_level = completion.ipv6 ? 0x9 : 0xA;
+  }
   if (completion.solicited) entry.flags |= attach::entry_flag::solicited;
   return entry;
 }

@@ -138,6 +138,7 @@ ResponderPart::Outcome ResponderPart::accept_datagram(QueuePair& qp,
   completion.immediate = parsed.ext.immediate;
   completion.source_qp_number = parsed.ext.deth.source_qpn;
   completion.has_grh = true;
+  completion.ipv6 = parsed.ipv6;
   core_.complete(qp.config.receive_cq, completion);
   return Outcome::done;
 }

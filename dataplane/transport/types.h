@@ -161,6 +161,7 @@ struct Completion {
   std::uint32_t source_qp_number = 0;  // UD
   bool solicited = false;  // receives: the sender wants an event
   bool has_grh = false;  // UD: the buffer begins with 40 bytes that hold the IP header
+  bool ipv6 = false;     // ...which is that of IPv6
 };
 
 enum class PostResult : std::uint8_t {

@@ -75,9 +75,12 @@ int answer_to(const attach::NicInfo& nic, const ibv_wc& wc, const ibv_grh* grh, 
               std::uint8_t port) {
   out = {};
   out.dlid = wc.slid;
-  out.sl = wc.sl;
   out.port_num = port;
-  if ((wc.wc_flags & IBV_WC_GRH) == 0) return 0;
+  if ((wc.wc_flags & IBV_WC_GRH) == 0) {
+    out.sl = wc.sl;
+    return 0;
+  }
+  // With a header, `sl` says of which kind it is (queues.h), not what class the answer is to have.
   if (grh == nullptr) return EINVAL;
   const Ends ends = ends_of(*grh);
   std::size_t index = 0;

@@ -61,9 +61,9 @@ void share_memory(Context& c) {
   if (descriptor < 0) return;
   const attach::ShareMemoryRequest request;
   attach::Message reply;
-  const int error = c.session.exchange(attach::Operation::share_memory,
-                                       std::as_bytes(std::span(&request, 1)), reply,
-                                       std::span(&descriptor, 1));
+  const int error =
+      c.session.exchange(attach::Operation::share_memory, std::as_bytes(std::span(&request, 1)),
+                         reply, std::span(&descriptor, 1));
   c.shares_memory = error == 0;
   if (!reply.descriptors.empty()) memory.hold_with(reply.descriptors[0]);
 }

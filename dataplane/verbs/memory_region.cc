@@ -1,4 +1,6 @@
 // Memory regions: registration in all its spellings, re-registration, deregistration.
+#include "dataplane/verbs/memory_region.h"
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -13,15 +15,6 @@ namespace paceline::verbs {
 
 namespace {
 
-struct MemoryRegion {
-  ibv_mr mr{};  // first: programs hold its address
-  std::uint64_t iova = 0;
-  unsigned access = 0;
-  RegistrationMap::Held held;
-
-  static MemoryRegion& of(ibv_mr* mr) { return *reinterpret_cast<MemoryRegion*>(mr); }
-};
-
 constexpr unsigned kOffered = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                               IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr unsigned kKnownAccess = kOffered | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
@@ -33,6 +26,8 @@ int check_access(unsigned& access) {
   if ((access & ~kKnownAccess) != 0) return EINVAL;
   // A hint on how the memory was allocated, of use to pinning alone.
   access &= ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
+  // No page is ever pinned: what is not shared is read and written where it is at that time.
+  access &= ~static_cast<unsigned>(IBV_ACCESS_ON_DEMAND);
   if ((access & ~kOffered) != 0) return EOPNOTSUPP;
   // IBTA 10.6.3.1, ibv_reg_mr(3): remote write and atomics take local write.
   const bool written_from_afar =
@@ -62,15 +57,18 @@ int send_registration(Context& c, attach::Operation operation, attach::RegisterR
   return error;
 }
 
-ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
-                        unsigned access) {
+MemoryRegion* make_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                          unsigned access) {
   if (const int error = check_access(access); error != 0) return refuse(error);
-  if (length == 0 || number_of(address) + length < length || iova + length < length) {
-    return refuse(EINVAL);
-  }
+  if (number_of(address) + length < length || iova + length < length) return refuse(EINVAL);
   auto region = std::make_unique<MemoryRegion>();
+  region->mr.context = pd->context;
+  region->mr.pd = pd;
+  region->mr.addr = address;
   Context& c = Context::of(pd->context);
   if (!c.usable()) return refuse(EIO);
+  // Nothing can be reached, so no key says how.
+  if (length == 0) return region.release();
   int error = process_memory().prepare(number_of(address), length, region->held);
   if (error != 0) return refuse(error);
   attach::RegisterRequest request;
@@ -88,7 +86,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
   region->mr = {pd->context, pd, address, length, reply.handle, reply.local_key, reply.remote_key};
   region->iova = iova;
   region->access = access;
-  return &region.release()->mr;
+  return region.release();
 }
 
 // A value of enum ibv_rereg_mr_err_code; errno says more.
@@ -101,6 +99,7 @@ int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::
   int error = 0;
   if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0) error = EINVAL;
   if (moved && (address == nullptr || length == 0)) error = EINVAL;
+  if (mr.handle == 0) error = EINVAL;  // of no bytes
   if (other_pd && (pd == nullptr || pd->context != mr.context)) error = EINVAL;
   if (error == 0 && other_access) error = check_access(access);
   if (error != 0) {
@@ -147,31 +146,35 @@ int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::
   return 0;
 }
 
-ibv_mr* register_guarded(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
-                         unsigned access) noexcept {
-  return guarded(static_cast<ibv_mr*>(nullptr),
-                 [&] { return register_memory(pd, address, length, iova, access); });
-}
+ibv_mr* handle_of(MemoryRegion* region) { return region == nullptr ? nullptr : &region->mr; }
 
 }  // namespace
+
+MemoryRegion* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                              unsigned access) noexcept {
+  return guarded(static_cast<MemoryRegion*>(nullptr),
+                 [&] { return make_region(pd, address, length, iova, access); });
+}
 
 }  // namespace paceline::verbs
 
 using paceline::verbs::MemoryRegion;
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
-  return paceline::verbs::register_guarded(pd, addr, length, paceline::verbs::number_of(addr),
-                                           static_cast<unsigned>(access));
+  return paceline::verbs::handle_of(paceline::verbs::register_memory(
+      pd, addr, length, paceline::verbs::number_of(addr), static_cast<unsigned>(access)));
 }
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length,
                                               std::uint64_t iova, int access) {
-  return paceline::verbs::register_guarded(pd, addr, length, iova, static_cast<unsigned>(access));
+  return paceline::verbs::handle_of(
+      paceline::verbs::register_memory(pd, addr, length, iova, static_cast<unsigned>(access)));
 }
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length,
                                                std::uint64_t iova, unsigned int access) {
-  return paceline::verbs::register_guarded(pd, addr, length, iova, access);
+  return paceline::verbs::handle_of(
+      paceline::verbs::register_memory(pd, addr, length, iova, access));
 }
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, std::uint64_t /*offset*/,
@@ -192,6 +195,7 @@ PACELINE_VERBS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   using namespace paceline::verbs;
   MemoryRegion* const region = &MemoryRegion::of(mr);
   const int error = guarded(ENOMEM, [&] {
+    if (mr->handle == 0) return 0;  // of no bytes
     return Context::of(mr->context)
         .session.drop(paceline::attach::Operation::deregister_region, mr->handle);
   });
@@ -200,6 +204,7 @@ PACELINE_VERBS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     process_memory().release(region->held);
     return 0;
   });
+  if (region->users != nullptr) region->users->fetch_sub(1);
   delete region;
   return 0;
 }

@@ -24,6 +24,10 @@ void set_operations(verbs_context& verbs) {
   verbs.alloc_td = alloc_td;
   verbs.dealloc_td = dealloc_td;
   verbs.alloc_parent_domain = alloc_parent_domain;
+  verbs.alloc_dm = alloc_dm;
+  verbs.free_dm = free_dm;
+  verbs.reg_dm_mr = reg_dm_mr;
+  verbs.advise_mr = advise_mr;
   verbs.sz = sizeof(verbs_context);
 }
 

@@ -26,7 +26,8 @@ attach::QpValues values_of(const ibv_qp& qp, const ibv_qp_attr& attr, int mask) 
   v.rq_psn = attr.rq_psn;
   v.sq_psn = attr.sq_psn;
   v.dest_qp = attr.dest_qp_num;
-  v.access = attr.qp_access_flags;
+  // How the memory is paged is a matter of regions; programs hand over the same flags here.
+  v.access = attr.qp_access_flags & ~static_cast<unsigned>(IBV_ACCESS_ON_DEMAND);
   v.rate_limit_kbps = attr.rate_limit;
   v.pkey_index = attr.pkey_index;
   v.drain_notify = attr.en_sqd_async_notify;

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 
-from testbed import PATIENCE, end, say
+from testbed import PATIENCE, die_with_parent, end, say
 
 
 class Failed(Exception):
@@ -20,7 +20,8 @@ class Running:
         self.output = tempfile.TemporaryFile("w+", dir=testbed.folder, errors="replace")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output,
                                         stderr=subprocess.STDOUT, cwd=testbed.folder,
-                                        env=testbed.environment, start_new_session=True)
+                                        env=testbed.environment, start_new_session=True,
+                                        preexec_fn=die_with_parent)
 
     def text(self):
         self.output.flush()

@@ -1,5 +1,6 @@
 """A testbed of one test's own: a service with emulated hosts, in a folder that goes with it."""
 
+import ctypes
 import os
 import shutil
 import signal
@@ -26,6 +27,11 @@ def need(*programs):
     for program in programs:
         if shutil.which(program) is None:
             skip(f"{program} is not installed (tools/packages.txt)")
+
+
+def die_with_parent():
+    """In a child before it becomes the program: it ends when this test is killed, ctest's way."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def end(process):
@@ -68,7 +74,8 @@ class Testbed:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, env=self.environment,
-                                            start_new_session=True)
+                                            start_new_session=True,
+                                            preexec_fn=die_with_parent)
         try:
             self._await()
         except BaseException:

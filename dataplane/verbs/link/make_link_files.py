@@ -87,6 +87,8 @@ def order_of(node):
 
 
 def version_script(nodes, members, local=()):
+    # Variables of the standard library's inline functions are exported whatever visibility we ask for.
+    local = ["_Z*", *local]
     out = []
     for node in sorted(nodes, key=order_of):
         out.append(f"{node} {{")
