@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 
+#include "dataplane/verbs/process_memory.h"
 #include "dataplane/verbs/results.h"
 
 namespace paceline::verbs {
@@ -53,10 +54,25 @@ int attach_to(Context& context) {
   return 0;
 }
 
+// Where it fails, the service copies all that is registered.
+void share_memory(Context& c) {
+  RegistrationMap& memory = process_memory();
+  const int descriptor = memory.descriptor();
+  if (descriptor < 0) return;
+  const attach::ShareMemoryRequest request;
+  attach::Message reply;
+  const int error =
+      c.session.exchange(attach::Operation::share_memory, std::as_bytes(std::span(&request, 1)),
+                         reply, std::span(&descriptor, 1));
+  c.shares_memory = error == 0;
+  if (!reply.descriptors.empty()) memory.hold_with(reply.descriptors[0]);
+}
+
 ibv_context* open_device(Device& device) {
   auto context = std::make_unique<Context>();
   context->device = &device;
   if (const int error = attach_to(*context); error != 0) return refuse(error);
+  share_memory(*context);
   context->spins = spins_here();
   set_operations(context->verbs);
   ibv_context& c = context->verbs.context;

@@ -37,7 +37,8 @@ struct Context {
   attach::SharedMemory worker;
   attach::Descriptor wake;
   attach::Descriptor notices;
-  bool fatal_told = false;  // IBV_EVENT_DEVICE_FATAL was handed out; under objects
+  bool shares_memory = false;  // the service has the descriptor of process_memory()
+  bool fatal_told = false;     // IBV_EVENT_DEVICE_FATAL was handed out; under objects
 
   // Spinning is for machines that have a processor to spare for it.
   std::uint32_t spins = 0;                                   // empty polls before a nap

@@ -1,24 +1,19 @@
 // Memory regions: registration in all its spellings, re-registration, deregistration.
+#include "dataplane/verbs/memory_region.h"
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "dataplane/verbs/context.h"
-#include "dataplane/verbs/region_extents.h"
+#include "dataplane/verbs/process_memory.h"
 #include "dataplane/verbs/results.h"
 
 namespace paceline::verbs {
 
 namespace {
-
-struct MemoryRegion {
-  ibv_mr mr{};  // first: programs hold its address
-  std::uint64_t iova = 0;
-  unsigned access = 0;
-
-  static MemoryRegion& of(ibv_mr* mr) { return *reinterpret_cast<MemoryRegion*>(mr); }
-};
 
 constexpr unsigned kOffered = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                               IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -43,49 +38,55 @@ int check_access(unsigned& access) {
 
 std::uint64_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-struct Registration {
-  attach::RegisterRequest request;
+// Asks the service for a region of what is held; nothing is: the region stays where it was.
+int send_registration(Context& c, attach::Operation operation, attach::RegisterRequest request,
+                      const RegistrationMap::Held& held, attach::RegisterReply& out) {
   std::vector<attach::Extent> extents;
-};
-
-int send_registration(Context& c, attach::Operation operation, Registration& r,
-                      attach::RegisterReply& out) {
-  if (r.extents.size() > attach::kMaxExtents) return ENOMEM;
-  r.request.extents = static_cast<std::uint32_t>(r.extents.size());
+  if (!held.empty()) {
+    // In more pieces than a request has room for, or unknown to this session: by copy, all of it.
+    const bool shared = c.shares_memory && held.extents().size() <= attach::kMaxExtents;
+    extents = shared ? held.extents() : std::vector<attach::Extent>{held.by_copy()};
+  }
+  request.extents = static_cast<std::uint32_t>(extents.size());
   attach::Message body;
-  body.append(r.request);
-  for (const attach::Extent& e : r.extents) body.append(e);
+  body.append(request);
+  for (const attach::Extent& e : extents) body.append(e);
   attach::Message reply;
   const int error = c.session.exchange(operation, body.body, reply);
   if (error == 0) out = reply.as<attach::RegisterReply>();
   return error;
 }
 
-ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
-                        unsigned access) {
+MemoryRegion* make_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                          unsigned access) {
   if (const int error = check_access(access); error != 0) return refuse(error);
-  if (length == 0 || number_of(address) + length < length || iova + length < length) {
-    return refuse(EINVAL);
-  }
+  if (number_of(address) + length < length || iova + length < length) return refuse(EINVAL);
   auto region = std::make_unique<MemoryRegion>();
+  region->mr.context = pd->context;
+  region->mr.pd = pd;
+  region->mr.addr = address;
   Context& c = Context::of(pd->context);
-  Registration r;
-  r.extents = prepare_extents(number_of(address), length);
-  r.request.address = number_of(address);
-  r.request.length = length;
-  r.request.iova = iova;
-  r.request.access = access;
-  r.request.pd = pd->handle;
+  if (!c.usable()) return refuse(EIO);
+  // Nothing can be reached, so no key says how.
+  if (length == 0) return region.release();
+  int error = process_memory().prepare(number_of(address), length, region->held);
+  if (error != 0) return refuse(error);
+  attach::RegisterRequest request;
+  request.address = number_of(address);
+  request.length = length;
+  request.iova = iova;
+  request.access = access;
+  request.pd = pd->handle;
   attach::RegisterReply reply;
-  const int error = send_registration(c, attach::Operation::register_region, r, reply);
+  error = send_registration(c, attach::Operation::register_region, request, region->held, reply);
   if (error != 0) {
-    release_extents(number_of(address), length);
+    process_memory().release(region->held);
     return refuse(error);
   }
   region->mr = {pd->context, pd, address, length, reply.handle, reply.local_key, reply.remote_key};
   region->iova = iova;
   region->access = access;
-  return &region.release()->mr;
+  return region.release();
 }
 
 // A value of enum ibv_rereg_mr_err_code; errno says more.
@@ -98,14 +99,20 @@ int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::
   int error = 0;
   if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0) error = EINVAL;
   if (moved && (address == nullptr || length == 0)) error = EINVAL;
+  if (mr.handle == 0) error = EINVAL;  // of no bytes
   if (other_pd && (pd == nullptr || pd->context != mr.context)) error = EINVAL;
   if (error == 0 && other_access) error = check_access(access);
   if (error != 0) {
     errno = error;
     return IBV_REREG_MR_ERR_INPUT;
   }
-  Registration r;
-  attach::RegisterRequest& q = r.request;
+  RegistrationMap::Held held;
+  if (moved) error = process_memory().prepare(number_of(address), length, held);
+  if (error != 0) {
+    errno = error;
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  attach::RegisterRequest q;
   q.address = moved ? number_of(address) : number_of(mr.addr);
   q.length = moved ? length : mr.length;
   q.iova = moved ? q.address : region.iova;
@@ -113,17 +120,19 @@ int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::
   q.pd = (other_pd ? pd : mr.pd)->handle;
   q.handle = mr.handle;
   q.change = static_cast<std::uint32_t>(flags);
-  if (moved) r.extents = prepare_extents(q.address, q.length);
   attach::RegisterReply reply;
-  error =
-      send_registration(Context::of(mr.context), attach::Operation::reregister_region, r, reply);
+  error = send_registration(Context::of(mr.context), attach::Operation::reregister_region, q, held,
+                            reply);
   if (error != 0) {
-    if (moved) release_extents(q.address, q.length);
+    if (moved) process_memory().release(held);
     errno = error;
     // A refused request changes nothing (protocol.h), so the region still is what it was.
     return error == EIO ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT;
   }
-  if (moved) release_extents(number_of(mr.addr), mr.length);
+  if (moved) {
+    std::swap(region.held, held);
+    process_memory().release(held);
+  }
   mr.handle = reply.handle;
   mr.lkey = reply.local_key;
   mr.rkey = reply.remote_key;
@@ -137,31 +146,35 @@ int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::
   return 0;
 }
 
-ibv_mr* register_guarded(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
-                         unsigned access) noexcept {
-  return guarded(static_cast<ibv_mr*>(nullptr),
-                 [&] { return register_memory(pd, address, length, iova, access); });
-}
+ibv_mr* handle_of(MemoryRegion* region) { return region == nullptr ? nullptr : &region->mr; }
 
 }  // namespace
+
+MemoryRegion* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                              unsigned access) noexcept {
+  return guarded(static_cast<MemoryRegion*>(nullptr),
+                 [&] { return make_region(pd, address, length, iova, access); });
+}
 
 }  // namespace paceline::verbs
 
 using paceline::verbs::MemoryRegion;
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
-  return paceline::verbs::register_guarded(pd, addr, length, paceline::verbs::number_of(addr),
-                                           static_cast<unsigned>(access));
+  return paceline::verbs::handle_of(paceline::verbs::register_memory(
+      pd, addr, length, paceline::verbs::number_of(addr), static_cast<unsigned>(access)));
 }
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length,
                                               std::uint64_t iova, int access) {
-  return paceline::verbs::register_guarded(pd, addr, length, iova, static_cast<unsigned>(access));
+  return paceline::verbs::handle_of(
+      paceline::verbs::register_memory(pd, addr, length, iova, static_cast<unsigned>(access)));
 }
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length,
                                                std::uint64_t iova, unsigned int access) {
-  return paceline::verbs::register_guarded(pd, addr, length, iova, access);
+  return paceline::verbs::handle_of(
+      paceline::verbs::register_memory(pd, addr, length, iova, access));
 }
 
 PACELINE_VERBS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, std::uint64_t /*offset*/,
@@ -182,14 +195,16 @@ PACELINE_VERBS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   using namespace paceline::verbs;
   MemoryRegion* const region = &MemoryRegion::of(mr);
   const int error = guarded(ENOMEM, [&] {
+    if (mr->handle == 0) return 0;  // of no bytes
     return Context::of(mr->context)
         .session.drop(paceline::attach::Operation::deregister_region, mr->handle);
   });
   if (error != 0 && error != EIO) return result(error);
   guarded(0, [&] {
-    release_extents(number_of(mr->addr), mr->length);
+    process_memory().release(region->held);
     return 0;
   });
+  if (region->users != nullptr) region->users->fetch_sub(1);
   delete region;
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dataplane/verbs/context.h"
+#include "dataplane/verbs/device_memory.h"
 #include "dataplane/verbs/operations.h"
 #include "dataplane/verbs/results.h"
 
@@ -69,8 +70,8 @@ void describe(const Context& context, ibv_device_attr_ex& out) {
   out.packet_pacing_caps.qp_rate_limit_max =
       static_cast<std::uint32_t>(kbps == 0 ? kMost : std::min(kbps, kMost));
   out.packet_pacing_caps.supported_qpts = 1U << IBV_QPT_RC | 1U << IBV_QPT_UC;
+  out.max_dm_size = kDeviceMemory;
   out.phys_port_cnt_ex = 1;
-  out.max_dm_size = kMostDeviceMemory;
   describe_on_demand(out);
 }
 

@@ -55,21 +55,12 @@ ibv_mtu mtu_code(std::uint16_t bytes) {
   return bytes >= 512 ? IBV_MTU_512 : IBV_MTU_256;
 }
 
-// As long as programs may index it: one past the last that holds an address.
-int table_length(const attach::NicInfo& nic) {
-  int length = 0;
-  for (std::size_t i = 0; i < nic.gid_kinds.size(); ++i) {
-    if (nic.gid_kinds[i] != attach::GidKind::none) length = static_cast<int>(i) + 1;
-  }
-  return length;
-}
-
 void describe_port(const attach::NicInfo& nic, ibv_port_attr& out) {
   out = {};
   out.state = nic.up != 0 ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   out.max_mtu = IBV_MTU_4096;
   out.active_mtu = mtu_code(nic.mtu);
-  out.gid_tbl_len = table_length(nic);
+  out.gid_tbl_len = attach::kGids;
   out.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   out.max_msg_sz = kMaxMessage;
   out.pkey_tbl_len = 1;
@@ -139,8 +130,7 @@ PACELINE_VERBS_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t 
   using paceline::verbs::result;
   const auto& nic = Context::of(context).nic;
   if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return result(EINVAL);
-  if (port_num != paceline::verbs::kPort ||
-      gid_index >= static_cast<std::uint32_t>(paceline::verbs::table_length(nic))) {
+  if (port_num != paceline::verbs::kPort || gid_index >= nic.gids.size()) {
     return result(EINVAL);
   }
   if (nic.gid_kinds[gid_index] == paceline::attach::GidKind::none) return result(ENODATA);

@@ -60,7 +60,7 @@ TEST_CASE("port attributes, through the context and by the old symbol", "[verbs]
   CHECK(port.active_mtu == IBV_MTU_1024);
   CHECK(port.lid == 1);
   CHECK(port.link_layer == IBV_LINK_LAYER_ETHERNET);
-  CHECK(port.gid_tbl_len == 2);
+  CHECK(port.gid_tbl_len == 4);
   CHECK(port.active_width == 1);
   CHECK(port.active_speed == 32);  // EDR: 25 Gb/s a lane
   CHECK(ibv_query_port(device.context, 2, &port) == EINVAL);
@@ -87,7 +87,8 @@ TEST_CASE("GIDs in all forms", "[verbs][threads]") {
   REQUIRE(ibv_query_gid_ex(device.context, 1, 0, &entry, 0) == 0);
   CHECK(entry.gid_type == IBV_GID_TYPE_ROCE_V2);
   CHECK(entry.port_num == 1);
-  CHECK(ibv_query_gid_ex(device.context, 1, 2, &entry, 0) == EINVAL);
+  CHECK(ibv_query_gid_ex(device.context, 1, 2, &entry, 0) == ENODATA);
+  CHECK(ibv_query_gid_ex(device.context, 1, 4, &entry, 0) == EINVAL);
   ibv_gid_entry table[4] = {};
   CHECK(ibv_query_gid_table(device.context, table, 4, 0) == 2);
   CHECK(table[1].gid_index == 1);
@@ -200,6 +201,46 @@ TEST_CASE("a refusal is the caller's errno", "[verbs][threads]") {
   CHECK(ibv_create_cq(device.context, 0, nullptr, nullptr, 0) == nullptr);
   CHECK(ibv_create_cq(device.context, 16, nullptr, nullptr, 1) == nullptr);
   CHECK(errno == EINVAL);
+}
+
+TEST_CASE("device memory is reached by offset, in words, and registered zero-based",
+          "[verbs][threads]") {
+  OpenDevice device;
+  ibv_device_attr_ex limits{};
+  REQUIRE(ibv_query_device_ex(device.context, nullptr, &limits) == 0);
+  ibv_alloc_dm_attr attr{limits.max_dm_size + 1, 0, 0};
+  CHECK(ibv_alloc_dm(device.context, &attr) == nullptr);
+  attr.length = 100;
+  attr.comp_mask = 1;
+  CHECK(ibv_alloc_dm(device.context, &attr) == nullptr);
+  attr.comp_mask = 0;
+  ibv_dm* const dm = ibv_alloc_dm(device.context, &attr);
+  REQUIRE(dm != nullptr);
+  const char text[] = "abcdefg";
+  char back[8] = {};
+  REQUIRE(ibv_memcpy_to_dm(dm, 92, text, 8) == 0);
+  REQUIRE(ibv_memcpy_from_dm(back, dm, 92, 8) == 0);
+  CHECK(std::string(back) == text);
+  CHECK(ibv_memcpy_to_dm(dm, 96, text, 8) == EINVAL);
+  CHECK(ibv_memcpy_to_dm(dm, 2, text, 4) == EINVAL);
+  CHECK(ibv_memcpy_from_dm(back, dm, 0, 3) == EINVAL);
+  CHECK(ibv_memcpy_from_dm(back, dm, ~std::uint64_t{3}, 8) == EINVAL);
+  const unsigned access = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE;
+  CHECK(ibv_reg_dm_mr(device.pd, dm, 0, 104, access) == nullptr);
+  CHECK(ibv_reg_dm_mr(device.pd, dm, 0, 100, IBV_ACCESS_LOCAL_WRITE) == nullptr);
+  ibv_mr* const mr = ibv_reg_dm_mr(device.pd, dm, 4, 96, access);
+  REQUIRE(mr != nullptr);
+  const auto r = device.service.last(Operation::register_region).as<attach::RegisterRequest>();
+  CHECK(r.iova == 0);
+  CHECK(r.length == 96);
+  CHECK(r.access == IBV_ACCESS_LOCAL_WRITE);
+  CHECK(ibv_free_dm(dm) == EBUSY);
+  CHECK(ibv_dereg_mr(mr) == 0);
+  ibv_mr* const nothing = ibv_reg_dm_mr(device.pd, dm, 0, 0, access);
+  REQUIRE(nothing != nullptr);
+  CHECK(nothing->lkey == 0);
+  CHECK(ibv_dereg_mr(nothing) == 0);
+  CHECK(ibv_free_dm(dm) == 0);
 }
 
 TEST_CASE("a parent domain is its domain by another name", "[verbs][threads]") {
