@@ -126,7 +126,8 @@ attach::CompletionEntry entry_from(const transport::Completion& completion) {
   if (completion.has_grh) {
     entry.flags |= attach::entry_flag::grh;
     // On RoCE, which has no service levels, NICs say there which header the buffer begins with, and
-    // UCX goes by it to find the address: bit 3 "has a UDP header", below it 1 for IPv6, 2 for IPv4.
+    // UCX goes by it to find the address: bit 3 "has a UDP header", below it 1 for IPv6, 2 for
+    // IPv4.
     entry.service_level = completion.ipv6 ? 0x9 : 0xA;
   }
   if (completion.solicited) entry.flags |= attach::entry_flag::solicited;

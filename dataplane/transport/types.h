@@ -159,7 +159,7 @@ struct Completion {
   bool invalidated = false;  // a SEND with invalidate revoked `invalidated_key`
   std::uint32_t invalidated_key = 0;
   std::uint32_t source_qp_number = 0;  // UD
-  bool solicited = false;  // receives: the sender wants an event
+  bool solicited = false;              // receives: the sender wants an event
   bool has_grh = false;  // UD: the buffer begins with 40 bytes that hold the IP header
   bool ipv6 = false;     // ...which is that of IPv6
 };
