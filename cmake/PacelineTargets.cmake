@@ -15,7 +15,8 @@
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
 # With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled a dozen at a time: their
-# headers are read once. The names in their anonymous namespaces must then differ within the folder.
+# headers are read once. The names in their anonymous namespaces must then differ within the folder. Not so
+# hot rooms under link-time optimisation: what is measured is what is shipped.
 #
 # DEPS takes rooms ("base" means paceline_base) and ordinary targets ("fmt::fmt") alike. Sources are
 # found by globbing, so a new file needs no edit of a list.
@@ -54,9 +55,10 @@ function(paceline_library name)
   if(sources)
     add_library(paceline_${name} STATIC ${sources})
     target_link_libraries(paceline_${name} PUBLIC ${deps} PRIVATE ${private_deps})
-    _paceline_as_one(paceline_${name})
     if(arg_HOT AND PACELINE_HOT_LTO)
       target_compile_options(paceline_${name} PRIVATE -flto -ffat-lto-objects)
+    else()
+      _paceline_as_one(paceline_${name})
     endif()
     if(arg_COLD)
       paceline_optimise_little(paceline_${name})

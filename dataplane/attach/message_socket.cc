@@ -113,7 +113,8 @@ Transfer receive_message(int socket, Message& out) {
   out.body.resize(bytes <= sizeof(Header) ? 0 : bytes - sizeof(Header));
   if (bytes == 0) return Transfer::closed;
   const bool whole = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-  if (!whole || bytes < sizeof(Header) || out.header.magic != kMagic || out.header.major != kMajor) {
+  if (!whole || bytes < sizeof(Header) || out.header.magic != kMagic ||
+      out.header.major != kMajor) {
     return Transfer::broken;
   }
   return Transfer::done;

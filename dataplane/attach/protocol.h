@@ -105,24 +105,24 @@ struct NicLimits {
   std::uint32_t regions = 0;
   std::uint32_t protection_domains = 0;
   std::uint32_t address_handles = 0;
-  std::uint32_t requests = 0;       // of a work queue
-  std::uint32_t segments = 0;       // of a request
-  std::uint32_t inline_bytes = 0;   // likewise
-  std::uint32_t entries = 0;        // of a completion queue
-  std::uint32_t rd_atomic = 0;      // of a queue pair, either direction
+  std::uint32_t requests = 0;      // of a work queue
+  std::uint32_t segments = 0;      // of a request
+  std::uint32_t inline_bytes = 0;  // likewise
+  std::uint32_t entries = 0;       // of a completion queue
+  std::uint32_t rd_atomic = 0;     // of a queue pair, either direction
   std::uint32_t reserved = 0;
-  std::uint64_t region_bytes = 0;     // of one region
+  std::uint64_t region_bytes = 0;      // of one region
   std::uint64_t registered_bytes = 0;  // of all regions of the tenant
 };
 
 struct NicInfo {
   std::array<char, kNameBytes> name{};
-  std::uint64_t guid = 0;  // network order
+  std::uint64_t guid = 0;       // network order
   std::uint64_t rate_mbps = 0;  // 0: unlimited
   std::array<std::array<std::byte, 16>, kGids> gids{};
   std::array<GidKind, kGids> gid_kinds{};
   std::array<std::byte, 6> mac{};
-  std::uint16_t mtu = 0;  // payload bytes of a full packet: 256 .. 4096
+  std::uint16_t mtu = 0;       // payload bytes of a full packet: 256 .. 4096
   std::uint16_t local_id = 0;  // names the instance among those of its service; never 0
   std::uint8_t up = 0;
   std::uint8_t reserved[5] = {};

@@ -97,7 +97,7 @@ struct WorkQueueHeader {
 static_assert(sizeof(WorkQueueHeader) == 2 * kLine);
 
 struct WorkQueueShape {
-  std::uint32_t slots = 0;  // a power of two
+  std::uint32_t slots = 0;   // a power of two
   std::uint32_t stride = 0;  // bytes from slot to slot, a multiple of 16
 
   constexpr std::size_t bytes() const {
@@ -219,7 +219,7 @@ struct ChannelEvent {
 };
 // What is written to the pipe of asynchronous events.
 struct AsyncNotice {
-  std::uint32_t event = 0;  // numbers of enum ibv_event_type
+  std::uint32_t event = 0;   // numbers of enum ibv_event_type
   std::uint32_t handle = 0;  // queue pair, completion queue or shared receive queue; port number
 };
 // Both are written whole or not at all (pipes, at most PIPE_BUF bytes). The end of file means that

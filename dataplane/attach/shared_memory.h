@@ -23,8 +23,8 @@ class SharedMemory {
   // Zeroed memory of `bytes` (> 0), mapped and sealed against any change of size; maker_only:
   // nobody who gets the descriptor can write. `name` shows in /proc. False: errno says why.
   bool make(const char* name, std::size_t bytes, SharedWrite write = SharedWrite::both);
-  // Maps the first `bytes` of somebody else's. False with errno; EPERM when it is not sealed against
-  // shrinking, ENODATA when it is smaller.
+  // Maps the first `bytes` of somebody else's. False with errno; EPERM when it is not sealed
+  // against shrinking, ENODATA when it is smaller.
   bool open(Descriptor descriptor, std::size_t bytes, bool writable);
 
   std::byte* data() const { return data_; }

@@ -17,7 +17,7 @@ namespace paceline::service {
 
 // One NIC instance. Everything but the engine is constant and may be read by any thread.
 struct Nic {
-  attach::NicInfo info{};  // limits excepted, which are the service's
+  attach::NicInfo info{};               // limits excepted, which are the service's
   transport::Engine* engine = nullptr;  // of the worker's thread
   wire::MacAddress mac{};
 };
@@ -34,8 +34,10 @@ class NicSet {
   virtual const Nic& nic(std::size_t index) const = 0;
   // The way from this instance to a GID, or to the instance with a local_id (only among emulated
   // ones). Nothing: there is none.
-  virtual std::optional<transport::QpPath> path_to(std::size_t from, const wire::IpAddress& to) const = 0;
-  virtual std::optional<transport::QpPath> path_to_local(std::size_t from, std::uint16_t local_id) const = 0;
+  virtual std::optional<transport::QpPath> path_to(std::size_t from,
+                                                   const wire::IpAddress& to) const = 0;
+  virtual std::optional<transport::QpPath> path_to_local(std::size_t from,
+                                                         std::uint16_t local_id) const = 0;
 
   // --- the worker's thread ---
   // The engine was given something to do since the last turn: it is polled in the next.

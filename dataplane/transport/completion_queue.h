@@ -35,6 +35,7 @@ class CompletionQueue {
   bool empty() const { return ring_.empty(); }
   std::size_t size() const { return ring_.size(); }
   std::size_t capacity() const { return ring_.capacity(); }
+  void overrun() { overflowed_ = true; }
   bool overflowed() const { return overflowed_; }
   // True once after an overflow: the event is to be raised.
   bool report_error() { return overflowed_ && !std::exchange(reported_, true); }

@@ -71,6 +71,22 @@ void Engine::destroy_qp(Picos now, std::uint32_t qp_number) {
   if (QueuePair* qp = core_.find_qp(qp_number)) states_.destroy(*qp);
 }
 
+void Engine::abandon_qp(Picos now, std::uint32_t qp_number) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr) return;
+  if (!qp->unreliable && can_receive(qp->state)) responder_.say_goodbye(*qp);
+  states_.destroy(*qp);
+}
+
+bool Engine::limit_rate(Picos now, std::uint32_t qp_number, Rate rate, std::uint32_t burst_bytes) {
+  core_.now = now;
+  QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr) return false;
+  requester_.limit_rate(*qp, rate, burst_bytes);
+  return true;
+}
+
 bool Engine::post_receive(Picos now, std::uint32_t qp_number, const ReceiveRequest& request) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);

@@ -44,6 +44,20 @@ class Engine {
   bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
                std::uint16_t source_port);
   void destroy_qp(Picos now, std::uint32_t qp_number);
+  // Destroys a queue pair whose owner is gone, and tells the peer, whose queue pair goes to error
+  // now instead of when its retries are used up, or never if it only waits. RC; others are just
+  // destroyed.
+  void abandon_qp(Picos now, std::uint32_t qp_number);
+  // A bound on what its requests send, on top of congestion control; READ responses are not in it.
+  // `burst_bytes`: what a rest may be made up for with, or that of EngineConfig::pacing_catch_up if
+  // it is more. A rate of 0: no bound. Ends with RESET. False when there is no such queue pair.
+  bool limit_rate(Picos now, std::uint32_t qp_number, Rate rate, std::uint32_t burst_bytes);
+  // The owner had no room for what a completion queue held: like an overflow of the queue itself,
+  // with effect from the next poll on.
+  void overrun(CompletionQueue& queue) {
+    queue.overrun();
+    core_.cq_overrun = true;
+  }
   // Where datagrams of queue pairs of `pd` may go; a number for WorkRequest::address_handle.
   std::uint32_t create_address_handle(Picos now, std::uint32_t pd, const QpPath& path);
   // False when there is none, or datagrams to it are still queued.

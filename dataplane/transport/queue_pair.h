@@ -132,6 +132,7 @@ struct alignas(64) RequesterState {
   bool repair : 1 = false;          // of those, something is to be sent again
   bool credit_limited : 1 = false;  // credit_limit is in force
   bool response_waits : 1 = false;  // memory for a response answers later
+  bool rate_limited : 1 = false;    // rate_limit is in force
   PacketFifo parked;                // responses that arrived while response_waits
 
   // ... and nothing from here on.
@@ -141,6 +142,9 @@ struct alignas(64) RequesterState {
   bool draining = false;           // SQD: no request is begun
   bool drained = false;            // and what was begun is complete
   bool notify_drained = false;
+  std::uint32_t rate_burst = 0;         // bytes
+  Rate rate_limit{};                    // of what requests send
+  Picos rate_next{0};                   // when as much as that has been sent
   std::vector<Segment> segments;        // of queued requests, by place in the queue
   std::vector<std::byte> inline_bytes;  // likewise
 };

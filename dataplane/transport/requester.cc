@@ -133,6 +133,7 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
 void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
+  if (!parsed.ext.aeth.is_ack() && take_goodbye(qp, parsed.ext.aeth, parsed.psn)) return;
   if (r.selective) [[unlikely]] {
     take_acknowledge(qp, parsed);
     return;
@@ -243,6 +244,19 @@ std::uint32_t RequesterPart::sample_rtt(Picos sent_at) {
   return static_cast<std::uint32_t>((core_.now - sent_at).count / 1000);
 }
 
+// A NAK of what was not even sent: the far queue pair is no more (ResponderPart::say_goodbye).
+// Others send no such thing; by the book (vol. 1, 9.7.5.1.1) it would be dropped as a ghost.
+bool RequesterPart::take_goodbye(QueuePair& qp, wire::Aeth aeth, Psn expected) {
+  const RequesterState& r = qp.requester;
+  if (aeth.kind() != wire::AethKind::nak || expected != r.next_psn || r.una_psn != r.next_psn ||
+      aeth.nak_code() != wire::NakCode::remote_operational_error) {
+    return false;
+  }
+  fail(qp, CompletionStatus::remote_operational_error, expected);
+  core_.events.push({AsyncEventKind::qp_fatal, qp.number});
+  return true;
+}
+
 void RequesterPart::on_cnp(QueuePair& qp) {
   ++core_.counters.cnps_received;
   cc::Event event;
@@ -261,6 +275,31 @@ void RequesterPart::set_timer(QueuePair& qp, Picos at) {
 void RequesterPart::arm_timer(QueuePair& qp) {
   qp.requester.timeout_at = core_.awake() + qp.config.retransmit_timeout;
   set_timer(qp, core_.awake_to_time(qp.requester.timeout_at));
+}
+
+// What a rest may be made up for with, as time at the rate.
+Picos RequesterPart::limit_burst(const RequesterState& r) const {
+  if (!r.rate_limited) return Picos{0};
+  return later(serialization_time(r.rate_burst, r.rate_limit), core_.config.pacing_catch_up);
+}
+
+void RequesterPart::limit_rate(QueuePair& qp, Rate rate, std::uint32_t burst_bytes) {
+  RequesterState& r = qp.requester;
+  r.rate_limited = rate.bps != 0;
+  r.rate_limit = rate;
+  r.rate_burst = burst_bytes;
+  r.rate_next = core_.now - limit_burst(r);  // it may begin with all of the burst
+}
+
+// rate_next is when all that was sent would have been sent at the rate; after a rest it lags behind
+// by as much as may be made up for. Who is beyond it waits.
+void RequesterPart::charge_limit(QueuePair& qp, std::uint32_t bytes) {
+  RequesterState& r = qp.requester;
+  r.rate_next =
+      later(r.rate_next, core_.now - limit_burst(r)) + serialization_time(bytes, r.rate_limit);
+  if (r.rate_next <= core_.now) return;
+  r.blocked_until = later(r.blocked_until, r.rate_next);
+  set_timer(qp, r.blocked_until);
 }
 
 void RequesterPart::resume(QueuePair& qp) {

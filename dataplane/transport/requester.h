@@ -47,6 +47,10 @@ class RequesterPart {
   // The peer speaks XACK: from the next request on, if none is under way.
   void begin_selective(QueuePair& qp);
   void on_cnp(QueuePair& qp);
+  // Engine::limit_rate.
+  void limit_rate(QueuePair& qp, Rate rate, std::uint32_t burst_bytes);
+  // A packet of `bytes` on the wire was built, in a queue pair with a limit: when the next may be.
+  void charge_limit(QueuePair& qp, std::uint32_t bytes);
   // The queue pair's timer fired (retransmission or RNR back-off).
   void on_timer(QueuePair& qp);
   void memory_ready(QueuePair& qp);
@@ -78,7 +82,9 @@ class RequesterPart {
   enum class Outcome : std::uint8_t { done, pending };
   enum class Taken : std::uint8_t { yes, pending, failed };
 
+  bool take_goodbye(QueuePair& qp, wire::Aeth aeth, Psn expected);
   bool wants_ack(QueuePair& qp) const;
+  Picos limit_burst(const RequesterState& r) const;
   std::uint32_t payload_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
   std::uint32_t wire_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
   std::uint32_t request_wire_of(const QueuePair& qp, const SendEntry& entry) const;

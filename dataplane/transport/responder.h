@@ -27,6 +27,13 @@ class ResponderPart {
   void memory_ready(QueuePair& qp);
   // Frees what is parked.
   void discard(QueuePair& qp);
+  // Nobody will answer for this queue pair any more: a NAK where the peer is or will be next
+  // (RequesterPart::on_acknowledge).
+  void say_goodbye(QueuePair& qp) {
+    send_acknowledge(qp, qp.responder.expected,
+                     wire::Aeth::nak(qp.responder.msn, wire::NakCode::remote_operational_error),
+                     false);
+  }
 
   // READ responses are data that this end sends (responder_read.cc): the scheduler asks for each
   // when it may go. Requires qp.response_ready. Makes `packet` the next one, complete and accounted

@@ -268,6 +268,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   if (acknowledged) context.inflight_bytes += bytes;
   context.sent_total += bytes;
   context.sent_since_event += bytes;
+  if (qp.requester.rate_limited && !response) [[unlikely]]
+    requester_->charge_limit(qp, bytes);
 
   // Late by more than the burst allowance: the lost time is not made up.
   Picos start = context.next_send;

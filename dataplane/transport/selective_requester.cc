@@ -17,6 +17,7 @@ void RequesterPart::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, con
     core_.count_malformed(error);
     return;
   }
+  if (!xack.aeth.is_ack() && take_goodbye(qp, xack.aeth, parsed.psn)) return;
   if (qp.requester.selective) {
     take_xack(qp, parsed.psn, xack);
   } else {
