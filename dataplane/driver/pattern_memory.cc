@@ -40,7 +40,7 @@ std::uint64_t PatternMemory::word_at(std::uint64_t index) const {
   return mix64(seed_ ^ mix64(index));
 }
 
-transport::MemoryResult PatternMemory::read(std::uint32_t, std::uint64_t offset,
+transport::MemoryResult PatternMemory::read(const transport::MemoryCaller&, std::uint64_t offset,
                                             std::span<std::byte> out) {
   walk(
       offset, out.size(), [this](std::uint64_t index) { return word_at(index); },
@@ -51,7 +51,7 @@ transport::MemoryResult PatternMemory::read(std::uint32_t, std::uint64_t offset,
   return transport::MemoryResult::done;
 }
 
-transport::MemoryResult PatternMemory::write(std::uint32_t, std::uint64_t offset,
+transport::MemoryResult PatternMemory::write(const transport::MemoryCaller&, std::uint64_t offset,
                                              std::span<const std::byte> in) {
   const bool same = walk(
       offset, in.size(), [this](std::uint64_t index) { return word_at(index); },

@@ -14,9 +14,9 @@ class PatternMemory final : public transport::MemoryProvider {
  public:
   explicit PatternMemory(std::uint64_t seed) : seed_(seed) {}
 
-  transport::MemoryResult read(std::uint32_t qp_number, std::uint64_t offset,
+  transport::MemoryResult read(const transport::MemoryCaller& caller, std::uint64_t offset,
                                std::span<std::byte> out) override;
-  transport::MemoryResult write(std::uint32_t qp_number, std::uint64_t offset,
+  transport::MemoryResult write(const transport::MemoryCaller& caller, std::uint64_t offset,
                                 std::span<const std::byte> in) override;
 
  private:

@@ -111,9 +111,9 @@ ResponderPart::Outcome ResponderPart::accept_datagram(QueuePair& qp,
     }
   } else if (region != nullptr &&
              region->grants(qp.config.pd, access::local_write, r.receive.address, bytes)) {
-    result = store_bytes(*region, qp.number, r.receive.address, grh);
+    result = store_bytes(*region, {qp.number, true}, r.receive.address, grh);
     if (result == MemoryResult::done && parsed.payload_bytes != 0) {
-      result = store_payload(*region, qp.number, r.receive.address + kGrhBytes,
+      result = store_payload(*region, {qp.number, true, kGrhBytes}, r.receive.address + kGrhBytes,
                              parsed.payload_bytes, 0, packet, mismatch);
     }
   }

@@ -6,7 +6,7 @@
 
 namespace paceline::transport {
 
-MemoryResult load_payload(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+MemoryResult load_payload(const Region& region, const MemoryCaller& caller, std::uint64_t address,
                           std::uint32_t bytes, std::uint64_t place, Packet& packet) {
   const std::uint32_t padded = (bytes + 3U) & ~3U;
   packet.payload_bytes = static_cast<std::uint16_t>(padded);
@@ -21,14 +21,14 @@ MemoryResult load_payload(const Region& region, std::uint32_t qp_number, std::ui
     std::memcpy(packet.payload, region.memory + (address - region.base), bytes);
   } else {
     const MemoryResult result =
-        region.provider->read(qp_number, address - region.base, {packet.payload, bytes});
+        region.provider->read(caller, address - region.base, {packet.payload, bytes});
     if (result != MemoryResult::done) return result;
   }
   if (padded != bytes) std::memset(packet.payload + bytes, 0, padded - bytes);
   return MemoryResult::done;
 }
 
-MemoryResult store_payload(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+MemoryResult store_payload(const Region& region, const MemoryCaller& caller, std::uint64_t address,
                            std::uint32_t bytes, std::uint64_t place, const Packet& packet,
                            bool& mismatch) {
   if (packet.payload_kind == PayloadKind::elided) {
@@ -41,7 +41,7 @@ MemoryResult store_payload(const Region& region, std::uint32_t qp_number, std::u
       std::memcpy(region.memory + (address - region.base), packet.payload, bytes);
       return MemoryResult::done;
     case RegionKind::provided:
-      return region.provider->write(qp_number, address - region.base, {packet.payload, bytes});
+      return region.provider->write(caller, address - region.base, {packet.payload, bytes});
     case RegionKind::elided:
       return MemoryResult::done;
     case RegionKind::none:
@@ -50,10 +50,10 @@ MemoryResult store_payload(const Region& region, std::uint32_t qp_number, std::u
   return MemoryResult::fault;
 }
 
-MemoryResult run_atomic(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+MemoryResult run_atomic(const Region& region, const MemoryCaller& caller, std::uint64_t address,
                         const AtomicOperation& operation, std::uint64_t& original) {
   if (region.kind == RegionKind::provided) {
-    return region.provider->atomic(qp_number, address - region.base, operation, original);
+    return region.provider->atomic(caller, address - region.base, operation, original);
   }
   if (region.kind != RegionKind::plain) return MemoryResult::fault;  // elided: no value is there
   std::byte* const memory = region.memory + (address - region.base);
@@ -72,14 +72,14 @@ MemoryResult run_atomic(const Region& region, std::uint32_t qp_number, std::uint
   return MemoryResult::done;
 }
 
-MemoryResult store_bytes(const Region& region, std::uint32_t qp_number, std::uint64_t address,
+MemoryResult store_bytes(const Region& region, const MemoryCaller& caller, std::uint64_t address,
                          std::span<const std::byte> bytes) {
   switch (region.kind) {
     case RegionKind::plain:
       std::memcpy(region.memory + (address - region.base), bytes.data(), bytes.size());
       return MemoryResult::done;
     case RegionKind::provided:
-      return region.provider->write(qp_number, address - region.base, bytes);
+      return region.provider->write(caller, address - region.base, bytes);
     case RegionKind::elided:
       return MemoryResult::done;
     case RegionKind::none:

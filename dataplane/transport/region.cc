@@ -2,7 +2,7 @@
 
 namespace paceline::transport {
 
-MemoryResult MemoryProvider::atomic(std::uint32_t, std::uint64_t, const AtomicOperation&,
+MemoryResult MemoryProvider::atomic(const MemoryCaller&, std::uint64_t, const AtomicOperation&,
                                     std::uint64_t&) {
   return MemoryResult::fault;
 }

@@ -28,6 +28,18 @@ struct AtomicOperation {
   }
 };
 
+// Whose call it is. An access to a list of segments is several calls, and is repeated from its
+// first when one of them was `pending`: a provider has to know a repeated call from that of a later
+// access to the same place. Each side of a queue pair has at most one access under way in each
+// direction.
+struct MemoryCaller {
+  MemoryCaller(std::uint32_t qp, bool by_responder = false, std::uint32_t into = 0)
+      : qp_number(qp), at(into), responder(by_responder) {}
+  std::uint32_t qp_number;
+  std::uint32_t at;  // grows from call to call of an access, and repeats with it
+  bool responder;    // or the requester
+};
+
 // Memory that is not at hand. Offsets are relative to the region's base. Called on the engine's
 // thread; must not block. After `pending` the owner calls Engine::memory_ready(qp_number) once the
 // repeated call will succeed.
@@ -37,13 +49,13 @@ class MemoryProvider {
   MemoryProvider(const MemoryProvider&) = delete;
   MemoryProvider& operator=(const MemoryProvider&) = delete;
   virtual ~MemoryProvider() = default;
-  virtual MemoryResult read(std::uint32_t qp_number, std::uint64_t offset,
+  virtual MemoryResult read(const MemoryCaller& caller, std::uint64_t offset,
                             std::span<std::byte> out) = 0;
-  virtual MemoryResult write(std::uint32_t qp_number, std::uint64_t offset,
+  virtual MemoryResult write(const MemoryCaller& caller, std::uint64_t offset,
                              std::span<const std::byte> in) = 0;
   // Carries out an operation on the 8 bytes at `offset` (aligned, in the host's byte order), as a
   // whole, once, and says what was there before. Memory without atomics keeps this one.
-  virtual MemoryResult atomic(std::uint32_t qp_number, std::uint64_t offset,
+  virtual MemoryResult atomic(const MemoryCaller& caller, std::uint64_t offset,
                               const AtomicOperation& operation, std::uint64_t& original);
 };
 

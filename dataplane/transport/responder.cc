@@ -268,13 +268,10 @@ bool ResponderPart::take_receive(QueuePair& qp) {
 SegmentAccess ResponderPart::received_into(const QueuePair& qp, std::uint64_t offset,
                                            std::uint32_t bytes) const {
   const ReceiveRequest& receive = qp.responder.receive;
-  return {core_.regions,
-          {receive.segments, receive.segment_count},
-          qp.config.pd,
-          qp.number,
-          access::local_write,
-          offset,
-          bytes};
+  return {core_.regions, {receive.segments, receive.segment_count},
+          qp.config.pd,  qp.number,
+          true,          access::local_write,
+          offset,        bytes};
 }
 
 MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parsed,
@@ -295,7 +292,7 @@ MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parse
   }
   bool mismatch = false;
   const MemoryResult result =
-      store_payload(*region, qp.number, r.address, bytes,
+      store_payload(*region, {qp.number, true}, r.address, bytes,
                     r.message_is_write ? r.address : r.received, packet, mismatch);
   if (mismatch) ++core_.counters.digest_mismatches;
   return result;

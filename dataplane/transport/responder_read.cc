@@ -120,7 +120,7 @@ ResponderPart::Outcome ResponderPart::accept_atomic(QueuePair& qp, const wire::P
   operation.compare = request.compare;
   operation.swap_add = request.swap_add;
   resource.atomic = true;
-  switch (run_atomic(*region, qp.number, request.address, operation, resource.original)) {
+  switch (run_atomic(*region, {qp.number, true}, request.address, operation, resource.original)) {
     case MemoryResult::done:
       break;
     case MemoryResult::pending:
@@ -261,7 +261,7 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
     const Region* region = core_.regions.find(resource.rkey);
     MemoryResult result = MemoryResult::fault;  // deregistered or revoked under way
     if (region != nullptr && region->grants(qp.config.pd, access::remote_read, address, payload)) {
-      result = load_payload(*region, qp.number, address, payload, address, packet);
+      result = load_payload(*region, {qp.number, true}, address, payload, address, packet);
     }
     if (result == MemoryResult::pending) {
       r.response_waits = true;

@@ -10,6 +10,10 @@ namespace paceline::transport {
 
 namespace {
 
+MemoryCaller caller_of(const SegmentAccess& access, std::uint32_t done) {
+  return {access.qp_number, access.responder, static_cast<std::uint32_t>(access.offset) + done};
+}
+
 // Calls piece(region, address, bytes, done) for the pieces of the range, in order, until one is not
 // done; `done` counts the bytes before the piece.
 template <class Piece>
@@ -51,7 +55,7 @@ MemoryResult gather_payload(const SegmentAccess& access, std::uint64_t place, Pa
             std::memcpy(packet.payload + done, region.memory + (address - region.base), bytes);
             return MemoryResult::done;
           case RegionKind::provided:
-            return region.provider->read(access.qp_number, address - region.base,
+            return region.provider->read(caller_of(access, done), address - region.base,
                                          {packet.payload + done, bytes});
           case RegionKind::elided:
             elided += bytes;
@@ -76,7 +80,7 @@ MemoryResult scatter_bytes(const SegmentAccess& access, std::span<const std::byt
   assert(access.bytes == data.size());
   return for_each_piece(access, [&](const Region& region, std::uint64_t address,
                                     std::uint32_t bytes, std::uint32_t done) {
-    return store_bytes(region, access.qp_number, address, data.subspan(done, bytes));
+    return store_bytes(region, caller_of(access, done), address, data.subspan(done, bytes));
   });
 }
 

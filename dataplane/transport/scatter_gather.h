@@ -18,6 +18,7 @@ struct SegmentAccess {
   std::span<const Segment> segments;
   std::uint32_t pd = 0;
   std::uint32_t qp_number = 0;
+  bool responder = false;
   std::uint8_t needed = 0;  // rights
   std::uint64_t offset = 0;
   std::uint32_t bytes = 0;

@@ -99,8 +99,8 @@ bool ResponderPart::place_early(QueuePair& qp, const wire::ParsedPacket& parsed,
   const Region* region = writable(qp, reth);
   if (region == nullptr) return false;
   bool mismatch = false;
-  const MemoryResult result =
-      store_payload(*region, qp.number, reth.address, reth.length, reth.address, packet, mismatch);
+  const MemoryResult result = store_payload(*region, {qp.number, true}, reth.address, reth.length,
+                                            reth.address, packet, mismatch);
   if (mismatch) ++core_.counters.digest_mismatches;
   return result == MemoryResult::done;
 }

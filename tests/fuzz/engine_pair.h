@@ -36,19 +36,19 @@ class MoodyMemory final : public transport::MemoryProvider {
   explicit MoodyMemory(std::span<std::byte> memory) : memory_(memory) {}
   bool late = false;
 
-  transport::MemoryResult read(std::uint32_t, std::uint64_t offset,
+  transport::MemoryResult read(const transport::MemoryCaller&, std::uint64_t offset,
                                std::span<std::byte> out) override {
     if (late) return transport::MemoryResult::pending;
     std::memcpy(out.data(), memory_.data() + offset, out.size());
     return transport::MemoryResult::done;
   }
-  transport::MemoryResult write(std::uint32_t, std::uint64_t offset,
+  transport::MemoryResult write(const transport::MemoryCaller&, std::uint64_t offset,
                                 std::span<const std::byte> in) override {
     if (late) return transport::MemoryResult::pending;
     std::memcpy(memory_.data() + offset, in.data(), in.size());
     return transport::MemoryResult::done;
   }
-  transport::MemoryResult atomic(std::uint32_t, std::uint64_t offset,
+  transport::MemoryResult atomic(const transport::MemoryCaller&, std::uint64_t offset,
                                  const transport::AtomicOperation& operation,
                                  std::uint64_t& original) override {
     if (late) return transport::MemoryResult::pending;

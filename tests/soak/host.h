@@ -38,22 +38,22 @@ class SlowMemory final : public transport::MemoryProvider {
 
   SlowMemory(std::span<std::byte> memory, Random random) : memory_(memory), random_(random) {}
 
-  transport::MemoryResult read(std::uint32_t qp, std::uint64_t offset,
+  transport::MemoryResult read(const transport::MemoryCaller& caller, std::uint64_t offset,
                                std::span<std::byte> out) override {
-    if (late(qp)) return transport::MemoryResult::pending;
+    if (late(caller.qp_number)) return transport::MemoryResult::pending;
     std::memcpy(out.data(), memory_.data() + offset, out.size());
     return transport::MemoryResult::done;
   }
-  transport::MemoryResult write(std::uint32_t qp, std::uint64_t offset,
+  transport::MemoryResult write(const transport::MemoryCaller& caller, std::uint64_t offset,
                                 std::span<const std::byte> in) override {
-    if (late(qp)) return transport::MemoryResult::pending;
+    if (late(caller.qp_number)) return transport::MemoryResult::pending;
     std::memcpy(memory_.data() + offset, in.data(), in.size());
     return transport::MemoryResult::done;
   }
-  transport::MemoryResult atomic(std::uint32_t qp, std::uint64_t offset,
+  transport::MemoryResult atomic(const transport::MemoryCaller& caller, std::uint64_t offset,
                                  const transport::AtomicOperation& operation,
                                  std::uint64_t& original) override {
-    if (late(qp)) return transport::MemoryResult::pending;
+    if (late(caller.qp_number)) return transport::MemoryResult::pending;
     std::memcpy(&original, memory_.data() + offset, sizeof original);
     const std::uint64_t result = operation.result(original);
     std::memcpy(memory_.data() + offset, &result, sizeof result);

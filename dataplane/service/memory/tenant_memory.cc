@@ -20,6 +20,7 @@ namespace paceline::service {
 namespace {
 
 using transport::AtomicOperation;
+using transport::MemoryCaller;
 using transport::MemoryResult;
 
 // What one tenant's regions copy by: the thread and the worker's side of it.
@@ -45,32 +46,32 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
   transport::MemoryProvider& provider() override { return *this; }
 
  private:
-  MemoryResult read(std::uint32_t qp_number, std::uint64_t offset,
+  MemoryResult read(const MemoryCaller& caller, std::uint64_t offset,
                     std::span<std::byte> out) override {
     if (!covers(offset, out.size())) return MemoryResult::fault;
     if (const std::byte* const here = view.at(offset, out.size())) {
       std::memcpy(out.data(), here, out.size());
       return MemoryResult::done;
     }
-    return call(CopyKind::read, qp_number, offset, out.size(), out.data(), nullptr, {});
+    return call(CopyKind::read, caller, offset, out.size(), out.data(), nullptr, {});
   }
 
-  MemoryResult write(std::uint32_t qp_number, std::uint64_t offset,
+  MemoryResult write(const MemoryCaller& caller, std::uint64_t offset,
                      std::span<const std::byte> in) override {
     if (!covers(offset, in.size())) return MemoryResult::fault;
     if (std::byte* const here = view.at(offset, in.size())) {
       std::memcpy(here, in.data(), in.size());
       return MemoryResult::done;
     }
-    return call(CopyKind::write, qp_number, offset, in.size(), nullptr, in.data(), {});
+    return call(CopyKind::write, caller, offset, in.size(), nullptr, in.data(), {});
   }
 
-  MemoryResult atomic(std::uint32_t qp_number, std::uint64_t offset,
+  MemoryResult atomic(const MemoryCaller& caller, std::uint64_t offset,
                       const AtomicOperation& operation, std::uint64_t& original) override {
     if (!covers(offset, sizeof original)) return MemoryResult::fault;
     std::byte* const here = view.at(offset, sizeof original);
     if (here == nullptr) {
-      return call(CopyKind::atomic, qp_number, offset, sizeof original,
+      return call(CopyKind::atomic, caller, offset, sizeof original,
                   reinterpret_cast<std::byte*>(&original), nullptr, operation);
     }
     if (reinterpret_cast<std::uintptr_t>(here) % alignof(std::uint64_t) != 0) {
@@ -90,11 +91,12 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
   bool covers(std::uint64_t offset, std::uint64_t bytes) const {
     return bytes <= view.length() && offset <= view.length() - bytes;
   }
-  MemoryResult call(CopyKind kind, std::uint32_t qp_number, std::uint64_t offset, std::size_t bytes,
-                    std::byte* out, const std::byte* in, const AtomicOperation& operation) {
+  MemoryResult call(CopyKind kind, const MemoryCaller& caller, std::uint64_t offset,
+                    std::size_t bytes, std::byte* out, const std::byte* in,
+                    const AtomicOperation& operation) {
     if (bytes == 0) return MemoryResult::done;
-    const CopyCall call{kind, qp_number, number_, offset, static_cast<std::uint32_t>(bytes)};
-    return copying->desk.call(call, address_ + offset, out, in, operation, *ledger);
+    const CopyCall call{kind, caller.at, static_cast<std::uint32_t>(bytes), number_, offset};
+    return copying->desk.call(caller, call, address_ + offset, out, in, operation, *ledger);
   }
 
   const std::uint64_t number_;
@@ -158,6 +160,11 @@ class Tenant final : public TenantMemory {
   std::size_t take_ready(std::span<std::uint32_t> out) override {
     Copying* const copying = for_worker_.load(std::memory_order_acquire);
     return copying == nullptr ? 0 : copying->desk.take_ready(out);
+  }
+
+  void forget(std::uint32_t qp_number) override {
+    Copying* const copying = for_worker_.load(std::memory_order_acquire);
+    if (copying != nullptr) copying->desk.forget(qp_number);
   }
 
  private:

@@ -69,6 +69,9 @@ class TenantMemory {
   // --- the worker's thread ---
   // Queue pairs whose memory is ready (Engine::memory_ready), as many as fit in `out`.
   virtual std::size_t take_ready(std::span<std::uint32_t> out) = 0;
+  // The queue pair is gone, or its work was flushed: what it had under way is not asked for again,
+  // and a later queue pair of that number is not given its answers.
+  virtual void forget(std::uint32_t qp_number) = 0;
 };
 
 }  // namespace paceline::service

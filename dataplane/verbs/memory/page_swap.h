@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kStretch = std::uint64_t{2} << 20U;
 
 class PageSwap {
  public:
-  // `hold`: nullptr where nobody can write: no other thread, nothing under way (solitude.h).
+  // `hold`: nullptr holds nobody, and what is written meanwhile is lost (tests).
   PageSwap(const PageHold* hold, int file) : hold_(hold), file_(file) {}
   PageSwap(const PageSwap&) = delete;
   PageSwap& operator=(const PageSwap&) = delete;

@@ -137,14 +137,18 @@ void RegistrationMap::after_fork_in_parent() {
 void RegistrationMap::after_fork_in_child() {
   hold_.close();
   swap_.reset();
+  counters_ = {};
   if (file_) {
     AddressMap mine;  // the file of /proc is the parent's
     Mapping mapping;
     if (mine.open()) {
       for (std::uint64_t at = 0; mine.at_or_after(at, mapping); at = mapping.end) {
         if (!file_.owns(mapping) || !mapping.shared) continue;
-        ::mmap(pointer_to(mapping.begin), mapping.end - mapping.begin, mapping.protection(),
-               MAP_PRIVATE | MAP_FIXED, file_.descriptor(), static_cast<off_t>(mapping.offset));
+        if (::mmap(pointer_to(mapping.begin), mapping.end - mapping.begin, mapping.protection(),
+                   MAP_PRIVATE | MAP_FIXED, file_.descriptor(),
+                   static_cast<off_t>(mapping.offset)) == MAP_FAILED) {
+          ++counters_.refused;  // no memory for a mapping: still its parent's
+        }
       }
     }
   }
@@ -153,7 +157,6 @@ void RegistrationMap::after_fork_in_child() {
     piece.way = Way::copied;
   }
   pieces_.clear();
-  counters_ = {};
   file_.close();
   addresses_.close();
   mutex_.unlock();

@@ -188,17 +188,17 @@ TEST_CASE("a ghost of an atomic or READ that nothing is kept of is dropped",
 // Answers later; counts what it was made to do.
 class LateWord final : public MemoryProvider {
  public:
-  MemoryResult read(std::uint32_t, std::uint64_t, std::span<std::byte>) override {
+  MemoryResult read(const MemoryCaller&, std::uint64_t, std::span<std::byte>) override {
     return MemoryResult::fault;
   }
-  MemoryResult write(std::uint32_t, std::uint64_t, std::span<const std::byte>) override {
+  MemoryResult write(const MemoryCaller&, std::uint64_t, std::span<const std::byte>) override {
     return MemoryResult::fault;
   }
-  MemoryResult atomic(std::uint32_t qp, std::uint64_t offset, const AtomicOperation& operation,
-                      std::uint64_t& original) override {
+  MemoryResult atomic(const MemoryCaller& caller, std::uint64_t offset,
+                      const AtomicOperation& operation, std::uint64_t& original) override {
     if (offset != 8) return MemoryResult::fault;
     if (!ready) {
-      waiting = qp;
+      waiting = caller.qp_number;
       return MemoryResult::pending;
     }
     ready = false;

@@ -14,15 +14,16 @@ class SlowMemory final : public MemoryProvider {
  public:
   explicit SlowMemory(std::size_t bytes) : bytes_(bytes), asked_(bytes / kMtu + 1) {}
 
-  MemoryResult read(std::uint32_t qp, std::uint64_t offset, std::span<std::byte> out) override {
-    if (late(qp, offset)) return MemoryResult::pending;
+  MemoryResult read(const MemoryCaller& caller, std::uint64_t offset,
+                    std::span<std::byte> out) override {
+    if (late(caller.qp_number, offset)) return MemoryResult::pending;
     if (fault_at <= offset) return MemoryResult::fault;
     std::memcpy(out.data(), bytes_.data() + offset, out.size());
     return MemoryResult::done;
   }
-  MemoryResult write(std::uint32_t qp, std::uint64_t offset,
+  MemoryResult write(const MemoryCaller& caller, std::uint64_t offset,
                      std::span<const std::byte> in) override {
-    if (late(qp, offset)) return MemoryResult::pending;
+    if (late(caller.qp_number, offset)) return MemoryResult::pending;
     if (fault_at <= offset) return MemoryResult::fault;
     ++writes;
     std::memcpy(bytes_.data() + offset, in.data(), in.size());
