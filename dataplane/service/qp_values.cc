@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
 
+#include <iterator>
+
 #include "dataplane/transport/region.h"
 #include "dataplane/wire/dscp.h"
 
@@ -166,6 +168,17 @@ std::uint16_t source_port_of(std::uint32_t flow_label, std::uint32_t local_qp,
     label = static_cast<std::uint32_t>(mixed & 0xF'FFFF);
   }
   return wire::source_port_from_entropy(label ^ label >> 14U);
+}
+
+std::optional<Rate> static_rate_of(std::uint8_t number) {
+  // By number, in Mb/s; what the names of the enum round is what links carry.
+  constexpr std::uint32_t kMbps[] = {0,       0,       2500,    10'000,   30'000,  5000,   20'000,
+                                     40'000,  60'000,  80'000,  120'000,  14'062,  56'250, 112'500,
+                                     168'750, 25'781,  103'125, 206'250,  309'375, 28'125, 53'125,
+                                     425'000, 637'500, 850'000, 1'275'000};
+  static_assert(IBV_RATE_120_GBPS == 10 && IBV_RATE_25_GBPS == 15 && IBV_RATE_1200_GBPS == 24);
+  if (number >= std::size(kMbps) || number == 1) return std::nullopt;
+  return rate_from_mbps(kMbps[number]);
 }
 
 std::optional<std::uint8_t> traffic_class_of(const attach::AddressVector& path) {

@@ -212,12 +212,19 @@ Verdict Session::modify_qp(const Message& request) {
     Verdict v = path_of(asked.path, pair->adapter->number(), remote, change->attributes.path);
     if (v.error != 0) return v;
   }
+  const auto static_rate = static_rate_of(asked.path.static_rate);
+  const bool sets_rate = (asked.mask & IBV_QP_AV) != 0 && pair->type != attach::PairType::ud;
+  if (sets_rate && !static_rate) {
+    return {EINVAL,
+            fmt::format("static_rate = {}: no number of enum ibv_rate", asked.path.static_rate)};
+  }
   transport::ModifyResult result;
   const bool to_reset = (asked.mask & IBV_QP_STATE) != 0 && asked.state == IBV_QPS_RESET;
   const bool ran = on_worker([&](Picos now) {
     result = engine().modify_qp(now, pair->adapter->number(), change->attributes, change->mask);
     if (!result.ok()) return;
     if (to_reset) pair->adapter->forget();
+    if (sets_rate) engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
     if (change->limit_rate) {
       engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
     }

@@ -105,6 +105,15 @@ TEST_CASE("traffic classes: DSCP before service level, neither: the default") {
   CHECK(traffic_class_of(v) == 3);
 }
 
+TEST_CASE("static rates are numbers of enum ibv_rate") {
+  CHECK(static_rate_of(0) == Rate{0});
+  CHECK(static_rate_of(5) == rate_from_gbps(5));
+  CHECK(static_rate_of(3) == rate_from_gbps(10));
+  CHECK(static_rate_of(24) == rate_from_mbps(1'275'000));
+  CHECK_FALSE(static_rate_of(1).has_value());
+  CHECK_FALSE(static_rate_of(25).has_value());
+}
+
 TEST_CASE("an allowance never exceeds its most") {
   Allowance a{0, 10};
   CHECK(a.take(10));
