@@ -18,8 +18,8 @@ class Mailbox {
   static constexpr std::size_t kCapacity = 64;
 
   // The control thread's side. Returns when `work(now)` has run on the worker's thread, or,
-  // where no worker runs, at once: false, and it has not run and never will. `wake` is called when the worker
-  // may sleep.
+  // where no worker runs, at once: false, and it has not run and never will. `wake` is called when
+  // the worker may sleep.
   template <class Work, class Wake>
   bool run(Work&& work, Wake&& wake) {
     using Function = std::remove_reference_t<Work>;

@@ -134,8 +134,8 @@ PairAdapter::Step PairAdapter::refuse(Picos now, std::uint32_t index, const atta
   if (!flushed && !transport::can_send(state)) return Step::wait;
   if (!flushed && s_.engine->queued_sends(s_.number) != 0) return Step::wait;
   if (s_.send_cq != nullptr) {
-    s_.send_cq->push(*s_.pairs, own_entry(now, index, slot,
-                                          flushed ? attach::EntryStatus::flushed : status));
+    s_.send_cq->push(*s_.pairs,
+                     own_entry(now, index, slot, flushed ? attach::EntryStatus::flushed : status));
   }
   s_.send.advance();
   if (!flushed) fail(now);

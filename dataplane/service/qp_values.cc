@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
 
+#include <iterator>
+
 #include "dataplane/transport/region.h"
 #include "dataplane/wire/dscp.h"
 
@@ -73,8 +75,8 @@ std::string complaint_about(const attach::QpValues& v, std::uint8_t most_rd_atom
       {IBV_QP_PATH_MTU, "path_mtu", v.path_mtu,
        v.path_mtu >= IBV_MTU_256 && v.path_mtu <= IBV_MTU_4096, "1 (256 bytes) to 5 (4096 bytes)"},
       {IBV_QP_TIMEOUT, "timeout", v.timeout, v.timeout <= 31, "0 to 31"},
-      {IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic", v.max_rd_atomic,
-       v.max_rd_atomic <= most_rd_atomic, "up to what the device says"},
+      {IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic", v.max_rd_atomic, v.max_rd_atomic <= most_rd_atomic,
+       "up to what the device says"},
       {IBV_QP_MAX_DEST_RD_ATOMIC, "max_dest_rd_atomic", v.max_dest_rd_atomic,
        v.max_dest_rd_atomic <= most_rd_atomic, "up to what the device says"},
       {IBV_QP_PATH_MIG_STATE, "path_mig_state", v.path_migration,
@@ -166,6 +168,17 @@ std::uint16_t source_port_of(std::uint32_t flow_label, std::uint32_t local_qp,
     label = static_cast<std::uint32_t>(mixed & 0xF'FFFF);
   }
   return wire::source_port_from_entropy(label ^ label >> 14U);
+}
+
+std::optional<Rate> static_rate_of(std::uint8_t number) {
+  // By number, in Mb/s; what the names of the enum round is what links carry.
+  constexpr std::uint32_t kMbps[] = {0,       0,       2500,    10'000,   30'000,  5000,   20'000,
+                                     40'000,  60'000,  80'000,  120'000,  14'062,  56'250, 112'500,
+                                     168'750, 25'781,  103'125, 206'250,  309'375, 28'125, 53'125,
+                                     425'000, 637'500, 850'000, 1'275'000};
+  static_assert(IBV_RATE_120_GBPS == 10 && IBV_RATE_25_GBPS == 15 && IBV_RATE_1200_GBPS == 24);
+  if (number >= std::size(kMbps) || number == 1) return std::nullopt;
+  return rate_from_mbps(kMbps[number]);
 }
 
 std::optional<std::uint8_t> traffic_class_of(const attach::AddressVector& path) {

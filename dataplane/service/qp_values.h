@@ -35,6 +35,10 @@ attach::QpValues values_of(const attach::QpValues& known,
 std::uint16_t source_port_of(std::uint32_t flow_label, std::uint32_t local_qp,
                              std::uint32_t remote_qp);
 
+// The bound that an address vector's static rate is: a number of enum ibv_rate. 0: none; nothing:
+// there is no such number.
+std::optional<Rate> static_rate_of(std::uint8_t number);
+
 // The traffic class that an address vector asks for: by DSCP, else by service level, else none.
 std::optional<std::uint8_t> traffic_class_of(const attach::AddressVector& path);
 

@@ -7,7 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dataplane/service/status.h"
 
 namespace paceline::service {
 
@@ -46,10 +52,11 @@ std::string Server::listen(const std::string& path) {
   const unsigned mode = settings.open || !settings.users.empty() ? 0666 : 0600;
   attach::Descriptor socket = attach::listen_socket(path, mode);
   if (!socket) {
-    return errno == EADDRINUSE
-               ? fmt::format("{}: a service answers there already; end it first, or choose "
-                             "another --socket", path)
-               : fmt::format("{}: {}", path, std::strerror(errno));
+    return errno == EADDRINUSE ? fmt::format(
+                                     "{}: a service answers there already; end it first, or choose "
+                                     "another --socket",
+                                     path)
+                               : fmt::format("{}: {}", path, std::strerror(errno));
   }
   path_ = path;
   listening_.assign(socket.release());
@@ -68,30 +75,42 @@ void Server::wait_for_programs() {
   listening_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                         [this](const boost::system::error_code& error) {
                           if (error) return;
-                          accept();
-                          wait_for_programs();
+                          if (accept()) {
+                            wait_for_programs();
+                            return;
+                          }
+                          breath_.expires_after(std::chrono::milliseconds(100));
+                          breath_.async_wait([this](const boost::system::error_code& ended) {
+                            if (!ended) wait_for_programs();
+                          });
                         });
 }
 
-void Server::accept() {
-  attach::Descriptor socket(::accept4(listening_.native_handle(), nullptr, nullptr,
-                                      SOCK_CLOEXEC | SOCK_NONBLOCK));
+bool Server::accept() {
+  attach::Descriptor socket(
+      ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) {
-    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-      spdlog::warn("a program could not be let in: {}", std::strerror(errno));
-    }
-    return;
+    const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    if (exhausted) spdlog::warn("a program could not be let in: {}", std::strerror(errno));
+    return !exhausted;
   }
   Peer peer;
-  if (!credentials_of(socket.get(), peer)) return;
+  if (!credentials_of(socket.get(), peer)) return true;
   if (!service_.may_attach(peer.user)) {
     spdlog::warn("user {} (process {}) may not attach", peer.user, peer.pid);
-    attach::Header header;
-    answer(socket.get(), header, {EACCES, "this user may not use this service"}, {});
-    return;
+    answer(socket.get(), {}, {EACCES, "this user may not use this service"}, {});
+    return true;
   }
   connections_.emplace_back(context_, socket.release(), service_, peer);
-  wait_for_request(std::prev(connections_.end()));
+  Connection& connection = connections_.back();
+  if (connection.session.admitted()) {
+    wait_for_request(std::prev(connections_.end()));
+  } else {
+    answer(connection.socket.native_handle(), {},
+           {EUSERS, "this user has as many sessions as it may have"}, {});
+    connections_.pop_back();
+  }
+  return true;
 }
 
 void Server::wait_for_request(Place at) {
@@ -123,7 +142,9 @@ bool Server::serve(Connection& connection) {
         return false;
     }
     Reply reply;
-    const Verdict verdict = connection.session.handle(request, reply);
+    const Verdict verdict = request.header.operation == attach::Operation::status
+                                ? status(connection.session, reply)
+                                : connection.session.handle(request, reply);
     if (verdict.error != 0) {
       spdlog::debug("session {}: operation {} refused: {} ({})", connection.session.number(),
                     static_cast<unsigned>(request.header.operation), verdict.why,
@@ -131,9 +152,28 @@ bool Server::serve(Connection& connection) {
     }
     // Who does not read replies cannot ask.
     if (answer(socket, request.header, verdict, reply) != attach::Transfer::done) return false;
-    if (verdict.error == EPROTO || verdict.error == EUSERS) return false;
+    if (verdict.error == EPROTO) return false;
   }
   return true;
+}
+
+Verdict Server::status(const Session& asking, Reply& reply) {
+  if (!asking.greeted()) return {EPROTO, "the first request is hello"};
+  std::vector<const Session*> sessions;
+  for (const Connection& connection : connections_) sessions.push_back(&connection.session);
+  const uid_t user = asking.peer().user;
+  const bool sees_all = user == 0 || user == ::geteuid();
+  const std::string text =
+      status_text(service_, sessions, sees_all ? std::nullopt : std::optional(user));
+  const auto bytes = std::as_bytes(std::span(text));
+  if (bytes.size() <= attach::kMaxStatusBody) {
+    reply.body.assign(bytes.begin(), bytes.end());
+    return {};
+  }
+  if (!status_.make("paceline-status", bytes.size())) return {ENOMEM, "shared memory"};
+  std::copy(bytes.begin(), bytes.end(), status_.data());
+  reply.descriptors = {status_.descriptor()};
+  return {};
 }
 
 }  // namespace paceline::service

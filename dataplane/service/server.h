@@ -5,12 +5,14 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <list>
 #include <memory>
 #include <string>
 
 #include "dataplane/attach/message_socket.h"
+#include "dataplane/attach/shared_memory.h"
 #include "dataplane/service/service.h"
 #include "dataplane/service/session.h"
 
@@ -18,7 +20,7 @@ namespace paceline::service {
 
 class Server {
  public:
-  explicit Server(Service& service) : service_(service), listening_(context_) {}
+  explicit Server(Service& service) : service_(service), listening_(context_), breath_(context_) {}
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -40,15 +42,19 @@ class Server {
   using Place = std::list<Connection>::iterator;
 
   void wait_for_programs();
-  void accept();
+  // False: there are no descriptors left.
+  bool accept();
   void wait_for_request(Place at);
   // False: the connection is over.
   bool serve(Connection& connection);
+  Verdict status(const Session& asking, Reply& reply);
 
   Service& service_;
   boost::asio::io_context context_;
   boost::asio::posix::stream_descriptor listening_;
+  boost::asio::steady_timer breath_;  // until descriptors may be there again
   std::list<Connection> connections_;
+  attach::SharedMemory status_;  // the last text that was too long for a message
   std::string path_;
 };
 

@@ -31,11 +31,11 @@ struct TenantQuota {
 
 // What one object may be asked to hold; told to programs as the limits of the device.
 struct ObjectLimits {
-  std::uint32_t requests = 16384;   // of a work queue
-  std::uint32_t segments = 16;      // of a request: up to transport::kMaxSegments
+  std::uint32_t requests = 16384;    // of a work queue
+  std::uint32_t segments = 16;       // of a request: up to transport::kMaxSegments
   std::uint32_t inline_bytes = 512;  // of a request
-  std::uint32_t entries = 65536;    // of a completion queue
-  std::uint32_t rd_atomic = 16;     // READs and atomics of a queue pair, either direction
+  std::uint32_t entries = 65536;     // of a completion queue
+  std::uint32_t rd_atomic = 16;      // READs and atomics of a queue pair, either direction
   std::uint64_t region_bytes = std::uint64_t{1} << 40U;
 };
 

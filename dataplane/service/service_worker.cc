@@ -113,7 +113,12 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   if (sessions != 0) first_session_ = (first_session_ + 1) % sessions;
   busy |= nics_->turn(now, gap);
   // What is not handed over now has no room, or is owed to somebody who does not read.
-  for (WorkerSession* session : sessions_) busy |= session->settle(now);
+  for (WorkerSession* session : sessions_) {
+    busy |= session->settle();
+    if (!session->take_disturbed()) continue;
+    nics_->touch(session->nic());
+    stirred_ = true;
+  }
   if (busy) {
     report_events();
     count(busy_turns_);
@@ -122,21 +127,20 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   return busy;
 }
 
-bool ServiceWorker::report_events() {
-  bool any = false;
+void ServiceWorker::report_events() {
   std::array<transport::AsyncEvent, 16> events;
   for (std::size_t nic = 0; nic < nics_->size(); ++nic) {
-    const std::size_t n = nics_->nic(nic).engine->poll_events(events);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (events[i].kind == transport::AsyncEventKind::cq_error) continue;  // told by its adapter
-      const PairAdapter* const pair = pairs_[nic].find(events[i].qp_number);
-      if (pair != nullptr) {
+    std::size_t n = 0;
+    do {
+      n = nics_->nic(nic).engine->poll_events(events);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (events[i].kind == transport::AsyncEventKind::cq_error) continue;  // its adapter tells
+        const PairAdapter* const pair = pairs_[nic].find(events[i].qp_number);
+        if (pair == nullptr) continue;
         write_notice(pair->notices(), {event_number(events[i].kind), pair->handle()});
       }
-    }
-    any |= n != 0;
+    } while (n == events.size());
   }
-  return any;
 }
 
 Picos ServiceWorker::next_deadline(Picos now) const {

@@ -1,7 +1,7 @@
-// A worker: the thread that owns one set of NIC instances, and all of its engines. A turn takes what
-// programs have rung for and the control thread has asked for, runs what is due in the set, and
-// hands over what was completed. In a turn nothing blocks and, but for control operations, nothing
-// allocates.
+// A worker: the thread that owns one set of NIC instances, and all of its engines. A turn takes
+// what programs have rung for and the control thread has asked for, runs what is due in the set,
+// and hands over what was completed. In a turn nothing blocks and, but for control operations,
+// nothing allocates.
 //
 // Without work it looks again at once for a while, then lets others run, then sleeps until a
 // program, the control thread or a memory copy calls, or something is due. Before it sleeps it says
@@ -55,8 +55,8 @@ class ServiceWorker {
   const std::string& name() const { return name_; }
   NicSet& nics() { return *nics_; }
   const NicSet& nics() const { return *nics_; }
-  // Runs work(now) on the worker's thread between two turns, `nic` being looked at in the next. False
-  // when the worker does not run.
+  // Runs work(now) on the worker's thread between two turns, `nic` being looked at in the next.
+  // False when the worker does not run.
   template <class Work>
   bool call(std::size_t nic, Work&& work) {
     auto letter = [&](Picos now) {
@@ -91,7 +91,7 @@ class ServiceWorker {
   // What to do after a turn without work.
   void rest(const TscClock& clock, Picos& now, Picos& asked);
   void sleep(Picos time);
-  bool report_events();
+  void report_events();
   Picos next_deadline(Picos now) const;
   attach::WorkerPage& page() { return *reinterpret_cast<attach::WorkerPage*>(page_.data()); }
   // Only this thread writes: no read-modify-write is needed.

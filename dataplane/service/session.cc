@@ -43,19 +43,14 @@ Session::~Session() {
 
 Verdict Session::handle(attach::Message& request, Reply& reply) {
   Verdict verdict = dispatch(request, reply);
-  if (verdict.error == EDQUOT) {
-    ++tenant_.refused_by_quota;
-    verdict.error = ENOMEM;  // what libibverbs documents
-  } else if (verdict.error != 0) {
-    ++tenant_.refused;
-  }
+  if (verdict.error != 0) ++tenant_.refused[verdict.error];
+  if (verdict.error == EDQUOT) verdict.error = ENOMEM;  // what libibverbs documents
   return verdict;
 }
 
 Verdict Session::dispatch(attach::Message& request, Reply& reply) {
   using attach::Operation;
   const Operation operation = request.header.operation;
-  if (!counted_) return {EUSERS, "this user has as many sessions as it may have"};
   if (operation == Operation::hello) return hello(request, reply);
   if (!greeted_) return {EPROTO, "the first request is hello"};
   if (operation == Operation::list_nics) return list_nics(reply);
@@ -242,7 +237,8 @@ void Session::close() {
     worker().remove(*worker_session_);
     transport::Engine& nic = engine();
     for (auto& [handle, pair] : pairs_) {
-      nic.destroy_qp(now, pair.adapter->number());
+      // Peers need not find out by timeouts.
+      nic.abandon_qp(now, pair.adapter->number());
       worker().pairs(place_.nic).remove(pair.adapter->number());
     }
     for (const auto& [number, ah] : handles_) nic.destroy_address_handle(now, number);

@@ -57,12 +57,16 @@ class Session {
   std::uint32_t number() const { return number_; }
   const Peer& peer() const { return peer_; }
   const std::string& program() const { return program_; }
-  std::optional<NicPlace> place() const {
-    return opened_ ? std::optional(place_) : std::nullopt;
-  }
+  std::optional<NicPlace> place() const { return opened_ ? std::optional(place_) : std::nullopt; }
   std::size_t queue_pairs() const { return pairs_.size(); }
   std::size_t completion_queues() const { return queues_.size(); }
   std::size_t regions() const { return regions_.size(); }
+  std::uint64_t messages() const {
+    return worker_session_ == nullptr ? 0 : worker_session_->messages();
+  }
+  // False: its user has as many sessions as it may have.
+  bool admitted() const { return counted_; }
+  bool greeted() const { return greeted_; }
   TenantMemoryCounters memory() const;
 
  private:

@@ -12,10 +12,9 @@ namespace paceline::service {
 
 namespace {
 
-constexpr std::uint32_t kAllAccess = attach::region_access::local_write |
-                                     attach::region_access::remote_write |
-                                     attach::region_access::remote_read |
-                                     attach::region_access::remote_atomic;
+constexpr std::uint32_t kAllAccess =
+    attach::region_access::local_write | attach::region_access::remote_write |
+    attach::region_access::remote_read | attach::region_access::remote_atomic;
 constexpr std::uint32_t kKnownChanges =
     IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
 
@@ -77,10 +76,9 @@ std::uint32_t Session::add_region(const RegionObject& region) {
     transport::RegionTable& table = engine().regions();
     const std::span<std::byte> plain = region.memory->plain();
     const std::uint8_t access = engine_access(region.access);
-    key = plain.empty()
-              ? table.add_provided(region.iova, region.length, region.memory->provider(), access,
-                                   region.pd->number)
-              : table.add_plain(region.iova, plain, access, region.pd->number);
+    key = plain.empty() ? table.add_provided(region.iova, region.length, region.memory->provider(),
+                                             access, region.pd->number)
+                        : table.add_plain(region.iova, plain, access, region.pd->number);
   });
   return key;
 }

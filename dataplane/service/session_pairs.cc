@@ -26,6 +26,8 @@ std::optional<transport::QpType> pair_type(attach::PairType type) {
   return std::nullopt;
 }
 
+constexpr Rate rate_of(std::uint32_t kbps) { return {std::uint64_t{kbps} * 1000}; }
+
 Verdict check_sizes(const attach::CreateQpRequest& r, const ObjectLimits& limits) {
   const struct {
     const char* name;
@@ -126,8 +128,9 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
       worker().pairs(place_.nic).add(number, pair.adapter.get());
       worker_session_->add(*pair.adapter, *bell);
     });
-    verdict = !ran ? worker_gone()
-                   : number == 0 ? Verdict{ENOMEM, "queue pair numbers have run out"} : Verdict{};
+    verdict = !ran          ? worker_gone()
+              : number == 0 ? Verdict{ENOMEM, "queue pair numbers have run out"}
+                            : Verdict{};
   }
   if (verdict.error != 0) {
     give_bell(*bell);
@@ -200,16 +203,20 @@ Verdict Session::modify_qp(const Message& request) {
   PairObject* const pair = pairs_.find(asked.handle);
   if (pair == nullptr) return nothing_called("queue pair", asked.handle);
   std::string why;
-  auto change = change_from(
-      asked, static_cast<std::uint8_t>(service_.settings().limits.rd_atomic), why);
+  auto change =
+      change_from(asked, static_cast<std::uint8_t>(service_.settings().limits.rd_atomic), why);
   if (!change) return {EINVAL, why};
-  if (change->limit_rate) return {EOPNOTSUPP, "rate limits are not offered"};
   if ((change->mask & transport::qp_attribute::path) != 0) {
     const std::uint32_t remote =
         (asked.mask & IBV_QP_DEST_QPN) != 0 ? asked.dest_qp : pair->values.dest_qp;
-    Verdict v =
-        path_of(asked.path, pair->adapter->number(), remote, change->attributes.path);
+    Verdict v = path_of(asked.path, pair->adapter->number(), remote, change->attributes.path);
     if (v.error != 0) return v;
+  }
+  const auto static_rate = static_rate_of(asked.path.static_rate);
+  const bool sets_rate = (asked.mask & IBV_QP_AV) != 0 && pair->type != attach::PairType::ud;
+  if (sets_rate && !static_rate) {
+    return {EINVAL,
+            fmt::format("static_rate = {}: no number of enum ibv_rate", asked.path.static_rate)};
   }
   transport::ModifyResult result;
   const bool to_reset = (asked.mask & IBV_QP_STATE) != 0 && asked.state == IBV_QPS_RESET;
@@ -217,14 +224,17 @@ Verdict Session::modify_qp(const Message& request) {
     result = engine().modify_qp(now, pair->adapter->number(), change->attributes, change->mask);
     if (!result.ok()) return;
     if (to_reset) pair->adapter->forget();
+    if (sets_rate) engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
+    if (change->limit_rate) {
+      engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
+    }
     worker_session_->retry(pair->bell);
   });
   if (!ran) return worker_gone();
   if (!result.ok()) {
-    return {EINVAL, fmt::format("{} {}", transport::to_string(result.error),
-                                result.attribute == 0
-                                    ? ""
-                                    : transport::attribute_name(result.attribute))};
+    return {EINVAL,
+            fmt::format("{} {}", transport::to_string(result.error),
+                        result.attribute == 0 ? "" : transport::attribute_name(result.attribute))};
   }
   remember(pair->values, asked);
   return {};
@@ -248,7 +258,7 @@ void Session::release(PairObject& pair) {
     engine().destroy_qp(now, pair.adapter->number());
     // What was completed for it has nobody to go to.
     worker().pairs(place_.nic).remove(pair.adapter->number());
-    worker_session_->settle(now);
+    worker_session_->settle();
   });
   give_bell(pair.bell);
   --pair.pd->uses;
@@ -269,8 +279,15 @@ Verdict Session::destroy_qp(const Message& request) {
 
 Verdict Session::limit_rate(const Message& request) {
   const auto r = request.as<attach::RateRequest>();
-  if (pairs_.find(r.handle) == nullptr) return nothing_called("queue pair", r.handle);
-  return {EOPNOTSUPP, "rate limits are not offered"};
+  PairObject* const pair = pairs_.find(r.handle);
+  if (pair == nullptr) return nothing_called("queue pair", r.handle);
+  bool done = false;
+  on_worker([&](Picos now) {
+    done = engine().limit_rate(now, pair->adapter->number(), rate_of(r.kbps), r.burst_bytes);
+  });
+  if (!done) return worker_gone();
+  pair->values.rate_limit_kbps = r.kbps;
+  return {};
 }
 
 // Its handle is the engine's number: what send requests name.
@@ -282,9 +299,8 @@ Verdict Session::create_ah(const Message& request, Reply& reply) {
   if (Verdict v = path_of(r.path, pd->number, r.path.destination_id, path); v.error != 0) return v;
   if (!tenant_.address_handles.take()) return over_quota("address handles");
   std::uint32_t number = 0;
-  if (!on_worker([&](Picos now) {
-        number = engine().create_address_handle(now, pd->number, path);
-      })) {
+  if (!on_worker(
+          [&](Picos now) { number = engine().create_address_handle(now, pd->number, path); })) {
     tenant_.address_handles.give();
     return worker_gone();
   }
@@ -299,8 +315,8 @@ Verdict Session::destroy_ah(const Message& request) {
   AddressHandleObject* const ah = handles_.find(handle);
   if (ah == nullptr) return nothing_called("address handle", handle);
   bool gone = false;
-  const bool ran = on_worker(
-      [&](Picos now) { gone = engine().destroy_address_handle(now, handle); });
+  const bool ran =
+      on_worker([&](Picos now) { gone = engine().destroy_address_handle(now, handle); });
   if (!ran) return worker_gone();
   if (!gone) return {EBUSY, "datagrams to it are queued"};
   --ah->pd->uses;

@@ -58,8 +58,8 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
   attach::SharedMemory memory;
   if (!make_completion_memory(memory, shape)) return {ENOMEM, "shared memory"};
   bool fits = false;
-  const bool ran = on_worker([&](Picos now) {
-    worker_session_->settle(now);
+  const bool ran = on_worker([&](Picos) {
+    worker_session_->settle();
     fits = queue->adapter->resize(shape, memory.data());
   });
   if (!ran) return worker_gone();
@@ -107,8 +107,8 @@ Verdict Session::create_srq(const Message& request, Reply& reply) {
   Verdict verdict{ENOMEM, "shared memory"};
   if (srq.memory.make("paceline-srq", shape.bytes())) {
     new (srq.memory.data()) attach::WorkQueueHeader;
-    srq.receives = std::make_unique<SharedReceives>(
-        handle, WorkQueueView(srq.memory.data(), shape), srq.segments);
+    srq.receives = std::make_unique<SharedReceives>(handle, WorkQueueView(srq.memory.data(), shape),
+                                                    srq.segments);
     // The limit of a new queue is not armed (ibv_create_srq ignores it); modify_srq arms it.
     verdict = worker_gone();
     if (on_worker([&](Picos) { worker_session_->add(*srq.receives, *bell); })) verdict = {};

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -52,8 +53,7 @@ struct Tenant {
   Allowance protection_domains;
   Allowance address_handles;
   Allowance registered_bytes;
-  std::uint64_t refused_by_quota = 0;
-  std::uint64_t refused = 0;  // requests refused for another reason
+  std::map<int, std::uint64_t> refused;                 // requests, by errno; EDQUOT: by quota
   std::vector<std::unique_ptr<MessageBudget>> budgets;  // by worker
 };
 

@@ -66,7 +66,7 @@ bool WorkerSession::pump(Picos now) {
   const std::uint32_t used = granted - budget;
   starved_ = granted != kMessagesPerTurn && budget == 0;
   if (used != 0) s_.budget->spend(now, used);
-  messages_ += used;
+  messages_.store(messages() + used, std::memory_order_relaxed);
   return progress;
 }
 
@@ -101,13 +101,14 @@ std::uint32_t WorkerSession::pump_bell(Picos now, std::uint32_t bell, std::uint3
   return pumped.messages;
 }
 
-bool WorkerSession::settle(Picos now) {
+bool WorkerSession::settle() {
   bool any = false;
   for (CompletionAdapter* queue : queues_) {
     if (!queue->idle()) any |= queue->drain(*s_.pairs);
     if (queue->overrun() && queue->report_overrun()) [[unlikely]] {
       write_notice(s_.notices, {IBV_EVENT_CQ_ERR, queue->handle()});
-      fail_pairs_of(now, *queue);
+      s_.engine->overrun(queue->queue());  // which fails its queue pairs
+      disturbed_ = true;
     }
   }
   for (SharedReceives* receives : shared_) {
@@ -116,14 +117,6 @@ bool WorkerSession::settle(Picos now) {
     }
   }
   return any;
-}
-
-void WorkerSession::fail_pairs_of(Picos now, const CompletionAdapter& queue) {
-  for (PairAdapter* pair : pairs_) {
-    if (!pair->completes_to(queue)) continue;
-    pair->fail(now);
-    write_notice(s_.notices, {IBV_EVENT_QP_FATAL, pair->handle()});
-  }
 }
 
 Picos WorkerSession::next_deadline(Picos now) const {

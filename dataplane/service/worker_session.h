@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dataplane/attach/doorbell.h"
@@ -47,11 +49,14 @@ class WorkerSession {
   // Takes what has been rung for; true when the engine was given anything.
   bool pump(Picos now);
   // Hands over what was completed. True when there was anything.
-  bool settle(Picos now);
+  bool settle();
+  // True once after it has told the engine something that the next poll must act on.
+  bool take_disturbed() { return std::exchange(disturbed_, false); }
   // When it wants a turn though nobody rings.
   Picos next_deadline(Picos now) const;
 
-  std::uint64_t messages() const { return messages_; }
+  // Any thread.
+  std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
  private:
   struct Bell {
@@ -68,18 +73,18 @@ class WorkerSession {
   bool pump_word(Picos now, std::uint32_t word, std::uint32_t& budget);
   // Returns messages taken; clears its pending bit when nothing is left.
   std::uint32_t pump_bell(Picos now, std::uint32_t bell, std::uint32_t budget, bool& progress);
-  void fail_pairs_of(Picos now, const CompletionAdapter& queue);
 
   WorkerSessionSetup s_;
   std::uint64_t pending_words_ = 0;
   std::uint32_t first_word_ = 0;  // where the next turn begins
-  bool starved_ = false;          // the tenant's budget was used up
+  bool disturbed_ = false;
+  bool starved_ = false;  // the tenant's budget was used up
   std::array<std::uint64_t, attach::kDoorbellWords> pending_{};
   std::vector<Bell> bells_;
   std::vector<CompletionAdapter*> queues_;
   std::vector<SharedReceives*> shared_;
   std::vector<PairAdapter*> pairs_;
-  std::uint64_t messages_ = 0;
+  std::atomic<std::uint64_t> messages_{0};  // given to the engine; only the worker writes
 };
 
 }  // namespace paceline::service

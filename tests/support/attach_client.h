@@ -190,8 +190,7 @@ class ClientPair {
     client_ = &client;
     send_ = {reply.send_slots, reply.send_stride};
     receive_ = {reply.receive_slots, reply.receive_stride};
-    const std::size_t bytes =
-        send_.bytes() + (reply.receive_offset == 0 ? 0 : receive_.bytes());
+    const std::size_t bytes = send_.bytes() + (reply.receive_offset == 0 ? 0 : receive_.bytes());
     return memory_.open(std::move(answer.message.descriptors.at(0)), bytes, true) ? 0 : EIO;
   }
 
