@@ -35,6 +35,7 @@ enum class Operation : std::uint16_t {
   list_nics = 2,  // -> NicList; allowed without a session
   open_nic = 3,   // makes the connection a session
   query_port = 4,
+  status = 5,  // -> JSON text; allowed without a session
   create_pd = 10,
   destroy_pd = 11,
   share_memory = 12,  // the program's own sealed memory, once
@@ -133,6 +134,10 @@ struct NicList {  // `count` NicInfos follow
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;
 };
+
+// status replies a text of at most kMaxStatusBody bytes as its body; a longer one as descriptor 0, a
+// sealed memfd of its size, with an empty body. docs/service.md says what is in it.
+inline constexpr std::size_t kMaxStatusBody = 60U << 10U;
 
 struct OpenRequest {
   std::array<char, kNameBytes> nic{};
