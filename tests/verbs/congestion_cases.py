@@ -25,13 +25,13 @@ def port_of_receiver(testbed):
     ports = list(switch_ports(status))
     if not ports:
         raise Failed(f"no switch ports in:\n{text}")
-    return max(ports, key=lambda port: port["max_queue_bytes"])
+    return max(ports, key=lambda port: port["most_bytes"])
 
 
 def switch_ports(status):
     """Every object with the counters of a switch port, wherever the service puts them."""
     if isinstance(status, dict):
-        if "max_queue_bytes" in status and "marked_packets" in status:
+        if "most_bytes" in status and "marked" in status:
             yield status
         status = list(status.values())
     if isinstance(status, list):
@@ -64,7 +64,7 @@ def incast(algorithm):
                 end(program.process)
         port = port_of_receiver(testbed)
         seen[algorithm] = port
-        return f"deepest queue {port['max_queue_bytes']} bytes, {port['marked_packets']} marked"
+        return f"deepest queue {port['most_bytes']} bytes, {port['marked']} marked"
     return f"incast 4 to 1 under {algorithm}", run
 
 
@@ -74,7 +74,7 @@ def differ(_):
     # DCQCN starts at line rate and is told by marks; Cadence asks for credits first and keeps the
     # queue below where marking begins.
     dcqcn, cadence = seen["dcqcn"], seen["cadence"]
-    if dcqcn["marked_packets"] == 0 or not cadence["max_queue_bytes"] < dcqcn["max_queue_bytes"]:
+    if dcqcn["marked"] == 0 or not cadence["most_bytes"] < dcqcn["most_bytes"]:
         raise Failed(f"dcqcn {dcqcn}\ncadence {cadence}")
     return ""
 
