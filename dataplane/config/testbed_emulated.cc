@@ -19,7 +19,7 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 1e9,
      .meaning = "The transmit ring of every host, in time on its link: a host that the machine "
-                "lets run so late still fills its link. At least two full packets."},
+                "lets run so late still fills its link. At least two full packets, at most 256 KiB."},
 });
 
 // What a program sees of a name, and its closing zero, are 32 bytes (dataplane/attach/protocol.h).
