@@ -29,6 +29,7 @@ void add_capture_command(CLI::App& app, int& exit_code);
 void add_replay_command(CLI::App& app, int& exit_code);
 void add_join_command(CLI::App& app, int& exit_code);
 void add_exec_command(CLI::App& app, int& exit_code);
+void add_testbed_command(CLI::App& app, int& exit_code);
 
 // Options that say where a scenario comes from and how it is changed.
 struct InputOptions {

@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   tools::add_replay_command(app, exit_code);
   tools::add_join_command(app, exit_code);
   tools::add_exec_command(app, exit_code);
+  tools::add_testbed_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -135,8 +135,8 @@ struct NicList {  // `count` NicInfos follow
   std::uint32_t reserved = 0;
 };
 
-// status replies a text of at most kMaxStatusBody bytes as its body; a longer one as descriptor 0, a
-// sealed memfd of its size, with an empty body. docs/service.md says what is in it.
+// status replies a text of at most kMaxStatusBody bytes as its body; a longer one as descriptor 0,
+// a sealed memfd of its size, with an empty body. docs/service.md says what is in it.
 inline constexpr std::size_t kMaxStatusBody = 60U << 10U;
 
 struct OpenRequest {

@@ -182,7 +182,7 @@ struct CompletionEntry {
   std::uint32_t retired = 0;
   EntryStatus status = EntryStatus::success;
   EntryOpcode opcode = EntryOpcode::send;
-  std::uint8_t flags = 0;  // of entry_flag
+  std::uint8_t flags = 0;          // of entry_flag
   std::uint8_t service_level = 0;  // with `grh`: 0x9 IPv6, 0xA IPv4
   std::uint64_t reserved[3] = {};
 };

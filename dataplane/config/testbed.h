@@ -96,12 +96,30 @@ struct NicConfig {
   Picos transmit_ring = picos_from_micros(20);
 };
 
+// [service]: service/service_settings.h says what each does, and has the same defaults.
+struct ServiceConfig {
+  std::string socket;
+  bool open = false;
+  std::vector<std::uint32_t> users;
+  std::uint32_t sessions = 256;
+  std::uint32_t queue_pairs = 8192;
+  std::uint32_t completion_queues = 8192;
+  std::uint32_t shared_receive_queues = 1024;
+  std::uint32_t regions = 65536;
+  std::uint32_t protection_domains = 4096;
+  std::uint32_t address_handles = 65536;
+  std::uint64_t registered = std::uint64_t{64} << 30U;  // bytes
+  std::uint64_t message_rate = 0;
+  std::uint32_t message_burst = 1024;
+};
+
 struct Testbed {
   std::uint32_t schema = 1;
   std::string name = "testbed";
   // Emulated hosts: [fabric], [transport], [cc] and [[event]], without a workload.
   std::optional<Scenario> scenario;
   NicConfig nic;
+  ServiceConfig service;
   EalConfig eal;
   std::vector<PortConfig> ports;
   std::vector<WorkerConfig> workers;

@@ -18,8 +18,9 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.transmit_ring",
      .min = 0,
      .max = 1e9,
-     .meaning = "The transmit ring of every host, in time on its link: a host that the machine "
-                "lets run so late still fills its link. At least two full packets."},
+     .meaning =
+         "The transmit ring of every host, in time on its link: a host that the machine "
+         "lets run so late still fills its link. At least two full packets, at most 256 KiB."},
 });
 
 // What a program sees of a name, and its closing zero, are 32 bytes (dataplane/attach/protocol.h).
@@ -87,7 +88,7 @@ Field nic_field(NicConfig& nic, std::string_view /*name*/) { return &nic.transmi
 void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
   context.has_workload = false;
   Scenario& scenario = out.scenario.emplace();
-  std::vector<std::string_view> elsewhere{"schema", "cc", "nic"};
+  std::vector<std::string_view> elsewhere{"schema", "cc", "nic", "service"};
   const auto refuse = [&](std::initializer_list<std::string_view> keys, std::string_view why) {
     for (const std::string_view key : keys) {
       const TomlMember* m = root.find(key);
@@ -100,11 +101,22 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
          "belongs to a scenario; on a testbed programs bring the traffic");
   refuse({"eal", "port", "worker"},
          "is of a testbed of this machine's ports; with [fabric] all hosts are emulated");
+  // What the reader of a scenario says of a key it does not know should name ours, too.
+  const std::string_view tables[] = {"fabric", "transport", "cc",   "event",
+                                     "nic",    "service",   "seed", "name"};
+  for (const TomlMember& m : root.members) {
+    const bool known = std::find(std::begin(tables), std::end(tables), m.key) != std::end(tables) ||
+                       std::find(elsewhere.begin(), elsewhere.end(), m.key) != elsewhere.end();
+    if (known) continue;
+    report_unknown_key(m, "", tables, context);
+    elsewhere.push_back(m.key);
+  }
   GivenKeys given;
   scenario.name = out.name;
   read_scenario_table(root, elsewhere, scenario, given, context);
   out.name = scenario.name;
   if (const TomlMember* m = root.find("nic")) read_nic(*m, out.nic, context);
+  if (const TomlMember* m = root.find("service")) read_service(m->value, out.service, context);
   if (const TomlMember* m = root.find("cc")) {
     if (m->value.is_table()) {
       read_cc_table(m->value, "cc", {}, scenario.cc, context);
@@ -122,9 +134,8 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
     return;
   }
   if (scenario.fabric.hosts > kMostNics) {
-    context.errors->add(where("fabric.hosts"),
-                        fmt::format("{} hosts: a testbed has at most {}", scenario.fabric.hosts,
-                                    kMostNics));
+    context.errors->add(where("fabric.hosts"), fmt::format("{} hosts: a testbed has at most {}",
+                                                           scenario.fabric.hosts, kMostNics));
     return;
   }
   if (scenario.transport.shards != 1) {

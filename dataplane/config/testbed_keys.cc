@@ -122,8 +122,11 @@ constexpr auto kWorkerKeys = std::to_array<KeySpec>({
      .meaning = "Between two turns: more is counted and reported. Not less than `hiccup`."},
 });
 
-void add_rows(std::string& text, std::span<const KeySpec> keys, auto field_of) {
-  text += "| key | value | default | meaning |\n|---|---|---|---|\n";
+}  // namespace
+
+std::string reference_rows(std::span<const KeySpec> keys,
+                           const std::function<Field(std::string_view)>& field_of) {
+  std::string text = "| key | value | default | meaning |\n|---|---|---|---|\n";
   for (const KeySpec& key : keys) {
     const Field field = field_of(key.name());
     const std::string allowed = allowed_text(key, field);
@@ -132,9 +135,8 @@ void add_rows(std::string& text, std::span<const KeySpec> keys, auto field_of) {
                         allowed.empty() ? "" : ", ", allowed,
                         otherwise == "none" ? "" : "`" + otherwise + "`", key.meaning);
   }
+  return text;
 }
-
-}  // namespace
 
 std::span<const KeySpec> eal_keys() { return kEalKeys; }
 std::span<const KeySpec> port_keys() { return kPortKeys; }
@@ -189,17 +191,19 @@ std::string testbed_reference_markdown() {
   HostConfig host;
   WorkerConfig worker;
   std::string text;
-  add_rows(text, eal_keys(), [&](std::string_view name) { return eal_field(eal, name); });
+  text += reference_rows(eal_keys(), [&](std::string_view name) { return eal_field(eal, name); });
   text +=
       "| `eal.vdevs` | array of texts | | Devices to make at the start; one that a port names need "
       "not be here. |\n"
       "| `eal.pci_allow` | array of texts | | PCI addresses that may be taken. Empty: PCI is not "
       "looked at. |\n\n";
-  add_rows(text, port_keys(), [&](std::string_view name) { return port_field(port, name); });
+  text +=
+      reference_rows(port_keys(), [&](std::string_view name) { return port_field(port, name); });
   text +=
       "| `port.mac` | text, \"02:00:00:00:00:01\" | | Its MAC address. Without it the device's "
       "own. |\n\n";
-  add_rows(text, host_keys(), [&](std::string_view name) { return host_field(host, name); });
+  text +=
+      reference_rows(host_keys(), [&](std::string_view name) { return host_field(host, name); });
   text +=
       "| `port.host.addresses` | array of texts, \"10.0.0.1/24\" | | One to eight, IPv4 and IPv6, "
       "each with the length of the prefix that is on the link. Required. |\n"
@@ -207,7 +211,8 @@ std::string testbed_reference_markdown() {
       "is not on the link. |\n"
       "| `port.host.fixed` | array of texts, \"10.0.0.9 02:00:00:00:00:09\" | | Neighbours that "
       "are never asked, and never changed by what is heard. |\n\n";
-  add_rows(text, worker_keys(), [&](std::string_view name) { return worker_field(worker, name); });
+  text += reference_rows(worker_keys(),
+                         [&](std::string_view name) { return worker_field(worker, name); });
   text +=
       "| `worker.ports` | array of texts, \"rail0\", \"rail0:1\" | | The queues that it serves, "
       "the first one of a port where none is named. Required. |\n"

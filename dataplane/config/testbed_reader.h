@@ -32,8 +32,11 @@ std::span<const KeySpec> host_keys();
 std::span<const KeySpec> worker_keys();
 // [nic], likewise; without `names`.
 std::span<const KeySpec> nic_keys();
+std::span<const KeySpec> service_keys();
 
 // The reference of all keys: the part of docs/ports.md between its "keys" markers.
 std::string testbed_reference_markdown();
+// Likewise of docs/testbeds.md: [nic] and [service].
+std::string emulated_reference_markdown();
 
 }  // namespace paceline::config

@@ -19,6 +19,7 @@
 #include "dataplane/service/nics/make_nic_sets.h"
 #include "dataplane/service/server.h"
 #include "dataplane/service/service.h"
+#include "dataplane/service/testbed_settings.h"
 
 namespace {
 
@@ -60,7 +61,7 @@ int serve(const std::string& file, std::string socket, const std::vector<std::st
     for (const std::string& error : made.errors) fmt::print(stderr, "{}\n", error);
     return kBadInput;
   }
-  service::ServiceSettings settings;
+  service::ServiceSettings settings = service::settings_of(read.value.service);
   if (socket.empty()) socket = settings.socket.empty() ? usual_socket() : settings.socket;
   raise_descriptor_limit();
 

@@ -11,6 +11,10 @@ namespace paceline::service {
 
 namespace {
 
+// The most that a transmit ring holds, however fast the link: what one host sends in a turn,
+// another has to take in.
+constexpr std::uint64_t kRingBytes = 256 << 10;
+
 // Pops per microsecond of a link that is busy at both ends; only the width of the wheel's slots
 // depends on it.
 double events_per_us(const WorldPlan& plan) {
@@ -29,6 +33,9 @@ fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedS
   spec.payload_room = static_cast<std::uint16_t>((plan.engine.payload_mtu + 3) & ~3U);
   spec.computes_icrc = true;
   spec.transmit_ahead = settings.transmit_ring;
+  for (const fabric::LinkSpec& link : spec.links) {
+    spec.transmit_ahead = earlier(spec.transmit_ahead, serialization_time(kRingBytes, link.rate));
+  }
   const std::uint64_t two_packets = 2 * (std::uint64_t{spec.payload_room} + 256);
   for (const fabric::LinkSpec& link : spec.links) {
     spec.transmit_ahead = later(spec.transmit_ahead, serialization_time(two_packets, link.rate));
@@ -52,6 +59,9 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
     config.mac = wire::MacAddress::local(h + 1);
     config.speak_control = plan.speaks_control[h];
     suit_worker(config);
+    // All there is: a sender on a fast link has sent far more than a burst since the last turn, and
+    // what waits for long is sent again.
+    config.receive_bursts = 0;
     Host& host = hosts_[h];
     host.port = &network_.host_port(h);
     std::string name("h");
@@ -120,7 +130,7 @@ void EmulatedNics::poll(std::uint32_t index, Picos now, Picos gap) {
   Host& host = hosts_[index];
   if (gap.count > 0) host.engine->stopped(now, gap);
   host.engine->poll(now);
-  // A poll takes a burst; what it left is due at once.
+  // What a poll has left is due at once.
   const Picos next = earlier(host.engine->next_deadline(), host.port->rx_ready_at());
   wheel_.schedule(first_host_actor_ + index, later(next, now));
 }

@@ -23,7 +23,7 @@ struct EmulatedSettings {
   // Of the hosts, in order; those without one are called h0, h1, ...
   std::vector<std::string> names;
   // The transmit ring of a host, in time on its link: a host that is polled so late can still fill
-  // it. At least two full packets.
+  // it. At least two full packets, at most 256 KiB.
   Picos transmit_ring = picos_from_micros(20);
 };
 

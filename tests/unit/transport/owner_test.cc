@@ -1,5 +1,5 @@
-// What the owner of queue pairs can do beyond the verbs of a program: bound what one sends, give one
-// up so that the peer learns of it, say that completions found no room.
+// What the owner of queue pairs can do beyond the verbs of a program: bound what one sends, give
+// one up so that the peer learns of it, say that completions found no room.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

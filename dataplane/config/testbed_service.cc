@@ -1,0 +1,98 @@
+// [service] of a testbed file: who may attach, and how much a tenant may have.
+#include <array>
+
+#include "dataplane/config/testbed_fields.h"
+#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed_table.h"
+
+namespace paceline::config {
+
+namespace {
+
+constexpr double kMostObjects = 1e6;
+
+constexpr auto kServiceKeys = std::to_array<KeySpec>({
+    {.path = "service.socket",
+     .meaning = "Where programs attach. Empty: where they look for it, see below. One that begins "
+                "with `@` is in the abstract namespace."},
+    {.path = "service.open", .meaning = "Any user of the machine may attach."},
+    {.path = "service.users",
+     .min = 0,
+     .max = 4'294'967'294.0,
+     .meaning = "User ids that may attach, besides the service's own and root."},
+    {.path = "service.sessions",
+     .min = 1,
+     .max = kMostObjects,
+     .meaning = "Of a tenant, which is a user: opened devices."},
+    {.path = "service.queue_pairs", .min = 1, .max = kMostObjects, .meaning = "Of a tenant."},
+    {.path = "service.completion_queues", .min = 1, .max = kMostObjects, .meaning = "Of a tenant."},
+    {.path = "service.shared_receive_queues",
+     .min = 0,
+     .max = kMostObjects,
+     .meaning = "Of a tenant."},
+    {.path = "service.regions",
+     .min = 1,
+     .max = kMostObjects,
+     .meaning = "Of a tenant: registered memory regions."},
+    {.path = "service.protection_domains",
+     .min = 1,
+     .max = kMostObjects,
+     .meaning = "Of a tenant."},
+    {.path = "service.address_handles", .min = 0, .max = kMostObjects, .meaning = "Of a tenant."},
+    {.path = "service.registered",
+     .form = Form::bytes,
+     .min = 4096,
+     .max = 1e15,
+     .meaning = "Of a tenant: bytes of all its regions."},
+    {.path = "service.message_rate",
+     .min = 0,
+     .max = 1e12,
+     .meaning = "Messages a second that are taken from a tenant. 0: no limit."},
+    {.path = "service.message_burst",
+     .min = 1,
+     .max = kMostObjects,
+     .meaning = "With `message_rate`: so many at once after a pause."},
+});
+
+}  // namespace
+
+std::span<const KeySpec> service_keys() { return kServiceKeys; }
+
+Field service_field(ServiceConfig& service, std::string_view name) {
+  if (name == "socket") return &service.socket;
+  if (name == "open") return &service.open;
+  if (name == "users") return &service.users;
+  if (name == "sessions") return &service.sessions;
+  if (name == "queue_pairs") return &service.queue_pairs;
+  if (name == "completion_queues") return &service.completion_queues;
+  if (name == "shared_receive_queues") return &service.shared_receive_queues;
+  if (name == "regions") return &service.regions;
+  if (name == "protection_domains") return &service.protection_domains;
+  if (name == "address_handles") return &service.address_handles;
+  if (name == "registered") return &service.registered;
+  if (name == "message_rate") return &service.message_rate;
+  return &service.message_burst;
+}
+
+void read_service(const TomlNode& table, ServiceConfig& out, ReadContext& context) {
+  if (!table.is_table()) return context.errors->add(table.where, "expected a table, [service]");
+  read_testbed_table(
+      table, "service", service_keys(), {}, context,
+      [&](std::string_view name) { return service_field(out, name); }, [](const TomlMember&) {});
+}
+
+std::string emulated_reference_markdown() {
+  NicConfig nic;
+  ServiceConfig service;
+  std::string text =
+      reference_rows(nic_keys(), [&](std::string_view name) { return nic_field(nic, name); });
+  text +=
+      "| `nic.names` | array of texts | | What the hosts are called, in order; those without a "
+      "name "
+      "`h0`, `h1`, ... by their number. At most 31 letters, digits, `-` and `_`. |\n\n";
+  text += reference_rows(service_keys(),
+                         [&](std::string_view name) { return service_field(service, name); });
+  return text;
+}
+
+}  // namespace paceline::config

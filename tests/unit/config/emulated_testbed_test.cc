@@ -1,0 +1,147 @@
+// Testbed files of emulated hosts: what is read, and what is said about mistakes.
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cc/registry.h"
+#include "dataplane/config/testbed_reader.h"
+
+namespace paceline::config {
+namespace {
+
+using Errors = std::vector<std::string>;
+
+Read<Testbed> read_emulated_text(std::string_view text, std::vector<std::string> overrides = {}) {
+  return read_testbed_text(text, "t.toml", "", {cc::algorithms(), std::move(overrides)});
+}
+Errors emulated_errors(std::string_view text, std::vector<std::string> overrides = {}) {
+  return read_emulated_text(text, std::move(overrides)).errors;
+}
+
+TEST_CASE("an emulated testbed is a scenario without a workload", "[config]") {
+  const auto read = read_emulated_text(R"(schema = 1
+name = "lab"
+seed = 7
+[fabric]
+hosts = 3
+rate = "25Gb/s"
+loss = 0.001
+[transport]
+payload_bytes = 1024
+[cc]
+algorithm = "cadence"
+[nic]
+names = ["a", "b"]
+transmit_ring = "50us"
+[service]
+socket = "/tmp/x.sock"
+users = [1000, 1001]
+queue_pairs = 10
+registered = "1GiB"
+[[event]]
+at = "1ms"
+link = "host2"
+action = "down"
+)");
+  REQUIRE(read.errors == Errors{});
+  const Testbed& t = read.value;
+  CHECK(t.name == "lab");
+  REQUIRE(t.scenario);
+  CHECK(t.scenario->seed == 7);
+  CHECK(t.scenario->fabric.hosts == 3);
+  CHECK(t.scenario->fabric.loss == 0.001);
+  CHECK(t.scenario->transport.payload_bytes == 1024);
+  CHECK(t.scenario->cc.algorithm == "cadence");
+  REQUIRE(t.scenario->events.size() == 1);
+  CHECK(t.scenario->events[0].link_index == 2);
+  CHECK(t.nic.names == std::vector<std::string>{"a", "b", "h2"});
+  CHECK(t.nic.transmit_ring == picos_from_micros(50));
+  CHECK(t.service.socket == "/tmp/x.sock");
+  CHECK(t.service.users == std::vector<std::uint32_t>{1000, 1001});
+  CHECK(t.service.queue_pairs == 10);
+  CHECK(t.service.registered == 1ULL << 30);
+  CHECK(t.service.regions == 65536);
+  CHECK(t.ports.empty());
+}
+
+TEST_CASE("the command line chooses another algorithm", "[config]") {
+  const auto read = read_emulated_text("[fabric]\nhosts = 2\n[cc]\nalgorithm = \"dcqcn\"\n",
+                                       {"cc.algorithm=cadence", "fabric.hosts=5"});
+  REQUIRE(read.errors == Errors{});
+  CHECK(read.value.scenario->cc.algorithm == "cadence");
+  CHECK(read.value.nic.names.size() == 5);
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n", {"fabric.hots=5"}).size() == 1);
+}
+
+TEST_CASE("mistakes in an emulated testbed are told with their place", "[config]") {
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[workload]\nkind = \"incast\"\n") ==
+        Errors{"t.toml:3:2: workload belongs to a scenario; on a testbed programs bring the "
+               "traffic"});
+  CHECK(emulated_errors("duration = \"1s\"\n[fabric]\nhosts = 2\n") ==
+        Errors{"t.toml:1:1: duration belongs to a scenario; on a testbed programs bring the "
+               "traffic"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[[port]]\nname = \"x\"\n") ==
+        Errors{"t.toml:3:3: port is of a testbed of this machine's ports; with [fabric] all hosts "
+               "are emulated"});
+  CHECK(emulated_errors("[fabric]\nhosts = 257\n") ==
+        Errors{"t.toml:2:9: 257 hosts: a testbed has at most 256"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[transport]\nshards = 2\n") ==
+        Errors{"t.toml:4:10: transport.shards = 2: emulated hosts have one engine each"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a\", \"a\"]\n") ==
+        Errors{"t.toml:4:15: nic.names = \"a\": another NIC has this name"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a b\"]\n") ==
+        Errors{"t.toml:4:10: nic.names = \"a b\": expected names of letters, digits, \"-\" and "
+               "\"_\", at most 31"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a\", \"b\", \"c\"]\n") ==
+        Errors{"t.toml:4:9: nic.names has 3 names; fabric.hosts = 2"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"h1\"]\n") ==
+        Errors{"t.toml:4:9: nic.names: \"h1\" is what host 1, which has no name, is called"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[nick]\nx = 1\n") ==
+        Errors{"t.toml:3:2: unknown key \"nick\"; did you mean \"nic\"?"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[service]\nqueue_pairs = 0\n").size() == 1);
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[service]\nqueue_pears = 9\n").size() == 1);
+  CHECK(emulated_errors("[fabric]\nhosts = 1\n").size() == 1);
+}
+
+TEST_CASE("who wants ports is told that these hosts are emulated", "[config]") {
+  const auto read = read_testbed_text("[fabric]\nhosts = 2\n", "t.toml");
+  REQUIRE(read.errors.size() == 1);
+  CHECK(read.errors[0].find("t.toml:1:2: [fabric] makes a testbed of emulated hosts") == 0);
+}
+
+// --- the reference ---
+
+const std::string kTestbedPage = std::string(PACELINE_SOURCE_DIR) + "/docs/testbeds.md";
+const std::string kTestbedBegin = "<!-- keys: begin -->\n";
+const std::string kTestbedEnd = "<!-- keys: end -->\n";
+
+std::string testbed_page() {
+  std::ifstream in(kTestbedPage);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST_CASE("docs/testbeds.md is the table of keys", "[config]") {
+  const std::string text = testbed_page();
+  const auto begin = text.find(kTestbedBegin);
+  const auto end = text.find(kTestbedEnd);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  INFO("write it again with: test_config \"[.write-testbeds]\"");
+  const auto from = begin + kTestbedBegin.size();
+  CHECK(text.substr(from, end - from) == emulated_reference_markdown());
+}
+
+TEST_CASE("write the reference of docs/testbeds.md", "[.write-testbeds]") {
+  std::string text = testbed_page();
+  const auto from = text.find(kTestbedBegin) + kTestbedBegin.size();
+  text.replace(from, text.find(kTestbedEnd) - from, emulated_reference_markdown());
+  std::ofstream(kTestbedPage) << text;
+}
+
+}  // namespace
+}  // namespace paceline::config

@@ -1,0 +1,81 @@
+"""`paceline testbed up | status | down`: a service comes and goes, and mistakes are told."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from testbed import ROOT, say
+
+PACELINE = sys.argv[1]
+
+
+class Case:
+    def __init__(self, folder):
+        self.environment = dict(os.environ, XDG_RUNTIME_DIR=folder)
+        for name in ("PACELINE_SOCKET", "PACELINE_NIC", "LD_PRELOAD"):
+            self.environment.pop(name, None)
+
+    def run(self, expected, *arguments):
+        done = subprocess.run([PACELINE, "testbed", *arguments], capture_output=True, text=True,
+                              env=self.environment, timeout=60)
+        if done.returncode != expected:
+            raise AssertionError(f"testbed {' '.join(arguments)}: exit status {done.returncode}, "
+                                 f"not {expected}\n{done.stdout}{done.stderr}")
+        say(f"ok   testbed {' '.join(arguments)}")
+        return done.stdout, done.stderr
+
+
+def check(holds, what):
+    if not holds:
+        raise AssertionError(what)
+
+
+def file_of(name):
+    return os.path.join(ROOT, "configs/testbeds", name)
+
+
+def cases(case, folder):
+    _, errors = case.run(1, "status")
+    check("paceline testbed up" in errors, f"how to start one: {errors}")
+    case.run(1, "down")
+    _, errors = case.run(2, "up", file_of("pair.toml"), "--set", "fabric.hots=3")
+    check("fabric.hots" in errors or "hots" in errors, f"the unknown key: {errors}")
+    case.run(2, "up", os.path.join(folder, "none.toml"))
+    case.run(2, "up", file_of("pair.toml"), "--name", "a/b")
+
+    out, _ = case.run(0, "up", file_of("pair.toml"))
+    check("10.0.0.1" in out and "fd00::a00:2" in out and "25 Gb/s" in out, f"its NICs: {out}")
+    _, errors = case.run(1, "up", file_of("pair.toml"))
+    check("testbed down" in errors, f"one is up: {errors}")
+    case.run(0, "up", file_of("incast.toml"), "--name", "other", "--set", "cc.algorithm=cadence")
+    out, _ = case.run(0, "status")
+    check("switch0 > h1" in out and "algorithm dcqcn" in out, f"queues: {out}")
+    out, _ = case.run(0, "status", "--json", "--name", "other")
+    worker = json.loads(out)["workers"][0]
+    check(worker["algorithm"] == "cadence" and len(worker["nics"]) == 5, f"status: {out}")
+    check(len(worker["fabric"]["queues"]) == 5, f"queues: {out}")
+    out, _ = case.run(0, "down")
+    check("has ended" in out, out)
+    case.run(1, "status")
+    case.run(0, "down", "--name", "other")
+    left = [name for name in os.listdir(os.path.join(folder, "paceline"))
+            if name.endswith(".sock")]
+    check(not left, f"sockets are left: {left}")
+
+
+def main():
+    folder = tempfile.mkdtemp(prefix="paceline-testbed-")
+    case = Case(folder)
+    try:
+        cases(case, folder)
+    finally:
+        for name in ("default", "other"):
+            subprocess.run([PACELINE, "testbed", "down", "--name", name], capture_output=True,
+                           env=case.environment, timeout=60, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+main()

@@ -1,0 +1,36 @@
+// The process of a testbed: starting it in the background, and ending it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace paceline::tools {
+
+// paceline-dataplane, beside the own executable, or where the build tree or an installation has it.
+struct FoundProgram {
+  std::string path;
+  std::string error;
+};
+FoundProgram find_dataplane();
+
+struct ServiceStart {
+  std::string program;
+  std::string testbed;  // absolute
+  std::string socket;
+  std::string log;
+  std::vector<std::string> sets;
+};
+std::vector<std::string> service_command(const ServiceStart& start);
+
+// Starts it in a session of its own and waits until its socket answers. The text says why it does
+// not, with the end of its log; empty: it does.
+std::string start_service(const ServiceStart& start);
+// Becomes it; only returns when that fails.
+std::string become_service(const ServiceStart& start);
+
+// Ends the process and waits until it is gone. The text says why it is not.
+std::string end_service(pid_t pid);
+
+}  // namespace paceline::tools

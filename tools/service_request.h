@@ -1,0 +1,24 @@
+// What the command line asks of a running service.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace paceline::tools {
+
+// Who answers at a socket; 0: nobody, with `error`.
+struct ServicePeer {
+  pid_t pid = 0;
+  std::string error;
+};
+ServicePeer service_peer(const std::string& socket);
+
+// The service's status, JSON. Waits for an answer at most five seconds.
+struct ServiceStatus {
+  std::string json;
+  std::string error;
+};
+ServiceStatus service_status(const std::string& socket);
+
+}  // namespace paceline::tools

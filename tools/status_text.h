@@ -1,0 +1,19 @@
+// What a service tells, as tables for people.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "dataplane/attach/protocol.h"
+
+namespace paceline::tools {
+
+std::string nics_text(std::span<const attach::NicInfo> nics);
+
+struct StatusText {
+  std::string text;
+  std::string error;  // it is no status
+};
+StatusText status_text(const std::string& json);
+
+}  // namespace paceline::tools

@@ -1,0 +1,177 @@
+// `paceline testbed up|status|down`: a service with the NIC instances of a testbed file.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cc/registry.h"
+#include "dataplane/config/testbed_reader.h"
+#include "tools/cli.h"
+#include "tools/nic_list.h"
+#include "tools/runtime_folder.h"
+#include "tools/service_process.h"
+#include "tools/service_request.h"
+#include "tools/status_text.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct TestbedOptions {
+  std::string file;
+  std::string name = kDefaultTestbed;
+  std::string socket;
+  std::vector<std::string> sets;
+  bool foreground = false;
+  bool json = false;
+};
+
+bool good_testbed_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 &&
+         name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
+             std::string::npos;
+}
+
+std::string socket_of(const TestbedOptions& options) {
+  return options.socket.empty() ? service_socket(options.name) : options.socket;
+}
+
+// " --name x", as far as others have to be told.
+std::string how_to_name(const TestbedOptions& options) {
+  if (!options.socket.empty()) return " --socket " + options.socket;
+  return options.name == kDefaultTestbed ? "" : " --name " + options.name;
+}
+
+int refuse_name(const TestbedOptions& options) {
+  return report_errors({fmt::format(
+      "--name {}: allowed are letters, digits, '-' and '_', at most 64", options.name)});
+}
+
+int nobody(const TestbedOptions& options, const std::string& why) {
+  fmt::print(stderr,
+             "paceline: error: no testbed answers at {} ({}). Start one:\n"
+             "  paceline testbed up configs/testbeds/pair.toml{}\n",
+             socket_of(options), why, how_to_name(options));
+  return kExitFailed;
+}
+
+int up(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  config::ReaderOptions reader;
+  reader.algorithms = cc::algorithms();
+  reader.overrides = options.sets;
+  const auto testbed = config::read_testbed_file(options.file, reader);
+  if (!testbed.ok()) return report_errors(testbed.errors);
+  const FoundProgram program = find_dataplane();
+  if (!program.error.empty()) return report_errors({program.error});
+  const std::string socket = socket_of(options);
+  if (const ServicePeer peer = service_peer(socket); peer.pid != 0) {
+    fmt::print(stderr,
+               "paceline: error: a testbed is up at {} (process {}). End it with\n"
+               "  paceline testbed down{}\nor give this one a --name of its own\n",
+               socket, peer.pid, how_to_name(options));
+    return kExitFailed;
+  }
+  const std::string folder = runtime_folder();
+  if (const std::string wrong = make_runtime_folder(folder); !wrong.empty()) {
+    fmt::print(stderr, "paceline: error: {}\n", wrong);
+    return kExitFailed;
+  }
+  ServiceStart start;
+  start.program = program.path;
+  start.testbed = std::filesystem::absolute(options.file).string();
+  start.socket = socket;
+  start.log = fmt::format("{}/{}.log", folder, options.name);
+  start.sets = options.sets;
+  const std::string wrong = options.foreground ? become_service(start) : start_service(start);
+  if (!wrong.empty()) {
+    fmt::print(stderr, "paceline: error: {}\n", wrong);
+    return kExitFailed;
+  }
+  const NicListing listing = list_nics(socket);
+  fmt::print("{}", nics_text(listing.nics));
+  const std::string first = listing.nics.empty() ? "h0" : listing.nics.front().name.data();
+  fmt::print(
+      "log: {}\nNow run a program on one of them, for example\n"
+      "  paceline exec{} --nic {} -- ibv_devinfo\nand end the testbed with\n"
+      "  paceline testbed down{}\n",
+      start.log, how_to_name(options), first, how_to_name(options));
+  return kExitGood;
+}
+
+int status(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  const std::string socket = socket_of(options);
+  const ServicePeer peer = service_peer(socket);
+  if (peer.pid == 0) return nobody(options, peer.error);
+  const ServiceStatus got = service_status(socket);
+  if (!got.error.empty()) {
+    fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, got.error);
+    return kExitFailed;
+  }
+  if (options.json) {
+    fmt::print("{}\n", got.json);
+    return kExitGood;
+  }
+  const StatusText text = status_text(got.json);
+  if (!text.error.empty()) {
+    fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, text.error);
+    return kExitFailed;
+  }
+  fmt::print("service    process {} at {}\n{}", peer.pid, socket, text.text);
+  return kExitGood;
+}
+
+int down(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  const ServicePeer peer = service_peer(socket_of(options));
+  if (peer.pid == 0) return nobody(options, peer.error);
+  if (const std::string wrong = end_service(peer.pid); !wrong.empty()) {
+    fmt::print(stderr, "paceline: error: {}\n", wrong);
+    return kExitFailed;
+  }
+  fmt::print("down: process {} has ended\n", peer.pid);
+  return kExitGood;
+}
+
+}  // namespace
+
+void add_testbed_command(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("testbed", "Run NICs of a testbed file for unmodified programs");
+  command->require_subcommand(1);
+  auto options = std::make_shared<TestbedOptions>();
+  const auto add = [&](const char* name, const char* help, int (*run)(const TestbedOptions&)) {
+    CLI::App* sub = command->add_subcommand(name, help);
+    sub->add_option("--name", options->name, "of the testbed, where there are several")
+        ->capture_default_str();
+    sub->add_option("--socket", options->socket,
+                    "where the service answers, instead of the place that follows from the name");
+    sub->callback([options, &exit_code, run] { exit_code = run(*options); });
+    return sub;
+  };
+  CLI::App* const start = add("up", "Start a testbed in the background", up);
+  start->add_option("FILE", options->file, "testbed file: configs/testbeds/pair.toml")->required();
+  start
+      ->add_option("--set", options->sets,
+                   "override a key: --set cc.algorithm=cadence (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  start->add_flag("--foreground", options->foreground, "stay, and log to the terminal");
+  CLI::App* const look = add("status", "NICs, programs, queues, marks and drops", status);
+  look->add_flag("--json", options->json, "everything, for machines");
+  add("down", "End a testbed", down);
+  command->footer(
+      "Examples:\n"
+      "  paceline testbed up configs/testbeds/pair.toml\n"
+      "  paceline testbed up configs/testbeds/incast.toml --name b --set cc.algorithm=cadence\n"
+      "  paceline testbed status --name b\n"
+      "  paceline testbed down --name b\n"
+      "Exit status: 0 good, 1 no testbed, or it does not start or end, 2 bad input.");
+}
+
+}  // namespace paceline::tools
