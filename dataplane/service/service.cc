@@ -1,5 +1,6 @@
 #include "dataplane/service/service.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ std::string Service::start() {
   for (const auto& worker : workers_) {
     if (!worker->open()) return fmt::format("{}: {}", worker->name(), std::strerror(errno));
   }
+  userfaultfd_.reset(::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
   for (const auto& worker : workers_) worker->start();
   return {};
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/service/service_settings.h"
 #include "dataplane/service/service_worker.h"
@@ -49,6 +50,9 @@ class Service {
   bool may_attach(uid_t user) const;
   Tenant& tenant(uid_t user);
   const std::map<uid_t, Tenant>& tenants() const { return tenants_; }
+  // An open /dev/userfaultfd where this service may open it, else -1: with it programs without
+  // privileges can hold their writers while memory is shared (docs/memory.md).
+  int userfaultfd() const { return userfaultfd_.get(); }
   std::uint32_t next_pd() { return ++last_pd_; }
   std::uint32_t next_session() { return ++last_session_; }
 
@@ -56,6 +60,7 @@ class Service {
   ServiceSettings settings_;
   std::vector<std::unique_ptr<ServiceWorker>> workers_;
   std::map<uid_t, Tenant> tenants_;
+  attach::Descriptor userfaultfd_;
   std::uint32_t last_pd_ = 0;
   std::uint32_t last_session_ = 0;
 };

@@ -239,6 +239,7 @@ void Session::close() {
     for (auto& [handle, pair] : pairs_) {
       // Peers need not find out by timeouts.
       nic.abandon_qp(now, pair.adapter->number());
+      memory_->forget(pair.adapter->number());
       worker().pairs(place_.nic).remove(pair.adapter->number());
     }
     for (const auto& [number, ah] : handles_) nic.destroy_address_handle(now, number);

@@ -32,6 +32,7 @@ Verdict Session::share_memory(Message& request, Reply& reply) {
   const int error = memory_->share(std::move(request.descriptors.front()));
   if (error != 0) return {error, std::strerror(error)};
   reply.put(attach::HandleBody{});
+  if (service_.userfaultfd() >= 0) reply.descriptors.push_back(service_.userfaultfd());
   return {};
 }
 

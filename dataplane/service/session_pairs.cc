@@ -223,7 +223,10 @@ Verdict Session::modify_qp(const Message& request) {
   const bool ran = on_worker([&](Picos now) {
     result = engine().modify_qp(now, pair->adapter->number(), change->attributes, change->mask);
     if (!result.ok()) return;
-    if (to_reset) pair->adapter->forget();
+    if (to_reset) {
+      pair->adapter->forget();
+      memory_->forget(pair->adapter->number());
+    }
     if (sets_rate) engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
     if (change->limit_rate) {
       engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
@@ -256,6 +259,7 @@ void Session::release(PairObject& pair) {
   on_worker([&](Picos now) {
     worker_session_->remove(*pair.adapter, pair.bell);
     engine().destroy_qp(now, pair.adapter->number());
+    memory_->forget(pair.adapter->number());
     // What was completed for it has nobody to go to.
     worker().pairs(place_.nic).remove(pair.adapter->number());
     worker_session_->settle();
