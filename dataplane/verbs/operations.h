@@ -28,6 +28,12 @@ int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) noexcept;
 // shared_receive_queue.cc
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) noexcept;
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) noexcept;
+// device_memory.cc
+inline constexpr std::size_t kMostDeviceMemory = std::size_t{256} << 10U;  // bytes of one piece
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept;
+int free_dm(ibv_dm* dm) noexcept;
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
+                  unsigned access) noexcept;
 // on_demand.cc
 void describe_on_demand(ibv_device_attr_ex& out);
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* pieces,

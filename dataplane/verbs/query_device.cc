@@ -70,6 +70,7 @@ void describe(const Context& context, ibv_device_attr_ex& out) {
       static_cast<std::uint32_t>(kbps == 0 ? kMost : std::min(kbps, kMost));
   out.packet_pacing_caps.supported_qpts = 1U << IBV_QPT_RC | 1U << IBV_QPT_UC;
   out.phys_port_cnt_ex = 1;
+  out.max_dm_size = kMostDeviceMemory;
   describe_on_demand(out);
 }
 
