@@ -16,10 +16,16 @@ namespace paceline::service {
 
 namespace {
 
+constexpr Picos kCrowdedSpin = picos_from_micros(2);
+
 IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
   IdleSettings idle;
   idle.how = Idle::sleep;
-  idle.spin_for = times.spin_for;
+  // Where programs that spin and this thread share few processors, each spin keeps somebody from
+  // the work that is waited for; giving way when nobody else is there costs next to nothing.
+  const bool crowded = std::thread::hardware_concurrency() < 4;
+  idle.spin_for = crowded ? earlier(times.spin_for, kCrowdedSpin) : times.spin_for;
+  idle.awake_for = times.spin_for * 10;
   idle.most_sleep = hears_the_world ? times.most_sleep_listening : times.most_sleep;
   return idle;
 }
