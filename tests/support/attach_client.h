@@ -59,10 +59,13 @@ class AttachClient {
   }
 
   // hello and open_nic; false when refused.
-  bool open(const std::string& nic) {
+  bool open(const std::string& nic) { return greet() && open_nic(nic); }
+  bool greet() {
     attach::HelloRequest hello;
     std::strcpy(hello.program.data(), "attach_client");
-    if (!ask(attach::Operation::hello, hello).ok()) return false;
+    return ask(attach::Operation::hello, hello).ok();
+  }
+  bool open_nic(const std::string& nic) {
     attach::OpenRequest request;
     nic.copy(request.nic.data(), request.nic.size() - 1);
     Answer answer = ask(attach::Operation::open_nic, request);
@@ -84,6 +87,9 @@ class AttachClient {
     [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof(one));
   }
   std::span<std::byte> bells() { return bells_.bytes(); }
+  int wake_descriptor() const { return wake_.get(); }
+  int notices_descriptor() const { return notices_.get(); }
+  int page_descriptor() const { return worker_.descriptor(); }
 
   // The next asynchronous event; event 0xFFFFFFFF when none comes within `millis`.
   attach::AsyncNotice notice(int millis = 5000) {
@@ -160,6 +166,9 @@ class ClientQueue {
     }
     return false;
   }
+
+  std::span<std::byte> memory() { return memory_.bytes(); }
+  int descriptor() const { return memory_.descriptor(); }
 
   std::uint32_t handle = 0;
   std::uint32_t slots = 0;
