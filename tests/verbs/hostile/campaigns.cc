@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -146,10 +147,12 @@ void pass_wrong_descriptors(HostileWorld& world) {
         end.client.ask(Operation::share_memory, attach::ShareMemoryRequest{}, fds);
     ++world.mutations;
     if (!answer.ok()) continue;
-    // Taken: what it has less than it was said to have is refused.
+    // Taken: more than it has is refused.
+    struct stat file {};
+    if (::fstat(fd.get(), &file) != 0) continue;
     attach::RegisterRequest r;
     r.address = r.iova = world.arena.data();
-    r.length = 4U << 20U;
+    r.length = (static_cast<std::uint64_t>(file.st_size) / Arena::kPage + 1) * Arena::kPage;
     r.access = 0xF;
     r.pd = end.pd;
     r.extents = 1;
