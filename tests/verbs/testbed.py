@@ -67,6 +67,11 @@ class Testbed:
                                 XDG_RUNTIME_DIR=self.folder)
         for name in ("PACELINE_NIC", "PACELINE_FILES", "LD_PRELOAD"):
             self.environment.pop(name, None)
+        self.launch()
+        return self
+
+    def launch(self):
+        """Starts the service; again, where the one before has ended."""
         arguments = [self.dataplane, "--testbed", self.file, "--socket", self.socket,
                      "--foreground"]
         for assignment in self.sets:
@@ -81,7 +86,6 @@ class Testbed:
         except BaseException:
             self.__exit__()
             raise
-        return self
 
     def _await(self):
         limit = time.monotonic() + 10 * PATIENCE

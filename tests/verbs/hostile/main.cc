@@ -129,7 +129,7 @@ int run(const Options& options, const std::string& folder) {
     wrong = good.wrong();
     rounds = good.rounds();
   }
-  verdict.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the hostile program has its way");
+  verdict.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "what the hostile program tries costs nobody else anything");
   verdict.expect(wrong.empty() && rounds > 100,
                  fmt::format("{} operations of the good tenant {}", rounds, wrong));
   verdict.expect(service.alive(), "the service lives");
