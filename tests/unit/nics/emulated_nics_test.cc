@@ -87,6 +87,17 @@ TEST_CASE("nics: bytes arrive as they were, by either family of addresses", "[ni
   CHECK(a.engine.counters().retransmitted_packets == 0);
 }
 
+TEST_CASE("nics: time in which nobody could run is told, and is no work", "[nics]") {
+  const auto nics = nics_from(kPair);
+  Turns turns(*nics);
+  REQUIRE(turns.run());
+  const Picos gap = picos_from_micros(300);
+  CHECK_FALSE(nics->turn(turns.now() + gap, gap));
+  nics->touch(1);  // which somebody did for a reason
+  CHECK(nics->turn(turns.now() + gap * 2, gap));
+  CHECK_FALSE(nics->turn(turns.now() + gap * 3, gap));
+}
+
 TEST_CASE("nics: a host reaches itself", "[nics]") {
   const auto nics = nics_from(kPair);
   Side a(*nics, 0, 10'000);
