@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <span>
 #include <vector>
@@ -101,7 +102,12 @@ bool Server::accept() {
     answer(socket.get(), {}, {EACCES, "this user may not use this service"}, {});
     return true;
   }
-  connections_.emplace_back(context_, socket.release(), service_, peer);
+  try {
+    connections_.emplace_back(context_, std::move(socket), service_, peer);
+  } catch (const std::exception& error) {
+    spdlog::warn("a program could not be let in: {}", error.what());
+    return false;
+  }
   Connection& connection = connections_.back();
   if (connection.session.admitted()) {
     wait_for_request(std::prev(connections_.end()));
@@ -125,7 +131,17 @@ void Server::wait_for_request(Place at) {
                         });
 }
 
+// A program for which there is no memory or no thread is sent away; the others are served on.
 bool Server::serve(Connection& connection) {
+  try {
+    return serve_some(connection);
+  } catch (const std::exception& error) {
+    spdlog::warn("session {} is ended: {}", connection.session.number(), error.what());
+    return false;
+  }
+}
+
+bool Server::serve_some(Connection& connection) {
   const int socket = connection.socket.native_handle();
   for (int i = 0; i < kRequestsInARow; ++i) {
     attach::Message request;

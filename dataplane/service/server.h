@@ -34,8 +34,10 @@ class Server {
 
  private:
   struct Connection {
-    Connection(boost::asio::io_context& context, int fd, Service& service, Peer peer)
-        : socket(context, fd), session(service, peer) {}
+    Connection(boost::asio::io_context& context, attach::Descriptor fd, Service& service, Peer peer)
+        : socket(context, fd.get()), session(service, peer) {
+      fd.release();
+    }
     boost::asio::posix::stream_descriptor socket;
     Session session;
   };
@@ -47,6 +49,7 @@ class Server {
   void wait_for_request(Place at);
   // False: the connection is over.
   bool serve(Connection& connection);
+  bool serve_some(Connection& connection);
   Verdict status(const Session& asking, Reply& reply);
 
   Service& service_;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <system_error>
 
 #include "dataplane/service/memory/copy_desk.h"
 #include "dataplane/service/memory/copy_thread.h"
@@ -173,7 +174,11 @@ class Tenant final : public TenantMemory {
     if (copying_ != nullptr) return 0;
     ProgramMemory program;
     if (const int error = program.open(pid_); error != 0) return error == ENOENT ? ESRCH : error;
-    copying_ = std::make_unique<Copying>(std::move(program), wake_);
+    try {
+      copying_ = std::make_unique<Copying>(std::move(program), wake_);
+    } catch (const std::system_error&) {
+      return EAGAIN;  // as many threads as there may be
+    }
     for_worker_.store(copying_.get(), std::memory_order_release);
     return 0;
   }
