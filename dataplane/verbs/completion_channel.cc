@@ -67,8 +67,8 @@ CompletionQueue* next_armed(Context& context, const ibv_comp_channel* channel) {
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept {
   CompletionQueue& queue = CompletionQueue::of(cq);
-  // After the service nothing comes: a program that waits for the next event as long as arming works
-  // would be given one at once, for ever.
+  // After the service nothing comes: a program that waits for the next event as long as arming
+  // works would be given one at once, for ever.
   if (!queue.context->usable()) return result(EIO);
   const std::lock_guard hold(queue.lock);  // a resize would lose it
   queue.ring()->wanted.value.fetch_or(

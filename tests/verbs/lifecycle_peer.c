@@ -2,14 +2,14 @@
  *
  *   connect QPN GID RKEY ADDRESS   to RTS with that peer; "connected"
  *   receive N                      posts N receives
- *   write N                        N WRITEs, the next when the one before has completed; 0: for ever
- *   count                          "count N": completions so far
- *   fork exit | close              a child that does nothing, or closes the device, then exits; "forked"
- *   leave                          exits at once and cleans nothing up
+ *   write N                        N WRITEs, the next when the one before has completed; 0: for
+ * ever count                          "count N": completions so far fork exit | close a child that
+ * does nothing, or closes the device, then exits; "forked" leave                          exits at
+ * once and cleans nothing up
  *
  * It says "ready QPN GID RKEY ADDRESS" first, then whatever comes: "async NAME" for an asynchronous
- * event, "failed STATUS" for a completion in error, "channel closed" when the channel ends. The channel
- * and the events are each waited for by a thread, as programs do.
+ * event, "failed STATUS" for a completion in error, "channel closed" when the channel ends. The
+ * channel and the events are each waited for by a thread, as programs do.
  *
  * A lost acknowledgement counts after 4 s (timeout 20), seven times: what fails sooner was told. */
 #include <infiniband/verbs.h>

@@ -21,8 +21,8 @@ class Arena {
   static constexpr std::uint64_t kReach = std::uint64_t{64} << 20U;
 
   Arena() {
-    void* const at = ::mmap(nullptr, kReserved, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const at =
+        ::mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     begin_ = at == MAP_FAILED ? 0 : reinterpret_cast<std::uint64_t>(at);
     if (begin_ != 0) map(0, kBytes, PROT_READ | PROT_WRITE);
     std::fill_n(untouched_, sizeof(untouched_), kPattern);

@@ -1,5 +1,5 @@
-// What a hostile program does besides working its sessions: leaving at every step, coming in crowds,
-// not reading, and passing things that are no memory.
+// What a hostile program does besides working its sessions: leaving at every step, coming in
+// crowds, not reading, and passing things that are no memory.
 #pragma once
 
 #include "tests/verbs/hostile/hostile_session.h"

@@ -50,8 +50,7 @@ bool GoodTenant::register_shared(Side& side) {
       ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     return false;
   }
-  void* const at =
-      ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  void* const at = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (at == MAP_FAILED) return false;
   side.mapped = static_cast<std::byte*>(at);
   const int descriptors[] = {memory.get()};

@@ -13,17 +13,36 @@ namespace {
 
 using attach::Operation;
 
-constexpr Operation kOperations[] = {
-    Operation::hello,           Operation::list_nics,         Operation::open_nic,
-    Operation::query_port,      Operation::status,            Operation::create_pd,
-    Operation::destroy_pd,      Operation::share_memory,      Operation::register_region,
-    Operation::register_region, Operation::reregister_region, Operation::deregister_region,
-    Operation::create_channel,  Operation::destroy_channel,   Operation::create_cq,
-    Operation::resize_cq,       Operation::destroy_cq,        Operation::create_srq,
-    Operation::modify_srq,      Operation::query_srq,         Operation::destroy_srq,
-    Operation::create_qp,       Operation::modify_qp,         Operation::modify_qp,
-    Operation::query_qp,        Operation::destroy_qp,        Operation::limit_rate,
-    Operation::attach_multicast, Operation::create_ah,        Operation::destroy_ah};
+constexpr Operation kOperations[] = {Operation::hello,
+                                     Operation::list_nics,
+                                     Operation::open_nic,
+                                     Operation::query_port,
+                                     Operation::status,
+                                     Operation::create_pd,
+                                     Operation::destroy_pd,
+                                     Operation::share_memory,
+                                     Operation::register_region,
+                                     Operation::register_region,
+                                     Operation::reregister_region,
+                                     Operation::deregister_region,
+                                     Operation::create_channel,
+                                     Operation::destroy_channel,
+                                     Operation::create_cq,
+                                     Operation::resize_cq,
+                                     Operation::destroy_cq,
+                                     Operation::create_srq,
+                                     Operation::modify_srq,
+                                     Operation::query_srq,
+                                     Operation::destroy_srq,
+                                     Operation::create_qp,
+                                     Operation::modify_qp,
+                                     Operation::modify_qp,
+                                     Operation::query_qp,
+                                     Operation::destroy_qp,
+                                     Operation::limit_rate,
+                                     Operation::attach_multicast,
+                                     Operation::create_ah,
+                                     Operation::destroy_ah};
 
 template <class T>
 std::vector<std::byte> bytes_of(const T& part) {
@@ -71,8 +90,8 @@ std::vector<std::byte> HostileSession::body_of(Operation operation, RawEnd& end)
       return bytes_of(r);
     }
     case Operation::resize_cq:
-      return bytes_of(
-          attach::ResizeCqRequest{end.cq.handle, static_cast<std::uint32_t>(1 + w_.odd.below(256))});
+      return bytes_of(attach::ResizeCqRequest{end.cq.handle,
+                                              static_cast<std::uint32_t>(1 + w_.odd.below(256))});
     case Operation::create_srq: {
       attach::CreateSrqRequest r;
       r.pd = end.pd;
@@ -80,7 +99,8 @@ std::vector<std::byte> HostileSession::body_of(Operation operation, RawEnd& end)
       return bytes_of(r);
     }
     case Operation::modify_srq:
-      return bytes_of(attach::ModifySrqRequest{1, 2, 0, static_cast<std::uint32_t>(w_.odd.below(20))});
+      return bytes_of(
+          attach::ModifySrqRequest{1, 2, 0, static_cast<std::uint32_t>(w_.odd.below(20))});
     case Operation::create_qp: {
       attach::CreateQpRequest r = end.wish(static_cast<attach::PairType>(2 + w_.odd.below(3)));
       if (w_.odd.one_in(3)) r.srq = 1;
@@ -179,7 +199,8 @@ bool HostileSession::ask_lies(RawEnd& end) {
   const bool registers =
       operation == Operation::register_region || operation == Operation::reregister_region;
   if (registers && !harmless(body)) return true;
-  // What has an answer that ends the session is seldom asked: the rest of it shall be tried as well.
+  // What has an answer that ends the session is seldom asked: the rest of it shall be tried as
+  // well.
   const bool ends = operation == Operation::hello || operation == Operation::open_nic ||
                     operation == Operation::share_memory;
   if (ends && !w_.odd.one_in(8)) return true;

@@ -74,8 +74,8 @@ bool HostileSession::register_memory(RawEnd& end) {
   if (!memory_ || ::ftruncate(memory_.get(), kSharedBytes) != 0) return false;
   ::fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
   const int descriptors[] = {memory_.get()};
-  const Answer shared = end.client.ask(attach::Operation::share_memory,
-                                       attach::ShareMemoryRequest{}, descriptors);
+  const Answer shared =
+      end.client.ask(attach::Operation::share_memory, attach::ShareMemoryRequest{}, descriptors);
   if (!shared.ok()) return false;
   attach::RegisterRequest r;
   r.address = r.iova = w_.arena.data();
@@ -137,7 +137,8 @@ void HostileSession::spoil_rings(RawEnd& end) {
       target = end.pair.memory();
   }
   if (target.empty()) return;
-  const std::size_t bytes = std::min<std::size_t>(target.size(), std::size_t{1} << w_.odd.below(11));
+  const std::size_t bytes =
+      std::min<std::size_t>(target.size(), std::size_t{1} << w_.odd.below(11));
   w_.odd.scribble(target.subspan(w_.odd.below(target.size() - bytes + 1), bytes));
   end.client.ring(w_.odd.one_in(4) ? static_cast<std::uint32_t>(w_.odd.below(attach::kDoorbells))
                                    : end.pair.reply.doorbell);

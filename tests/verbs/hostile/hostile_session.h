@@ -35,7 +35,8 @@ struct HostileWorld {
 
 class HostileSession {
  public:
-  explicit HostileSession(HostileWorld& world) : w_(world), ends_{RawEnd(w_.socket), RawEnd(w_.socket)} {}
+  explicit HostileSession(HostileWorld& world)
+      : w_(world), ends_{RawEnd(w_.socket), RawEnd(w_.socket)} {}
 
   // False when the service refuses: the quota is reached.
   bool make();

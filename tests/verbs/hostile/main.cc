@@ -2,10 +2,10 @@
 //
 //   hostile --service PATH --testbed FILE [--seed N] [--mutations N]
 //
-// Starts the service, a hostile process (another user where it may, so that quotas are its own), and a
-// good tenant here, every byte of which is checked throughout. At the end the service must answer, hold
-// no more than before, and exit with status 0; built with sanitizers it does that only if they have
-// found nothing. Exit status 0: all of it holds.
+// Starts the service, a hostile process (another user where it may, so that quotas are its own),
+// and a good tenant here, every byte of which is checked throughout. At the end the service must
+// answer, hold no more than before, and exit with status 0; built with sanitizers it does that only
+// if they have found nothing. Exit status 0: all of it holds.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -129,7 +129,8 @@ int run(const Options& options, const std::string& folder) {
     wrong = good.wrong();
     rounds = good.rounds();
   }
-  verdict.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "what the hostile program tries costs nobody else anything");
+  verdict.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+                 "what the hostile program tries costs nobody else anything");
   verdict.expect(wrong.empty() && rounds > 100,
                  fmt::format("{} operations of the good tenant {}", rounds, wrong));
   verdict.expect(service.alive(), "the service lives");
@@ -162,7 +163,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   fmt::print("seed {}, {} mutations\n", options.seed, options.mutations);
 
-  std::string folder = (std::filesystem::temp_directory_path() / "paceline-hostile-XXXXXX").string();
+  std::string folder =
+      (std::filesystem::temp_directory_path() / "paceline-hostile-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) return 1;
   const int result = run(options, folder);
   std::error_code ignored;

@@ -26,10 +26,10 @@ class OddValues {
   }
   std::uint64_t any() {
     static constexpr std::uint64_t kBoundaries[] = {
-        0,          1,           2,           3,           63,          64,
-        65,         255,         256,         4095,        4096,        65535,
-        65536,      0x7FFFFFFF,  0x80000000,  0x80000001,  0xFFFFFFFF,  0x100000000,
-        1ULL << 40, 1ULL << 61,  1ULL << 62,  1ULL << 63,  ~0ULL - 4095, ~0ULL};
+        0,          1,          2,          3,          63,           64,
+        65,         255,        256,        4095,       4096,         65535,
+        65536,      0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF,   0x100000000,
+        1ULL << 40, 1ULL << 61, 1ULL << 62, 1ULL << 63, ~0ULL - 4095, ~0ULL};
     switch (below(4)) {
       case 0:
         return kBoundaries[below(std::size(kBoundaries))];
