@@ -28,6 +28,8 @@ PortNics::PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keepe
     take_addresses(end.port->host().routes(), config);
     config.mac = end.port->host().mac();
     suit_worker(config);
+    // All there is, as of emulated NICs: others have run since the last turn.
+    config.receive_bursts = 0;
     if (const cc::AlgorithmInfo* const info = cc::find(config.primary.algorithm)) {
       algorithm_ = info->name;
     }
