@@ -67,6 +67,15 @@ class Testbed:
                                 XDG_RUNTIME_DIR=self.folder)
         for name in ("PACELINE_NIC", "PACELINE_FILES", "LD_PRELOAD"):
             self.environment.pop(name, None)
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def start(self):
+        """The service, and waits until it answers."""
         arguments = [self.dataplane, "--testbed", self.file, "--socket", self.socket,
                      "--foreground"]
         for assignment in self.sets:
@@ -76,12 +85,7 @@ class Testbed:
                                             stderr=log, env=self.environment,
                                             start_new_session=True,
                                             preexec_fn=die_with_parent)
-        try:
-            self._await()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+        self._await()
 
     def _await(self):
         limit = time.monotonic() + 10 * PATIENCE
