@@ -66,6 +66,9 @@ int up(const TestbedOptions& options) {
   reader.overrides = options.sets;
   const auto testbed = config::read_testbed_file(options.file, reader);
   if (!testbed.ok()) return report_errors(testbed.errors);
+  if (const auto wrong = config::service_problems(testbed.value); !wrong.empty()) {
+    return report_errors(wrong);
+  }
   const FoundProgram program = find_dataplane();
   if (!program.error.empty()) return report_errors({program.error});
   const std::string socket = socket_of(options);

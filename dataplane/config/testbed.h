@@ -60,6 +60,7 @@ struct PortConfig {
   std::string name;
   std::string device;
   Rate rate{};  // 0: what the device says
+  Picos base_rtt = picos_from_micros(50);
   std::uint32_t mtu = 4096;
   std::uint32_t queues = 1;
   std::uint32_t packets = 8192;
@@ -123,6 +124,10 @@ struct Testbed {
   EalConfig eal;
   std::vector<PortConfig> ports;
   std::vector<WorkerConfig> workers;
+  // Of the engines that a service makes on ports; emulated hosts have theirs in `scenario`. What
+  // the network is made of nobody knows: `peers` is "discover" unless the file says otherwise.
+  TransportConfig transport;
+  CcConfig cc;
 };
 
 }  // namespace paceline::config

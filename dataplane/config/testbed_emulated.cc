@@ -27,14 +27,6 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
 constexpr std::size_t kLongestNicName = 31;
 constexpr std::uint32_t kMostNics = 256;
 
-bool good_nic_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestNicName &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_';
-         });
-}
-
 void read_nic(const TomlMember& member, NicConfig& out, ReadContext& context) {
   if (!member.value.is_table()) {
     return context.errors->add(member.value.where, "expected a table, [nic]");
@@ -44,7 +36,7 @@ void read_nic(const TomlMember& member, NicConfig& out, ReadContext& context) {
       [&](std::string_view name) { return nic_field(out, name); },
       [&](const TomlMember& m) {
         read_texts(m, "nic", context, [&](const TomlNode& item) {
-          if (!good_nic_name(item.text)) {
+          if (!is_nic_name(item.text)) {
             fail_value(context, item, "nic.names",
                        "expected names of letters, digits, \"-\" and \"_\", at most 31");
           } else if (std::find(out.names.begin(), out.names.end(), item.text) != out.names.end()) {
@@ -80,6 +72,14 @@ void finish_names(const TomlNode& root, Testbed& out, ReadContext& context) {
 }
 
 }  // namespace
+
+bool is_nic_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestNicName &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_';
+         });
+}
 
 std::span<const KeySpec> nic_keys() { return kNicKeys; }
 

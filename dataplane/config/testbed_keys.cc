@@ -40,6 +40,11 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
      .min = kLeastRate,
      .max = kMostRate,
      .meaning = "What engines pace to. Without it what the device says; it must know then."},
+    {.path = "port.base_rtt",
+     .min = 1e6,
+     .max = 1e12,
+     .meaning = "`testbed up`: the round trip to a peer where nothing queues, its answer included. "
+                "Windows and rates of congestion control start from it."},
     {.path = "port.mtu",
      .min = 256,
      .max = 4096,
@@ -155,6 +160,7 @@ Field port_field(PortConfig& port, std::string_view name) {
   if (name == "name") return &port.name;
   if (name == "device") return &port.device;
   if (name == "rate") return &port.rate;
+  if (name == "base_rtt") return &port.base_rtt;
   if (name == "mtu") return &port.mtu;
   if (name == "queues") return &port.queues;
   if (name == "packets") return &port.packets;

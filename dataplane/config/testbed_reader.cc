@@ -24,14 +24,15 @@ class TestbedReader {
   // One that may as well be of emulated hosts.
   void read_either(const ReaderOptions& options, const std::string& folder) {
     const TomlMember* fabric = root_.find("fabric");
-    if (fabric == nullptr) return read();
     context_.algorithms = options.algorithms;
+    if (fabric == nullptr) return read();
     context_.folder = folder;
     read_emulated(root_, out_, context_);
   }
 
   void read() {
-    const std::string_view valid[] = {"schema", "eal", "port", "worker"};
+    const std::string_view valid[] = {"schema", "eal",       "port",   "worker",
+                                      "cc",     "transport", "service"};
     const TomlMember* workers = nullptr;
     if (const TomlMember* m = root_.find("fabric")) {
       return errors_.add(m->where,
@@ -45,10 +46,13 @@ class TestbedReader {
         read_tables(m.value, "port", context_, [&](const TomlNode& table) { read_port(table); });
       } else if (m.key == "worker") {
         workers = &m;
-      } else if (m.key != "schema") {
+      } else if (m.key == "service") {
+        read_service(m.value, out_.service, context_);
+      } else if (std::find(std::begin(valid), std::end(valid), m.key) == std::end(valid)) {
         report_unknown_key(m, "", valid, context_);
       }
     }
+    read_port_engines(root_, out_, context_);
     if (root_.find("port") == nullptr) {
       errors_.add(root_.where, "a testbed needs at least one [[port]]");
     }

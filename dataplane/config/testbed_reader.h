@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario_keys.h"
@@ -22,6 +23,10 @@ Read<Testbed> read_testbed_text(std::string_view text, const std::string& source
 Read<Testbed> read_testbed_file(const std::string& path, const ReaderOptions& options);
 Read<Testbed> read_testbed_text(std::string_view text, const std::string& source,
                                 const std::string& folder, const ReaderOptions& options);
+
+// What keeps a testbed of ports, itself without errors, from being a service's: a line each, as
+// above. Nothing for one of emulated hosts.
+std::vector<std::string> service_problems(const Testbed& testbed);
 
 // The keys of [eal], [[port]], [port.host] and [[worker]]; their `field` is null. Lists of texts
 // and addresses are not among them, nor is cpu, for which no number means "any": no value of a

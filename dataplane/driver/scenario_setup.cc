@@ -116,6 +116,35 @@ std::vector<double> resolve_cc(const std::string& algorithm, const std::string& 
   return {};
 }
 
+std::string plan_engine(const config::TransportConfig& t, const config::CcConfig& cc,
+                        const cc::PortFacts& facts, transport::EngineConfig& engine) {
+  engine.payload_mtu = facts.mtu_bytes;
+  engine.ack_every = t.ack_every;
+  engine.cnp_interval = t.cnp_interval;
+  engine.cnp_in_ack = t.cnp_in_ack;
+  engine.base_rtt_ns = facts.base_rtt_ns;
+  engine.shard_bits = static_cast<std::uint32_t>(std::countr_zero(t.shards));
+  if (t.reliability == "selective") engine.reliability = transport::Reliability::selective;
+  if (t.multipath == "packet") engine.multipath = transport::Multipath::packet;
+  if (t.multipath == "chunk") engine.multipath = transport::Multipath::chunk;
+  engine.paths = t.paths;
+  engine.path_run = t.path_run;
+  engine.window_packets = t.window_packets;
+  engine.reorder_packets = t.reorder_packets;
+  engine.place_in_order = t.place_in_order;
+  if (t.peers == "roce") engine.peers = transport::PeerPolicy::roce;
+  if (t.peers == "discover") engine.peers = transport::PeerPolicy::discover;
+
+  std::string error;
+  engine.primary.values = resolve_cc(cc.algorithm, cc.profile, cc.params, facts, error);
+  if (!error.empty()) return error;
+  engine.primary.algorithm = cc::find(cc.algorithm)->id;
+  engine.fallback.values = resolve_cc(cc.fallback, cc.fallback_profile, {}, facts, error);
+  if (!error.empty()) return error;
+  engine.fallback.algorithm = cc::find(cc.fallback)->id;
+  return error;
+}
+
 WorldPlan plan_world(const config::Scenario& scenario) {
   WorldPlan plan;
   plan.fabric = fabric_of(scenario);
@@ -130,38 +159,14 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   const FabricIdeal ideal(scenario, plan.fabric, topology);
   const auto base_rtt_ns = static_cast<std::uint32_t>(ideal.longest_base_rtt().count / 1000);
 
-  transport::EngineConfig& engine = plan.engine;
-  engine.payload_mtu = scenario.transport.payload_bytes;
-  engine.ack_every = scenario.transport.ack_every;
-  engine.cnp_interval = scenario.transport.cnp_interval;
-  engine.cnp_in_ack = scenario.transport.cnp_in_ack;
-  engine.base_rtt_ns = base_rtt_ns;
-  engine.shard_bits = static_cast<std::uint32_t>(std::countr_zero(scenario.transport.shards));
-  const config::TransportConfig& t = scenario.transport;
-  if (t.reliability == "selective") engine.reliability = transport::Reliability::selective;
-  if (t.multipath == "packet") engine.multipath = transport::Multipath::packet;
-  if (t.multipath == "chunk") engine.multipath = transport::Multipath::chunk;
-  engine.paths = t.paths;
-  engine.path_run = t.path_run;
-  engine.window_packets = t.window_packets;
-  engine.reorder_packets = t.reorder_packets;
-  engine.place_in_order = t.place_in_order;
-  if (scenario.transport.peers == "roce") engine.peers = transport::PeerPolicy::roce;
-  if (scenario.transport.peers == "discover") engine.peers = transport::PeerPolicy::discover;
-
   cc::PortFacts facts;
   facts.link_rate = scenario.fabric.rate;
   facts.mtu_bytes = scenario.transport.payload_bytes;
   facts.base_rtt_ns = base_rtt_ns;
   facts.full_packet_bytes = static_cast<std::uint32_t>(
       clock.wire_bytes(2 * std::uint64_t{facts.mtu_bytes}) - clock.wire_bytes(facts.mtu_bytes));
-  const config::CcConfig& cc = scenario.cc;
-  engine.primary.values = resolve_cc(cc.algorithm, cc.profile, cc.params, facts, plan.error);
+  plan.error = plan_engine(scenario.transport, scenario.cc, facts, plan.engine);
   if (!plan.error.empty()) return plan;
-  engine.primary.algorithm = cc::find(cc.algorithm)->id;
-  engine.fallback.values = resolve_cc(cc.fallback, cc.fallback_profile, {}, facts, plan.error);
-  if (!plan.error.empty()) return plan;
-  engine.fallback.algorithm = cc::find(cc.fallback)->id;
 
   plan.queue_pair.retry_count = static_cast<std::uint8_t>(scenario.transport.retry_count);
   plan.queue_pair.retransmit_timeout = scenario.transport.retransmit_timeout;

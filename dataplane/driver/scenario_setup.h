@@ -26,6 +26,11 @@ struct WorldPlan {
 
 WorldPlan plan_world(const config::Scenario& scenario);
 
+// What an engine is told by [transport] and [cc], on a port with these facts, where peers are so
+// far away; all but the addresses. The error, if any.
+std::string plan_engine(const config::TransportConfig& transport, const config::CcConfig& cc,
+                        const cc::PortFacts& facts, transport::EngineConfig& engine);
+
 // The parameter values of a [cc] table on a port with these facts, in ParamSpec order; `error`
 // names every problem.
 std::vector<double> resolve_cc(const std::string& algorithm, const std::string& profile,

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
+#include "dataplane/service/nics/open_ports.h"
 #include "dataplane/service/server.h"
 #include "dataplane/service/service.h"
 #include "dataplane/service/testbed_settings.h"
@@ -48,6 +50,14 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+paceline::service::MadeNicSets nic_sets_of(const paceline::config::Testbed& testbed) {
+  using namespace paceline;
+  if (testbed.scenario) return service::make_nic_sets(testbed);
+  service::MadeNicSets unfit;
+  unfit.errors = config::service_problems(testbed);
+  return unfit.errors.empty() ? service::open_port_nics(testbed) : std::move(unfit);
+}
+
 int serve(const std::string& file, std::string socket, const std::vector<std::string>& overrides) {
   using namespace paceline;
   const config::ReaderOptions options{cc::algorithms(), overrides};
@@ -56,11 +66,12 @@ int serve(const std::string& file, std::string socket, const std::vector<std::st
     for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", error);
     return kBadInput;
   }
-  service::MadeNicSets made = service::make_nic_sets(read.value);
+  service::MadeNicSets made = nic_sets_of(read.value);
   if (!made.errors.empty()) {
     for (const std::string& error : made.errors) fmt::print(stderr, "{}\n", error);
     return kBadInput;
   }
+  for (const std::string& note : made.notes) spdlog::info("{}", note);
   service::ServiceSettings settings = service::settings_of(read.value.service);
   if (socket.empty()) socket = settings.socket.empty() ? usual_socket() : settings.socket;
   raise_descriptor_limit();

@@ -43,6 +43,9 @@ class NicSet {
   virtual NicSetReport blank_report() const { return {}; }
 
   // --- the worker's thread ---
+  // The first and the last that happens on it; what is below happens between the two.
+  virtual void enter_thread() {}
+  virtual void leave_thread() {}
   // The engine was given something to do since the last turn: it is polled in the next.
   virtual void touch(std::size_t index) = 0;
   // Everything that is due at `now`, which never goes back. `gap`: for how long, up to now, nobody

@@ -162,6 +162,7 @@ void ServiceWorker::run() {
   // longer by that.
   prctl(PR_SET_TIMERSLACK, 1000UL);
   prctl(PR_SET_NAME, name_.c_str());
+  nics_->enter_thread();
   const TscClock clock = TscClock::calibrated();
   Picos now{0};
   Picos asked{0};
@@ -177,6 +178,7 @@ void ServiceWorker::run() {
     }
   }
   mailbox_.refuse();
+  nics_->leave_thread();
 }
 
 void ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {

@@ -94,6 +94,7 @@ class World:
     network = None
     guest = None
     our_peer = ""
+    service = ()  # paceline and paceline-dataplane, where there are any
     seeds = 1  # of bad weather
     guest_regions = {}  # they live as long as the guest
 

@@ -2,7 +2,7 @@
 """Linux Soft-RoCE as the peer of our engine, in both roles: a small guest under qemu, joined to our process
 by a tap in a network namespace that this test makes and removes. docs/interop.md says what is covered.
 
-usage: rxe_test.py [--seeds N] OUR_PEER THEIR_PEER CACHE [CASE...]
+usage: rxe_test.py [--seeds N] [--service PACELINE DATAPLANE] OUR_PEER THEIR_PEER CACHE [CASE...]
 exit: 0 good, 1 a check failed, 77 skipped (and why)
 
 CACHE keeps the guest's kernel. CASE: names of unittest, for example Verbs.test_reliable. N: that many
@@ -21,6 +21,7 @@ import guest as machines  # noqa: E402
 from rxe_ends import world  # noqa: E402
 from rxe_faults import Faults  # noqa: E402,F401
 from rxe_programs import Programs  # noqa: E402,F401
+from rxe_service import Service  # noqa: E402,F401
 from rxe_verbs import Verbs  # noqa: E402,F401
 
 
@@ -32,12 +33,14 @@ def skip(why):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--service", nargs=2, default=(), metavar=("PACELINE", "DATAPLANE"))
     parser.add_argument("our_peer")
     parser.add_argument("their_peer")
     parser.add_argument("cache")
     parser.add_argument("case", nargs="*")
     options = parser.parse_args()
     world.our_peer, world.seeds = options.our_peer, options.seeds
+    world.service = options.service
     if os.geteuid() != 0:
         skip("needs root, to make a network namespace and a tap")
     world.network = machines.Network()

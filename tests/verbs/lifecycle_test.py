@@ -204,7 +204,7 @@ def service_ends(case, ending, expected):
         peer.process.stdin.close()  # it ends as a program does, with the library's own destructors
         assert peer.process.wait(TOLD) == 0, peer.said
     # Another one at the same place serves others.
-    case.testbed.launch()
+    case.testbed.start()
     writer, waiter = case.pair()
     assert writer.goes_on() and waiter.unharmed()
 
@@ -269,7 +269,7 @@ def main():
                 failed += 1
                 say(f"FAILED {case.__name__}: {error}\n{testbed.log_text()}")
                 if not testbed.alive():
-                    testbed.launch()
+                    testbed.start()
     say(f"{failed} failed" if failed else "all good")
     sys.exit(1 if failed else 0)
 

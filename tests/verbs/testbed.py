@@ -67,11 +67,11 @@ class Testbed:
                                 XDG_RUNTIME_DIR=self.folder)
         for name in ("PACELINE_NIC", "PACELINE_FILES", "LD_PRELOAD"):
             self.environment.pop(name, None)
-        self.launch()
+        self.start()
         return self
 
-    def launch(self):
-        """Starts the service; again, where the one before has ended."""
+    def start(self):
+        """Starts the service and waits until it answers; again, where the one before has ended."""
         arguments = [self.dataplane, "--testbed", self.file, "--socket", self.socket,
                      "--foreground"]
         for assignment in self.sets:

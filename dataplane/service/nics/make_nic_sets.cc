@@ -1,5 +1,6 @@
 #include "dataplane/service/nics/make_nic_sets.h"
 
+#include <cassert>
 #include <stdexcept>
 
 #include "dataplane/service/nics/emulated_nics.h"
@@ -7,11 +8,8 @@
 namespace paceline::service {
 
 MadeNicSets make_nic_sets(const config::Testbed& testbed) {
+  assert(testbed.scenario);
   MadeNicSets made;
-  if (!testbed.scenario) {
-    made.errors.push_back(testbed.name + ": ports of this machine are not served yet");
-    return made;
-  }
   const WorldPlan plan = plan_world(*testbed.scenario);
   if (!plan.error.empty()) {
     made.errors.push_back(testbed.name + ": " + plan.error);

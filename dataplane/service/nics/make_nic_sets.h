@@ -13,10 +13,11 @@ namespace paceline::service {
 struct MadeNicSets {
   std::vector<std::unique_ptr<NicSet>> sets;  // a worker each
   std::vector<std::string> errors;            // with any, no set
+  std::vector<std::string> notes;             // what was opened: a line each, for a log
 };
 
-// The testbed was read without errors (config/testbed_reader.h); what can still be wrong is what
-// only the whole shows.
+// One of emulated hosts (open_ports.h has the other kind). The testbed was read without errors
+// (config/testbed_reader.h); what can still be wrong is what only the whole shows.
 MadeNicSets make_nic_sets(const config::Testbed& testbed);
 
 }  // namespace paceline::service

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "cc/registry.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/driver/dpdk_testbed.h"
 #include "tests/rt/dpdk/environment.h"
@@ -13,7 +14,7 @@ TEST_CASE("testbed: the files in configs/testbeds are good") {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(PACELINE_SOURCE_DIR) +
                                                                "/configs/testbeds")) {
-    const auto read = config::read_testbed_file(entry.path());
+    const auto read = config::read_testbed_file(entry.path(), {cc::algorithms(), {}});
     for (const std::string& error : read.errors) UNSCOPED_INFO(error);
     CHECK(read.ok());
     ++files;

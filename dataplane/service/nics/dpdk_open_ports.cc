@@ -1,0 +1,71 @@
+#include <utility>
+
+#include "dataplane/driver/dpdk_testbed.h"
+#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/service/nics/open_ports.h"
+#include "dataplane/service/nics/port_nics.h"
+
+namespace paceline::service {
+
+namespace {
+
+class DpdkThread final : public PortThread {
+  LcoreRegistration known_;
+};
+
+class DpdkKeeper final : public PortKeeper {
+ public:
+  explicit DpdkKeeper(std::unique_ptr<DpdkTestbed> testbed) : testbed_(std::move(testbed)) {}
+  DpdkTestbed& testbed() { return *testbed_; }
+  std::unique_ptr<PortThread> enter_thread() override { return std::make_unique<DpdkThread>(); }
+
+ private:
+  std::unique_ptr<DpdkTestbed> testbed_;
+};
+
+// Headers of a WRITE with immediate over IPv6 around a payload: with one of them, the longest that
+// the engine sends.
+constexpr std::uint32_t kHeaders = 14 + 40 + 8 + 12;
+
+// Fills `out`; the error, if any.
+std::string plan_port(const config::Testbed& testbed, const config::PortConfig& config,
+                      TestbedPort& port, PortNic& out) {
+  const PortInfo info = port.resolver->info();
+  out.name = config.name;
+  out.port = port.resolver.get();
+  cc::PortFacts facts;
+  facts.link_rate = info.link_rate;
+  facts.mtu_bytes = info.mtu_bytes;
+  facts.base_rtt_ns = static_cast<std::uint32_t>(to_nanos(config.base_rtt).count);
+  facts.full_packet_bytes =
+      static_cast<std::uint32_t>(info.wire.wire_bytes(info.mtu_bytes + kHeaders, info.mtu_bytes));
+  return plan_engine(testbed.transport, testbed.cc, facts, out.engine);
+}
+
+}  // namespace
+
+MadeNicSets open_port_nics(const config::Testbed& testbed) {
+  MadeNicSets made;
+  DpdkTestbedOpened opened = DpdkTestbed::open(testbed);
+  if (opened.testbed == nullptr) {
+    made.errors.push_back(std::move(opened.error));
+    return made;
+  }
+  made.notes = opened.testbed->report();
+  const auto keeper = std::make_shared<DpdkKeeper>(std::move(opened.testbed));
+  for (std::size_t i = 0; i < testbed.ports.size(); ++i) {
+    const config::PortConfig& config = testbed.ports[i];
+    std::vector<PortNic> ports(1);
+    const std::string error =
+        plan_port(testbed, config, keeper->testbed().ports()[i], ports.front());
+    if (!error.empty()) {
+      made.errors.push_back(config.where + ": port \"" + config.name + "\": " + error);
+    } else {
+      made.sets.push_back(std::make_unique<PortNics>(std::move(ports), keeper));
+    }
+  }
+  if (!made.errors.empty()) made.sets.clear();
+  return made;
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,90 @@
+// Ports of this machine as NIC instances, an engine for each. What a port is, a device or one end
+// of a cable in a test, is the business of whoever opens it; in front of each is a port that knows
+// its neighbours (neighbour/resolving_port.h), so a GID is all that a program has to name.
+//
+// Time is the time of the turn: what the network does it does by itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/algorithm.h"
+#include "dataplane/base/random.h"
+#include "dataplane/neighbour/resolving_port.h"
+#include "dataplane/service/nic_set.h"
+#include "dataplane/transport/engine_config.h"
+
+namespace paceline::service {
+
+struct PortNic {
+  std::string name;
+  neighbour::ResolvingPort* port = nullptr;
+  // As plan_engine() leaves it; addresses and MAC are the port's.
+  transport::EngineConfig engine;
+};
+
+// What a thread has to be to use the ports; made and destroyed on the worker's thread.
+class PortThread {
+ public:
+  PortThread() = default;
+  PortThread(const PortThread&) = delete;
+  PortThread& operator=(const PortThread&) = delete;
+  virtual ~PortThread() = default;
+};
+
+// Keeps open what the ports are of, and is let go of last.
+class PortKeeper {
+ public:
+  PortKeeper() = default;
+  PortKeeper(const PortKeeper&) = delete;
+  PortKeeper& operator=(const PortKeeper&) = delete;
+  virtual ~PortKeeper() = default;
+
+  virtual std::unique_ptr<PortThread> enter_thread() = 0;
+};
+
+class PortNics final : public NicSet {
+ public:
+  // Each port's host has at most one address of a family.
+  PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keeper);
+  ~PortNics() override;
+
+  std::size_t size() const override { return ends_.size(); }
+  const Nic& nic(std::size_t index) const override { return ends_[index].nic; }
+  // Who is on the link of the port or behind its gateway; the MAC address is found when there is
+  // something to send. A port does not hear itself: its own address is no way.
+  std::optional<transport::QpPath> path_to(std::size_t from,
+                                           const wire::IpAddress& to) const override;
+  // RoCE knows no local identifiers; where hosts are emulated their numbers stand in.
+  std::optional<transport::QpPath> path_to_local(std::size_t /*from*/,
+                                                 std::uint16_t /*local_id*/) const override {
+    return std::nullopt;
+  }
+  NicSetReport blank_report() const override;
+
+  void enter_thread() override;
+  void leave_thread() override { thread_.reset(); }
+  void touch(std::size_t index) override { ends_[index].touched = true; }
+  bool turn(Picos now, Picos gap) override;
+  Picos next_deadline() const override;
+  bool hears_the_world() const override { return true; }
+  void describe(Picos now, NicSetReport& report) override;
+
+ private:
+  struct End {
+    std::unique_ptr<transport::Engine> engine;
+    neighbour::ResolvingPort* port = nullptr;
+    Nic nic;
+    bool touched = false;
+  };
+
+  std::shared_ptr<PortKeeper> keeper_;
+  std::vector<End> ends_;
+  std::string algorithm_;
+  std::unique_ptr<PortThread> thread_;
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Unmodified RDMA programs over devices: two services, each a host with one port, and a wire between.
+
+  devices_test.py CASE PACELINE PACELINE-DATAPLANE
+
+CASE: memif (no privilege), veth (a network namespace of its own, which ends with the test). Exit: 0
+all passed, 1 some failed, 77 skipped, and why.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from perftest_cases import rows  # noqa: E402  (the folder of this file is not on the path before)
+from programs import Failed, Running, run_alone, run_pair, run_table, take_port  # noqa: E402
+from testbed import PATIENCE, ROOT, Testbed, end, need, say, skip  # noqa: E402
+
+INSIDE = "--inside"
+MTU = 4300
+AF_PACKET = "blocksz=20480,framesz=5120,framecnt=512"
+
+
+class Wire:
+    """Both services; what run_table() wants of a testbed."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+        self.folder, self.environment = a.folder, a.environment
+
+    def alive(self):
+        return self.a.alive() and self.b.alive()
+
+    @property
+    def process(self):
+        return (self.b if self.a.alive() else self.a).process
+
+    def log_text(self):
+        return f"a:\n{self.a.log_text()}b:\n{self.b.log_text()}"
+
+
+def pair(wire, command, server_first="b", seconds=20):
+    """The command on both; output of both."""
+    port = take_port()
+    server, client = (wire.b, wire.a) if server_first == "b" else (wire.a, wire.b)
+    words = [*command, "-p", str(port)]
+    return run_pair(wire, server.on(None, words), client.on(None, [*words, "127.0.0.1"]), port, seconds)
+
+
+def pingpong(program, *options, server="b"):
+    def run(wire):
+        texts = pair(wire, [program, "-n", "200", *options], server)
+        for text in texts:
+            if "iters in" not in text or "invalid data" in text:
+                raise Failed(f"not 200 rounds of the right bytes:\n{text}")
+        return texts[1].strip().splitlines()[-1]
+    return " ".join((program, *options, "server on", server)), run
+
+
+def perftest(program, *options, server="b"):
+    def run(wire):
+        texts = pair(wire, [program, "-F", "-n", "200", *options], server)
+        found = rows(texts[1])
+        if not found:
+            raise Failed(f"no result in:\n{texts[1]}")
+        return " ".join(found[-1])
+    return " ".join((program, *options, "server on", server)), run
+
+
+def device_information(wire):
+    text = run_alone(wire, wire.a.on(None, ["ibv_devinfo", "-v"]))
+    for word in ("hca_id:\ta0", "PORT_ACTIVE", "::ffff:10.0.0.1", "fd00::1", "active_mtu:\t\t4096"):
+        if word not in text:
+            raise Failed(f"no \"{word}\" in:\n{text}")
+
+
+def peer_dies(wire):
+    """The service at the other end is killed while programs run: this one's program is told, in time, and
+    when the other is there again, all is as before."""
+    port = take_port()
+    command = ["ib_write_bw", "-F", "-D", "20", "-p", str(port), "-u", "8"]  # 4.2 ms << retries
+    server = Running(wire, wire.b.on(None, command))
+    client = None
+    try:
+        time.sleep(0.5 * PATIENCE)
+        client = Running(wire, wire.a.on(None, [*command, "127.0.0.1"]))
+        time.sleep(1.5 * PATIENCE)
+        if client.process.poll() is not None:
+            raise Failed(f"it ended by itself:\n{client.text()}")
+        wire.b.process.send_signal(signal.SIGKILL)
+        wire.b.process.wait()
+        try:
+            status = client.process.wait(10 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"it was not told:\n{client.text()}") from None
+        text = client.text()
+        if status == 0 or "transport retry counter exceeded" not in text and " 12" not in text:
+            raise Failed(f"exit {status}, and no word of retries:\n{text}")
+        if not wire.a.alive():
+            raise Failed("the other service ended, too")
+    finally:
+        for program in (server, client):
+            if program is not None:
+                end(program.process)
+    wire.b.restart()
+    pingpong("ibv_rc_pingpong", "-g", "0", "-c")[1](wire)
+    return text.strip().splitlines()[-1]
+
+
+PROGRAMS = [
+    ("ibv_devinfo -v", device_information),
+    pingpong("ibv_rc_pingpong", "-g", "0", "-c"),
+    pingpong("ibv_rc_pingpong", "-g", "1", "-c", "-e", server="a"),
+    pingpong("ibv_ud_pingpong", "-g", "0", "-c"),
+    pingpong("ibv_srq_pingpong", "-g", "1", "-c"),
+    perftest("ib_write_bw"), perftest("ib_write_bw", "-x", "1", "-b", server="a"),
+    perftest("ib_send_lat"), perftest("ib_atomic_lat"), perftest("ib_read_lat"),
+]
+
+
+class Host(Testbed):
+    """A service on one port."""
+
+    def __init__(self, paceline, dataplane, text, folder, name):
+        file = os.path.join(folder, f"{name}.toml")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(text)
+        super().__init__(paceline, dataplane, file)
+
+    def restart(self):
+        """After its process has ended."""
+        os.unlink(self.socket)
+        self.start()
+
+
+def testbed_text(name, device_of):
+    """configs/testbeds/memif-NAME.toml over another device."""
+    with open(os.path.join(ROOT, f"configs/testbeds/memif-{name}.toml"), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    return "\n".join(f'device = "{device_of(line.split(chr(34))[1])}"' if line.startswith("device") else line
+                     for line in lines) + "\n"
+
+
+def run_on(paceline, dataplane, device_of, table):
+    with tempfile.TemporaryDirectory(prefix="paceline-devices-") as folder:
+        hosts = [Host(paceline, dataplane, testbed_text(name, device_of(name)), folder, name)
+                 for name in "ab"]
+        try:
+            with hosts[0] as a, hosts[1] as b:
+                return run_table(Wire(a, b), table)
+        except RuntimeError as error:
+            if "built without DPDK" in str(error):
+                skip("built without DPDK")
+            raise
+
+
+def memif(paceline, dataplane):
+    """Of this test alone: another socket than the example's."""
+    mine = f"/paceline-test-{os.getpid()}"
+    return run_on(paceline, dataplane, lambda _: lambda device: device.replace("/paceline-nics", mine),
+                  [*PROGRAMS, ("the other service is killed and comes back", peer_dies)])
+
+
+def veth(paceline, dataplane):
+    for words in (("ip", "link", "set", "lo", "up"),
+                  ("ip", "link", "add", "pla", "mtu", str(MTU), "type", "veth", "peer", "name", "plb", "mtu",
+                   str(MTU)),
+                  ("ip", "link", "set", "pla", "addrgenmode", "none", "up"),
+                  ("ip", "link", "set", "plb", "addrgenmode", "none", "up")):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            skip(f"{' '.join(words)}: {done.stderr.strip()}")
+    return run_on(paceline, dataplane,
+                  lambda name: lambda _: f"net_af_packet0,iface=pl{name},{AF_PACKET}", PROGRAMS)
+
+
+def main():
+    arguments = [word for word in sys.argv[1:] if word != INSIDE]
+    if len(arguments) != 3 or arguments[0] not in ("memif", "veth"):
+        sys.exit(__doc__)
+    case, paceline, dataplane = arguments
+    need("ibv_devinfo", "ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ib_write_bw",
+         "ib_send_lat", "ib_read_lat", "ib_atomic_lat", "ip", "unshare")
+    if case == "veth" and INSIDE not in sys.argv:
+        flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
+        if subprocess.run(["unshare", *flags, "true"], capture_output=True, check=False).returncode != 0:
+            skip("no network namespace may be made here")
+        os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", os.path.abspath(__file__), INSIDE,
+                              *arguments])
+    failed = (memif if case == "memif" else veth)(paceline, dataplane)
+    say(f"{case}: {'all passed' if failed == 0 else f'{failed} failed'}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
