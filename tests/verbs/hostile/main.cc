@@ -146,6 +146,12 @@ int run(const Options& options, const std::string& folder) {
   verdict.expect(after == before,
                  fmt::format("descriptors {} and {}, mappings {} and {}", before.descriptors,
                              after.descriptors, before.shared_mappings, after.shared_mappings));
+  const nlohmann::json last = service.status();
+  if (last.contains("tenants")) {
+    for (const auto& tenant : last["tenants"]) {
+      fmt::print("       user {}: refused {}\n", tenant["user"].dump(), tenant["refused"].dump());
+    }
+  }
   verdict.expect(service.end(), "it ends with status 0");
   if (!verdict.good()) fmt::print("seed {}; the service's log:\n{}\n", options.seed, service.log());
   return verdict.good() ? 0 : 1;
