@@ -125,7 +125,7 @@ TEST_CASE("a testbed of ports has what its engines are told", "[config]") {
   CHECK(good.value.cc.algorithm == "cadence");
   CHECK(service_problems(good.value) == Errors{});
   CHECK(read(port + "[transport]\npayload_bytes = 1024\n").errors ==
-        Errors{"t.toml:5:17: transport.payload_bytes of a port it is port.mtu"});
+        Errors{"t.toml:5:17: transport.payload_bytes is for emulated hosts; a port has port.mtu"});
   CHECK(service_problems(read(port).value) ==
         Errors{"t.toml:3:10: port \"a\": for programs it needs addresses, [port.host]: addresses = "
                "[\"10.0.0.1/24\"]"});
