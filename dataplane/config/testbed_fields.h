@@ -30,8 +30,8 @@ std::string reference_rows(std::span<const KeySpec> keys,
 HostConfig read_port_host(const TomlNode& table, ReadContext& context);
 // Every [[worker]], checked against the ports, which have been read.
 void read_workers(const TomlNode& list, Testbed& testbed, ReadContext& context);
-// [transport] and [cc] of a testbed of ports. `context` has the algorithms; without any, for who has
-// no engine to make, [cc] is left alone.
+// [transport] and [cc] of a testbed of ports. `context` has the algorithms; without any, for who
+// has no engine to make, [cc] is left alone.
 void read_port_engines(const TomlNode& root, Testbed& out, ReadContext& context);
 // A testbed of emulated hosts. `context` has the algorithms and the folder, too.
 void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context);

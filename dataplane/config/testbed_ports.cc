@@ -19,7 +19,7 @@ struct OtherKey {
 
 // Keys of [transport] that mean nothing on a port.
 constexpr std::array kNotOnPorts = {
-    OtherKey{"transport.payload_bytes", "of a port it is port.mtu"},
+    OtherKey{"transport.payload_bytes", "is for emulated hosts; a port has port.mtu"},
     OtherKey{"transport.calibration", "is for scenarios"},
     OtherKey{"transport.cnp_in_ack", "is for scenarios"},
     OtherKey{"transport.shards", "is for scenarios; a port of a service has one engine"},

@@ -112,6 +112,29 @@ TEST_CASE("who wants ports is told that these hosts are emulated", "[config]") {
   CHECK(read.errors[0].find("t.toml:1:2: [fabric] makes a testbed of emulated hosts") == 0);
 }
 
+TEST_CASE("a testbed of ports has what its engines are told", "[config]") {
+  const std::string port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
+  const std::string host = "[port.host]\naddresses = [\"10.0.0.1/24\", \"fd00::1/64\"]\n";
+  const auto read = [&](const std::string& text) {
+    return read_testbed_text(text, "t.toml", "", {cc::algorithms(), {"cc.algorithm=cadence"}});
+  };
+  const auto good = read(port + host + "[transport]\nreliability = \"selective\"\n");
+  REQUIRE(good.errors == Errors{});
+  CHECK(good.value.transport.peers == "discover");
+  CHECK(good.value.transport.reliability == "selective");
+  CHECK(good.value.cc.algorithm == "cadence");
+  CHECK(service_problems(good.value) == Errors{});
+  CHECK(read(port + "[transport]\npayload_bytes = 1024\n").errors ==
+        Errors{"t.toml:5:17: transport.payload_bytes is for emulated hosts; a port has port.mtu"});
+  CHECK(service_problems(read(port).value) ==
+        Errors{"t.toml:3:10: port \"a\": for programs it needs addresses, [port.host]: addresses = "
+               "[\"10.0.0.1/24\"]"});
+  const auto crowded = read(port + "[port.host]\naddresses = [\"10.0.0.1/24\", \"10.0.1.1/24\"]\n" +
+                            "[[worker]]\nname = \"w\"\nports = [\"a\"]\n");
+  REQUIRE(crowded.errors == Errors{});
+  CHECK(service_problems(crowded.value).size() == 2);
+}
+
 // --- the reference ---
 
 const std::string kTestbedPage = std::string(PACELINE_SOURCE_DIR) + "/docs/testbeds.md";
