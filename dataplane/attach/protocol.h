@@ -22,7 +22,7 @@ namespace paceline::attach {
 
 inline constexpr std::uint32_t kMagic = 0x4C43'4150;  // "PACL"
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 0;
+inline constexpr std::uint16_t kMinor = 1;              // 1: memory windows
 inline constexpr std::size_t kMaxMessage = 64U << 10U;  // bytes, header included
 inline constexpr std::size_t kMaxDescriptors = 4;       // of one message
 inline constexpr std::size_t kNameBytes = 32;           // with the closing zero
@@ -42,6 +42,8 @@ enum class Operation : std::uint16_t {
   register_region = 13,
   reregister_region = 14,
   deregister_region = 15,
+  allocate_window = 16,
+  free_window = 17,
   create_channel = 20,
   destroy_channel = 21,
   create_cq = 22,
@@ -175,6 +177,7 @@ inline constexpr std::uint32_t local_write = 1U << 0;
 inline constexpr std::uint32_t remote_write = 1U << 1;
 inline constexpr std::uint32_t remote_read = 1U << 2;
 inline constexpr std::uint32_t remote_atomic = 1U << 3;
+inline constexpr std::uint32_t window_bind = 1U << 4;
 }  // namespace region_access
 
 // Followed by `extents` Extents, which cover [address, address + length) in order.
@@ -194,6 +197,17 @@ struct RegisterReply {
   std::uint32_t local_key = 0;
   std::uint32_t remote_key = 0;
   std::uint32_t reserved = 0;
+};
+
+// A window is bound by a request of a send queue (SendOpcode::bind_window). It counts as a region,
+// and one that windows are bound to is neither deregistered nor changed: EBUSY.
+struct AllocateWindowRequest {
+  std::uint32_t pd = 0;
+  std::uint32_t type = 0;  // numbers of enum ibv_mw_type
+};
+struct WindowReply {
+  std::uint32_t handle = 0;
+  std::uint32_t key = 0;  // its upper 24 bits stay
 };
 
 // --- completion ---

@@ -46,6 +46,10 @@ enum class SendOpcode : std::uint8_t {
   fetch_add,
   compare_swap,
   local_invalidate,  // of a region: done by the service when its turn comes, no packet
+  // Likewise. remote_key: the key that the window gets, of which the upper 24 bits name it;
+  // address_handle: key of the region; remote_address, compare_add: where in it and how many bytes;
+  // swap: rights, of region_access.
+  bind_window,
 };
 
 namespace send_flag {
@@ -141,6 +145,7 @@ enum class EntryOpcode : std::uint8_t {
   local_invalidate,
   receive,
   receive_write_imm,
+  bind_window,
 };
 
 namespace entry_flag {
@@ -159,6 +164,7 @@ enum class EntryStatus : std::uint8_t {
   local_qp_operation_error = 2,
   local_protection_error = 4,
   flushed = 5,
+  window_bind_error = 6,
   bad_response = 7,
   local_access_error = 8,
   remote_invalid_request = 9,

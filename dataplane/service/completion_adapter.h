@@ -52,6 +52,7 @@ class CompletionAdapter {
   bool resize(attach::CompletionQueueShape shape, std::byte* memory);
   // Entries that wait for the program; more than there are slots when it has spoilt its index.
   std::uint32_t waiting() const;
+  std::uint32_t slots() const { return shape_.slots; }
 
  private:
   attach::CompletionQueueHeader& header() const {

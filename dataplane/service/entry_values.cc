@@ -83,6 +83,7 @@ std::optional<transport::WorkOpcode> work_opcode(attach::SendOpcode opcode) {
     case SendOpcode::compare_swap:
       return transport::WorkOpcode::compare_swap;
     case SendOpcode::local_invalidate:
+    case SendOpcode::bind_window:
       break;
   }
   return std::nullopt;
@@ -90,6 +91,7 @@ std::optional<transport::WorkOpcode> work_opcode(attach::SendOpcode opcode) {
 
 attach::EntryOpcode entry_opcode(attach::SendOpcode opcode) {
   if (opcode == attach::SendOpcode::local_invalidate) return attach::EntryOpcode::local_invalidate;
+  if (opcode == attach::SendOpcode::bind_window) return attach::EntryOpcode::bind_window;
   const auto work = work_opcode(opcode);
   return work ? entry_opcode(transport::completion_opcode(*work)) : attach::EntryOpcode::send;
 }

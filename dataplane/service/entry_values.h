@@ -11,7 +11,7 @@ namespace paceline::service {
 
 attach::EntryStatus entry_status(transport::CompletionStatus status);
 attach::EntryOpcode entry_opcode(transport::CompletionOpcode opcode);
-// Nothing: no operation of the engine's (local_invalidate), or none at all.
+// Nothing: no operation of the engine's (local_invalidate, bind_window), or none at all.
 std::optional<transport::WorkOpcode> work_opcode(attach::SendOpcode opcode);
 // What a completion of this request is called; of an unknown one: send.
 attach::EntryOpcode entry_opcode(attach::SendOpcode opcode);

@@ -67,6 +67,11 @@ struct RegionObject {
   std::uint32_t key = 0;
 };
 
+struct WindowObject {
+  ProtectionDomain* pd = nullptr;
+  std::uint32_t key = 0;  // the first; the upper 24 bits are still right
+};
+
 struct AddressHandleObject {
   ProtectionDomain* pd = nullptr;
 };

@@ -86,6 +86,7 @@ PairAdapter::Step PairAdapter::take_send(Picos now) {
   attach::SendSlot slot;
   copy_out(&slot, at, sizeof(slot));
   if (slot.opcode == attach::SendOpcode::local_invalidate) return invalidate(now, index, slot);
+  if (slot.opcode == attach::SendOpcode::bind_window) return bind_window(now, index, slot);
 
   const auto opcode = work_opcode(slot.opcode);
   if (!opcode) return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
@@ -148,9 +149,39 @@ PairAdapter::Step PairAdapter::invalidate(Picos now, std::uint32_t index,
     return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
   }
   if (s_.engine->queued_sends(s_.number) != 0) return Step::wait;
-  if (!s_.engine->regions().invalidate(slot.immediate, s_.pd, 0)) {
+  if (!s_.engine->regions().invalidate(slot.immediate, s_.pd, 0, s_.number)) {
     return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
   }
+  return done_here(now, index, slot);
+}
+
+// Vol. 1, 10.6.7.2: on a connected queue pair alone; one that may not be bound fails it.
+PairAdapter::Step PairAdapter::bind_window(Picos now, std::uint32_t index,
+                                           const attach::SendSlot& slot) {
+  if (s_.engine->state_of(s_.number) != transport::QpState::rts ||
+      s_.type == transport::QpType::ud) {
+    return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
+  }
+  if (s_.engine->queued_sends(s_.number) != 0) return Step::wait;
+  transport::WindowBind bind;
+  bind.key = slot.remote_key;
+  bind.region = slot.address_handle;
+  bind.address = slot.remote_address;
+  bind.length = slot.compare_add;
+  bind.access = static_cast<std::uint8_t>(slot.swap & transport::access::remote);
+  bind.pd = s_.pd;
+  bind.qp = s_.number;
+  // Local rights say nothing here: nobody uses a window locally.
+  const bool known =
+      (slot.swap & ~std::uint64_t{transport::access::remote | transport::access::local_write}) == 0;
+  if (!known || !s_.engine->regions().bind(bind)) {
+    return refuse(now, index, slot, attach::EntryStatus::window_bind_error);
+  }
+  return done_here(now, index, slot);
+}
+
+PairAdapter::Step PairAdapter::done_here(Picos now, std::uint32_t index,
+                                         const attach::SendSlot& slot) {
   if ((slot.flags & attach::send_flag::signaled) != 0) {
     s_.send_cq->push(*s_.pairs, own_entry(now, index, slot, attach::EntryStatus::success));
   }

@@ -53,6 +53,11 @@ class PairAdapter {
 
   // Takes up to `budget` messages (receive requests count as none).
   Pumped pump(Picos now, std::uint32_t budget);
+  // Requests of the send queue that have not completed, those among them that will do so silently.
+  std::uint32_t unfinished_sends() const {
+    return s_.send.waiting() + s_.engine->queued_sends(s_.number);
+  }
+  bool sends_complete_to(const CompletionAdapter& cq) const { return s_.send_cq == &cq; }
   // Into RESET: whatever is in the queues is gone without a completion.
   void forget();
   // What the program sees of it.
@@ -67,7 +72,10 @@ class PairAdapter {
   Step take_send(Picos now);
   Step refuse(Picos now, std::uint32_t index, const attach::SendSlot& slot,
               attach::EntryStatus status);
+  // Both in their turn, without a packet.
   Step invalidate(Picos now, std::uint32_t index, const attach::SendSlot& slot);
+  Step bind_window(Picos now, std::uint32_t index, const attach::SendSlot& slot);
+  Step done_here(Picos now, std::uint32_t index, const attach::SendSlot& slot);
   attach::CompletionEntry own_entry(Picos now, std::uint32_t index, const attach::SendSlot& slot,
                                     attach::EntryStatus status) const;
 

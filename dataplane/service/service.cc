@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,8 +40,22 @@ std::string Service::start() {
     if (!worker->open()) return fmt::format("{}: {}", worker->name(), std::strerror(errno));
   }
   userfaultfd_.reset(::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
+  if (const int error = draw_key_secrets(); error != 0) {
+    return fmt::format("getrandom: {}", std::strerror(error));
+  }
   for (const auto& worker : workers_) worker->start();
   return {};
+}
+
+// Each instance its own; nobody, the service included, foretells the keys of regions.
+int Service::draw_key_secrets() {
+  for (const NicPlace place : nics()) {
+    transport::KeySecret secret;
+    const ssize_t got = ::getrandom(secret.words.data(), sizeof(secret.words), 0);
+    if (got != static_cast<ssize_t>(sizeof(secret.words))) return got < 0 ? errno : EIO;
+    workers_[place.worker]->nics().nic(place.nic).engine->regions().draw_keys_from(secret);
+  }
+  return 0;
 }
 
 void Service::stop() {

@@ -57,6 +57,9 @@ class Service {
   std::uint32_t next_session() { return ++last_session_; }
 
  private:
+  // 0 or an errno. Before workers run.
+  int draw_key_secrets();
+
   ServiceSettings settings_;
   std::vector<std::unique_ptr<ServiceWorker>> workers_;
   std::map<uid_t, Tenant> tenants_;

@@ -71,6 +71,10 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
       return reregister_region(request, reply);
     case Operation::deregister_region:
       return deregister_region(request);
+    case Operation::allocate_window:
+      return allocate_window(request, reply);
+    case Operation::free_window:
+      return free_window(request);
     case Operation::create_channel:
       return create_channel(reply);
     case Operation::destroy_channel:
@@ -243,6 +247,7 @@ void Session::close() {
       worker().pairs(place_.nic).remove(pair.adapter->number());
     }
     for (const auto& [number, ah] : handles_) nic.destroy_address_handle(now, number);
+    for (const auto& [handle, window] : windows_) nic.regions().remove_window(window.key);
     for (const auto& [handle, region] : regions_) nic.regions().remove(region.key);
   });
   worker().unwatch(wake_.get());
@@ -254,12 +259,13 @@ void Session::close() {
   tenant_.address_handles.give(handles_.size());
   tenant_.shared_receive_queues.give(srqs_.size());
   tenant_.completion_queues.give(queues_.size());
-  tenant_.regions.give(regions_.size());
+  tenant_.regions.give(regions_.size() + windows_.size());
   tenant_.protection_domains.give(pds_.size());
   pairs_.clear();
   handles_.clear();
   srqs_.clear();
   queues_.clear();
+  windows_.clear();
   regions_.clear();
   pds_.clear();
   memory_.reset();

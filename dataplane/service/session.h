@@ -86,13 +86,17 @@ class Session {
   Verdict register_region(const Message& request, Reply& reply);
   Verdict reregister_region(const Message& request, Reply& reply);
   Verdict deregister_region(const Message& request);
+  Verdict allocate_window(const Message& request, Reply& reply);
+  Verdict free_window(const Message& request);
   std::uint32_t add_region(const RegionObject& region);
-  void remove_region(RegionObject& region);
+  // False: windows are bound to it.
+  bool remove_region(const RegionObject& region);
   Verdict check_region(const attach::RegisterRequest& r) const;
   Verdict extents_of(const Message& request, std::vector<attach::Extent>& out) const;
   // session_queues.cc
   Verdict create_cq(const Message& request, Reply& reply);
   Verdict resize_cq(const Message& request, Reply& reply);
+  std::uint64_t unfinished_sends(const CompletionAdapter& queue);
   Verdict destroy_cq(const Message& request);
   Verdict create_srq(const Message& request, Reply& reply);
   Verdict modify_srq(const Message& request);
@@ -141,6 +145,7 @@ class Session {
   HandleTable<ProtectionDomain> pds_;
   HandleTable<Channel> channels_;
   HandleTable<RegionObject> regions_;
+  HandleTable<WindowObject> windows_;
   HandleTable<CompletionObject> queues_;
   HandleTable<SharedReceiveObject> srqs_;
   HandleTable<PairObject> pairs_;

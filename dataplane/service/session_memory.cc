@@ -14,12 +14,14 @@ namespace {
 
 constexpr std::uint32_t kAllAccess =
     attach::region_access::local_write | attach::region_access::remote_write |
-    attach::region_access::remote_read | attach::region_access::remote_atomic;
+    attach::region_access::remote_read | attach::region_access::remote_atomic |
+    attach::region_access::window_bind;
 constexpr std::uint32_t kKnownChanges =
     IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
 
 std::uint8_t engine_access(std::uint32_t access) {
-  auto bits = static_cast<std::uint8_t>(access & kAllAccess);
+  auto bits = static_cast<std::uint8_t>(access & kAllAccess & ~attach::region_access::window_bind);
+  if ((access & attach::region_access::window_bind) != 0) bits |= transport::access::window_bind;
   // Who may reach it from outside may also be told to give it up.
   if ((bits & transport::access::remote) != 0) bits |= transport::access::remote_invalidate;
   return bits;
@@ -84,8 +86,10 @@ std::uint32_t Session::add_region(const RegionObject& region) {
   return key;
 }
 
-void Session::remove_region(RegionObject& region) {
-  on_worker([&](Picos) { engine().regions().remove(region.key); });
+bool Session::remove_region(const RegionObject& region) {
+  bool busy = false;
+  on_worker([&](Picos) { busy = !engine().regions().remove(region.key); });
+  return !busy;
 }
 
 Verdict Session::register_region(const Message& request, Reply& reply) {
@@ -125,7 +129,7 @@ Verdict Session::register_region(const Message& request, Reply& reply) {
   return {};
 }
 
-// The key changes with every change: what holds the old one is refused.
+// The key stays but where the translation changes: then what holds the old one is refused.
 Verdict Session::reregister_region(const Message& request, Reply& reply) {
   const auto r = request.as<attach::RegisterRequest>();
   RegionObject* const region = regions_.find(r.handle);
@@ -163,16 +167,33 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
     changed.iova = r.iova;
     changed.length = r.length;
   }
-  remove_region(*region);
+  bool free = false;  // of windows
   if (moves) {
-    memory_->remove(std::move(region->memory));
-    tenant_.registered_bytes.give(region->length);
+    free = remove_region(*region);
   } else {
-    changed.memory = std::move(region->memory);
+    const bool ran = on_worker([&](Picos) {
+      free =
+          engine().regions().change(region->key, engine_access(changed.access), changed.pd->number);
+    });
+    if (!ran) return worker_gone();
+  }
+  if (!free) {
+    if (moves) {
+      memory_->remove(std::move(changed.memory));
+      tenant_.registered_bytes.give(more_bytes);
+    }
+    return {EBUSY, "memory windows are bound to the region"};
   }
   ++changed.pd->uses;
   --region->pd->uses;
-  changed.key = add_region(changed);
+  if (moves) {
+    memory_->remove(std::move(region->memory));
+    tenant_.registered_bytes.give(region->length);
+    changed.key = add_region(changed);
+  } else {
+    changed.memory = std::move(region->memory);
+    changed.key = region->key;
+  }
   *region = std::move(changed);
   reply.put(attach::RegisterReply{r.handle, region->key, region->key, 0});
   return {};
@@ -182,12 +203,46 @@ Verdict Session::deregister_region(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   RegionObject* const region = regions_.find(handle);
   if (region == nullptr) return nothing_called("region", handle);
-  remove_region(*region);
+  if (!remove_region(*region)) return {EBUSY, "memory windows are bound to the region"};
   memory_->remove(std::move(region->memory));
   tenant_.regions.give();
   tenant_.registered_bytes.give(region->length);
   --region->pd->uses;
   regions_.erase(handle);
+  return {};
+}
+
+Verdict Session::allocate_window(const Message& request, Reply& reply) {
+  const auto r = request.as<attach::AllocateWindowRequest>();
+  if (r.type != IBV_MW_TYPE_1 && r.type != IBV_MW_TYPE_2) {
+    return out_of_range("type", r.type, IBV_MW_TYPE_1, IBV_MW_TYPE_2);
+  }
+  ProtectionDomain* const pd = pds_.find(r.pd);
+  if (pd == nullptr) return nothing_called("protection domain", r.pd);
+  if (!tenant_.regions.take()) return over_quota("regions");
+  const auto type =
+      r.type == IBV_MW_TYPE_1 ? transport::WindowType::one : transport::WindowType::two;
+  std::uint32_t key = 0;
+  const bool ran = on_worker([&](Picos) { key = engine().regions().add_window(type, pd->number); });
+  if (!ran) {
+    tenant_.regions.give();
+    return worker_gone();
+  }
+  ++pd->uses;
+  const std::uint32_t handle = windows_.next();
+  windows_.insert(handle, {pd, key});
+  reply.put(attach::WindowReply{handle, key});
+  return {};
+}
+
+Verdict Session::free_window(const Message& request) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  WindowObject* const window = windows_.find(handle);
+  if (window == nullptr) return nothing_called("memory window", handle);
+  on_worker([&](Picos) { engine().regions().remove_window(window->key); });
+  tenant_.regions.give();
+  --window->pd->uses;
+  windows_.erase(handle);
   return {};
 }
 

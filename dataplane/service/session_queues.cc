@@ -48,6 +48,16 @@ Verdict Session::create_cq(const Message& request, Reply& reply) {
   return {};
 }
 
+// A NIC sends what is posted at once; here it may be waiting for a turn of the worker. What was
+// posted before the queue shrinks counts as if it had completed, so that it is not overrun by it.
+std::uint64_t Session::unfinished_sends(const CompletionAdapter& queue) {
+  std::uint64_t count = 0;
+  for (const auto& [handle, pair] : pairs_) {
+    if (pair.adapter->sends_complete_to(queue)) count += pair.adapter->unfinished_sends();
+  }
+  return count;
+}
+
 Verdict Session::resize_cq(const Message& request, Reply& reply) {
   const auto r = request.as<attach::ResizeCqRequest>();
   const std::uint32_t most = service_.settings().limits.entries;
@@ -60,10 +70,14 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
   bool fits = false;
   const bool ran = on_worker([&](Picos) {
     worker_session_->settle();
-    fits = queue->adapter->resize(shape, memory.data());
+    fits = shape.slots >= queue->adapter->slots() ||
+           queue->adapter->waiting() + unfinished_sends(*queue->adapter) <= shape.slots;
+    fits = fits && queue->adapter->resize(shape, memory.data());
   });
   if (!ran) return worker_gone();
-  if (!fits) return {EINVAL, "more entries wait than would fit, or the queue has overrun"};
+  if (!fits)
+    return {EINVAL,
+            "more entries wait, or are due for sends, than would fit, or the queue has overrun"};
   queue->memory = std::move(memory);
   reply.put(attach::CqReply{r.handle, shape.slots});
   reply.descriptors = {queue->memory.descriptor()};

@@ -1,5 +1,9 @@
 #include "dataplane/transport/region.h"
 
+#include <utility>
+
+#include "dataplane/transport/region_windows.h"
+
 namespace paceline::transport {
 
 MemoryResult MemoryProvider::atomic(const MemoryCaller&, std::uint64_t, const AtomicOperation&,
@@ -7,15 +11,32 @@ MemoryResult MemoryProvider::atomic(const MemoryCaller&, std::uint64_t, const At
   return MemoryResult::fault;
 }
 
-bool RegionTable::invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed) {
+RegionTable::RegionTable() = default;
+RegionTable::~RegionTable() = default;
+
+void RegionTable::draw_keys_from(const KeySecret& secret) {
+  secret_ = secret;
+  size_ = 1;
+  mask_ = 0;
+}
+
+bool RegionTable::invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed,
+                             std::uint32_t qp) {
   if (find(key) == nullptr) return false;
-  Region& region = data_[key >> 8];
+  Region& region = data_[place(key)];
   if (region.pd != pd || (region.access & needed) != needed || region.revoked) return false;
+  if (region.qp != 0 && region.qp != qp) return false;
+  if ((region.access & access::local_read) == 0) {  // a window
+    if (windows_->windows.find(key >> 8)->second.type == WindowType::one) return false;
+    unbind(region, key >> 8);
+    return true;
+  }
   region.revoked = true;
   return true;
 }
 
 Region& RegionTable::slot(std::uint32_t& key) {
+  if (secret_) return drawn_slot(key);
   std::uint32_t index;
   if (free_.empty()) {
     index = size_++;
@@ -30,59 +51,119 @@ Region& RegionTable::slot(std::uint32_t& key) {
     free_.pop_back();
   }
   Region& region = data_[index];
-  const std::uint32_t generation = (region.key + 1) & 0xFF;
+  std::uint32_t generation = (region.key + 1) & 0xFF;
+  if (index == 0 && generation == 0) generation = 1;  // 0 is no key
   key = index << 8 | generation;
-  region = Region{};
-  region.key = key;
   return region;
+}
+
+// At most half of the places are taken, so that two draws do on average.
+Region& RegionTable::drawn_slot(std::uint32_t& key) {
+  if (used_ != 0 && 2 * (used_ + 1) > size_) grow();
+  for (;;) {
+    key = static_cast<std::uint32_t>(sip_hash(*secret_, draws_++));
+    Region& region = data_[place(key)];
+    // Not the one, either, that was here last.
+    if (key == 0 || region.kind != RegionKind::none || region.key == key) continue;
+    ++used_;
+    return region;
+  }
+}
+
+// Keys that differ in the lower bits of their places differ in more of them, too.
+void RegionTable::grow() {
+  const std::uint32_t size = size_ < 4 ? 4 : 2 * size_;
+  std::vector<Region> larger(size);
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    if (data_[i].kind != RegionKind::none) larger[(data_[i].key >> 8) & (size - 1)] = data_[i];
+  }
+  regions_ = std::move(larger);
+  data_ = regions_.data();
+  size_ = size;
+  mask_ = size - 1;
+}
+
+std::uint32_t RegionTable::fill(const Region& content) {
+  std::uint32_t key = 0;
+  Region& region = slot(key);
+  region = content;
+  region.key = key;
+  if ((content.access & access::window_bind) != 0) windows().bound.emplace(key >> 8, 0);
+  return key;
 }
 
 std::uint32_t RegionTable::add_plain(std::uint64_t base, std::span<std::byte> memory,
                                      std::uint8_t access, std::uint32_t pd) {
-  std::uint32_t key = 0;
-  Region& region = slot(key);
+  Region region;
   region.base = base;
   region.length = memory.size();
   region.memory = memory.data();
   region.kind = RegionKind::plain;
-  region.access = access;
+  region.access = access | access::local_read;
   region.pd = pd;
-  return key;
+  return fill(region);
 }
 
 std::uint32_t RegionTable::add_elided(std::uint64_t base, std::uint64_t length, std::uint8_t access,
                                       std::uint32_t pd) {
-  std::uint32_t key = 0;
-  Region& region = slot(key);
+  Region region;
   region.base = base;
   region.length = length;
   region.kind = RegionKind::elided;
-  region.access = access;
+  region.access = access | access::local_read;
   region.pd = pd;
-  return key;
+  return fill(region);
 }
 
 std::uint32_t RegionTable::add_provided(std::uint64_t base, std::uint64_t length,
                                         MemoryProvider& provider, std::uint8_t access,
                                         std::uint32_t pd) {
-  std::uint32_t key = 0;
-  Region& region = slot(key);
+  Region region;
   region.base = base;
   region.length = length;
   region.provider = &provider;
   region.kind = RegionKind::provided;
-  region.access = access;
+  region.access = access | access::local_read;
   region.pd = pd;
-  return key;
+  return fill(region);
+}
+
+// Only the key stays: the next one here is another.
+void RegionTable::vacate(std::uint32_t index) {
+  const std::uint32_t kept = data_[index].key;
+  data_[index] = Region{};
+  data_[index].key = kept;
+  if (secret_) {
+    --used_;
+  } else {
+    free_.push_back(index);
+  }
 }
 
 bool RegionTable::remove(std::uint32_t key) {
-  if (find(key) == nullptr) return false;
-  Region& region = data_[key >> 8];
-  const std::uint32_t kept = region.key;
-  region = Region{};
-  region.key = kept;
-  free_.push_back(key >> 8);
+  const Region* const region = find(key);
+  if (region == nullptr || (region->access & access::local_read) == 0 || has_windows(key)) {
+    return false;
+  }
+  if (windows_ != nullptr) windows_->bound.erase(key >> 8);
+  vacate(place(key));
+  return true;
+}
+
+bool RegionTable::change(std::uint32_t key, std::uint8_t access, std::uint32_t pd) {
+  const Region* const found = find(key);
+  if (found == nullptr || (found->access & access::local_read) == 0 || has_windows(key)) {
+    return false;
+  }
+  Region& region = data_[place(key)];
+  region.access = access | access::local_read;
+  region.pd = pd;
+  region.revoked = false;
+  if ((access & access::window_bind) != 0) {
+    windows().bound.emplace(key >> 8, 0);
+  } else if (windows_ != nullptr) {
+    windows_->bound.erase(key >> 8);
+  }
   return true;
 }
 

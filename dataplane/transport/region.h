@@ -5,8 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "dataplane/transport/region_keys.h"
 
 namespace paceline::transport {
 
@@ -67,6 +71,9 @@ inline constexpr std::uint8_t remote_write = 1U << 1;
 inline constexpr std::uint8_t remote_read = 1U << 2;
 inline constexpr std::uint8_t remote_atomic = 1U << 3;
 inline constexpr std::uint8_t remote_invalidate = 1U << 4;  // a SEND may revoke the region
+// Every region has it and no window: a window's key is of use to peers alone (vol. 1, 10.6.7).
+inline constexpr std::uint8_t local_read = 1U << 5;
+inline constexpr std::uint8_t window_bind = 1U << 6;  // windows may be bound to the region
 inline constexpr std::uint8_t remote = remote_write | remote_read | remote_atomic;
 }  // namespace access
 
@@ -80,11 +87,17 @@ struct Region {
   std::uint8_t access = 0;
   bool revoked = false;  // by a SEND with invalidate: grants nothing any more
   std::uint32_t pd = 0;  // protection domain
+  std::uint32_t qp = 0;  // window of type 2: the only queue pair that may use it
 
   // All that a memory access has to pass (vol. 1, 10.6.3): domain, rights, bounds.
   bool grants(std::uint32_t domain, std::uint8_t needed, std::uint64_t address,
               std::uint64_t bytes) const {
     return pd == domain && (access & needed) == needed && !revoked && covers(address, bytes);
+  }
+  // The same for a peer of queue pair `number`.
+  bool grants_peer(std::uint32_t number, std::uint32_t domain, std::uint8_t needed,
+                   std::uint64_t address, std::uint64_t bytes) const {
+    return grants(domain, needed, address, bytes) && (qp == 0 || qp == number);
   }
   bool covers(std::uint64_t address, std::uint64_t bytes) const {
     return address >= base && bytes <= length && address - base <= length - bytes;
@@ -99,13 +112,41 @@ constexpr std::uint64_t elided_digest(std::uint64_t address, std::uint64_t lengt
   return x * 0xBF58'476D'1CE4'E5B9ULL;
 }
 
-// Keys are (index << 8 | generation): a stale key of a deregistered region is refused.
+enum class WindowType : std::uint8_t {
+  one,  // bound anew at will, by any queue pair of its domain
+  two,  // bound when it is free, and then of that queue pair alone; can be invalidated
+};
+
+struct WindowBind {
+  std::uint32_t key = 0;     // that it will have: its upper 24 bits name the window
+  std::uint32_t region = 0;  // key of what it is bound to
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;  // 0: to nothing, type 1 only
+  std::uint8_t access = 0;   // of access::remote
+  std::uint32_t pd = 0;      // of the queue pair
+  std::uint32_t qp = 0;      // its number
+};
+
+struct RegionWindows;
+
+// A key names a place by its upper 24 bits, and what is there has to have that very key: one that
+// is stale is refused.
+//
+// Without a secret keys are (index << 8 | generation), the same in every run. With one they are
+// drawn at random from all but 0, until one has a place that is free: who wants to hit a certain
+// region has a chance of 1 in 2^32, 2^31 guesses on average, and each wrong one ends a connection.
+//
 // The first region, mostly the only one, lies in the table itself.
 class alignas(64) RegionTable {
  public:
-  RegionTable() = default;
+  RegionTable();
+  ~RegionTable();
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
+
+  // From now on keys are drawn. Before the first region; tables that have the same secret and get
+  // the same regions in the same order give the same keys.
+  void draw_keys_from(const KeySecret& secret);
 
   // `pd`: the protection domain, a number that the owner of the engine gives out. Queue pairs
   // reach only regions of their own.
@@ -115,27 +156,52 @@ class alignas(64) RegionTable {
                            std::uint32_t pd = 0);
   std::uint32_t add_provided(std::uint64_t base, std::uint64_t length, MemoryProvider& provider,
                              std::uint8_t access, std::uint32_t pd = 0);
-  // False when the key names no region.
+  // False when the key names no region, or windows are bound to it.
   bool remove(std::uint32_t key);
-  // Revokes the region until it is removed. False when the key names none of this domain, or one
-  // that `needed` rights (0 for its owner, remote_invalidate for a peer) are not given for.
-  bool invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed);
+  // Other rights and another domain for the region, which keeps its key; one that was revoked
+  // grants again. False as above.
+  bool change(std::uint32_t key, std::uint8_t access, std::uint32_t pd);
+  // Revokes the region until it is removed, the window until it is bound again. False when the key
+  // names none of this domain (and, bound to one, queue pair), one that `needed` rights (0 for its
+  // owner, remote_invalidate for a peer) are not given for, or a window of type 1.
+  bool invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed, std::uint32_t qp = 0);
+
+  // Windows. The key is the first one; it grants nothing before the window is bound.
+  std::uint32_t add_window(WindowType type, std::uint32_t pd);
+  // `key`: any that the window has had. False: there is none.
+  bool remove_window(std::uint32_t key);
+  // False, and nothing changes: vol. 1, 10.6.7.2 does not allow it.
+  bool bind(const WindowBind& bind);
 
   // nullptr when the key is unknown or stale. Valid until the next add or remove.
   const Region* find(std::uint32_t key) const {
-    const std::uint32_t index = key >> 8;
+    const std::uint32_t index = place(key);
     if (index >= size_) return nullptr;
     const Region& region = data_[index];
     return region.key == key && region.kind != RegionKind::none ? &region : nullptr;
   }
 
  private:
+  std::uint32_t place(std::uint32_t key) const { return (key >> 8) & mask_; }
   Region& slot(std::uint32_t& key);
+  Region& drawn_slot(std::uint32_t& key);
+  void grow();
+  std::uint32_t fill(const Region& content);
+  void vacate(std::uint32_t index);
+  RegionWindows& windows();
+  bool has_windows(std::uint32_t key) const;
+  void unbind(Region& region, std::uint32_t window);
+
   Region* data_ = &first_;
   std::uint32_t size_ = 0;
+  std::uint32_t mask_ = ~0U;  // with a secret: size_ - 1
   Region first_;
   std::vector<Region> regions_;  // all of them, once there are two
   std::vector<std::uint32_t> free_;
+  std::optional<KeySecret> secret_;
+  std::uint64_t draws_ = 0;
+  std::uint32_t used_ = 0;                  // with a secret: places that are taken
+  std::unique_ptr<RegionWindows> windows_;  // once there are any, or may be
 };
 
 }  // namespace paceline::transport

@@ -179,7 +179,7 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
   if (packets >= kWindow) return PostResult::bad_length;
   if (r.queue.full()) return PostResult::queue_full;
   if (request.segment_count != 0) {
-    const std::uint8_t needed = answered ? access::local_write : std::uint8_t{0};
+    const std::uint8_t needed = answered ? access::local_write : access::local_read;
     if (!segments_granted(core_.regions,
                           segments_of(qp, r.queue.tail()).first(request.segment_count),
                           qp.config.pd, needed)) {
@@ -187,7 +187,7 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
     }
   } else if (request.length != 0 && !request.inlined) {
     const Region* region = core_.regions.find(request.local_key);
-    const std::uint8_t needed = answered ? access::local_write : std::uint8_t{0};
+    const std::uint8_t needed = answered ? access::local_write : access::local_read;
     if (region == nullptr ||
         !region->grants(qp.config.pd, needed, request.local_address, request.length)) {
       return PostResult::bad_key;
@@ -230,7 +230,7 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, std::uint32_t po
   }
   const Region* region = core_.regions.find(request.local_key);
   MemoryResult result = MemoryResult::fault;  // deregistered under way
-  if (region != nullptr && region->grants(qp.config.pd, 0, address, bytes)) {
+  if (region != nullptr && region->grants(qp.config.pd, access::local_read, address, bytes)) {
     const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
     result = load_payload(*region, qp.number, address, bytes, place, packet);
   }
@@ -254,6 +254,7 @@ bool RequesterPart::fill_gathered(QueuePair& qp, Packet& packet, std::uint32_t p
   }
   const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
   SegmentAccess from{core_.regions, segments_of(qp, position).first(request.segment_count)};
+  from.needed = access::local_read;
   from.pd = qp.config.pd;
   from.qp_number = qp.number;
   from.offset = offset;

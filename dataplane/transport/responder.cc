@@ -66,7 +66,7 @@ const Region* ResponderPart::writable(const QueuePair& qp, const wire::Reth& ret
   const Region* region = core_.regions.find(reth.rkey);
   const bool granted =
       region != nullptr && (qp.config.access & access::remote_write) != 0 &&
-      region->grants(qp.config.pd, access::remote_write, reth.address, reth.length);
+      region->grants_peer(qp.number, qp.config.pd, access::remote_write, reth.address, reth.length);
   return granted ? region : nullptr;
 }
 
@@ -214,8 +214,8 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     }
   }
   if (parsed.properties.has_ieth() &&
-      !core_.regions.invalidate(parsed.ext.invalidate_rkey, qp.config.pd,
-                                access::remote_invalidate)) {
+      !core_.regions.invalidate(parsed.ext.invalidate_rkey, qp.config.pd, access::remote_invalidate,
+                                qp.number)) {
     fail_receive(qp, CompletionStatus::remote_invalid_request);
     refuse(qp, wire::NakCode::remote_access_error);
     return Outcome::done;
@@ -287,7 +287,8 @@ MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parse
   }
   const Region* region = core_.regions.find(r.rkey);
   const std::uint8_t needed = r.message_is_write ? access::remote_write : access::local_write;
-  if (region == nullptr || !region->grants(qp.config.pd, needed, r.address, bytes)) {
+  if (region == nullptr ||
+      !region->grants_peer(qp.number, qp.config.pd, needed, r.address, bytes)) {
     return MemoryResult::fault;
   }
   bool mismatch = false;

@@ -88,7 +88,8 @@ bool ResponderPart::accept_read(QueuePair& qp, const wire::ParsedPacket& parsed,
   if (reth.length != 0) {  // of no bytes, no key is looked at (9.7.4.1.4)
     const Region* region = core_.regions.find(reth.rkey);
     if (region == nullptr || (qp.config.access & access::remote_read) == 0 ||
-        !region->grants(qp.config.pd, access::remote_read, reth.address, reth.length)) {
+        !region->grants_peer(qp.number, qp.config.pd, access::remote_read, reth.address,
+                             reth.length)) {
       refuse(qp, wire::NakCode::remote_access_error);
       return false;
     }
@@ -111,7 +112,8 @@ ResponderPart::Outcome ResponderPart::accept_atomic(QueuePair& qp, const wire::P
   }
   const Region* region = core_.regions.find(request.rkey);
   if (region == nullptr || (qp.config.access & access::remote_atomic) == 0 ||
-      !region->grants(qp.config.pd, access::remote_atomic, request.address, kAtomicBytes)) {
+      !region->grants_peer(qp.number, qp.config.pd, access::remote_atomic, request.address,
+                           kAtomicBytes)) {
     refuse(qp, wire::NakCode::remote_access_error);
     return Outcome::done;
   }
@@ -260,7 +262,8 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
     const std::uint64_t address = resource.address + offset_of(qp, index);
     const Region* region = core_.regions.find(resource.rkey);
     MemoryResult result = MemoryResult::fault;  // deregistered or revoked under way
-    if (region != nullptr && region->grants(qp.config.pd, access::remote_read, address, payload)) {
+    if (region != nullptr &&
+        region->grants_peer(qp.number, qp.config.pd, access::remote_read, address, payload)) {
       result = load_payload(*region, {qp.number, true}, address, payload, address, packet);
     }
     if (result == MemoryResult::pending) {

@@ -75,6 +75,12 @@ void wr_atomic_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote
 void wr_local_inv(ibv_qp_ex* qp, std::uint32_t key) {
   begin_message(qp, attach::SendOpcode::local_invalidate, key);
 }
+void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) {
+  attach::SendSlot* const slot = begin(qp, attach::SendOpcode::bind_window);
+  if (slot != nullptr && put_bind(*slot, qp->qp_base, *mw, rkey, *info) != 0) {
+    spoil(QueuePair::of(qp), EINVAL);
+  }
+}
 void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_addr) {
   begin_remote(qp, attach::SendOpcode::read, rkey, remote_addr);
 }
@@ -107,17 +113,18 @@ void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn,
   slot->target_qkey = remote_qkey;
 }
 
-bool reads_or_atomics(attach::SendOpcode opcode) {
+bool sends_no_data(attach::SendOpcode opcode) {
   return opcode == attach::SendOpcode::read || opcode == attach::SendOpcode::fetch_add ||
          opcode == attach::SendOpcode::compare_swap ||
-         opcode == attach::SendOpcode::local_invalidate;
+         opcode == attach::SendOpcode::local_invalidate ||
+         opcode == attach::SendOpcode::bind_window;
 }
 
 void wr_set_inline_data_list(ibv_qp_ex* qp, std::size_t num_buf, const ibv_data_buf* buf_list) {
   QueuePair& pair = QueuePair::of(qp);
   attach::SendSlot* const slot = open_slot(pair);
   if (slot == nullptr) return;
-  if (reads_or_atomics(slot->opcode)) {
+  if (sends_no_data(slot->opcode)) {
     spoil(pair, EINVAL);
     return;
   }
@@ -178,7 +185,8 @@ void wr_abort(ibv_qp_ex* qp) {
 
 std::uint64_t send_operations_of(ibv_qp_type type) noexcept {
   constexpr std::uint64_t kMessages = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-  constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  constexpr std::uint64_t kWrites =
+      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_BIND_MW;
   constexpr std::uint64_t kReliable = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                                       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
                                       IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
@@ -201,6 +209,7 @@ void set_post_functions(ibv_qp_ex& qp) noexcept {
   if (type != IBV_QPT_UD) {
     qp.wr_rdma_write = wr_rdma_write;
     qp.wr_rdma_write_imm = wr_rdma_write_imm;
+    qp.wr_bind_mw = wr_bind_mw;
   } else {
     qp.wr_set_ud_addr = wr_set_ud_addr;
   }

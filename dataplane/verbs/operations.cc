@@ -8,6 +8,9 @@ namespace paceline::verbs {
 
 void set_operations(verbs_context& verbs) {
   ibv_context_ops& ops = verbs.context.ops;
+  ops.alloc_mw = alloc_mw;
+  ops.bind_mw = bind_mw;
+  ops.dealloc_mw = dealloc_mw;
   ops.poll_cq = poll_cq;
   ops.req_notify_cq = req_notify_cq;
   ops.post_send = post_send;

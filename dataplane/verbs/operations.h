@@ -34,6 +34,10 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept;
 int free_dm(ibv_dm* dm) noexcept;
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
                   unsigned access) noexcept;
+// memory_window.cc
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept;
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) noexcept;
+int dealloc_mw(ibv_mw* mw) noexcept;
 // on_demand.cc
 void describe_on_demand(ibv_device_attr_ex& out);
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* pieces,

@@ -125,6 +125,8 @@ ibv_wc_opcode opcode_of(const attach::CompletionEntry& entry) noexcept {
       return IBV_WC_COMP_SWAP;
     case attach::EntryOpcode::local_invalidate:
       return IBV_WC_LOCAL_INV;
+    case attach::EntryOpcode::bind_window:
+      return IBV_WC_BIND_MW;
     case attach::EntryOpcode::receive:
       return IBV_WC_RECV;
     case attach::EntryOpcode::receive_write_imm:

@@ -23,6 +23,7 @@ bool offered(ibv_qp_type type, ibv_wr_opcode opcode) {
       return true;
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_BIND_MW:
       return type != IBV_QPT_UD;
     case IBV_WR_SEND_WITH_INV:
     case IBV_WR_LOCAL_INV:
@@ -58,6 +59,8 @@ attach::SendOpcode slot_opcode(ibv_wr_opcode opcode) {
       return attach::SendOpcode::fetch_add;
     case IBV_WR_LOCAL_INV:
       return attach::SendOpcode::local_invalidate;
+    case IBV_WR_BIND_MW:
+      return attach::SendOpcode::bind_window;
     default:
       return attach::SendOpcode::send;
   }
@@ -118,6 +121,11 @@ int put_request(QueuePair& pair, const ibv_send_wr& wr, std::uint32_t pending) {
   slot.opcode = slot_opcode(wr.opcode);
   slot.flags = slot_flags(wr.send_flags, pair.all_signaled);
   slot.immediate = wr.imm_data;  // or the key to revoke: the same word
+  if (wr.opcode == IBV_WR_BIND_MW) {
+    const bool moves_data = (wr.send_flags & IBV_SEND_INLINE) != 0;
+    if (moves_data || wr.bind_mw.mw == nullptr) return EINVAL;
+    return put_bind(slot, qp, *wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
+  }
   put_target(pair, wr, slot);
   return put_data(queue, wr, slot);
 }

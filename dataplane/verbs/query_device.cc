@@ -36,12 +36,14 @@ void describe(const Context& context, ibv_device_attr& out) {
   out.max_qp_wr = as_int(limits.requests);
   out.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
                          IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-                         IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                         IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
+                         IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   out.max_sge = as_int(limits.segments);
   out.max_sge_rd = as_int(limits.segments);
   out.max_cq = as_int(limits.completion_queues);
   out.max_cqe = as_int(limits.entries);
   out.max_mr = as_int(limits.regions);
+  out.max_mw = as_int(limits.regions);  // of both together
   out.max_pd = as_int(limits.protection_domains);
   out.max_qp_rd_atom = as_int(limits.rd_atomic);
   out.max_res_rd_atom = as_int(std::uint64_t{limits.rd_atomic} * limits.queue_pairs);

@@ -38,6 +38,19 @@ inline int put_segments(attach::SendSlot& slot, const WorkQueue& queue, const ib
   return 0;
 }
 
+// What is to be bound, and how. 0 or EINVAL.
+inline int put_bind(attach::SendSlot& slot, const ibv_qp& qp, ibv_mw& window, std::uint32_t key,
+                    const ibv_mw_bind_info& info) {
+  if (window.context != qp.context || (info.mr == nullptr && info.length != 0)) return EINVAL;
+  slot.remote_key = key;
+  slot.address_handle = info.mr == nullptr ? 0 : info.mr->lkey;
+  slot.remote_address = info.addr;
+  slot.compare_add = info.length;
+  slot.swap = info.mw_access_flags;
+  window.rkey = key;
+  return 0;
+}
+
 // Adds bytes to what is inline already. 0 or EINVAL.
 inline int put_inline(attach::SendSlot& slot, const WorkQueue& queue, const void* from,
                       std::size_t length) {

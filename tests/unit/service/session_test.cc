@@ -290,6 +290,63 @@ TEST_CASE("local invalidation is done in order, and the key is dead afterwards",
   CHECK(entry.status == attach::EntryStatus::local_protection_error);
 }
 
+TEST_CASE("a memory window is bound in order, and holds its region", "[threads]") {
+  RunningService service;
+  End a(service, "h0");
+  End b(service, "h1");
+  REQUIRE(a.pair.create(a.client, a.request()) == 0);
+  REQUIRE(b.pair.create(b.client, b.request()) == 0);
+  connect(a, b);
+  // Changed in place: the keys stay.
+  attach::RegisterRequest change;
+  change.handle = b.region.handle;
+  change.change = 4;  // IBV_REREG_MR_CHANGE_ACCESS
+  change.access = attach::region_access::local_write | attach::region_access::window_bind;
+  const Answer changed = b.client.ask(Operation::reregister_region, change);
+  REQUIRE(changed.ok());
+  CHECK(changed.message.as<attach::RegisterReply>().remote_key == b.region.remote_key);
+
+  CHECK(b.client.ask(Operation::allocate_window, attach::AllocateWindowRequest{b.pd, 3}).error ==
+        EINVAL);
+  CHECK(b.client.ask(Operation::allocate_window, attach::AllocateWindowRequest{99, 2}).error ==
+        EINVAL);
+  const Answer made =
+      b.client.ask(Operation::allocate_window, attach::AllocateWindowRequest{b.pd, 2});
+  REQUIRE(made.ok());
+  const auto window = made.message.as<attach::WindowReply>();
+  attach::SendSlot bind = plain(attach::SendOpcode::bind_window, 1);
+  bind.remote_key = window.key ^ 1U;
+  bind.address_handle = b.region.local_key;
+  bind.remote_address = reinterpret_cast<std::uint64_t>(b.memory.data());
+  bind.compare_add = 4096;
+  bind.swap = attach::region_access::remote_write;
+  b.pair.post_send(bind, {});
+  attach::CompletionEntry entry;
+  REQUIRE(b.cq.wait(entry));
+  CHECK(entry.opcode == attach::EntryOpcode::bind_window);
+  REQUIRE(entry.status == attach::EntryStatus::success);
+  CHECK(b.client.ask(Operation::deregister_region, named(b.region.handle)).error == EBUSY);
+  CHECK(b.client.ask(Operation::reregister_region, change).error == EBUSY);
+
+  attach::SendSlot write = plain(attach::SendOpcode::write, 2);
+  write.remote_address = bind.remote_address;
+  write.remote_key = bind.remote_key;
+  const attach::SharedSegment piece[] = {a.piece(0, 4096)};
+  a.pair.post_send(write, piece);
+  REQUIRE(a.cq.wait(entry));
+  CHECK(entry.status == attach::EntryStatus::success);
+  CHECK(std::equal(a.memory.begin(), a.memory.begin() + 4096, b.memory.begin()));
+
+  // It is bound: not again, and the queue pair fails.
+  b.pair.post_send(bind, {});
+  REQUIRE(b.cq.wait(entry));
+  CHECK(entry.status == attach::EntryStatus::window_bind_error);
+  CHECK(b.client.ask(Operation::destroy_pd, named(b.pd)).error == EBUSY);
+  REQUIRE(b.client.ask(Operation::free_window, named(window.handle)).ok());
+  CHECK(b.client.ask(Operation::free_window, named(window.handle)).error == EINVAL);
+  CHECK(b.client.ask(Operation::deregister_region, named(b.region.handle)).ok());
+}
+
 TEST_CASE("a queue whose index makes no sense fails alone", "[threads]") {
   RunningService service;
   End a(service, "h0");
