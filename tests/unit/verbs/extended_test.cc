@@ -106,7 +106,7 @@ TEST_CASE("a batch with a mistake, or aborted, posts nothing and leaves the queu
 TEST_CASE("operations that a type has not, or we have not, are refused at creation",
           "[verbs][threads]") {
   OpenDevice device;
-  CHECK(device.make_extended(IBV_QPT_RC, kEverythingOfRc | IBV_QP_EX_WITH_BIND_MW) == nullptr);
+  CHECK(device.make_extended(IBV_QPT_RC, kEverythingOfRc | IBV_QP_EX_WITH_TSO) == nullptr);
   CHECK(errno == EOPNOTSUPP);
   CHECK(device.make_extended(IBV_QPT_RC, IBV_QP_EX_WITH_TSO) == nullptr);
   CHECK(device.make_extended(IBV_QPT_RC, std::uint64_t{1} << 40U) == nullptr);
