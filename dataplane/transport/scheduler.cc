@@ -140,6 +140,24 @@ void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {
   if (was == ContextPlace::paced) pacer_.cancel(index);
 }
 
+// What an algorithm must reckon with for READs and atomics that wait to be asked for: they carry no
+// payload but are longer than an empty message, and who grants bytes has to cover each.
+std::uint64_t Scheduler::bare_backlog(const QueuePair& qp) {
+  constexpr std::uint64_t kRequestBytes = 112;  // an atomic over IPv4 on the wire
+  const RequesterState& r = qp.requester;
+  const std::uint32_t waiting = r.queue.tail() - r.cursor;
+  return waiting != 0 && r.queue.at(r.cursor).answered ? waiting * kRequestBytes : 0;
+}
+
+// READs and atomics waited for others to be answered. With nothing else to send the algorithm has
+// been told that all is quiet, and would grant nothing for them.
+void Scheduler::announce_bare(const QueuePair& qp) {
+  cc::Event event;
+  event.signal = cc::Signal::message;
+  event.message_bytes = bare_backlog(qp);
+  if (event.message_bytes != 0) deliver(qp.context, event);
+}
+
 void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
   CongestionContext& context = core_.contexts[index];
   constexpr std::uint32_t kAlways =
@@ -151,6 +169,10 @@ void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
   // it is posted or waits to be sent.
   const bool work = context.active_head != kNoIndex || event.signal == cc::Signal::message;
   event.backlog_bytes = std::max<std::uint64_t>(context.backlog_bytes, work ? 1 : 0);
+  if (context.backlog_bytes == 0 && context.active_head != kNoIndex) {
+    event.backlog_bytes =
+        std::max(event.backlog_bytes, bare_backlog(*core_.qps[context.active_head]));
+  }
   event.inflight_bytes = context.inflight_bytes;
   event.sent_bytes = context.sent_since_event;
   context.sent_since_event = 0;

@@ -52,7 +52,15 @@ class alignas(64) Scheduler {
   void activate(QueuePair& qp);
   void deactivate(QueuePair& qp);
   // The one or the other, as things are.
-  void settle(QueuePair& qp) { has_work(qp) ? activate(qp) : deactivate(qp); }
+  void settle(QueuePair& qp) {
+    if (!has_work(qp)) {
+      deactivate(qp);
+      return;
+    }
+    const bool waited = !qp.active;
+    activate(qp);
+    if (waited && core_.contexts[qp.context].backlog_bytes == 0) announce_bare(qp);
+  }
   // Requests or READ responses may go out now.
   bool has_work(const QueuePair& qp) const;
   // Tells the algorithm, if it wants to know, when the context has nothing left to send.
@@ -103,6 +111,8 @@ class alignas(64) Scheduler {
 
  private:
   Picos next_send() const;
+  static std::uint64_t bare_backlog(const QueuePair& qp);
+  void announce_bare(const QueuePair& qp);
   void refresh(std::uint32_t index, CongestionContext& context);
   void apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
              const cc::Event& event);

@@ -60,7 +60,7 @@ TEST_CASE("nics: ways lead to the hosts there are", "[nics]") {
 // Both ways at once, over each family of addresses, with every algorithm of both kinds.
 TEST_CASE("nics: bytes arrive as they were, by either family of addresses", "[nics]") {
   const char* algorithm = GENERATE("dcqcn", "cadence");
-  const std::size_t gid = GENERATE(0, 1);
+  const std::size_t gid = GENERATE(std::size_t{0}, std::size_t{1});
   CAPTURE(algorithm, gid);
   const auto nics = nics_from(with("[cc]\nalgorithm = \"" + std::string(algorithm) + "\"\n"));
   constexpr std::size_t kBytes = 1'000'003;
@@ -104,7 +104,7 @@ TEST_CASE("nics: a host reaches itself", "[nics]") {
   Side b(*nics, 0, 10'000);
   a.fill(5);
   Turns turns(*nics);
-  turns.connect(a, b, GENERATE(0, 1));
+  turns.connect(a, b, GENERATE(std::size_t{0}, std::size_t{1}));
   turns.post(a, a.write(1, 10'000, b));
   REQUIRE(turns.run());
   REQUIRE(a.sent().size() == 1);
@@ -188,7 +188,7 @@ TEST_CASE("nics: events of the testbed happen", "[nics]") {
 
 // However late the worker comes, the fabric's own time is kept, and bytes arrive.
 TEST_CASE("nics: late turns and stops of the machine do no harm", "[nics]") {
-  const std::uint64_t seed = GENERATE(range(1, 6));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 6));
   CAPTURE(seed);
   Random random(seed, 0);
   const auto nics = nics_from(kPair);

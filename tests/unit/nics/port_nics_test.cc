@@ -17,7 +17,8 @@ struct PortHost {
   PortHost(Hub& hub, std::uint32_t n, const neighbour::HostConfig& config)
       : wire(hub.port(n - 1)),
         port(wire, config, Random(5, n)),
-        nics({{"p", &port, test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed)}},
+        nics({{"p", &port,
+               ::paceline::test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed)}},
              nullptr) {}
   PortHost(Hub& hub, std::uint32_t n) : PortHost(hub, n, host_config(n)) {}
 

@@ -510,6 +510,31 @@ TEST_CASE("marked READ responses bring CNPs to the responder, and slow it down",
 }
 
 // REQUEST and GRANT for what the responder sends.
+TEST_CASE("cadence: READs that wait to be asked for are covered by grants to the last",
+          "[transport][read]") {
+  for (const Reliability reliability : {Reliability::go_back_n, Reliability::selective}) {
+    LabOptions options;
+    options.link_rate = rate_from_gbps(10);
+    options.delay = picos_from_nanos(12'500);
+    options.engine.base_rtt_ns = 55'000;
+    options.engine.reliability = reliability;
+    options.qp.send_queue_depth = 256;
+    options.engine.primary = choose_cc(cc::AlgorithmId::cadence, options);
+    Lab lab(options);
+    const Lab::Pair pair = lab.connect();
+    // Far more than what may start without a grant, all at once and nothing after it.
+    for (std::uint64_t id = 0; id < 200; ++id) {
+      REQUIRE(lab.post(0, pair.a, read_of(lab, id, 0, 0, 65'536)) == PostResult::ok);
+    }
+    std::size_t done = 0;
+    lab.on_poll = [&](unsigned side) { done += side == 0 ? lab.a().sent().size() : 0; };
+    // 13 MB take 10.6 ms at line rate.
+    lab.run(picos_from_micros(20'000));
+    CAPTURE(reliability);
+    CHECK(done == 200);
+  }
+}
+
 TEST_CASE("cadence: a responder asks for grants, as any sender of data does", "[transport][read]") {
   LabOptions options = small_packets();
   options.engine.primary = choose_cc(cc::AlgorithmId::cadence, options);
