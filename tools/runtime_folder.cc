@@ -9,15 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "dataplane/attach/protocol.h"
+#include "dataplane/attach/runtime_folder.h"
 
 namespace paceline::tools {
 
 std::string runtime_folder() {
-  const char* const own = std::getenv("XDG_RUNTIME_DIR");
-  if (own != nullptr && own[0] == '/') return std::string(own) + "/paceline";
-  if (::geteuid() == 0) return "/run/paceline";
-  return fmt::format("/tmp/paceline-{}", ::geteuid());
+  return attach::runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid());
 }
 
 std::string make_runtime_folder(const std::string& folder) {
@@ -36,7 +33,7 @@ std::string make_runtime_folder(const std::string& folder) {
 }
 
 std::string service_socket(const std::string& testbed) {
-  if (testbed == kDefaultTestbed) return runtime_folder() + "/" + attach::kDefaultSocket;
+  if (testbed == kDefaultTestbed) return attach::socket_in(runtime_folder());
   return fmt::format("{}/{}.sock", runtime_folder(), testbed);
 }
 

@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxDescriptors = 4;       // of one message
 inline constexpr std::size_t kNameBytes = 32;           // with the closing zero
 inline constexpr std::size_t kMaxNics = 256;            // of one service, in one listing
 inline constexpr std::size_t kGids = 4;
-inline constexpr const char* kDefaultSocket = "paceline.sock";  // in XDG_RUNTIME_DIR, /run/paceline
+inline constexpr const char* kDefaultSocket = "paceline.sock";  // of runtime_folder.h
 
 enum class Operation : std::uint16_t {
   hello = 1,      // of every connection the first

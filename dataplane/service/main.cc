@@ -15,6 +15,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cc/registry.h"
+#include "dataplane/attach/runtime_folder.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
@@ -36,10 +37,8 @@ int complain(const std::string& text) {
 
 // Where programs look for it when nobody says otherwise.
 std::string usual_socket() {
-  const char* const folder = std::getenv("XDG_RUNTIME_DIR");
-  const std::string name = paceline::attach::kDefaultSocket;
-  return (folder != nullptr && *folder != '\0' ? std::string(folder) : "/run/paceline") + "/" +
-         name;
+  using namespace paceline::attach;
+  return socket_in(runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()));
 }
 
 // Each session and each queue has descriptors: as many as may be had.
@@ -106,7 +105,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> overrides;
   app.add_option("--testbed", testbed, "testbed file: the NIC instances")->required();
   app.add_option("--socket", socket,
-                 "where programs attach; a name that begins with '@' is abstract");
+                 "where programs attach; a name that begins with '@' is abstract. Else as the "
+                 "testbed file says, or paceline.sock in the folder of `paceline testbed`");
   app.add_option("--set", overrides, "KEY=VALUE instead of what the file says; may be repeated");
   app.add_flag("--foreground", foreground, "stay in the foreground and log to the terminal");
   try {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "dataplane/attach/protocol.h"
+#include "dataplane/attach/runtime_folder.h"
 
 namespace paceline::verbs {
 
@@ -15,13 +15,11 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// The user's own service, else the machine's.
 std::string default_socket() {
-  const std::string own = variable("XDG_RUNTIME_DIR");
-  if (!own.empty()) {
-    std::string path = own + "/" + attach::kDefaultSocket;
-    if (::access(path.c_str(), F_OK) == 0) return path;
-  }
-  return std::string("/run/paceline/") + attach::kDefaultSocket;
+  const std::string own =
+      attach::socket_in(attach::runtime_folder(::getenv("XDG_RUNTIME_DIR"), ::geteuid()));
+  return ::access(own.c_str(), F_OK) == 0 ? own : attach::socket_in(attach::kSystemFolder);
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// Where a service and its programs meet when nobody says otherwise. The environment is read by
+// whoever calls.
+#pragma once
+
+#include <string>
+
+#include "dataplane/attach/protocol.h"
+
+namespace paceline::attach {
+
+inline constexpr const char* kSystemFolder = "/run/paceline";
+
+// `xdg_runtime_dir`: that variable's value, or nullptr.
+inline std::string runtime_folder(const char* xdg_runtime_dir, unsigned user) {
+  if (xdg_runtime_dir != nullptr && xdg_runtime_dir[0] == '/') {
+    return std::string(xdg_runtime_dir) + "/paceline";
+  }
+  return user == 0 ? kSystemFolder : "/tmp/paceline-" + std::to_string(user);
+}
+
+inline std::string socket_in(const std::string& folder) { return folder + "/" + kDefaultSocket; }
+
+}  // namespace paceline::attach
