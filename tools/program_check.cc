@@ -151,7 +151,7 @@ FoundProgram find_program(const std::string& name, const std::string& path) {
 std::string why_not_preloadable(const std::string& file, const std::string& path) {
   std::string now = file;
   for (int depth = 0; depth <= kMostInterpreters; ++depth) {
-    if (const std::string why = why_not_rights(now); !why.empty()) return why;
+    if (std::string why = why_not_rights(now); !why.empty()) return why;
     std::ifstream in(now, std::ios::binary);
     const ElfFacts facts = read_elf(in);
     if (facts.elf) return why_not_elf(now, facts);

@@ -247,6 +247,7 @@ void Session::close() {
       worker().pairs(place_.nic).remove(pair.adapter->number());
     }
     for (const auto& [number, ah] : handles_) nic.destroy_address_handle(now, number);
+    for (const std::uint32_t number : leaving_handles_) nic.destroy_address_handle(now, number);
     for (const auto& [handle, window] : windows_) nic.regions().remove_window(window.key);
     for (const auto& [handle, region] : regions_) nic.regions().remove(region.key);
   });
@@ -256,7 +257,7 @@ void Session::close() {
     tenant_.registered_bytes.give(region.length);
   }
   tenant_.queue_pairs.give(pairs_.size());
-  tenant_.address_handles.give(handles_.size());
+  tenant_.address_handles.give(handles_.size() + leaving_handles_.size());
   tenant_.shared_receive_queues.give(srqs_.size());
   tenant_.completion_queues.give(queues_.size());
   tenant_.regions.give(regions_.size() + windows_.size());

@@ -150,6 +150,7 @@ class Session {
   HandleTable<SharedReceiveObject> srqs_;
   HandleTable<PairObject> pairs_;
   HandleTable<AddressHandleObject> handles_;
+  std::vector<std::uint32_t> leaving_handles_;  // destroyed, but not yet the engine's
 };
 
 }  // namespace paceline::service

@@ -318,14 +318,18 @@ Verdict Session::destroy_ah(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   AddressHandleObject* const ah = handles_.find(handle);
   if (ah == nullptr) return nothing_called("address handle", handle);
-  bool gone = false;
-  const bool ran =
-      on_worker([&](Picos now) { gone = engine().destroy_address_handle(now, handle); });
+  // Datagrams that are queued still leave by it: the engine's goes when they have.
+  leaving_handles_.push_back(handle);
+  std::size_t gone = 0;
+  const bool ran = on_worker([&](Picos now) {
+    gone = std::erase_if(leaving_handles_, [&](std::uint32_t number) {
+      return engine().destroy_address_handle(now, number);
+    });
+  });
   if (!ran) return worker_gone();
-  if (!gone) return {EBUSY, "datagrams to it are queued"};
   --ah->pd->uses;
   handles_.erase(handle);
-  tenant_.address_handles.give();
+  tenant_.address_handles.give(gone);
   return {};
 }
 

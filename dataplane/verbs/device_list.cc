@@ -15,7 +15,7 @@ namespace {
 
 void copy_text(char* to, std::size_t room, const std::string& from) {
   std::memset(to, 0, room);
-  std::memcpy(to, from.data(), std::min(from.size(), room - 1));
+  from.copy(to, room - 1);
 }
 
 Device* make_device(const attach::NicInfo& nic, const Settings& settings, int index) {

@@ -61,7 +61,7 @@ class EmulatedNics final : public NicSet {
   transport::QpPath path_to_host(std::uint32_t host, const wire::IpAddress& address) const;
   void catch_up(Picos now);
   void note(std::uint32_t host);
-  void poll(std::uint32_t host, Picos now, Picos gap);
+  void poll(std::uint32_t index, Picos now, Picos gap);
 
   std::uint32_t first_host_actor_;
   EventWheel wheel_;

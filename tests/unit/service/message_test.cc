@@ -16,30 +16,18 @@ void fill(std::vector<std::byte>& memory, unsigned seed) {
   }
 }
 
-attach::SendSlot message_slot(attach::SendOpcode opcode, std::uint64_t wr_id) {
-  attach::SendSlot slot;
-  slot.opcode = opcode;
-  slot.wr_id = wr_id;
-  slot.flags = attach::send_flag::signaled;
-  return slot;
-}
-
 }  // namespace
 
 TEST_CASE("a message goes from the memory of one program to that of another", "[threads]") {
-  RunningService service;
-  End a(service, "h0");
-  End b(service, "h1");
-  REQUIRE(a.pair.create(a.client, a.request()) == 0);
-  REQUIRE(b.pair.create(b.client, b.request()) == 0);
-  connect(a, b);
+  Connection connection;
+  auto& [service, a, b] = connection;
   fill(a.memory, 1);
   fill(b.memory, 2);
 
   const attach::SharedSegment into[] = {b.piece(5, 1000), b.piece(4000, 40'000)};
   b.pair.post_receive(77, into);
   const attach::SharedSegment from[] = {a.piece(3, 20'000), a.piece(30'001, 10'000)};
-  attach::SendSlot slot = message_slot(attach::SendOpcode::send_imm, 55);
+  attach::SendSlot slot = signaled_slot(attach::SendOpcode::send_imm, 55);
   slot.immediate = 0x1234'5678;
   a.pair.post_send(slot, from);
 

@@ -153,4 +153,24 @@ inline void connect(End& a, End& b) {
   }
 }
 
+// Two programs of one service, their queue pairs connected.
+struct Connection {
+  Connection() {
+    REQUIRE(a.pair.create(a.client, a.request()) == 0);
+    REQUIRE(b.pair.create(b.client, b.request()) == 0);
+    connect(a, b);
+  }
+  RunningService service;
+  End a{service, "h0"};
+  End b{service, "h1"};
+};
+
+inline attach::SendSlot signaled_slot(attach::SendOpcode opcode, std::uint64_t wr_id) {
+  attach::SendSlot slot;
+  slot.opcode = opcode;
+  slot.wr_id = wr_id;
+  slot.flags = attach::send_flag::signaled;
+  return slot;
+}
+
 }  // namespace paceline::test
