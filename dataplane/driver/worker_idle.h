@@ -20,7 +20,6 @@ struct IdleSettings {
   std::uint32_t turns_before_yield = 64;
   // sleep: yields after this long without work, sleeps after ten times as long.
   Picos spin_for = picos_from_micros(20);
-  Picos awake_for{0};  // sleep: instead of ten times as long, if not 0
   // sleep: the first, then twice as long each time up to most_sleep. That is how late the first
   // packet after a pause may be noticed.
   Picos least_sleep = picos_from_micros(50);
@@ -53,7 +52,7 @@ class IdlePolicy {
     }
     const Picos idle_for = now - since_;
     if (idle_for < settings_.spin_for) return {};
-    if (idle_for < awake_for()) return {Action::yield};
+    if (idle_for < settings_.spin_for * 10) return {Action::yield};
     if (!asked_) {
       asked_ = true;
       sleeps_ = may_sleep();
@@ -66,9 +65,6 @@ class IdlePolicy {
   }
 
  private:
-  Picos awake_for() const {
-    return settings_.awake_for.count != 0 ? settings_.awake_for : settings_.spin_for * 10;
-  }
   void begin(Picos now) {
     since_ = now;
     asked_ = sleeps_ = false;

@@ -16,16 +16,12 @@ namespace paceline::service {
 
 namespace {
 
-constexpr Picos kCrowdedSpin = picos_from_micros(2);
+constexpr Picos kShortSleep = picos_from_micros(50);
 
 IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
   IdleSettings idle;
   idle.how = Idle::sleep;
-  // Where programs that spin and this thread share few processors, each spin keeps somebody from
-  // the work that is waited for; giving way when nobody else is there costs next to nothing.
-  const bool crowded = std::thread::hardware_concurrency() < 4;
-  idle.spin_for = crowded ? earlier(times.spin_for, kCrowdedSpin) : times.spin_for;
-  idle.awake_for = times.spin_for * 10;
+  idle.spin_for = times.spin_for;
   idle.most_sleep = hears_the_world ? times.most_sleep_listening : times.most_sleep;
   return idle;
 }
@@ -182,8 +178,17 @@ void ServiceWorker::run() {
 }
 
 void ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
-  const IdlePolicy::Advice advice = idle_.idle(now, next_deadline(now), [] { return true; });
-  if (advice.action == IdlePolicy::Action::yield) std::this_thread::yield();
+  const Picos due = next_deadline(now);
+  IdlePolicy::Advice advice = idle_.idle(now, due, [] { return true; });
+  if (advice.action == IdlePolicy::Action::yield) {
+    // Who gives way again and again falls far behind on a processor that others want; who sleeps
+    // and is called does not.
+    if (due == kNever || due - now > kShortSleep) {
+      advice = {IdlePolicy::Action::sleep, kShortSleep};
+    } else {
+      std::this_thread::yield();
+    }
+  }
   if (advice.action != IdlePolicy::Action::sleep) return;
   page().asleep.store(1, std::memory_order_seq_cst);
   now = later(now, clock.now());

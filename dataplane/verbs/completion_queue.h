@@ -33,13 +33,7 @@ struct CompletionQueue {
   // Waiting (empty_poll.cc): written without a lock by whoever polls; all they decide is when to
   // nap.
   std::atomic<std::uint32_t> empty_polls{0};
-  std::atomic<std::uint32_t> vain_yields{0};
   std::atomic<std::uint32_t> vain_naps{0};
-  void found_work() {
-    empty_polls.store(0, std::memory_order_relaxed);
-    vain_yields.store(0, std::memory_order_relaxed);
-    vain_naps.store(0, std::memory_order_relaxed);
-  }
 
   // Extended polling: the entry between start_poll and end_poll.
   attach::CompletionEntry current{};

@@ -16,10 +16,9 @@ namespace paceline::verbs {
 namespace {
 
 // An empty poll and the loop around it take some ten nanoseconds. With two processors or fewer for
-// two spinning programs and a worker, each spin keeps somebody from the work that is waited for;
-// giving way costs as much as thirty of them when nobody else is there.
+// two spinning programs and a worker, each spin keeps somebody from the work that is waited for.
 constexpr std::uint32_t kSpinsAlone = 4000;
-constexpr std::uint32_t kSpinsCrowded = 32;
+constexpr std::uint32_t kSpinsCrowded = 400;
 constexpr int kCrowded = 3;  // processors
 
 std::uint32_t spins_here() {

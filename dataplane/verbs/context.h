@@ -41,7 +41,7 @@ struct Context {
   bool fatal_told = false;     // IBV_EVENT_DEVICE_FATAL was handed out; under objects
 
   // Spinning is for machines that have a processor to spare for it.
-  std::uint32_t spins = 0;                                   // empty polls before it gives way
+  std::uint32_t spins = 0;                                   // empty polls before a nap
   std::atomic<const CompletionQueue*> last_polled{nullptr};  // found empty
 
   std::mutex objects;

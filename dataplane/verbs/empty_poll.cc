@@ -1,8 +1,7 @@
 // What a poll that finds nothing does: nothing, mostly. A program that spins keeps a processor from
-// the worker and from its peer, so now and then it lets others run; after many times in vain it
-// naps, woken by the worker (completion_wanted::sleeper) or by a short timeout that grows while
-// nothing comes: a program may have other things to poll, and should not wait for long on the wrong
-// one.
+// the worker and from its peer, so after a while it naps, woken by the worker (completion_wanted::
+// sleeper) or by a short timeout that grows while nothing comes: a program may have other things to
+// poll, and should not wait for long on the wrong one.
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -19,7 +18,6 @@ namespace {
 
 constexpr long kShortNapNs = 50'000;
 constexpr std::uint32_t kDoublings = 4;  // to 0.8 ms
-constexpr std::uint32_t kYields = 256;   // some 150 us where nobody else runs
 
 // Until the tail moves on, or for as long as is given. The futex is shared between processes.
 void nap(CompletionQueue& queue, long nanoseconds) {
@@ -43,18 +41,17 @@ void after_empty_poll(CompletionQueue& queue) noexcept {
     return;
   }
   queue.empty_polls.store(0, std::memory_order_relaxed);
-  const std::uint32_t yields = queue.vain_yields.load(std::memory_order_relaxed);
   const std::uint32_t before = queue.vain_naps.load(std::memory_order_relaxed);
-  // A program that takes turns between queues waits for whichever is first.
-  const bool only = context.last_polled.exchange(&queue, std::memory_order_relaxed) == &queue;
-  if (yields < kYields || !only) {
-    queue.vain_yields.store(yields + 1, std::memory_order_relaxed);
-    ::sched_yield();
-    if (yields < kYields || (yields + 1) % kYields != 0) return;
-  } else {
+  if (context.last_polled.exchange(&queue, std::memory_order_relaxed) == &queue) {
     nap(queue, kShortNapNs << (before < kDoublings ? before : kDoublings));
+  } else {
+    // A program that takes turns between queues waits for whichever is first.
+    ::sched_yield();
   }
-  if (!queue.empty()) return;
+  if (!queue.empty()) {
+    queue.vain_naps.store(0, std::memory_order_relaxed);
+    return;
+  }
   queue.vain_naps.store(before + 1, std::memory_order_relaxed);
   if (before >= kDoublings) context.session.look();
 }

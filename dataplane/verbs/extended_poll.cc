@@ -27,7 +27,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
     if (queue.empty()) return ENOENT;
   }
   if (queue.context->presence.forked()) return EIO;
-  queue.found_work();
+  queue.empty_polls.store(0, std::memory_order_relaxed);
   if (kLocks) queue.lock.lock();
   if (next_entry(queue)) return 0;
   if (kLocks) queue.lock.unlock();

@@ -88,7 +88,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
     if (queue.empty()) return 0;
   }
   if (queue.context->presence.forked()) return -EIO;
-  queue.found_work();
+  queue.empty_polls.store(0, std::memory_order_relaxed);
   const std::lock_guard hold(queue.lock);
   attach::CompletionEntry entry;
   int taken = 0;
