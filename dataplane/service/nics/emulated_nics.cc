@@ -25,6 +25,22 @@ double events_per_us(const WorldPlan& plan) {
   return 5 * rate / (8e6 * plan.engine.payload_mtu);
 }
 
+// What comes after a pause was sent: what the link carries, a packet at either end, and what the
+// transmit ring has taken. As much of it as half of the buffer holds; 0, the usual, where that is
+// less than the usual.
+std::uint64_t roomy_headroom(const fabric::FabricSpec& spec, std::uint64_t two_packets) {
+  std::uint64_t usual = 0;
+  std::uint64_t wanted = 0;
+  for (const fabric::LinkSpec& link : spec.links) {
+    const std::uint64_t carried = fabric::headroom_of(spec, link);
+    usual = std::max(usual, carried);
+    wanted = std::max(wanted, carried + two_packets + bytes_in(spec.transmit_ahead, link.rate));
+  }
+  const std::uint64_t most = spec.buffer_bytes / (2 * kTrafficClasses * (spec.links.size() + 1));
+  const std::uint64_t given = std::min(wanted, most);
+  return given > usual ? given : 0;
+}
+
 }  // namespace
 
 // With real bytes. Nobody but the fabric itself flips a bit in them, and it says so: no ICRC.
@@ -40,6 +56,7 @@ fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedS
   for (const fabric::LinkSpec& link : spec.links) {
     spec.transmit_ahead = later(spec.transmit_ahead, serialization_time(two_packets, link.rate));
   }
+  if (spec.pfc.headroom_bytes == 0) spec.pfc.headroom_bytes = roomy_headroom(spec, two_packets);
   return spec;
 }
 
