@@ -25,8 +25,21 @@ namespace paceline::cc {
 
 inline constexpr std::size_t kStateBytes = 256;
 
-enum class AlgorithmId : std::uint8_t { fixed = 0, dcqcn = 1, cadence = 2, swift = 3 };
-inline constexpr unsigned kAlgorithms = 4;
+enum class AlgorithmId : std::uint8_t {
+  fixed = 0,
+  dcqcn = 1,
+  cadence = 2,
+  swift = 3,
+  timely = 4,
+  dctcp = 5,
+  theta_powertcp = 6,
+  nscc = 7,
+};
+inline constexpr unsigned kAlgorithms = 8;
+
+// Plug-ins have the ids behind those, in the order in which they were loaded.
+inline constexpr unsigned kMaxPlugins = 16;
+constexpr bool is_plugin(AlgorithmId id) { return static_cast<unsigned>(id) >= kAlgorithms; }
 
 // What one context serves: a queue pair, or all queue pairs to one peer port in one class.
 enum class ContextKey : std::uint8_t { per_qp, per_peer_class };

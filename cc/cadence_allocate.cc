@@ -277,6 +277,10 @@ void CadenceReceiver::allocate(std::int64_t now) {
   retry_at_ = kNeverNanos.count;
   alloc_at_ = now + params_.alloc_ns;
   ++allocations_;
+  stood_mbps_ = std::min(stood_mbps_, com_sum_);
+  stood_active_ = std::min(stood_active_, active_count_);
+  if (params_new_) params_at_ = now;
+  params_new_ = false;
   rotate(now);
   fill_active(now);
   dirty_ = false;  // the lists just changed by our own hand

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "cc/dispatch.h"
+
 namespace paceline::cc {
 namespace {
 
@@ -24,9 +26,16 @@ CadenceReceiver::CadenceReceiver(const CadenceParams& params)
       credit_ns_(kGrantBurst * params.max_active * params.control_ns),
       lease_ns_(params.lease_min_ns) {}
 
+void CadenceReceiver::set_params(const ParamBlock& params) {
+  set_params(params.as<CadenceParams>());
+}
+
 void CadenceReceiver::set_params(const CadenceParams& params) {
   params_ = params;
   drain_mbps_ = std::min(drain_mbps_, params.link_mbps);
+  stood_mbps_ = com_sum_;
+  stood_active_ = active_count_;
+  params_new_ = true;
   dirty_ = true;
 }
 
@@ -186,6 +195,15 @@ void CadenceReceiver::open(std::int64_t now, Channel& ch, std::uint32_t peer,
   ch.unscheduled_total = r.unscheduled_total - std::min(r.unscheduled_total, newest);
   ch.sent_known = r.sent_total;
   ch.rx_base = r.sent_total - counters(peer).rx_bytes;
+  ch.midway = r.sent_total > newest;
+}
+
+// What an algorithm before this one had on its way when the channel appeared is in sent_total and
+// was counted again when it arrived: no more can have arrived than was sent. (REQUESTs go before
+// data, so that what was sent after this one is not here yet.)
+void CadenceReceiver::forget_twice_counted(Channel& ch, std::uint32_t peer, std::uint64_t sent) {
+  const std::uint64_t arrived = ch.rx_base + counters(peer).rx_bytes;
+  if (arrived > sent) ch.rx_base -= arrived - sent;
 }
 
 void CadenceReceiver::charge(std::int64_t now, Channel& ch, std::uint64_t bytes) {
@@ -252,6 +270,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
   const std::uint64_t start =
       unscheduled > ch.unscheduled_total ? unscheduled - ch.unscheduled_total : 0;
   const std::uint64_t sent = extend_total(ch.sent_known, r.sent_total);
+  if (ch.midway) forget_twice_counted(ch, peer, sent);
   ch.unscheduled_total += start;
   ch.sent_known = std::max(ch.sent_known, sent + start);
   if (start > 0) {

@@ -44,6 +44,9 @@ class CadenceReceiver final : public PortReceiver {
   void set_drain_limit(Nanos now, Rate limit) override;
   std::string check_invariants(Nanos now) const override;
 
+  void set_params(const ParamBlock& params) override;
+  // What was promised under the old values stands until it is confirmed to be less, or lapses: the
+  // invariants allow it, and no more.
   void set_params(const CadenceParams& params);
   void set_weight(std::uint32_t peer, std::uint8_t weight);  // policy; 1..255, default 16
   void revoke(Nanos now, std::uint32_t peer);                // takes a grant back and says so
@@ -85,7 +88,8 @@ class CadenceReceiver final : public PortReceiver {
     Mode mode = Mode::unknown;
     std::uint8_t weight = 16;
     std::uint8_t start_window = 0;  // window in which its last start was counted
-    bool due = false;               // a GRANT is in due_
+    bool due : 1 = false;           // a GRANT is in due_
+    bool midway : 1 = false;        // it appeared with traffic of another algorithm on its way
 
     std::int64_t req_at = 0;       // last REQUEST
     std::uint64_t sent_known = 0;  // sent or announced as unscheduled
@@ -130,6 +134,7 @@ class CadenceReceiver final : public PortReceiver {
   // Messages (cadence_receiver.cc).
   ChannelCounters& counters(std::uint32_t peer) const;
   void open(std::int64_t now, Channel& ch, std::uint32_t peer, const RequestMessage& r);
+  void forget_twice_counted(Channel& ch, std::uint32_t peer, std::uint64_t sent);
   void charge(std::int64_t now, Channel& ch, std::uint64_t bytes);
   void confirm(Channel& ch, std::uint16_t echo);
   void schedule_grant(std::uint32_t peer, std::uint32_t delay_us = 0);
@@ -238,6 +243,12 @@ class CadenceReceiver final : public PortReceiver {
   std::uint64_t paths_sent_ = 0;
   std::uint64_t allocations_ = 0;
   std::uint64_t worst_raise_ = 0;  // largest excess of sum com over capacity after an increase
+
+  // Of earlier values, as far as it still stands.
+  std::uint64_t stood_mbps_ = 0;    // committed
+  std::uint32_t stood_active_ = 0;  // active
+  std::int64_t params_at_ = 0;      // first allocation by the present values...
+  bool params_new_ = false;         // ... which is still to come
 };
 
 }  // namespace paceline::cc

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cc/dispatch.h"
+
 namespace paceline::cc {
 namespace {
 
@@ -25,6 +27,8 @@ CadenceSender::CadenceSender(const CadenceParams& params) : params_(params) {
   room_bytes_ = params.bdp_bytes;
   credit_ns_ = kAnnounceBurst * params.control_ns;
 }
+
+void CadenceSender::set_params(const ParamBlock& params) { set_params(params.as<CadenceParams>()); }
 
 void CadenceSender::set_params(const CadenceParams& params) {
   params_ = params;

@@ -36,6 +36,7 @@ class CadenceSender final : public PortSender {
   std::string check_invariants(Nanos now) const override;
 
   // Live parameters; takes effect at the next poll.
+  void set_params(const ParamBlock& params) override;
   void set_params(const CadenceParams& params);
 
   std::size_t active() const { return active_.size(); }

@@ -12,8 +12,14 @@
 #include "cc/algorithm.h"
 #include "cc/cadence.h"
 #include "cc/dcqcn.h"
+#include "cc/dctcp.h"
 #include "cc/fixed.h"
+#include "cc/nscc.h"
+#include "cc/plugin/call.h"
+#include "cc/registry.h"
 #include "cc/swift.h"
+#include "cc/theta_powertcp.h"
+#include "cc/timely.h"
 
 namespace paceline::cc {
 
@@ -58,6 +64,16 @@ inline typename Algorithm::State& state_of(std::byte* state) {
   return *reinterpret_cast<typename Algorithm::State*>(state);
 }
 
+// A plug-in in the place of a built-in. Its parameters take more than values: make_param_block.
+struct PluginAlgorithm {
+  using State = plugin::PluginState;
+  using Params = plugin::PluginParams;
+  static Params make_params(std::span<const double>, const PortFacts&) { return {}; }
+  static void on_event(State& state, const Params& params, const Event& event, Decision& decision) {
+    plugin::on_event(state, params, event, decision);
+  }
+};
+
 // Calls visit.template operator()<Algorithm>() for the algorithm of that id.
 template <class Visitor>
 inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
@@ -74,7 +90,20 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
     case AlgorithmId::swift:
       visit.template operator()<Swift>();
       return;
+    case AlgorithmId::timely:
+      visit.template operator()<Timely>();
+      return;
+    case AlgorithmId::dctcp:
+      visit.template operator()<Dctcp>();
+      return;
+    case AlgorithmId::theta_powertcp:
+      visit.template operator()<ThetaPowerTcp>();
+      return;
+    case AlgorithmId::nscc:
+      visit.template operator()<Nscc>();
+      return;
   }
+  visit.template operator()<PluginAlgorithm>();
 }
 
 }  // namespace detail
@@ -84,9 +113,22 @@ inline ParamBlock make_param_block(AlgorithmId id, std::span<const double> value
                                    const PortFacts& facts) {
   ParamBlock block;
   block.id = id;
+  if (is_plugin(id)) {
+    block.put(plugin::make_params(*plugin_of(id), values, facts));
+    return block;
+  }
   detail::with_algorithm(
       id, [&]<class Algorithm>() { block.put(Algorithm::make_params(values, facts)); });
   return block;
+}
+
+// Before a block of a plug-in is published: who keeps count of what the plug-in does wrong. The
+// guard must outlive the block and its copies. Nothing happens to blocks of built-ins.
+inline void put_guard(ParamBlock& block, plugin::Guard& guard) {
+  if (!is_plugin(block.id)) return;
+  auto params = block.as<plugin::PluginParams>();
+  params.guard = &guard;
+  block.put(params);
 }
 
 // Hands one event to the algorithm. `id` must be the block's; it is an argument because the engine
@@ -105,6 +147,7 @@ inline void start_state(AlgorithmId id, std::byte* state, const ParamBlock& bloc
                         const Event& event, Decision& decision) {
   std::memset(state, 0, kStateBytes);
   decision = Decision{};
+  if (is_plugin(id)) plugin::set_guard_word(state, block.as<plugin::PluginParams>());
   dispatch(id, state, block, event, decision);
 }
 

@@ -48,7 +48,7 @@ struct Event {
   std::uint32_t marked_bytes = 0;  // of acked_bytes, those that arrived CE-marked (XACK only)
   std::uint32_t lost_bytes = 0;
   std::uint32_t rtt_ns = 0;           // 0 = no sample with this event
-  std::uint32_t host_delay_ns = 0;    // part of rtt_ns spent in the far host
+  std::uint32_t host_delay_ns = 0;    // with rtt_ns, not in it: spent in the far host (XACK only)
   std::uint32_t hint_collective = 0;  // Signal::message: the work request's hint, 0 = none
   std::uint16_t hint_degree = 0;
   std::uint16_t hint_kind = 0;

@@ -13,6 +13,8 @@
 
 namespace paceline::cc {
 
+struct ParamBlock;  // dispatch.h
+
 // Counted inline by the engine for every data packet of a channel. Bytes are wire bytes.
 struct ChannelCounters {
   std::uint64_t rx_bytes = 0;
@@ -58,6 +60,10 @@ class PortReceiver {
   // The host behind the port consumes no faster than this (PCIe, memory, application): the port is
   // planned at the smaller of the two. Rate{} lifts the limit. Measured by the engine.
   virtual void set_drain_limit(Nanos /*now*/, Rate) {}
+
+  // Other values of the same algorithm; in force with the next poll. What was granted stands until
+  // grants that follow from them replace it.
+  virtual void set_params(const ParamBlock& /*params*/) {}
 
   // The first invariant found broken, in words, or an empty string. For tests and for the option
   // that checks after every poll: costs O(channels).

@@ -24,6 +24,8 @@
 
 namespace paceline::cc {
 
+struct ParamBlock;  // dispatch.h
+
 // What a context would do with the uplink.
 struct UplinkWant {
   Rate limit{};                   // min of grant and path rate; 0 while no grant is in force
@@ -67,6 +69,9 @@ class PortSender {
   // Runs what is due and fills up to out.size() changes; returns the number filled. Call again at
   // once when it equals out.size().
   virtual std::size_t poll(Nanos now, std::span<ShareOutput> out) = 0;
+
+  // Other values of the same algorithm; in force with the next poll.
+  virtual void set_params(const ParamBlock& /*params*/) {}
 
   // When poll has work next; kNeverNanos when idle. <= now after an ask.
   virtual Nanos next_wake() const = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace paceline::cc {
 namespace {
@@ -35,6 +36,9 @@ constexpr ParamSpec kSwiftSpecs[] = {
     {"reset_timeouts", "1", 5, 1, 100, true,
      "timeouts in a row after which the window is the least",
      "Swift, section 3.2, RETX_RESET_THRESHOLD"},
+    {"endpoint_target_us", "us", 100, 0, 10'000, true,
+     "delay target of the far host, not scaled; 0 = no endpoint window",
+     "Swift, section 3.3; the value is own"},
 };
 static_assert(std::size(kSwiftSpecs) == Swift::kParams);
 
@@ -53,6 +57,33 @@ bool may_shrink(const Swift::State& s, const Swift::Params& p, Nanos now) {
   return now.count - s.last_decrease.count >= static_cast<std::int64_t>(delay);
 }
 
+// Growth per acknowledged packet: `increase` per round trip, or per packet below one of them.
+double growth(const Swift::Params& p, double window, double acked) {
+  return window >= 1 ? p.increase / window * acked : p.increase * acked;
+}
+
+double decrease_factor(const Swift::Params& p, double delay, double target) {
+  return std::max(1 - p.decrease * (delay - target) / delay, 1 - p.max_decrease);
+}
+
+// Section 3.3: the same law for what the far host adds, against a target of its own.
+void on_endpoint_delay(Swift::State& s, const Swift::Params& p, const Event& e) {
+  if (e.rtt_ns == 0 || p.endpoint_target_ns == 0) return;
+  const double delay = e.host_delay_ns;
+  const std::uint32_t round_trip = s.delay_ns + e.host_delay_ns;
+  if (delay < p.endpoint_target_ns) {
+    const double acked = static_cast<double>(e.acked_bytes) / p.packet_bytes;
+    s.endpoint += growth(p, s.endpoint, acked);
+  } else if (e.now.count - s.last_endpoint_decrease.count >=
+             static_cast<std::int64_t>(round_trip)) {
+    // A window far above the one in force would have to fall for long before it counts.
+    s.endpoint = std::min(s.endpoint, std::max(s.window, p.start_window));
+    s.endpoint *= decrease_factor(p, delay, p.endpoint_target_ns);
+    s.endpoint = std::max(s.endpoint, p.min_window);
+    s.last_endpoint_decrease = e.now;
+  }
+}
+
 void on_ack(Swift::State& s, const Swift::Params& p, const Event& e) {
   s.timeouts = 0;
   if (e.rtt_ns != 0) s.delay_ns = e.rtt_ns;
@@ -61,10 +92,10 @@ void on_ack(Swift::State& s, const Swift::Params& p, const Event& e) {
   const double target = Swift::target_ns(p, s.window);
   if (delay < target) {
     const double acked = static_cast<double>(e.acked_bytes) / p.packet_bytes;
-    s.window += s.window >= 1 ? p.increase / s.window * acked : p.increase * acked;
+    s.window += growth(p, s.window, acked);
     s.window = std::min(s.window, p.max_window);
   } else if (may_shrink(s, p, e.now)) {
-    shrink(s, p, e.now, std::max(1 - p.decrease * (delay - target) / delay, 1 - p.max_decrease));
+    shrink(s, p, e.now, decrease_factor(p, delay, target));
   }
 }
 
@@ -94,6 +125,7 @@ Swift::Params Swift::make_params(std::span<const double> values, const PortFacts
   p.max_decrease = values[kMaxDecrease];
   p.min_window = values[kMinWindow];
   p.max_window = values[kMaxWindow];
+  p.endpoint_target_ns = 1000 * values[kEndpointTargetUs];
   p.base_rtt_ns = facts.base_rtt_ns != 0 ? facts.base_rtt_ns : 10'000;
   const double fills = packets_of(facts.link_rate, p.base_rtt_ns, p);
   p.start_window = std::min(values[kStartWindow] > 0 ? values[kStartWindow] : std::max(fills, 1.0),
@@ -107,6 +139,8 @@ void Swift::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::start: {
       d = Decision{};
       s.window = p.start_window;
+      s.endpoint = std::numeric_limits<double>::max();  // until the far host is slow
+      s.last_endpoint_decrease = e.now - Nanos{1'000'000'000};
       s.last_decrease = e.now - Nanos{1'000'000'000};  // long ago
       if (e.handover != nullptr && e.handover->rate.bps != 0) {
         const std::uint32_t rtt = e.handover->srtt_ns != 0 ? e.handover->srtt_ns : p.base_rtt_ns;
@@ -117,6 +151,7 @@ void Swift::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     }
     case Signal::ack:
       on_ack(s, p, e);
+      on_endpoint_delay(s, p, e);
       break;
     case Signal::nack:
       if (e.lost_bytes != 0 && may_shrink(s, p, e.now)) shrink(s, p, e.now, 1 - p.max_decrease);
@@ -128,17 +163,21 @@ void Swift::on_event(State& s, const Params& p, const Event& e, Decision& d) {
         shrink(s, p, e.now, 1 - p.max_decrease);
       }
       break;
+    case Signal::tick:  // values may be others
+      s.window = std::clamp(s.window, p.min_window, p.max_window);
+      break;
     default:
       return;
   }
+  const double window = p.endpoint_target_ns > 0 ? std::min(s.window, s.endpoint) : s.window;
   // Section 3.6: less than a packet per round trip is paced, above that the window is the clock.
-  if (s.window >= 1) {
+  if (window >= 1) {
     d.rate = p.link_rate;
-    d.window_bytes = static_cast<std::uint64_t>(s.window * p.packet_bytes);
+    d.window_bytes = static_cast<std::uint64_t>(window * p.packet_bytes);
     d.limiter = Limiter::window;
   } else {
     const double rtt_ns = s.delay_ns == 0 ? p.base_rtt_ns : s.delay_ns;
-    const double bps = s.window * p.packet_bits / rtt_ns * 1e9;
+    const double bps = window * p.packet_bits / rtt_ns * 1e9;
     d.rate = std::clamp(Rate{static_cast<std::uint64_t>(bps)}, Rate{1}, p.link_rate);
     d.window_bytes = static_cast<std::uint64_t>(p.packet_bytes);
     d.limiter = Limiter::path;

@@ -4,10 +4,12 @@
 // trip. The target is larger for small windows (flow scaling, 3.5), so that flows that share a
 // queue converge, and for longer paths (topology scaling).
 //
-// Implemented: the fabric window, target scaling, windows below one packet (3.6), decrease on loss
-// and timeout. Not implemented: the endpoint window (3.3: the far host's delay is not reported to
-// algorithms yet), ACK pacing and re-routing. The delay is the round trip as the transport measures
-// it: one sample per round trip under go-back-N, one per XACK under selective repeat.
+// Implemented: the fabric window and the endpoint window (3.3), of which the smaller holds; target
+// scaling, windows below one packet (3.6), decrease on loss and timeout. Not implemented: ACK
+// pacing and re-routing. The fabric delay is the round trip as the transport measures it: one
+// sample per round trip under go-back-N, one per XACK under selective repeat. The endpoint delay is
+// what the far side says in XACKs that it held an acknowledgement; without XACKs there is none, and
+// the endpoint window stays at its largest.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +36,15 @@ class Swift {
     kMaxWindow,
     kStartWindow,
     kResetTimeouts,
+    kEndpointTargetUs,
     kParams
   };
 
   struct State {
-    double window = 0;  // packets
+    double window = 0;    // packets, of the fabric
+    double endpoint = 0;  // packets, of the far host
     Nanos last_decrease{};
+    Nanos last_endpoint_decrease{};
     std::uint32_t delay_ns = 0;  // newest sample; 0: none yet
     std::uint32_t timeouts = 0;  // without an acknowledgement between them
   };
@@ -58,6 +63,7 @@ class Swift {
     double min_window = 0;
     double max_window = 0;
     double start_window = 0;
+    double endpoint_target_ns = 0;  // 0 = the far host is taken to be quick
     std::uint32_t base_rtt_ns = 0;
     std::uint32_t reset_timeouts = 0;
   };

@@ -6,8 +6,15 @@ find_package(spdlog REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+# TLS of the API; digests of plans and schedules.
+find_package(OpenSSL 3.0 REQUIRED)
 # 1.81, not the default 1.74, whose coroutines fail under Clang 14. Headers only.
 find_package(Boost 1.81 REQUIRED)
+# What pacelined needs, and nothing else: what must last, figures for Prometheus, systemd.
+find_package(SQLite3 REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 # Writes the version scripts of the verbs library; runs checks and tests.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 

@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "cc/registry.h"
 #include "control/experiment/design.h"
 #include "control/experiment/effects.h"
 #include "control/experiment/progress.h"
 #include "control/experiment/results_file.h"
 #include "control/experiment/table.h"
 #include "dataplane/config/scenario_reader.h"
+#include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/detail_collector.h"
 #include "tools/report_file.h"
@@ -157,8 +157,7 @@ std::string configuration_text(const InputOptions& input) {
 }
 
 int run(const AbOptions& options) {
-  config::ReaderOptions reader;
-  reader.algorithms = cc::algorithms();
+  config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
   auto read = config::read_experiment_file(options.input.file, reader);
   if (!read.ok()) return report_errors(read.errors);

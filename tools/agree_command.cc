@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cc/registry.h"
 #include "control/experiment/design.h"
 #include "control/experiment/results_file.h"
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_reader.h"
+#include "dataplane/driver/plugin_load.h"
 #include "tools/agreement.h"
 #include "tools/cli.h"
 #include "tools/emulate_report.h"
@@ -180,8 +180,7 @@ int run(const AgreeOptions& options) {
   if (const auto errors = read_settings(options, settings); !errors.empty()) {
     return report_errors(errors);
   }
-  config::ReaderOptions reader;
-  reader.algorithms = cc::algorithms();
+  config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
   auto read = config::read_experiment_file(options.input.file, reader);
   if (!read.ok()) return report_errors(read.errors);

@@ -2,8 +2,11 @@
 
 #include <iostream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "tools/cc_command.h"
+#include "tools/cc_plugin_command.h"
 #include "tools/cli.h"
 
 namespace paceline::tools {
@@ -20,7 +23,49 @@ struct CcOptions {
   double link_gbps = 100;
   bool json = false;
   bool markdown = false;
+  std::vector<std::string> plugins;
+  std::string plugin;  // of `new` its name, of `check` its file
+  std::string folder;
+  std::string language = "c";
+  bool no_cost = false;
 };
+
+// All or none: what cannot be loaded is an error.
+bool load_all(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const cc::Registered loaded = algorithm_of("plugin:" + path);
+    if (loaded.info != nullptr) continue;
+    std::cerr << "paceline cc list: " << loaded.error << "\n";
+    return false;
+  }
+  return true;
+}
+
+void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& options,
+                         int& exit_code) {
+  CLI::App* make =
+      command.add_subcommand("new", "write a plug-in to start from: it works as it is");
+  make->add_option("NAME", options->plugin, "of the algorithm, and of the folder")->required();
+  make->add_option("--lang", options->language, "language of the algorithm")
+      ->check(CLI::IsMember({"c", "c++"}))
+      ->capture_default_str();
+  make->add_option("--folder", options->folder, "write there, not to NAME");
+  make->footer("Example:\n  paceline cc new mine --lang c++");
+  make->callback([options, &exit_code] {
+    exit_code = run_cc_new(std::cout, std::cerr, options->plugin,
+                           options->language == "c" ? PluginLanguage::c : PluginLanguage::cpp,
+                           options->folder);
+  });
+
+  CLI::App* check = command.add_subcommand(
+      "check", "load a plug-in, run it in small networks, tell what an event costs");
+  check->add_option("PLUGIN", options->plugin, "file of the plug-in: its code runs")->required();
+  check->add_flag("--no-cost", options->no_cost, "leave the cost out");
+  check->footer("Example:\n  paceline cc check mine/build/mine.so");
+  check->callback([options, &exit_code] {
+    exit_code = run_cc_check(std::cout, std::cerr, options->plugin, !options->no_cost);
+  });
+}
 
 }  // namespace
 
@@ -36,14 +81,22 @@ void add_cc_command(CLI::App& app, int& exit_code) {
 
   CLI::App* list = command->add_subcommand("list", "every algorithm, its kind and its profiles");
   list->add_flag("--json", options->json, "print JSON");
+  list->add_option("--plugin", options->plugins, "file of a plug-in to list, too; may be repeated");
   list->footer("Example:\n  paceline cc list --json");
   list->callback([options, &exit_code] {
+    if (!load_all(options->plugins)) {
+      exit_code = kExitBadInput;
+      return;
+    }
     exit_code = run_cc_list(std::cout, format_of(options->json, false));
   });
 
+  add_plugin_commands(*command, options, exit_code);
+
   CLI::App* show = command->add_subcommand(
       "show", "an algorithm's parameters: value, unit, range, meaning, source");
-  show->add_option("NAME", options->show.name, "algorithm (paceline cc list)")->required();
+  show->add_option("NAME", options->show.name, "algorithm (paceline cc list), or file of a plug-in")
+      ->required();
   show->add_option("--profile", options->show.profile, "values of this profile")
       ->type_name("PROFILE");
   show->add_option("--link-rate", options->link_gbps,

@@ -10,11 +10,12 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
+#include "tools/cc_plugin_command.h"
 
 namespace paceline::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string_view key_name(cc::ContextKey key) {
   return key == cc::ContextKey::per_qp ? "queue pair" : "peer and class";
@@ -91,8 +92,8 @@ std::string text_of(const cc::AlgorithmInfo& info, const std::vector<double>& va
   return text;
 }
 
-Json json_of(const cc::AlgorithmInfo& info) {
-  Json profiles = Json::array();
+OrderedJson json_of(const cc::AlgorithmInfo& info) {
+  OrderedJson profiles = OrderedJson::array();
   profiles.push_back({{"name", cc::kDefaultProfile}, {"source", "defaults of the table"}});
   for (const cc::Profile& profile : info.profiles) {
     profiles.push_back({{"name", profile.name}, {"source", profile.source}});
@@ -105,9 +106,9 @@ Json json_of(const cc::AlgorithmInfo& info) {
           {"profiles", profiles}};
 }
 
-Json json_of(const cc::AlgorithmInfo& info, const std::vector<double>& values,
-             const CcShowOptions& options) {
-  Json params = Json::array();
+OrderedJson json_of(const cc::AlgorithmInfo& info, const std::vector<double>& values,
+                    const CcShowOptions& options) {
+  OrderedJson params = OrderedJson::array();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const cc::ParamSpec& spec = info.params[i];
     params.push_back({{"name", spec.name},
@@ -170,9 +171,9 @@ std::string markdown_of(const cc::AlgorithmInfo& info) {
 
 int run_cc_list(std::ostream& out, CcFormat format) {
   if (format == CcFormat::json) {
-    Json list = Json::array();
+    OrderedJson list = OrderedJson::array();
     for (const cc::AlgorithmInfo& info : cc::algorithms()) list.push_back(json_of(info));
-    out << Json{{"schema", 1}, {"algorithms", list}}.dump(2) << "\n";
+    out << OrderedJson{{"schema", 1}, {"algorithms", list}}.dump(2) << "\n";
     return 0;
   }
   std::vector<std::vector<std::string>> rows{{"algorithm", "kind", "profiles", "summary"}};
@@ -192,12 +193,12 @@ int run_cc_list(std::ostream& out, CcFormat format) {
 }
 
 int run_cc_show(std::ostream& out, std::ostream& err, const CcShowOptions& options) {
-  const cc::AlgorithmInfo* info = cc::find(options.name);
-  if (info == nullptr) {
-    err << fmt::format("paceline cc show: no algorithm '{}'; the nearest is '{}'\n", options.name,
-                       cc::nearest_algorithm(options.name));
+  const cc::Registered found = algorithm_of(options.name);
+  if (found.info == nullptr) {
+    err << fmt::format("paceline cc show: {}\n", found.error);
     return 2;
   }
+  const cc::AlgorithmInfo* const info = found.info;
   cc::PortFacts facts;
   facts.link_rate = options.link_rate;
   const cc::ResolvedParams resolved = cc::resolve_params(*info, options.profile, {}, facts);

@@ -24,12 +24,16 @@ void add_ab_command(CLI::App& app, int& exit_code);
 void add_cc_command(CLI::App& app, int& exit_code);
 void add_report_command(CLI::App& app, int& exit_code);
 void add_tune_command(CLI::App& app, int& exit_code);
+void add_tuner_command(CLI::App& app, int& exit_code);
 void add_agree_command(CLI::App& app, int& exit_code);
 void add_capture_command(CLI::App& app, int& exit_code);
 void add_replay_command(CLI::App& app, int& exit_code);
 void add_join_command(CLI::App& app, int& exit_code);
 void add_exec_command(CLI::App& app, int& exit_code);
 void add_testbed_command(CLI::App& app, int& exit_code);
+void add_top_command(CLI::App& app, int& exit_code);
+void add_params_command(CLI::App& app, int& exit_code);
+void add_explain_command(CLI::App& app, int& exit_code);
 
 // Options that say where a scenario comes from and how it is changed.
 struct InputOptions {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/attach/text.h"
+
 namespace paceline::tools {
 
 namespace {
@@ -34,7 +36,7 @@ std::string gid_text(const std::array<std::byte, 16>& gid) {
 
 // Files of /sys/class/infiniband/NAME, in the kernel's words.
 void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic) {
-  const std::string name = nic_name(nic);
+  const std::string name = attach::text_of(nic.name);
   const std::string device = "sys/class/infiniband/" + name + "/";
   const std::string port = device + "ports/1/";
   out.push_back({device + "node_type", "1: CA\n"});
@@ -86,17 +88,13 @@ bool is_own_folder(const std::string& path) {
 
 }  // namespace
 
-std::string nic_name(const attach::NicInfo& nic) {
-  return {nic.name.data(), ::strnlen(nic.name.data(), nic.name.size())};
-}
-
 std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics) {
   std::vector<TreeFile> out;
   out.push_back({"sys/class/infiniband_verbs/abi_version", "6\n"});
   for (std::size_t i = 0; i < nics.size(); ++i) {
     const std::string verbs = fmt::format("sys/class/infiniband_verbs/uverbs{}/", i);
     out.push_back({fmt::format("dev/infiniband/uverbs{}", i), "/dev/null", true});
-    out.push_back({verbs + "ibdev", nic_name(nics[i]) + "\n"});
+    out.push_back({verbs + "ibdev", attach::text_of(nics[i].name) + "\n"});
     out.push_back({verbs + "abi_version", "1\n"});
     add_device(out, nics[i]);
   }

@@ -27,6 +27,4 @@ struct WrittenTree {
 };
 WrittenTree write_device_tree(const std::string& runtime, const std::vector<TreeFile>& files);
 
-std::string nic_name(const attach::NicInfo& nic);
-
 }  // namespace paceline::tools

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "cc/registry.h"
 #include "control/experiment/results_file.h"
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_reader.h"
+#include "dataplane/driver/plugin_load.h"
 #include "tools/capture_files.h"
 #include "tools/cli.h"
 #include "tools/emulate_report.h"
@@ -84,8 +84,7 @@ int run(const EmulateOptions& options) {
   if (const std::string error = read_limits(options, limits); !error.empty()) {
     return report_errors({error});
   }
-  config::ReaderOptions reader;
-  reader.algorithms = cc::algorithms();
+  config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
   auto read = !options.scenario.empty() || !options.arm.empty()
                   ? pick_run(options.input, options.scenario, options.arm, reader)
@@ -136,6 +135,14 @@ int run(const EmulateOptions& options) {
   if (!result.one_thread_because.empty()) {
     fmt::print(stderr, "paceline: {}: run by one thread: {}\n", scenario.name,
                result.one_thread_because);
+  }
+  if (result.counters.plugin_quarantines != 0) {
+    fmt::print(
+        stderr,
+        "paceline: {}: plug-in {} went into quarantine on {} hosts: {} nonsense decisions, {} "
+        "contexts handed to {}\n",
+        scenario.name, scenario.cc.algorithm, result.counters.plugin_quarantines,
+        result.counters.plugin_nonsense, result.counters.fallbacks, scenario.cc.fallback);
   }
 
   if (const auto errors = captures.finish(result.result.simulated); !errors.empty()) {

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dataplane/attach/text.h"
 #include "tools/cli.h"
 #include "tools/device_tree.h"
 #include "tools/nic_list.h"
@@ -97,7 +98,7 @@ std::vector<std::string> check_nics(const ExecOptions& options, const std::strin
                     socket, listing.error)};
   }
   std::vector<std::string> names;
-  for (const attach::NicInfo& nic : listing.nics) names.push_back(nic_name(nic));
+  for (const attach::NicInfo& nic : listing.nics) names.push_back(attach::text_of(nic.name));
   if (names.empty()) return {fmt::format("the service at {} has no NICs", socket)};
   if (options.nic.empty() || std::find(names.begin(), names.end(), options.nic) != names.end()) {
     return {};

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cc/registry.h"
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_reader.h"
 #include "dataplane/driver/junction.h"
+#include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/scenario_setup.h"
 #include "tools/cli.h"
 #include "tools/opened_ports.h"
@@ -91,8 +91,7 @@ int run(const JoinOptions& options) {
     duration = time.value;
   }
   if (!errors.empty()) return report_errors(errors);
-  config::ReaderOptions reader;
-  reader.algorithms = cc::algorithms();
+  config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
   auto read = config::read_scenario_file(options.input.file, reader);
   if (!read.ok()) return report_errors(read.errors);

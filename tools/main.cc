@@ -11,6 +11,7 @@
 
 #include "dataplane/config/diagnostics.h"
 #include "tools/cli.h"
+#include "tools/host/experiment_command.h"
 
 namespace {
 
@@ -53,12 +54,17 @@ int main(int argc, char** argv) {
   tools::add_emulate_command(app, exit_code);
   tools::add_cc_command(app, exit_code);
   tools::add_tune_command(app, exit_code);
+  tools::add_tuner_command(app, exit_code);
   tools::add_agree_command(app, exit_code);
   tools::add_capture_command(app, exit_code);
   tools::add_replay_command(app, exit_code);
   tools::add_join_command(app, exit_code);
   tools::add_exec_command(app, exit_code);
   tools::add_testbed_command(app, exit_code);
+  tools::add_top_command(app, exit_code);
+  tools::add_params_command(app, exit_code);
+  tools::add_explain_command(app, exit_code);
+  tools::add_experiment_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -61,7 +61,7 @@ std::string end_of_log(const std::string& path) {
 
 }  // namespace
 
-FoundProgram find_dataplane() {
+FoundService find_dataplane() {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   const std::vector<fs::path> places = {here, here / "../dataplane/service",

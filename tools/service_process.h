@@ -9,11 +9,11 @@
 namespace paceline::tools {
 
 // paceline-dataplane, beside the own executable, or where the build tree or an installation has it.
-struct FoundProgram {
+struct FoundService {
   std::string path;
   std::string error;
 };
-FoundProgram find_dataplane();
+FoundService find_dataplane();
 
 struct ServiceStart {
   std::string program;

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "cc/registry.h"
 #include "dataplane/config/testbed_reader.h"
+#include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/nic_list.h"
 #include "tools/runtime_folder.h"
@@ -61,15 +61,14 @@ int nobody(const TestbedOptions& options, const std::string& why) {
 
 int up(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
-  config::ReaderOptions reader;
-  reader.algorithms = cc::algorithms();
+  config::ReaderOptions reader = reader_options();
   reader.overrides = options.sets;
   const auto testbed = config::read_testbed_file(options.file, reader);
   if (!testbed.ok()) return report_errors(testbed.errors);
   if (const auto wrong = config::service_problems(testbed.value); !wrong.empty()) {
     return report_errors(wrong);
   }
-  const FoundProgram program = find_dataplane();
+  const FoundService program = find_dataplane();
   if (!program.error.empty()) return report_errors({program.error});
   const std::string socket = socket_of(options);
   if (const ServicePeer peer = service_peer(socket); peer.pid != 0) {

@@ -12,6 +12,7 @@
 #include "control/experiment/design.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario_reader.h"
+#include "dataplane/driver/plugin_load.h"
 
 namespace paceline::tools {
 
@@ -126,8 +127,7 @@ std::string command_text(const TuneOptions& options) {
 config::Read<Task> read_task(const TuneOptions& options) {
   config::Read<Task> result;
   Task& task = result.value;
-  config::ReaderOptions reader;
-  reader.algorithms = cc::algorithms();
+  config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
   auto read = config::read_experiment_file(options.input.file, reader);
   if (!read.ok()) {

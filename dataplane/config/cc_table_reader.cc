@@ -16,6 +16,8 @@ namespace {
 
 using Type = TomlNode::Type;
 
+constexpr std::string_view kPluginPrefix = "plugin:";
+
 class CcReader {
  public:
   CcReader(const TomlNode& node, std::string_view table, CcConfig& out, ReadContext& context)
@@ -59,6 +61,9 @@ class CcReader {
     const TomlMember* m = node_.find(key);
     const TomlNode* given = text(key, target);
     if (m != nullptr && given == nullptr) return nullptr;  // reported; nothing to check against
+    if (given != nullptr && target.starts_with(kPluginPrefix)) {
+      return plugin(*given, key, target, reactive);
+    }
     std::vector<std::string_view> names;
     for (const cc::AlgorithmInfo& a : context_.algorithms) {
       if (reactive && a.proactive) continue;
@@ -72,6 +77,30 @@ class CcReader {
          fmt::format("no such {}algorithm; {}allowed is {}", reactive ? "reactive " : "", hint,
                      list_names(names)));
     return nullptr;
+  }
+
+  // "plugin:PATH", relative to the folder of the file. The name that remains is the plug-in's own.
+  const cc::AlgorithmInfo* plugin(const TomlNode& given, std::string_view key, std::string& target,
+                                  bool fallback) {
+    if (fallback) {
+      fail(given, key, "a plug-in cannot be what takes over when one fails");
+      return nullptr;
+    }
+    std::string file = target.substr(kPluginPrefix.size());
+    if (context_.load_plugin == nullptr || file.empty()) {
+      fail(given, key, file.empty() ? "expected a file after \"plugin:\"" : "no plug-ins here");
+      return nullptr;
+    }
+    if (file.front() != '/') {
+      file = (context_.folder.empty() ? std::string(".") : context_.folder) + "/" + file;
+    }
+    const cc::Registered loaded = context_.load_plugin(file);
+    if (loaded.info == nullptr) {
+      fail(given, key, loaded.error);
+    } else {
+      target = loaded.info->name;
+    }
+    return loaded.info;
   }
 
   void profile(std::string_view key, const cc::AlgorithmInfo* info, std::string& target) {

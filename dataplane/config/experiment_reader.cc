@@ -252,7 +252,7 @@ Read<Experiment> read_experiment_text(std::string_view text, const std::string& 
       text, source, std::move(start), [&](TomlNode& root, Experiment& out, Diagnostics& errors) {
         std::vector<Override> overrides = split_overrides(options.overrides, errors);
         ExperimentReader(std::move(root), std::move(overrides),
-                         ReadContext{options.algorithms, folder, &errors}, out)
+                         ReadContext{options.algorithms, folder, &errors, options.load_plugin}, out)
             .read();
       });
 }

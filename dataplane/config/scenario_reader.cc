@@ -16,7 +16,7 @@ void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder
     apply_override(root, o.path, o.value, errors);
   }
   forgive_replaced_choices(root);
-  ReadContext context{options.algorithms, folder, &errors};
+  ReadContext context{options.algorithms, folder, &errors, options.load_plugin};
   std::vector<std::string_view> elsewhere{"schema", "cc"};
   for (const std::string_view key : {"arm", "scenario", "common", "repetitions", "confidence"}) {
     if (const TomlMember* m = root.find(key)) {

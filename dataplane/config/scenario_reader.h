@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cc/algorithm.h"
+#include "cc/registry.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario.h"
 
@@ -28,6 +29,10 @@ struct ReaderOptions {
   //   allowed) PATH                                  every scenario
   // Errors about them begin with "--set key=value".
   std::vector<std::string> overrides;
+
+  // What `algorithm = "plugin:PATH"` calls, with a path that begins with '/' or './'. Without it
+  // there are no plug-ins. (dataplane/driver/plugin_load.h: this room opens no shared objects.)
+  cc::Registered (*load_plugin)(const std::string& path) = nullptr;
 };
 
 Read<Scenario> read_scenario_file(const std::string& path, const ReaderOptions& options);

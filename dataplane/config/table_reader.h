@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/algorithm.h"
+#include "cc/registry.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/scenario_keys.h"
@@ -41,6 +42,7 @@ struct ReadContext {
   std::span<const cc::AlgorithmInfo> algorithms;
   std::string folder;  // relative file names of the document start here; "" = as they are
   Diagnostics* errors = nullptr;
+  cc::Registered (*load_plugin)(const std::string& path) = nullptr;
   bool has_workload = true;  // false: a testbed, where programs bring the traffic
 };
 

@@ -112,6 +112,8 @@ struct ServiceConfig {
   std::uint64_t registered = std::uint64_t{64} << 30U;  // bytes
   std::uint64_t message_rate = 0;
   std::uint32_t message_burst = 1024;
+  Picos telemetry_interval = picos_from_micros(5000);
+  std::string control_group;
 };
 
 struct Testbed {

@@ -25,6 +25,7 @@ class TestbedReader {
   void read_either(const ReaderOptions& options, const std::string& folder) {
     const TomlMember* fabric = root_.find("fabric");
     context_.algorithms = options.algorithms;
+    context_.load_plugin = options.load_plugin;
     if (fabric == nullptr) return read();
     context_.folder = folder;
     read_emulated(root_, out_, context_);

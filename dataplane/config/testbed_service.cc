@@ -52,6 +52,14 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = kMostObjects,
      .meaning = "With `message_rate`: so many at once after a pause."},
+    {.path = "service.telemetry_interval",
+     .min = 1e9,
+     .max = 1e12,
+     .meaning = "How often a worker writes what it counts into the telemetry segment, while "
+                "anything happens."},
+    {.path = "service.control_group",
+     .meaning = "A group of this machine whose members may use the control socket, besides the "
+                "service's own user and root. Empty: none."},
 });
 
 }  // namespace
@@ -71,6 +79,8 @@ Field service_field(ServiceConfig& service, std::string_view name) {
   if (name == "address_handles") return &service.address_handles;
   if (name == "registered") return &service.registered;
   if (name == "message_rate") return &service.message_rate;
+  if (name == "telemetry_interval") return &service.telemetry_interval;
+  if (name == "control_group") return &service.control_group;
   return &service.message_burst;
 }
 

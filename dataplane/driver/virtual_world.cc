@@ -1,6 +1,7 @@
 #include "dataplane/driver/virtual_world.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "dataplane/base/random.h"
@@ -87,6 +88,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     setup_.fabric.payload_room = static_cast<std::uint16_t>((setup_.engine.payload_mtu + 3) & ~3U);
     setup_.fabric.computes_icrc = false;
   }
+  refuse_odd_options();
   if (options_.real_time.clock != nullptr) prepare_real_time();
   for (PlannedMessage& message : plan_.messages) {
     bytes_total_ += message.bytes;
@@ -103,11 +105,25 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
 
 VirtualWorld::~VirtualWorld() = default;
 
+void VirtualWorld::refuse_odd_options() const {
+  if (options_.sample && options_.sample_interval.count <= 0) {
+    throw std::invalid_argument("sample_interval: allowed is more than 0");
+  }
+  if (!options_.control) return;
+  if (options_.control_interval.count <= 0) {
+    throw std::invalid_argument("control_interval: allowed is more than 0");
+  }
+  if (options_.real_time.clock != nullptr) {
+    throw std::invalid_argument("a world under a clock takes no control callback");
+  }
+}
+
 // Why the work cannot be shared; empty: it can.
 std::string VirtualWorld::obstacle() const {
   if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
   if (!options_.taps.empty()) return "captures are written in the order of time";
   if (options_.sample) return "time series look at the whole fabric at once";
+  if (options_.control) return "hosts are changed under way, all at the same time";
   if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
   if (setup_.fabric.drop_control_ppm != 0) {
     return "fabric.drop_control_ppm draws from one generator for all hosts";
@@ -223,6 +239,45 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   return qa;
 }
 
+void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm,
+                               std::uint8_t epoch) {
+  std::vector<std::uint32_t> all(hosts());
+  std::iota(all.begin(), all.end(), 0U);
+  reconfigure(setup, arm, epoch, all);
+}
+
+void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm,
+                               std::uint8_t epoch, std::span<const std::uint32_t> hosts) {
+  if (!controlling_) {
+    throw std::logic_error("a world is changed only by its control callback");
+  }
+  for (const std::uint32_t h : hosts) {
+    if (h >= hosts_->size()) {
+      throw std::invalid_argument("host " + std::to_string(h) + ": allowed is 0 to " +
+                                  std::to_string(hosts_->size() - 1));
+    }
+    const std::string refusal = engine(h).reconfigure_refusal(setup);
+    if (!refusal.empty()) {
+      throw std::invalid_argument("host " + std::to_string(h) + ": " + refusal);
+    }
+  }
+  for (const std::uint32_t h : hosts) {
+    for (std::uint32_t s = 0; s < shards(); ++s) {
+      transport::Engine& changed = shards_.empty() ? (*hosts_)[h].engine : shards_[h]->engine(s);
+      changed.reconfigure(now_, setup, arm, epoch);
+    }
+    parts_.front()->schedule_host(h, now_);
+  }
+}
+
+transport::CcSetup VirtualWorld::cc_setup(const config::CcConfig& cc) const {
+  config::Scenario scenario = scenario_;
+  scenario.cc = cc;
+  WorldPlan plan = plan_world(scenario);
+  if (!plan.error.empty()) throw std::invalid_argument(plan.error);
+  return {std::move(plan.engine.primary), std::move(plan.engine.fallback)};
+}
+
 RunEnd VirtualWorld::run() {
   RunEnd end = RunEnd::completed;
   if (options_.real_time.clock != nullptr) {
@@ -245,11 +300,12 @@ RunEnd VirtualWorld::run_alone() {
   const fabric::NetworkStats& stats = part.network().stats();
   const Picos over = saturating_add(scenario_.duration, Picos{1});
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
+  Picos next_control = options_.control ? options_.control_interval : kNever;
   std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
   RunEnd end = RunEnd::completed;
   for (;;) {
-    const WorldPart::Pause pause =
-        part.work(earlier(over, next_sample), plan_.messages.size(), housekeeping);
+    const WorldPart::Pause pause = part.work(earlier(over, earlier(next_sample, next_control)),
+                                             plan_.messages.size(), housekeeping);
     if (pause == WorldPart::Pause::finished) break;
     if (pause == WorldPart::Pause::time) {
       const Picos time = part.wheel().next_time();
@@ -262,10 +318,17 @@ RunEnd VirtualWorld::run_alone() {
         end = RunEnd::duration;
         break;
       }
-      while (time >= next_sample) {
+      // One at a time: what is changed may make something happen before the next.
+      if (next_sample <= next_control) {
         now_ = next_sample;
         options_.sample(*this, next_sample);
         next_sample += options_.sample_interval;
+      } else {
+        now_ = next_control;
+        controlling_ = true;
+        options_.control(*this, next_control);
+        controlling_ = false;
+        next_control += options_.control_interval;
       }
       continue;
     }

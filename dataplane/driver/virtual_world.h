@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ struct WorldOptions {
   // Time series: called every `sample_interval` of virtual time with the world. Changes no result.
   Picos sample_interval = kNever;
   std::function<void(const class VirtualWorld&, Picos)> sample;
+  // Called every `control_interval` of virtual time, before anything else happens then; may change
+  // the world (VirtualWorld::reconfigure), so that it decides what comes out. One thread.
+  Picos control_interval = kNever;
+  std::function<void(class VirtualWorld&, Picos)> control;
   // With any, packets carry real bytes and ICRCs. Changes no result.
   std::vector<LinkTapping> taps;
   // 1..kMaxThreads to share the work, if it can be shared (one_thread_because()). Changes no
@@ -72,6 +77,16 @@ class VirtualWorld final : public Connector {
   ~VirtualWorld() override;
 
   RunEnd run();
+
+  // Another congestion control, or other values, for all hosts or for those that are named, in
+  // force at this very time. For WorldOptions::control, while it is called. Throws
+  // std::invalid_argument when a host refuses it, or does not exist; then no host has changed.
+  void reconfigure(const transport::CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
+  void reconfigure(const transport::CcSetup& setup, std::uint8_t arm, std::uint8_t epoch,
+                   std::span<const std::uint32_t> hosts);
+  // As a [cc] table says it, resolved for the ports of this fabric. Throws std::invalid_argument
+  // with what is wrong.
+  transport::CcSetup cc_setup(const config::CcConfig& cc) const;
 
   // For the applications inside.
   std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
@@ -113,6 +128,7 @@ class VirtualWorld final : public Connector {
   bool run_in_parallel(RunEnd& end);
   RunEnd run_in_real_time();
   void prepare_real_time();
+  void refuse_odd_options() const;
   std::string obstacle() const;
   bool check_all();
 
@@ -132,6 +148,7 @@ class VirtualWorld final : public Connector {
   std::vector<MessageRecord> records_;
   std::vector<WorldPart::Finished> finished_;  // of all parts, in order, after a run of several
   Picos now_{0};
+  bool controlling_ = false;  // WorldOptions::control is being called
   std::uint64_t bytes_total_ = 0;
   std::uint32_t connections_ = 0;
   std::string one_thread_because_;

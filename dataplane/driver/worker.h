@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/tsc_clock.h"
 #include "dataplane/driver/worker_idle.h"
 #include "dataplane/driver/worker_watch.h"
@@ -67,6 +68,7 @@ inline void suit_worker(transport::EngineConfig& config) {
   config.coalesce_acks = true;
   config.receive_bursts = 1;
   config.pacing_catch_up = picos_from_micros(200);
+  config.plugin_clock = plugin_clock();
 }
 
 class Worker {

@@ -119,6 +119,8 @@ class Network {
 
   // How long a directed link (of a host or a switch) was paused, summed over classes.
   Picos link_pause_time(std::uint32_t link) const;
+  // The same, with what the pauses in force have lasted until `now`.
+  Picos link_pause_time(std::uint32_t link, Picos now) const;
   // stats().pause_time with what the pauses in force have lasted until `now`, for time series.
   Picos pause_time(Picos now) const;
 
@@ -158,6 +160,8 @@ class Network {
 
  private:
   friend class HostPort;
+
+  Picos pause_in_force(const Link& link, Picos now) const;
 
   // Hot path, network.cc.
   void inject(Link& link, Packet* packet, Picos now);

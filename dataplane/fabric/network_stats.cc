@@ -102,13 +102,21 @@ std::uint64_t Network::last_hop_max_bytes() const {
 
 Picos Network::link_pause_time(std::uint32_t link) const { return details_.at(link).pause_time; }
 
+Picos Network::pause_in_force(const Link& link, Picos now) const {
+  Picos sum{0};
+  for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
+    sum += now - details_[link.id].paused_since[static_cast<std::size_t>(std::countr_zero(bits))];
+  }
+  return sum;
+}
+
+Picos Network::link_pause_time(std::uint32_t link, Picos now) const {
+  return link_pause_time(link) + pause_in_force(links_.at(link), now);
+}
+
 Picos Network::pause_time(Picos now) const {
   Picos sum = stats_.pause_time;
-  for (const Link& link : links_) {
-    for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
-      sum += now - details_[link.id].paused_since[static_cast<std::size_t>(std::countr_zero(bits))];
-    }
-  }
+  for (const Link& link : links_) sum += pause_in_force(link, now);
   return sum;
 }
 

@@ -37,11 +37,14 @@ PairAdapter* PairTable::find(std::uint32_t qp_number) const {
 void PairTable::add(std::uint32_t qp_number, PairAdapter* pair) {
   const std::size_t place = place_of(qp_number);
   if (place >= pairs_.size()) pairs_.resize(std::max(place + 1, pairs_.size() * 2));
+  size_ += pairs_[place] == nullptr ? 1 : 0;
   pairs_[place] = pair;
 }
 
 void PairTable::remove(std::uint32_t qp_number) {
-  if (find(qp_number) != nullptr) pairs_[place_of(qp_number)] = nullptr;
+  if (find(qp_number) == nullptr) return;
+  pairs_[place_of(qp_number)] = nullptr;
+  --size_;
 }
 
 CompletionAdapter::CompletionAdapter(std::uint32_t handle, attach::CompletionQueueShape shape,
@@ -91,6 +94,7 @@ bool CompletionAdapter::drain(const PairTable& pairs) {
     for (std::size_t i = 0; i < n; ++i) {
       PairAdapter* const pair = pairs.find(burst[i].qp_number);
       if (pair == nullptr) continue;  // destroyed since: nobody waits for it
+      if (!is_receive(burst[i].opcode)) pair->count_end(burst[i]);
       any |= write(pair->entry_of(burst[i]));
     }
   }

@@ -21,9 +21,14 @@ class PairTable {
   // May allocate: between turns.
   void add(std::uint32_t qp_number, PairAdapter* pair);
   void remove(std::uint32_t qp_number);
+  std::size_t size() const { return size_; }
+  // Places, taken or not, and who has one; nullptr: nobody.
+  std::size_t places() const { return pairs_.size(); }
+  PairAdapter* at(std::size_t place) const { return pairs_[place]; }
 
  private:
   std::vector<PairAdapter*> pairs_;  // by the low bits of the number
+  std::size_t size_ = 0;
 };
 
 class CompletionAdapter {

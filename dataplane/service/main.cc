@@ -14,10 +14,13 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "cc/registry.h"
 #include "dataplane/attach/runtime_folder.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/testbed_reader.h"
+#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/unix_time.h"
+#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/control_server.h"
 #include "dataplane/service/nics/make_nic_sets.h"
 #include "dataplane/service/nics/open_ports.h"
 #include "dataplane/service/server.h"
@@ -57,9 +60,11 @@ paceline::service::MadeNicSets nic_sets_of(const paceline::config::Testbed& test
   return unfit.errors.empty() ? service::open_port_nics(testbed) : std::move(unfit);
 }
 
-int serve(const std::string& file, std::string socket, const std::vector<std::string>& overrides) {
+int serve(const std::string& file, std::string socket, std::string control,
+          const std::vector<std::string>& overrides) {
   using namespace paceline;
-  const config::ReaderOptions options{cc::algorithms(), overrides};
+  config::ReaderOptions options = reader_options();
+  options.overrides = overrides;
   const config::Read<config::Testbed> read = config::read_testbed_file(file, options);
   if (!read.ok()) {
     for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", error);
@@ -73,6 +78,9 @@ int serve(const std::string& file, std::string socket, const std::vector<std::st
   for (const std::string& note : made.notes) spdlog::info("{}", note);
   service::ServiceSettings settings = service::settings_of(read.value.service);
   if (socket.empty()) socket = settings.socket.empty() ? usual_socket() : settings.socket;
+  if (control.empty()) control = service::control_socket_beside(socket);
+  settings.testbed = file;
+  settings.start_unix_ns = unix_nanos();
   raise_descriptor_limit();
 
   service::Service service(std::move(settings), std::move(made.sets));
@@ -82,13 +90,19 @@ int serve(const std::string& file, std::string socket, const std::vector<std::st
     complain(wrong);
     return kFailed;
   }
+  service::ControlServer controls(service, server.context(), socket,
+                                  [&server] { return server.status_of_all(); });
+  if (const std::string wrong = controls.listen(control); !wrong.empty()) {
+    complain(wrong);
+    return kFailed;
+  }
   boost::asio::signal_set signals(server.context(), SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code& error, int number) {
     if (error) return;
     spdlog::info("signal {}: ending", number);
     server.stop();
   });
-  spdlog::info("{}: {} NICs at {}", file, service.nics().size(), socket);
+  spdlog::info("{}: {} NICs at {}, control at {}", file, service.nics().size(), socket, control);
   server.run();
   service.stop();
   return kGood;
@@ -101,12 +115,16 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "paceline-dataplane " PACELINE_VERSION);
   std::string testbed;
   std::string socket;
+  std::string control;
   bool foreground = false;
   std::vector<std::string> overrides;
   app.add_option("--testbed", testbed, "testbed file: the NIC instances")->required();
   app.add_option("--socket", socket,
                  "where programs attach; a name that begins with '@' is abstract. Else as the "
                  "testbed file says, or paceline.sock in the folder of `paceline testbed`");
+  app.add_option("--control", control,
+                 "where the daemon and tools control the service; else control.sock beside the "
+                 "socket of programs");
   app.add_option("--set", overrides, "KEY=VALUE instead of what the file says; may be repeated");
   app.add_flag("--foreground", foreground, "stay in the foreground and log to the terminal");
   try {
@@ -117,7 +135,7 @@ int main(int argc, char** argv) {
   }
   if (!foreground && ::daemon(1, 1) != 0) return complain("cannot go to the background");
   try {
-    return serve(testbed, socket, overrides);
+    return serve(testbed, socket, control, overrides);
   } catch (const std::exception& error) {
     spdlog::error("{}", error.what());
     return kFailed;

@@ -16,11 +16,29 @@
 
 namespace paceline::service {
 
+// The congestion control that an instance begins with, and what its parameters are derived from.
+struct NicCongestion {
+  cc::PortFacts facts{};
+  std::string profile;
+  std::string fallback_profile;
+  transport::CcChoice primary{};
+  transport::CcChoice fallback{};
+};
+
 // One NIC instance. Everything but the engine is constant and may be read by any thread.
 struct Nic {
   attach::NicInfo info{};               // limits excepted, which are the service's
   transport::Engine* engine = nullptr;  // of the worker's thread
-  wire::MacAddress mac{};
+  NicCongestion congestion{};
+};
+
+// Of an emulated instance: the port of the switch towards it, and the instance's own link.
+struct LastHop {
+  std::uint64_t queue_bytes = 0;
+  std::uint64_t queue_max_bytes = 0;  // since the start
+  std::uint64_t marked = 0;
+  std::uint64_t drops = 0;
+  Picos paused{0};  // the instance's link towards the switch, summed over classes
 };
 
 class NicSet {
@@ -58,6 +76,10 @@ class NicSet {
   // Fills the numbers of a blank_report() in; `now` as in turn(). Does not allocate, and changes no
   // result.
   virtual void describe(Picos /*now*/, NicSetReport& /*report*/) {}
+  // After a turn at `now`. Does not allocate, and changes no result. Nothing: there is none to see.
+  virtual std::optional<LastHop> last_hop(Picos /*now*/, std::size_t /*index*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace paceline::service

@@ -76,6 +76,7 @@ Pumped PairAdapter::pump(Picos now, std::uint32_t budget) {
 }
 
 void PairAdapter::forget() {
+  count_lost();
   s_.send.skip_all();
   if (s_.receives != nullptr) s_.receives->forget();
 }
@@ -117,6 +118,7 @@ PairAdapter::Step PairAdapter::take_send(Picos now) {
   const transport::PostResult result = s_.engine->post_send(now, s_.number, request);
   switch (result) {
     case transport::PostResult::ok:
+      count_begin(now, index, request);
       s_.send.advance();
       return Step::taken;
     case transport::PostResult::queue_full:
@@ -213,6 +215,40 @@ attach::CompletionEntry PairAdapter::entry_of(const transport::Completion& compl
     entry.retired = index + 1;
   }
   return entry;
+}
+
+void PairAdapter::count_begin(Picos now, std::uint32_t index,
+                              const transport::WorkRequest& request) {
+  if (begun_.empty() || transport::is_atomic(request.opcode)) return;
+  const auto now_ns = static_cast<std::uint64_t>(to_nanos(now).count);
+  std::uint64_t bytes = request.length;
+  for (unsigned i = 0; i < request.segment_count; ++i) bytes += request.segments[i].length;
+  telemetry::MessageBegun& slot = begun_[index & (begun_.size() - 1)];
+  // Its place is taken again, so it has completed silently.
+  s_.meter->end(slot, now_ns, telemetry::MessageEnd::completed);
+  slot = s_.meter->begin(now_ns, bytes);
+}
+
+void PairAdapter::count_end(const transport::Completion& completion) {
+  if (begun_.empty()) return;
+  const auto now_ns = static_cast<std::uint64_t>(to_nanos(completion.at).count);
+  const auto index = static_cast<std::uint32_t>(completion.wr_id);
+  const auto slots = static_cast<std::uint32_t>(begun_.size());
+  if (index - oldest_ >= slots) oldest_ = index - (slots - 1);
+  for (; oldest_ != index; ++oldest_) {
+    s_.meter->end(begun_[oldest_ & (slots - 1)], now_ns, telemetry::MessageEnd::completed);
+  }
+  s_.meter->end(begun_[index & (slots - 1)], now_ns,
+                completion.status == transport::CompletionStatus::success
+                    ? telemetry::MessageEnd::completed
+                    : telemetry::MessageEnd::failed);
+  oldest_ = index + 1;
+}
+
+void PairAdapter::count_lost() {
+  for (telemetry::MessageBegun& slot : begun_) {
+    s_.meter->end(slot, slot.at_ns, telemetry::MessageEnd::failed);
+  }
 }
 
 void PairAdapter::fail(Picos now) {

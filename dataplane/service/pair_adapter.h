@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "dataplane/attach/queues.h"
 #include "dataplane/base/units.h"
 #include "dataplane/service/completion_adapter.h"
 #include "dataplane/service/receive_adapter.h"
 #include "dataplane/service/work_queue_view.h"
+#include "dataplane/telemetry/message_meter.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline::service {
@@ -36,11 +38,15 @@ class PairAdapter {
     CompletionAdapter* send_cq = nullptr;
     CompletionAdapter* receive_cq = nullptr;
     WorkQueueView send;
-    OwnReceives* receives = nullptr;  // nullptr: it shares a receive queue
-    int notices = -1;                 // the pipe of its session
+    OwnReceives* receives = nullptr;           // nullptr: it shares a receive queue
+    int notices = -1;                          // the pipe of its session
+    telemetry::MessageMeter* meter = nullptr;  // of its NIC; nullptr: nobody counts
+    std::uint32_t user = 0;                    // whose it is
+    std::uint32_t pid = 0;
   };
 
-  explicit PairAdapter(const Setup& setup) : s_(setup) {}
+  explicit PairAdapter(const Setup& setup)
+      : s_(setup), begun_(setup.meter == nullptr ? 0 : setup.send.slots()) {}
   // The engine has made it; before anything else.
   void set_number(std::uint32_t number) { s_.number = number; }
 
@@ -50,6 +56,8 @@ class PairAdapter {
     return s_.send_cq == &cq || s_.receive_cq == &cq;
   }
   int notices() const { return s_.notices; }
+  std::uint32_t user() const { return s_.user; }
+  std::uint32_t pid() const { return s_.pid; }
 
   // Takes up to `budget` messages (receive requests count as none).
   Pumped pump(Picos now, std::uint32_t budget);
@@ -60,6 +68,11 @@ class PairAdapter {
   bool sends_complete_to(const CompletionAdapter& cq) const { return s_.send_cq == &cq; }
   // Into RESET: whatever is in the queues is gone without a completion.
   void forget();
+  // The engine has completed a request of the send queue: it and those before it, which have
+  // completed silently, are counted.
+  void count_end(const transport::Completion& completion);
+  // It goes: what is under way will not be heard of again.
+  void count_lost();
   // What the program sees of it.
   attach::CompletionEntry entry_of(const transport::Completion& completion) const;
   // True once after what the program wrote made no sense: the queue pair is in error.
@@ -79,8 +92,12 @@ class PairAdapter {
   attach::CompletionEntry own_entry(Picos now, std::uint32_t index, const attach::SendSlot& slot,
                                     attach::EntryStatus status) const;
 
+  void count_begin(Picos now, std::uint32_t index, const transport::WorkRequest& request);
+
   Setup s_;
-  bool failed_ = false;  // its shared queues make no sense any more
+  std::vector<telemetry::MessageBegun> begun_;  // by slot of the send queue
+  std::uint32_t oldest_ = 0;                    // request that is not known to have ended
+  bool failed_ = false;                         // its shared queues make no sense any more
   bool reported_ = false;
 };
 

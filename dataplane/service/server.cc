@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/attach/text.h"
 #include "dataplane/service/status.h"
 
 namespace paceline::service {
@@ -41,8 +42,7 @@ attach::Transfer answer(int socket, const attach::Header& request, const Verdict
     return attach::send_message(socket, header, reply.body, reply.descriptors);
   }
   attach::Complaint complaint;
-  std::copy_n(verdict.why.data(), std::min(verdict.why.size(), complaint.text.size() - 1),
-              complaint.text.data());
+  attach::put_text(complaint.text, verdict.why);
   return attach::send_message(socket, header, std::as_bytes(std::span(complaint.text)));
 }
 
@@ -171,6 +171,12 @@ bool Server::serve_some(Connection& connection) {
     if (verdict.error == EPROTO) return false;
   }
   return true;
+}
+
+std::string Server::status_of_all() {
+  std::vector<const Session*> sessions;
+  for (const Connection& connection : connections_) sessions.push_back(&connection.session);
+  return status_text(service_, sessions, std::nullopt);
 }
 
 Verdict Server::status(const Session& asking, Reply& reply) {

@@ -31,6 +31,8 @@ class Server {
   void stop() { context_.stop(); }
   boost::asio::io_context& context() { return context_; }
   std::size_t connections() const { return connections_.size(); }
+  // What `status` replies to somebody who sees all. Of the context's thread.
+  std::string status_of_all();
 
  private:
   struct Connection {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/attach/text.h"
 #include "dataplane/service/service_limits.h"
 
 namespace paceline::service {
@@ -43,8 +44,34 @@ std::string Service::start() {
   if (const int error = draw_key_secrets(); error != 0) {
     return fmt::format("getrandom: {}", std::strerror(error));
   }
+  if (!make_segment()) return fmt::format("telemetry segment: {}", std::strerror(errno));
   for (const auto& worker : workers_) worker->start();
   return {};
+}
+
+bool Service::make_segment() {
+  telemetry::SegmentSetup setup;
+  setup.records = kSegmentRecords;
+  setup.publish_interval_ns =
+      static_cast<std::uint64_t>(to_nanos(settings_.times.telemetry_interval).count);
+  setup.service_start_unix_ns = settings_.start_unix_ns;
+  setup.service_pid = static_cast<std::uint32_t>(::getpid());
+  for (const NicPlace place : nics()) {
+    const attach::NicInfo& info = workers_[place.worker]->nics().nic(place.nic).info;
+    setup.nics.push_back({attach::text_of(info.name), info.rate_mbps * 1'000'000,
+                          static_cast<std::uint32_t>(place.worker), info.mtu});
+  }
+  if (!segment_.make("paceline-telemetry", telemetry::SegmentWriter::bytes_needed(setup),
+                     attach::SharedWrite::maker_only)) {
+    return false;
+  }
+  writer_.emplace(segment_.bytes(), setup);
+  std::size_t first = 0;
+  for (const auto& worker : workers_) {
+    worker->publish_to(*writer_, first);
+    first += worker->nics().size();
+  }
+  return true;
 }
 
 // Each instance its own; nobody, the service included, foretells the keys of regions.
@@ -64,8 +91,8 @@ void Service::stop() {
 
 std::optional<NicPlace> Service::find_nic(std::string_view name) const {
   for (const NicPlace place : nics()) {
-    const auto& text = workers_[place.worker]->nics().nic(place.nic).info.name;
-    if (name == std::string_view(text.data(), ::strnlen(text.data(), text.size()))) return place;
+    if (attach::text_of(workers_[place.worker]->nics().nic(place.nic).info.name) == name)
+      return place;
   }
   return std::nullopt;
 }

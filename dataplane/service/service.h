@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "dataplane/service/service_settings.h"
 #include "dataplane/service/service_worker.h"
 #include "dataplane/service/tenant.h"
+#include "dataplane/telemetry/segment_writer.h"
 
 namespace paceline::service {
 
@@ -47,6 +49,11 @@ class Service {
   // All of them, at most attach::kMaxNics.
   std::vector<NicPlace> nics() const;
 
+  // The telemetry segment, from start() on, and the descriptor to hand out: nobody who gets it can
+  // write.
+  std::span<const std::byte> segment() const { return {segment_.data(), segment_.size()}; }
+  int segment_descriptor() const { return segment_.descriptor(); }
+
   bool may_attach(uid_t user) const;
   Tenant& tenant(uid_t user);
   const std::map<uid_t, Tenant>& tenants() const { return tenants_; }
@@ -59,8 +66,12 @@ class Service {
  private:
   // 0 or an errno. Before workers run.
   int draw_key_secrets();
+  // The same; workers write there what they count.
+  bool make_segment();
 
   ServiceSettings settings_;
+  attach::SharedMemory segment_;
+  std::optional<telemetry::SegmentWriter> writer_;
   std::vector<std::unique_ptr<ServiceWorker>> workers_;
   std::map<uid_t, Tenant> tenants_;
   attach::Descriptor userfaultfd_;

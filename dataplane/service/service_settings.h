@@ -40,14 +40,16 @@ struct ObjectLimits {
 };
 
 struct WorkerTimes {
-  // A worker without work looks again at once for so long, lets others run for ten times as long,
-  // then sleeps until it is called or something is due.
+  // A worker without work looks again at once for so long, then sleeps until it is called or
+  // something is due.
   Picos spin_for = picos_from_micros(30);
   // Where packets may come from outside unannounced, it looks at least so often...
   Picos most_sleep_listening = picos_from_micros(500);
   // ... and elsewhere so often, as a sign of life.
   Picos most_sleep = picos_from_micros(200'000);
   WatchSettings watch{};
+  // Between two writings of what is counted into the telemetry segment, while anything happens.
+  Picos telemetry_interval = picos_from_micros(5'000);
 };
 
 struct ServiceSettings {
@@ -59,6 +61,10 @@ struct ServiceSettings {
   TenantQuota quota{};
   ObjectLimits limits{};
   WorkerTimes times{};
+  // Whose members may use the control socket, besides root and the service's own user; empty: none.
+  std::string control_group;
+  std::string testbed;  // what its file is called, for those who ask
+  std::uint64_t start_unix_ns = 0;
 };
 
 }  // namespace paceline::service

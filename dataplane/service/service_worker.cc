@@ -26,6 +26,16 @@ IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
   return idle;
 }
 
+std::vector<telemetry::MessageMeter> meters_of(const NicSet& nics) {
+  std::vector<telemetry::MessageMeter> meters;
+  for (std::size_t i = 0; i < nics.size(); ++i) {
+    const cc::PortFacts& facts = nics.nic(i).congestion.facts;
+    meters.emplace_back(telemetry::MessageIdeal{facts.link_rate.bps, facts.base_rtt_ns,
+                                                facts.mtu_bytes, facts.full_packet_bytes});
+  }
+  return meters;
+}
+
 std::uint32_t event_number(transport::AsyncEventKind kind) {
   switch (kind) {
     case transport::AsyncEventKind::comm_established:
@@ -53,6 +63,8 @@ ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
       nics_(std::move(nics)),
       times_(times),
       pairs_(nics_->size()),
+      meters_(meters_of(*nics_)),
+      publisher_(*nics_, pairs_, meters_, times.telemetry_interval),
       watch_(times.watch),
       idle_(idle_settings(times, nics_->hears_the_world())) {}
 
@@ -125,6 +137,7 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
     report_events();
     count(busy_turns_);
   }
+  if (publisher_.due(now, busy)) publisher_.publish(now, figures());
   page().turns.store(turns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   return busy;
 }
@@ -146,7 +159,7 @@ void ServiceWorker::report_events() {
 }
 
 Picos ServiceWorker::next_deadline(Picos now) const {
-  Picos next = nics_->next_deadline();
+  Picos next = earlier(nics_->next_deadline(), publisher_.next_deadline());
   for (const WorkerSession* session : sessions_) {
     next = earlier(next, session->next_deadline(now));
   }
@@ -181,12 +194,12 @@ void ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
   const Picos due = next_deadline(now);
   IdlePolicy::Advice advice = idle_.idle(now, due, [] { return true; });
   if (advice.action == IdlePolicy::Action::yield) {
-    // Who gives way again and again falls far behind on a processor that others want; who sleeps
-    // and is called does not.
-    if (due == kNever || due - now > kShortSleep) {
-      advice = {IdlePolicy::Action::sleep, kShortSleep};
-    } else {
+    const std::int64_t from = to_nanos(now).count;
+    if (giving_way_.worthwhile(from)) {
       std::this_thread::yield();
+      giving_way_.gave(from, to_nanos(clock.now()).count);
+    } else if (due == kNever || due - now > kShortSleep) {
+      advice = {IdlePolicy::Action::sleep, kShortSleep};
     }
   }
   if (advice.action != IdlePolicy::Action::sleep) return;
@@ -219,6 +232,24 @@ void ServiceWorker::sleep(Picos time) {
   if (::ppoll(&fd, 1, &span, nullptr) <= 0) return;
   std::array<epoll_event, 16> events;
   ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+}
+
+void ServiceWorker::add(WorkerSession& session) {
+  sessions_.push_back(&session);
+  publisher_.count_session(session.nic(), true);
+}
+
+void ServiceWorker::remove(WorkerSession& session) {
+  if (std::erase(sessions_, &session) != 0) publisher_.count_session(session.nic(), false);
+}
+
+void ServiceWorker::reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
+                                const NicInForce& in_force) {
+  nics_->nic(nic).engine->reconfigure(now, setup, in_force.arm, in_force.epoch);
+  meters_[nic].set_epoch(in_force.epoch);
+  publisher_.note(nic, in_force);
+  nics_->touch(nic);
+  stirred_ = true;
 }
 
 WorkerFigures ServiceWorker::figures() const {

@@ -21,22 +21,17 @@
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/doorbell.h"
 #include "dataplane/attach/shared_memory.h"
+#include "dataplane/base/giving_way.h"
 #include "dataplane/driver/tsc_clock.h"
 #include "dataplane/driver/worker_idle.h"
 #include "dataplane/driver/worker_watch.h"
 #include "dataplane/service/mailbox.h"
 #include "dataplane/service/nic_set.h"
 #include "dataplane/service/service_settings.h"
+#include "dataplane/service/telemetry_publisher.h"
 #include "dataplane/service/worker_session.h"
 
 namespace paceline::service {
-
-struct WorkerFigures {
-  std::uint64_t turns = 0;
-  std::uint64_t busy_turns = 0;
-  std::uint64_t sleeps = 0;
-  WatchCounters watch{};
-};
 
 class ServiceWorker {
  public:
@@ -48,6 +43,10 @@ class ServiceWorker {
 
   // False with errno: there are no descriptors left. Once, before anything else.
   bool open();
+  // Before start(): where it writes what it counts, and which NIC of the segment its first one is.
+  void publish_to(const telemetry::SegmentWriter& writer, std::size_t first_nic) {
+    publisher_.open(writer, first_nic);
+  }
   void start();
   void stop();
 
@@ -78,9 +77,18 @@ class ServiceWorker {
   void wake();
 
   // --- its own thread, between turns ---
-  void add(WorkerSession& session) { sessions_.push_back(&session); }
-  void remove(WorkerSession& session) { std::erase(sessions_, &session); }
+  void add(WorkerSession& session);
+  void remove(WorkerSession& session);
   PairTable& pairs(std::size_t nic) { return pairs_[nic]; }
+  // Other congestion control for one of its NICs, with effect from the turn that follows; messages
+  // posted from then on are of the epoch.
+  void reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
+                   const NicInForce& in_force);
+  // What is in force without another setup: the guard's number.
+  void note_guard(std::size_t nic, std::uint32_t guard) { publisher_.note_guard(nic, guard); }
+
+  // Constant address; its figures are of the worker's thread.
+  telemetry::MessageMeter& meter(std::size_t nic) { return meters_[nic]; }
 
   // One turn; true when there was something to do. `gap`: for how long, up to now, nobody could
   // run. For tests that have a clock of their own; else start() sees to it.
@@ -109,9 +117,12 @@ class ServiceWorker {
   std::vector<WorkerSession*> sessions_;
   std::size_t first_session_ = 0;
   std::vector<PairTable> pairs_;  // by NIC
-  bool stirred_ = false;          // a command was run since the last turn
+  std::vector<telemetry::MessageMeter> meters_;
+  TelemetryPublisher publisher_;
+  bool stirred_ = false;  // a command was run since the last turn
   WorkerWatch watch_;
   IdlePolicy idle_;
+  GivingWay giving_way_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> turns_{0};
   std::atomic<std::uint64_t> busy_turns_{0};

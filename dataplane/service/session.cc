@@ -6,27 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <new>
 
+#include "dataplane/attach/text.h"
 #include "dataplane/service/refusals.h"
 #include "dataplane/service/service_limits.h"
 
 namespace paceline::service {
-
-namespace {
-
-template <std::size_t N>
-std::string text_of(const std::array<char, N>& chars) {
-  return {chars.data(), ::strnlen(chars.data(), N)};
-}
-
-template <std::size_t N>
-void put_text(std::array<char, N>& to, std::string_view text) {
-  std::copy_n(text.data(), std::min(text.size(), N - 1), to.data());
-}
-
-}  // namespace
 
 Session::Session(Service& service, Peer peer)
     : service_(service),
@@ -118,10 +104,10 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
 Verdict Session::hello(const Message& request, Reply& reply) {
   if (greeted_) return {EPROTO, "hello was said"};
   greeted_ = true;
-  program_ = text_of(request.as<attach::HelloRequest>().program);
+  program_ = attach::text_of(request.as<attach::HelloRequest>().program);
   attach::HelloReply answer;
   answer.service_pid = static_cast<std::uint32_t>(::getpid());
-  put_text(answer.version, PACELINE_VERSION);
+  attach::put_text(answer.version, PACELINE_VERSION);
   reply.put(answer);
   return {};
 }
@@ -141,7 +127,7 @@ Verdict Session::list_nics(Reply& reply) {
 
 Verdict Session::open_nic(const Message& request, Reply& reply) {
   if (opened_) return {EPROTO, "a NIC is open"};
-  const std::string name = text_of(request.as<attach::OpenRequest>().nic);
+  const std::string name = attach::text_of(request.as<attach::OpenRequest>().nic);
   const auto place = service_.find_nic(name);
   if (!place) return {ENODEV, fmt::format("there is no NIC '{}'", name)};
   place_ = *place;
@@ -244,6 +230,7 @@ void Session::close() {
       // Peers need not find out by timeouts.
       nic.abandon_qp(now, pair.adapter->number());
       memory_->forget(pair.adapter->number());
+      pair.adapter->count_lost();
       worker().pairs(place_.nic).remove(pair.adapter->number());
     }
     for (const auto& [number, ah] : handles_) nic.destroy_address_handle(now, number);

@@ -108,6 +108,9 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
     setup.send = WorkQueueView(at, send);
     setup.receives = pair.receives.get();
     setup.notices = notices_.writing.get();
+    setup.meter = &worker().meter(place_.nic);
+    setup.user = peer_.user;
+    setup.pid = static_cast<std::uint32_t>(peer_.pid);
     pair.adapter = std::make_unique<PairAdapter>(setup);
 
     transport::QpConfig config;
@@ -260,6 +263,7 @@ void Session::release(PairObject& pair) {
     worker_session_->remove(*pair.adapter, pair.bell);
     engine().destroy_qp(now, pair.adapter->number());
     memory_->forget(pair.adapter->number());
+    pair.adapter->count_lost();
     // What was completed for it has nobody to go to.
     worker().pairs(place_.nic).remove(pair.adapter->number());
     worker_session_->settle();

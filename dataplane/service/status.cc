@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cc/registry.h"
+#include "dataplane/attach/text.h"
 #include "dataplane/service/session.h"
 
 namespace paceline::service {
@@ -82,25 +84,39 @@ Json fabric_of(const FabricReport& f) {
 
 Json worker_of(ServiceWorker& worker) {
   NicSetReport report = worker.nics().blank_report();
-  worker.call(0, [&](Picos now) { worker.nics().describe(now, report); });
+  // What each NIC runs now; it may have been changed since the start.
+  std::vector<std::string_view> algorithms(worker.nics().size(), report.algorithm);
+  worker.call(0, [&](Picos now) {
+    worker.nics().describe(now, report);
+    for (std::size_t i = 0; i < algorithms.size(); ++i) {
+      algorithms[i] = cc::find(worker.nics().nic(i).engine->setup().primary.algorithm)->name;
+    }
+  });
+  const bool same = std::all_of(algorithms.begin(), algorithms.end(),
+                                [&](std::string_view name) { return name == algorithms.front(); });
   const WorkerFigures f = worker.figures();
   Json nics = Json::array();
   for (std::size_t i = 0; i < worker.nics().size(); ++i) {
     const attach::NicInfo& info = worker.nics().nic(i).info;
-    Json nic = {
-        {"name", std::string(info.name.data(), ::strnlen(info.name.data(), info.name.size()))},
-        {"local_id", info.local_id},
-        {"rate_mbps", info.rate_mbps},
-        {"mtu", info.mtu},
-        {"up", info.up != 0}};
+    Json nic = {{"name", attach::text_of(info.name)},
+                {"local_id", info.local_id},
+                {"rate_mbps", info.rate_mbps},
+                {"mtu", info.mtu},
+                {"up", info.up != 0},
+                {"algorithm", algorithms[i]}};
     if (i < report.nics.size()) nic["counters"] = counters_of(report.nics[i].counters);
     nics.push_back(std::move(nic));
   }
-  Json out = {{"name", worker.name()},         {"turns", f.turns},
-              {"busy_turns", f.busy_turns},    {"sleeps", f.sleeps},
-              {"hiccups", f.watch.hiccups},    {"hiccup_us", micros(f.watch.hiccup_time)},
-              {"stalls", f.watch.stalls},      {"longest_us", micros(f.watch.longest)},
-              {"algorithm", report.algorithm}, {"at_us", micros(report.at)},
+  Json out = {{"name", worker.name()},
+              {"turns", f.turns},
+              {"busy_turns", f.busy_turns},
+              {"sleeps", f.sleeps},
+              {"hiccups", f.watch.hiccups},
+              {"hiccup_us", micros(f.watch.hiccup_time)},
+              {"stalls", f.watch.stalls},
+              {"longest_us", micros(f.watch.longest)},
+              {"algorithm", same ? algorithms.front() : "mixed"},
+              {"at_us", micros(report.at)},
               {"nics", std::move(nics)}};
   if (report.fabric.emulated) out["fabric"] = fabric_of(report.fabric);
   return out;
@@ -113,8 +129,7 @@ Json session_of(Service& service, const Session& session) {
               {"user", session.peer().user},
               {"program", session.program()}};
   if (const auto place = session.place()) {
-    const auto& name = service.worker(place->worker).nics().nic(place->nic).info.name;
-    out["nic"] = std::string(name.data(), ::strnlen(name.data(), name.size()));
+    out["nic"] = attach::text_of(service.worker(place->worker).nics().nic(place->nic).info.name);
   }
   out["queue_pairs"] = session.queue_pairs();
   out["completion_queues"] = session.completion_queues();

@@ -17,6 +17,8 @@ ServiceSettings settings_of(const config::ServiceConfig& config) {
   out.quota.registered_bytes = config.registered;
   out.quota.message_rate = config.message_rate;
   out.quota.message_burst = config.message_burst;
+  out.times.telemetry_interval = config.telemetry_interval;
+  out.control_group = config.control_group;
   return out;
 }
 

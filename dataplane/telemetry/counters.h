@@ -76,9 +76,13 @@ struct EngineCounters {
   std::uint64_t grants_received = 0;
   std::uint64_t paths_sent = 0;
   std::uint64_t paths_received = 0;
-  std::uint64_t control_bytes = 0;    // of HELLO, REQUEST, GRANT, PATH sent, on the wire
-  std::uint64_t control_ignored = 0;  // control messages for nobody here
-  std::uint64_t fallbacks = 0;        // times a context went over to its fallback algorithm
+  std::uint64_t control_bytes = 0;       // of HELLO, REQUEST, GRANT, PATH sent, on the wire
+  std::uint64_t control_ignored = 0;     // control messages for nobody here
+  std::uint64_t fallbacks = 0;           // times a context went over to its fallback algorithm
+  std::uint64_t plugin_clamped = 0;      // decisions of a plug-in brought within bounds
+  std::uint64_t plugin_nonsense = 0;     // of a plug-in, decisions beyond any sense
+  std::uint64_t plugin_slow = 0;         // of a plug-in, timed calls beyond the budget
+  std::uint64_t plugin_quarantines = 0;  // plug-ins that are not called any more
 
   // Refused, or put off for want of something.
   std::uint64_t no_queue_pair = 0;
@@ -197,6 +201,10 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(control_bytes),
       PACELINE_COUNTER(control_ignored),
       PACELINE_COUNTER(fallbacks),
+      PACELINE_COUNTER(plugin_clamped),
+      PACELINE_COUNTER(plugin_nonsense),
+      PACELINE_COUNTER(plugin_slow),
+      PACELINE_COUNTER(plugin_quarantines),
       PACELINE_COUNTER(no_queue_pair),
       PACELINE_COUNTER(wrong_state),
       PACELINE_COUNTER(unreliable_drops),

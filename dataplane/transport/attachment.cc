@@ -8,9 +8,16 @@
 
 namespace paceline::transport {
 
-std::uint32_t ControlPlane::make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
+std::uint32_t ControlPlane::make_context(std::uint32_t peer, cc::AlgorithmId algorithm,
+                                         std::uint8_t traffic_class, std::uint8_t arm,
                                          const cc::Handover* handover) {
-  return scheduler_.create_context(profile, qp.config.traffic_class, peer, qp.config.arm, handover);
+  const std::uint32_t index = scheduler_.create_context(algorithm, traffic_class, peer, handover);
+  CongestionContext& context = core_.contexts[index];
+  const bool changed = generation_ > 1;
+  context.arm = changed ? arm_ : arm;
+  context.epoch = changed ? epoch_ : 0;
+  context.generation = static_cast<std::uint8_t>(generation_);
+  return index;
 }
 
 std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wire::MacAddress& mac,
@@ -55,14 +62,12 @@ void ControlPlane::attach(AddressHandle& handle) {
   const QpPath& path = handle.path;
   handle.peer = find_or_add_peer(path.ip, path.mac, path.traffic_class);
   Peer& peer = core_.peers[handle.peer];
-  const bool native = peer.status == PeerStatus::native;
-  const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
+  const cc::AlgorithmId algorithm = algorithm_for(peer);
   // A channel is the whole peer's; where queue pairs have contexts of their own, the datagrams to
   // one peer and class share one.
-  const bool channel = cc::find(core_.params[profile].id)->key == cc::ContextKey::per_peer_class;
-  std::uint32_t& context = channel ? peer.context : peer.datagram_context;
+  std::uint32_t& context = has_channels(algorithm) ? peer.context : peer.datagram_context;
   if (context == kNoIndex) {
-    context = scheduler_.create_context(profile, path.traffic_class, handle.peer, 0, nullptr);
+    context = make_context(handle.peer, algorithm, path.traffic_class, 0, nullptr);
   }
   handle.context = context;
   ++core_.contexts[context].queue_pairs;
@@ -78,16 +83,21 @@ void ControlPlane::attach(QueuePair& qp, const wire::IpAddress& ip, const wire::
   Peer& peer = core_.peers[index];
   qp.peer = index;
   qp.peer_v4 = ip.is_v4() ? ip.v4_value() : 0;
-  const bool native = peer.status == PeerStatus::native;
-  const std::uint8_t profile = proactive_ && !native ? kFallback : kPrimary;
-  const cc::AlgorithmInfo* info = cc::find(core_.params[profile].id);
-  if (info->key == cc::ContextKey::per_peer_class) {
-    if (peer.context == kNoIndex) peer.context = make_context(index, profile, qp, nullptr);
-    qp.context = peer.context;
-  } else {
-    qp.context = make_context(index, profile, qp, nullptr);
+  join_context(qp, algorithm_for(peer), nullptr);
+}
+
+// Its peer is known. The queue pair gets a context of its own, or into the peer's channel.
+void ControlPlane::join_context(QueuePair& qp, cc::AlgorithmId algorithm,
+                                const cc::Handover* handover) {
+  Peer& peer = core_.peers[qp.peer];
+  const bool channel = has_channels(algorithm);
+  std::uint32_t context = channel ? peer.context : kNoIndex;
+  if (context == kNoIndex) {
+    context = make_context(qp.peer, algorithm, qp.config.traffic_class, qp.config.arm, handover);
+    if (channel) peer.context = context;
   }
-  ++core_.contexts[qp.context].queue_pairs;
+  qp.context = context;
+  ++core_.contexts[context].queue_pairs;
 }
 
 // Takes the queue pair out of its context.
@@ -108,17 +118,20 @@ void ControlPlane::leave_context(std::uint32_t index) {
   Peer& peer = core_.peers[context.peer];
   if (peer.datagram_context == index) peer.datagram_context = kNoIndex;
   if (peer.context == index) {
-    cc::Event event;
-    event.now = to_nanos(core_.now);
-    event.sent_total = context.sent_total;
-    event.signal = cc::Signal::idle;
-    if (proactive_ && context.profile == kPrimary) {
-      send_request(index, event, true);
-      if (sender_ != nullptr) sender_->forget(event.now, index);
-    }
+    if (context.proactive) close_channel(index);
     peer.context = kNoIndex;
   }
   scheduler_.destroy_context(index);
+}
+
+// Gives back what the peer has granted, and the share of the uplink.
+void ControlPlane::close_channel(std::uint32_t index) {
+  cc::Event event;
+  event.now = to_nanos(core_.now);
+  event.sent_total = core_.contexts[index].sent_total;
+  event.signal = cc::Signal::idle;
+  send_request(index, event, true);
+  if (sender_ != nullptr) sender_->forget(event.now, index);
 }
 
 void ControlPlane::detach(QueuePair& qp) {
@@ -170,8 +183,9 @@ void ControlPlane::restart(QueuePair& qp) {
   cc::Event event;
   event.now = to_nanos(core_.now);
   event.signal = cc::Signal::start;
-  const cc::ParamBlock& params = core_.params[context.profile];
+  const cc::ParamBlock& params = core_.params_of(context.algorithm);
   cc::start_state(params.id, context.state.data(), params, event, context.decision);
+  if (context.decision.fallback) enter_fallback(context, event);
   context.sent_since_event = 0;
   context.next_send = core_.now;
   context.pace_from = core_.now;
@@ -191,32 +205,17 @@ void ControlPlane::offer_selective(QueuePair& qp) {
   qp.responder.selective = true;
 }
 
-// The peer turned out to speak the control protocol: its queue pairs move to the channel.
+// The peer turned out to speak the control protocol: what goes to it moves to the channel.
 void ControlPlane::upgrade(std::uint32_t peer_index) {
   Peer& peer = core_.peers[peer_index];
   if (peer.status == PeerStatus::native) return;
   peer.status = PeerStatus::native;
   for (QueuePair* qp : core_.qps) {
-    if (qp == nullptr || qp->peer != peer_index) continue;
-    cc::Handover handover;
-    handover.rate = core_.contexts[qp->context].decision.rate;
-    handover.inflight_bytes = qp->requester.inflight_bytes;
-    const bool had_work = scheduler_.has_work(*qp);
-    const std::uint64_t backlog = qp->requester.backlog_bytes + qp->responder.backlog_bytes;
-    leave_context(*qp);
-    if (peer.context == kNoIndex) peer.context = make_context(peer_index, kPrimary, *qp, &handover);
-    qp->context = peer.context;
-    CongestionContext& context = core_.contexts[qp->context];
-    ++context.queue_pairs;
-    context.inflight_bytes += qp->requester.inflight_bytes;
-    context.backlog_bytes += backlog;
-    if (had_work || backlog != 0) {
-      cc::Event event;
-      event.signal = cc::Signal::message;
-      event.message_bytes = std::max<std::uint64_t>(backlog, 1);
-      scheduler_.deliver(qp->context, event);
-    }
-    if (had_work) scheduler_.activate(*qp);
+    if (qp != nullptr && qp->peer == peer_index) bring_home(*qp);
+  }
+  for (std::uint32_t i = 0; i < core_.handles.size(); ++i) {
+    AddressHandle& handle = core_.handles[i];
+    if (handle.in_use && handle.peer == peer_index) bring_home(handle);
   }
 }
 

@@ -37,18 +37,21 @@ struct alignas(64) CongestionContext {
   std::uint32_t wants = 0;                  // signal mask of the algorithm in charge
   ContextPlace place = ContextPlace::idle;
   cc::AlgorithmId algorithm{};
-  std::uint8_t profile = 0;  // index of the parameter block
+  cc::AlgorithmId fallback{};  // while on_fallback: which it is
   std::uint8_t traffic_class = 0;
   cc::Limiter limiter = cc::Limiter::application;
   bool in_use = false;
-  bool on_fallback = false;  // the second algorithm decides
+  bool on_fallback = false;  // `fallback` decides
   bool in_ring = false;      // has an entry in a ready ring (maybe a stale one)
   bool timer_set = false;    // has an entry in the scheduler's timers
   std::uint8_t arm = 0;
   std::uint8_t epoch = 0;
+  bool proactive = false;       // `algorithm` is, and the context a channel of it
+  std::uint8_t generation = 0;  // of the setup that it has been told of, low bits
 
   Picos limiter_since{0};
   std::uint32_t peer = 0xFFFF'FFFF;
+  std::uint32_t sharers = 0;  // of its rate, when the first of those left that leave in a change
   std::uint16_t channel = 0;  // wire channel number, proactive only
   std::uint16_t request_seq = 0;
   std::array<std::int64_t, cc::kLimiters> limiter_picos{};

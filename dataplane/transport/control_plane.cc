@@ -31,54 +31,70 @@ std::uint32_t mbps_of(Rate rate) { return static_cast<std::uint32_t>(rate.bps / 
 ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
     : core_(core), scheduler_(scheduler) {
   const EngineConfig& config = core_.config;
-  core_.params[kPrimary] =
-      cc::make_param_block(config.primary.algorithm, config.primary.values, core_.facts);
-  core_.params[kFallback] =
-      cc::make_param_block(config.fallback.algorithm, config.fallback.values, core_.facts);
-  const cc::AlgorithmInfo* info = cc::find(config.primary.algorithm);
-  proactive_ = info != nullptr && info->proactive;
-  if (config.primary.algorithm == cc::AlgorithmId::cadence) {
-    const auto& params = core_.params[kPrimary].as<cc::CadenceParams>();
-    // No receiver without a sender. Of several shards the first has them for all.
-    if (config.shard == 0) {
-      sender_ = std::make_unique<cc::CadenceSender>(params);
-      if (config.speak_control) core_.receiver = std::make_unique<cc::CadenceReceiver>(params);
-    }
-    core_.control_active = true;
-  }
+  setup_ = {config.primary, config.fallback};
+  take_values(setup_);
+  make_port_parts();
   if (config.shards != nullptr && shares_control()) join_shards(std::move(sender_));
 }
 
+// The primary algorithm's go last: where the fallback is the same, it is not used.
+void ControlPlane::take_values(const CcSetup& setup) {
+  for (const CcChoice* choice : {&setup.fallback, &setup.primary}) {
+    cc::ParamBlock& params = core_.params[static_cast<std::size_t>(choice->algorithm)];
+    params = cc::make_param_block(choice->algorithm, choice->values, core_.facts);
+    watch_plugin(params);
+  }
+  const cc::AlgorithmInfo* info = cc::find(setup.primary.algorithm);
+  proactive_ = info != nullptr && info->proactive;
+}
+
+// What a proactive algorithm has once for the port, as far as it is not there yet. No receiver
+// without a sender. Of several shards the first has them for all.
+void ControlPlane::make_port_parts() {
+  if (setup_.primary.algorithm != cc::AlgorithmId::cadence) return;
+  core_.control_active = true;
+  if (core_.config.shard != 0) return;
+  const auto& params = core_.params_of(cc::AlgorithmId::cadence).as<cc::CadenceParams>();
+  if (sender_ == nullptr) sender_ = std::make_unique<cc::CadenceSender>(params);
+  if (core_.receiver == nullptr && core_.config.speak_control) {
+    core_.receiver = std::make_unique<cc::CadenceReceiver>(params);
+  }
+}
+
 void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& context,
-                                   const cc::Handover* handover) {
-  const cc::ParamBlock& params = core_.params[context.profile];
-  context.algorithm = params.id;
+                                   cc::AlgorithmId algorithm, const cc::Handover* handover) {
+  const cc::ParamBlock& params = core_.params_of(algorithm);
+  context.algorithm = algorithm;
   context.channel =
       static_cast<std::uint16_t>(index << core_.config.shard_bits | core_.config.shard);
   const cc::AlgorithmInfo* info = cc::find(params.id);
   context.wants = info == nullptr ? 0 : info->wants;
+  context.proactive = info != nullptr && info->proactive;
+  context.on_fallback = false;
   cc::Event event;
   event.now = to_nanos(core_.now);
+  event.sent_total = context.sent_total;
   event.signal = cc::Signal::start;
   event.handover = handover;
   cc::start_state(params.id, context.state.data(), params, event, context.decision);
-  if (context.profile == kPrimary && proactive_) update_sender(index, context);
+  if (context.decision.fallback) enter_fallback(context, event);
+  if (context.proactive) update_sender(index, context);
 }
 
 void ControlPlane::update_sender(std::uint32_t index, const CongestionContext& context) {
-  if (sender_ == nullptr || context.profile != kPrimary) return;
-  const auto& params = core_.params[kPrimary].as<cc::CadenceParams>();
+  if (sender_ == nullptr) return;
+  const auto& params = core_.params_of(cc::AlgorithmId::cadence).as<cc::CadenceParams>();
   const auto& state = *reinterpret_cast<const cc::Cadence::State*>(context.state.data());
   sender_->update(to_nanos(core_.now), index, cc::Cadence::uplink_want(state, params));
 }
 
 void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
                             const cc::Event& event) {
-  const cc::ParamBlock& params = core_.params[context.profile];
+  const cc::ParamBlock& params = core_.params_of(context.algorithm);
   if (!context.on_fallback) {
     cc::dispatch(context.algorithm, context.state.data(), params, event, context.decision);
     if (context.decision.fallback) enter_fallback(context, event);
-    if (context.profile == kPrimary && proactive_) update_sender(index, context);
+    if (context.proactive) update_sender(index, context);
     return;
   }
   // Two algorithms live here: the proactive one listens and probes, the reactive one decides.
@@ -94,7 +110,7 @@ void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
     }
   }
   context.decision.wake_at = kNeverNanos;
-  cc::dispatch(core_.params[kFallback].id, context.fallback_state.data(), core_.params[kFallback],
+  cc::dispatch(context.fallback, context.fallback_state.data(), core_.params_of(context.fallback),
                event, context.decision);
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = proactive.request;
@@ -109,20 +125,26 @@ void ControlPlane::enter_fallback(CongestionContext& context, const cc::Event& e
   ++core_.counters.fallbacks;
   context.on_fallback = true;
   context.proactive_decision = context.decision;
+  begin_fallback(context, event);
+}
+
+// The fallback takes over from whoever has decided so far.
+void ControlPlane::begin_fallback(CongestionContext& context, const cc::Event& event) {
   cc::Handover handover;
   handover.rate = context.decision.rate;
   handover.inflight_bytes = context.inflight_bytes;
   cc::Event start = event;
   start.signal = cc::Signal::start;
   start.handover = &handover;
-  const cc::ParamBlock& params = core_.params[kFallback];
+  context.fallback = setup_.fallback.algorithm;
+  const cc::ParamBlock& params = core_.params_of(context.fallback);
   cc::start_state(params.id, context.fallback_state.data(), params, start, context.decision);
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = context.proactive_decision.request;
   context.proactive_decision.request = false;
   context.decision.wake_at = std::min(context.decision.wake_at, context.proactive_decision.wake_at);
   context.decision.timed = context.proactive_decision.timed;
-  context.wants |= cc::find(params.id)->wants;
+  context.wants = cc::find(context.algorithm)->wants | cc::find(params.id)->wants;
 }
 
 template <class Message>
@@ -143,7 +165,7 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
   CongestionContext& context = core_.contexts[index];
   const Peer& peer = core_.peers[context.peer];
   RequestMessage request;
-  if (!cc::fill_request(context.algorithm, context.state.data(), core_.params[context.profile],
+  if (!cc::fill_request(context.algorithm, context.state.data(), core_.params_of(context.algorithm),
                         event, request)) {
     return;
   }
@@ -159,7 +181,7 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
 
 std::uint32_t ControlPlane::features() const {
   const bool several = core_.config.multipath != Multipath::none;
-  return (core_.receiver != nullptr ? kFeatureGrants : 0U) |
+  return (proactive_ && core_.receiver != nullptr ? kFeatureGrants : 0U) |
          (offers_selective() ? kFeatureXack : 0U) |
          (offers_selective() && several ? kFeatureMultipath : 0U);
 }
@@ -209,6 +231,7 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
   if (index == kNoIndex || core_.config.peers != PeerPolicy::discover) return;
   Peer& peer = core_.peers[index];
   peer.heard = true;
+  peer.greeting = false;
   peer.features = hello.features;
   if (leader_ != nullptr) {
     leader_->for_each_follower_of(index, [&](std::uint32_t shard, std::uint32_t theirs) {
@@ -247,6 +270,8 @@ void ControlPlane::on_request(const wire::ParsedPacket& parsed, const RequestMes
     return;
   }
   core_.peers[index].counters = core_.receiver->on_request(to_nanos(core_.now), index, request);
+  // What it sends from here on belongs to no channel.
+  if (request.close) core_.peers[index].counters = nullptr;
 }
 
 void ControlPlane::on_control(const wire::ParsedPacket& parsed, const Packet& packet) {
@@ -359,32 +384,39 @@ void ControlPlane::poll() {
     hear_shards();
   for (std::size_t i = 0; i < waiting_hello_.size();) {
     Peer& peer = core_.peers[waiting_hello_[i]];
-    if (peer.status == PeerStatus::unknown && peer.next_hello <= core_.now) {
+    if (awaits_hello(peer) && peer.next_hello <= core_.now) {
       if (peer.hellos_sent < kHelloTries) {
         send_hello(waiting_hello_[i]);
       } else {
-        peer.status = PeerStatus::foreign;  // a late answer still upgrades it
+        peer.greeting = false;
+        // A late answer still upgrades it.
+        if (peer.status == PeerStatus::unknown) peer.status = PeerStatus::foreign;
       }
     }
-    if (peer.status == PeerStatus::unknown) {
+    if (awaits_hello(peer)) {
       ++i;
     } else {
       waiting_hello_[i] = waiting_hello_.back();
       waiting_hello_.pop_back();
     }
   }
+  if (change_due() <= core_.now) [[unlikely]]
+    go_on_changing();
   poll_receiver();
   poll_sender();
+  if (plugin_news_) [[unlikely]]
+    hear_guards();
 }
 
 Picos ControlPlane::next_deadline() const {
+  if (plugin_news_) return core_.now;
   Picos next = kNever;
   for (const std::uint32_t peer : waiting_hello_) {
     next = earlier(next, core_.peers[peer].next_hello);
   }
   if (core_.receiver != nullptr) next = earlier(next, to_picos(core_.receiver->next_wake()));
   if (sender_ != nullptr) next = earlier(next, to_picos(sender_->next_wake()));
-  return next;
+  return earlier(next, change_due());
 }
 
 }  // namespace paceline::transport

@@ -2,12 +2,14 @@
 // one), carries HELLO, REQUEST, GRANT and PATH between peers, and drives the port-level halves.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cc/event.h"
+#include "cc/plugin/guard.h"
 #include "cc/port_sender.h"
 #include "dataplane/transport/engine_core.h"
 #include "dataplane/transport/shard_follower.h"
@@ -18,6 +20,9 @@ namespace paceline::transport {
 
 class Scheduler;
 
+// Round trips over which contexts hear of another setup.
+inline constexpr std::int64_t kChangeRtts = 10;
+
 class alignas(64) ControlPlane {
  public:
   ControlPlane(EngineCore& core, Scheduler& scheduler);
@@ -25,7 +30,7 @@ class alignas(64) ControlPlane {
   bool proactive() const { return proactive_; }
 
   // --- algorithms (called by the scheduler) ---
-  void start_algorithm(std::uint32_t index, CongestionContext& context,
+  void start_algorithm(std::uint32_t index, CongestionContext& context, cc::AlgorithmId algorithm,
                        const cc::Handover* handover);
   void dispatch(std::uint32_t index, CongestionContext& context, const cc::Event& event);
   void send_request(std::uint32_t index, const cc::Event& event, bool close);
@@ -35,7 +40,7 @@ class alignas(64) ControlPlane {
   void attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac);
   void detach(QueuePair& qp);
   // The same for an address handle, whose path is set. The context is that of all handles to the
-  // peer and class. One made while the peer was foreign stays on the fallback.
+  // peer and class.
   void attach(AddressHandle& handle);
   void detach(AddressHandle& handle);
   // Forgets what the context has learned: a fresh flow on an old queue pair. No effect on a context
@@ -43,6 +48,22 @@ class alignas(64) ControlPlane {
   void restart(QueuePair& qp);
   // Selective repeat with a peer that speaks XACK, where this end offers it, too.
   void offer_selective(QueuePair& qp);
+
+  // --- another setup, under way (congestion_change.cc) ---
+  // Why this engine cannot go over to `setup`; empty: it can.
+  std::string refusal(const CcSetup& setup) const;
+  // Values are in force from here on; contexts hear of it, and change their algorithm, one by one
+  // over the next kChangeRtts round trips. `setup` is not refused.
+  void reconfigure(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
+  const CcSetup& setup() const { return setup_; }
+  std::uint64_t generation() const { return generation_; }
+  // Some contexts have not heard of the newest setup.
+  bool changing() const { return change_.visited != change_.places(); }
+  // What the context of this peer's traffic shall run.
+  cc::AlgorithmId algorithm_for(const Peer& peer) const {
+    return proactive_ && peer.status != PeerStatus::native ? setup_.fallback.algorithm
+                                                           : setup_.primary.algorithm;
+  }
 
   // --- messages ---
   void on_control(const wire::ParsedPacket& parsed, const Packet& packet);
@@ -93,23 +114,63 @@ class alignas(64) ControlPlane {
   bool offers_selective() const {
     return core_.config.reliability == Reliability::selective && core_.config.speak_control;
   }
-  static constexpr std::uint8_t kPrimary = 0;
-  static constexpr std::uint8_t kFallback = 1;
+  // A change of setup under way: which queue pair is next to hear of it, address handles after
+  // them, and when.
+  struct Change {
+    Picos begin{0};
+    std::uint32_t first = 0;    // where it began: the one before may not have come to an end
+    std::uint32_t visited = 0;  // places from there on
+    std::uint32_t queue_pairs = 0;
+    std::uint32_t handles = 0;
+    Picos resume_at{0};            // the last poll had its fill
+    Picos receiver_until{kNever};  // peers that are late to leave are granted until then
+
+    std::uint32_t places() const { return queue_pairs + handles; }
+    std::uint32_t next() const { return (first + visited) % places(); }
+  };
 
   void enter_fallback(CongestionContext& context, const cc::Event& event);
+  void begin_fallback(CongestionContext& context, const cc::Event& event);
   void update_sender(std::uint32_t index, const CongestionContext& context);
-  std::uint32_t make_context(std::uint32_t peer, std::uint8_t profile, QueuePair& qp,
+  std::uint32_t make_context(std::uint32_t peer, cc::AlgorithmId algorithm,
+                             std::uint8_t traffic_class, std::uint8_t arm,
                              const cc::Handover* handover);
+  void join_context(QueuePair& qp, cc::AlgorithmId algorithm, const cc::Handover* handover);
+  static bool has_channels(cc::AlgorithmId algorithm);
   std::uint32_t find_or_add_peer(const wire::IpAddress& ip, const wire::MacAddress& mac,
                                  std::uint8_t traffic_class);
   void leave_context(QueuePair& qp);
   void leave_context(std::uint32_t index);
   void forget_peer(std::uint32_t index);
   void upgrade(std::uint32_t peer_index);
+  void take_values(const CcSetup& setup);
+  void make_port_parts();
+  Picos change_due() const;
+  void go_on_changing();
+  void finish_change();
+  void drop_receiver();
+  void greet_again();
+  cc::Handover hand_over(const CongestionContext& context, const QueuePair* qp) const;
+  void tell_context(std::uint32_t index, CongestionContext& context);
+  void bring_home(QueuePair& qp);
+  void bring_home(AddressHandle& handle);
+  void convert(std::uint32_t index, cc::AlgorithmId target, const cc::Handover& handover);
+  void move(QueuePair& qp, cc::AlgorithmId target);
+  void move(AddressHandle& handle, cc::AlgorithmId target);
+  void close_channel(std::uint32_t index);
+  Rate part_of(CongestionContext& context, Rate rate);
+  void settle_left(std::uint32_t index, bool had_work);
+  std::uint64_t leave_datagrams(const AddressHandle& handle);
+  static bool awaits_hello(const Peer& peer) {
+    return peer.status == PeerStatus::unknown || peer.greeting;
+  }
   std::uint32_t features() const;
   void send_hello(std::uint32_t index);
   void on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
   void poll_receiver();
+  void watch_plugin(cc::ParamBlock& params);
+  void hear_guards();
+  void leave_plugin(cc::AlgorithmId id);
   void on_request(const wire::ParsedPacket& parsed, const RequestMessage& request);
   void use_features(std::uint32_t index, std::uint32_t theirs);
 
@@ -134,6 +195,16 @@ class alignas(64) ControlPlane {
   std::vector<std::uint32_t> waiting_hello_;
   std::uint32_t control_sequence_ = 0;
   bool proactive_ = false;
+  // Of plug-ins that have been an algorithm here, by their number; kept, so that one in quarantine
+  // stays there.
+  std::array<std::unique_ptr<cc::plugin::Guard>, cc::kMaxPlugins> guards_;
+  bool plugin_news_ = false;  // a guard has something to say
+  bool has_plugins_ = false;
+  CcSetup setup_;
+  std::uint64_t generation_ = 1;
+  std::uint8_t arm_ = 0;    // of contexts, from the first change on
+  std::uint8_t epoch_ = 0;  // likewise
+  Change change_;
   std::string violation_;
 };
 

@@ -46,6 +46,7 @@ void ControlPlane::count_request(std::uint32_t peer, const RequestMessage& reque
   const std::uint32_t shard = shard_of_number(request.channel, request.shard_bits);
   core_.peers[peer].far->counters[shard] =
       core_.receiver->on_request(to_nanos(core_.now), entry, request);
+  if (request.close) core_.peers[peer].far->counters[shard] = nullptr;
 }
 
 // nullptr: of no channel.

@@ -126,6 +126,8 @@ ResponderPart::Outcome ResponderPart::accept_datagram(QueuePair& qp,
   }
   ++core_.counters.rx_data_packets;
   core_.counters.rx_data_bytes += parsed.payload_bytes;
+  qp.counters.rx_bytes += parsed.payload_bytes;
+  ++qp.counters.completions;
   r.receive_taken = false;
   Completion completion;
   completion.wr_id = r.receive.wr_id;
@@ -168,6 +170,7 @@ void ResponderPart::on_marked_datagram(QueuePair& qp, const wire::ParsedPacket& 
       wire::build_cnp(header, wire::HeaderBuffer{cnp->header}, parsed.ext.deth.source_qpn));
   cnp->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
   ++core_.counters.cnps_sent;
+  ++qp.counters.cnps_sent;
   core_.queue_control(cnp);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <stdexcept>
 
 #include "dataplane/wire/icrc.h"
 
@@ -129,6 +130,15 @@ void Engine::restart_congestion(Picos now, std::uint32_t qp_number) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp != nullptr && qp->context != kNoIndex) control_.restart(*qp);
+}
+
+void Engine::reconfigure(Picos now, const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch) {
+  assert(now >= core_.now);
+  if (const std::string refusal = control_.refusal(setup); !refusal.empty()) {
+    throw std::invalid_argument(refusal);
+  }
+  core_.now = now;
+  control_.reconfigure(setup, arm, epoch);
 }
 
 PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkRequest& request) {
@@ -366,82 +376,6 @@ void Engine::run_qp_timers() {
   while ((index = core_.qp_timers.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
     if (core_.qps[index] != nullptr) requester_.on_timer(*core_.qps[index]);
   }
-}
-
-QpState Engine::state_of(std::uint32_t qp_number) const {
-  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
-  return qp == nullptr ? QpState::reset : qp->state;
-}
-
-std::uint32_t Engine::queued_sends(std::uint32_t qp_number) const {
-  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
-  return qp == nullptr ? 0 : qp->requester.queue.size();
-}
-
-std::uint64_t Engine::inflight_bytes() const {
-  std::uint64_t sum = 0;
-  for (const QueuePair* qp : core_.qps) {
-    if (qp != nullptr) sum += qp->requester.inflight_bytes;
-  }
-  return sum;
-}
-
-std::array<std::int64_t, cc::kLimiters> Engine::limiter_picos(Picos now) const {
-  std::array<std::int64_t, cc::kLimiters> sum = core_.retired_limiter_picos;
-  for (std::uint32_t c = 0; c < core_.contexts.size(); ++c) {
-    const CongestionContext& context = core_.contexts[c];
-    if (!context.in_use) continue;
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += context.limiter_picos[i];
-    sum[static_cast<std::size_t>(context.limiter)] += (now - context.limiter_since).count;
-  }
-  return sum;
-}
-
-std::string Engine::check_conservation() const {
-  std::vector<std::uint64_t> inflight(core_.contexts.size());
-  std::vector<std::uint64_t> backlog(core_.contexts.size());
-  std::vector<std::uint32_t> attached(core_.contexts.size());
-  for (std::uint32_t i = 0; i < core_.handles.size(); ++i) {
-    if (core_.handles[i].in_use) ++attached[core_.handles[i].context];
-  }
-  for (const QueuePair* qp : core_.qps) {
-    if (qp == nullptr) continue;
-    if (qp->config.type == QpType::ud) {
-      const SendQueue& queue = qp->requester.queue;
-      for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
-        const QueuedRequest& request = queue.at(p).request;
-        backlog[requester_.context_of(*qp, request)] += request.length;
-      }
-      continue;
-    }
-    if (qp->context == kNoIndex) continue;
-    inflight[qp->context] += qp->requester.inflight_bytes;
-    backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
-    ++attached[qp->context];
-  }
-  for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {
-    const CongestionContext& context = core_.contexts[i];
-    if (!context.in_use) continue;
-    const std::string name = "context " + std::to_string(i);
-    if (context.inflight_bytes != inflight[i]) {
-      return name + ": " + std::to_string(context.inflight_bytes) +
-             " bytes in flight, its queue pairs say " + std::to_string(inflight[i]);
-    }
-    if (context.backlog_bytes != backlog[i]) {
-      return name + ": backlog of " + std::to_string(context.backlog_bytes) +
-             " bytes, its queue pairs say " + std::to_string(backlog[i]);
-    }
-    if (context.queue_pairs != attached[i]) return name + ": count of queue pairs is off";
-    if (context.sent_total > context.decision.ceiling && context.decision.ceiling != 0 &&
-        context.place == ContextPlace::ready) {
-      return name + ": sent " + std::to_string(context.sent_total) + " bytes beyond its ceiling " +
-             std::to_string(context.decision.ceiling);
-    }
-  }
-  if (core_.counters.digest_mismatches != 0) {
-    return std::to_string(core_.counters.digest_mismatches) + " payloads arrived in a wrong place";
-  }
-  return {};
 }
 
 }  // namespace paceline::transport

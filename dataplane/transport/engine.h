@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 
+#include "dataplane/telemetry/segment.h"
+#include "dataplane/transport/context_sums.h"
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/engine_core.h"
 #include "dataplane/transport/qp_state.h"
@@ -66,6 +68,20 @@ class Engine {
   // algorithms only; a channel shared with others keeps what it knows).
   void restart_congestion(Picos now, std::uint32_t qp_number);
 
+  // Other values, or other algorithms, for everything there is and will be: a poll must follow at
+  // the same time. Values are in force at once. Contexts change their algorithm one by one over
+  // the next ten round trips (more, with more than some thousand queue pairs); no message is lost
+  // or begun again. `arm` and `epoch` are written into all contexts as they hear of it, and into
+  // new ones, over QpConfig::arm. Values come from cc::resolve_params for this port.
+  // Throws std::invalid_argument with the reason when reconfigure_refusal() has one.
+  void reconfigure(Picos now, const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
+  std::string reconfigure_refusal(const CcSetup& setup) const { return control_.refusal(setup); }
+  const CcSetup& setup() const { return control_.setup(); }
+  // 1 at the start, one more with each reconfigure.
+  std::uint64_t generation() const { return control_.generation(); }
+  // Some contexts have not heard of the newest setup yet.
+  bool reconfiguring() const { return control_.changing(); }
+
   // --- data path ---
   // Takes effect at the next poll, which must follow at the same time.
   PostResult post_send(Picos now, std::uint32_t qp_number, const WorkRequest& request);
@@ -115,6 +131,10 @@ class Engine {
 
   // --- looking in: changes nothing ---
   const telemetry::EngineCounters& counters() const { return core_.counters; }
+  // Adds up over congestion contexts, piece by piece: `count` of them from `first` on, 0 at the
+  // beginning of a round. Where to go on; 0: that was the last.
+  std::uint32_t add_contexts(Picos now, std::uint32_t first, std::uint32_t count,
+                             ContextSums& sums) const;
   QpState state_of(std::uint32_t qp_number) const;
   // Requests of its send queue that are not complete; 0 when there is no such queue pair.
   std::uint32_t queued_sends(std::uint32_t qp_number) const;
@@ -122,6 +142,21 @@ class Engine {
   std::uint64_t inflight_bytes() const;
   // Time shares per limiter up to `now`, summed over all contexts that were ever in use.
   std::array<std::int64_t, cc::kLimiters> limiter_picos(Picos now) const;
+  // The queue pair after `number` in the order of their places; 0 after the last, and before the
+  // first. A number that is no more is as good as any.
+  std::uint32_t next_qp(std::uint32_t number) const;
+  // All but sequence, user and pid. False, and nothing filled, when there is no such queue pair.
+  // Does not allocate; costs as much as the queue pair has messages in flight.
+  bool describe_qp(Picos now, std::uint32_t number, telemetry::QueuePairRecord& record) const;
+  struct Population {
+    std::uint32_t queue_pairs = 0;
+    std::uint32_t contexts = 0;     // in use
+    std::uint32_t on_fallback = 0;  // of them: proactive, and without a grant
+    std::uint32_t foreign = 0;      // of them: reactive, because the peer speaks nothing else
+    std::uint32_t peers = 0;        // that some queue pair or address handle names
+  };
+  // Looks at all of them.
+  Population population() const;
   // Conservation: contexts agree with their queue pairs, no context is lost. Empty when all holds.
   std::string check_conservation() const;
   // The first invariant of the algorithms found broken (EngineConfig::check_invariants).

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory_resource>
-#include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/plugin/guard.h"
 #include "dataplane/base/units.h"
+#include "dataplane/transport/cc_setup.h"
 #include "dataplane/transport/path_set.h"
 #include "dataplane/wire/addresses.h"
 
@@ -25,12 +25,6 @@ enum class PeerPolicy : std::uint8_t {
 enum class Reliability : std::uint8_t {
   go_back_n,  // vol. 1, 9.7: everything from the first lost packet on is sent again
   selective,  // what is lost is sent again; XACK says what that is
-};
-
-// One algorithm with its resolved parameter values (ParamSpec order).
-struct CcChoice {
-  cc::AlgorithmId algorithm = cc::AlgorithmId::fixed;
-  std::vector<double> values;
 };
 
 struct EngineConfig {
@@ -68,8 +62,9 @@ struct EngineConfig {
   std::uint32_t reorder_packets = 128;    // held by a receiver until their turn, per queue pair
   bool place_in_order = false;            // WRITEs, too, are placed in the order of their numbers
   std::uint32_t base_rtt_ns = 5000;       // unloaded round trip of a full packet and its ACK
-  CcChoice primary{};
-  CcChoice fallback{};  // reactive; used when primary is proactive
+  CcChoice primary{};                     // what it begins with: Engine::reconfigure changes it
+  CcChoice fallback{};  // reactive; used when primary is proactive, or a plug-in in quarantine
+  cc::plugin::Clock plugin_clock{};  // what a plug-in's calls are timed by; virtual time: nothing
   // Where queue pairs, contexts and peers come from; must outlive the engine.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
 

@@ -84,7 +84,7 @@ struct alignas(64) EngineCore {
   telemetry::EngineCounters counters{};
 
   PeerTable peers;
-  std::array<cc::ParamBlock, 2> params{};                            // [0] primary, [1] fallback
+  std::array<cc::ParamBlock, cc::kAlgorithms + cc::kMaxPlugins> params{};  // by AlgorithmId
   std::unique_ptr<cc::PortReceiver> receiver;                        // proactive algorithms only
   std::pmr::deque<QueuePair> qp_storage{config.memory};              // addresses are stable
   std::pmr::list<CongestionContext> context_storage{config.memory};  // likewise
@@ -127,6 +127,11 @@ struct alignas(64) EngineCore {
     return qp != nullptr && qp->number == number ? qp : nullptr;
   }
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
+
+  // Values in force of an algorithm that some context runs, or is about to.
+  const cc::ParamBlock& params_of(cc::AlgorithmId id) const {
+    return params[static_cast<std::size_t>(id)];
+  }
 
   // Takes ownership; sent in order, ahead of all data, as soon as the port allows.
   void queue_control(Packet* packet) {

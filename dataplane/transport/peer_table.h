@@ -51,6 +51,7 @@ struct Peer {
   std::unique_ptr<FarShards> far;                // only of a peer with several shards
   std::uint32_t features = 0;                    // of its HELLO
   bool heard = false;                            // it said HELLO
+  bool greeting = false;                         // to be told anew what this end can do
 };
 
 class PeerTable {

@@ -10,6 +10,7 @@
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
+#include "dataplane/telemetry/counters.h"
 #include "dataplane/transport/attributes.h"
 #include "dataplane/transport/completion_queue.h"
 #include "dataplane/transport/receive_queue.h"
@@ -142,6 +143,8 @@ struct alignas(64) RequesterState {
   bool draining = false;           // SQD: no request is begun
   bool drained = false;            // and what was begun is complete
   bool notify_drained = false;
+  std::uint32_t srtt_ns = 0;            // go-back-N; 0: not measured yet
+  std::uint32_t min_rtt_ns = 0;         // likewise
   std::uint32_t rate_burst = 0;         // bytes
   Rate rate_limit{};                    // of what requests send
   Picos rate_next{0};                   // when as much as that has been sent
@@ -220,6 +223,9 @@ struct alignas(64) QueuePair {
   RequesterState requester;
   ResponderState responder;
   std::unique_ptr<SelectiveState> selective;  // the peer speaks XACK
+  // Bytes of messages count when these are over; figures_of() (queue_pair_figures.h) adds those
+  // that are under way.
+  telemetry::QueuePairCounters counters{};
 };
 static_assert(offsetof(QueuePair, config) + offsetof(QpConfig, min_rnr_timer) == 64);
 

@@ -34,6 +34,7 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
     ++core_.counters.tx_data_packets;
   } else {
     ++core_.counters.retransmitted_packets;
+    ++qp.counters.retransmitted_packets;
   }
   r.next_psn = end;
   ++r.cursor;
@@ -225,6 +226,7 @@ RequesterPart::Taken RequesterPart::take_response(QueuePair& qp, const SendEntry
   }
   ++core_.counters.rx_data_packets;
   core_.counters.rx_data_bytes += parsed.payload_bytes;
+  qp.counters.rx_bytes += parsed.payload_bytes;
   return Taken::yes;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dataplane/transport/queue_pair_figures.h"
 #include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
@@ -105,7 +106,9 @@ void RequesterPart::complete_before(QueuePair& qp, Psn next) {
       if (entry.answered || entry.request.fence) --r.ordered;
       if (entry.answered) --r.answers_due;
     }
+    if (!entry.answered) qp.counters.tx_bytes += entry.request.length;
     if (entry.request.signaled) {
+      ++qp.counters.completions;
       Completion completion;
       completion.wr_id = entry.request.wr_id;
       completion.bytes = entry.request.length;
@@ -118,13 +121,16 @@ void RequesterPart::complete_before(QueuePair& qp, Psn next) {
   }
 }
 
-void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns) {
+void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns,
+                               std::uint32_t marked_bytes, std::uint32_t host_delay_ns) {
   if (acked == 0) return;
   if (scheduler_.wants(qp.context, cc::Signal::ack)) {
     cc::Event event;
     event.signal = cc::Signal::ack;
     event.acked_bytes = static_cast<std::uint32_t>(acked);
     event.rtt_ns = rtt_ns;
+    event.marked_bytes = marked_bytes;
+    event.host_delay_ns = host_delay_ns;
     scheduler_.deliver(qp.context, event);
   }
   if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.refresh(qp.context);
@@ -159,6 +165,10 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   if (r.probe_active && before(r.probe_psn, next)) {
     rtt_ns = sample_rtt(r.probe_sent);
     r.probe_active = false;
+    if (rtt_ns != 0) {
+      r.min_rtt_ns = r.min_rtt_ns == 0 ? rtt_ns : std::min(r.min_rtt_ns, rtt_ns);
+      r.srtt_ns = r.srtt_ns == 0 ? rtt_ns : r.srtt_ns - r.srtt_ns / 8 + rtt_ns / 8;
+    }
   }
   // What is answered by more than an acknowledgement is complete with its last response only: an
   // acknowledgement of something behind it says that responses were lost (9.7.5.1.1).
@@ -184,6 +194,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
 
   if (aeth.kind() == wire::AethKind::rnr_nak) {
     ++core_.counters.rnr_received;
+    ++qp.counters.rnr_received;
     if (r.rnr_left == 0) {
       fail(qp, CompletionStatus::rnr_retry_exceeded);
       return;
@@ -206,6 +217,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   switch (aeth.nak_code()) {
     case wire::NakCode::psn_sequence_error: {
       ++core_.counters.naks_received;
+      ++qp.counters.naks_received;
       if (r.retries_left == 0) {
         fail(qp, CompletionStatus::retry_exceeded);
         return;
@@ -259,6 +271,7 @@ bool RequesterPart::take_goodbye(QueuePair& qp, wire::Aeth aeth, Psn expected) {
 
 void RequesterPart::on_cnp(QueuePair& qp) {
   ++core_.counters.cnps_received;
+  ++qp.counters.cnps_received;
   cc::Event event;
   event.signal = cc::Signal::cnp;
   scheduler_.deliver(qp.context, event);
@@ -333,6 +346,7 @@ void RequesterPart::on_timer(QueuePair& qp) {
     return;
   }
   ++core_.counters.timeouts;
+  ++qp.counters.timeouts;
   if (r.retries_left == 0) {
     fail(qp, CompletionStatus::retry_exceeded);
     return;
@@ -355,6 +369,7 @@ void RequesterPart::drop_work(QueuePair& qp) {
   ResponderState& responder = qp.responder;
   CongestionContext& context = core_.contexts[qp.context];
   const bool had_work = qp.active || r.backlog_bytes + responder.backlog_bytes != 0;
+  qp.counters.tx_bytes += sent_of_queued(qp);  // none of it will be counted when it is over
   context.inflight_bytes -= r.inflight_bytes;
   context.backlog_bytes -= r.backlog_bytes + responder.backlog_bytes;
   r.inflight_bytes = 0;

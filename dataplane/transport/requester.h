@@ -112,7 +112,8 @@ class RequesterPart {
   // Completes the requests that end before `next`.
   void complete_before(QueuePair& qp, Psn next);
   std::uint32_t sample_rtt(Picos sent_at);  // ns, 0: none
-  void report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns);
+  void report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns,
+                  std::uint32_t marked_bytes = 0, std::uint32_t host_delay_ns = 0);
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);
 

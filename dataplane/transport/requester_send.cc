@@ -359,6 +359,7 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   } else {
     ++core_.counters.retransmitted_packets;
     core_.counters.retransmitted_bytes += payload;
+    ++qp.counters.retransmitted_packets;
   }
   ++r.next_psn;
   if (last) {

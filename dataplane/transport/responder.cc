@@ -302,6 +302,7 @@ MemoryResult ResponderPart::place(QueuePair& qp, const wire::ParsedPacket& parse
 void ResponderPart::finish_message(QueuePair& qp, const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
   r.in_message = false;
+  qp.counters.rx_bytes += r.received;
   std::uint64_t earlier_bytes = 0;
   if (qp.responder.selective) [[unlikely]] {
     SelectiveReceive& s = qp.selective->receive;
@@ -315,6 +316,7 @@ void ResponderPart::finish_message(QueuePair& qp, const wire::ParsedPacket& pars
   r.msn = next_msn(r.msn);
   if (!r.receive_taken) return;  // a WRITE without immediate leaves no trace here
   r.receive_taken = false;
+  ++qp.counters.completions;
   Completion completion;
   completion.wr_id = r.receive.wr_id;
   completion.bytes = r.received + earlier_bytes;

@@ -192,6 +192,7 @@ void ResponderPart::on_marked(QueuePair& qp) {
       wire::build_cnp(header, wire::HeaderBuffer{packet->header}, qp.remote_number));
   packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
   ++core_.counters.cnps_sent;
+  ++qp.counters.cnps_sent;
   core_.queue_control(packet);
 }
 

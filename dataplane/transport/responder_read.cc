@@ -297,8 +297,10 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
   if (!run.repair && index >= resource.sent) {
     ++core_.counters.tx_data_packets;
     core_.counters.tx_data_bytes += payload;
+    qp.counters.tx_bytes += payload;
   } else {
     ++core_.counters.retransmitted_packets;
+    ++qp.counters.retransmitted_packets;
     core_.counters.retransmitted_bytes += payload;
   }
   r.backlog_bytes -= payload;

@@ -65,6 +65,8 @@ Picos Scheduler::spacing(const CongestionContext& context, std::uint32_t bytes,
   return later(at_rate, Picos{at_window});
 }
 
+void Scheduler::retarget(QueuePair& qp) { requester_->retarget(qp); }
+
 void Scheduler::report_idle(std::uint32_t index) {
   const CongestionContext& context = core_.contexts[index];
   if (context.active_head != kNoIndex || context.backlog_bytes != 0) return;
@@ -416,9 +418,8 @@ Picos Scheduler::next_send() const {
   return next;
 }
 
-std::uint32_t Scheduler::create_context(std::uint8_t profile, std::uint8_t traffic_class,
-                                        std::uint32_t peer, std::uint8_t arm,
-                                        const cc::Handover* handover) {
+std::uint32_t Scheduler::create_context(cc::AlgorithmId algorithm, std::uint8_t traffic_class,
+                                        std::uint32_t peer, const cc::Handover* handover) {
   std::uint32_t index;
   if (core_.free_contexts.empty()) {
     index = core_.contexts.add(core_.context_storage.emplace_back());
@@ -438,15 +439,30 @@ std::uint32_t Scheduler::create_context(std::uint8_t profile, std::uint8_t traff
   context = CongestionContext{};
   context.in_ring = in_ring;
   context.in_use = true;
-  context.profile = profile;
   context.traffic_class = traffic_class;
   context.peer = peer;
-  context.arm = arm;
   context.limiter_since = core_.now;
   context.next_send = core_.now;
   context.pace_from = core_.now;
-  control_->start_algorithm(index, context, handover);
+  control_->start_algorithm(index, context, algorithm, handover);
   return index;
+}
+
+void Scheduler::replace_algorithm(std::uint32_t index, cc::AlgorithmId algorithm,
+                                  const cc::Handover& handover) {
+  CongestionContext& context = core_.contexts[index];
+  const Rate rate_before = context.decision.rate;
+  context.sent_since_event = 0;
+  control_->start_algorithm(index, context, algorithm, &handover);
+  apply(index, context, rate_before, cc::Event{});
+  if (context.active_head != kNoIndex || context.backlog_bytes != 0) announce_backlog(index);
+}
+
+void Scheduler::announce_backlog(std::uint32_t index) {
+  cc::Event event;
+  event.signal = cc::Signal::message;
+  event.message_bytes = std::max<std::uint64_t>(core_.contexts[index].backlog_bytes, 1);
+  deliver(index, event);
 }
 
 void Scheduler::destroy_context(std::uint32_t index) {

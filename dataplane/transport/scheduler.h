@@ -39,10 +39,15 @@ class alignas(64) Scheduler {
   }
 
   // --- contexts ---
-  // A new context with Signal::start delivered. profile: 0 primary, 1 fallback.
-  std::uint32_t create_context(std::uint8_t profile, std::uint8_t traffic_class, std::uint32_t peer,
-                               std::uint8_t arm, const cc::Handover* handover);
+  // A new context with Signal::start delivered.
+  std::uint32_t create_context(cc::AlgorithmId algorithm, std::uint8_t traffic_class,
+                               std::uint32_t peer, const cc::Handover* handover);
   void destroy_context(std::uint32_t index);
+  // Another algorithm takes the context over, with all that waits and is in flight.
+  void replace_algorithm(std::uint32_t index, cc::AlgorithmId algorithm,
+                         const cc::Handover& handover);
+  // The context took over work that was posted before: its algorithm hears of it like of a message.
+  void announce_backlog(std::uint32_t index);
 
   // Tells the algorithm and applies its decision. `event` needs only what is special to it; totals
   // are filled in here. Signals the algorithm does not want are dropped.
@@ -63,6 +68,8 @@ class alignas(64) Scheduler {
   }
   // Requests or READ responses may go out now.
   bool has_work(const QueuePair& qp) const;
+  // UD, and not active: the queue pair moves to where its next datagram goes.
+  void retarget(QueuePair& qp);
   // Tells the algorithm, if it wants to know, when the context has nothing left to send.
   void report_idle(std::uint32_t index);
 

@@ -5,6 +5,7 @@
 // XACK.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -61,6 +62,16 @@ struct SelectiveSend {
     return lost_from;
   }
 
+  // Of `acked` bytes those that arrived marked, where an XACK says `total` of all there were. XACKs
+  // come late, twice, or not at all: no mark counts twice. What came twice may have been marked
+  // twice; nobody hears of more marks than of bytes.
+  std::uint32_t newly_marked(std::uint32_t total, std::uint64_t acked) {
+    const std::uint32_t marked = total - marked_bytes;
+    if (acked == 0 || marked == 0 || marked > 0x7FFF'FFFFU) return 0;
+    marked_bytes = total;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(marked, acked));
+  }
+
   std::vector<SentPacket> sent;  // a power of two
   Psn peer_expected;             // the peer has everything before it
   Psn highest;                   // one past the highest known to have arrived
@@ -73,6 +84,7 @@ struct SelectiveSend {
   Picos newest_sent{-1};        // latest time of sending among what has arrived
   std::uint32_t srtt_ns = 0;    // 0: not measured yet
   std::uint32_t min_rtt_ns = 0;
+  std::uint32_t marked_bytes = 0;  // CE-marked at the peer, as algorithms were last told
   std::uint8_t reorder_steps = 1;  // quarters of the least round trip that a packet may be late
   std::uint8_t calm = 0;           // losses since a packet was last sent again for nothing
   std::uint8_t probes = 0;         // of the tail, since something arrived

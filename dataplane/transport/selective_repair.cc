@@ -52,6 +52,7 @@ bool RequesterPart::build_repair(QueuePair& qp, Packet& packet) {
     core_.contexts[qp.context].backlog_bytes -= payload;
   }
   ++core_.counters.retransmitted_packets;
+  ++qp.counters.retransmitted_packets;
   core_.counters.retransmitted_bytes += payload;
   r.since_ack_request = 0;
   r.ack_requested_at = core_.now;
@@ -74,6 +75,7 @@ bool RequesterPart::build_ask(QueuePair& qp, Packet& packet) {
   build_read(qp, packet, entry, static_cast<std::uint32_t>(distance(wanted.first, entry.first_psn)),
              wanted.count);
   ++core_.counters.retransmitted_packets;
+  ++qp.counters.retransmitted_packets;
   r.since_ack_request = 0;
   r.ack_requested_at = core_.now;
   r.inflight_bytes += packet.wire_bytes;
@@ -253,6 +255,7 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
     } else if (timeout < kNoTimeout && core_.awake() - s.progress_at >= timeout) {
       timed_out = true;
       ++core_.counters.timeouts;
+      ++qp.counters.timeouts;
       if (r.retries_left == 0) {
         fail(qp, s.failing ? s.failing_status : CompletionStatus::retry_exceeded);
         return;

@@ -47,6 +47,7 @@ void RequesterPart::take_acknowledge(QueuePair& qp, const wire::ParsedPacket& pa
   wire::Xack xack;
   xack.aeth = parsed.ext.aeth;
   xack.trigger = r.una_psn - 1;
+  xack.marked_bytes = qp.selective->send.marked_bytes;  // it says nothing of marks
   const bool is_ack = xack.aeth.is_ack();
   const Psn expected = is_ack ? parsed.psn + 1 : parsed.psn;
   const bool gap = xack.aeth.kind() == wire::AethKind::nak &&
@@ -54,6 +55,7 @@ void RequesterPart::take_acknowledge(QueuePair& qp, const wire::ParsedPacket& pa
   if (gap) {
     xack.aeth = wire::Aeth::ack(xack.aeth.msn);
     ++core_.counters.naks_received;
+    ++qp.counters.naks_received;
     // It has dropped everything from there on.
     SelectiveSend& s = qp.selective->send;
     const Psn from = before(expected, r.una_psn) ? r.una_psn : expected;
@@ -119,6 +121,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   }
   const std::uint64_t lost = find_lost(qp);
   update_repair(qp);
+  const std::uint32_t marked = s.newly_marked(xack.marked_bytes, acked);
   if (lost != 0) {
     if (++s.calm == 64) {
       s.calm = 0;
@@ -128,11 +131,12 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     event.signal = cc::Signal::nack;
     event.lost_bytes = static_cast<std::uint32_t>(lost);
     event.acked_bytes = static_cast<std::uint32_t>(acked);
+    event.marked_bytes = marked;
     scheduler_.settle(qp);
     scheduler_.deliver(qp.context, event);
   } else {
     settle_repaired(qp);
-    report_ack(qp, acked, rtt_ns);
+    report_ack(qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns);
   }
   arm_selective(qp);
   if (!xack.aeth.is_ack()) {
@@ -180,6 +184,7 @@ void RequesterPart::put_off(QueuePair& qp, Psn expected, wire::Aeth aeth) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   ++core_.counters.rnr_received;
+  ++qp.counters.rnr_received;
   if (!before(expected, r.next_psn) || distance(expected, r.una_psn) >= s.window()) return;
   if (s.at(expected).flags == 0 || s.at(expected).has(sent_flag::lost)) return;
   if (r.rnr_left == 0) {

@@ -79,6 +79,7 @@ ResponderPart::Outcome ResponderPart::accept_early(QueuePair& qp, const wire::Pa
     ++core_.counters.placed_early;
     ++core_.counters.rx_data_packets;
     core_.counters.rx_data_bytes += parsed.payload_bytes;
+    qp.counters.rx_bytes += parsed.payload_bytes;
     if (parsed.solicited) s.set(s.continued, parsed.psn);
     return Outcome::done;
   }

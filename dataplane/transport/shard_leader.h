@@ -39,6 +39,9 @@ class ShardLeader final : public cc::PortSender {
     if (inbox() || waiting()) return Nanos{0};
     return governor_ == nullptr ? kNeverNanos : governor_->next_wake();
   }
+  void set_params(const cc::ParamBlock& params) override {
+    if (governor_ != nullptr) governor_->set_params(params);
+  }
   std::string check_invariants(Nanos now) const override {
     return governor_ == nullptr ? std::string() : governor_->check_invariants(now);
   }

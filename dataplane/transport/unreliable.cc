@@ -58,6 +58,7 @@ void RequesterPart::sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bo
   RequesterState& r = qp.requester;
   ++core_.counters.tx_data_packets;
   core_.counters.tx_data_bytes += payload;
+  qp.counters.tx_bytes += payload;
   r.backlog_bytes -= payload;
   ++r.next_psn;
   r.una_psn = r.max_psn = r.next_psn;
@@ -65,6 +66,7 @@ void RequesterPart::sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bo
   if (!last) return;
   const QueuedRequest& request = r.queue.front().request;
   if (request.signaled) {
+    ++qp.counters.completions;
     Completion completion;
     completion.wr_id = request.wr_id;
     completion.bytes = request.length;
@@ -170,6 +172,7 @@ ResponderPart::Outcome ResponderPart::accept_unreliable(QueuePair& qp,
   // A WRITE without immediate must not use up the receive request of a SEND that was dropped.
   if (write && !parsed.properties.has_immediate()) {
     r.in_message = false;
+    qp.counters.rx_bytes += r.received;
   } else {
     finish_message(qp, parsed);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/attach/text.h"
 #include "dataplane/verbs/device.h"
 #include "dataplane/verbs/results.h"
 #include "dataplane/verbs/session.h"
@@ -62,9 +63,7 @@ ibv_device** make_list(int* count) {
   auto list = std::make_unique<ibv_device*[]>(nics.size() + 1);
   int found = 0;
   for (std::size_t i = 0; i < nics.size(); ++i) {
-    const auto& name = nics[i].name;
-    const std::string text(name.data(), ::strnlen(name.data(), name.size()));
-    if (!settings.nic.empty() && settings.nic != text) continue;
+    if (!settings.nic.empty() && settings.nic != attach::text_of(nics[i].name)) continue;
     list[static_cast<std::size_t>(found++)] =
         &make_device(nics[i], settings, static_cast<int>(i))->device;
   }

@@ -1,7 +1,8 @@
 // What a poll that finds nothing does: nothing, mostly. A program that spins keeps a processor from
-// the worker and from its peer, so after a while it naps, woken by the worker (completion_wanted::
-// sleeper) or by a short timeout that grows while nothing comes: a program may have other things to
-// poll, and should not wait for long on the wrong one.
+// the worker and from its peer, so after some polls it gives way to them, where that is worth it
+// (base/giving_way.h), and after a while it naps, woken by the worker (completion_wanted::sleeper)
+// or by a short timeout that grows while nothing comes: a program may have other things to poll,
+// and should not wait for long on the wrong one.
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 
 #include <ctime>
 
+#include "dataplane/base/giving_way.h"
 #include "dataplane/verbs/completion_queue.h"
 #include "dataplane/verbs/context.h"
 
@@ -18,6 +20,25 @@ namespace {
 
 constexpr long kShortNapNs = 50'000;
 constexpr std::uint32_t kDoublings = 4;  // to 0.8 ms
+constexpr std::uint32_t kWays = 200;     // given in a row, before a nap
+
+std::int64_t clock_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+// Of the thread: several may poll the queues of a context.
+thread_local GivingWay giving_way;
+
+// False: it is not worth it now.
+bool give_way() {
+  const std::int64_t from = clock_ns();
+  if (!giving_way.worthwhile(from)) return false;
+  ::sched_yield();
+  giving_way.gave(from, clock_ns());
+  return true;
+}
 
 // Until the tail moves on, or for as long as is given. The futex is shared between processes.
 void nap(CompletionQueue& queue, long nanoseconds) {
@@ -40,6 +61,7 @@ void after_empty_poll(CompletionQueue& queue) noexcept {
     if (polls == 1) queue.context->last_polled.store(&queue, std::memory_order_relaxed);
     return;
   }
+  if (polls < context.spins + kWays && give_way()) return;
   queue.empty_polls.store(0, std::memory_order_relaxed);
   const std::uint32_t before = queue.vain_naps.load(std::memory_order_relaxed);
   if (context.last_polled.exchange(&queue, std::memory_order_relaxed) == &queue) {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/attach/text.h"
+
 namespace paceline::verbs {
 
 namespace {
@@ -30,7 +32,7 @@ int Session::connect(const Settings& settings, Presence* presence) {
   attach::HelloRequest hello;
   hello.pid = static_cast<std::uint32_t>(::getpid());
   const char* const name = program_invocation_short_name;
-  std::copy_n(name, std::min(std::strlen(name), hello.program.size() - 1), hello.program.begin());
+  attach::put_text(hello.program, name);
   return ask(attach::Operation::hello, hello, service_);
 }
 

@@ -61,7 +61,7 @@ class Check(unittest.TestCase):
     def test_directions(self):
         engine = '#include "dataplane/transport/engine.h"\n'
         for path in ("dataplane/base/a.h", "dataplane/fabric/a.h", "dataplane/config/a.h",
-                     "dataplane/wire/a.cc", "control/experiment/a.h", "control/main.cc",
+                     "dataplane/wire/a.cc", "control/experiment/a.h", "control/daemon/main.cc",
                      "dataplane/verbs/a.cc"):
             self.bad(path, engine, "may not include")
         self.bad("dataplane/driver/a.h", '#include "tools/workload/cdf.h"\n', "may not include")
@@ -98,7 +98,7 @@ class Check(unittest.TestCase):
 
     def test_environment(self):
         self.bad("dataplane/driver/a.cc", 'auto* v = std::getenv("X");\n', "environment")
-        self.good({"control/main.cc": 'auto* v = std::getenv("X");\n'})
+        self.good({"control/daemon/main.cc": 'auto* v = std::getenv("X");\n'})
 
     def test_libm_and_distributions(self):
         self.bad("cc/a.cc", "double x = std::log(2.0);\n", "math.h")

@@ -31,6 +31,7 @@ class Context {
     const auto values = resolve_cc(name, profile, {}, facts(), error);
     if (!error.empty()) throw std::invalid_argument(error);
     block_ = cc::make_param_block(id, values, facts());
+    cc::put_guard(block_, guard_);  // as an engine has one
     start_state(id_, state_.data(), block_, cc::Event{}, decision_);
   }
 
@@ -90,6 +91,7 @@ class Context {
 
  private:
   cc::AlgorithmId id_;
+  cc::plugin::Guard guard_;
   alignas(cc::kStateAlignment) std::array<std::byte, cc::kStateBytes> state_{};
   cc::ParamBlock block_{};
   cc::Decision decision_{};
@@ -101,8 +103,8 @@ class Context {
 
 }  // namespace
 
-EventCounts drive_dcqcn(std::uint64_t events) {
-  Context context(cc::AlgorithmId::dcqcn, "dcqcn", "paper");
+EventCounts drive_dcqcn(std::uint64_t events, const cc::AlgorithmInfo& which) {
+  Context context(which.id, which.name.data(), "paper");
   Random random(1);
   std::int64_t cnp_at = 10'000;
   for (std::uint64_t i = 0; i < events; ++i) {

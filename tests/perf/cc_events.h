@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "cc/algorithm.h"
 #include "cc/event.h"
 
 namespace paceline::perf {
@@ -24,7 +25,8 @@ struct EventCounts {
 
 // A context of profile "paper" in an incast: CNPs 50 to 150 us apart in spells of congestion, none
 // between them; every timer and byte-counter expiry the algorithm asks for.
-EventCounts drive_dcqcn(std::uint64_t events);
+// `which` is dcqcn, built in or as a plug-in.
+EventCounts drive_dcqcn(std::uint64_t events, const cc::AlgorithmInfo& which);
 
 // A channel that sends messages of 20 kB to 4 MB one after the other: start bytes, REQUESTs, grants
 // that change now and then, uplink shares, a path report at times, the end of the backlog.

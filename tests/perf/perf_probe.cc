@@ -10,6 +10,8 @@
 #include <exception>
 #include <string>
 
+#include "cc/registry.h"
+#include "dataplane/driver/plugin_load.h"
 #include "tests/perf/cc_events.h"
 #include "tests/perf/worlds.h"
 
@@ -19,11 +21,16 @@ namespace {
 int run_events(const std::string& algorithm, std::uint64_t events) {
   EventCounts counts;
   if (algorithm == "dcqcn") {
-    counts = drive_dcqcn(events);
+    counts = drive_dcqcn(events, *cc::find(cc::AlgorithmId::dcqcn));
+  } else if (algorithm == "dcqcn_plugin") {
+    const cc::Registered loaded = load_plugin(PACELINE_DCQCN_PLUGIN);
+    if (loaded.info == nullptr) throw std::invalid_argument(loaded.error);
+    counts = drive_dcqcn(events, *loaded.info);
   } else if (algorithm == "cadence") {
     counts = drive_cadence(events);
   } else {
-    throw std::invalid_argument("unknown algorithm '" + algorithm + "': dcqcn, cadence");
+    throw std::invalid_argument("unknown algorithm '" + algorithm +
+                                "': dcqcn, dcqcn_plugin, cadence");
   }
   const auto of = [&counts](cc::Signal s) { return counts.by_signal[static_cast<std::size_t>(s)]; };
   std::printf("%" PRIu64 " events: tick %" PRIu64 ", cnp %" PRIu64 ", grant %" PRIu64

@@ -137,17 +137,21 @@ class Host(Testbed):
         self.start()
 
 
-def testbed_text(name, device_of):
-    """configs/testbeds/memif-NAME.toml over another device."""
+def testbed_text(name, device_of, algorithm):
+    """configs/testbeds/memif-NAME.toml over another device, under an algorithm."""
     with open(os.path.join(ROOT, f"configs/testbeds/memif-{name}.toml"), encoding="utf-8") as file:
         lines = file.read().splitlines()
-    return "\n".join(f'device = "{device_of(line.split(chr(34))[1])}"' if line.startswith("device") else line
-                     for line in lines) + "\n"
+    changed = {"device": device_of, "algorithm": lambda _: algorithm}
+    for i, line in enumerate(lines):
+        key = line.split(" ")[0]
+        if key in changed:
+            lines[i] = f'{key} = "{changed[key](line.split(chr(34))[1])}"'
+    return "\n".join(lines) + "\n"
 
 
-def run_on(paceline, dataplane, device_of, table):
+def run_on(paceline, dataplane, device_of, algorithm, table):
     with tempfile.TemporaryDirectory(prefix="paceline-devices-") as folder:
-        hosts = [Host(paceline, dataplane, testbed_text(name, device_of(name)), folder, name)
+        hosts = [Host(paceline, dataplane, testbed_text(name, device_of(name), algorithm), folder, name)
                  for name in "ab"]
         try:
             with hosts[0] as a, hosts[1] as b:
@@ -162,7 +166,7 @@ def memif(paceline, dataplane):
     """Of this test alone: another socket than the example's."""
     mine = f"/paceline-test-{os.getpid()}"
     return run_on(paceline, dataplane, lambda _: lambda device: device.replace("/paceline-nics", mine),
-                  [*PROGRAMS, ("the other service is killed and comes back", peer_dies)])
+                  "cadence", [*PROGRAMS, ("the other service is killed and comes back", peer_dies)])
 
 
 def veth(paceline, dataplane):
@@ -175,7 +179,7 @@ def veth(paceline, dataplane):
         if done.returncode != 0:
             skip(f"{' '.join(words)}: {done.stderr.strip()}")
     return run_on(paceline, dataplane,
-                  lambda name: lambda _: f"net_af_packet0,iface=pl{name},{AF_PACKET}", PROGRAMS)
+                  lambda name: lambda _: f"net_af_packet0,iface=pl{name},{AF_PACKET}", "dcqcn", PROGRAMS)
 
 
 def main():

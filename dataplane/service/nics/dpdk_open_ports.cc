@@ -33,6 +33,8 @@ std::string plan_port(const config::Testbed& testbed, const config::PortConfig& 
   const PortInfo info = port.resolver->info();
   out.name = config.name;
   out.port = port.resolver.get();
+  out.profile = testbed.cc.profile;
+  out.fallback_profile = testbed.cc.fallback_profile;
   cc::PortFacts facts;
   facts.link_rate = info.link_rate;
   facts.mtu_bytes = info.mtu_bytes;

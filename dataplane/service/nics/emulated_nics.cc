@@ -87,9 +87,10 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
     } else {
       name += std::to_string(h);
     }
-    host.nic.mac = config.mac;
     host.nic.info =
         nic_info(name, config, host.port->info().link_rate, static_cast<std::uint16_t>(h + 1));
+    host.nic.congestion =
+        nic_congestion(config, host.port->info(), settings.profile, settings.fallback_profile);
     host.engine = std::make_unique<transport::Engine>(std::move(config), *host.port);
     host.nic.engine = host.engine.get();
   }
@@ -102,7 +103,7 @@ transport::QpPath EmulatedNics::path_to_host(std::uint32_t host,
                                              const wire::IpAddress& address) const {
   transport::QpPath path;
   path.ip = address;
-  path.mac = hosts_[host].nic.mac;
+  path.mac = {hosts_[host].nic.info.mac};
   return path;
 }
 

@@ -25,6 +25,9 @@ struct EmulatedSettings {
   // The transmit ring of a host, in time on its link: a host that is polled so late can still fill
   // it. At least two full packets, at most 256 KiB.
   Picos transmit_ring = picos_from_micros(20);
+  // What the values of congestion control came from: names.
+  std::string profile;
+  std::string fallback_profile;
 };
 
 class EmulatedNics final : public NicSet {
@@ -46,6 +49,7 @@ class EmulatedNics final : public NicSet {
   bool hears_the_world() const override { return false; }
   NicSetReport blank_report() const override;
   void describe(Picos now, NicSetReport& report) override;
+  std::optional<LastHop> last_hop(Picos now, std::size_t index) override;
 
   fabric::Network& network() { return network_; }
 

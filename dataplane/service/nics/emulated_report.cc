@@ -84,4 +84,20 @@ void EmulatedNics::describe(Picos now, NicSetReport& report) {
   next_ = wheel_.next_time();
 }
 
+std::optional<LastHop> EmulatedNics::last_hop(Picos now, std::size_t index) {
+  const auto host = static_cast<std::uint32_t>(index);
+  const std::uint32_t down = network_.topology().host_downlink(host);
+  const std::uint64_t queued = network_.queue_bytes(down, now);  // decides what left before now
+  next_ = wheel_.next_time();
+  const auto egress = network_.egress_stats(down);
+  if (!egress) return std::nullopt;  // the other end is a host
+  LastHop out;
+  out.queue_bytes = queued;
+  out.queue_max_bytes = egress->max_bytes;
+  out.marked = egress->marked;
+  out.drops = egress->drops;
+  out.paused = network_.link_pause_time(network_.topology().host_uplink(host), now);
+  return out;
+}
+
 }  // namespace paceline::service

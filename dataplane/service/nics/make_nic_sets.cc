@@ -19,6 +19,8 @@ MadeNicSets make_nic_sets(const config::Testbed& testbed) {
     EmulatedSettings settings;
     settings.names = testbed.nic.names;
     settings.transmit_ring = testbed.nic.transmit_ring;
+    settings.profile = testbed.scenario->cc.profile;
+    settings.fallback_profile = testbed.scenario->cc.fallback_profile;
     made.sets.push_back(std::make_unique<EmulatedNics>(plan, settings));
   } catch (const std::invalid_argument& error) {
     made.errors.push_back(testbed.name + ": " + error.what());

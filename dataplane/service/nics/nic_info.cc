@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/attach/text.h"
+
 namespace paceline::service {
 
 namespace {
@@ -27,7 +29,7 @@ std::uint64_t guid_of(const wire::MacAddress& mac) {
 attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig& config, Rate rate,
                          std::uint16_t local_id) {
   attach::NicInfo info;
-  std::copy_n(name.begin(), std::min(name.size(), info.name.size() - 1), info.name.begin());
+  attach::put_text(info.name, name);
   info.guid = guid_of(config.mac);
   info.rate_mbps = rate.bps / 1'000'000;
   std::size_t gids = 0;
@@ -44,6 +46,23 @@ attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig&
   info.up = 1;
   info.clock_khz = 1'000'000;
   return info;
+}
+
+NicCongestion nic_congestion(const transport::EngineConfig& config, const PortInfo& port,
+                             const std::string& profile, const std::string& fallback_profile) {
+  // Ethernet, IPv4, UDP, BTH around the payload, and the ICRC is the wire's.
+  constexpr std::uint32_t kHeaderBytes = 14 + 20 + 8 + 12 + 8;
+  NicCongestion out;
+  out.facts.link_rate = port.link_rate;
+  out.facts.mtu_bytes = config.payload_mtu;
+  out.facts.full_packet_bytes = static_cast<std::uint32_t>(
+      port.wire.wire_bytes(kHeaderBytes + config.payload_mtu, config.payload_mtu));
+  out.facts.base_rtt_ns = config.base_rtt_ns;
+  out.profile = profile;
+  out.fallback_profile = fallback_profile;
+  out.primary = config.primary;
+  out.fallback = config.fallback;
+  return out;
 }
 
 }  // namespace paceline::service

@@ -6,6 +6,8 @@
 
 #include "dataplane/attach/protocol.h"
 #include "dataplane/base/units.h"
+#include "dataplane/port/port.h"
+#include "dataplane/service/nic_set.h"
 #include "dataplane/transport/engine_config.h"
 
 namespace paceline::service {
@@ -13,5 +15,9 @@ namespace paceline::service {
 // The name is cut to what fits. GIDs: the IPv4 address, then the IPv6 address, as far as there are.
 attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig& config, Rate rate,
                          std::uint16_t local_id);
+
+// What its congestion control begins with; profiles are the names that its values came from.
+NicCongestion nic_congestion(const transport::EngineConfig& config, const PortInfo& port,
+                             const std::string& profile, const std::string& fallback_profile);
 
 }  // namespace paceline::service

@@ -33,8 +33,9 @@ PortNics::PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keepe
     if (const cc::AlgorithmInfo* const info = cc::find(config.primary.algorithm)) {
       algorithm_ = info->name;
     }
-    end.nic.mac = config.mac;
     end.nic.info = nic_info(ports[i].name, config, end.port->info().link_rate, 0);
+    end.nic.congestion =
+        nic_congestion(config, end.port->info(), ports[i].profile, ports[i].fallback_profile);
     end.engine = std::make_unique<transport::Engine>(std::move(config), *end.port);
     end.nic.engine = end.engine.get();
   }

@@ -24,6 +24,9 @@ struct PortNic {
   neighbour::ResolvingPort* port = nullptr;
   // As plan_engine() leaves it; addresses and MAC are the port's.
   transport::EngineConfig engine;
+  // What its values of congestion control came from: names.
+  std::string profile{};
+  std::string fallback_profile{};
 };
 
 // What a thread has to be to use the ports; made and destroyed on the worker's thread.

@@ -22,6 +22,10 @@ TEST_CASE("registry: names and ids find their algorithm, in the order of Algorit
   CHECK(find("dcqcn")->id == AlgorithmId::dcqcn);
   CHECK(find("cadence")->id == AlgorithmId::cadence);
   CHECK(find("swift")->id == AlgorithmId::swift);
+  CHECK(find("timely")->id == AlgorithmId::timely);
+  CHECK(find("dctcp")->id == AlgorithmId::dctcp);
+  CHECK(find("theta-powertcp")->id == AlgorithmId::theta_powertcp);
+  CHECK(find("nscc")->id == AlgorithmId::nscc);
   CHECK(find(static_cast<AlgorithmId>(kAlgorithms)) == nullptr);
   CHECK(find("DCQCN") == nullptr);
   CHECK(find("") == nullptr);

@@ -130,3 +130,43 @@ TEST_CASE("swift: a handover begins at the smaller of the two rates") {
   Swift::on_event(flow.state, flow.params, e, flow.decision);
   CHECK(flow.decision.window_bytes == 12'500);
 }
+
+TEST_CASE("swift: a slow far host shrinks the endpoint window, and the smaller of the two holds") {
+  SwiftFlow flow({{"start_window", 64}});
+  const auto host_delay = [&flow](std::uint32_t us, double packets) {
+    Event e;
+    e.now = flow.now;
+    e.signal = Signal::ack;
+    e.rtt_ns = 12'000;
+    e.host_delay_ns = us * 1000;
+    e.acked_bytes = static_cast<std::uint32_t>(packets * 4178);
+    Swift::on_event(flow.state, flow.params, e, flow.decision);
+  };
+  host_delay(99, 0);
+  CHECK(flow.decision.window_bytes == 64 * 4178);
+  host_delay(200, 0);  // twice the target: excess one half
+  CHECK(flow.state.endpoint == Approx(64 * (1 - 0.8 * 0.5)));
+  CHECK(flow.state.window == Approx(64));
+  CHECK(flow.decision.window_bytes == static_cast<std::uint64_t>(flow.state.endpoint * 4178));
+  const double once = flow.state.endpoint;
+  flow.pass(211'999);  // the round trip includes the far host
+  host_delay(200, 0);
+  CHECK(flow.state.endpoint == once);
+  flow.pass(1);
+  host_delay(200, 0);
+  CHECK(flow.state.endpoint == Approx(once * 0.6));
+  flow.pass(10'012'000);
+  host_delay(10'000, 0);  // by max_decrease at most
+  CHECK(flow.state.endpoint == Approx(once * 0.3));
+  host_delay(0, once * 0.3);
+  CHECK(flow.state.endpoint == Approx(once * 0.3 + 1));
+  // Without a target there is no such window.
+  SwiftFlow deaf({{"start_window", 64}, {"endpoint_target_us", 0}});
+  Event e;
+  e.now = deaf.now;
+  e.signal = Signal::ack;
+  e.rtt_ns = 12'000;
+  e.host_delay_ns = 1'000'000;
+  Swift::on_event(deaf.state, deaf.params, e, deaf.decision);
+  CHECK(deaf.decision.window_bytes == 64 * 4178);
+}

@@ -361,6 +361,8 @@ TEST_CASE("every shipped scenario and experiment reads without an error", "[conf
   }
   for (const auto& entry : std::filesystem::directory_iterator(configs / "experiments")) {
     ++files;
+    // Plans of live experiments have a reader of their own.
+    if (entry.path().filename().string().starts_with("live-")) continue;
     CHECK(read_experiment_file(entry.path().string(), options).errors == Lines{});
   }
   CHECK(files >= 7);

@@ -44,8 +44,8 @@ TEST_CASE("nics: ways lead to the hosts there are", "[nics]") {
   const auto by_v6 = nics->path_to(0, wire::IpAddress{nics->nic(1).info.gids[1]});
   REQUIRE(by_v4);
   REQUIRE(by_v6);
-  CHECK(by_v4->mac == nics->nic(1).mac);
-  CHECK(by_v6->mac == nics->nic(1).mac);
+  CHECK(by_v4->mac.bytes == nics->nic(1).info.mac);
+  CHECK(by_v6->mac.bytes == nics->nic(1).info.mac);
   CHECK_FALSE(nics->path_to(0, wire::IpAddress::v4(0x0A00'0003)));
   CHECK_FALSE(nics->path_to(0, wire::IpAddress::v4(0x0A00'0000)));
   CHECK_FALSE(nics->path_to(0, *wire::ip_address_from_text("fd00::1:a00:1")));

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,17 +20,8 @@
 
 namespace paceline::test {
 
-inline std::vector<std::unique_ptr<service::NicSet>> two_hosts() {
-  const auto read = config::read_testbed_text(R"(
-schema = 1
-[fabric]
-hosts = 2
-rate = "25Gb/s"
-delay = "1us"
-[cc]
-algorithm = "dcqcn"
-)",
-                                              "two-hosts", "", {cc::algorithms(), {}});
+inline std::vector<std::unique_ptr<service::NicSet>> hosts_from(const char* testbed) {
+  const auto read = config::read_testbed_text(testbed, "hosts", "", {cc::algorithms(), {}});
   for (const std::string& error : read.errors) UNSCOPED_INFO(error);
   REQUIRE(read.ok());
   service::MadeNicSets made = service::make_nic_sets(read.value);
@@ -37,12 +30,25 @@ algorithm = "dcqcn"
   return std::move(made.sets);
 }
 
+inline std::vector<std::unique_ptr<service::NicSet>> two_hosts() {
+  return hosts_from(R"(
+schema = 1
+[fabric]
+hosts = 2
+rate = "25Gb/s"
+delay = "1us"
+[cc]
+algorithm = "dcqcn"
+)");
+}
+
 class RunningService {
  public:
-  explicit RunningService(service::ServiceSettings settings = {})
+  explicit RunningService(service::ServiceSettings settings = {},
+                          std::vector<std::unique_ptr<service::NicSet>> nics = two_hosts())
       : path_("@paceline-test-" + std::to_string(::getpid()) + "-" +
               std::to_string(reinterpret_cast<std::uintptr_t>(this))),
-        service_(std::move(settings), two_hosts()),
+        service_(std::move(settings), std::move(nics)),
         server_(service_) {
     REQUIRE(service_.start().empty());
     REQUIRE(server_.listen(path_).empty());
@@ -52,6 +58,16 @@ class RunningService {
   void stop() {
     server_.stop();
     if (thread_.joinable()) thread_.join();
+  }
+  // On the control thread, which the desk and mailboxes belong to.
+  template <class Work>
+  void on_control(Work work) {
+    std::promise<void> done;
+    boost::asio::post(server_.context(), [&] {
+      work();
+      done.set_value();
+    });
+    done.get_future().wait();
   }
   const std::string& path() const { return path_; }
   service::Service& service() { return service_; }

@@ -236,7 +236,8 @@ TEST_CASE("bad input: a command that does not exist is named, with those that do
   CHECK(outcome.code == 2);
   CHECK(outcome.err ==
         "paceline: error: no command 'emulat'; there are \"ab\", \"report\", \"emulate\", \"cc\", "
-        "\"tune\", \"agree\", \"capture\", \"replay\", \"join\", \"exec\" or \"testbed\"\n"
+        "\"tune\", \"tuner\", \"agree\", \"capture\", \"replay\", \"join\", \"exec\", \"testbed\", "
+        "\"top\", \"params\", \"explain\" or \"experiment\"\n"
         "See paceline --help\n");
   CHECK_THAT(paceline_command(folder, {"cc", "show"}).err, Contains("See paceline cc show --help"));
 }

@@ -269,5 +269,46 @@ TEST_CASE("UD under cadence: datagrams use the peer's channel", "[transport][ud]
   CHECK(lab.leftovers().empty());
 }
 
+// 100 datagrams queued at a slow rate; the contexts of both handles change four times meanwhile.
+TEST_CASE("UD: datagrams that wait go with their handles into other contexts", "[transport][ud]") {
+  Datagrams d;
+  Lab& lab = d.lab;
+  const LabOptions options = Datagrams::make_options();
+  const std::pair<std::string_view, double> slow[] = {{"rate_mbps", 2000}};
+  Lab::fill(lab.a().memory, 8);
+  const std::uint32_t others = d.make(0);
+  Engine& engine = lab.a().engine;
+  const auto change = [&](cc::AlgorithmId id,
+                          std::span<const std::pair<std::string_view, double>> values = {}) {
+    engine.reconfigure(lab.now(),
+                       {choose_cc(id, options, values), choose_cc(cc::AlgorithmId::dcqcn, options)},
+                       0, 0);
+    lab.touch(0);
+  };
+  change(cc::AlgorithmId::fixed, slow);
+  lab.run(lab.now() + picos_from_micros(60));
+  constexpr std::uint64_t kCount = 100;
+  for (std::uint64_t id = 0; id < kCount; ++id) {
+    REQUIRE(lab.b().post_receive(id, id * 2048, 2048));
+    REQUIRE(lab.post(0, id % 3 == 0 ? others : d.qp[0], d.request(id, id * 2048, kMtu)) ==
+            PostResult::ok);
+  }
+  for (const cc::AlgorithmId id : {cc::AlgorithmId::cadence, cc::AlgorithmId::dcqcn,
+                                   cc::AlgorithmId::cadence, cc::AlgorithmId::fixed}) {
+    change(id, id == cc::AlgorithmId::fixed
+                   ? std::span<const std::pair<std::string_view, double>>(slow)
+                   : std::span<const std::pair<std::string_view, double>>{});
+    CHECK(engine.check_conservation() == "");
+    lab.run(lab.now() + picos_from_micros(8));
+    CHECK(engine.check_conservation() == "");
+  }
+  CHECK(lab.run(lab.now() + picos_from_micros(10'000)));
+  CHECK_FALSE(engine.reconfiguring());
+  CHECK(engine.population().contexts == 1);
+  CHECK(lab.a().sent().size() == kCount);
+  CHECK(lab.b().received().size() == kCount);
+  CHECK(lab.leftovers() == "");
+}
+
 }  // namespace
 }  // namespace paceline::transport::test

@@ -1,0 +1,272 @@
+#include "cc/plugin/call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cc/plugin/plugin.h"
+
+namespace paceline::cc::plugin {
+namespace {
+
+// Events and decisions are not converted: the C structs are the same bytes as ours. Whoever moves a
+// field of ours finds it here, and has to convert from then on.
+#define PACELINE_SAME(ours, our_field, theirs, their_field)                   \
+  static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) && \
+                sizeof(ours::our_field) == sizeof(theirs::their_field))
+PACELINE_SAME(Event, now, paceline_cc_event, now_ns);
+PACELINE_SAME(Event, sent_total, paceline_cc_event, sent_total);
+PACELINE_SAME(Event, backlog_bytes, paceline_cc_event, backlog_bytes);
+PACELINE_SAME(Event, inflight_bytes, paceline_cc_event, inflight_bytes);
+PACELINE_SAME(Event, sent_bytes, paceline_cc_event, sent_bytes);
+PACELINE_SAME(Event, message_bytes, paceline_cc_event, message_bytes);
+PACELINE_SAME(Event, acked_bytes, paceline_cc_event, acked_bytes);
+PACELINE_SAME(Event, marked_bytes, paceline_cc_event, marked_bytes);
+PACELINE_SAME(Event, lost_bytes, paceline_cc_event, lost_bytes);
+PACELINE_SAME(Event, rtt_ns, paceline_cc_event, rtt_ns);
+PACELINE_SAME(Event, host_delay_ns, paceline_cc_event, host_delay_ns);
+PACELINE_SAME(Event, hint_collective, paceline_cc_event, hint_collective);
+PACELINE_SAME(Event, hint_degree, paceline_cc_event, hint_degree);
+PACELINE_SAME(Event, hint_kind, paceline_cc_event, hint_kind);
+PACELINE_SAME(Event, signal, paceline_cc_event, signal);
+// NOLINTNEXTLINE(bugprone-sizeof-expression): a pointer has the size of a pointer
+PACELINE_SAME(Event, handover, paceline_cc_event, handover);
+PACELINE_SAME(Handover, rate, paceline_cc_handover, rate_bps);
+PACELINE_SAME(Handover, srtt_ns, paceline_cc_handover, srtt_ns);
+PACELINE_SAME(Handover, min_rtt_ns, paceline_cc_handover, min_rtt_ns);
+PACELINE_SAME(Handover, inflight_bytes, paceline_cc_handover, inflight_bytes);
+PACELINE_SAME(Decision, rate, paceline_cc_decision, rate_bps);
+PACELINE_SAME(Decision, window_bytes, paceline_cc_decision, window_bytes);
+PACELINE_SAME(Decision, ceiling, paceline_cc_decision, ceiling);
+PACELINE_SAME(Decision, wake_at, paceline_cc_decision, wake_at_ns);
+PACELINE_SAME(Decision, wake_bytes, paceline_cc_decision, wake_bytes);
+PACELINE_SAME(Decision, path, paceline_cc_decision, path);
+PACELINE_SAME(Decision, limiter, paceline_cc_decision, limiter);
+PACELINE_SAME(Decision, request, paceline_cc_decision, request);
+PACELINE_SAME(Decision, fallback, paceline_cc_decision, fallback);
+PACELINE_SAME(Decision, urgent, paceline_cc_decision, urgent);
+PACELINE_SAME(Decision, timed, paceline_cc_decision, timed);
+#undef PACELINE_SAME
+static_assert(sizeof(paceline_cc_decision) <= sizeof(Decision));
+static_assert(sizeof(paceline_cc_event) <= sizeof(Event));
+static_assert(static_cast<int>(Signal::start) == PACELINE_CC_START &&
+              static_cast<int>(Signal::ack) == PACELINE_CC_ACK &&
+              static_cast<int>(Signal::nack) == PACELINE_CC_NACK &&
+              static_cast<int>(Signal::timeout) == PACELINE_CC_TIMEOUT &&
+              static_cast<int>(Signal::cnp) == PACELINE_CC_CNP &&
+              static_cast<int>(Signal::message) == PACELINE_CC_MESSAGE &&
+              static_cast<int>(Signal::idle) == PACELINE_CC_IDLE &&
+              static_cast<int>(Signal::tick) == PACELINE_CC_TICK &&
+              static_cast<int>(Signal::port_down) == PACELINE_CC_PORT_DOWN &&
+              static_cast<int>(Signal::port_up) == PACELINE_CC_PORT_UP);
+static_assert(static_cast<int>(Limiter::path) == PACELINE_CC_LIMIT_PATH &&
+              static_cast<int>(Limiter::window) == PACELINE_CC_LIMIT_WINDOW);
+static_assert(kUnlimited == PACELINE_CC_UNLIMITED && kNeverNanos.count == PACELINE_CC_NEVER);
+
+// Behind the state; a plug-in has no reason to write just this.
+constexpr std::uint64_t kGuardWord = 0xA5C3'96E1'7B0D'48F2;
+static_assert(kDerivedBytes == PACELINE_CC_DERIVED_BYTES);
+static_assert(PACELINE_CC_STATE_BYTES + 2 * sizeof kGuardWord <= kStateBytes);
+
+constexpr std::int64_t kLeastWakeNs = 100;  // ahead: ticks must not eat the thread
+constexpr unsigned kWindowBits = 48;  // of any sense; all ones above them: as good as unlimited
+constexpr std::uint64_t kRoundingFactor = 16;  // above the link rate: a mistake, no rounding
+constexpr std::uint64_t kSlowestBps = 1'000'000;
+
+// path, limiter, request, fallback, urgent, timed as one number, little endian.
+constexpr std::size_t kTailAt = offsetof(paceline_cc_decision, path);
+constexpr std::uint64_t kTailBits = 0x00'01'01'01'01'07'FF'FF;
+constexpr std::uint64_t kTailIgnored = 0xFF'00'00'00'00'00'00'00;
+constexpr std::uint64_t kReactiveBits = 0x00'01'01'00'00'07'FF'FF;  // neither request nor fallback
+static_assert(offsetof(paceline_cc_decision, timed) == kTailAt + 6);
+
+std::uint64_t tail_of(const Decision& decision) {
+  std::uint64_t tail = 0;
+  std::memcpy(&tail, reinterpret_cast<const std::byte*>(&decision) + kTailAt, sizeof tail);
+  return tail;
+}
+
+// The engine takes this for what a proactive algorithm without a grant says.
+void give_way(Decision& d) {
+  d.fallback = true;
+  d.request = false;
+  d.timed = false;
+  d.wake_at = kNeverNanos;
+  d.wake_bytes = kUnlimited;
+}
+
+void tell(const Guard& guard) {
+  if (guard.news != nullptr) *guard.news = true;
+}
+
+void quarantine(Guard& guard, Offence offence) {
+  if (guard.quarantined == Offence::none) guard.quarantined = offence;
+  tell(guard);
+}
+
+// Brings a decision within bounds. Clamped is what a rounding or a missing comparison explains;
+// nonsense is the rest: rates and windows beyond any sense (what a NaN or an infinity becomes),
+// flags that are no flags, a stop without an end.
+void mend(const PluginParams& p, const Event& e, Decision& d) {
+  bool nonsense = false;
+  bool clamped = false;
+  std::uint64_t tail = tail_of(d) & ~kTailIgnored;
+  const std::uint64_t allowed = p.proactive ? kTailBits : kReactiveBits;
+  if ((tail & ~allowed) != 0 || (tail >> 16 & 0xFF) >= kLimiters) {
+    nonsense = true;
+    tail &= allowed;
+    if ((tail >> 16 & 0xFF) >= kLimiters) {
+      tail = (tail & ~(std::uint64_t{0xFF} << 16)) | static_cast<std::uint64_t>(Limiter::path)
+                                                         << 16;
+    }
+    std::memcpy(reinterpret_cast<std::byte*>(&d) + kTailAt, &tail, sizeof tail);
+  }
+  if (d.rate.bps > p.link_bps) {
+    (d.rate.bps / kRoundingFactor > p.link_bps ? nonsense : clamped) = true;
+    d.rate.bps = p.link_bps;
+  }
+  if (d.window_bytes < p.mtu_bytes) {
+    clamped = true;
+    d.window_bytes = p.mtu_bytes;
+  } else if (const std::uint64_t top = d.window_bytes >> kWindowBits;
+             top != 0 && top != kUnlimited >> kWindowBits) {
+    nonsense = true;
+    d.window_bytes = kUnlimited;
+  }
+  if (!p.proactive && d.ceiling != kUnlimited) {
+    nonsense = true;
+    d.ceiling = kUnlimited;
+  }
+  if (d.wake_at.count - kLeastWakeNs < e.now.count) {
+    clamped = true;
+    d.wake_at.count = e.now.count + kLeastWakeNs;
+  }
+  if (d.wake_bytes == 0) {
+    clamped = true;
+    d.wake_bytes = 1;
+  }
+  // Nothing would ever ask it again.
+  if (d.rate.bps == 0 && !p.proactive && !(d.timed && d.wake_at != kNeverNanos)) {
+    nonsense = true;
+    d.rate.bps = std::max(kSlowestBps, p.link_bps / 1000);
+  }
+  Guard* const guard = p.guard;
+  if (guard == nullptr || !(nonsense || clamped)) return;
+  tell(*guard);
+  if (!nonsense) {
+    ++guard->clamped;
+    return;
+  }
+  ++guard->nonsense;
+  if (++guard->nonsense_score >= guard->limits.nonsense) quarantine(*guard, Offence::nonsense);
+}
+
+// Every so many calls, with a clock around it: two looks at the clock cost more than many a call.
+void timed_call(const PluginParams& p, Guard& guard, const paceline_cc_item& item) {
+  if ((++guard.calls & (guard.limits.timed_one_of - 1)) != 0) {
+    p.on_events(&item, 1);
+    return;
+  }
+  const std::uint64_t begin = guard.clock.read(guard.clock.context);
+  p.on_events(&item, 1);
+  const std::uint64_t end = guard.clock.read(guard.clock.context);
+  if (end - begin <= guard.limits.budget_ns) {
+    if (guard.slow_score != 0) --guard.slow_score;
+    return;
+  }
+  ++guard.slow;
+  tell(guard);
+  guard.slow_score += 2;
+  if (guard.slow_score >= guard.limits.slow_score) quarantine(guard, Offence::slow);
+}
+
+std::uint64_t guard_word(const PluginState& state, const PluginParams& p) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, state.bytes + p.guard_at, sizeof word);
+  return word;
+}
+
+// Whether all is as it usually is: mend would change nothing, and the state ends where it should. A
+// limiter that there is not is 7, or more than its three bits; one more of it shows both.
+bool as_usual(const PluginState& state, const PluginParams& p, const Event& e, const Decision& d) {
+  constexpr std::uint64_t kOneLimiter = std::uint64_t{1} << 16;
+  constexpr std::uint64_t kForeign = ~(kReactiveBits | kTailIgnored);
+  const auto window_top = static_cast<std::int64_t>(d.window_bytes) >> kWindowBits;
+  return d.rate.bps - 1 < p.link_bps && d.window_bytes >= p.mtu_bytes &&
+         static_cast<std::uint64_t>(window_top + 1) <= 1 && d.ceiling == kUnlimited &&
+         d.wake_at.count - kLeastWakeNs >= e.now.count && d.wake_bytes != 0 &&
+         ((tail_of(d) + kOneLimiter) & kForeign) == 0 && guard_word(state, p) == kGuardWord;
+}
+
+[[gnu::noinline, gnu::cold]] void settle(PluginState& state, const PluginParams& p, const Event& e,
+                                         Decision& d) {
+  mend(p, e, d);
+  Guard* const guard = p.guard;
+  if (guard_word(state, p) != kGuardWord) {
+    set_guard_word(state.bytes, p);
+    if (guard != nullptr) quarantine(*guard, Offence::overrun);
+  }
+  if (guard != nullptr && guard->quarantined != Offence::none) give_way(d);
+}
+
+paceline_cc_item item_of(PluginState& state, const PluginParams& p, const Event& e, Decision& d) {
+  return {state.bytes, p.derived, reinterpret_cast<const paceline_cc_event*>(&e),
+          reinterpret_cast<paceline_cc_decision*>(&d)};
+}
+
+// With a clock, or in quarantine.
+[[gnu::noinline]] void watched_event(PluginState& state, const PluginParams& p, const Event& e,
+                                     Decision& d) {
+  Guard& guard = *p.guard;
+  if (guard.quarantined != Offence::none) {
+    give_way(d);
+    return;
+  }
+  timed_call(p, guard, item_of(state, p, e, d));
+  if (guard.quarantined != Offence::none || !as_usual(state, p, e, d)) settle(state, p, e, d);
+}
+
+}  // namespace
+
+PluginParams make_params(const Plugin& plugin, std::span<const double> values,
+                         const PortFacts& facts) {
+  const paceline_cc_algorithm& table = plugin.table;
+  PluginParams p;
+  p.on_events = table.on_events;
+  p.link_bps = facts.link_rate.bps;
+  p.mtu_bytes = facts.mtu_bytes;
+  p.guard_at = (table.state_bytes + 7) / 8 * 8;
+  p.proactive = plugin.info.proactive;
+  if (table.derive == nullptr) {
+    static_assert(PACELINE_CC_PARAMS * sizeof(double) <= PACELINE_CC_DERIVED_BYTES);
+    if (!values.empty()) std::memcpy(p.derived, values.data(), values.size_bytes());
+    return p;
+  }
+  paceline_cc_port port{};
+  port.size = sizeof port;
+  port.mtu_bytes = facts.mtu_bytes;
+  port.link_bps = facts.link_rate.bps;
+  port.full_packet_bytes = facts.full_packet_bytes;
+  port.base_rtt_ns = facts.base_rtt_ns;
+  table.derive(values.data(), &port, p.derived);
+  return p;
+}
+
+void set_guard_word(std::byte* state, const PluginParams& params) {
+  std::memcpy(state + params.guard_at, &kGuardWord, sizeof kGuardWord);
+}
+
+void on_event(PluginState& state, const PluginParams& p, const Event& e, Decision& d) {
+  if (d.wake_at <= e.now) d.wake_at = kNeverNanos;
+  if (e.sent_bytes >= d.wake_bytes) d.wake_bytes = kUnlimited;
+  const Guard* const guard = p.guard;
+  if (guard != nullptr && (guard->quarantined != Offence::none || guard->clock.read != nullptr)) {
+    watched_event(state, p, e, d);
+    return;
+  }
+  const paceline_cc_item item = item_of(state, p, e, d);
+  p.on_events(&item, 1);
+  if (!as_usual(state, p, e, d)) [[unlikely]]
+    settle(state, p, e, d);
+}
+
+}  // namespace paceline::cc::plugin

@@ -1,0 +1,47 @@
+// Calling a plug-in, guarded. dispatch.h comes here with every algorithm that is none of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cc/algorithm.h"
+#include "cc/plugin/guard.h"
+
+struct paceline_cc_item;
+
+namespace paceline::cc::plugin {
+
+inline constexpr std::size_t kDerivedBytes = 384;  // PACELINE_CC_DERIVED_BYTES
+
+struct Plugin;
+
+// Of one context, as dispatch sees it: the plug-in's bytes and, right behind them, the guard word.
+struct alignas(16) PluginState {
+  std::byte bytes[kStateBytes];
+};
+
+// The parameter block of a plug-in. The guard is the engine's, and may be absent: decisions are
+// then mended all the same, and nobody counts.
+struct PluginParams {
+  void (*on_events)(const paceline_cc_item*, std::uint32_t) = nullptr;
+  Guard* guard = nullptr;
+  std::uint64_t link_bps = 0;
+  std::uint32_t mtu_bytes = 0;
+  std::uint32_t guard_at = 0;  // offset of the guard word in the state
+  bool proactive = false;
+  alignas(64) std::byte derived[kDerivedBytes] = {};
+};
+
+PluginParams make_params(const Plugin& plugin, std::span<const double> values,
+                         const PortFacts& facts);
+
+// Before the start event, on a state of zeroes.
+void set_guard_word(std::byte* state, const PluginParams& params);
+
+// One event. The decision that comes out is within the bounds of the port, whatever the plug-in
+// said.
+void on_event(PluginState& state, const PluginParams& params, const Event& event,
+              Decision& decision);
+
+}  // namespace paceline::cc::plugin

@@ -1,0 +1,61 @@
+// What the host holds against a plug-in. One guard per engine: its numbers are those of one thread,
+// and runs side by side in one process do not see one another's.
+//
+// A plug-in is put into quarantine, for the life of the guard, when it
+// - writes beyond the state it asked for (found at the end of the call that does so);
+// - answers with nonsense too often (see call.cc for what is nonsense and what is merely clamped);
+// - takes too long again and again, by a clock that the host may inject. Virtual time has none.
+// It is not called any more then. Its contexts are told `fallback`, and the engine hands each over
+// to the fallback algorithm.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace paceline::cc::plugin {
+
+enum class Offence : std::uint8_t { none, overrun, nonsense, slow };
+
+// For messages and logs: "wrote beyond its state".
+constexpr std::string_view offence_text(Offence offence) {
+  switch (offence) {
+    case Offence::none:
+      return "none";
+    case Offence::overrun:
+      return "wrote beyond its state";
+    case Offence::nonsense:
+      return "answered with nonsense";
+    case Offence::slow:
+      return "took too long";
+  }
+  return "none";
+}
+
+// Nanoseconds that only grow. Without a function there is no clock.
+struct Clock {
+  std::uint64_t (*read)(const void* context) = nullptr;
+  const void* context = nullptr;
+};
+
+struct Limits {
+  std::uint32_t nonsense = 16;       // decisions, in all
+  std::uint32_t budget_ns = 20'000;  // of one call
+  std::uint32_t slow_score = 16;     // a slow call that is timed adds 2, any other takes 1 away
+  std::uint32_t timed_one_of = 16;   // calls; a power of two
+};
+
+struct Guard {
+  Limits limits{};
+  Clock clock{};
+  std::uint64_t calls = 0;           // that a clock might have timed
+  std::uint64_t clamped = 0;         // decisions out of bounds
+  std::uint64_t nonsense = 0;        // decisions that no rounding explains
+  std::uint64_t slow = 0;            // timed calls beyond the budget
+  std::uint32_t nonsense_score = 0;  // as `nonsense`, which whoever reads it may set back
+  std::uint32_t slow_score = 0;
+  Offence quarantined = Offence::none;
+  bool acted_upon = false;  // the engine's mark: all contexts know of the quarantine
+  bool* news = nullptr;     // set when a number has grown
+};
+
+}  // namespace paceline::cc::plugin

@@ -1,0 +1,35 @@
+// A plug-in as the host knows it: the table that a shared object gave away, checked, with our own
+// tables made from it. Loading shared objects is the driver's (dataplane/driver/plugin_load.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cc/algorithm.h"
+#include "cc/plugin/paceline_cc.h"
+
+namespace paceline::cc::plugin {
+
+struct Plugin {
+  const paceline_cc_algorithm* origin = nullptr;  // the shared object's own table
+  paceline_cc_algorithm table{};  // as of the host's version; what is not there is 0
+  std::string path;
+  std::vector<ParamSpec> params;
+  std::vector<std::vector<ProfileValue>> profile_values;
+  std::vector<Profile> profiles;
+  AlgorithmInfo info;  // id is set when it is registered
+};
+
+// Checks a table as paceline_cc_plugin returned it (nullptr allowed). The error says what is wrong
+// and what is allowed, without the path. Strings stay where they are: the shared object is never
+// closed.
+std::variant<std::unique_ptr<Plugin>, std::string> examine(const paceline_cc_algorithm* table);
+
+// What a plug-in is asked with.
+inline constexpr std::uint32_t kHostAbi =
+    std::uint32_t{PACELINE_CC_ABI_MAJOR} << 16 | std::uint32_t{PACELINE_CC_ABI_MINOR};
+
+}  // namespace paceline::cc::plugin

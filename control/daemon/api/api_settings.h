@@ -1,0 +1,45 @@
+// How the API is reached and by whom.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace paceline::daemon {
+
+// On TCP only with TLS and tokens: all four files and figures or no listening at all.
+struct TcpSettings {
+  std::string address = "127.0.0.1";  // IPv4 or IPv6
+  std::uint16_t port = 0;             // 0: any; ApiServer::port() says which
+  std::string certificate;            // PEM, the chain, the server's own first
+  std::string key;                    // PEM; nobody but its owner may read it
+  std::string tokens;                 // tokens.h; nobody but its owner may read it
+};
+
+struct ApiSettings {
+  std::string socket;           // path of the Unix socket; empty: none, unless `descriptor`
+  int descriptor = -1;          // a Unix socket that listens already (systemd); taken over
+  std::string group;            // its members may write; empty: root and the own user only
+  bool world_readable = false;  // any user of the machine may read
+  std::optional<TcpSettings> tcp{};
+
+  std::string version = "0";  // of the product, for the description
+
+  // Limits, all of them refused beyond, none clamped to.
+  std::uint32_t most_header = 16 << 10;
+  std::uint64_t most_body = 256 << 10;
+  std::size_t most_target = 4 << 10;
+  std::size_t most_connections = 256;
+  std::size_t most_listeners = 64;       // of events, among the connections
+  std::size_t most_queued_events = 256;  // of one listener; beyond, it is let go
+  std::size_t most_queued_bytes = 1 << 20;
+  // From one reply to the end of the next request; also for a reply to be taken.
+  std::uint32_t idle_ms = 60'000;
+  std::uint32_t keep_alive_ms = 15'000;  // between comments to a silent listener
+};
+
+}  // namespace paceline::daemon

@@ -1,0 +1,31 @@
+// What came in, held against the fields of an endpoint. Every complaint names the field, the value
+// and what is allowed; all are found at once.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "control/daemon/api/endpoint.h"
+
+namespace paceline::daemon {
+
+// How a type is called in messages and in the reference: "text", "whole number", ...
+std::string_view type_words(FieldType type);
+// What a field takes, in words: "whole number from 1 to 64", "one of a, b".
+std::string allowed_words(const Field& field);
+
+// A value of the path or the query, which is text. `where`: "path" or "query".
+void check_text(const Field& field, std::string_view value, std::string_view where,
+                std::vector<std::string>& errors);
+
+// Parameters of the query by their fields; each at most once. Good ones are put into `request`.
+void check_query(const std::vector<Field>& fields,
+                 const std::vector<std::pair<std::string, std::string>>& given, Request& request,
+                 std::vector<std::string>& errors);
+
+// The members of `body`. A whole number may be written 5.0 or 5e3; it is an integer afterwards.
+void check_body(const std::vector<Field>& fields, Json& body, std::vector<std::string>& errors);
+
+}  // namespace paceline::daemon

@@ -1,0 +1,39 @@
+// Events on their way to one listener, as the text of server-sent events (WHATWG HTML, section
+// 9.2). Bounded: who does not read as fast as things happen is told so by a last event, "dropped".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "control/daemon/api/endpoint.h"
+
+namespace paceline::daemon {
+
+class EventQueue {
+ public:
+  EventQueue(std::size_t most_events, std::size_t most_bytes)
+      : most_events_(most_events), most_bytes_(most_bytes) {}
+
+  // Ignored once it overflowed: what had not been sent is then replaced by the last event.
+  void push(std::string_view topic, const Json& data);
+
+  bool empty() const { return waiting_.empty(); }
+  // Nothing comes behind what waits.
+  bool overflowed() const { return overflowed_; }
+  std::size_t size() const { return waiting_.size(); }
+  // All that waits, as one text.
+  std::string take();
+
+ private:
+  std::size_t most_events_;
+  std::size_t most_bytes_;
+  std::deque<std::string> waiting_;
+  std::size_t bytes_ = 0;
+  std::uint64_t number_ = 0;
+  bool overflowed_ = false;
+};
+
+}  // namespace paceline::daemon

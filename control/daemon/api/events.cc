@@ -1,0 +1,32 @@
+#include "control/daemon/api/events.h"
+
+#include <algorithm>
+
+#include "cc/nearest_name.h"
+#include "control/daemon/api/target.h"
+
+namespace paceline::daemon {
+
+std::string read_topics(std::string_view list, std::vector<std::string>& out) {
+  out.clear();
+  if (list.empty()) {
+    out.assign(kTopics.begin(), kTopics.end());
+    return {};
+  }
+  for (;;) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    const std::string_view topic = list.substr(0, end);
+    if (std::find(kTopics.begin(), kTopics.end(), topic) == kTopics.end()) {
+      std::string error = "query.topics: " + in_quotes(topic) + "; allowed: some of";
+      for (const std::string_view known : kTopics) error += " " + std::string(known);
+      const std::string_view nearest = cc::nearest_name(topic, kTopics, 3);
+      if (!nearest.empty()) error += "; did you mean \"" + std::string(nearest) + "\"?";
+      return error;
+    }
+    out.emplace_back(topic);
+    if (end == list.size()) return {};
+    list.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace paceline::daemon

@@ -1,0 +1,17 @@
+// The topics of /v1/events.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::daemon {
+
+inline constexpr std::array<std::string_view, 7> kTopics{
+    "sample", "parameters", "guard", "trial", "experiment", "tuner", "dataplane"};
+
+// "sample,trial" taken apart; an empty list asks for all. Not empty: what is wrong.
+std::string read_topics(std::string_view list, std::vector<std::string>& out);
+
+}  // namespace paceline::daemon

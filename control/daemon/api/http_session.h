@@ -1,0 +1,22 @@
+// One connection, from its first request to its last; internal to this room.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/ssl/context.hpp>
+
+#include <memory>
+
+#include "control/daemon/api/server_state.h"
+
+namespace paceline::daemon {
+
+// Until the client leaves, errs or idles too long, or the server stops. Throws nothing.
+boost::asio::awaitable<void> serve_local(std::shared_ptr<ServerState> state,
+                                         boost::asio::local::stream_protocol::socket socket);
+boost::asio::awaitable<void> serve_tls(std::shared_ptr<ServerState> state,
+                                       boost::asio::ip::tcp::socket socket,
+                                       std::shared_ptr<boost::asio::ssl::context> tls);
+
+}  // namespace paceline::daemon

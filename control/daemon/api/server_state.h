@@ -1,0 +1,80 @@
+// What the server and its connections share; internal to this room. Connections hold it, so that it
+// lives until the last of their coroutines is gone.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/daemon/api/api_server.h"
+#include "control/daemon/api/router.h"
+#include "control/daemon/api/tokens.h"
+#include "control/daemon/api/unix_socket.h"
+
+namespace paceline::daemon {
+
+// A connection as the server sees it.
+class Connection {
+ public:
+  Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  virtual ~Connection() = default;
+  // Whatever it waits for on the network fails.
+  virtual void close() = 0;
+
+  bool closing = false;
+  bool busy = false;     // a request is being answered
+  bool listens = false;  // to events, until it ends
+  bool may_read = true;
+  std::optional<Caller> caller{};  // none: the token of each request says
+};
+
+using Connections = std::list<std::shared_ptr<Connection>>;
+
+struct ServerState {
+  ServerState(ApiSettings wanted, EventHub& events) : settings(std::move(wanted)), hub(&events) {}
+
+  // Ends the longest idle connection where there are too many. False: none idles.
+  bool make_room();
+  void stop();
+
+  ApiSettings settings;
+  EventHub* hub;  // null after stop()
+  std::optional<Router> router;
+  std::string description;  // OpenAPI, as text
+  Tokens tokens;
+  LocalAccess access;
+  UnixListener listener;
+  Connections connections;  // those that idle in the order in which they began to
+  std::size_t listeners = 0;
+  bool stopped = false;
+  ApiCounts counts{};
+  std::uint16_t port = 0;
+  std::vector<std::function<void()>> close_acceptors;
+};
+
+// In the list for as long as it lives.
+class Membership {
+ public:
+  Membership(std::shared_ptr<ServerState> state, std::shared_ptr<Connection> connection)
+      : state_(std::move(state)),
+        at_(state_->connections.insert(state_->connections.end(), std::move(connection))) {}
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+  ~Membership() { state_->connections.erase(at_); }
+
+  void set_busy(bool busy) {
+    (*at_)->busy = busy;
+    if (!busy) state_->connections.splice(state_->connections.end(), state_->connections, at_);
+  }
+
+ private:
+  std::shared_ptr<ServerState> state_;
+  Connections::iterator at_;
+};
+
+}  // namespace paceline::daemon

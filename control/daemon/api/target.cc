@@ -1,0 +1,149 @@
+#include "control/daemon/api/target.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace paceline::daemon {
+
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// The length of the character that begins here; 0: none does.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates, beyond the last code point: shown by the second byte.
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;
+  if (first == 0xed && byte(1) > 0x9f) return 0;
+  if (first == 0xf0 && byte(1) < 0x90) return 0;
+  if (first == 0xf4 && byte(1) > 0x8f) return 0;
+  return length;
+}
+
+enum class Part { path, query };
+
+// What is wrong, empty: nothing.
+std::string decode(std::string_view text, Part part, std::string& out) {
+  out.clear();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+      if (high < 0 || low < 0) {
+        return "target: " + in_quotes(text) + ": '%' is followed by two hexadecimal digits";
+      }
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    } else if (c == '+' && part == Part::query) {
+      c = ' ';
+    }
+    if (is_control(c)) return "target: " + in_quotes(text) + ": control characters are not allowed";
+    out += c;
+  }
+  if (!is_utf8(out)) return "target: " + in_quotes(text) + " is not UTF-8";
+  return {};
+}
+
+std::string read_query(std::string_view text, Target& out) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    const std::string_view pair = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (pair.empty()) continue;
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    std::pair<std::string, std::string> decoded;
+    std::string wrong = decode(pair.substr(0, equals), Part::query, decoded.first);
+    if (wrong.empty() && equals < pair.size()) {
+      wrong = decode(pair.substr(equals + 1), Part::query, decoded.second);
+    }
+    if (!wrong.empty()) return wrong;
+    out.query.push_back(std::move(decoded));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string read_target(std::string_view target, Target& out) {
+  out = {};
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    target.remove_prefix(std::min(target.find_first_of("/?", scheme.size()), target.size()));
+    if (target.empty()) target = "/";
+    break;
+  }
+  if (!target.starts_with('/')) {
+    return "target: " + in_quotes(target) + " does not begin with '/'";
+  }
+  const std::size_t question = std::min(target.find('?'), target.size());
+  std::string_view path = target.substr(1, question - 1);
+  for (;;) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    std::string segment;
+    std::string wrong = decode(path.substr(0, end), Part::path, segment);
+    if (!wrong.empty()) return wrong;
+    out.segments.push_back(std::move(segment));
+    if (end == path.size()) break;
+    path.remove_prefix(end + 1);
+  }
+  return question == target.size() ? std::string{} : read_query(target.substr(question + 1), out);
+}
+
+std::string percent_encoded(std::string_view text) {
+  static constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                            (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  }
+  return out;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  std::string out = "\"";
+  const bool longer = text.size() > kMost;
+  while (!text.empty() && out.size() <= kMost) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0 || is_control(text[0])) {
+      out += '?';
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  out += longer ? "...\"" : "\"";
+  return out;
+}
+
+}  // namespace paceline::daemon

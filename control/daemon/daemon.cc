@@ -1,0 +1,328 @@
+#include "control/daemon/daemon.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "control/daemon/telemetry_endpoints.h"
+#include "control/daemon/telemetry_json.h"
+#include "control/daemon/tuner_options.h"
+#include "dataplane/attach/shared_memory.h"
+#include "dataplane/service/control_protocol.h"
+
+namespace paceline::daemon {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr auto kSuperviseEvery = std::chrono::milliseconds(50);
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::size_t kMostEvents = 10'000;
+
+SupervisorSettings supervisor_settings(const DaemonConfig& config, std::uint64_t seed) {
+  SupervisorSettings settings;
+  settings.starts = !config.dataplane.testbed.empty();
+  settings.seed = seed;
+  return settings;
+}
+
+SamplerSettings sampler_settings(const DaemonSetup& setup) {
+  const TelemetryConfig& t = setup.config.telemetry;
+  SamplerSettings settings;
+  settings.resolutions = usual_resolutions(to_nanos(t.interval).count);
+  settings.resolutions[0].span_ns = to_nanos(t.fine_span).count;
+  settings.resolutions[1].span_ns = to_nanos(t.seconds_span).count;
+  settings.resolutions[2].span_ns = to_nanos(t.minutes_span).count;
+  settings.stalled_after = t.stalled_after;
+  settings.history_folder = t.history.empty() ? setup.runtime_folder : t.history;
+  return settings;
+}
+
+ExperimentSettings experiment_settings(const DaemonSetup& setup) {
+  ExperimentSettings settings;
+  settings.folder = setup.state_folder + "/experiments";
+  settings.version = setup.version;
+  return settings;
+}
+
+// An exception in a loop is a mistake of ours: it ends the daemon, which is started again, rather
+// than leaving half of it running.
+void no_exception(std::exception_ptr error) {
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+Daemon::Daemon(asio::io_context& context, DaemonSetup setup, Clock clock)
+    : context_(context),
+      setup_(std::move(setup)),
+      clock_(std::move(clock)),
+      sample_timer_(context),
+      supervise_timer_(context) {
+  if (setup_.config.dataplane.socket.empty()) {
+    setup_.config.dataplane.socket = setup_.runtime_folder + "/paceline.sock";
+  }
+  ControlSettings control;
+  control.path = service::control_socket_beside(setup_.config.dataplane.socket);
+  client_ = std::make_unique<ControlClient>(context_, control);
+  sampler_ = std::make_unique<Sampler>(sampler_settings(setup_));
+  parameters_ = std::make_unique<Parameters>(context_, *client_, store_, hub_, clock_);
+  experiments_ = std::make_unique<Experiments>(
+      Experiments::Parts{context_, *client_, *sampler_, store_, hub_, clock_, *parameters_},
+      experiment_settings(setup_));
+  supervisor_ =
+      std::make_unique<Supervisor>(supervisor_settings(setup_.config, setup_.seed), *client_);
+  supervisor_->set_launch(launch());
+  tuner_ = std::make_unique<LiveTuner>(context_, *client_, *parameters_, *sampler_, store_, hub_,
+                                       clock_);
+  tuner_->experiment = [this] {
+    return std::string(experiments_->running() ? "an experiment runs" : "");
+  };
+  add_parameter_endpoints(endpoints_, *parameters_);
+  add_experiment_endpoints(endpoints_, *experiments_);
+  add_tuner_endpoints(endpoints_, *tuner_);
+  add_telemetry_endpoints(endpoints_, *sampler_, clock_, [this] { return figures(); });
+  add_endpoints();
+}
+
+Daemon::~Daemon() = default;
+
+std::string Daemon::kill_switch() const {
+  const std::string& file = setup_.config.tuner.kill_switch;
+  return file.empty() ? setup_.state_folder + "/tuner-stop" : file;
+}
+
+Launch Daemon::launch() const {
+  const DataplaneConfig& c = setup_.config.dataplane;
+  const std::string beside = setup_.program_folder + "/paceline-dataplane";
+  struct stat facts {};
+  std::string program = c.program;
+  if (program.empty())
+    program = ::stat(beside.c_str(), &facts) == 0 ? beside : "paceline-dataplane";
+  Launch launch;
+  launch.arguments = {program, "--foreground", "--testbed", c.testbed, "--socket", c.socket};
+  for (const std::string& set : c.set) {
+    launch.arguments.emplace_back("--set");
+    launch.arguments.push_back(set);
+  }
+  launch.environment = inherited_environment(setup_.environment);
+  launch.log = c.log.empty() ? setup_.state_folder + "/dataplane.log" : c.log;
+  return launch;
+}
+
+std::string Daemon::open() {
+  const std::string file = setup_.state_folder + "/pacelined.db";
+  if (std::string wrong = store_.open(file, clock_.unix_ns()); !wrong.empty()) return wrong;
+  for (const std::string& note : store_.notes()) spdlog::error("{}", note);
+  store_.prune("event", kMostEvents);
+  if (std::string wrong = experiments_->open(); !wrong.empty()) return wrong;
+  LiveTunerSettings tuner;
+  tuner.options = tuner_options(setup_.config, setup_.seed);
+  tuner.problems = tuner_problems(setup_.config);
+  tuner.presets = setup_.config.tuner.presets;
+  tuner.kill_switch = kill_switch();
+  tuner.hold_ms = to_nanos(setup_.config.tuner.hold).count / 1'000'000;
+  tuner_->begin(std::move(tuner));
+  const ApiConfig& c = setup_.config.api;
+  ApiSettings api;
+  api.socket = c.socket.empty() ? setup_.runtime_folder + "/pacelined.sock" : c.socket;
+  api.descriptor = setup_.api_descriptor;
+  api.group = c.group;
+  api.world_readable = c.world_readable;
+  api.version = setup_.version;
+  if (!c.address.empty()) {
+    api.tcp =
+        TcpSettings{c.address, static_cast<std::uint16_t>(c.port), c.certificate, c.key, c.tokens};
+  }
+  api_ = std::make_unique<ApiServer>(context_, api, endpoints_, hub_);
+  if (std::string wrong = api_->start(); !wrong.empty()) return wrong;
+  spdlog::info("API at {}", setup_.api_descriptor >= 0 ? "the socket of systemd" : api.socket);
+  return {};
+}
+
+void Daemon::start() {
+  started_unix_ns_ = clock_.unix_ns();
+  client_->up = [this](const Json& hello, std::int32_t pid) {
+    supervisor_->attached(pid);
+    spdlog::info("attached to the service, process {}", pid);
+    asio::co_spawn(context_, attach(hello), no_exception);
+  };
+  client_->down = [this] {
+    sampler_->close();
+    tuner_->lost();
+    tell("dataplane", Json{{"event", "lost"}, {"why", client_->trouble()}});
+  };
+  asio::co_spawn(context_, client_->run(), no_exception);
+  asio::co_spawn(context_, sample_loop(), no_exception);
+  asio::co_spawn(context_, supervise_loop(), no_exception);
+}
+
+void Daemon::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  experiments_->leave();
+  if (setup_.config.dataplane.end_with_daemon) supervisor_->end();
+  client_->stop();
+  sample_timer_.cancel();
+  supervise_timer_.cancel();
+  tuner_->stop();
+  if (api_) api_->stop();
+}
+
+void Daemon::tell(std::string_view topic, Json data) {
+  std::int64_t number = 0;
+  const std::string wrong = store_.append("event", topic, data, clock_.unix_ns(), number);
+  if (!wrong.empty()) spdlog::error("not in the journal: {}", wrong);
+  hub_.publish(topic, data);
+}
+
+awaitable<void> Daemon::attach(Json hello) {
+  Json members = Json::object();
+  const ControlAnswer answer = co_await client_->call("telemetry", std::move(members));
+  std::string wrong;
+  if (!answer.ok() || answer.descriptors.size() != 1) {
+    wrong = answer.errors.empty() ? "it came without a descriptor" : answer.errors.front();
+  } else {
+    const int fd = ::fcntl(answer.descriptors.front().get(), F_DUPFD_CLOEXEC, 3);
+    struct stat facts {};
+    attach::SharedMemory segment;
+    if (fd < 0 || ::fstat(fd, &facts) != 0 || facts.st_size <= 0 ||
+        !segment.open(attach::Descriptor(fd), static_cast<std::size_t>(facts.st_size), false)) {
+      wrong = std::strerror(errno);
+    } else {
+      wrong = sampler_->open(std::move(segment));
+    }
+  }
+  if (!wrong.empty()) spdlog::error("no telemetry of the service: {}", wrong);
+  for (const std::string& note : sampler_->take_notes()) spdlog::info("{}", note);
+  if (wrong.empty()) {
+    spdlog::info("telemetry of {} NICs, {} series each; histories take {:.1f} MB",
+                 sampler_->nics().size(), sampler_->series().size(),
+                 static_cast<double>(sampler_->history_bytes()) / 1e6);
+  }
+  tell("dataplane", Json{{"event", "attached"},
+                         {"pid", hello.value("pid", 0)},
+                         {"start_unix_ns", hello.value("start_unix_ns", std::uint64_t{0})},
+                         {"version", hello.value("version", std::string())}});
+  co_await parameters_->settle(std::move(hello));
+  co_await experiments_->attached();
+  if (client_->connected()) co_await tuner_->attached();
+}
+
+awaitable<void> Daemon::sample_loop() {
+  const auto interval = std::chrono::nanoseconds(to_nanos(setup_.config.telemetry.interval).count);
+  boost::system::error_code error;
+  sample_timer_.expires_after(interval);
+  while (!stopped_) {
+    co_await sample_timer_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+    if (stopped_) break;
+    const std::int64_t now = clock_.unix_ns();
+    sampler_->sample(now);
+    notice_changes();
+    experiments_->sampled();
+    tuner_->sampled(now);
+    if (sampled) sampled(now);
+    const std::int64_t monotonic = clock_.monotonic_ns();
+    if (monotonic >= next_second_ns_) {
+      next_second_ns_ = monotonic - monotonic % kSecondNs + kSecondNs;
+      each_second(now);
+    }
+    // Looks keep their distance from the first, but those missed are not made up for.
+    const auto due = sample_timer_.expiry() + interval;
+    sample_timer_.expires_after(interval);
+    if (due > sample_timer_.expiry() - interval && due < sample_timer_.expiry()) {
+      sample_timer_.expires_at(due);
+    }
+  }
+}
+
+void Daemon::each_second(std::int64_t now_unix_ns) {
+  sampler_->look_at_queue_pairs(now_unix_ns);
+  if (hub_.listeners() == 0) return;
+  Json nics = Json::array();
+  for (std::size_t nic = 0; nic < sampler_->nics().size(); ++nic) {
+    nics.push_back(nic_summary(*sampler_, nic, now_unix_ns));
+  }
+  hub_.publish("sample", Json{{"at_unix_ns", now_unix_ns}, {"nics", std::move(nics)}});
+}
+
+void Daemon::notice_changes() {
+  bool adopt = false;
+  for (const NicChange& change : sampler_->changes()) {
+    const std::string& nic = sampler_->nics()[change.nic].name;
+    if (change.after.arm != change.before.arm || change.after.epoch != change.before.epoch) {
+      hub_.publish("trial", Json{{"nic", nic},
+                                 {"arm", change.after.arm},
+                                 {"epoch", change.after.epoch},
+                                 {"generation", change.after.generation}});
+    }
+    if (change.after.guard != change.before.guard) {
+      if (change.after.guard == 0) {
+        tell("guard", Json{{"event", "cleared"}, {"nic", nic}});
+      } else {
+        asio::co_spawn(context_, tell_trip(nic, change.after.guard), no_exception);
+      }
+    }
+    adopt = adopt || (change.after.generation != change.before.generation &&
+                      change.after.arm == 0 && change.after.epoch == 0);
+  }
+  if (adopt && !parameters_->busy()) asio::co_spawn(context_, parameters_->adopt(), no_exception);
+}
+
+awaitable<void> Daemon::tell_trip(std::string nic, std::uint32_t number) {
+  Json members = Json::object();
+  const ControlAnswer answer = co_await client_->call("guard", std::move(members));
+  Json data{{"event", "tripped"}, {"nic", nic}, {"number", number}};
+  for (const Json& entry : answer.body.value("nics", Json::array())) {
+    if (!entry.is_object() || entry.value("name", std::string()) != nic) continue;
+    for (const Json& trip : entry.value("trips", Json::array())) {
+      if (trip.is_object() && trip.value("number", 0U) == number) data["trip"] = trip;
+    }
+  }
+  spdlog::warn("the guard tripped on {}: {}", nic, data.dump());
+  tell("guard", std::move(data));
+}
+
+awaitable<void> Daemon::supervise_loop() {
+  boost::system::error_code error;
+  std::int64_t told_alive_ns = 0;
+  while (!stopped_) {
+    const std::int64_t now = clock_.monotonic_ns();
+    for (const std::string& note : supervisor_->step(now)) {
+      spdlog::warn("{}", note);
+      tell("dataplane", Json{{"event", "supervisor"}, {"note", note}});
+    }
+    const auto every = static_cast<std::int64_t>(setup_.watchdog_us) * 1000 / 2;
+    if (setup_.alive && every > 0 && now - told_alive_ns >= every) {
+      told_alive_ns = now;
+      setup_.alive();
+    }
+    supervise_timer_.expires_after(kSuperviseEvery);
+    co_await supervise_timer_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+  }
+}
+
+DaemonFigures Daemon::figures() const {
+  DaemonFigures figures;
+  figures.connected = client_->connected();
+  figures.service_starts = supervisor_->plan().starts();
+  figures.samples = sampler_->samples();
+  figures.store_trouble = !store_.trouble().empty();
+  figures.api_requests = api_ ? api_->counts().requests : 0;
+  figures.history_bytes = sampler_->history_bytes();
+  return figures;
+}
+
+}  // namespace paceline::daemon

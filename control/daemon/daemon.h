@@ -1,0 +1,116 @@
+// pacelined itself: what belongs together is made, connected and kept going. One Asio thread; the
+// clock is read by main(). Rooms with something of their own to offer add endpoints before start()
+// and use what is here.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/daemon/api/api_server.h"
+#include "control/daemon/api/endpoint.h"
+#include "control/daemon/clock.h"
+#include "control/daemon/control_client.h"
+#include "control/daemon/daemon_config.h"
+#include "control/daemon/experiments.h"
+#include "control/daemon/live_tuner.h"
+#include "control/daemon/metrics_text.h"
+#include "control/daemon/parameters.h"
+#include "control/daemon/sampler.h"
+#include "control/daemon/store.h"
+#include "control/daemon/supervisor.h"
+
+namespace paceline::daemon {
+
+struct DaemonSetup {
+  DaemonConfig config;
+  std::string config_file;
+  std::string version;
+  std::string runtime_folder;  // made by main()
+  std::string state_folder;    // likewise
+  std::string program_folder;  // where pacelined itself is
+  std::vector<std::string> environment;
+  int api_descriptor = -1;  // of socket activation
+  std::uint64_t seed = 1;
+  std::uint64_t watchdog_us = 0;
+  std::function<void()> alive;  // told while the loops go round, within the watchdog's time
+};
+
+class Daemon {
+ public:
+  Daemon(boost::asio::io_context& context, DaemonSetup setup, Clock clock);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Opens what must last and the sockets. What is wrong, empty: nothing.
+  std::string open();
+  // Begins to work; the context's run() does the rest.
+  void start();
+  // Ends the loops and the API; run() returns when the last request is answered. The service goes
+  // on, unless the configuration says otherwise.
+  void stop();
+
+  // Reads the configuration file again: all of it takes effect, or nothing does.
+  Reply reload();
+
+  boost::asio::io_context& context() { return context_; }
+  const Clock& clock() const { return clock_; }
+  Endpoints& endpoints() { return endpoints_; }
+  EventHub& hub() { return hub_; }
+  Store& store() { return store_; }
+  Sampler& sampler() { return *sampler_; }
+  ControlClient& service() { return *client_; }
+  Parameters& parameters() { return *parameters_; }
+  Experiments& experiments() { return *experiments_; }
+  LiveTuner& tuner() { return *tuner_; }
+  const DaemonConfig& config() const { return setup_.config; }
+  // Called after each round of samples, with Unix time: for the tuner and experiments.
+  std::function<void(std::int64_t)> sampled;
+  // Of the journal and to who listens: restarts, trips of the guard.
+  void tell(std::string_view topic, Json data);
+
+ private:
+  Launch launch() const;
+  std::string kill_switch() const;
+  void add_endpoints();
+  Reply status();
+  Reply health();
+  boost::asio::awaitable<Reply> guard();
+  boost::asio::awaitable<Reply> clear_guard(Caller caller, Json body);
+  Reply upgrade(const Caller& caller, const Json& body);
+  DaemonFigures figures() const;
+  boost::asio::awaitable<void> attach(Json hello);
+  boost::asio::awaitable<void> sample_loop();
+  boost::asio::awaitable<void> supervise_loop();
+  void notice_changes();
+  boost::asio::awaitable<void> tell_trip(std::string nic, std::uint32_t number);
+  void each_second(std::int64_t now_unix_ns);
+
+  boost::asio::io_context& context_;
+  DaemonSetup setup_;
+  Clock clock_;
+  EventHub hub_;
+  Endpoints endpoints_;
+  Store store_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<ControlClient> client_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<Parameters> parameters_;
+  std::unique_ptr<Experiments> experiments_;
+  std::unique_ptr<LiveTuner> tuner_;
+  std::unique_ptr<ApiServer> api_;
+  boost::asio::steady_timer sample_timer_;
+  boost::asio::steady_timer supervise_timer_;
+  std::int64_t started_unix_ns_ = 0;
+  std::int64_t next_second_ns_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace paceline::daemon

@@ -1,0 +1,37 @@
+// What the daemon adds to the series of a segment: message figures, by size. Counters as they are
+// in the segment, and how slow messages were in the last second, as gauges.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/telemetry/message_figures.h"
+#include "dataplane/telemetry/segment_reader.h"
+
+namespace paceline::daemon {
+
+// Of telemetry::MessagesBySize: up to 64 KiB, up to 1 MiB, beyond.
+inline constexpr std::array<std::string_view, telemetry::kMessageSizes> kSizeNames{
+    "small", "medium", "large"};
+
+// Slowdowns are told in thousandths: series are whole numbers.
+inline constexpr double kSlowdownUnit = 1000;
+
+// "messages_begun_small", ..., "slowdown_p50_small", "slowdown_p99_small", ...
+std::vector<telemetry::SeriesInfo> message_series();
+
+// Writes their values: counters of `now`, quantiles of what was completed between `before` and
+// `now`. `out` has message_series().size() places.
+void put_message_counters(const telemetry::MessagesBySize& now, std::span<std::uint64_t> out);
+void put_slowdowns(const telemetry::MessagesBySize& before, const telemetry::MessagesBySize& now,
+                   std::span<std::uint64_t> out);
+
+// The slowdown that a share q of those completed between the two looks did not exceed (the upper
+// edge of its bucket); 0: none was completed.
+double slowdown_quantile(const telemetry::MessageFigures& before,
+                         const telemetry::MessageFigures& now, double q);
+
+}  // namespace paceline::daemon

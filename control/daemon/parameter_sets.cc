@@ -1,0 +1,244 @@
+#include "control/daemon/parameter_sets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cc/params.h"
+#include "cc/registry.h"
+#include "dataplane/base/units.h"
+
+namespace paceline::daemon {
+
+using nlohmann::json;
+
+namespace {
+
+std::string text_in(const json& body, const char* name) {
+  const auto at = body.find(name);
+  return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+template <class Number>
+Number number_in(const json& body, const char* name) {
+  const auto at = body.find(name);
+  return at != body.end() && at->is_number() ? at->get<Number>() : Number{};
+}
+
+}  // namespace
+
+json json_of(const ParamSet& set) {
+  return {{"algorithm", set.algorithm}, {"profile", set.profile}, {"values", set.values}};
+}
+
+std::optional<ParamSet> param_set_of(const json& body) {
+  if (!body.is_object()) return std::nullopt;
+  ParamSet set;
+  set.algorithm = text_in(body, "algorithm");
+  set.profile = text_in(body, "profile");
+  if (set.algorithm.empty()) return std::nullopt;
+  const auto values = body.find("values");
+  if (values == body.end() || !values->is_object()) return std::nullopt;
+  for (const auto& [name, value] : values->items()) {
+    if (!value.is_number()) return std::nullopt;
+    set.values[name] = value.get<double>();
+  }
+  return set;
+}
+
+std::vector<NicParams> nic_params_of(const json& answer, std::string& error) {
+  std::vector<NicParams> out;
+  const auto nics = answer.find("nics");
+  if (nics == answer.end() || !nics->is_array()) {
+    error = "the service does not say which NICs it has";
+    return out;
+  }
+  for (const json& nic : *nics) {
+    NicParams params;
+    const auto set = param_set_of(nic);
+    params.nic = nic.is_object() ? text_in(nic, "name") : std::string();
+    if (!set || params.nic.empty()) {
+      error = "the service does not say what is in force";
+      return {};
+    }
+    params.set = *set;
+    params.generation = number_in<std::uint64_t>(nic, "generation");
+    params.arm = number_in<std::uint32_t>(nic, "arm");
+    params.epoch = number_in<std::uint32_t>(nic, "epoch");
+    if (const auto fallback = nic.find("fallback"); fallback != nic.end()) {
+      params.fallback = *fallback;
+    }
+    out.push_back(std::move(params));
+  }
+  return out;
+}
+
+ParamsRequest params_request_of(const json& body, std::vector<std::string>& errors) {
+  ParamsRequest request;
+  const auto text = [&](const char* name) -> std::optional<std::string> {
+    const auto at = body.find(name);
+    if (at == body.end()) return std::nullopt;
+    if (at->is_string()) return at->get<std::string>();
+    errors.push_back(fmt::format("{}: expected a text, not {}", name, at->dump()));
+    return std::nullopt;
+  };
+  request.algorithm = text("algorithm");
+  request.profile = text("profile");
+  if (const auto nics = body.find("nics"); nics != body.end()) {
+    if (!nics->is_array() || nics->empty()) {
+      errors.emplace_back("nics: expected a list of names that is not empty");
+    } else {
+      for (const json& nic : *nics) {
+        if (!nic.is_string()) {
+          errors.push_back(fmt::format("nics: expected names, not {}", nic.dump()));
+        } else if (std::find(request.nics.begin(), request.nics.end(), nic) != request.nics.end()) {
+          errors.push_back(fmt::format("nics: \"{}\" is named twice", nic.get<std::string>()));
+        } else {
+          request.nics.push_back(nic.get<std::string>());
+        }
+      }
+    }
+  }
+  if (const auto params = body.find("params"); params != body.end()) {
+    if (!params->is_object()) {
+      errors.emplace_back("params: expected an object of names and numbers");
+    } else {
+      for (const auto& [name, value] : params->items()) {
+        if (value.is_number()) {
+          request.params[name] = value.get<double>();
+        } else {
+          errors.push_back(fmt::format("params.{}: expected a number, not {}", name, value.dump()));
+        }
+      }
+    }
+  }
+  if (errors.empty() && !request.algorithm && !request.profile && request.params.empty()) {
+    errors.emplace_back("nothing to change: algorithm, profile or params is needed");
+  }
+  return request;
+}
+
+ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::uint64_t link_mbps,
+                 std::vector<std::string>& errors) {
+  const bool fresh = request.algorithm || request.profile;
+  ParamSet out;
+  out.algorithm = request.algorithm.value_or(in_force.algorithm);
+  const cc::AlgorithmInfo* const algorithm = cc::find(out.algorithm);
+  if (algorithm == nullptr) {
+    const std::string_view nearest = cc::nearest_algorithm(out.algorithm);
+    errors.push_back(fmt::format(
+        "algorithm: there is no \"{}\"{}", out.algorithm,
+        nearest.empty() ? std::string() : fmt::format("; did you mean \"{}\"?", nearest)));
+    return out;
+  }
+  out.profile =
+      fresh ? request.profile.value_or(std::string(cc::kDefaultProfile)) : in_force.profile;
+  std::vector<cc::ParamOverride> overrides;
+  if (!fresh) {
+    for (const auto& [name, value] : in_force.values) overrides.push_back({name, value});
+  }
+  for (const auto& [name, value] : request.params) overrides.push_back({name, value});
+  cc::PortFacts facts;
+  facts.link_rate = rate_from_mbps(link_mbps);
+  const cc::ResolvedParams resolved = cc::resolve_params(*algorithm, out.profile, overrides, facts);
+  if (const auto* wrong = std::get_if<std::vector<cc::ParamError>>(&resolved)) {
+    for (const cc::ParamError& error : *wrong) errors.push_back(error.message);
+    return out;
+  }
+  const auto& values = std::get<std::vector<double>>(resolved);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out.values[std::string(algorithm->params[i].name)] = values[i];
+  }
+  return out;
+}
+
+json json_of(const Change& change) {
+  json nics = json::object();
+  for (const auto& [name, nic] : change.nics) {
+    nics[name] = {{"from", json_of(nic.from)},
+                  {"to", json_of(nic.to)},
+                  {"generation", nic.generation},
+                  {"changes", differences(nic.from, nic.to)}};
+  }
+  json out{{"action", change.action},
+           {"state", change.state},
+           {"who", change.who},
+           {"why", change.why},
+           {"nics", std::move(nics)}};
+  if (!change.errors.empty()) out["errors"] = change.errors;
+  return out;
+}
+
+Change change_of(std::int64_t number, std::int64_t at_unix_ns, const json& body) {
+  Change change;
+  change.number = number;
+  change.at_unix_ns = at_unix_ns;
+  if (!body.is_object()) return change;
+  change.action = text_in(body, "action");
+  change.state = text_in(body, "state");
+  change.who = text_in(body, "who");
+  change.why = text_in(body, "why");
+  const auto nics = body.find("nics");
+  if (nics == body.end() || !nics->is_object()) return change;
+  for (const auto& [name, nic] : nics->items()) {
+    if (!nic.is_object()) continue;
+    const auto from = param_set_of(nic.value("from", json()));
+    const auto to = param_set_of(nic.value("to", json()));
+    if (from && to) change.nics[name] = {*from, *to, number_in<std::uint64_t>(nic, "generation")};
+  }
+  return change;
+}
+
+std::map<std::string, ParamSet> revert_to(const std::vector<Change>& changes,
+                                          std::optional<std::int64_t> to,
+                                          std::vector<std::string>& errors) {
+  std::vector<const Change*> applied;
+  for (const Change& change : changes) {
+    if (change.state == "applied" && !change.nics.empty()) applied.push_back(&change);
+  }
+  std::map<std::string, ParamSet> out;
+  if (applied.empty()) {
+    errors.emplace_back("nothing has been changed that could be reverted");
+    return out;
+  }
+  if (!to) {
+    for (const auto& [name, nic] : applied.back()->nics) out[name] = nic.from;
+    return out;
+  }
+  const bool known = *to == 0 || std::any_of(applied.begin(), applied.end(),
+                                             [&](const Change* c) { return c->number == *to; });
+  if (!known) {
+    errors.push_back(fmt::format("to: there is no applied change {}; see the history", *to));
+    return out;
+  }
+  // Of each NIC that was changed since: what the first of those changes found.
+  for (const Change* change : applied) {
+    if (change->number <= *to) continue;
+    for (const auto& [name, nic] : change->nics) out.emplace(name, nic.from);
+  }
+  if (out.empty())
+    errors.push_back(fmt::format("to: nothing has been changed since change {}", *to));
+  return out;
+}
+
+std::vector<std::string> differences(const ParamSet& from, const ParamSet& to) {
+  if (from.algorithm != to.algorithm) {
+    return {fmt::format("algorithm {} -> {}", from.algorithm, to.algorithm)};
+  }
+  std::vector<std::string> out;
+  if (from.profile != to.profile) {
+    out.push_back(fmt::format("profile {} -> {}", from.profile, to.profile));
+  }
+  for (const auto& [name, value] : to.values) {
+    const auto before = from.values.find(name);
+    if (before == from.values.end()) {
+      out.push_back(fmt::format("{} = {}", name, cc::number_text(value)));
+    } else if (before->second != value) {
+      out.push_back(fmt::format("{} {} -> {}", name, cc::number_text(before->second),
+                                cc::number_text(value)));
+    }
+  }
+  return out;
+}
+
+}  // namespace paceline::daemon

@@ -1,0 +1,83 @@
+// Sets of congestion-control parameters: what somebody asks for, what is in force, what was. All of
+// it pure: resolved by the algorithms' own tables, as the service does it, so that a mistake is
+// told before anything is sent.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::daemon {
+
+struct ParamSet {
+  std::string algorithm;
+  std::string profile;
+  std::map<std::string, double> values;
+  friend bool operator==(const ParamSet&, const ParamSet&) = default;
+};
+
+nlohmann::json json_of(const ParamSet& set);
+// Nothing when it is none.
+std::optional<ParamSet> param_set_of(const nlohmann::json& body);
+
+// What the service says of a NIC.
+struct NicParams {
+  std::string nic;
+  ParamSet set;
+  std::uint64_t generation = 0;
+  std::uint32_t arm = 0;
+  std::uint32_t epoch = 0;
+  nlohmann::json fallback = nlohmann::json::object();
+};
+// Of the answer to `parameters`; `error` when it cannot be read.
+std::vector<NicParams> nic_params_of(const nlohmann::json& answer, std::string& error);
+
+struct ParamsRequest {
+  std::vector<std::string> nics;  // empty: all
+  std::optional<std::string> algorithm;
+  std::optional<std::string> profile;
+  std::map<std::string, double> params;
+};
+// The members nics, algorithm, profile and params of a body; each mistake is an error.
+ParamsRequest params_request_of(const nlohmann::json& body, std::vector<std::string>& errors);
+
+// The set that comes of a request on a NIC with this set in force: an algorithm or a profile given
+// starts from that profile's values, otherwise from those in force. Each mistake is an error.
+ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::uint64_t link_mbps,
+                 std::vector<std::string>& errors);
+
+// A change as the journal has it.
+struct Change {
+  std::int64_t number = 0;
+  std::int64_t at_unix_ns = 0;
+  std::string action;  // "set", "profile", "revert", "put back", "found"
+  std::string state;   // "pending", "applied", "refused", "unknown", "not applied"
+  std::string who;
+  std::string why;
+  struct Nic {
+    ParamSet from;
+    ParamSet to;
+    std::uint64_t generation = 0;  // with `to` in force; 0: not known
+  };
+  std::map<std::string, Nic> nics;
+  std::vector<std::string> errors;
+};
+nlohmann::json json_of(const Change& change);  // without number and time, which the store has
+Change change_of(std::int64_t number, std::int64_t at_unix_ns, const nlohmann::json& body);
+
+// What each NIC has to get for everything to be as it was right after change `to` (0: before the
+// first there is); without it, as before the last one applied. `changes`: in order; only applied
+// ones count. Errors say why not.
+std::map<std::string, ParamSet> revert_to(const std::vector<Change>& changes,
+                                          std::optional<std::int64_t> to,
+                                          std::vector<std::string>& errors);
+
+// "eta 0.95 -> 0.9", one for each value that differs; "algorithm dcqcn -> cadence" alone where
+// that does.
+std::vector<std::string> differences(const ParamSet& from, const ParamSet& to);
+
+}  // namespace paceline::daemon

@@ -1,0 +1,31 @@
+// What systemd is told and what it hands over; without systemd every call does nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace paceline::daemon {
+
+class Systemd {
+ public:
+  // Takes what concerns sockets and the watchdog out of the environment. (What a child inherits is
+  // without all of it: process.h.)
+  Systemd();
+
+  // A Unix socket that listens already (socket activation); -1: none. `error`: what came is none.
+  int take_api_socket(std::string& error);
+  // Time within which it wants to hear of us; 0: it does not watch.
+  std::uint64_t watchdog_us() const { return watchdog_us_; }
+
+  void ready(const std::string& status) const;
+  void reloading(std::int64_t monotonic_ns) const;
+  void stopping() const;
+  void alive() const;
+
+ private:
+  void notify(const std::string& text) const;
+  int descriptors_ = 0;
+  std::uint64_t watchdog_us_ = 0;
+};
+
+}  // namespace paceline::daemon

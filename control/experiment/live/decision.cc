@@ -1,0 +1,240 @@
+// The rule by which an experiment ends, and with what.
+//
+// In this order: balance (nothing can be said), the service's guard, soft guards, then the primary
+// metric: shown to be worse, shown to be better, shown to be within the minimum effect. Better is
+// not enough to ship: docs/experiments.md, "The verdict".
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "control/experiment/live/analysis.h"
+#include "control/experiment/live/planning.h"
+#include "control/experiment/value_text.h"
+
+namespace paceline::experiment::live {
+
+namespace {
+
+constexpr double kLoadsThatMatter = 0.5;
+constexpr double kPlaceboAlpha = 0.01;
+constexpr double kCarryoverAlpha = 0.01;
+
+std::string share_text(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+
+class Rule {
+ public:
+  Rule(const Plan& plan, const Circumstances& circumstances, LiveAnalysis& out)
+      : plan_(plan), now_(circumstances), out_(out), primary_(out.metrics.front()) {
+    const bool lower = info(primary_.metric).better == Better::lower;
+    // Turned so that positive is better.
+    gain_ = lower ? Interval{-primary_.decision.high, -primary_.decision.low} : primary_.decision;
+  }
+
+  void apply() {
+    for (const BalanceCheck& check : out_.balance) {
+      if (!check.mismatch()) continue;
+      say("the arms do not hold what the schedule gave them: {} (p = {:.2g})", check.name, check.p);
+      out_.verdict = Verdict::invalid;
+    }
+    if (!out_.errors.empty()) {
+      say("{} records contradict the schedule; the first: {}", out_.errors.size(),
+          out_.errors.front());
+      out_.verdict = Verdict::invalid;
+    }
+    if (out_.verdict == Verdict::invalid) return;
+    if (is_null_experiment(plan_)) return null_experiment();
+    if (harmful()) return;
+    if (enough() && gain_.high < 0) {
+      say("{}: shown to be worse", info(primary_.metric).label);
+      out_.verdict = Verdict::harmful;
+      return;
+    }
+    if (enough() && gain_.low > 0) return better();
+    if (enough() && within_minimum()) {
+      say("{}: shown to be within {:.3g} % of the champion's", info(primary_.metric).label,
+          100 * plan_.minimum_effect);
+      out_.verdict = Verdict::no_difference;
+      return;
+    }
+    if (now_.finished || !now_.stopped.empty()) unproven();
+  }
+
+ private:
+  template <class... Args>
+  void say(fmt::format_string<Args...> text, Args&&... args) {
+    out_.reasons.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  // With modelled carry-over only the whole schedule says anything.
+  bool enough() const {
+    if (plan_.carryover_blocks > 0) return now_.finished;
+    return primary_.n >= plan_.pairs_min;
+  }
+
+  bool within_minimum() const {
+    const double reach = info(primary_.metric).scale == Scale::difference
+                             ? plan_.minimum_effect
+                             : log_effect(plan_.minimum_effect);
+    return gain_.low > -reach && gain_.high < reach;
+  }
+
+  bool harmful() {
+    if (!now_.hard_guard.empty()) {
+      say("the guard went back to the champion: {}", now_.hard_guard);
+      out_.verdict = Verdict::harmful;
+    }
+    for (const MetricResult& m : out_.metrics) {
+      if (!m.breached) continue;
+      say("{} is worse by more than allowed: {}, allowed {}", info(m.metric).label,
+          share_text(effect_of(m.metric, m.mean)), share_text(effect_of(m.metric, m.limit)));
+      out_.verdict = Verdict::harmful;
+    }
+    return out_.verdict == Verdict::harmful;
+  }
+
+  void null_experiment() {
+    if (!now_.finished && now_.stopped.empty()) return;
+    const bool enough_pairs = enough();
+    if (!enough_pairs) say("only {} pairs; {} are needed", primary_.n, plan_.pairs_min);
+    // Here the narrowest interval counts: two equal arms must look equal to each of them.
+    const auto off = [&](const char* name, const Interval& interval) {
+      if (!(interval.low > 0 || interval.high < 0)) return false;
+      say("two equal arms differ by the {}", name);
+      return true;
+    };
+    // The sequence, at alpha, over all looks; the fixed intervals would fail one A/A run in twenty
+    // by design, so they are held to a p of kPlaceboAlpha.
+    bool differs = off("confidence sequence", primary_.sequence);
+    if (primary_.p < kPlaceboAlpha) {
+      say("two equal arms differ: p = {:.2g}", primary_.p);
+      differs = true;
+    }
+    differs = placebos_differ() || differs;
+    if (differs) {
+      out_.verdict = Verdict::miscalibrated;
+    } else {
+      out_.verdict = enough_pairs ? Verdict::calibrated : Verdict::inconclusive;
+    }
+  }
+
+  bool placebos_differ() {
+    bool any = false;
+    for (const MetricResult& m : out_.metrics) {
+      if (m.role != MetricRole::placebo || !(m.p < kPlaceboAlpha)) continue;
+      say("{}, which no arm can change, differs (p = {:.2g})", info(m.metric).label, m.p);
+      any = true;
+    }
+    return any;
+  }
+
+  // Better in all that was measured together; is that enough?
+  void better() {
+    std::size_t against = 0;
+    const auto object = [&](std::string why) {
+      out_.reasons.push_back(std::move(why));
+      ++against;
+    };
+    say("{}: {}", info(primary_.metric).label,
+        share_text(effect_of(primary_.metric, primary_.mean)));
+    if (placebos_differ()) ++against;
+    for (const StratumResult& s : out_.strata) {
+      if (s.from < kLoadsThatMatter || s.n == 0) continue;
+      const bool lower = info(primary_.metric).better == Better::lower;
+      const double worst = lower ? -s.sequence.high : s.sequence.low;
+      if (s.n < plan_.pairs_min || !(worst > 0)) {
+        object(fmt::format("not shown at loads from {:.2g} on ({} pairs)", s.from, s.n));
+      }
+    }
+    const Interference& between = out_.interference;
+    if (between.known && between.interferes()) {
+      const bool lower = info(primary_.metric).better == Better::lower;
+      const double worst = lower ? -between.total_interval.high : between.total_interval.low;
+      say("arms interfere: side by side {}, everywhere against nowhere {}",
+          share_text(effect_of(primary_.metric, between.naive)),
+          share_text(effect_of(primary_.metric, between.total)));
+      if (!(worst > 0)) object("the total effect is not shown to be better");
+    }
+    if (out_.carryover.p < kCarryoverAlpha) {
+      object(
+          fmt::format("blocks after a change of arms differ from others (p = {:.2g}): wash-out "
+                      "too short, or blocks.carryover needed",
+                      out_.carryover.p));
+    }
+    if (!now_.calibrated) {
+      object(plan_.no_calibration.empty()
+                 ? "no calibrated A/A run of the same design"
+                 : fmt::format("no A/A run of the same design, because: {}", plan_.no_calibration));
+    }
+    for (const MetricResult& m : out_.metrics) {
+      if (m.role == MetricRole::guardrail && m.n > 0 && !m.cleared) {
+        say("{} is not shown to be within its limit, nor beyond it", info(m.metric).label);
+      }
+    }
+    if (against == 0) {
+      out_.verdict = Verdict::ship;
+    } else if (now_.finished || !now_.stopped.empty()) {
+      out_.verdict = Verdict::inconclusive;
+    } else if (!more_pairs_can_help(against)) {
+      out_.verdict = Verdict::inconclusive;
+    }
+  }
+
+  // Of the objections only loads and the total effect can be answered by going on.
+  bool more_pairs_can_help(std::size_t against) const {
+    std::size_t open = 0;
+    for (const std::string& reason : out_.reasons) {
+      open += reason.starts_with("not shown at loads") || reason.starts_with("the total effect");
+    }
+    return open == against;
+  }
+
+  void unproven() {
+    if (!now_.stopped.empty()) say("stopped: {}", now_.stopped);
+    if (primary_.n < plan_.pairs_min) {
+      say("only {} pairs could be used; {} are needed", primary_.n, plan_.pairs_min);
+    } else {
+      say("{}: no difference shown", info(primary_.metric).label);
+    }
+    if (out_.pairs_for_effect > primary_.n) {
+      say("an effect of {:.3g} % would take about {} pairs", 100 * plan_.minimum_effect,
+          out_.pairs_for_effect);
+    }
+    out_.verdict = Verdict::inconclusive;
+  }
+
+  const Plan& plan_;
+  const Circumstances& now_;
+  LiveAnalysis& out_;
+  const MetricResult& primary_;
+  Interval gain_;
+};
+
+}  // namespace
+
+std::string_view to_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::running:
+      return "running";
+    case Verdict::ship:
+      return "ship";
+    case Verdict::harmful:
+      return "harmful";
+    case Verdict::no_difference:
+      return "no difference";
+    case Verdict::inconclusive:
+      return "inconclusive";
+    case Verdict::invalid:
+      return "invalid";
+    case Verdict::calibrated:
+      return "calibrated";
+    case Verdict::miscalibrated:
+      return "miscalibrated";
+  }
+  return "?";
+}
+
+void decide(const Plan& plan, const Circumstances& circumstances, LiveAnalysis& analysis) {
+  Rule(plan, circumstances, analysis).apply();
+}
+
+}  // namespace paceline::experiment::live

@@ -1,0 +1,54 @@
+// The files of a live experiment, which together repeat its analysis on any machine:
+//
+//   plan.toml           as it was given
+//   schedule.json       registered before the first block
+//   blocks.jsonl        a line per block and cluster, appended before the next block begins
+//   circumstances.json  whether it is an A/A run, and how it ended
+//
+// Who drives an experiment writes them; what was begun is found again after a crash.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cc/algorithm.h"
+#include "control/experiment/live/analysis.h"
+#include "control/experiment/live/plan.h"
+#include "control/experiment/live/schedule.h"
+#include "dataplane/config/diagnostics.h"
+
+namespace paceline::experiment::live {
+
+// The same experiment with the champion in both arms: what it finds is chance, and calibrates. Of
+// another name, and needs no calibration itself.
+Plan null_experiment_of(Plan plan);
+
+// circumstances.json
+std::string circumstances_text(const Circumstances& circumstances, bool null_experiment);
+
+struct ExperimentFiles {
+  Plan plan;
+  Schedule schedule;
+  BlockFile blocks;
+  bool null_experiment = false;
+  Circumstances circumstances;
+};
+
+// All errors. The blocks may end in a line that was cut off.
+config::Read<ExperimentFiles> read_experiment_folder(const std::string& folder,
+                                                     std::span<const cc::AlgorithmInfo> algorithms);
+
+// Makes the folder and the files of an experiment that has no block yet. What is wrong, empty:
+// nothing; then they are on the disk.
+std::string write_experiment_folder(const std::string& folder, std::string_view plan,
+                                    const Schedule& schedule, bool null_experiment);
+std::string write_circumstances(const std::string& folder, const Circumstances& circumstances,
+                                bool null_experiment);
+// Cuts away what a crash left beyond `whole_bytes`.
+std::string cut_blocks(const std::string& folder, std::size_t whole_bytes);
+// Durably.
+std::string append_blocks(const std::string& folder, std::span<const BlockRecord> records);
+
+}  // namespace paceline::experiment::live

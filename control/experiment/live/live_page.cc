@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "control/experiment/html_text.h"
+#include "control/experiment/live/live_charts.h"
+#include "control/experiment/live/live_report.h"
+#include "control/experiment/page_assets.h"
+#include "control/experiment/value_text.h"
+
+namespace paceline::experiment::live {
+
+namespace {
+
+// No script at all: the charts are drawn already.
+constexpr std::string_view kLivePolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+std::string effect_words(BlockMetric metric, double contrast) {
+  if (!std::isfinite(contrast)) return "-";
+  const double effect = effect_of(metric, contrast);
+  if (info(metric).scale != Scale::difference) return fmt::format("{:+.2f} %", 100 * effect);
+  return fmt::format("{:+.4g}", effect);
+}
+
+std::string interval_words(BlockMetric metric, const Interval& interval) {
+  if (!std::isfinite(interval.low)) return "-";
+  return fmt::format("[{}, {}]", effect_words(metric, interval.low),
+                     effect_words(metric, interval.high));
+}
+
+std::string value_words(double value) { return std::isfinite(value) ? significant(value) : "-"; }
+
+std::string value_words(BlockMetric metric, double value) {
+  const bool rate = metric == BlockMetric::goodput || metric == BlockMetric::offered ||
+                    metric == BlockMetric::other_class_goodput;
+  return rate && std::isfinite(value) ? significant(value / 1e9) + " Gb/s" : value_words(value);
+}
+
+class Table {
+ public:
+  explicit Table(std::initializer_list<std::string_view> head) {
+    out_ = "<div class=\"scroll\"><table>\n<thead><tr>";
+    for (const std::string_view cell : head) {
+      out_ += fmt::format("<th scope=\"col\">{}</th>", html_escaped(cell));
+    }
+    out_ += "</tr></thead>\n<tbody>\n";
+  }
+  void row(std::initializer_list<std::string> cells) {
+    out_ += "<tr>";
+    bool first = true;
+    for (const std::string& cell : cells) {
+      out_ += first ? fmt::format("<th scope=\"row\">{}</th>", html_escaped(cell))
+                    : fmt::format("<td>{}</td>", html_escaped(cell));
+      first = false;
+    }
+    out_ += "</tr>\n";
+  }
+  std::string text() const { return out_ + "</tbody></table></div>\n"; }
+
+ private:
+  std::string out_;
+};
+
+std::string header(const LiveReport& r) {
+  const LiveAnalysis& a = r.analysis;
+  std::string out = fmt::format(
+      "<header>\n<h1>{}</h1>\n<p class=\"against\"><b>{}</b> against <b>{}</b> "
+      "(champion)</p>\n<dl>",
+      html_escaped(r.plan.name), html_escaped(r.plan.arms[1].name),
+      html_escaped(r.plan.arms[0].name));
+  const auto fact = [&out](std::string_view name, const std::string& value) {
+    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, html_escaped(value));
+  };
+  fact("design", std::string(to_text(r.plan.design)));
+  fact("pairs",
+       fmt::format("{} of {}, {} discarded", a.usable, r.schedule.pairs(), a.attempted - a.usable));
+  fact("block", fmt::format("{} ms, wash-out {} ms",
+                            significant(static_cast<double>(r.schedule.block_ns) / 1e6),
+                            significant(static_cast<double>(r.schedule.washout_ns) / 1e6)));
+  fact("seed", std::to_string(r.plan.seed));
+  fact("paceline", r.version);
+  fact("registered (SHA-256)", r.schedule.digest);
+  return out + "</dl>\n</header>\n";
+}
+
+std::string verdict_section(const LiveReport& r) {
+  const LiveAnalysis& a = r.analysis;
+  const char* name = a.verdict == Verdict::ship || a.verdict == Verdict::calibrated ? "better"
+                     : a.verdict == Verdict::harmful || a.verdict == Verdict::invalid ||
+                             a.verdict == Verdict::miscalibrated
+                         ? "worse"
+                         : "";
+  std::string out = fmt::format(
+      "<section id=\"verdict\">\n<h2>Verdict</h2>\n<p class=\"words {}\"><b>{}</b></p>\n<ul>\n",
+      name, html_escaped(to_text(a.verdict)));
+  for (const std::string& reason : a.reasons) {
+    out += fmt::format("<li>{}</li>\n", html_escaped(reason));
+  }
+  return out + "</ul>\n</section>\n";
+}
+
+std::string figure(const char* id, std::string_view caption, const std::string& svg) {
+  if (svg.empty()) return {};
+  return fmt::format("<figure class=\"wide\" id=\"{}\"><figcaption>{}</figcaption>\n{}</figure>\n",
+                     id, caption, svg);
+}
+
+std::string effect_section(const LiveReport& r) {
+  const LiveAnalysis& a = r.analysis;
+  std::vector<std::string> arms;
+  for (const config::Arm& arm : r.plan.arms) arms.push_back(arm.name);
+  std::string out = "<section id=\"effects\">\n<h2>Effects</h2>\n";
+  out +=
+      figure("course",
+             "<b>Effect, pair by pair</b> <span>Line: mean so far; band: the interval that stays "
+             "valid however often one looks.</span>",
+             course_chart(r.plan.primary, a.course, r.plan.pairs_min));
+  Table table({"metric", "role", "pairs", arms[0], arms[1], "effect", "interval (decision)",
+               "bootstrap", "randomisation", "p"});
+  for (const MetricResult& m : a.metrics) {
+    const double p = m.role == MetricRole::exploratory ? m.p_adjusted : m.p;
+    table.row({std::string(info(m.metric).label), std::string(to_text(m.role)), std::to_string(m.n),
+               value_words(m.metric, m.champion), value_words(m.metric, m.candidate),
+               effect_words(m.metric, m.mean), interval_words(m.metric, m.decision),
+               interval_words(m.metric, m.bootstrap), interval_words(m.metric, m.randomised),
+               p_text(p)});
+  }
+  out += table.text();
+  if (a.explained > 0) {
+    out += fmt::format(
+        "<p class=\"remarks\">Offered load and size mix explain {:.0f} % of the variance of the "
+        "primary metric; it is taken out.</p>\n",
+        100 * a.explained);
+  }
+  out += figure("blocks", "<b>Every block</b> <span>Hollow, at the bottom: discarded.</span>",
+                blocks_chart(r.plan.primary, r.records, arms));
+  return out + "</section>\n";
+}
+
+std::string guards_section(const LiveReport& r) {
+  Table table({"guard", "allowed", "bounds (one-sided)", "state"});
+  for (const MetricResult& m : r.analysis.metrics) {
+    if (m.role != MetricRole::guardrail) continue;
+    table.row({std::string(info(m.metric).label), effect_words(m.metric, m.limit),
+               interval_words(m.metric, m.guard),
+               m.breached  ? "beyond its limit"
+               : m.cleared ? "within its limit"
+               : m.n == 0  ? "not measured"
+                           : "not shown either way"});
+  }
+  const std::string& tripped = r.circumstances.hard_guard;
+  return "<section id=\"guards\">\n<h2>Guards</h2>\n" + table.text() +
+         fmt::format("<p>Hard guard of the service: {}.</p>\n</section>\n",
+                     tripped.empty() ? "not tripped" : html_escaped(tripped));
+}
+
+std::string trust_section(const LiveReport& r) {
+  const LiveAnalysis& a = r.analysis;
+  std::string out = "<section id=\"trust\">\n<h2>Can it be trusted?</h2>\n";
+  Table balance({"balance of", r.plan.arms[0].name, r.plan.arms[1].name, "p", "state"});
+  for (const BalanceCheck& c : a.balance) {
+    balance.row({c.name, value_words(c.observed[0]), value_words(c.observed[1]), p_text(c.p),
+                 c.mismatch() ? "mismatch"
+                 : c.stops    ? "as scheduled"
+                              : "reported only (closed loop)"});
+  }
+  out += balance.text();
+  if (a.interference.known) {
+    const Interference& i = a.interference;
+    const BlockMetric m = r.plan.primary;
+    Table table({"effect", "estimate", "interval", "what it is"});
+    table.row({"naive", effect_words(m, i.naive), interval_words(m, i.naive_interval),
+               "candidate beside champion, at the same time"});
+    table.row({"spillover", effect_words(m, i.spillover), interval_words(m, i.spillover_interval),
+               "on champions beside candidates"});
+    table.row({"total", effect_words(m, i.total), interval_words(m, i.total_interval),
+               "everywhere against nowhere: what shipping it does"});
+    out += "<h3>Interference</h3>\n" + table.text();
+    out += fmt::format("<p>{}</p>\n",
+                       i.interferes() ? fmt::format("A test side by side is off by {} here.",
+                                                    html_escaped(effect_words(m, i.gap)))
+                                      : std::string("No interference between clusters is shown."));
+  }
+  if (!a.strata.empty()) {
+    Table strata({"load from", "to", "pairs", "effect", "interval"});
+    for (const StratumResult& s : a.strata) {
+      strata.row({value_words(s.from), value_words(s.to), std::to_string(s.n),
+                  effect_words(r.plan.primary, s.mean),
+                  interval_words(r.plan.primary, s.sequence)});
+    }
+    out += "<h3>By load</h3>\n" + strata.text();
+  }
+  if (!a.discarded.empty()) {
+    out += "<h3>Discarded pairs</h3>\n<ul>\n";
+    for (const std::string& why : a.discarded) {
+      out += fmt::format("<li>{}</li>\n", html_escaped(why));
+    }
+    out += "</ul>\n";
+  }
+  return out + "</section>\n";
+}
+
+std::string method_section(const LiveReport& r) {
+  return fmt::format(
+      "<section id=\"method\">\n<h2>Method, and how to repeat it</h2>\n<p>The datum is a block of "
+      "time, never a message. Pairs of blocks were assigned before the start from the seed; plan "
+      "and "
+      "schedule are registered under the digest above. Decisions use the widest of three "
+      "intervals.</p>\n<p class=\"command\"><code>{}</code></p>\n<details><summary>The "
+      "plan</summary>\n<pre>{}</pre></details>\n<details><summary>All figures "
+      "(JSON)</summary>\n<pre>{}</pre></details>\n</section>\n",
+      html_escaped(r.replay), html_escaped(plan_text(r.plan)), html_escaped(live_report_json(r)));
+}
+
+}  // namespace
+
+std::string live_report_page(const LiveReport& report) {
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+      "http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
+      "content=\"light dark\">\n<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n",
+      kLivePolicy, html_escaped(report.plan.name));
+  out += page_style();
+  out += "</style>\n</head>\n<body>\n";
+  out += header(report) + "<main>\n" + verdict_section(report) + effect_section(report) +
+         guards_section(report) + trust_section(report) + method_section(report);
+  return out + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace paceline::experiment::live

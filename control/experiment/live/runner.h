@@ -1,0 +1,116 @@
+// Carries an experiment through, block by block: what to do next, and what follows from what was
+// seen. It knows no clock, no socket and no engine. Whoever drives it (the daemon, or a plant in
+// virtual time) asks next(now), does that, reports, and asks again; next() gives the same answer
+// until what it asked for has been reported.
+//
+//   use_arms  put the arms in force, every cluster its own, with the epoch     -> armed(now)
+//   wait      nothing before until_ns (renew the trial's hold meanwhile)       -> ask again then
+//   sample    what every NIC has counted                                       -> sampled(...)
+//   record    append the lines to blocks.jsonl, durably                        -> recorded()
+//   pause     the champion everywhere until the environment is well again      -> environment(...)
+//   conclude  end the trial, keeping the champion: a verdict changes nothing   -> concluded()
+//   done      nothing more
+//
+// Trouble. A guard's trip ends the experiment (the service has gone back to the champion already).
+// An environment in trouble, telemetry that is missing, or a sample that is not of the block's arm
+// discards the pair: the half that is under way and the other one. Pairs are not repeated, since
+// the schedule is what was registered.
+//
+// After a crash of the driver: make a Runner from the records that were stored. A pair of which one
+// block is recorded is discarded; a block of which nothing is recorded is begun anew.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/experiment/live/analysis.h"
+
+namespace paceline::experiment::live {
+
+struct Action {
+  enum class Kind : std::uint8_t { use_arms, wait, sample, record, pause, conclude, done };
+  Kind kind = Kind::done;
+  std::uint32_t block = 0;
+  std::uint8_t epoch = 0;            // use_arms, pause
+  std::vector<std::uint8_t> arms;    // use_arms, pause: by cluster
+  std::uint64_t until_ns = 0;        // wait
+  std::vector<BlockRecord> records;  // record
+  std::string why;                   // pause, conclude
+};
+std::string_view to_text(Action::Kind kind);
+
+class Runner {
+ public:
+  // `schedule` must be of `plan`. `stored`: what blocks.jsonl holds, empty at first. `calibrated`:
+  // there is a calibrated A/A run of the same design.
+  Runner(Plan plan, Schedule schedule, std::vector<BlockRecord> stored, bool calibrated);
+
+  // now_ns never runs backwards.
+  Action next(std::uint64_t now_ns);
+
+  void armed(std::uint64_t now_ns);
+  void refused(const std::string& why);  // the arms could not be put in force: ends it
+
+  // One entry per cluster, in the plan's order; `missing`: share of the samples due since the last
+  // edge that did not come.
+  struct EdgeSample {
+    std::vector<NicSample> nics;
+    double missing = 0;
+    std::vector<std::pair<BlockMetric, double>> measured;  // by others, over the block
+  };
+  void sampled(std::vector<EdgeSample> samples);
+  void recorded();
+  void concluded();
+
+  // At any time.
+  void guard_tripped(const std::string& why);
+  void environment(bool well, const std::string& why);
+  void stop(const std::string& why);
+
+  const std::vector<BlockRecord>& records() const { return records_; }
+  const Plan& plan() const { return plan_; }
+  const Schedule& schedule() const { return schedule_; }
+  // Full, of now.
+  LiveAnalysis analysis(const AnalysisOptions& options = {}) const;
+  bool over() const { return state_ == State::done; }
+  const Circumstances& circumstances() const { return circumstances_; }
+
+ private:
+  enum class State : std::uint8_t {
+    begin,    // of block_: arms to be put in force
+    washing,  // until washed_ns_
+    first_edge,
+    measuring,  // until end_ns_
+    last_edge,
+    recording,  // pending_ to be stored
+    paused,
+    concluding,
+    done,
+  };
+
+  std::uint32_t clusters() const { return schedule_.mechanism.clusters; }
+  Action arms_action(Action::Kind kind) const;
+  void resume();
+  void discard(const std::string& why);  // the pair of block_
+  void finish_block(std::vector<EdgeSample> samples);
+  void look();  // after a pair
+  void end(const std::string& why);
+
+  Plan plan_;
+  Schedule schedule_;
+  std::vector<BlockRecord> records_;
+  Circumstances circumstances_;
+  State state_ = State::begin;
+  std::uint32_t block_ = 0;
+  std::uint32_t next_block_ = 0;  // once pending_ is stored
+  std::uint64_t washed_ns_ = 0;
+  std::uint64_t end_ns_ = 0;
+  std::vector<EdgeSample> first_;
+  std::vector<BlockRecord> pending_;
+  std::string trouble_;  // of the environment; empty: well
+  std::string why_;      // of the end
+};
+
+}  // namespace paceline::experiment::live

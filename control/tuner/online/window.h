@@ -1,0 +1,60 @@
+// What the tuner sees: the figures of one NIC instance (or of a testbed that is tuned as one) over
+// a short span of time, 10 ms from the daemon, and their sums. All of it is the difference of two
+// looks at telemetry; nothing here is cumulative.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dataplane/telemetry/counters.h"
+#include "dataplane/telemetry/message_figures.h"
+
+namespace paceline::tuner::online {
+
+struct Window {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;  // > begin_ns
+  // False: nobody knows what happened (telemetry was lost, or is stale). The figures are ignored.
+  bool fresh = true;
+  // Order::number of the parameters that were in force during the whole of it; 0: those of before
+  // the first order. Of a window in which they changed, the older one.
+  std::uint64_t order = 0;
+
+  telemetry::MessagesBySize messages{};
+  std::uint64_t line_bps = 0;       // of the NIC
+  std::uint64_t tx_bytes = 0;       // payload, first transmissions
+  std::uint64_t rx_bytes = 0;       // payload, accepted
+  std::uint64_t tx_packets = 0;     // data
+  std::uint64_t rx_packets = 0;     // data
+  std::uint64_t ce_packets = 0;     // data that arrived marked
+  std::uint64_t cnps_received = 0;  //
+  std::uint64_t retransmitted = 0;  // packets
+  std::uint64_t dropped = 0;        // packets, where whoever drops them is known
+  std::uint64_t paused_ns = 0;      // of the NIC's link, all classes
+  std::uint32_t senders = 0;        // that the receiving side had at the same time; a look
+  std::uint64_t cycles = 0;         // of the worker while it worked; 0: not known
+  // The p99 of what a packet waits: of the time over the shortest seen, or of the last hop's queue
+  // (there it is known in emulation only). Negative: not measured.
+  double delay_p99_ns = -1;
+  double queue_p99_bytes = -1;
+  double jain = -1;        // fairness between channels that are alike, 0..1; negative: not measured
+  double cpu_share = -1;   // of the worker's core; negative: not measured
+  double phase_ratio = 0;  // p99 collective phase time over ideal; 0: not known
+  std::array<std::uint64_t, telemetry::kLimiterKinds> limiter_ns{};
+};
+
+// Adds the figures of `from` (fresh, later) to `into`: counts are summed, levels are the worst of
+// both, the share of the core is that of both together. `into` may be empty (end_ns = 0).
+void add(telemetry::MessageFigures& into, const telemetry::MessageFigures& from);
+void add(Window& into, const Window& from);
+
+inline double span_ns(const Window& w) { return static_cast<double>(w.end_ns - w.begin_ns); }
+
+// The slowdown that a share `q` (0..1) of the completed messages does not exceed, from the buckets,
+// even within each on the scale of logarithms; nothing where none was completed.
+std::optional<double> slowdown_quantile(const telemetry::MessageFigures& figures, double q);
+
+}  // namespace paceline::tuner::online

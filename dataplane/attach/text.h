@@ -1,0 +1,25 @@
+// Names in messages: characters of fixed room, with a closing zero where the sender kept to it.
+#pragma once
+
+#include <cstring>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace paceline::attach {
+
+template <std::size_t N>
+std::string text_of(const std::array<char, N>& chars) {
+  return {chars.data(), ::strnlen(chars.data(), N)};
+}
+
+// What does not fit is left out; the last character stays zero.
+template <std::size_t N>
+void put_text(std::array<char, N>& to, std::string_view text) {
+  std::copy_n(text.data(), std::min(text.size(), N - 1), to.data());
+}
+
+}  // namespace paceline::attach

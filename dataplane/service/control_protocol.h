@@ -1,0 +1,74 @@
+// The control protocol: how the daemon (or an operator's tool) talks to the service. A Unix socket
+// of type SEQPACKET of its own beside the one of programs, for the service's user and root alone
+// (or a group that the testbed file names): whoever can connect can change congestion control.
+//
+// A message is one JSON object of at most kMostControlBytes. A request is
+//   {"schema": 1, "id": N, "op": "...", ...}
+// and is answered in order, by {"schema": 1, "id": N, "ok": true, ...} or by
+//   {"schema": 1, "id": N, "ok": false, "errors": ["one sentence each, all there are"]}.
+// Nothing of a refused request takes effect. Unknown members are refused (an older service says
+// that it does not know them); unknown schemas, too. A message that is no JSON object is answered
+// with id 0. Nothing is sent unasked.
+//
+//   op           request -> answer
+//   hello        {} -> version, pid, start_unix_ns, testbed (file name), nics: [{name, worker,
+//                rate_mbps, mtu, base_rtt_ns}], attach_socket
+//   telemetry    {} -> the descriptor of the telemetry segment (dataplane/telemetry/segment.h)
+//   status       {} -> status: what docs/service.md says; a text longer than a message comes as the
+//                descriptor of a memfd instead: bytes
+//   parameters   {} -> nics: [{name, algorithm, profile, values: {name: value}, fallback: {...},
+//                generation, arm, epoch}]: what is in force
+//   configure    {nics: [names] (absent: all), algorithm?, profile?, params?: {name: value},
+//                dry_run?: bool} -> nics: [{name, generation, changed: bool}]. An algorithm or
+//                profile given starts from that profile's values; otherwise from those in force.
+//                All NICs, or none. Ends up as the champion. Refused while a trial runs.
+//   trial        {name, nics?, candidate: {algorithm?, profile?, params?}, guard?: {limits, see
+//                below}, hold_ms} -> arms: [{algorithm, values}, ...]. What is in force becomes arm
+//                0, the champion; nothing changes yet. One trial at a time for each NIC.
+//   use_arm      {name, arm: 0 | 1, epoch: 1..255, renew?: bool} -> generation. Of a trial: puts an
+//                arm in force on its NICs; new messages carry the epoch. Renews the hold.
+//   renew        {name} -> remaining_ms. Nobody renewed it for hold_ms: the champion is put back
+//   and
+//                the trial is over ("abandoned").
+//   end_trial    {name, keep: "champion" | "candidate"} -> nics as of configure
+//   trials       {} -> trials: [{name, nics, arm, epoch, hold_ms, remaining_ms, state: "running" |
+//                "tripped" | "abandoned", why}]; those that ended in trouble stay until end_trial
+//   guard        {} -> nics: [{name, limits, trips: [{number, at_unix_ns, rule, figure, limit,
+//                action}], latched: bool}]
+//   clear_guard  {nics?} -> {}: what is latched may be tried again
+//
+// Where `renew` is not given use_arm renews. An answer other than that of status that is longer
+// than a message comes whole as the descriptor of a memfd, and the message has {schema, id, ok,
+// bytes}.
+//
+// Limits of the guard (hard ones; null switches a rule off), each of one look of 100 ms:
+//   retransmitted_share    1e-6  of the data packets sent, with more than
+//   retransmitted_packets  10    of them
+//   pause_share            0.01  of the time, of the NIC's link towards an emulated switch
+//   stall_ms               50    messages under way, and nothing sent, received or acknowledged
+//   drops_packets          10    at the emulated switch's port towards the NIC
+// Judged every 100 ms by the service over what its workers count; three looks in a row, or one that
+// is ten times beyond, puts the champion back, latches and reports. Where no candidate is in force
+// there is nothing to go back to, and the guard only reports.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace paceline::service {
+
+inline constexpr int kControlSchema = 1;
+inline constexpr std::size_t kMostControlBytes = 64 * 1024;
+inline constexpr const char* kControlSocket = "control.sock";
+
+// Beside the socket of programs: the same folder, the name of that one before it where it is not
+// the usual one ("paceline.sock" -> "control.sock", "x.sock" -> "x.sock.control").
+inline std::string control_socket_beside(const std::string& attach_socket) {
+  const std::size_t slash = attach_socket.rfind('/');
+  const std::string folder =
+      slash == std::string::npos ? std::string() : attach_socket.substr(0, slash + 1);
+  return attach_socket.substr(folder.size()) == "paceline.sock" ? folder + kControlSocket
+                                                                : attach_socket + ".control";
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,190 @@
+#include "dataplane/service/control_server.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "dataplane/attach/message_socket.h"
+#include "dataplane/service/control_protocol.h"
+
+namespace paceline::service {
+
+namespace {
+
+// Of one client in a row, before others are asked.
+constexpr int kControlInARow = 4;
+
+// One whole message, a descriptor with it. False: the other end does not read, or is gone.
+bool send_answer(int socket, const ControlAnswer& answer) {
+  iovec part{const_cast<char*>(answer.text.data()), answer.text.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+  if (answer.descriptor >= 0) {
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &answer.descriptor, sizeof(int));
+  }
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(answer.text.size());
+}
+
+}  // namespace
+
+ControlServer::ControlServer(Service& service, boost::asio::io_context& context,
+                             std::string attach_socket, std::function<std::string()> status)
+    : service_(service),
+      desk_(service),
+      operations_(service, desk_, std::move(attach_socket), std::move(status)),
+      listening_(context),
+      breath_(context),
+      look_(context),
+      room_(kMostControlBytes + 1) {}
+
+ControlServer::~ControlServer() {
+  if (!path_.empty() && path_.front() != '@') ::unlink(path_.c_str());
+}
+
+std::string ControlServer::listen(const std::string& path) {
+  const std::string& group = service_.settings().control_group;
+  if (!group.empty()) {
+    errno = 0;
+    const struct group* const found = ::getgrnam(group.c_str());
+    if (found == nullptr) return fmt::format("service.control_group: there is no group {}", group);
+    grouped_ = true;
+    group_ = found->gr_gid;
+  }
+  attach::Descriptor socket = attach::listen_socket(path, grouped_ ? 0660 : 0600);
+  if (!socket) {
+    return errno == EADDRINUSE ? fmt::format("{}: a service answers there already", path)
+                               : fmt::format("{}: {}", path, std::strerror(errno));
+  }
+  if (grouped_ && path.front() != '@' && ::chown(path.c_str(), uid_t(-1), group_) != 0) {
+    return fmt::format("{}: to give it to the group {}: {}", path, group, std::strerror(errno));
+  }
+  path_ = path;
+  listening_.assign(socket.release());
+  wait_for_clients();
+  look_.expires_after(std::chrono::milliseconds(kGuardLookMs));
+  wait_for_tick();
+  return {};
+}
+
+// Each tick is so long after the one before, however late it is served: time does not drift.
+void ControlServer::wait_for_tick() {
+  look_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    now_ms_ += kGuardLookMs;
+    desk_.tick(now_ms_);
+    look_.expires_at(look_.expiry() + std::chrono::milliseconds(kGuardLookMs));
+    wait_for_tick();
+  });
+}
+
+void ControlServer::wait_for_clients() {
+  listening_.async_wait(Socket::wait_read, [this](const boost::system::error_code& error) {
+    if (error) return;
+    if (accept()) {
+      wait_for_clients();
+      return;
+    }
+    breath_.expires_after(std::chrono::milliseconds(100));
+    breath_.async_wait([this](const boost::system::error_code& ended) {
+      if (!ended) wait_for_clients();
+    });
+  });
+}
+
+std::string ControlServer::judge_peer(int socket) const {
+  ucred peer{};
+  socklen_t length = sizeof(peer);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return "who is that?";
+  if (peer.uid == 0 || peer.uid == ::geteuid()) return {};
+  if (grouped_) {
+    if (peer.gid == group_) return {};
+    std::array<gid_t, 1024> groups{};
+    length = sizeof(groups);
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &length) == 0) {
+      const auto end = groups.begin() + length / sizeof(gid_t);
+      if (std::find(groups.begin(), end, group_) != end) return {};
+    }
+  }
+  return fmt::format("user {} (process {}) may not control this service", peer.uid, peer.pid);
+}
+
+bool ControlServer::accept() {
+  attach::Descriptor socket(
+      ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) {
+    const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    if (exhausted) spdlog::warn("control: nobody could be let in: {}", std::strerror(errno));
+    return !exhausted;
+  }
+  std::string refused = judge_peer(socket.get());
+  if (refused.empty() && clients_.size() >= kMostClients) {
+    refused = fmt::format("{} clients are connected already", clients_.size());
+  }
+  if (!refused.empty()) {
+    spdlog::warn("control: {}", refused);
+    ControlAnswer answer;
+    answer.text = ControlOperations::refuse(refused);
+    send_answer(socket.get(), answer);
+    return true;
+  }
+  clients_.emplace_back(listening_.get_executor(), socket.get());
+  socket.release();
+  wait_for_request(std::prev(clients_.end()));
+  return true;
+}
+
+void ControlServer::wait_for_request(Place at) {
+  at->async_wait(Socket::wait_read, [this, at](const boost::system::error_code& error) {
+    if (error) return;
+    bool goes_on = false;
+    try {
+      goes_on = serve(at->native_handle());
+    } catch (const std::exception& wrong) {
+      spdlog::warn("control: a client is sent away: {}", wrong.what());
+    }
+    if (goes_on) {
+      wait_for_request(at);
+    } else {
+      clients_.erase(at);
+    }
+  });
+}
+
+bool ControlServer::serve(int socket) {
+  for (int i = 0; i < kControlInARow; ++i) {
+    // Descriptors that come with it are dropped by the kernel: there is no room for them.
+    const ssize_t got = ::recv(socket, room_.data(), room_.size(), MSG_DONTWAIT);
+    if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    if (got == 0) return false;
+    // One byte more than allowed shows that it was cut off, and is refused for its length.
+    const ControlAnswer answer =
+        operations_.answer(std::string_view(room_.data(), static_cast<std::size_t>(got)));
+    if (!send_answer(socket, answer)) return false;
+  }
+  return true;
+}
+
+}  // namespace paceline::service

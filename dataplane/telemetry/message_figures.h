@@ -1,0 +1,49 @@
+// What became of messages, by their size: how many were begun and finished, and how their slowdown
+// (completion time over that of an empty network) is distributed. Cumulative, so that the figures
+// of any span of time are a difference of two looks. One thread counts.
+//
+// A message belongs to the epoch it was begun in. One that is finished in another, or whose block
+// had not begun yet when it was posted, is `crossed`: it is counted, and nothing else is said of
+// it. What is begun and not finished shows as begun - completed - failed - crossed: whoever
+// compares must not forget those (an arm that stalls would look fast).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "dataplane/base/units.h"
+
+namespace paceline::telemetry {
+
+// Bounds of the sizes, inclusive: up to 64 KiB, up to 1 MiB, beyond.
+inline constexpr std::size_t kMessageSizes = 3;
+inline constexpr std::array<std::uint64_t, 2> kMessageSizeBounds{64 * 1024, 1024 * 1024};
+
+constexpr std::size_t message_size(std::uint64_t bytes) {
+  return bytes <= kMessageSizeBounds[0] ? 0 : bytes <= kMessageSizeBounds[1] ? 1 : 2;
+}
+
+// Bucket k holds slowdowns from 2^(k/8) up to 2^((k+1)/8), 9 % apart; the last all beyond (2^12).
+inline constexpr std::size_t kSlowdownBuckets = 96;
+// Sums of logarithms to the base of 2 are in this part of one.
+inline constexpr std::uint64_t kLogUnit = 1U << 20;
+
+struct MessageFigures {
+  std::uint64_t begun = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;   // completed in error
+  std::uint64_t crossed = 0;  // begun in another epoch than finished
+  std::uint64_t begun_bytes = 0;
+  std::uint64_t completed_bytes = 0;
+  std::uint64_t fct_ns = 0;         // sum, of those completed
+  std::uint64_t log2_slowdown = 0;  // sum, in 1/kLogUnit, of those completed
+  std::array<std::uint64_t, kSlowdownBuckets> slowdown{};
+};
+static_assert(std::is_trivially_copyable_v<MessageFigures>);
+static_assert(sizeof(MessageFigures) == 8 * (8 + kSlowdownBuckets));
+
+using MessagesBySize = std::array<MessageFigures, kMessageSizes>;
+
+}  // namespace paceline::telemetry

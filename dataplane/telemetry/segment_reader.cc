@@ -1,0 +1,140 @@
+#include "dataplane/telemetry/segment_reader.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "dataplane/telemetry/sequence.h"
+
+namespace paceline::telemetry {
+
+namespace {
+
+// More than any service has, and few enough that no sum below overflows.
+constexpr std::uint64_t kMostSeries = 4096;
+constexpr std::uint64_t kMostNics = 4096;
+constexpr std::uint64_t kMostRecords = 1U << 20U;
+
+template <std::size_t N>
+std::string text_in(const std::array<char, N>& chars) {
+  const void* const end = std::memchr(chars.data(), 0, N);
+  const std::size_t length =
+      end == nullptr ? N : static_cast<std::size_t>(static_cast<const char*>(end) - chars.data());
+  return {chars.data(), length};
+}
+
+constexpr bool aligned(std::uint64_t place) { return place % 8 == 0; }
+
+// [at, at + count * stride) lies in `room`; count and stride are below 2^32.
+constexpr bool fits(std::uint64_t at, std::uint64_t count, std::uint64_t stride,
+                    std::uint64_t room) {
+  return at <= room && count * stride <= room - at;
+}
+
+}  // namespace
+
+std::string SegmentReader::check(std::size_t size) const {
+  const SegmentHeader& h = header_;
+  if (h.magic != kSegmentMagic) return "not a telemetry segment";
+  if (h.major != kSegmentMajor) {
+    return "a telemetry segment of version " + std::to_string(h.major) + "; this reader knows " +
+           std::to_string(kSegmentMajor);
+  }
+  if (h.header_bytes < sizeof(SegmentHeader)) return "its header is too short";
+  if (h.total_bytes > size) return "it is cut off";
+  if (h.series > kMostSeries || h.nics > kMostNics || h.records > kMostRecords) {
+    return "it claims more series, NICs or records than there can be";
+  }
+  if (!aligned(h.series_at) || !aligned(h.series_stride) || !aligned(h.nics_at) ||
+      !aligned(h.nic_stride) || !aligned(h.body_at) || !aligned(h.values_at) ||
+      !aligned(h.messages_at) || !aligned(h.records_at) || !aligned(h.record_stride)) {
+    return "its places are not multiples of 8";
+  }
+  if (h.series_stride < sizeof(SeriesText) ||
+      !fits(h.series_at, h.series, h.series_stride, h.total_bytes)) {
+    return "its table of series lies outside it";
+  }
+  const std::uint64_t stride = h.nic_stride;
+  if (stride < sizeof(NicHeader) || stride > h.total_bytes ||
+      !fits(h.nics_at, h.nics, stride, h.total_bytes)) {
+    return "its NICs lie outside it";
+  }
+  if (!fits(h.body_at, 1, sizeof(NicBody), stride) ||
+      !fits(h.values_at, h.series, sizeof(std::uint64_t), stride) ||
+      !fits(h.messages_at, 1, sizeof(MessagesBySize), stride) ||
+      (h.records != 0 && h.record_stride < sizeof(QueuePairRecord)) ||
+      !fits(h.records_at, h.records, h.record_stride, stride)) {
+    return "what it has of a NIC lies outside its place";
+  }
+  return {};
+}
+
+std::string SegmentReader::open(std::span<const std::byte> memory) {
+  memory_ = memory;
+  series_.clear();
+  nics_.clear();
+  header_ = {};
+  header_.nics = 0;
+  if (reinterpret_cast<std::uintptr_t>(memory.data()) % 8 != 0) return "it is not aligned";
+  if (memory.size() < sizeof(SegmentHeader)) return "too short for a telemetry segment";
+  // Copied once; what the memory says later is not asked again.
+  load_words(&header_, memory.data(), sizeof(header_));
+  if (std::string wrong = check(memory.size()); !wrong.empty()) {
+    header_ = {};
+    return wrong;
+  }
+  for (std::uint32_t i = 0; i < header_.series; ++i) {
+    SeriesText text;
+    load_words(&text, memory.data() + header_.series_at + std::size_t{i} * header_.series_stride,
+               sizeof(text));
+    const auto kind = static_cast<std::uint8_t>(text.kind);
+    if (kind > static_cast<std::uint8_t>(SeriesKind::gauge)) {
+      header_ = {};
+      return "series " + std::to_string(i) + " is of an unknown kind";
+    }
+    series_.push_back({text_in(text.name), text_in(text.unit), text.kind});
+  }
+  for (std::uint32_t i = 0; i < header_.nics; ++i) {
+    NicHeader nic;
+    load_words(&nic, nic_at(i), sizeof(nic));
+    nics_.push_back({text_in(nic.name), nic.rate_bps, nic.worker, nic.mtu});
+  }
+  return {};
+}
+
+std::optional<std::size_t> SegmentReader::find(std::string_view name) const {
+  for (std::size_t i = 0; i < series_.size(); ++i) {
+    if (series_[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+bool SegmentReader::read(std::size_t nic, NicSample& out) const {
+  assert(nic < nics_.size());
+  const std::byte* const at = nic_at(nic);
+  const std::byte* const block = at + header_.body_at;
+  out.values.resize(series_.size());
+  std::uint32_t sequence = 0;
+  const bool whole = read_guarded(block, sequence, [&] {
+    out.body.epoch = detail::load_word<std::uint32_t>(block + offsetof(NicBody, epoch));
+    load_words(reinterpret_cast<std::byte*>(&out.body) + 8, block + 8, sizeof(NicBody) - 8);
+    load_words(out.values.data(), at + header_.values_at, out.values.size() * 8);
+    load_words(&out.messages, at + header_.messages_at, sizeof(MessagesBySize));
+  });
+  out.body.sequence = sequence;
+  return whole;
+}
+
+bool SegmentReader::read_record(std::size_t nic, std::size_t index, QueuePairRecord& out) const {
+  assert(nic < nics_.size() && index < header_.records);
+  const std::byte* const block =
+      nic_at(nic) + header_.records_at + index * std::size_t{header_.record_stride};
+  std::uint32_t sequence = 0;
+  const bool whole = read_guarded(block, sequence, [&] {
+    out.number = detail::load_word<std::uint32_t>(block + offsetof(QueuePairRecord, number));
+    load_words(reinterpret_cast<std::byte*>(&out) + 8, block + 8, sizeof(out) - 8);
+  });
+  out.sequence = sequence;
+  return whole;
+}
+
+}  // namespace paceline::telemetry

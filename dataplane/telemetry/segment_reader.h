@@ -1,0 +1,69 @@
+// Reads a telemetry segment (segment.h) that somebody else writes. Nothing in it is believed: every
+// place and size is checked once against the memory that is there, and after that no read goes
+// outside it, whatever the segment says. Reading into a sample that has its room does not allocate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/telemetry/message_figures.h"
+#include "dataplane/telemetry/segment.h"
+
+namespace paceline::telemetry {
+
+struct SeriesInfo {
+  std::string name;
+  std::string unit;
+  SeriesKind kind = SeriesKind::counter;
+};
+
+struct NicText {
+  std::string name;
+  std::uint64_t rate_bps = 0;
+  std::uint32_t worker = 0;
+  std::uint32_t mtu = 0;
+};
+
+struct NicSample {
+  NicBody body{};                     // `sequence` as it was read: even, and another after a write
+  std::vector<std::uint64_t> values;  // by SegmentReader::series()
+  MessagesBySize messages{};
+};
+
+class SegmentReader {
+ public:
+  // Takes the catalogue out of `memory`, which is aligned to 8 and outlives the reader. What is
+  // wrong with it, empty: nothing. After an error nothing else may be called but open().
+  std::string open(std::span<const std::byte> memory);
+
+  // As they were at open().
+  const SegmentHeader& header() const { return header_; }
+  std::span<const SeriesInfo> series() const { return series_; }
+  std::optional<std::size_t> find(std::string_view name) const;
+  std::span<const NicText> nics() const { return nics_; }
+  std::size_t records() const { return header_.records; }
+
+  // False, and `out` is not to be used: the body never came to rest, so its writer is gone (or the
+  // reader was unlucky many times in a row).
+  bool read(std::size_t nic, NicSample& out) const;
+  // The same; number 0: no queue pair.
+  bool read_record(std::size_t nic, std::size_t index, QueuePairRecord& out) const;
+
+ private:
+  std::string check(std::size_t size) const;
+  const std::byte* nic_at(std::size_t nic) const {
+    return memory_.data() + header_.nics_at + nic * header_.nic_stride;
+  }
+
+  std::span<const std::byte> memory_;
+  SegmentHeader header_{};
+  std::vector<SeriesInfo> series_;
+  std::vector<NicText> nics_;
+};
+
+}  // namespace paceline::telemetry

@@ -1,0 +1,143 @@
+#include "dataplane/telemetry/series.h"
+
+#include <algorithm>
+
+namespace paceline::telemetry {
+
+namespace {
+
+using enum SeriesKind;
+
+constexpr std::array<Series, kNicSeries> kSeries{{
+    {"rx_packets", "packets", counter, "everything that arrived"},
+    {"rx_wire_bytes", "bytes", counter, "the same, as on the wire"},
+    {"acks_received", "packets", counter, "ACK and NAK"},
+    {"tx_data_packets", "packets", counter, "data sent, first transmissions"},
+    {"tx_data_bytes", "bytes", counter, "their payload"},
+    {"tx_wire_bytes", "bytes", counter, "data packets, retransmissions included, as on the wire"},
+    {"tx_control_packets", "packets", counter, "ACK, NAK, XACK, CNP, HELLO, REQUEST, GRANT, PATH"},
+    {"rx_data_packets", "packets", counter, "data accepted in sequence"},
+    {"rx_data_bytes", "bytes", counter, "their payload"},
+    {"rx_ce_packets", "packets", counter, "data that arrived marked congestion-experienced"},
+    {"acks_sent", "packets", counter, "acknowledgements"},
+    {"retransmitted_packets", "packets", counter, "transmissions beyond the first"},
+    {"retransmitted_bytes", "bytes", counter, "their payload"},
+    {"acks_coalesced", "packets", counter, "ACKs that a later one of the same poll replaced"},
+    {"stale_acks", "packets", counter, "ACK or NAK outside the window of what is unacknowledged"},
+    {"naks_sent", "packets", counter, "PSN sequence errors told"},
+    {"naks_received", "packets", counter, "PSN sequence errors heard of"},
+    {"error_naks_sent", "packets", counter, "invalid request, remote access, remote operational"},
+    {"error_naks_received", "packets", counter, "the same, heard of"},
+    {"implied_naks", "1", counter, "READ responses found missing by what came after them"},
+    {"rnr_sent", "packets", counter, "receiver not ready"},
+    {"rnr_received", "packets", counter, "the same, heard of"},
+    {"timeouts", "1", counter, "a retransmission timer expired"},
+    {"duplicates", "packets", counter, "requests seen before"},
+    {"out_of_sequence", "packets", counter, "requests ahead of the expected PSN"},
+    {"placed_early", "packets", counter, "of these, WRITEs placed at once"},
+    {"held_early", "packets", counter, "of these, held until their turn"},
+    {"beyond_window", "packets", counter, "too far ahead, or no room to hold them: dropped"},
+    {"lost_packets", "packets", counter, "selective repeat: found missing, sent again"},
+    {"tail_probes", "packets", counter, "selective repeat: sent again for want of news"},
+    {"ghost_requests", "packets", counter, "repeated READs and atomics that nothing is kept of"},
+    {"completions", "messages", counter, "completions"},
+    {"completion_errors", "messages", counter, "of these, not successful"},
+    {"cq_overflows", "messages", counter, "completions that found the queue full"},
+    {"cnps_sent", "packets", counter, "congestion notification packets"},
+    {"cnps_received", "packets", counter, "the same, heard of"},
+    {"hellos_sent", "packets", counter, "HELLO, answers included"},
+    {"hellos_received", "packets", counter, "the same, heard of"},
+    {"requests_sent", "packets", counter, "REQUEST"},
+    {"requests_received", "packets", counter, "the same, heard of"},
+    {"grants_sent", "packets", counter, "GRANT"},
+    {"grants_received", "packets", counter, "the same, heard of"},
+    {"paths_sent", "packets", counter, "PATH"},
+    {"paths_received", "packets", counter, "the same, heard of"},
+    {"control_bytes", "bytes", counter, "HELLO, REQUEST, GRANT and PATH sent, as on the wire"},
+    {"control_ignored", "packets", counter, "control messages for nobody here"},
+    {"fallbacks", "1", counter, "times a context went over to its fallback algorithm"},
+    {"plugin_clamped", "1", counter, "decisions of a plug-in brought within bounds"},
+    {"plugin_nonsense", "1", counter, "decisions of a plug-in beyond any sense"},
+    {"plugin_slow", "1", counter, "timed calls of a plug-in beyond the budget"},
+    {"plugin_quarantines", "1", counter, "plug-ins that are not called any more"},
+    {"no_queue_pair", "packets", counter, "for a queue pair that is not here"},
+    {"wrong_state", "packets", counter, "for a queue pair in a state that takes none"},
+    {"unreliable_drops", "messages", counter, "UC and UD: not taken (gap, no receive, no right)"},
+    {"qkey_violations", "packets", counter, "UD: a wrong Q_Key"},
+    {"unsupported_operations", "packets", counter, "operations that the engine does not have"},
+    {"digest_mismatches", "packets", counter, "elided payloads that arrived in a wrong place"},
+    {"memory_waits", "1", counter, "times a memory region answered later"},
+    {"no_packet", "1", counter, "times the packet pool was empty"},
+    {"tx_stalled", "packets", counter, "refused by the port after it had said it would take them"},
+    {"malformed", "packets", counter, "dropped by the parser, all reasons"},
+    {"limited_application_ns", "ns", counter, "contexts' time held by: nothing to send"},
+    {"limited_grant_ns", "ns", counter, "the receiver's grant"},
+    {"limited_uplink_ns", "ns", counter, "the share of the own port"},
+    {"limited_path_ns", "ns", counter, "congestion seen on the path; a reactive rate"},
+    {"limited_window_ns", "ns", counter, "bytes in flight"},
+    {"limited_credit_ns", "ns", counter, "the cumulative ceiling, or transport credits"},
+    {"limited_port_ns", "ns", counter, "the port: line rate, pause"},
+    {"inflight_bytes", "bytes", gauge, "sent and not acknowledged, as on the wire"},
+    {"backlog_bytes", "bytes", gauge, "payload posted and not sent"},
+    {"queue_pairs", "1", gauge, "queue pairs of programs"},
+    {"contexts", "1", gauge, "congestion contexts in use"},
+    {"contexts_on_fallback", "1", gauge, "of these, the fallback algorithm decides"},
+    {"sessions", "1", gauge, "programs that have opened this NIC"},
+    {"last_hop_queue_bytes", "bytes", gauge, "emulated: queue of the switch port towards this NIC"},
+    {"last_hop_queue_max_bytes", "bytes", gauge, "emulated: the most of it since the start"},
+    {"last_hop_marked", "packets", counter, "emulated: marked at that port"},
+    {"last_hop_drops", "packets", counter, "emulated: dropped at that port"},
+    {"paused_ns", "ns", counter, "emulated: time this NIC's link towards the switch was paused"},
+    {"stalled_ns", "ns", counter, "messages under way, and nothing sent, received or acknowledged"},
+    {"host_stops", "1", counter, "times the host stood still, sleep included"},
+    {"host_stopped_ns", "ns", counter, "for how long in all"},
+    {"hiccups", "1", counter, "worker: gaps between turns that nobody had asked for"},
+    {"hiccup_ns", "ns", counter, "worker: their sum"},
+    {"stalls", "1", counter, "worker: of these, longer than 1 ms"},
+    {"worker_turns", "1", counter, "worker: turns"},
+    {"worker_busy_turns", "1", counter, "worker: of these, with something to do"},
+    {"worker_sleeps", "1", counter, "worker: times it slept"},
+}};
+
+// The engine's counters under the engine's names, none left out.
+constexpr bool begins_with_counters() {
+  for (std::size_t i = 0; i < kEngineSeries; ++i) {
+    if (kSeries[i].name != detail::CounterTable<EngineCounters>::names[i].name) return false;
+  }
+  return true;
+}
+static_assert(begins_with_counters());
+
+constexpr bool fits_in_text() {
+  return std::all_of(kSeries.begin(), kSeries.end(), [](const Series& s) {
+    return !s.name.empty() && s.name.size() < SeriesText{}.name.size() &&
+           s.unit.size() < SeriesText{}.unit.size() && !s.meaning.empty();
+  });
+}
+static_assert(fits_in_text());
+static_assert(kSeries[series_index(NicSeries::malformed)].name == "malformed");
+static_assert(kSeries[series_index(NicSeries::limited_port_ns)].name == "limited_port_ns");
+static_assert(kSeries[series_index(NicSeries::paused_ns)].name == "paused_ns");
+static_assert(kSeries[series_index(NicSeries::worker_sleeps)].name == "worker_sleeps");
+
+}  // namespace
+
+std::span<const Series, kNicSeries> nic_series() { return kSeries; }
+
+void put_counters(const EngineCounters& counters, NicValues& values) {
+  std::size_t i = 0;
+  for_each(counters, [&](std::string_view, std::uint64_t value) { values[i++] = value; });
+  values[series_index(NicSeries::malformed)] = malformed_total(counters);
+}
+
+std::string series_markdown() {
+  std::string text = "| series | unit | kind | meaning |\n|---|---|---|---|\n";
+  for (const Series& s : kSeries) {
+    text.append("| `").append(s.name).append("` | ").append(s.unit).append(" | ");
+    text.append(s.kind == counter ? "counter" : "gauge").append(" | ");
+    text.append(s.meaning).append(" |\n");
+  }
+  return text;
+}
+
+}  // namespace paceline::telemetry

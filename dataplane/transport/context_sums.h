@@ -1,0 +1,20 @@
+// Sums over the congestion contexts of an engine, for telemetry.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cc/decision.h"
+
+namespace paceline::transport {
+
+struct ContextSums {
+  // Time in force of each bound, contexts that are gone included.
+  std::array<std::int64_t, cc::kLimiters> limiter_picos{};
+  std::uint64_t inflight_bytes = 0;  // on the wire
+  std::uint64_t backlog_bytes = 0;   // payload posted and not sent
+  std::uint32_t contexts = 0;        // in use
+  std::uint32_t on_fallback = 0;     // of these, the fallback algorithm decides
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,186 @@
+// Looking into an engine: what telemetry reads, and what tests check. Nothing here changes
+// anything.
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "cc/registry.h"
+#include "dataplane/transport/engine.h"
+#include "dataplane/transport/queue_pair_figures.h"
+
+namespace paceline::transport {
+
+namespace {
+
+std::array<std::uint8_t, 16> gid_of(const wire::IpAddress& ip) {
+  std::array<std::uint8_t, 16> gid{};
+  static_assert(sizeof ip.bytes == sizeof gid);
+  std::memcpy(gid.data(), ip.bytes.data(), gid.size());
+  return gid;
+}
+
+}  // namespace
+
+QpState Engine::state_of(std::uint32_t qp_number) const {
+  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+  return qp == nullptr ? QpState::reset : qp->state;
+}
+
+std::uint32_t Engine::queued_sends(std::uint32_t qp_number) const {
+  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+  return qp == nullptr ? 0 : qp->requester.queue.size();
+}
+
+std::uint64_t Engine::inflight_bytes() const {
+  std::uint64_t sum = 0;
+  for (const QueuePair* qp : core_.qps) {
+    if (qp != nullptr) sum += qp->requester.inflight_bytes;
+  }
+  return sum;
+}
+
+std::array<std::int64_t, cc::kLimiters> Engine::limiter_picos(Picos now) const {
+  std::array<std::int64_t, cc::kLimiters> sum = core_.retired_limiter_picos;
+  for (std::uint32_t c = 0; c < core_.contexts.size(); ++c) {
+    const CongestionContext& context = core_.contexts[c];
+    if (!context.in_use) continue;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += context.limiter_picos[i];
+    sum[static_cast<std::size_t>(context.limiter)] += (now - context.limiter_since).count;
+  }
+  return sum;
+}
+
+std::string Engine::check_conservation() const {
+  std::vector<std::uint64_t> inflight(core_.contexts.size());
+  std::vector<std::uint64_t> backlog(core_.contexts.size());
+  std::vector<std::uint32_t> attached(core_.contexts.size());
+  for (std::uint32_t i = 0; i < core_.handles.size(); ++i) {
+    if (core_.handles[i].in_use) ++attached[core_.handles[i].context];
+  }
+  for (const QueuePair* qp : core_.qps) {
+    if (qp == nullptr) continue;
+    if (qp->config.type == QpType::ud) {
+      const SendQueue& queue = qp->requester.queue;
+      for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
+        const QueuedRequest& request = queue.at(p).request;
+        backlog[requester_.context_of(*qp, request)] += request.length;
+      }
+      continue;
+    }
+    if (qp->context == kNoIndex) continue;
+    inflight[qp->context] += qp->requester.inflight_bytes;
+    backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
+    ++attached[qp->context];
+  }
+  for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {
+    const CongestionContext& context = core_.contexts[i];
+    if (!context.in_use) continue;
+    const std::string name = "context " + std::to_string(i);
+    if (attached[i] == 0) return name + ": nobody uses it";
+    if (!control_.changing() &&
+        context.algorithm != control_.algorithm_for(core_.peers[context.peer])) {
+      return name + ": runs an algorithm that is not its peer's";
+    }
+    if (context.inflight_bytes != inflight[i]) {
+      return name + ": " + std::to_string(context.inflight_bytes) +
+             " bytes in flight, its queue pairs say " + std::to_string(inflight[i]);
+    }
+    if (context.backlog_bytes != backlog[i]) {
+      return name + ": backlog of " + std::to_string(context.backlog_bytes) +
+             " bytes, its queue pairs say " + std::to_string(backlog[i]);
+    }
+    if (context.queue_pairs != attached[i]) return name + ": count of queue pairs is off";
+    if (context.sent_total > context.decision.ceiling && context.decision.ceiling != 0 &&
+        context.place == ContextPlace::ready) {
+      return name + ": sent " + std::to_string(context.sent_total) + " bytes beyond its ceiling " +
+             std::to_string(context.decision.ceiling);
+    }
+  }
+  if (core_.counters.digest_mismatches != 0) {
+    return std::to_string(core_.counters.digest_mismatches) + " payloads arrived in a wrong place";
+  }
+  return {};
+}
+
+std::uint32_t Engine::next_qp(std::uint32_t number) const {
+  std::uint32_t slot = number == 0 ? 0 : core_.qp_slot(number) + 1;
+  for (; slot < core_.qps.size(); ++slot) {
+    if (core_.qps[slot] != nullptr) return core_.qps[slot]->number;
+  }
+  return 0;
+}
+
+bool Engine::describe_qp(Picos now, std::uint32_t number,
+                         telemetry::QueuePairRecord& record) const {
+  const QueuePair* const qp = const_cast<EngineCore&>(core_).find_qp(number);
+  if (qp == nullptr) return false;
+  record.number = number;
+  record.at_ns = static_cast<std::uint64_t>(to_nanos(now).count);
+  record.peer = {};
+  if (qp->peer != kNoIndex) record.peer = gid_of(core_.peers[qp->peer].ip);
+  record.peer_number = qp->remote_number;
+  record.type = static_cast<std::uint8_t>(qp->config.type);
+  record.state = static_cast<std::uint8_t>(qp->state);
+  record.inflight_bytes = qp->requester.inflight_bytes;
+  record.backlog_bytes = qp->requester.backlog_bytes + qp->responder.backlog_bytes;
+  const RoundTrip round_trip = round_trip_of(*qp);
+  record.srtt_ns = round_trip.smoothed_ns;
+  record.min_rtt_ns = round_trip.least_ns;
+  const telemetry::QueuePairCounters& counters = qp->counters;
+  record.tx_bytes = counters.tx_bytes + sent_of_queued(*qp);
+  record.rx_bytes = counters.rx_bytes + (qp->responder.in_message ? qp->responder.received : 0);
+  record.retransmitted_packets = counters.retransmitted_packets;
+  record.timeouts = counters.timeouts;
+  record.naks_received = counters.naks_received;
+  record.rnr_received = counters.rnr_received;
+  record.cnps_received = counters.cnps_received;
+  record.cnps_sent = counters.cnps_sent;
+  record.completions = counters.completions;
+
+  record.limiter = 0;
+  record.on_fallback = 0;
+  record.algorithm = {};
+  record.rate_bps = 0;
+  record.window_bytes = cc::kUnlimited;
+  record.limiter_ns = {};
+  if (qp->context == kNoIndex) return true;
+  const CongestionContext& context = core_.contexts[qp->context];
+  record.limiter = static_cast<std::uint8_t>(context.limiter);
+  record.on_fallback = context.on_fallback ? 1 : 0;
+  const cc::AlgorithmId algorithm = context.on_fallback ? context.fallback : context.algorithm;
+  const std::string_view name = cc::find(algorithm)->name;
+  std::memcpy(record.algorithm.data(), name.data(),
+              std::min(name.size(), record.algorithm.size() - 1));
+  record.rate_bps = context.decision.rate.bps;
+  record.window_bytes = context.decision.window_bytes;
+  static_assert(std::tuple_size_v<decltype(record.limiter_ns)> == cc::kLimiters);
+  for (std::size_t i = 0; i < record.limiter_ns.size(); ++i) {
+    std::int64_t picos = context.limiter_picos[i];
+    if (i == static_cast<std::size_t>(context.limiter)) {
+      picos += (now - context.limiter_since).count;
+    }
+    record.limiter_ns[i] = static_cast<std::uint64_t>(picos / 1000);
+  }
+  return true;
+}
+
+Engine::Population Engine::population() const {
+  Population population;
+  for (const QueuePair* qp : core_.qps) population.queue_pairs += qp != nullptr ? 1 : 0;
+  for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {
+    const CongestionContext& context = core_.contexts[i];
+    if (!context.in_use) continue;
+    ++population.contexts;
+    if (context.on_fallback) ++population.on_fallback;
+    if (control_.proactive() && !context.proactive &&
+        core_.peers[context.peer].status != PeerStatus::native) {
+      ++population.foreign;
+    }
+  }
+  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
+    population.peers += core_.peers[i].queue_pairs != 0 ? 1 : 0;
+  }
+  return population;
+}
+
+}  // namespace paceline::transport

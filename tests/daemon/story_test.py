@@ -1,0 +1,176 @@
+"""An operator's evening (docs/story.md) in short: unmodified programs in an incast, DCQCN tried against
+Cadence to a verdict and promoted, then a candidate that does harm, taken back by the guard while
+the programs go on."""
+
+import json
+import os
+import re
+import subprocess
+import time
+
+from host import PACELINE, Host, check
+from programs import Failed, Running, listens, take_port
+from testbed import PATIENCE, ROOT, end, need, say
+
+SENDERS = ("h0", "h1", "h2", "h3")
+RECEIVER = "h4"
+VERDICTS = ("ship", "harmful", "no difference", "inconclusive")
+
+
+class Incast:
+    """ib_write_bw from four hosts to the fifth, for so many seconds."""
+
+    def __init__(self, host, seconds):
+        self.programs = []
+        try:
+            pairs = [(sender, take_port()) for sender in SENDERS]
+            for _, port in pairs:
+                self.run(host, RECEIVER, port, seconds)
+            host.wait_for("perftest listens",
+                          lambda: all(listens(port) for _, port in pairs)
+                          or any(p.process.poll() is not None for p in self.programs))
+            for sender, port in pairs:
+                self.run(host, sender, port, seconds, "127.0.0.1")
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, host, nic, port, seconds, *peer):
+        self.programs.append(Running(host, [
+            PACELINE, "exec", "--socket", host.socket, "--nic", nic, "--", "ib_write_bw", "-F",
+            "-D", str(seconds), "-t", "4", "-Q", "1", "-s", "65536", "-p", str(port), *peer]))
+
+    def finish(self, seconds):
+        limit = time.monotonic() + seconds * PATIENCE
+        try:
+            for program in self.programs:
+                program.finish(limit)
+        except Failed as error:
+            told = "\n".join(f"$ {' '.join(p.command)}\n{p.text()}" for p in self.programs)
+            raise AssertionError(f"{error}\n{told}") from None
+
+    def close(self):
+        for program in self.programs:
+            end(program.process)
+
+
+def short_plan(host, name, *more):
+    """The plan of the tree with blocks of half a second and twelve pairs; and more to replace."""
+    with open(os.path.join(ROOT, "configs", "experiments", name), encoding="utf-8") as file:
+        text = file.read()
+    for what, instead in ((r'fct_p999 = "20ms"', 'fct_p999 = "10ms"'),
+                          (r'length = "\w+"', 'length = "500ms"'), (r"max = \d+", "max = 12"), *more):
+        text, n = re.subn(what, instead, text)
+        check(n == 1, f"{name}: {what}")
+    path = os.path.join(host.folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def experiment(host, *arguments, seconds=60):
+    """Exit status and output of `paceline experiment ...`."""
+    done = subprocess.run([PACELINE, "experiment", *arguments], env=host.environment,
+                          cwd=host.folder, timeout=seconds * PATIENCE, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def bytes_to_receiver(host):
+    """What has come in at the receiver."""
+    samples = host.ask("GET", f"/v1/nics/{RECEIVER}/queue_pairs")[1]["queue_pairs"]
+    return sum(pair["rx_bytes"] for pair in samples)
+
+
+def in_force(host):
+    return {nic["algorithm"] for nic in host.ask("GET", "/v1/params")[1]["nics"]}
+
+
+def promising(host):
+    # A machine with too much to do pauses and stalls whatever is in force.
+    plan = short_plan(host, "live-incast.toml", ("pause_share = 0.01", "pause_share = 1"),
+                      ("stall_ms = 50", "stall_ms = 100"),
+                      ("retransmitted_packets = 10", "retransmitted_packets = 1000000"))
+    code, text, errors = experiment(host, "plan", plan)
+    check(code == 0, f"the plan: {errors}")
+    digest = re.search(r"sha256 (\w{64})", text).group(1)
+    traffic = Incast(host, 20)
+    try:
+        host.wait_for("traffic flows", lambda: bytes_to_receiver(host) > 1e6)
+        code, text, errors = experiment(host, "run", plan, "--why", "incast at h4", "--json",
+                                        seconds=120)
+        check(digest in errors, f"the schedule that was planned is the one registered: {errors}")
+        found = json.loads(text)["experiment"]
+        check(code == 0 and found["state"] == "concluded", f"it concludes: {text}{errors}")
+        check(found["verdict"] in VERDICTS, f"with a verdict: {found}")
+        check(in_force(host) == {"dcqcn"}, "and the champion in force")
+        traffic.finish(60)
+    finally:
+        traffic.close()
+    number = found["id"]
+    code, text, errors = experiment(host, "report", number, "--json", "--html", "report.html")
+    report = json.loads(text)
+    check(code == 0 and report["schedule_sha256"] == digest, f"the report: {errors}")
+    check(report["verdict"] == found["verdict"], f"its verdict: {report['verdict']}")
+    check(6 <= report["pairs_attempted"] <= 12, f"its pairs: {report['pairs_attempted']}")
+    with open(os.path.join(host.folder, "report.html"), encoding="utf-8") as page:
+        check(digest in page.read(), "the page has the digest")
+    again = experiment(host, "report", f"state/experiments/{int(number):06}", "--json")
+    check(json.loads(again[1])["metrics"] == report["metrics"], "its files repeat the analysis")
+    primary = report["metrics"][0]
+    say(f"     {found['verdict']}: {primary['metric']} {primary['effect']:+.1%}, "
+        f"{report['pairs_usable']} pairs")
+    say("ok   an experiment concludes, with a report of what was registered")
+
+    code, _, errors = experiment(host, "promote", number, "--why", "no A/A run")
+    check(code == (0 if found["verdict"] == "ship" else 2), f"only what shall ship: {errors}")
+    code, _, errors = experiment(host, "promote", number, "--override", "--why", "for tonight")
+    check(code == 0 and in_force(host) == {"cadence"}, f"promoted: {errors}")
+    change = host.ask("GET", "/v1/params/history")[1]["changes"][-1]
+    check(change["action"] == "promote" and digest[:16] in change["why"], f"journal: {change}")
+    status, answer = host.ask("POST", "/v1/params/revert", {"why": "the evening goes on"})
+    check(status == 200 and in_force(host) == {"dcqcn"}, f"reverted: {answer}")
+    say("ok   the candidate is promoted, and the promotion reverted")
+
+
+def harmful(host):
+    plan = short_plan(host, "live-reckless.toml")
+    traffic = Incast(host, 12)
+    try:
+        host.wait_for("traffic flows", lambda: bytes_to_receiver(host) > 1e6)
+        code, text, errors = experiment(host, "run", plan, "--why", "what if?", "--json",
+                                        seconds=120)
+        check(code == 1, f"it does not end well: {text}{errors}")
+        found = json.loads(text)["experiment"]
+        check(found["state"] == "tripped" and found["verdict"] == "harmful", f"the guard: {found}")
+        say(f"     {found['ended']}")
+        check(in_force(host) == {"dcqcn"}, "the champion is in force")
+        before = bytes_to_receiver(host)
+        host.wait_for("traffic goes on", lambda: bytes_to_receiver(host) > before + 1e6)
+        traffic.finish(60)
+    finally:
+        traffic.close()
+    trips = [t for n in host.ask("GET", "/v1/guard")[1]["nics"] for t in n["trips"]]
+    check(any(t["action"] == "reverted" for t in trips), f"the guard's journal: {trips}")
+    code, _, errors = experiment(host, "run", plan, "--why", "once more", "--json")
+    check(code == 2 and "latched" in errors, f"not again before somebody has looked: {errors}")
+    check(host.ask("DELETE", "/v1/guard", {})[0] == 200, "cleared")
+    say("ok   a harmful candidate is taken back by the guard, and traffic goes on")
+
+
+def main():
+    need("ib_write_bw")
+    host = Host("incast")
+    try:
+        host.start()
+        host.wait_for("the service is started", host.healthy)
+        promising(host)
+        harmful(host)
+    except BaseException:
+        say(host.logs())
+        raise
+    finally:
+        host.close()
+
+
+main()

@@ -1,0 +1,58 @@
+// Plug-ins of this folder, loaded, and small worlds that run them.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+
+#include "cc/registry.h"
+#include "dataplane/config/scenario_reader.h"
+#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/virtual_world.h"
+#include "tools/workload/generators.h"
+
+namespace paceline::plugintest {
+
+inline std::string module_path(const std::string& name) {
+  return std::string(PACELINE_PLUGINS) + name + ".so";
+}
+
+inline const cc::AlgorithmInfo& loaded(const std::string& name) {
+  const cc::Registered registered = load_plugin(module_path(name));
+  INFO(registered.error);
+  REQUIRE(registered.info != nullptr);
+  return *registered.info;
+}
+
+inline config::Scenario scenario_of(const std::string& toml) {
+  auto read = config::read_scenario_text(toml, "test", ".", reader_options());
+  REQUIRE(read.errors == std::vector<std::string>{});
+  return std::move(read.value);
+}
+
+// Eight to one, with the algorithm (a name, or "plugin:PATH").
+inline std::string incast_toml(const std::string& algorithm, const std::string& bytes = "1MB") {
+  return "seed = 5\n[fabric]\nhosts = 9\n[cc]\nalgorithm = \"" + algorithm +
+         "\"\nfallback = \"dcqcn\"\n[workload]\nkind = \"incast\"\nfan_in = 8\nmessage_bytes = \"" +
+         bytes + "\"\nstart_jitter = \"1us\"\n";
+}
+
+inline std::string plugin_toml(const std::string& name, const std::string& bytes = "1MB") {
+  return incast_toml("plugin:" + module_path(name), bytes);
+}
+
+// Of an incast.
+inline VirtualWorld world_of(const std::string& toml, WorldOptions options = {}) {
+  const config::Scenario scenario = scenario_of(toml);
+  options.check_invariants = true;
+  return {scenario, workload::incast(scenario.workload, scenario.fabric.hosts, scenario.seed),
+          std::move(options)};
+}
+
+inline telemetry::EngineCounters counted(const VirtualWorld& world) {
+  telemetry::EngineCounters sum{};
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.counters(h);
+  return sum;
+}
+
+}  // namespace paceline::plugintest

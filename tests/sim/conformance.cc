@@ -1,0 +1,88 @@
+#include "tests/sim/conformance.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "dataplane/base/jain.h"
+#include "tests/sim/sim_support.h"
+
+namespace paceline::simtest {
+namespace {
+
+// Star of 100 Gb/s and 1 us: an unloaded round trip takes 4.7 us and 59 kB, the window that most
+// flows start with. Marks begin at 400 kB (kmin) and hit every packet from 1.6 MB on. Queues are
+// for eight flows of 1 MB; a sender that hears nothing makes 7.1 MB of that.
+constexpr Promise kPromises[] = {
+    {"fixed", "", "", 0.9e6, 0, "deaf: seven eighths of everything wait", 0.99, 0.5},
+    {"dcqcn", "profile = \"paper\"", "", 0.75e6, 0,
+     "line rate until CNPs have come, no window; but it hears something", 0.95, 0.4},
+    {"cadence", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 0, 120e3,
+     "all senders together start with a path's bytes, and are granted the port once", 0.98, 0.3},
+    {"swift", "", "", 70e3, 700e3, "eight flows in one queue: 25 us of target, 30 of flow scaling",
+     0.95, 0.1},
+    {"timely", "profile = \"fabric\"", "start_rate = 0.1", 0, 800e3,
+     "begins at a share (SIGCOMM'15, 4.3); above T_high, 60 us, every sample cuts", 0.9, 0.02},
+    {"dctcp", "", "", 45e3, 800e3, "slow start doubles once more after the first mark at kmin", 0.8,
+     0.1},
+    {"theta-powertcp", "", "", 70e3, 50e3, "at rest the sum of the betas, a tenth of a path each",
+     0.95, 0.03},
+    {"nscc", "", "", 92e3, 100e3, "begins with one and a half paths; the target is another one",
+     0.9, 0.1},
+};
+
+}  // namespace
+
+const Promise& promise_of(const cc::AlgorithmInfo& algorithm) {
+  for (const Promise& promise : kPromises) {
+    if (promise.algorithm == algorithm.name) return promise;
+  }
+  FAIL("say in conformance.cc what " << algorithm.name << " promises");
+  return kPromises[0];
+}
+
+std::string cc_line(const cc::AlgorithmInfo& algorithm, const std::string& params) {
+  std::string line = "cc = { algorithm = \"" + std::string(algorithm.name) + "\"";
+  const Promise& promise = promise_of(algorithm);
+  if (!promise.cc.empty()) line += ", " + std::string(promise.cc);
+  std::string all(promise.params);
+  if (!params.empty()) all += (all.empty() ? "" : ", ") + params;
+  if (!all.empty()) line += ", params = { " + all + " }";
+  return line + " }\n";
+}
+
+Outcome settle(const std::string& toml, WorldOptions options) {
+  Outcome out;
+  options.check_invariants = true;
+  if (options.sample_interval == kNever) options.sample_interval = picos_from_micros(5);
+  options.sample = [&out](const VirtualWorld& world, Picos at) {
+    // A look at a queue needs a mutable network; it changes no result (network.h).
+    auto& network = const_cast<VirtualWorld&>(world).network();
+    out.queue_max =
+        std::max(out.queue_max, network.queue_bytes(network.topology().host_downlink(0), at));
+    std::vector<std::uint64_t> sent;
+    for (std::uint32_t h = 0; h < world.hosts(); ++h) {
+      sent.push_back(world.counters(h).tx_data_bytes);
+    }
+    out.sent.push_back(std::move(sent));
+  };
+  VirtualWorld world = world_of(toml, options);
+  REQUIRE(world.run() == RunEnd::completed);
+  REQUIRE(broken_law(world) == "");
+  REQUIRE(world.messages_failed() == 0);
+  out.hash = world.trace_hash();
+  out.ended = world.now();
+  out.stats = world.network().stats();
+  return out;
+}
+
+double fairness(const Outcome& outcome, double from, double to) {
+  const auto n = static_cast<double>(outcome.sent.size());
+  REQUIRE(n > 20);
+  const auto& a = outcome.sent[static_cast<std::size_t>(n * from)];
+  const auto& b = outcome.sent[static_cast<std::size_t>(n * to)];
+  std::vector<double> sent;
+  for (std::size_t h = 1; h < a.size(); ++h) sent.push_back(static_cast<double>(b[h] - a[h]));
+  return jain_index(sent);
+}
+
+}  // namespace paceline::simtest

@@ -1,0 +1,40 @@
+// A telemetry segment that a test writes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/telemetry/segment_writer.h"
+
+namespace paceline::daemon {
+
+struct alignas(64) Line {
+  std::array<std::byte, 64> bytes;
+};
+
+struct FakeSegment {
+  explicit FakeSegment(std::vector<std::string> nics, std::uint64_t start = 1) {
+    for (std::string& name : nics) setup.nics.push_back({std::move(name), 25'000'000'000, 0, 4096});
+    setup.records = 8;
+    setup.publish_interval_ns = 5'000'000;
+    setup.service_start_unix_ns = start;
+    memory.resize((telemetry::SegmentWriter::bytes_needed(setup) + 63) / 64);
+    writer = std::make_unique<telemetry::SegmentWriter>(std::as_writable_bytes(std::span(memory)),
+                                                        setup);
+  }
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(memory)); }
+  void write(std::size_t nic) { writer->write(nic, body, values, messages); }
+
+  telemetry::SegmentSetup setup;
+  std::vector<Line> memory;
+  std::unique_ptr<telemetry::SegmentWriter> writer;
+  telemetry::NicBody body{};
+  telemetry::NicValues values{};
+  telemetry::MessagesBySize messages{};
+};
+
+}  // namespace paceline::daemon

@@ -1,0 +1,115 @@
+#include "dataplane/service/control_request.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "dataplane/base/random.h"
+#include "dataplane/service/control_protocol.h"
+
+namespace paceline::service {
+namespace {
+
+using Errors = std::vector<std::string>;
+
+std::string with(const std::string& members) { return R"({"schema":1,"id":7,)" + members + "}"; }
+
+TEST_CASE("requests are read as they were meant", "[control]") {
+  const ParsedControl parsed = parse_control(with(
+      R"("op":"configure","nics":["h0","h1"],"algorithm":"dcqcn","profile":"nic","params":{"g":0.5,"rai":40},"dry_run":true)"));
+  REQUIRE(parsed.errors == Errors{});
+  const ControlRequest& r = parsed.request;
+  CHECK(r.id == 7);
+  CHECK(r.op == ControlOp::configure);
+  CHECK(r.nics == std::vector<std::string>{"h0", "h1"});
+  CHECK(r.change.algorithm == "dcqcn");
+  CHECK(r.change.profile == "nic");
+  REQUIRE(r.change.params.size() == 2);
+  CHECK(r.change.params[1].name == "rai");
+  CHECK(r.change.params[1].value == 40);
+  CHECK(r.dry_run);
+
+  const ParsedControl trial = parse_control(with(
+      R"("op":"trial","name":"t","candidate":{"params":{"g":0.5}},"guard":{"stall_ms":5,"pause_share":null},"hold_ms":30000)"));
+  REQUIRE(trial.errors == Errors{});
+  CHECK_FALSE(trial.request.nics);
+  CHECK(trial.request.hold_ms == 30'000);
+  CHECK(trial.request.guard.stall_ms == 5);
+  CHECK(trial.request.guard.pause_share < 0);
+  CHECK(trial.request.guard.retransmitted_packets == 10);
+
+  const ParsedControl use =
+      parse_control(with(R"("op":"use_arm","name":"t","arm":1,"epoch":255,"renew":false)"));
+  REQUIRE(use.errors == Errors{});
+  CHECK(use.request.arm == 1);
+  CHECK(use.request.epoch == 255);
+  CHECK_FALSE(use.request.renew);
+  CHECK(parse_control(with(R"("op":"end_trial","name":"t","keep":"candidate")"))
+            .request.keep_candidate);
+  for (const char* op :
+       {"hello", "telemetry", "status", "parameters", "trials", "guard", "clear_guard"}) {
+    CHECK(parse_control(with(R"("op":")" + std::string(op) + "\"")).errors == Errors{});
+  }
+}
+
+TEST_CASE("every error is told, and nothing unknown is taken", "[control]") {
+  const auto errors = [](const std::string& text) { return parse_control(text).errors; };
+  CHECK(errors("") == Errors{"the request is no JSON object"});
+  CHECK(errors("[]") == Errors{"the request is no JSON object"});
+  CHECK(errors("{\"a\":") == Errors{"the request is no JSON object"});
+  CHECK(errors("{}").size() == 3);
+  CHECK(errors(R"({"schema":2,"id":1,"op":"hello"})") ==
+        Errors{"schema: 2 is not 1, the one known here"});
+  CHECK(errors(R"({"schema":1,"id":-1,"op":"hello"})").size() == 1);
+  CHECK(errors(R"({"schema":1,"id":9007199254740992,"op":"hello"})").size() == 1);
+  CHECK(errors(with(R"("op":"reboot")")) ==
+        Errors{"op: \"reboot\" is not an operation of this service"});
+  CHECK(errors(with(R"("op":7)")).size() == 1);
+  CHECK(errors(with(R"("op":"hello","nics":["h0"])")) ==
+        Errors{"member \"nics\" is not known here"});
+  CHECK(errors(with(R"("op":"use_arm","name":"t","arm":2,"epoch":0,"more":1)")).size() == 3);
+  CHECK(errors(with(R"("op":"use_arm")")).size() == 3);
+  CHECK(errors(with(R"("op":"use_arm","name":"t","arm":1.0,"epoch":1)")).size() == 1);
+  CHECK(errors(with(R"("op":"configure","nics":[])")).size() == 1);
+  CHECK(errors(with(R"("op":"configure","nics":["a","a"])")).size() == 1);
+  CHECK(errors(with(R"("op":"configure","nics":"h0")")).size() == 1);
+  CHECK(errors(with(R"("op":"configure","params":{"g":"x","h":null},"dry_run":1)")).size() == 3);
+  CHECK(errors(with(R"("op":"trial","name":"t","candidate":{"profil":1},"hold_ms":5)")).size() ==
+        2);
+  CHECK(errors(with(R"("op":"trial","name":"","candidate":3,"guard":[],"hold_ms":"x")")).size() ==
+        4);
+  CHECK(
+      errors(
+          with(
+              R"("op":"trial","name":"t","candidate":{},"hold_ms":500,"guard":{"pause_share":2,"stall_ms":-1,"x":1})"))
+          .size() == 3);
+  CHECK(errors(with(R"("op":"end_trial","name":"t","keep":"both")")).size() == 1);
+  CHECK(errors(std::string(kMostControlBytes + 1, ' ')).size() == 1);
+  // Deep nesting is refused before anything goes down into it.
+  CHECK(errors(with("\"op\":" + std::string(30'000, '[') + std::string(30'000, ']'))) ==
+        Errors{"the request is nested deeper than 8"});
+  // A refusal carries the id, where there is one.
+  CHECK(parse_control(R"({"schema":1,"id":55,"op":"x"})").request.id == 55);
+}
+
+TEST_CASE("no text of changed bytes breaks the parser", "[control]") {
+  const std::string good = with(
+      R"("op":"trial","name":"t","nics":["h0"],"candidate":{"algorithm":"swift","params":{"a":1}},"guard":{"stall_ms":5},"hold_ms":30000)");
+  REQUIRE(parse_control(good).errors == Errors{});
+  const std::uint64_t seed = 11;
+  INFO("seed " << seed);
+  Random random(seed);
+  int refused = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string bad = good;
+    const std::uint64_t changes = 1 + random.below(4);
+    for (std::uint64_t c = 0; c < changes; ++c) {
+      bad[random.below(bad.size())] = static_cast<char>(random.below(256));
+    }
+    refused += parse_control(bad).errors.empty() ? 0 : 1;
+  }
+  CHECK(refused > 4000);
+  CHECK(refused < 5000);
+}
+
+}  // namespace
+}  // namespace paceline::service

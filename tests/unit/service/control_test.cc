@@ -1,0 +1,412 @@
+// The control socket of a running service: what is told, changed, refused, and taken back.
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/service/congestion_desk.h"
+#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/control_server.h"
+#include "dataplane/telemetry/segment_reader.h"
+#include "dataplane/telemetry/series.h"
+#include "tests/unit/service/service_support.h"
+
+using namespace paceline;
+using namespace paceline::test;
+using Json = nlohmann::json;
+
+namespace {
+
+class ControlClient {
+ public:
+  explicit ControlClient(const std::string& path) : socket_(attach::connect_socket(path)) {
+    REQUIRE(socket_);
+  }
+  bool send(const std::string& text) {
+    return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  Json receive() {
+    std::vector<char> room(service::kMostControlBytes);
+    alignas(cmsghdr) std::array<char, 64> control{};
+    iovec part{room.data(), room.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    if (got <= 0) return {};
+    descriptor.reset();
+    if (const cmsghdr* const header = CMSG_FIRSTHDR(&message); header != nullptr) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+      descriptor.reset(fd);
+    }
+    return Json::parse(room.data(), room.data() + got);
+  }
+  Json ask(const std::string& op, Json members = Json::object()) {
+    members["schema"] = 1;
+    members["id"] = ++id_;
+    members["op"] = op;
+    REQUIRE(send(members.dump()));
+    Json answer = receive();
+    REQUIRE(answer.value("id", 0) == id_);
+    INFO(answer.dump());
+    CHECK(answer.value("ok", false) == !answer.contains("errors"));
+    return answer;
+  }
+  Json good(const std::string& op, Json members = Json::object()) {
+    Json answer = ask(op, std::move(members));
+    INFO(answer.dump());
+    REQUIRE(answer.at("ok") == true);
+    return answer;
+  }
+  std::vector<std::string> errors(const std::string& op, Json members = Json::object()) {
+    return ask(op, std::move(members)).value("errors", std::vector<std::string>{});
+  }
+
+  attach::Descriptor descriptor;
+
+ private:
+  attach::Descriptor socket_;
+  int id_ = 0;
+};
+
+struct ControlledService {
+  explicit ControlledService(std::vector<std::unique_ptr<service::NicSet>> nics = two_hosts())
+      : running({}, std::move(nics)) {
+    running.on_control([this] {
+      control = std::make_unique<service::ControlServer>(
+          running.service(), running.server().context(), running.path(),
+          [this] { return running.server().status_of_all(); });
+      wrong = control->listen(service::control_socket_beside(running.path()));
+    });
+    REQUIRE(wrong.empty());
+  }
+  ~ControlledService() { running.stop(); }
+
+  RunningService running;
+  std::unique_ptr<service::ControlServer> control;
+  std::string wrong;
+};
+
+// What a reader of the segment sees, once `holds` says that it is what was waited for.
+struct Watcher {
+  explicit Watcher(ControlClient& client) {
+    const Json answer = client.good("telemetry");
+    REQUIRE(client.descriptor);
+    bytes = answer.at("bytes").get<std::size_t>();
+    // Nobody who gets it can write.
+    CHECK(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, client.descriptor.get(), 0) ==
+          MAP_FAILED);
+    REQUIRE(memory.open(std::move(client.descriptor), bytes, false));
+    REQUIRE(reader.open(memory.bytes()) == "");
+  }
+  template <class Holds>
+  bool comes(std::size_t nic, Holds holds) {
+    for (int i = 0; i < 10'000; ++i) {
+      if (reader.read(nic, sample) && holds(sample)) return true;
+      ::usleep(1000);
+    }
+    return false;
+  }
+  std::uint64_t value(const char* name) const { return sample.values[*reader.find(name)]; }
+
+  std::size_t bytes = 0;
+  attach::SharedMemory memory;
+  telemetry::SegmentReader reader;
+  telemetry::NicSample sample;
+};
+
+}  // namespace
+
+TEST_CASE("the control socket tells what there is", "[threads]") {
+  ControlledService service;
+  ControlClient client(service.control->path());
+  const Json hello = client.good("hello");
+  CHECK(hello.at("pid") == ::getpid());
+  REQUIRE(hello.at("nics").size() == 2);
+  CHECK(hello.at("nics")[1].at("name") == "h1");
+  CHECK(hello.at("nics")[0].at("rate_mbps") == 25'000);
+  CHECK(hello.at("nics")[0].at("base_rtt_ns") > 0);
+  CHECK(hello.at("attach_socket") == service.running.path());
+  const Json parameters = client.good("parameters").at("nics");
+  REQUIRE(parameters.size() == 2);
+  CHECK(parameters[0].at("algorithm") == "dcqcn");
+  CHECK(parameters[0].at("values").size() == cc::find("dcqcn")->params.size());
+  CHECK(parameters[0].at("generation") == 1);
+  CHECK(parameters[0].at("arm") == 0);
+  CHECK(client.good("status").at("status").at("workers").size() == 1);
+  CHECK(client.good("trials").at("trials").empty());
+  CHECK(client.good("guard").at("nics")[0].at("latched") == false);
+
+  SECTION("what is no request is refused, and the next one is served") {
+    REQUIRE(client.send("nonsense"));
+    const Json refused = client.receive();
+    CHECK(refused.at("ok") == false);
+    CHECK(refused.at("id") == 0);
+    REQUIRE(client.send(std::string(service::kMostControlBytes + 10, ' ')));
+    CHECK(client.receive().at("errors")[0] == "the request is longer than 65536 bytes");
+    client.good("hello");
+  }
+  SECTION("there are only so many clients") {
+    std::vector<std::unique_ptr<ControlClient>> more;
+    for (std::size_t i = 1; i < service::ControlServer::kMostClients; ++i) {
+      more.push_back(std::make_unique<ControlClient>(service.control->path()));
+      more.back()->good("hello");
+    }
+    ControlClient late(service.control->path());
+    CHECK(late.receive().at("ok") == false);
+    more.pop_back();
+  }
+}
+
+TEST_CASE("parameters change on all NICs, or on none", "[threads]") {
+  ControlledService service;
+  ControlClient client(service.control->path());
+  Watcher watcher(client);
+  const auto value = [&](const char* nic, const char* name) {
+    const Json answer = client.good("parameters");
+    for (const Json& of : answer.at("nics")) {
+      if (of.at("name") == nic) return of.at("values").at(name).get<double>();
+    }
+    return -1.0;
+  };
+  const std::string name(cc::find("dcqcn")->params.front().name);
+  const cc::ParamSpec& spec = cc::find("dcqcn")->params.front();
+  const double before = value("h0", name.c_str());
+  const double other = before == spec.min ? spec.max : spec.min;
+  const Json change = {{"params", {{name, other}}}};
+
+  Json dry = change;
+  dry["dry_run"] = true;
+  CHECK(client.good("configure", dry).at("nics")[0].at("changed") == true);
+  CHECK(value("h0", name.c_str()) == before);
+
+  CHECK(client.errors("configure", {{"params", {{name, spec.max * 10 + 1}, {"nonsense", 1}}}})
+            .size() == 4);  // two for each NIC
+  CHECK(client.errors("configure", {{"algorithm", "dcqn"}}).size() == 2);
+  CHECK(client.errors("configure", {{"nics", {"h9", "h1"}}, {"params", {{name, other}}}}) ==
+        std::vector<std::string>{"there is no NIC \"h9\""});
+  CHECK(client.errors("configure") ==
+        std::vector<std::string>{"nothing to change: algorithm, profile or params is needed"});
+  CHECK(value("h1", name.c_str()) == before);
+
+  Json one = change;
+  one["nics"] = {"h1"};
+  const Json changed = client.good("configure", one).at("nics");
+  REQUIRE(changed.size() == 1);
+  CHECK(changed[0].at("generation") == 2);
+  CHECK(value("h0", name.c_str()) == before);
+  CHECK(value("h1", name.c_str()) == other);
+  CHECK(watcher.comes(1, [](const auto& s) { return s.body.generation == 2; }));
+  CHECK(client.good("configure", one).at("nics")[0].at("changed") == false);
+
+  client.good("configure", {{"algorithm", "swift"}});
+  CHECK(watcher.comes(0, [](const auto& s) {
+    return std::string(s.body.algorithm.data()) == "swift" && s.body.generation == 2;
+  }));
+  CHECK(watcher.comes(1, [](const auto& s) { return s.body.generation == 3; }));
+}
+
+TEST_CASE("workers publish messages, queue pairs and what is in force", "[threads]") {
+  ControlledService service;
+  ControlClient client(service.control->path());
+  Watcher watcher(client);
+  End a(service.running, "h0");
+  End b(service.running, "h1");
+  REQUIRE(a.pair.create(a.client, a.request()) == 0);
+  REQUIRE(b.pair.create(b.client, b.request()) == 0);
+  connect(a, b);
+
+  client.good("trial",
+              {{"name", "t"}, {"candidate", {{"algorithm", "swift"}}}, {"hold_ms", 60'000}});
+  CHECK(client.errors("configure", {{"algorithm", "swift"}}).size() == 2);  // a trial runs
+  CHECK(client.errors("trial", {{"name", "t"}, {"candidate", Json::object()}, {"hold_ms", 500}})
+            .size() == 3);
+  client.good("use_arm", {{"name", "t"}, {"arm", 1}, {"epoch", 9}});
+  REQUIRE(watcher.comes(0, [](const auto& s) { return s.body.arm == 1 && s.body.epoch == 9; }));
+  CHECK(std::string(watcher.sample.body.algorithm.data()) == "swift");
+
+  const auto send = [&](std::uint64_t id, std::uint32_t bytes, bool signaled) {
+    b.pair.post_receive(id, std::array{b.piece(0, 60'000)});
+    attach::SendSlot slot = signaled_slot(attach::SendOpcode::send, id);
+    if (!signaled) slot.flags = 0;
+    a.pair.post_send(slot, std::array{a.piece(0, bytes)});
+  };
+  // Silent ones count with the next that is told.
+  send(1, 100, false);
+  send(2, 60'000, false);
+  send(3, 100, true);
+  attach::CompletionEntry entry;
+  REQUIRE(a.cq.wait(entry));
+  REQUIRE(watcher.comes(0, [](const auto& s) { return s.messages[0].completed == 3; }));
+  const telemetry::MessageFigures& figures = watcher.sample.messages[0];
+  CHECK(figures.begun == 3);
+  CHECK(figures.begun_bytes == 60'200);
+  CHECK(figures.completed_bytes == 60'200);
+  CHECK(figures.failed + figures.crossed == 0);
+  CHECK(figures.fct_ns > 0);
+  CHECK(watcher.value("tx_data_bytes") == 60'200);
+  CHECK(watcher.value("queue_pairs") == 1);
+  CHECK(watcher.value("sessions") == 1);
+  CHECK(watcher.value("contexts") >= 1);
+  CHECK(watcher.sample.messages[2].begun == 0);
+
+  telemetry::QueuePairRecord record;
+  bool found = false;
+  for (int i = 0; i < 5000 && !found; ++i) {
+    for (std::size_t r = 0; r < watcher.reader.records() && !found; ++r) {
+      found = watcher.reader.read_record(0, r, record) && record.number == a.pair.reply.qp_number &&
+              record.tx_bytes == 60'200;
+    }
+    if (!found) ::usleep(1000);
+  }
+  REQUIRE(found);
+  CHECK(record.peer_number == b.pair.reply.qp_number);
+  CHECK(record.pid == static_cast<std::uint32_t>(::getpid()));
+  CHECK(record.user == ::geteuid());
+  CHECK(std::string(record.algorithm.data()) == "swift");
+
+  const Json kept = client.good("end_trial", {{"name", "t"}, {"keep", "candidate"}});
+  CHECK(kept.at("nics").size() == 2);
+  CHECK(client.good("parameters").at("nics")[0].at("algorithm") == "swift");
+  CHECK(client.good("parameters").at("nics")[0].at("arm") == 0);
+  // What is gone leaves its record.
+  REQUIRE(
+      a.client.ask(attach::Operation::destroy_qp, attach::HandleBody{a.pair.reply.handle, 0}).ok());
+  CHECK(watcher.comes(0, [&](const auto&) { return watcher.value("queue_pairs") == 0; }));
+}
+
+TEST_CASE("a trial that nobody renews goes back to the champion", "[threads]") {
+  RunningService running;
+  std::unique_ptr<service::CongestionDesk> desk;
+  running.on_control([&] {
+    desk = std::make_unique<service::CongestionDesk>(running.service());
+    service::ControlRequest request;
+    request.name = "t";
+    request.change.algorithm = "swift";
+    request.hold_ms = 1000;
+    CHECK(desk->begin_trial(request).empty());
+    request.arm = 1;
+    request.epoch = 2;
+    CHECK(desk->use_arm(request).errors.empty());
+    desk->tick(900);
+    CHECK(desk->renew(request).errors.empty());
+    desk->tick(1800);
+    CHECK(desk->trials().front().state == service::TrialState::running);
+    CHECK(desk->remaining_ms(desk->trials().front()) == 100);
+    CHECK(desk->nics()[1].in_force.arm == 1);
+    desk->tick(1900);
+    CHECK(desk->trials().front().state == service::TrialState::abandoned);
+    CHECK(desk->nics()[1].in_force.arm == 0);
+    CHECK(desk->nics()[1].in_force.epoch == 0);
+    CHECK(desk->nics()[1].current.setup.primary.algorithm == cc::AlgorithmId::dcqcn);
+    CHECK(running.service().worker(0).nics().nic(1).engine->setup().primary.algorithm ==
+          cc::AlgorithmId::dcqcn);
+    // It stays until somebody has seen it, and what it tried is not kept.
+    CHECK_FALSE(desk->use_arm(request).errors.empty());
+    request.keep_candidate = true;
+    CHECK_FALSE(desk->end_trial(request).errors.empty());
+    request.keep_candidate = false;
+    CHECK(desk->end_trial(request).errors.empty());
+    CHECK(desk->trials().empty());
+  });
+}
+
+// Three senders at line rate into one port with a small buffer and no pauses: the candidate floods
+// it. The guard is given a look for each time that so many messages have come through.
+TEST_CASE("the guard takes back what floods the network", "[threads]") {
+  RunningService running({}, hosts_from(R"(
+schema = 1
+[fabric]
+hosts = 4
+rate = "500Mb/s"
+delay = "1us"
+buffer = "100kB"
+pfc.enabled = false
+[cc]
+algorithm = "dcqcn"
+)"));
+  End sink(running, "h0", 1 << 20);
+  std::vector<std::unique_ptr<End>> senders;
+  std::vector<std::unique_ptr<ClientPair>> sinks;
+  for (int i = 1; i <= 3; ++i) {
+    End& from =
+        *senders.emplace_back(std::make_unique<End>(running, "h" + std::to_string(i), 1 << 20));
+    REQUIRE(from.pair.create(from.client, from.request()) == 0);
+    sink.pair = ClientPair{};
+    REQUIRE(sink.pair.create(sink.client, sink.request()) == 0);
+    connect(from, sink);
+    sinks.push_back(std::make_unique<ClientPair>(std::move(sink.pair)));
+  }
+  std::unique_ptr<service::CongestionDesk> desk;
+  service::ControlRequest request;
+  request.name = "flood";
+  request.change.algorithm = "fixed";
+  request.hold_ms = 3'600'000;
+  std::uint64_t now_ms = 0;
+  running.on_control([&] {
+    desk = std::make_unique<service::CongestionDesk>(running.service());
+    CHECK(desk->begin_trial(request).empty());
+    request.arm = 1;
+    request.epoch = 1;
+    CHECK(desk->use_arm(request).errors.empty());
+    CHECK(desk->nics()[2].in_force.arm == 1);
+  });
+  const auto round = [&] {
+    for (int burst = 0; burst < 4; ++burst) {
+      for (auto& from : senders) {
+        for (int m = 0; m < 8; ++m) {
+          attach::SendSlot slot = signaled_slot(attach::SendOpcode::write, 1);
+          slot.remote_address = reinterpret_cast<std::uint64_t>(sink.memory.data());
+          slot.remote_key = sink.region.remote_key;
+          from->pair.post_send(slot, std::array{from->piece(0, 64 << 10)});
+        }
+      }
+      for (auto& from : senders) {
+        attach::CompletionEntry entry;
+        for (int m = 0; m < 8; ++m) {
+          REQUIRE(from->cq.wait(entry));
+          REQUIRE(entry.status == attach::EntryStatus::success);
+        }
+      }
+    }
+    ::usleep(20'000);  // several times the interval of publishing
+  };
+  int looks = 0;
+  bool over = false;
+  for (; looks < 20 && !over; ++looks) {
+    round();
+    running.on_control([&] {
+      now_ms += service::kGuardLookMs;
+      desk->tick(now_ms);
+      over = desk->trials().front().state == service::TrialState::tripped;
+    });
+  }
+  CHECK(looks <= 3);
+  running.on_control([&] {
+    const service::Trial& trial = desk->trials().front();
+    CHECK(trial.state == service::TrialState::tripped);
+    CHECK(trial.why.find("guard of") == 0);
+    for (const service::CongestionDesk::Nic& nic : desk->nics()) {
+      CHECK(nic.latched == 1);
+      CHECK(nic.in_force.arm == 0);
+      CHECK(nic.events.size() == 1);
+      if (nic.events.empty()) continue;
+      CHECK(nic.events.front().reverted);
+      CHECK(nic.events.front().trial == "flood");
+      CHECK(
+          running.service().worker(0).nics().nic(nic.place.nic).engine->setup().primary.algorithm ==
+          cc::AlgorithmId::dcqcn);
+    }
+    // What is latched is not tried again until somebody says so.
+    service::ControlRequest again = request;
+    again.name = "again";
+    CHECK(desk->begin_trial(again).size() == 4);
+    CHECK(desk->clear_guard({}).errors.empty());
+    CHECK(desk->begin_trial(again).empty());
+  });
+}

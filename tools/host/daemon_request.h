@@ -1,0 +1,29 @@
+// What the commands that ask pacelined share: where it listens, and what to say when it does not.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "control/daemon/api/client.h"
+
+namespace paceline::tools {
+
+struct DaemonOptions {
+  std::string socket;  // of the API; empty: the usual one
+  bool json = false;
+
+  void add_to(CLI::App& command);
+};
+
+// $PACELINED_SOCKET, or pacelined.sock in the runtime folder.
+std::string daemon_socket(const DaemonOptions& options);
+
+// The answer if it is good; otherwise says what is wrong and leaves the exit code in `code`: 2
+// where the request was bad, 1 else.
+std::optional<daemon::Json> ask_daemon(const DaemonOptions& options, const std::string& method,
+                                       const std::string& target, const daemon::Json& body,
+                                       int& code);
+
+}  // namespace paceline::tools

@@ -1,0 +1,348 @@
+// `paceline experiment`: compares two congestion controls on a running host, through pacelined.
+
+#include "tools/host/experiment_command.h"
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cc/registry.h"
+#include "control/daemon/api/target.h"
+#include "control/experiment/live/experiment_folder.h"
+#include "control/experiment/live/live_report.h"
+#include "control/experiment/live/plan_reader.h"
+#include "dataplane/config/document.h"
+#include "tools/cli.h"
+#include "tools/host/daemon_request.h"
+#include "tools/host/experiment_text.h"
+
+namespace paceline::tools {
+
+namespace live = experiment::live;
+
+namespace {
+
+using daemon::Json;
+
+struct ExperimentOptions {
+  DaemonOptions daemon;
+  std::string what;  // a plan file, a number or a folder
+  std::string why;
+  std::string html;
+  bool aa = false;
+  bool promote = false;
+  bool override_verdict = false;
+  bool detach = false;
+  bool dry_run = false;
+  bool quiet = false;
+};
+
+// Of what was asked: the exit code of a command that waited for the end.
+int code_of(const Json& experiment) {
+  return experiment.value("state", std::string()) == "concluded" ? kExitGood : kExitFailed;
+}
+
+void show(const ExperimentOptions& options, const Json& answer, const std::string& text) {
+  if (options.daemon.json) {
+    fmt::print("{}\n", answer.dump());
+  } else {
+    fmt::print("{}", text);
+  }
+}
+
+std::string experiment_target(const std::string& id, const char* rest = "") {
+  return "/v1/experiments/" + daemon::percent_encoded(id) + rest;
+}
+
+int plan_experiment(const ExperimentOptions& options) {
+  config::Read<live::Plan> read = live::read_plan_file(options.what, cc::algorithms());
+  if (!read.ok()) return report_errors(read.errors);
+  const live::Plan plan =
+      options.aa ? live::null_experiment_of(std::move(read.value)) : std::move(read.value);
+  const live::Schedule schedule = live::make_schedule(plan);
+  if (options.daemon.json) {
+    fmt::print("{}", live::schedule_text(schedule));
+  } else {
+    fmt::print("{}", experiment_plan_text(plan, schedule));
+  }
+  return kExitGood;
+}
+
+std::string progress_words(const Json& experiment) {
+  const Json progress = experiment.value("progress", Json::object());
+  const Json estimate = progress.value("estimate", Json::object());
+  if (const std::string trouble = progress.value("trouble", std::string()); !trouble.empty()) {
+    return "waits: " + trouble;
+  }
+  return fmt::format("pair {} of {}, {} {} ({} to {})", progress.value("pairs_attempted", 0),
+                     progress.value("pairs", 0), estimate.value("metric", std::string()),
+                     percent_text(estimate.value("effect", Json())),
+                     percent_text(estimate.value("low", Json())),
+                     percent_text(estimate.value("high", Json())));
+}
+
+// Until it is over. Leaving does it no harm: it is the daemon's.
+int follow(const ExperimentOptions& options, const std::string& id) {
+  const Interrupt interrupt;
+  ProgressLine line(options.quiet || options.daemon.json);
+  int code = kExitGood;
+  std::optional<Json> answer;
+  while (!Interrupt::flag()) {
+    answer = ask_daemon(options.daemon, "GET", experiment_target(id), nullptr, code);
+    if (!answer) {
+      line.clear();
+      fmt::print(stderr, "The experiment may go on: paceline experiment status {}\n", id);
+      return code;
+    }
+    const Json experiment = answer->value("experiment", Json::object());
+    if (experiment.value("state", std::string()) != "running") {
+      line.clear();
+      show(options, *answer, experiment_status_text(experiment));
+      return code_of(experiment);
+    }
+    const Json progress = experiment.value("progress", Json::object());
+    line.show(progress.value("share", 0.0), progress.value("seconds_left_at_most", std::nan("")),
+              progress_words(experiment));
+    for (int i = 0; i < 5 && !Interrupt::flag(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  line.clear();
+  fmt::print(stderr,
+             "\nThe experiment goes on. Follow it with\n  paceline experiment status {0} --follow\n"
+             "end it with\n  paceline experiment stop {0} --why REASON\n",
+             id);
+  return kExitInterrupted;
+}
+
+int run_experiment(const ExperimentOptions& options) {
+  const config::Read<std::string> text =
+      config::read_text_file(options.what, config::kLongestDocument);
+  if (!text.ok()) return report_errors(text.errors);
+  // Mistakes are told here already, daemon or not.
+  const config::Read<live::Plan> read =
+      live::read_plan_text(text.value, options.what, cc::algorithms());
+  if (!read.ok()) return report_errors(read.errors);
+  Json body{{"plan", text.value}, {"file", options.what}, {"why", options.why}};
+  if (options.aa) body["aa"] = true;
+  if (options.promote) body["promote"] = true;
+  if (options.dry_run) body["dry_run"] = true;
+  int code = kExitGood;
+  const auto answer = ask_daemon(options.daemon, "POST", "/v1/experiments", body, code);
+  if (!answer) return code;
+  for (const Json& warning : answer->value("warnings", Json::array())) {
+    if (warning.is_string()) fmt::print(stderr, "paceline: {}\n", warning.get<std::string>());
+  }
+  const Json experiment = answer->value("experiment", Json::object());
+  const std::string id = experiment.value("id", std::string());
+  const std::string digest = experiment.value("schedule_sha256", std::string());
+  if (options.dry_run) {
+    show(options, *answer, fmt::format("could begin now; schedule sha256 {}\n", digest));
+    return kExitGood;
+  }
+  if (options.detach) {
+    show(options, *answer,
+         fmt::format("experiment {0} has begun; schedule sha256 {1}\n"
+                     "  paceline experiment status {0} --follow\n",
+                     id, digest));
+    return kExitGood;
+  }
+  fmt::print(stderr, "Experiment {} has begun; schedule sha256 {}. Ctrl-C leaves it running.\n", id,
+             digest);
+  return follow(options, id);
+}
+
+int experiment_status(const ExperimentOptions& options, bool to_the_end) {
+  int code = kExitGood;
+  if (options.what.empty()) {
+    const auto answer = ask_daemon(options.daemon, "GET", "/v1/experiments", nullptr, code);
+    if (answer) show(options, *answer, experiment_list_text(*answer));
+    return code;
+  }
+  if (to_the_end) return follow(options, options.what);
+  const auto answer =
+      ask_daemon(options.daemon, "GET", experiment_target(options.what), nullptr, code);
+  if (answer) {
+    show(options, *answer, experiment_status_text(answer->value("experiment", Json::object())));
+  }
+  return code;
+}
+
+int stop_experiment(const ExperimentOptions& options) {
+  int code = kExitGood;
+  const auto answer = ask_daemon(options.daemon, "POST", experiment_target(options.what, "/stop"),
+                                 {{"why", options.why}}, code);
+  if (answer) {
+    show(options, *answer,
+         fmt::format("experiment {} ends; the champion is put back\n", options.what));
+  }
+  return code;
+}
+
+int promote_experiment(const ExperimentOptions& options) {
+  Json body{{"why", options.why}};
+  if (options.override_verdict) body["override"] = true;
+  int code = kExitGood;
+  const auto answer =
+      ask_daemon(options.daemon, "POST", experiment_target(options.what, "/promote"), body, code);
+  if (answer) {
+    const Json change = answer->value("change", Json::object());
+    show(options, *answer,
+         fmt::format("in force, change {} of the journal; undo it with paceline params revert\n",
+                     change.value("number", 0)));
+  }
+  return code;
+}
+
+int write_page(const std::string& path, const std::string& page) {
+  std::ofstream file(path, std::ios::binary);
+  file << page;
+  file.close();
+  if (!file) return report_errors({path + ": cannot be written"});
+  fmt::print(stderr, "paceline: report in {}\n", path);
+  return kExitGood;
+}
+
+// The analysis made again from an experiment's files, wherever they are.
+int report_of_folder(const ExperimentOptions& options) {
+  const auto files = live::read_experiment_folder(options.what, cc::algorithms());
+  if (!files.ok()) return report_errors(files.errors);
+  const live::ExperimentFiles& f = files.value;
+  const live::LiveAnalysis analysis =
+      live::analyse_live(f.plan, f.schedule, f.blocks.records, f.circumstances);
+  const live::LiveReport report{f.plan,
+                                f.schedule,
+                                f.blocks.records,
+                                f.circumstances,
+                                analysis,
+                                PACELINE_VERSION,
+                                "paceline experiment report " + options.what};
+  const std::string json = live::live_report_json(report);
+  if (options.daemon.json) {
+    fmt::print("{}", json);
+  } else {
+    fmt::print("{}", experiment_report_text(Json::parse(json)));
+  }
+  return options.html.empty() ? kExitGood : write_page(options.html, live_report_page(report));
+}
+
+int report_experiment(const ExperimentOptions& options) {
+  if (const auto errors = check_output(options.html); !errors.empty()) return report_errors(errors);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.what, ignored)) return report_of_folder(options);
+  int code = kExitGood;
+  const auto answer = ask_daemon(options.daemon, "GET",
+                                 experiment_target(options.what, "/report.json"), nullptr, code);
+  if (!answer) return code;
+  show(options, *answer, experiment_report_text(*answer));
+  if (options.html.empty()) return code;
+  const daemon::Answer page =
+      daemon::Client(daemon_socket(options.daemon)).get(experiment_target(options.what, "/report"));
+  if (!page.good()) return report_errors({page.complaint()});
+  return write_page(options.html, page.text);
+}
+
+CLI::App* add_experiment_part(CLI::App& command, const char* name, const char* help,
+                              const std::function<void()>& run) {
+  CLI::App* const sub = command.add_subcommand(name, help);
+  sub->callback(run);
+  return sub;
+}
+
+void say_why(CLI::App& sub, ExperimentOptions& options, const char* where) {
+  sub.add_option("--why", options.why, where)->required();
+}
+
+}  // namespace
+
+void add_experiment_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "experiment", "Compare two congestion controls on a running host, in blocks of time");
+  command->require_subcommand(1);
+  auto options = std::make_shared<ExperimentOptions>();
+  auto follows = std::make_shared<bool>(false);
+
+  CLI::App* const plan = add_experiment_part(
+      *command, "plan", "Check a plan and say what it will do; no daemon needed",
+      [options, &exit_code] { exit_code = plan_experiment(*options); });
+  plan->add_option("FILE", options->what, "the plan: docs/experiments.md, \"Plan file\"")
+      ->required();
+  plan->add_flag("--aa", options->aa, "the champion in both arms, as run --aa would do");
+  plan->add_flag("--json", options->daemon.json, "the schedule, as it will be registered");
+
+  CLI::App* const run =
+      add_experiment_part(*command, "run", "Begin an experiment, and follow it to its end",
+                          [options, &exit_code] { exit_code = run_experiment(*options); });
+  run->add_option("FILE", options->what, "the plan")->required();
+  run->add_flag("--aa", options->aa,
+                "the champion in both arms: what is found is chance, and calibrates");
+  run->add_flag("--promote", options->promote,
+                "on a verdict of \"ship\" put the candidate in force");
+  run->add_flag("--detach", options->detach, "begin it and return");
+  run->add_flag("--dry-run", options->dry_run, "check it against the host, and begin nothing");
+  run->add_flag("--quiet", options->quiet, "no progress");
+  say_why(*run, *options, "the reason, for the journal");
+  options->daemon.add_to(*run);
+
+  CLI::App* const status = add_experiment_part(
+      *command, "status", "Where an experiment is, and what can be said so far; or all of them",
+      [options, follows, &exit_code] { exit_code = experiment_status(*options, *follows); });
+  status->add_option("ID", options->what, "its number; without it: a line for each");
+  status->add_flag("--follow", *follows, "to its end");
+  options->daemon.add_to(*status);
+
+  CLI::App* const stop =
+      add_experiment_part(*command, "stop", "End it now, with the champion in force",
+                          [options, &exit_code] { exit_code = stop_experiment(*options); });
+  stop->add_option("ID", options->what, "its number")->required();
+  say_why(*stop, *options, "the reason, for the report");
+  options->daemon.add_to(*stop);
+
+  CLI::App* const promote =
+      add_experiment_part(*command, "promote", "Put the candidate of one that is over in force",
+                          [options, &exit_code] { exit_code = promote_experiment(*options); });
+  promote->add_option("ID", options->what, "its number")->required();
+  promote->add_flag("--override", options->override_verdict,
+                    "although the verdict is not \"ship\"");
+  say_why(*promote, *options, "the reason, for the journal");
+  options->daemon.add_to(*promote);
+
+  CLI::App* const report =
+      add_experiment_part(*command, "report", "What was found, with intervals, guards and balance",
+                          [options, &exit_code] { exit_code = report_experiment(*options); });
+  report
+      ->add_option("ID|FOLDER", options->what,
+                   "its number, or its files: then the analysis is made again, without a daemon")
+      ->required();
+  report->add_option("--html", options->html, "write it as a page, too")->type_name("FILE");
+  options->daemon.add_to(*report);
+
+  command->footer(
+      "An evening with it:\n"
+      "  paceline experiment plan configs/experiments/live-incast.toml\n"
+      "  paceline experiment run configs/experiments/live-incast.toml --aa --why \"how much is "
+      "chance?\"\n"
+      "  paceline experiment run configs/experiments/live-incast.toml --why \"incast at h4\"\n"
+      "  paceline experiment report 2 --html /tmp/report.html\n"
+      "  paceline experiment promote 2 --why \"better in every block\"\n"
+      "  paceline params revert --why \"not after all\"\n"
+      "\n"
+      "The order of the arms is drawn from the plan's seed and registered before the first block.\n"
+      "Looking early does no harm: the interval shown is valid however often one looks. Should "
+      "the\n"
+      "candidate do harm, the service itself goes back within a fraction of a second; it also "
+      "does\n"
+      "when nobody renews the trial. Whatever is found, the champion is in force at the end.\n"
+      "docs/experiments.md explains the statistics, docs/story.md a whole evening.\n"
+      "Exit status: 0 good, 1 no daemon, or the experiment was stopped, tripped a guard or "
+      "failed,\n"
+      "2 bad input, 130 left running.");
+}
+
+}  // namespace paceline::tools

@@ -1,0 +1,10 @@
+// `paceline experiment`, for main().
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace paceline::tools {
+
+void add_experiment_command(CLI::App& app, int& exit_code);
+
+}  // namespace paceline::tools

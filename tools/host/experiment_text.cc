@@ -1,0 +1,221 @@
+#include "tools/host/experiment_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "control/experiment/live/block_metrics.h"
+#include "control/experiment/live/confidence_sequence.h"
+#include "control/experiment/live/planning.h"
+#include "control/experiment/progress.h"
+#include "control/experiment/statistics.h"
+#include "dataplane/config/quantity.h"
+
+namespace paceline::tools {
+
+namespace live = experiment::live;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr std::uint32_t kPairsShown = 24;
+
+std::string arm_text(const config::Arm& arm) {
+  std::string out = fmt::format("{} ({}, profile {}", arm.name, arm.cc.algorithm, arm.cc.profile);
+  for (const auto& param : arm.cc.params) out += fmt::format(", {} = {}", param.name, param.value);
+  return out + ")";
+}
+
+double seconds_of(Picos t) { return static_cast<double>(t.count) / 1e12; }
+
+// "AB BA AB ...": for one cluster, the arms of the first pairs.
+std::string order_text(const live::Schedule& schedule, std::uint32_t cluster) {
+  std::string out;
+  for (std::uint32_t block = 0; block < std::min(schedule.blocks(), 2 * kPairsShown); ++block) {
+    if (block > 0 && block % 2 == 0) out += ' ';
+    out += schedule.arm(block, cluster) == 0 ? 'A' : 'B';
+  }
+  return out + (schedule.pairs() > kPairsShown ? " ..." : "");
+}
+
+// The smallest true effect that a test of so many pairs finds with the plan's power. On the scale
+// of logarithms, as a share.
+std::string least_effect(double sd, std::uint32_t pairs, const live::Plan& plan) {
+  const double mean = experiment::minimum_detectable_mean(sd, pairs, plan.alpha, plan.power);
+  return fmt::format("{:.1f} %", 100 * std::expm1(mean));
+}
+
+std::string power_text(const live::Plan& plan) {
+  const double effect = live::log_effect(plan.minimum_effect);
+  std::string out = fmt::format(
+      "Power:       an effect of {:g} % is looked for, at level {:g}, with power {:g}\n",
+      100 * plan.minimum_effect, plan.alpha, plan.power);
+  if (plan.expected_sd <= 0) {
+    out +=
+        "             pairs.expected_sd is not given (an A/A run tells it); if pairs spread by\n";
+  }
+  for (const double sd : plan.expected_sd > 0 ? std::vector<double>{plan.expected_sd}
+                                              : std::vector<double>{0.02, 0.05, 0.1, 0.2}) {
+    const std::uint32_t needed =
+        live::pairs_needed(effect, sd, plan.alpha, plan.power, plan.pairs_min);
+    out += fmt::format("             sd {:<5g} {} pairs needed; {} pairs find {}, {} pairs {}{}\n",
+                       sd, needed, plan.pairs_min, least_effect(sd, plan.pairs_min, plan),
+                       plan.pairs_max, least_effect(sd, plan.pairs_max, plan),
+                       needed > plan.pairs_max ? "; more than pairs.max" : "");
+  }
+  return out;
+}
+
+std::string guard_text(const live::Plan& plan) {
+  std::string out = fmt::format(
+      "Guard:       the service goes back by itself on retransmissions above {:g} and {} packets, "
+      "pauses above {:g} %,\n             a stall of {:g} ms or {} drops at the NIC's port, each "
+      "in "
+      "a look of 100 ms\n",
+      plan.hard.retransmitted_share, plan.hard.retransmitted_packets, 100 * plan.hard.pause_share,
+      plan.hard.stall_ms, plan.hard.drops_packets);
+  for (const live::SoftLimit& soft : plan.soft) {
+    out += fmt::format("             {} worse by more than {:g}\n", live::info(soft.metric).label,
+                       soft.worse_by);
+  }
+  return out;
+}
+
+std::string text_of(const Json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+double number_of(const Json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_number() ? at->get<double>() : std::nan("");
+}
+
+const Json& list_of(const Json& object, const char* name) {
+  static const Json none = Json::array();
+  const auto at = object.find(name);
+  return at != object.end() && at->is_array() ? *at : none;
+}
+
+std::string reasons_text(const Json& object) {
+  std::string out;
+  for (const Json& reason : list_of(object, "reasons")) {
+    if (reason.is_string()) out += "  " + reason.get<std::string>() + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string percent_text(const Json& share) {
+  return share.is_number() ? fmt::format("{:+.1f} %", 100 * share.get<double>()) : "?";
+}
+
+std::string experiment_plan_text(const live::Plan& plan, const live::Schedule& schedule) {
+  const double block_s = seconds_of(plan.block);
+  std::string out = fmt::format("{}: {}\n", plan.name, live::to_text(plan.design));
+  out += fmt::format("A, champion: {}\nB, tried:    {}\n", arm_text(plan.arms[0]),
+                     arm_text(plan.arms[1]));
+  for (std::uint32_t c = 0; c < plan.clusters.size(); ++c) {
+    const live::Cluster& cluster = plan.clusters[c];
+    out +=
+        fmt::format("Takes part:  {}\n",
+                    cluster.nics.empty()
+                        ? "every NIC of the service, and so all of its traffic in blocks of B"
+                        : fmt::format("{}{}", plan.clusters.size() > 1 ? cluster.name + ": " : "",
+                                      fmt::join(cluster.nics, ", ")));
+    out += fmt::format("Order:       {}\n", order_text(schedule, c));
+  }
+  out += fmt::format(
+      "Blocks:      {} each, of which {} wash-out; a pair takes {}\n"
+      "Takes:       {} to {} pairs, {} at least and {} at most\n",
+      config::format_time(plan.block), config::format_time(plan.washout),
+      experiment::format_duration(2 * block_s), plan.pairs_min, plan.pairs_max,
+      experiment::format_duration(2 * block_s * plan.pairs_min),
+      experiment::format_duration(2 * block_s * plan.pairs_max));
+  out += fmt::format("If nobody watches: the champion is back after {}\n",
+                     config::format_time(plan.hold));
+  out += power_text(plan);
+  out += guard_text(plan);
+  out += fmt::format("Decides on:  {}\n", live::info(plan.primary).label);
+  out += plan.calibration.empty()
+             ? fmt::format("Calibration: none ({}), so nothing ships\n",
+                           plan.no_calibration.empty() ? "no reason given" : plan.no_calibration)
+             : fmt::format("Calibration: A/A run {}\n", plan.calibration);
+  out += fmt::format("Schedule:    sha256 {}\n", schedule.digest);
+  return out;
+}
+
+std::string experiment_status_text(const Json& experiment) {
+  std::string out = fmt::format("Experiment {}, {}: {}\nby {}: {}\nschedule sha256 {}\n",
+                                text_of(experiment, "id"), text_of(experiment, "name"),
+                                text_of(experiment, "state"), text_of(experiment, "who"),
+                                text_of(experiment, "why"), text_of(experiment, "schedule_sha256"));
+  const auto progress = experiment.find("progress");
+  if (progress != experiment.end() && progress->is_object()) {
+    const Json estimate = progress->value("estimate", Json::object());
+    out += fmt::format("block {:g} of {:g}, {:g} usable pairs, {} to {} left\n",
+                       number_of(*progress, "block") + 1, number_of(*progress, "blocks"),
+                       number_of(*progress, "pairs_usable"),
+                       experiment::format_duration(number_of(*progress, "seconds_left_at_least")),
+                       experiment::format_duration(number_of(*progress, "seconds_left_at_most")));
+    out += fmt::format("{} so far: {} ({} to {})\n", text_of(estimate, "metric"),
+                       percent_text(estimate.value("effect", Json())),
+                       percent_text(estimate.value("low", Json())),
+                       percent_text(estimate.value("high", Json())));
+    if (const std::string trouble = text_of(*progress, "trouble"); !trouble.empty()) {
+      out += "waits: " + trouble + "\n";
+    }
+  } else if (text_of(experiment, "state") != "running") {
+    out += fmt::format("ended: {}\nverdict: {}\n", text_of(experiment, "ended"),
+                       text_of(experiment, "verdict"));
+    out += reasons_text(experiment);
+  }
+  if (number_of(experiment, "promoted_by_change") > 0) {
+    out += fmt::format("promoted by change {:g} of the journal\n",
+                       number_of(experiment, "promoted_by_change"));
+  }
+  return out;
+}
+
+std::string experiment_list_text(const Json& answer) {
+  const Json& all = list_of(answer, "experiments");
+  if (all.empty()) return "no experiments yet: paceline experiment run --help\n";
+  std::string out;
+  for (const Json& experiment : all) {
+    out += fmt::format("{:>4}  {:<10} {:<14} {:<24} {}\n", text_of(experiment, "id"),
+                       text_of(experiment, "state"), text_of(experiment, "verdict"),
+                       text_of(experiment, "name"), text_of(experiment, "why"));
+  }
+  return out;
+}
+
+std::string experiment_report_text(const Json& report) {
+  std::string out =
+      fmt::format("{}: {}\n", text_of(report, "experiment"), text_of(report, "verdict"));
+  out += reasons_text(report);
+  out +=
+      fmt::format("{:g} of {:g} pairs usable, {:g} planned\n\n", number_of(report, "pairs_usable"),
+                  number_of(report, "pairs_attempted"), number_of(report, "pairs_planned"));
+  out += fmt::format("{:<22} {:<12} {:>11} {:>11} {:>9}   {}\n", "metric", "role", "champion",
+                     "candidate", "effect", "interval");
+  for (const Json& metric : list_of(report, "metrics")) {
+    const Json interval = metric.value("effect_interval", Json::array());
+    const bool known = interval.is_array() && interval.size() == 2;
+    out += fmt::format(
+        "{:<22} {:<12} {:>11.4g} {:>11.4g} {:>9}   {} to {}{}\n", text_of(metric, "metric"),
+        text_of(metric, "role"), number_of(metric, "champion"), number_of(metric, "candidate"),
+        percent_text(metric.value("effect", Json())), known ? percent_text(interval[0]) : "?",
+        known ? percent_text(interval[1]) : "?",
+        metric.value("breached", false) ? "  beyond its limit" : "");
+  }
+  for (const Json& why : list_of(report, "discarded")) {
+    if (why.is_string()) out += "discarded: " + why.get<std::string>() + "\n";
+  }
+  out += fmt::format("\nschedule sha256 {}\nrepeat with: {}\n", text_of(report, "schedule_sha256"),
+                     text_of(report, "replay"));
+  return out;
+}
+
+}  // namespace paceline::tools

@@ -1,0 +1,25 @@
+// Plans, progress and reports of live experiments, for people.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "control/experiment/live/plan.h"
+#include "control/experiment/live/schedule.h"
+
+namespace paceline::tools {
+
+// What the experiment will do: arms, NICs, blocks and how long they take, the schedule and its
+// digest, guards, and which effects it can find.
+std::string experiment_plan_text(const experiment::live::Plan& plan,
+                                 const experiment::live::Schedule& schedule);
+// Of GET /v1/experiments/{id}.
+std::string experiment_status_text(const nlohmann::json& experiment);
+// Of GET /v1/experiments: a line each.
+std::string experiment_list_text(const nlohmann::json& answer);
+// Of report.json.
+std::string experiment_report_text(const nlohmann::json& report);
+// "-12.3 %", "+0.4 %"; "?" where it is not known.
+std::string percent_text(const nlohmann::json& share);
+
+}  // namespace paceline::tools

@@ -1,0 +1,146 @@
+// `paceline params`: congestion-control parameters of a running host, through pacelined: who
+// changed what, when and why stays in its journal.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "control/daemon/api/target.h"
+#include "tools/cli.h"
+#include "tools/host/daemon_request.h"
+#include "tools/host/params_text.h"
+
+namespace paceline::tools {
+
+namespace {
+
+using daemon::Json;
+
+struct ParamsOptions {
+  DaemonOptions daemon;
+  std::vector<std::string> names;  // get: parameters; set: NAME=VALUE; profile: its name
+  std::vector<std::string> nics;
+  std::string algorithm;
+  std::string profile;
+  std::string why;
+  bool dry_run = false;
+  std::int64_t to = -1;
+  std::int64_t limit = 20;
+};
+
+int print(const ParamsOptions& options, const Json& answer, const std::string& text) {
+  if (options.daemon.json) {
+    fmt::print("{}\n", answer.dump());
+  } else {
+    fmt::print("{}", text);
+  }
+  return kExitGood;
+}
+
+int get(const ParamsOptions& options) {
+  std::string target = "/v1/params";
+  if (options.nics.size() > 1) return report_errors({"--nic: one, or none for all"});
+  if (!options.nics.empty()) target += "?nic=" + daemon::percent_encoded(options.nics.front());
+  int code = kExitGood;
+  const auto answer = ask_daemon(options.daemon, "GET", target, nullptr, code);
+  return answer ? print(options, *answer, params_text(*answer, options.names)) : code;
+}
+
+int change(const ParamsOptions& options, const char* method, const char* target, Json body) {
+  body["why"] = options.why;
+  if (!options.nics.empty()) body["nics"] = options.nics;
+  if (options.dry_run) body["dry_run"] = true;
+  int code = kExitGood;
+  const auto answer = ask_daemon(options.daemon, method, target, body, code);
+  return answer ? print(options, *answer, params_change_text(*answer)) : code;
+}
+
+int set(const ParamsOptions& options) {
+  std::vector<std::string> errors;
+  Json params = assignments(options.names, errors);
+  if (!errors.empty()) return report_errors(errors);
+  Json body = Json::object();
+  if (!params.empty()) body["params"] = std::move(params);
+  if (!options.algorithm.empty()) body["algorithm"] = options.algorithm;
+  if (!options.profile.empty()) body["profile"] = options.profile;
+  if (body.empty())
+    return report_errors({"nothing to set: give NAME=VALUE, --algorithm or --profile"});
+  return change(options, "PATCH", "/v1/params", std::move(body));
+}
+
+int profile(const ParamsOptions& options) {
+  return change(options, "POST", "/v1/params/profile", {{"profile", options.profile}});
+}
+
+int history(const ParamsOptions& options) {
+  int code = kExitGood;
+  const auto answer =
+      ask_daemon(options.daemon, "GET", fmt::format("/v1/params/history?limit={}", options.limit),
+                 nullptr, code);
+  return answer ? print(options, *answer, params_history_text(*answer)) : code;
+}
+
+int revert(const ParamsOptions& options) {
+  Json body = Json::object();
+  if (options.to >= 0) body["to"] = options.to;
+  return change(options, "POST", "/v1/params/revert", std::move(body));
+}
+
+}  // namespace
+
+void add_params_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "params", "Congestion-control parameters of a running host: see, change, undo");
+  command->require_subcommand(1);
+  auto options = std::make_shared<ParamsOptions>();
+  const auto add = [&](const char* name, const char* help, int (*run)(const ParamsOptions&)) {
+    CLI::App* sub = command->add_subcommand(name, help);
+    options->daemon.add_to(*sub);
+    sub->callback([options, &exit_code, run] { exit_code = run(*options); });
+    return sub;
+  };
+  const auto say_why = [&](CLI::App* sub) {
+    sub->add_option("--why", options->why, "the reason, for the journal")->required();
+    sub->add_flag("--dry-run", options->dry_run, "check it, and change nothing");
+  };
+  const auto name_nics = [&](CLI::App* sub) {
+    sub->add_option("--nic", options->nics, "this NIC (repeatable; default: all)")
+        ->allow_extra_args(false);
+  };
+  CLI::App* const see = add("get", "What is in force", get);
+  see->add_option("NAME", options->names, "these parameters only");
+  name_nics(see);
+  CLI::App* const put =
+      add("set", "Change parameters, or the algorithm: all NICs named, or none", set);
+  put->add_option("NAME=VALUE", options->names, "see paceline cc show ALGORITHM");
+  put->add_option("--algorithm", options->algorithm,
+                  "another algorithm: starts from the profile's values");
+  put->add_option("--profile", options->profile, "starts from this profile's values");
+  name_nics(put);
+  say_why(put);
+  CLI::App* const named =
+      add("profile", "Put a profile of the algorithm in force into force", profile);
+  named->add_option("PROFILE", options->profile, "its name: see paceline cc show ALGORITHM")
+      ->required();
+  name_nics(named);
+  say_why(named);
+  CLI::App* const journal = add("history", "Who changed what, when and why", history);
+  journal->add_option("--limit", options->limit, "changes, the newest")->capture_default_str();
+  CLI::App* const undo = add("revert", "Undo the last change, or all after a given one", revert);
+  undo->add_option("--to", options->to,
+                   "as it was right after this change of the journal; 0: before the first")
+      ->check(CLI::NonNegativeNumber);
+  say_why(undo);
+  command->footer(
+      "Examples:\n"
+      "  paceline params get\n"
+      "  paceline params set rate_ai_mbps=20 --why \"slow recovery on rail 3\"\n"
+      "  paceline params set --algorithm cadence --nic h4 --why \"incast at h4\" --dry-run\n"
+      "  paceline params history\n"
+      "  paceline params revert --why \"no better\"\n"
+      "Exit status: 0 good, 1 no daemon or it cannot, 2 bad input.");
+}
+
+}  // namespace paceline::tools

@@ -1,0 +1,73 @@
+#include "tools/host/tuner_host_commands.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "tools/cli.h"
+#include "tools/host/daemon_request.h"
+#include "tools/host/tuner_text.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct TunerHostOptions {
+  DaemonOptions daemon;
+  std::string mode;
+  std::string why;
+  std::int64_t limit = 20;
+};
+
+int ask_tuner(const TunerHostOptions& options, const char* method, const std::string& target,
+              const daemon::Json& body, std::string (*text)(const nlohmann::json&)) {
+  int code = kExitGood;
+  const auto answer = ask_daemon(options.daemon, method, target, body, code);
+  if (!answer) return code;
+  if (options.daemon.json) {
+    fmt::print("{}\n", answer->dump());
+  } else {
+    fmt::print("{}", text(*answer));
+  }
+  return kExitGood;
+}
+
+int tuner_status(const TunerHostOptions& options) {
+  return ask_tuner(options, "GET", "/v1/tuner", nullptr, tuner_text);
+}
+
+int tuner_mode(const TunerHostOptions& options) {
+  return ask_tuner(options, "PUT", "/v1/tuner", {{"mode", options.mode}, {"why", options.why}},
+                   tuner_text);
+}
+
+int tuner_journal(const TunerHostOptions& options) {
+  return ask_tuner(options, "GET", fmt::format("/v1/tuner/journal?limit={}", options.limit),
+                   nullptr, tuner_journal_text);
+}
+
+}  // namespace
+
+void add_tuner_host_commands(CLI::App& tuner, int& exit_code) {
+  auto options = std::make_shared<TunerHostOptions>();
+  const auto add = [&](const char* name, const char* help, int (*run)(const TunerHostOptions&)) {
+    CLI::App* sub = tuner.add_subcommand(name, help);
+    options->daemon.add_to(*sub);
+    sub->callback([options, &exit_code, run] { exit_code = run(*options); });
+    return sub;
+  };
+  add("status", "the tuner of a running host: what it does, has found, would do", tuner_status);
+  CLI::App* const mode = add("mode", "switch the tuner of a running host", tuner_mode);
+  mode->add_option("MODE", options->mode, "off, advise or auto")
+      ->required()
+      ->check(CLI::IsMember({"off", "advise", "auto"}));
+  mode->add_option("--why", options->why, "the reason, for the journal")->required();
+  CLI::App* const journal =
+      add("journal", "what the tuner of a running host did, and on what evidence", tuner_journal);
+  journal->add_option("--limit", options->limit, "entries, the newest")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+}
+
+}  // namespace paceline::tools
