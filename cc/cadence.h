@@ -132,6 +132,7 @@ class Cadence {
 
   // For PortSender::update, after every event.
   static UplinkWant uplink_want(const State& state, const Params& params);
+  static Rate waiting_rate(const Params& params) { return rate_from_mbps(params.fallback_mbps); }
 };
 
 static_assert(std::is_trivially_copyable_v<Cadence::State>);

@@ -198,12 +198,15 @@ void CadenceReceiver::open(std::int64_t now, Channel& ch, std::uint32_t peer,
   ch.midway = r.sent_total > newest;
 }
 
-// What an algorithm before this one had on its way when the channel appeared is in sent_total and
-// was counted again when it arrived: no more can have arrived than was sent. (REQUESTs go before
-// data, so that what was sent after this one is not here yet.)
-void CadenceReceiver::forget_twice_counted(Channel& ch, std::uint32_t peer, std::uint64_t sent) {
+// No more can have arrived than was sent. What is over was sent by another algorithm, before the
+// connection came into this channel: it is in no sent_total, or in one from the channel's beginning
+// and was counted again when it arrived. (REQUESTs go before data, so that what was sent after this
+// one is not here yet.)
+void CadenceReceiver::forget_uncharged(Channel& ch, std::uint32_t peer, std::uint64_t sent) {
   const std::uint64_t arrived = ch.rx_base + counters(peer).rx_bytes;
-  if (arrived > sent) ch.rx_base -= arrived - sent;
+  if (arrived <= sent) return;
+  ch.rx_base -= arrived - sent;
+  ch.midway = true;
 }
 
 void CadenceReceiver::charge(std::int64_t now, Channel& ch, std::uint64_t bytes) {
@@ -270,7 +273,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
   const std::uint64_t start =
       unscheduled > ch.unscheduled_total ? unscheduled - ch.unscheduled_total : 0;
   const std::uint64_t sent = extend_total(ch.sent_known, r.sent_total);
-  if (ch.midway) forget_twice_counted(ch, peer, sent);
+  forget_uncharged(ch, peer, sent);
   ch.unscheduled_total += start;
   ch.sent_known = std::max(ch.sent_known, sent + start);
   if (start > 0) {

@@ -89,7 +89,7 @@ class CadenceReceiver final : public PortReceiver {
     std::uint8_t weight = 16;
     std::uint8_t start_window = 0;  // window in which its last start was counted
     bool due : 1 = false;           // a GRANT is in due_
-    bool midway : 1 = false;        // it appeared with traffic of another algorithm on its way
+    bool midway : 1 = false;        // traffic of another algorithm came in with it
 
     std::int64_t req_at = 0;       // last REQUEST
     std::uint64_t sent_known = 0;  // sent or announced as unscheduled
@@ -134,7 +134,7 @@ class CadenceReceiver final : public PortReceiver {
   // Messages (cadence_receiver.cc).
   ChannelCounters& counters(std::uint32_t peer) const;
   void open(std::int64_t now, Channel& ch, std::uint32_t peer, const RequestMessage& r);
-  void forget_twice_counted(Channel& ch, std::uint32_t peer, std::uint64_t sent);
+  void forget_uncharged(Channel& ch, std::uint32_t peer, std::uint64_t sent);
   void charge(std::int64_t now, Channel& ch, std::uint64_t bytes);
   void confirm(Channel& ch, std::uint16_t echo);
   void schedule_grant(std::uint32_t peer, std::uint32_t delay_us = 0);

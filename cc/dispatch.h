@@ -16,6 +16,7 @@
 #include "cc/fixed.h"
 #include "cc/nscc.h"
 #include "cc/plugin/call.h"
+#include "cc/port_sender.h"
 #include "cc/registry.h"
 #include "cc/swift.h"
 #include "cc/theta_powertcp.h"
@@ -166,6 +167,31 @@ inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& blo
     }
   });
   return filled;
+}
+
+// What the context asks of the uplink's governor; nothing, for algorithms without one.
+inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const ParamBlock& block) {
+  UplinkWant want;
+  detail::with_algorithm(id, [&]<class Algorithm>() {
+    if constexpr (requires(const typename Algorithm::State& s, const typename Algorithm::Params& p) {
+                    Algorithm::uplink_want(s, p);
+                  }) {
+      want = Algorithm::uplink_want(*reinterpret_cast<const typename Algorithm::State*>(state),
+                                    block.as<typename Algorithm::Params>());
+    }
+  });
+  return want;
+}
+
+// What a context that waits for its turn leaves to the algorithm after this one.
+inline Rate waiting_rate(AlgorithmId id, const ParamBlock& block, Rate link_rate) {
+  Rate rate{link_rate.bps / 16};
+  detail::with_algorithm(id, [&]<class Algorithm>() {
+    if constexpr (requires(const typename Algorithm::Params& p) { Algorithm::waiting_rate(p); }) {
+      rate = Algorithm::waiting_rate(block.as<typename Algorithm::Params>());
+    }
+  });
+  return rate;
 }
 
 }  // namespace paceline::cc

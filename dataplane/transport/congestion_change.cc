@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <string>
 
-#include "cc/cadence_params.h"
 #include "cc/registry.h"
 #include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/queue_pair_figures.h"
@@ -68,17 +67,29 @@ std::string ControlPlane::refusal(const CcSetup& setup) const {
     return "an instance of several shards cannot change between reactive and proactive algorithms "
            "under way";
   }
+  if (core_.config.shards != nullptr && proactive_ &&
+      setup.primary.algorithm != setup_.primary.algorithm) {
+    return "an instance of several shards cannot change from one proactive algorithm to another "
+           "under way";
+  }
   return {};
 }
 
 void ControlPlane::reconfigure(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch) {
   const bool was_proactive = proactive_;
+  const bool other = setup.primary.algorithm != setup_.primary.algorithm;
   setup_ = setup;
   ++generation_;
   arm_ = arm;
   epoch_ = epoch;
   take_values(setup_);
   if (proactive_) {
+    // The next one's halves take over at once. Contexts that have not changed yet ask them, too: the
+    // messages are the same, and what they grant is a rate and a ceiling to both.
+    if (other) {
+      if (core_.receiver != nullptr) drop_receiver();
+      sender_.reset();
+    }
     make_port_parts();
     const cc::ParamBlock& params = core_.params_of(setup_.primary.algorithm);
     if (sender_ != nullptr) sender_->set_params(params);
@@ -192,8 +203,9 @@ cc::Handover ControlPlane::hand_over(const CongestionContext& context, const Que
   const bool has_work = context.active_head != kNoIndex || context.backlog_bytes != 0;
   if (bps == 0 && context.proactive && has_work) {
     // It waits for its turn: no reason to go ahead of those that have had it.
-    const auto& params = core_.params_of(context.algorithm).as<cc::CadenceParams>();
-    bps = rate_from_mbps(params.fallback_mbps).bps;
+    bps = cc::waiting_rate(context.algorithm, core_.params_of(context.algorithm),
+                           core_.info.link_rate)
+              .bps;
   }
   handover.rate = Rate{bps};
   return handover;

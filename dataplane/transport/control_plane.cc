@@ -4,9 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "cc/cadence.h"
-#include "cc/cadence_receiver.h"
-#include "cc/cadence_sender.h"
+#include "cc/port_parts.h"
 #include "cc/registry.h"
 #include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
@@ -48,16 +46,16 @@ void ControlPlane::take_values(const CcSetup& setup) {
   proactive_ = info != nullptr && info->proactive;
 }
 
-// What a proactive algorithm has once for the port, as far as it is not there yet. No receiver
-// without a sender. Of several shards the first has them for all.
+// What a proactive algorithm has once for the port, as far as it is not there yet. Of several shards
+// the first has them for all.
 void ControlPlane::make_port_parts() {
-  if (setup_.primary.algorithm != cc::AlgorithmId::cadence) return;
+  if (!proactive_) return;
   core_.control_active = true;
   if (core_.config.shard != 0) return;
-  const auto& params = core_.params_of(cc::AlgorithmId::cadence).as<cc::CadenceParams>();
-  if (sender_ == nullptr) sender_ = std::make_unique<cc::CadenceSender>(params);
+  const cc::ParamBlock& params = core_.params_of(setup_.primary.algorithm);
+  if (sender_ == nullptr) sender_ = cc::make_port_sender(params);
   if (core_.receiver == nullptr && core_.config.speak_control) {
-    core_.receiver = std::make_unique<cc::CadenceReceiver>(params);
+    core_.receiver = cc::make_port_receiver(params);
   }
 }
 
@@ -83,9 +81,9 @@ void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& conte
 
 void ControlPlane::update_sender(std::uint32_t index, const CongestionContext& context) {
   if (sender_ == nullptr) return;
-  const auto& params = core_.params_of(cc::AlgorithmId::cadence).as<cc::CadenceParams>();
-  const auto& state = *reinterpret_cast<const cc::Cadence::State*>(context.state.data());
-  sender_->update(to_nanos(core_.now), index, cc::Cadence::uplink_want(state, params));
+  sender_->update(to_nanos(core_.now), index,
+                  cc::uplink_want(context.algorithm, context.state.data(),
+                                  core_.params_of(context.algorithm)));
 }
 
 void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,

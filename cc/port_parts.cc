@@ -1,0 +1,27 @@
+#include "cc/port_parts.h"
+
+#include "cc/cadence_receiver.h"
+#include "cc/cadence_sender.h"
+#include "cc/dispatch.h"
+
+namespace paceline::cc {
+
+std::unique_ptr<PortReceiver> make_port_receiver(const ParamBlock& params) {
+  switch (params.id) {
+    case AlgorithmId::cadence:
+      return std::make_unique<CadenceReceiver>(params.as<CadenceParams>());
+    default:
+      return nullptr;
+  }
+}
+
+std::unique_ptr<PortSender> make_port_sender(const ParamBlock& params) {
+  switch (params.id) {
+    case AlgorithmId::cadence:
+      return std::make_unique<CadenceSender>(params.as<CadenceParams>());
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace paceline::cc
