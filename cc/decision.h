@@ -1,8 +1,11 @@
 // What an algorithm answers: how fast, how much, and when it wants to be asked again.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include "dataplane/base/units.h"
 
@@ -19,6 +22,14 @@ enum class Limiter : std::uint8_t {
   port,         // the port itself: line rate, pause
 };
 inline constexpr unsigned kLimiters = 7;
+inline constexpr std::array<std::string_view, kLimiters> kLimiterNames{
+    "application", "grant", "uplink", "path", "window", "credit", "port"};
+
+// "unknown" for a number that is none: it may come out of a file.
+constexpr std::string_view limiter_name(Limiter limiter) {
+  const auto at = static_cast<std::size_t>(limiter);
+  return at < kLimiters ? kLimiterNames[at] : "unknown";
+}
 
 inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 

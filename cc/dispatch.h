@@ -173,9 +173,8 @@ inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& blo
 inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const ParamBlock& block) {
   UplinkWant want;
   detail::with_algorithm(id, [&]<class Algorithm>() {
-    if constexpr (requires(const typename Algorithm::State& s, const typename Algorithm::Params& p) {
-                    Algorithm::uplink_want(s, p);
-                  }) {
+    if constexpr (requires(const typename Algorithm::State& s,
+                           const typename Algorithm::Params& p) { Algorithm::uplink_want(s, p); }) {
       want = Algorithm::uplink_want(*reinterpret_cast<const typename Algorithm::State*>(state),
                                     block.as<typename Algorithm::Params>());
     }

@@ -15,9 +15,6 @@ using telemetry::QueuePairRecord;
 
 static_assert(std::tuple_size_v<decltype(QueuePairRecord::limiter_ns)> == cc::kLimiters);
 
-constexpr std::array<std::string_view, cc::kLimiters> kLimiterNames{
-    "application", "grant", "uplink", "path", "window", "credit", "port"};
-
 // Less than this share of the time is not worth a sentence.
 constexpr double kWorthSaying = 0.02;
 // A round trip this much longer than the shortest is queueing rather than noise.
@@ -183,11 +180,6 @@ std::string verdict_of(const Explanation& e, const Span& s) {
 
 }  // namespace
 
-std::string_view limiter_name(cc::Limiter limiter) {
-  const auto at = static_cast<std::size_t>(limiter);
-  return at < kLimiterNames.size() ? kLimiterNames[at] : "unknown";
-}
-
 Explanation explain(std::span<const QueuePairLook> looks, double seconds, std::uint64_t link_bps) {
   Explanation out;
   if (!looks.empty()) {
@@ -238,7 +230,7 @@ Explanation explain(std::span<const QueuePairLook> looks, double seconds, std::u
   for (std::size_t i = 0; i < held.size(); ++i) {
     if (out.shares[i] < kWorthSaying) continue;
     const auto limiter = static_cast<cc::Limiter>(i);
-    out.findings.push_back({"limited_by_" + std::string(limiter_name(limiter)), out.shares[i],
+    out.findings.push_back({"limited_by_" + std::string(cc::limiter_name(limiter)), out.shares[i],
                             limit_sentence(s, limiter, out.shares[i])});
   }
   std::stable_sort(out.findings.begin(), out.findings.end(),

@@ -31,9 +31,6 @@ struct Explanation {
   std::vector<Finding> findings;
 };
 
-// "application", "grant", ... as in the names of series.
-std::string_view limiter_name(cc::Limiter limiter);
-
 // Of the last `seconds` of the looks, which are in order of time. `link_bps`: of the NIC, 0:
 // unknown.
 Explanation explain(std::span<const QueuePairLook> looks, double seconds, std::uint64_t link_bps);

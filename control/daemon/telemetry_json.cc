@@ -74,7 +74,7 @@ Json nic_details(const Sampler& sampler, std::size_t nic, std::int64_t now_unix_
 Json queue_pair_json(const telemetry::QueuePairRecord& r) {
   Json limits = Json::object();
   for (std::size_t i = 0; i < r.limiter_ns.size(); ++i) {
-    limits[std::string(limiter_name(static_cast<cc::Limiter>(i)))] = r.limiter_ns[i];
+    limits[std::string(cc::limiter_name(static_cast<cc::Limiter>(i)))] = r.limiter_ns[i];
   }
   return {{"number", r.number},
           {"peer", gid_text(r.peer)},
@@ -83,7 +83,7 @@ Json queue_pair_json(const telemetry::QueuePairRecord& r) {
           {"pid", r.pid},
           {"type", r.type < kTypes.size() ? kTypes[r.type] : "unknown"},
           {"state", r.state < kStates.size() ? kStates[r.state] : "unknown"},
-          {"limiter", limiter_name(static_cast<cc::Limiter>(r.limiter))},
+          {"limiter", cc::limiter_name(static_cast<cc::Limiter>(r.limiter))},
           {"on_fallback", r.on_fallback != 0},
           {"algorithm", text_of(r.algorithm)},
           {"rate_gbps", static_cast<double>(r.rate_bps) / 1e9},
@@ -107,7 +107,7 @@ Json queue_pair_json(const telemetry::QueuePairRecord& r) {
 Json explanation_json(const Explanation& e) {
   Json shares = Json::object();
   for (std::size_t i = 0; i < e.shares.size(); ++i) {
-    shares[std::string(limiter_name(static_cast<cc::Limiter>(i)))] = e.shares[i];
+    shares[std::string(cc::limiter_name(static_cast<cc::Limiter>(i)))] = e.shares[i];
   }
   Json findings = Json::array();
   for (const Finding& f : e.findings) {

@@ -8,32 +8,6 @@ namespace paceline::daemon {
 
 using tuner::online::Window;
 
-namespace {
-
-// False: a counter went back, so it is not of the same service.
-bool difference(std::uint64_t now, std::uint64_t before, std::uint64_t& out) {
-  out = now - before;
-  return now >= before;
-}
-
-bool difference(const telemetry::MessageFigures& now, const telemetry::MessageFigures& before,
-                telemetry::MessageFigures& out) {
-  bool good = difference(now.begun, before.begun, out.begun);
-  good = difference(now.completed, before.completed, out.completed) && good;
-  good = difference(now.failed, before.failed, out.failed) && good;
-  good = difference(now.crossed, before.crossed, out.crossed) && good;
-  good = difference(now.begun_bytes, before.begun_bytes, out.begun_bytes) && good;
-  good = difference(now.completed_bytes, before.completed_bytes, out.completed_bytes) && good;
-  good = difference(now.fct_ns, before.fct_ns, out.fct_ns) && good;
-  good = difference(now.log2_slowdown, before.log2_slowdown, out.log2_slowdown) && good;
-  for (std::size_t k = 0; k < telemetry::kSlowdownBuckets; ++k) {
-    good = difference(now.slowdown[k], before.slowdown[k], out.slowdown[k]) && good;
-  }
-  return good;
-}
-
-}  // namespace
-
 TunerWindows::Places TunerWindows::places_of(const Sampler& sampler) {
   Places p;
   p.tx_bytes = sampler.find_series("tx_data_bytes");
@@ -63,13 +37,14 @@ bool TunerWindows::add_nic(const Sampler& sampler, std::size_t nic, Window& out)
   if (values.size() != before.values.size()) return false;
   bool good = true;
   for (std::size_t s = 0; s < telemetry::kMessageSizes; ++s) {
-    telemetry::MessageFigures figures;
-    good = difference(sample.messages[s], before.messages[s], figures) && good;
-    tuner::online::add(out.messages[s], figures);
+    good = telemetry::add_growth(out.messages[s], before.messages[s], sample.messages[s]) && good;
   }
   const auto grown = [&](const std::optional<std::size_t>& place) {
     std::uint64_t by = 0;
-    if (place) good = difference(values[*place], before.values[*place], by) && good;
+    if (place) {
+      by = values[*place] - before.values[*place];
+      good = values[*place] >= before.values[*place] && good;
+    }
     return by;
   };
   const std::uint64_t received = grown(places_.rx_bytes);

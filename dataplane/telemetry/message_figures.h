@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -43,6 +44,27 @@ struct MessageFigures {
 };
 static_assert(std::is_trivially_copyable_v<MessageFigures>);
 static_assert(sizeof(MessageFigures) == 8 * (8 + kSlowdownBuckets));
+
+// Adds what was counted between two looks. False where a total went back: they are not of the same
+// service, and `sum` is worth nothing.
+inline bool add_growth(MessageFigures& sum, const MessageFigures& before,
+                       const MessageFigures& after) {
+  using Words = std::array<std::uint64_t, sizeof(MessageFigures) / 8>;
+  auto total = std::bit_cast<Words>(sum);
+  const auto first = std::bit_cast<Words>(before);
+  const auto last = std::bit_cast<Words>(after);
+  bool forward = true;
+  for (std::size_t i = 0; i < total.size(); ++i) {
+    forward = forward && last[i] >= first[i];
+    total[i] += last[i] - first[i];
+  }
+  sum = std::bit_cast<MessageFigures>(total);
+  return forward;
+}
+
+inline void add(MessageFigures& into, const MessageFigures& from) {
+  add_growth(into, MessageFigures{}, from);
+}
 
 using MessagesBySize = std::array<MessageFigures, kMessageSizes>;
 

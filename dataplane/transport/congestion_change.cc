@@ -84,8 +84,8 @@ void ControlPlane::reconfigure(const CcSetup& setup, std::uint8_t arm, std::uint
   epoch_ = epoch;
   take_values(setup_);
   if (proactive_) {
-    // The next one's halves take over at once. Contexts that have not changed yet ask them, too: the
-    // messages are the same, and what they grant is a rate and a ceiling to both.
+    // The next one's halves take over at once. Contexts that have not changed yet ask them, too:
+    // the messages are the same, and what they grant is a rate and a ceiling to both.
     if (other) {
       if (core_.receiver != nullptr) drop_receiver();
       sender_.reset();

@@ -12,8 +12,6 @@ namespace paceline::tools {
 
 namespace {
 
-constexpr std::array<const char*, cc::kLimiters> kLimiterNames{
-    "application", "grant", "uplink", "path", "window", "credit", "port"};
 constexpr std::array<const char*, 3> kTypeNames{"RC", "UC", "UD"};
 constexpr std::array<const char*, 7> kStateNames{"RESET", "INIT", "RTR", "RTS",
                                                  "SQD",   "SQE",  "ERR"};
@@ -97,7 +95,7 @@ NicRow nic_row(const NicLook* before, const NicLook& now, double otherwise) {
   row.p99_slowdown = p99_slowdown(before->messages, now.messages);
   LimiterShares grown{};
   for (std::size_t i = 0; i < grown.size(); ++i) {
-    grown[i] = more(fmt::format("limited_{}_ns", kLimiterNames[i]).c_str());
+    grown[i] = more(fmt::format("limited_{}_ns", cc::kLimiterNames[i]).c_str());
   }
   row.limited = shares_of(grown);
   return row;
@@ -218,14 +216,11 @@ TopRows top_rows(const HostSample& before, const HostSample& now, double seconds
   return rows;
 }
 
-const char* limiter_name(cc::Limiter limiter) {
-  return kLimiterNames[static_cast<std::size_t>(limiter)];
-}
-
 std::string main_limiter(const LimiterShares& shares) {
   const auto most = std::max_element(shares.begin(), shares.end());
   if (*most <= 0) return "-";
-  return fmt::format("{} {:.0f} %", kLimiterNames[static_cast<std::size_t>(most - shares.begin())],
+  return fmt::format("{} {:.0f} %",
+                     cc::kLimiterNames[static_cast<std::size_t>(most - shares.begin())],
                      *most * 100);
 }
 

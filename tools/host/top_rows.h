@@ -67,7 +67,6 @@ struct TopRows {
 // NICs and queue pairs that do not say when they were looked at.
 TopRows top_rows(const HostSample& before, const HostSample& now, double seconds);
 
-const char* limiter_name(cc::Limiter limiter);
 // The bound that held most of the time, and its share; "-" where nothing was measured.
 std::string main_limiter(const LimiterShares& shares);
 

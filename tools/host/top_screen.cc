@@ -94,7 +94,7 @@ using OrderedJson = nlohmann::ordered_json;
 OrderedJson limited_json(const LimiterShares& shares) {
   OrderedJson out = OrderedJson::object();
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    out[limiter_name(static_cast<cc::Limiter>(i))] = shares[i];
+    out[std::string(cc::kLimiterNames[i])] = shares[i];
   }
   return out;
 }

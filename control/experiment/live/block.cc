@@ -38,21 +38,6 @@ bool add_difference(std::uint64_t& sum, std::uint64_t before, std::uint64_t afte
   return true;
 }
 
-// Adds to `sum` what happened between; false where a counter ran backwards.
-bool add_figures(MessageFigures& sum, const MessageFigures& before, const MessageFigures& after) {
-  bool ok = add_difference(sum.begun, before.begun, after.begun);
-  ok = add_difference(sum.completed, before.completed, after.completed) && ok;
-  ok = add_difference(sum.failed, before.failed, after.failed) && ok;
-  ok = add_difference(sum.crossed, before.crossed, after.crossed) && ok;
-  ok = add_difference(sum.begun_bytes, before.begun_bytes, after.begun_bytes) && ok;
-  ok = add_difference(sum.completed_bytes, before.completed_bytes, after.completed_bytes) && ok;
-  ok = add_difference(sum.log2_slowdown, before.log2_slowdown, after.log2_slowdown) && ok;
-  for (std::size_t k = 0; k < telemetry::kSlowdownBuckets; ++k) {
-    ok = add_difference(sum.slowdown[k], before.slowdown[k], after.slowdown[k]) && ok;
-  }
-  return ok;
-}
-
 bool add_totals(NicTotals& sum, const NicTotals& before, const NicTotals& after) {
   bool ok = true;
   for (const NamedTotal& total : kTotals) {
@@ -202,7 +187,7 @@ BlockRecord block_between(const BlockPlace& place, std::span<const NicSample> be
     if (b.at_ns <= a.at_ns) return discard(fmt::format("{}: no time passed", a.nic));
     bool ok = add_totals(sums.totals, a.totals, b.totals);
     for (std::size_t s = 0; s < telemetry::kMessageSizes; ++s) {
-      ok = add_figures(sums.messages[s], a.messages[s], b.messages[s]) && ok;
+      ok = telemetry::add_growth(sums.messages[s], a.messages[s], b.messages[s]) && ok;
     }
     if (!ok) return discard(fmt::format("{}: counters ran backwards", a.nic));
     sums.seconds += static_cast<double>(b.at_ns - a.at_ns) / 1e9;

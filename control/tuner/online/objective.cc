@@ -26,7 +26,7 @@ std::optional<double> log_of(const std::optional<double>& value) {
 ObjectiveParts objective_parts(const Window& block) {
   ObjectiveParts parts;
   telemetry::MessageFigures all;
-  for (const auto& figures : block.messages) add(all, figures);
+  for (const auto& figures : block.messages) telemetry::add(all, figures);
   if (all.begun_bytes > 0 || all.completed_bytes > 0) {
     // What was begun before the block and completed in it counts as completed: over 1 is a backlog
     // that shrinks, and belongs to the block that made it as much as to this one. 1 is the most.
@@ -40,7 +40,7 @@ ObjectiveParts objective_parts(const Window& block) {
     parts.large = det_log(block.phase_ratio);
   } else {
     telemetry::MessageFigures beyond = block.messages[1];
-    add(beyond, block.messages[2]);
+    telemetry::add(beyond, block.messages[2]);
     parts.large = log_of(slowdown_quantile(beyond, kTail));
   }
   const std::uint64_t packets = block.tx_packets + block.rx_packets;

@@ -6,20 +6,6 @@
 
 namespace paceline::tuner::online {
 
-void add(telemetry::MessageFigures& into, const telemetry::MessageFigures& from) {
-  into.begun += from.begun;
-  into.completed += from.completed;
-  into.failed += from.failed;
-  into.crossed += from.crossed;
-  into.begun_bytes += from.begun_bytes;
-  into.completed_bytes += from.completed_bytes;
-  into.fct_ns += from.fct_ns;
-  into.log2_slowdown += from.log2_slowdown;
-  for (std::size_t k = 0; k < telemetry::kSlowdownBuckets; ++k) {
-    into.slowdown[k] += from.slowdown[k];
-  }
-}
-
 void add(Window& into, const Window& from) {
   if (into.end_ns == 0) {
     into = from;
@@ -35,7 +21,7 @@ void add(Window& into, const Window& from) {
   into.end_ns = from.end_ns;
   into.order = from.order;
   for (std::size_t s = 0; s < telemetry::kMessageSizes; ++s) {
-    add(into.messages[s], from.messages[s]);
+    telemetry::add(into.messages[s], from.messages[s]);
   }
   into.line_bps = std::max(into.line_bps, from.line_bps);
   into.tx_bytes += from.tx_bytes;

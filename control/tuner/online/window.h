@@ -48,7 +48,6 @@ struct Window {
 
 // Adds the figures of `from` (fresh, later) to `into`: counts are summed, levels are the worst of
 // both, the share of the core is that of both together. `into` may be empty (end_ns = 0).
-void add(telemetry::MessageFigures& into, const telemetry::MessageFigures& from);
 void add(Window& into, const Window& from);
 
 inline double span_ns(const Window& w) { return static_cast<double>(w.end_ns - w.begin_ns); }
