@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   int exit_code = tools::kExitGood;
   tools::add_ab_command(app, exit_code);
   tools::add_report_command(app, exit_code);
+  tools::add_league_command(app, exit_code);
   tools::add_emulate_command(app, exit_code);
   tools::add_cc_command(app, exit_code);
   tools::add_tune_command(app, exit_code);

@@ -1,5 +1,6 @@
 #include "tools/scenario_run.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "dataplane/driver/fabric_ideal.h"
@@ -24,6 +25,17 @@ experiment::RunStatus status_of(RunEnd end, std::uint64_t failed) {
       return experiment::RunStatus::failed;
   }
   return experiment::RunStatus::failed;
+}
+
+QueueDepths queue_depths(const fabric::Network& network) {
+  QueueDepths depths;
+  for (std::uint32_t link = 0; link < network.links(); ++link) {
+    const auto stats = network.egress_stats(link);
+    if (!stats) continue;
+    depths.max_bytes = std::max(depths.max_bytes, stats->max_bytes);
+    depths.mean_bytes = std::max(depths.mean_bytes, stats->mean_bytes);
+  }
+  return depths;
 }
 
 }  // namespace
@@ -93,6 +105,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.counters += world.counters(h);
   }
   run.network = world.network().stats();
+  run.queues = queue_depths(world.network());
   run.thread_use = world.thread_use();
   run.one_thread_because = world.one_thread_because();
   run.real_time = world.real_time();

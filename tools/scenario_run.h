@@ -37,6 +37,13 @@ struct FlowRow {
   bool failed = false;
 };
 
+// Depth of switch queues, exact: the deepest that any port was, and the time-weighted mean of the
+// port whose mean is greatest.
+struct QueueDepths {
+  std::uint64_t max_bytes = 0;
+  double mean_bytes = 0;
+};
+
 struct RunControl {
   bool check_invariants = false;
   bool exact_departures = false;
@@ -57,6 +64,7 @@ struct ScenarioRun {
   std::vector<FlowRow> flows;
   telemetry::EngineCounters counters{};  // summed over the hosts
   fabric::NetworkStats network{};
+  QueueDepths queues;
   experiment::Distribution distribution;  // of this one run; of a failed one empty, with runs = 0
   experiment::TimeSeries series;          // repetition left to the caller; empty unless asked for
   ParallelUse thread_use;                 // of several threads; no result

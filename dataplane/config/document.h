@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/config/scenario_reader.h"
 #include "dataplane/config/table_reader.h"
 #include "dataplane/config/toml_tree.h"
 
@@ -50,6 +51,12 @@ Read<T> read_document(std::string_view text, const std::string& source, T value,
   out.errors = errors.sorted();
   return out;
 }
+
+// A whole scenario, its [cc] included, from a tree that is parsed already: a file's, or one put
+// together of several (control/league). `out` begins with its defaults; options.overrides come
+// last.
+void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder,
+                        const ReaderOptions& options, Diagnostics& errors);
 
 // Choices that another key makes: a topology file, a CDF file, a flow list.
 void imply(Scenario& scenario, const GivenKeys& given);

@@ -8,8 +8,6 @@
 
 namespace paceline::config {
 
-namespace {
-
 void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder,
                         const ReaderOptions& options, Diagnostics& errors) {
   for (const Override& o : split_overrides(options.overrides, errors)) {
@@ -36,8 +34,6 @@ void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder
   imply(out, given);
   check_scenario(out, given, root.where, context);
 }
-
-}  // namespace
 
 Read<Scenario> read_scenario_text(std::string_view text, const std::string& source,
                                   const std::string& folder, const ReaderOptions& options) {

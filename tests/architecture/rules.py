@@ -66,6 +66,8 @@ MAY_INCLUDE = {
     "control/experiment/live": (
         "cc", "dataplane/base", "dataplane/config", "dataplane/telemetry", "control/experiment",
     ),
+    # Every algorithm over the reference scenarios: plan, figures, ranks, page; runs nothing itself.
+    "control/league": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
     "control/tuner": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
     "control/tuner/online": (
@@ -74,8 +76,8 @@ MAY_INCLUDE = {
     ),
     "tools": BELOW_DRIVER + (
         "dataplane/driver", "dataplane/attach", "dataplane/service", "control/daemon",
-        "control/daemon/api", "control/experiment", "control/experiment/live", "control/tuner",
-        "control/tuner/online", "tools/workload",
+        "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
+        "control/tuner", "control/tuner/online", "tools/workload",
     ),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver", "control/experiment"),
 }

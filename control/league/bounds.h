@@ -1,0 +1,52 @@
+// Bounds around the ranked measures of every cell: what continuous integration holds a league to.
+// A change that is meant to move results writes them anew (`paceline league --write-bounds`), and
+// the difference is part of the change.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/league/results.h"
+
+namespace paceline::league {
+
+inline constexpr std::string_view kBoundsKind = "paceline league bounds";
+
+struct Bound {
+  std::string scenario;
+  std::string entry;
+  Measure measure = Measure::efficiency;
+  double low = 0;
+  double high = 0;
+};
+
+struct Bounds {
+  Size size = Size::quick;
+  std::uint32_t repetitions = 0;
+  std::uint64_t seed = 0;
+  std::vector<Bound> bounds;
+};
+
+// The share by which a mean may move before it is outside: what a change of the emulator's timing
+// that is nobody's fault moves (a packet more or less at a port), and less than an algorithm that
+// lost its way.
+double tolerance_of(Measure measure);
+
+// JSON, one bound a line.
+std::string bounds_text(const Results& results);
+
+// Errors name file, place and what is allowed; one is bounds of another size, seed or number of
+// repetitions than the plan's.
+config::Read<Bounds> read_bounds_file(const std::string& path, const Plan& plan);
+
+struct BoundsCheck {
+  std::size_t checked = 0;             // figures
+  std::vector<std::string> left;       // which figure is outside, and by how much
+  std::vector<std::string> unbounded;  // cells without bounds: "scenario under entry"
+};
+// Bounds of scenarios and entries that the results do not have are left alone.
+BoundsCheck check_bounds(const Bounds& bounds, const Results& results);
+
+}  // namespace paceline::league

@@ -1,0 +1,154 @@
+#include "control/league/page.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "control/experiment/html_text.h"
+#include "control/experiment/page_assets.h"
+#include "control/experiment/report_page.h"
+#include "control/league/page_assets.h"
+#include "control/league/page_parts.h"
+
+namespace paceline::league {
+
+namespace {
+
+using experiment::html_escaped;
+
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+std::string header_html(const Results& results) {
+  const Plan& plan = results.plan;
+  std::string out = fmt::format(
+      "<header>\n<h1>{}</h1>\n<p class=\"against\">{} entries in {} scenarios, measured alike</p>\n"
+      "<dl>",
+      html_escaped(plan.name == "league" ? "Congestion-control league" : plan.name),
+      plan.entries.size(), plan.scenarios.size());
+  const auto fact = [&out](const char* name, const std::string& value) {
+    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, html_escaped(value));
+  };
+  fact("size", std::string(to_text(plan.size)));
+  fact("paired repetitions", std::to_string(plan.repetitions));
+  fact("intervals", fmt::format("{:g} %", plan.confidence * 100));
+  fact("seed", std::to_string(plan.seed));
+  fact("paceline", results.version);
+  return out +
+         "</dl>\n<nav aria-label=\"Contents\"><a href=\"#standings\">Standings</a> "
+         "<a href=\"#map\">Heat map</a> <a href=\"#duel\">Two side by side</a> "
+         "<a href=\"#entries\">Entries</a> <a href=\"#scenarios\">Scenarios, every figure</a> "
+         "<a href=\"#method\">Method</a></nav>\n</header>\n";
+}
+
+std::string method_html(const Results& results) {
+  const Plan& plan = results.plan;
+  std::string out = "<section id=\"method\">\n<h2>Method, and how to repeat it</h2>\n<ul>\n";
+  out += fmt::format(
+      "<li>Virtual time: hosts run the transport and the algorithm that run on NICs; the fabric is "
+      "emulated packet by packet. Results are the same on every machine.</li>\n"
+      "<li>Every entry meets the same arrivals: repetition r has the same seed for all. A figure "
+      "is "
+      "the mean over {} repetitions; its interval is Student's t at {:g} %. A repetition is the "
+      "datum, never a message.</li>\n"
+      "<li>Ranked by dominance over efficiency, p99 slowdown and peak queue, without weights: rank "
+      "1 is beaten by nobody, that is, no entry of its kind is as good in all three (within {:g} "
+      "%; queues below {} are alike) and better in one. Rank 2 is beaten by none but those of rank "
+      "1, and so on.</li>\n"
+      "<li>Entries that need features not every switch has are ranked apart from those that need "
+      "hosts alone (and ECN, PFC).</li>\n"
+      "<li>An entry whose run did not finish has no rank in that scenario.</li>\n</ul>\n",
+      plan.repetitions, plan.confidence * 100, plan.margin * 100,
+      value_words(Measure::queue_max_bytes, static_cast<double>(plan.queue_floor_bytes)));
+  out +=
+      "<table class=\"small\"><thead><tr><th scope=\"col\">measure</th><th "
+      "scope=\"col\">better</th><th scope=\"col\">meaning</th></tr></thead><tbody>\n";
+  for (const MeasureSpec& spec : measure_table()) {
+    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"prose\">{}</td></tr>\n",
+                       html_escaped(spec.label), experiment::to_text(spec.better),
+                       html_escaped(spec.meaning));
+  }
+  out += "</tbody></table>\n";
+  for (const Omitted& omitted : plan.omitted) {
+    out += fmt::format("<p>Left out: <b>{}</b>: {}</p>\n", html_escaped(omitted.algorithm),
+                       html_escaped(omitted.why));
+  }
+  out += fmt::format("<p class=\"command\"><code>{}</code></p>\n<p id=\"downloads\"></p>\n",
+                     html_escaped(results.command));
+  if (experiment::report_has_charts()) {
+    out += fmt::format(
+        "<details><summary>Licence of the chart library</summary>\n<pre>{}</pre></details>\n",
+        html_escaped(experiment::page_chart_licence()));
+  }
+  return out + "</section>\n";
+}
+
+constexpr std::string_view kMapHtml =
+    "<section id=\"map\">\n<h2>Heat map</h2>\n"
+    "<p class=\"controls\"><label>measure <select id=\"measure\"></select></label> "
+    "<label><input type=\"checkbox\" id=\"plain\"> without colour</label></p>\n"
+    "<p id=\"measure-meaning\" class=\"remarks\"></p>\n"
+    "<div class=\"scroll\" id=\"heat-box\"></div>\n"
+    "<p class=\"scale\" aria-hidden=\"true\"><span>best of the column</span><i></i><span "
+    "id=\"scale-end\"></span> <span class=\"front-key\">framed: undominated</span></p>\n"
+    "<p id=\"reading\" role=\"status\">Arrow keys move through the map once it has the focus; "
+    "Enter "
+    "shows a cell below.</p>\n"
+    "<noscript><p>The map is drawn by a script. All its figures are in the tables of the "
+    "scenarios.</p></noscript>\n</section>\n";
+
+constexpr std::string_view kDuelHtml =
+    "<section id=\"duel\">\n<h2>Two side by side</h2>\n"
+    "<p class=\"controls\"><label>scenario <select id=\"duel-scenario\"></select></label> "
+    "<label>entry <select id=\"duel-a\"></select></label> "
+    "<label>against <select id=\"duel-b\"></select></label></p>\n"
+    "<figure class=\"wide\"><figcaption><b id=\"duel-title\"></b><span>The first repetition over "
+    "time: the fullest switch port, payload delivered to all hosts, and how long classes were "
+    "paused.</span></figcaption><div id=\"duel-chart\"></div></figure>\n"
+    "<div id=\"duel-table\" class=\"scroll\"></div>\n<div id=\"duel-commands\"></div>\n"
+    "</section>\n";
+
+}  // namespace
+
+std::string league_page(const Results& results, const std::string& text) {
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+      "http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
+      "content=\"paceline {}\">\n<meta name=\"color-scheme\" content=\"light "
+      "dark\">\n<title>{}: congestion control ranked</title>\n<link rel=\"icon\" "
+      "href=\"data:,\">\n<style>\n",
+      kPolicy, html_escaped(results.version), html_escaped(results.plan.name));
+  out += experiment::page_style();
+  out += league_style();
+  out +=
+      "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#standings\">Skip to the standings"
+      "</a>\n";
+  out += header_html(results);
+  out += "<main>\n";
+  if (!experiment::report_has_charts()) {
+    out +=
+        "<p class=\"no-charts\">Charts over time were left out: this paceline was built without "
+        "D3 (Debian: libjs-d3). All tables are here.</p>\n";
+  }
+  out += standings_html(results);
+  out += kMapHtml;
+  out += kDuelHtml;
+  out += entries_html(results);
+  out += scenarios_html(results);
+  out += method_html(results);
+  out += "</main>\n<script type=\"application/json\" id=\"results\">\n";
+  out += experiment::json_in_script(text);
+  out += "</script>\n";
+  if (experiment::report_has_charts()) {
+    out += "<script>\n";
+    out += experiment::page_chart_library();
+    out += "\n</script>\n";
+  }
+  out += "<script>\n";
+  out += league_script();
+  out += "</script>\n</body>\n</html>\n";
+  return out;
+}
+
+}  // namespace paceline::league

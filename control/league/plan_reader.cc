@@ -1,0 +1,328 @@
+// Reads a league file: entries, scenarios, sizes; then every cell as the scenario that will run.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "control/league/plan_parts.h"
+#include "control/league/settings_text.h"
+#include "dataplane/config/quantity.h"
+
+namespace paceline::league {
+
+namespace {
+
+using config::Diagnostics;
+using config::TomlMember;
+using config::TomlNode;
+using config::Where;
+using Names = std::vector<std::string_view>;
+using Type = TomlNode::Type;
+
+constexpr std::uint32_t kMostRepetitions = 10'000;
+// What a size may lay over a scenario: never the seed or the algorithm.
+constexpr std::array<std::string_view, 4> kLaidBySize{"fabric", "transport", "workload",
+                                                      "max_hops"};
+
+class PlanReader {
+ public:
+  PlanReader(TomlNode& root, const PlanOptions& options, std::string folder, Diagnostics& errors,
+             Plan& out)
+      : root_(root),
+        options_(options),
+        folder_(std::move(folder)),
+        errors_(errors),
+        context_{options.reader.algorithms, folder_, &errors, options.reader.load_plugin},
+        out_(out) {}
+
+  void read() {
+    out_.size = options_.size;
+    read_top();
+    read_omit();
+    read_list("entry", [this](TomlNode& node) { read_entry_node(node); });
+    read_list("scenario", [this](TomlNode& node) { read_scenario(node); });
+    if (!errors_.empty()) return;  // an entry that could not be read is not forgotten
+    check_shelf();
+    if (!errors_.empty()) return;
+    choose(options_.only, "--only", "scenario", out_.scenarios, scenario_trees_);
+    choose(options_.entries, "--entries", "entry", out_.entries, entry_trees_);
+    if (errors_.empty()) {
+      make_cells(out_, scenario_trees_, entry_trees_, options_.reader, errors_);
+    }
+  }
+
+ private:
+  void fail(const TomlNode& node, std::string_view key, std::string_view allowed) {
+    errors_.add(node.where, fmt::format("{} = {}: expected {}", key, describe(node), allowed));
+  }
+
+  double number(std::string_view key, double otherwise, double min, double max,
+                std::string_view allowed) {
+    const TomlMember* m = root_.find(key);
+    if (m == nullptr) return otherwise;
+    const TomlNode& v = m->value;
+    const double value = v.type == Type::integer ? static_cast<double>(v.integer) : v.real;
+    if ((v.type == Type::integer || v.type == Type::real) && value >= min && value <= max) {
+      return value;
+    }
+    fail(v, key, allowed);
+    return otherwise;
+  }
+
+  void read_top() {
+    const Names valid{"schema", "name", "seed", "confidence", "margin",   "queue_floor",
+                      "quick",  "full", "omit", "entry",      "scenario", "common"};
+    for (const TomlMember& m : root_.members) {
+      if (std::find(valid.begin(), valid.end(), m.key) == valid.end()) {
+        report_unknown_key(m, "", valid, context_);
+      }
+    }
+    if (const TomlMember* m = root_.find("name")) take_name(*m, out_.name);
+    out_.confidence = number("confidence", 0.95, 0.5, 0.9999, "a number in [0.5 .. 0.9999]");
+    out_.margin = number("margin", 0.02, 0, 0.5, "a number in [0 .. 0.5]");
+    if (const TomlMember* m = root_.find("queue_floor")) read_floor(m->value);
+    if (const TomlMember* m = root_.find("seed")) {
+      if (m->value.type == Type::integer && m->value.integer >= 0) {
+        out_.seed = static_cast<std::uint64_t>(m->value.integer);
+      } else {
+        fail(m->value, "seed", "an integer from 0");
+      }
+    }
+    for (const Size size : {Size::quick, Size::full}) read_size(size);
+    if (options_.repetitions != 0) out_.repetitions = options_.repetitions;
+    if (const TomlMember* m = root_.find("common")) {
+      if (!m->value.is_table()) {
+        fail(m->value, "common", "a table, [common]");
+      } else {
+        common_ = m->value;
+        check_laid(common_, "common", kLaidBySize, context_);
+      }
+    }
+  }
+
+  void read_floor(const TomlNode& node) {
+    const auto bytes = config::parse_bytes(node.text);
+    if (node.type == Type::text && bytes.ok()) {
+      out_.queue_floor_bytes = bytes.value;
+    } else {
+      fail(node, "queue_floor", "a size such as \"50kB\"");
+    }
+  }
+
+  void read_size(Size size) {
+    const TomlMember* m = root_.find(to_text(size));
+    const bool chosen = size == options_.size;
+    if (m == nullptr) {
+      errors_.add(root_.where,
+                  fmt::format("a league has a table {} = {{ repetitions = N }}", to_text(size)));
+      return;
+    }
+    if (!m->value.is_table()) return fail(m->value, to_text(size), "{ repetitions = N }");
+    const Names valid{"repetitions"};
+    for (const TomlMember& k : m->value.members) {
+      if (k.key != valid[0]) report_unknown_key(k, to_text(size), valid, context_);
+    }
+    const TomlMember* r = m->value.find("repetitions");
+    if (r == nullptr || r->value.type != Type::integer || r->value.integer < 1 ||
+        r->value.integer > kMostRepetitions) {
+      return fail(r == nullptr ? m->value : r->value, fmt::format("{}.repetitions", to_text(size)),
+                  fmt::format("an integer in [1 .. {}]", kMostRepetitions));
+    }
+    if (chosen) out_.repetitions = static_cast<std::uint32_t>(r->value.integer);
+  }
+
+  void read_omit() {
+    const TomlMember* m = root_.find("omit");
+    if (m == nullptr) return;
+    if (!m->value.is_table()) return fail(m->value, "omit", "a table of NAME = \"why\"");
+    for (const TomlMember& o : m->value.members) {
+      if (!on_shelf(o)) continue;
+      if (o.value.type != Type::text || o.value.text.empty()) {
+        fail(o.value, "omit." + o.key, "the reason, in quotes");
+      } else {
+        out_.omitted.push_back({o.key, o.value.text});
+      }
+    }
+  }
+
+  bool on_shelf(const TomlMember& m) {
+    Names names;
+    for (const cc::AlgorithmInfo& a : context_.algorithms) names.push_back(a.name);
+    if (std::find(names.begin(), names.end(), m.key) != names.end()) return true;
+    errors_.add(m.where, fmt::format("omit: no algorithm is named \"{}\"; allowed is {}", m.key,
+                                     config::list_names(names)));
+    return false;
+  }
+
+  template <class Read>
+  void read_list(std::string_view key, Read read) {
+    TomlMember* m = root_.find(key);
+    if (m == nullptr || m->value.type != Type::array || m->value.items.empty()) {
+      errors_.add(m == nullptr ? root_.where : m->where,
+                  fmt::format("a league needs tables [[{}]]", key));
+      return;
+    }
+    for (TomlNode& item : m->value.items) {
+      if (item.is_table()) {
+        read(item);
+      } else {
+        errors_.add(item.where, fmt::format("{}: expected a table, [[{}]]", describe(item), key));
+      }
+    }
+  }
+
+  bool take_name(const TomlMember& m, std::string& out) {
+    const config::KeySpec& key = config::scenario_keys().front();  // "name"
+    return read_value(key, config::Field{&out}, m.value, context_);
+  }
+
+  // False without a usable name that no other of `given` has.
+  template <class Item>
+  bool read_name(const TomlNode& node, std::string_view what, const std::vector<Item>& given,
+                 std::string& out) {
+    const TomlMember* m = node.find("name");
+    if (m == nullptr) {
+      errors_.add(node.where, fmt::format("a [[{}]] needs a name", what));
+      return false;
+    }
+    if (!take_name(*m, out)) return false;
+    if (std::none_of(given.begin(), given.end(), [&](const Item& i) { return i.name == out; })) {
+      return true;
+    }
+    errors_.add(m->value.where, fmt::format("a second {} named \"{}\"", what, out));
+    return false;
+  }
+
+  void read_entry_node(TomlNode& node) {
+    Entry entry;
+    TomlNode laid;
+    if (!read_name(node, "entry", out_.entries, entry.name)) return;
+    if (!read_entry(node, entry, laid, context_)) return;
+    out_.entries.push_back(std::move(entry));
+    entry_trees_.push_back(std::move(laid));
+  }
+
+  void read_scenario(TomlNode& node) {
+    PlanScenario scenario;
+    if (!read_name(node, "scenario", out_.scenarios, scenario.name)) return;
+    const Names valid{"name", "file", "quick", "full"};
+    for (const TomlMember& m : node.members) {
+      if (std::find(valid.begin(), valid.end(), m.key) == valid.end()) {
+        report_unknown_key(m, "scenario", valid, context_);
+      }
+    }
+    TomlNode laid = common_;
+    for (const Size size : {Size::quick, Size::full}) {
+      const TomlMember* m = node.find(to_text(size));
+      if (m == nullptr) continue;
+      if (!m->value.is_table()) {
+        fail(m->value, to_text(size), "a table laid over the scenario");
+        continue;
+      }
+      check_laid(m->value, to_text(size), kLaidBySize, context_);
+      if (size == options_.size) merge_into(laid, m->value);
+    }
+    const TomlMember* file = node.find("file");
+    if (file == nullptr || file->value.type != Type::text || file->value.text.empty()) {
+      errors_.add(file == nullptr ? node.where : file->value.where,
+                  fmt::format("scenario \"{}\": file: expected a scenario file in quotes, such as "
+                              "\"scenarios/ring.toml\"",
+                              scenario.name));
+      return;
+    }
+    scenario.file = (std::filesystem::path(folder_) / file->value.text).lexically_normal().string();
+    const auto text = config::read_text_file(scenario.file, config::kLongestDocument);
+    if (!text.ok()) {
+      for (const std::string& error : text.errors) errors_.add(file->value.where, error);
+      return;
+    }
+    scenario.text = text.value;
+    scenario.about = first_comment(scenario.text);
+    scenario.settings = settings_of(laid);
+    scenario_trees_.push_back(std::move(laid));
+    out_.scenarios.push_back(std::move(scenario));
+  }
+
+  static std::string first_comment(std::string_view text) {
+    std::string out;
+    while (text.starts_with("#")) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      std::string_view words = line.substr(1);
+      if (words.find_first_not_of(" \t\r") == words.npos) break;  // the first paragraph
+      words.remove_prefix(words.find_first_not_of(" \t"));
+      out += (out.empty() ? "" : " ") + std::string(words);
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+    }
+    return out;
+  }
+
+  // Nobody is forgotten: what this build has is entered, or left out with a reason.
+  void check_shelf() {
+    for (const cc::AlgorithmInfo& a : context_.algorithms) {
+      const bool entered = std::any_of(out_.entries.begin(), out_.entries.end(),
+                                       [&](const Entry& e) { return e.cc.algorithm == a.name; });
+      const bool omitted = std::any_of(out_.omitted.begin(), out_.omitted.end(),
+                                       [&](const Omitted& o) { return o.algorithm == a.name; });
+      if (entered != omitted) continue;
+      errors_.add(root_.where,
+                  entered ? fmt::format("algorithm \"{}\" is omitted and has an [[entry]]", a.name)
+                          : fmt::format("algorithm \"{}\" has no [[entry]]; enter it, or say why "
+                                        "not: omit = {{ {} = \"why\" }}",
+                                        a.name, a.name));
+    }
+  }
+
+  // Keeps what was asked for, in the order of the file.
+  template <class Item>
+  void choose(const std::vector<std::string>& wanted, std::string_view option,
+              std::string_view what, std::vector<Item>& items, std::vector<TomlNode>& trees) {
+    if (wanted.empty()) return;
+    Names names;
+    for (const Item& item : items) names.push_back(item.name);
+    for (const std::string& name : wanted) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      errors_.add({std::string(option), 0, 0}, fmt::format("no {} is named \"{}\"; allowed is {}",
+                                                           what, name, config::list_names(names)));
+    }
+    if (!errors_.empty()) return;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (std::find(wanted.begin(), wanted.end(), items[i].name) == wanted.end()) continue;
+      if (kept != i) {
+        items[kept] = std::move(items[i]);
+        trees[kept] = std::move(trees[i]);
+      }
+      ++kept;
+    }
+    items.resize(kept);
+    trees.resize(kept);
+  }
+
+  TomlNode& root_;
+  const PlanOptions& options_;
+  std::string folder_;
+  Diagnostics& errors_;
+  config::ReadContext context_;
+  Plan& out_;
+  TomlNode common_;
+  std::vector<TomlNode> scenario_trees_;
+  std::vector<TomlNode> entry_trees_;
+};
+
+}  // namespace
+
+config::Read<Plan> read_plan_file(const std::string& path, const PlanOptions& options) {
+  const config::Read<std::string> text = config::read_text_file(path, config::kLongestDocument);
+  if (!text.ok()) return {{}, text.errors};
+  Plan start;
+  start.name = config::default_name(path, start.name);
+  return config::read_document(
+      text.value, path, std::move(start), [&](TomlNode& root, Plan& out, Diagnostics& errors) {
+        PlanReader(root, options, config::folder_of(path), errors, out).read();
+      });
+}
+
+}  // namespace paceline::league
