@@ -36,7 +36,7 @@ void Network::arrive_notable(const Link& link, Packet* packet, Picos now) {
     pool_.free(packet);
     return;
   }
-  if ((link.notable & Link::kEnters) != 0) ++foreign_events_;
+  if ((link.notable & Link::kEnters) != 0 && !link.tapped()) ++foreign_events_;
   if ((link.notable & Link::kGrants) != 0) {
     arrive_granted(link, packet, now);
   } else {
