@@ -153,6 +153,7 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
   network["corrupted_packets"] = n.corrupted_packets;
   network["pause_frames"] = n.pause_frames;
   network["resume_frames"] = n.resume_frames;
+  if (n.credit_updates != 0) network["credit_updates"] = n.credit_updates;
   network["pause_ps"] = n.pause_time.count;
   network["buffer_used_max_bytes"] = n.buffer_used_max;
   for (std::size_t i = 0; i < fabric::kDropReasons; ++i) {

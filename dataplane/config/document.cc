@@ -77,6 +77,12 @@ void imply(Scenario& s, const GivenKeys& given) {
     s.fabric.switches = static_cast<std::uint32_t>(std::min(shape.switches(), kMost));
     for (EventConfig& event : s.events) event.link_index = find_link(s.fabric, event.link).index;
   }
+  // Either key may say it. A contradiction is left as it is, for check_scenario.
+  if (!given.given("fabric.flow_control")) {
+    s.fabric.flow_control = s.fabric.pfc.enabled ? "pfc" : "none";
+  } else if (!given.given("fabric.pfc.enabled")) {
+    s.fabric.pfc.enabled = s.fabric.flow_control == "pfc";
+  }
   if (given.given("workload.cdf_file") && !given.given("workload.cdf")) s.workload.cdf = "file";
   if (given.given("workload.flows_file") && !given.given("workload.kind"))
     s.workload.kind = "flows";

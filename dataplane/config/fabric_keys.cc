@@ -12,6 +12,7 @@ using namespace key_unit;
 constexpr auto kTopologies =
     std::to_array<std::string_view>({"star", "leaf_spine", "fat_tree", "dumbbell", "file"});
 constexpr auto kLoadBalances = std::to_array<std::string_view>({"ecmp", "spray", "spray_random"});
+constexpr auto kFlowControls = std::to_array<std::string_view>({"pfc", "credit", "none"});
 constexpr auto kWhenDown = std::to_array<std::string_view>({"drop", "keep"});
 constexpr std::string_view kRegular = "star leaf_spine fat_tree dumbbell";
 
@@ -165,6 +166,13 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .meaning = "Weights of traffic classes 0 to 7 in every switch port. Classes of weight 0 have "
                 "strict priority, the higher one first; the others share by deficit round robin "
                 "what those leave. Class 7 (ACKs, control) stays strict. Empty: all strict."},
+    {.path = "fabric.flow_control",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(fabric.flow_control),
+     .choices = kFlowControls,
+     .meaning = "What keeps buffers from overflowing: pauses, `[fabric.pfc]`; credits of every "
+                "link, as in InfiniBand, `[fabric.credit]`; or nothing, and packets are dropped. "
+                "Where only `pfc.enabled` is given, it decides."},
     {.path = "fabric.reroute_delay",
      .field = PACELINE_FIELD(fabric.reroute_delay),
      .min = 0,
@@ -245,6 +253,22 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 64 * kGiB,
      .meaning = "Buffer reserved per ingress port and class."},
+    {.path = "fabric.credit.buffer",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.credit.buffer_bytes),
+     .min = 0,
+     .max = 64 * kGiB,
+     .meaning =
+         "Room of a switch port or NIC for what arrives, per lossless class; 0 = what a lone "
+         "sender needs for line rate: rate x round trip of the link x 17/16, three packets "
+         "of the largest size, and `update`."},
+    {.path = "fabric.credit.update",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.credit.update_bytes),
+     .min = 0,
+     .max = 64 * kGiB,
+     .meaning = "A sender hears of free room whenever so much has become free, in a packet of 8 B; "
+                "0 = half of the largest packet."},
 });
 
 }  // namespace

@@ -26,6 +26,11 @@ struct PfcConfig {
   std::uint64_t reserve_bytes = 4'096;     // per ingress port and class
 };
 
+struct CreditConfig {              // with flow_control = "credit"
+  std::uint64_t buffer_bytes = 0;  // per directed link and lossless class; 0: for line rate
+  std::uint64_t update_bytes = 0;  // freed between updates; 0: half of the largest packet
+};
+
 struct LinkSpec {              // one full-duplex link of an explicit topology
   std::uint32_t a = 0, b = 0;  // node numbers: hosts first, then switches
   Rate rate{};
@@ -56,6 +61,9 @@ struct FabricConfig {
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer per switch
   EcnConfig ecn;
   PfcConfig pfc;
+  std::string flow_control = "pfc";  // "pfc" | "credit" | "none"; the reader keeps pfc.enabled in
+                                     // step: true with "pfc" only
+  CreditConfig credit;
   std::uint64_t drop_control_ppm = 0;  // loses this share of GRANT/REQUEST/PATH/HELLO (tests)
   double loss = 0;                     // random loss of any packet, per link
   double corrupt = 0;                  // likewise; the packet arrives and fails its check

@@ -54,6 +54,7 @@ class Checker {
             "fabric.topology = \"file\" needs fabric.topology_file");
     check_shape();
     check_switches();
+    check_flow_control();
     check_events();
     require(f.fixed_overhead_bytes == 0 || s_.transport.calibration,
             {"fabric.fixed_overhead_bytes", "transport.calibration"},
@@ -116,6 +117,39 @@ class Checker {
     require(f.class_weights.size() != 8 || f.class_weights[7] == 0, {"fabric.class_weights"},
             "fabric.class_weights: class 7 carries ACKs and control and stays strict; its weight "
             "is 0");
+  }
+
+  void check_flow_control() {
+    const FabricConfig& f = s_.fabric;
+    require(
+        (f.flow_control == "pfc") == f.pfc.enabled, {"fabric.flow_control", "fabric.pfc.enabled"},
+        fmt::format("fabric.flow_control = \"{}\" contradicts fabric.pfc.enabled = {}; give one "
+                    "of them",
+                    f.flow_control, f.pfc.enabled));
+    if (f.flow_control != "credit") {
+      for (const std::string_view key : {"fabric.credit.buffer", "fabric.credit.update"}) {
+        const GivenKeys::Entry* entry = given_.find(key);
+        require(entry == nullptr || entry->inherited, {key},
+                fmt::format("{} does nothing with fabric.flow_control = \"{}\"; it is for "
+                            "\"credit\"",
+                            key, f.flow_control));
+      }
+      return;
+    }
+    constexpr std::string_view kPauses[] = {"fabric.pfc.headroom", "fabric.pfc.xon_offset",
+                                            "fabric.pfc.reserve"};
+    for (const std::string_view key : kPauses) {
+      const GivenKeys::Entry* entry = given_.find(key);
+      require(entry == nullptr || entry->inherited, {key},
+              fmt::format("{} does nothing with fabric.flow_control = \"credit\"; it is for "
+                          "\"pfc\"",
+                          key));
+    }
+    bool copies = f.duplicate > 0;
+    for (const EventConfig& event : s_.events) copies = copies || event.action == "duplicate";
+    require(!copies, {"fabric.duplicate", "fabric.flow_control"},
+            "fabric.flow_control = \"credit\": links that send a packet twice would need credits "
+            "that nobody gave; allowed is fabric.duplicate = 0 and no event \"duplicate\"");
   }
 
   // With a topology file, whoever reads that file looks the links up.

@@ -79,6 +79,9 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.ecn.kmax_bytes = from.ecn.kmax_bytes;
   spec.ecn.pmax = from.ecn.pmax;
   spec.pfc.enabled = from.pfc.enabled;
+  spec.credit.enabled = from.flow_control == "credit";
+  spec.credit.buffer_bytes = from.credit.buffer_bytes;
+  spec.credit.update_bytes = from.credit.update_bytes;
   spec.pfc.alpha = from.pfc.alpha;
   spec.pfc.headroom_bytes = from.pfc.headroom_bytes;
   spec.pfc.xon_offset_bytes = from.pfc.xon_offset_bytes;

@@ -1,7 +1,10 @@
 #include "dataplane/fabric/fabric_spec.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
+
+#include "dataplane/port/packet.h"
 
 namespace paceline::fabric {
 
@@ -84,9 +87,33 @@ class Checker {
     require(pfc.reserve_bytes <= spec_.buffer_bytes && pfc.headroom_bytes <= spec_.buffer_bytes &&
                 pfc.xon_offset_bytes <= spec_.buffer_bytes,
             "PFC: reserve, headroom and X-ON offset must not exceed the switch buffer");
+    credits();
     require(
         spec_.drop_control_ppm <= 1'000'000,
         "drop_control_ppm " + std::to_string(spec_.drop_control_ppm) + " must not exceed 1000000");
+  }
+
+  void credits() {
+    if (!spec_.credit.enabled) return;
+    require(!spec_.pfc.enabled, "flow control is by pauses or by credits, not both");
+    require(spec_.pfc.lossless_classes != 0, "credits: no class is lossless");
+    const std::uint64_t least =
+        credit_blocks(largest_packet(spec_)) * kCreditBlock + credit_update_of(spec_);
+    const std::uint64_t given = spec_.credit.buffer_bytes;
+    require(given == 0 || given >= least, "credits: a buffer of " + std::to_string(given) +
+                                              " B must hold the largest packet and "
+                                              "what is not told yet, " +
+                                              std::to_string(least) + " B");
+    require(spec_.credit.update_bytes <= spec_.buffer_bytes,
+            "credits: updates every " + std::to_string(spec_.credit.update_bytes) +
+                " B: more than the switch buffer");
+    // A copy would take credits that nobody gave.
+    bool copies = false;
+    for (const LinkSpec& link : spec_.links) copies = copies || link.duplicate > 0;
+    for (const LinkEvent& event : spec_.events) {
+      copies = copies || (event.action == LinkAction::duplicate && event.probability > 0);
+    }
+    require(!copies, "credits: links cannot duplicate packets");
   }
 
   // Whether nodes and attachments make sense, so that the rest can be looked at.
@@ -133,13 +160,14 @@ class Checker {
 
   void buffers() {
     std::vector<std::uint64_t> set_aside(spec_.switches, 0);
-    if (spec_.pfc.enabled) {
+    if (spec_.pfc.enabled || spec_.credit.enabled) {
       const auto classes = static_cast<unsigned>(std::popcount(spec_.pfc.lossless_classes));
       for (const LinkSpec& link : spec_.links) {
         for (const std::uint32_t node : {link.a, link.b}) {
           if (node < spec_.hosts) continue;
           set_aside[node - spec_.hosts] +=
-              classes * (headroom_of(spec_, link) + spec_.pfc.reserve_bytes);
+              classes * (spec_.credit.enabled ? credit_buffer_of(spec_, link)
+                                              : headroom_of(spec_, link) + spec_.pfc.reserve_bytes);
         }
       }
     }
@@ -184,6 +212,28 @@ std::vector<std::string> check(const FabricSpec& spec) { return Checker(spec).ru
 std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link) {
   if (spec.pfc.headroom_bytes != 0) return spec.pfc.headroom_bytes;
   return bytes_in(link.delay * 3, link.rate);
+}
+
+std::uint32_t largest_packet(const FabricSpec& spec) {
+  const std::uint32_t payload = std::max(spec.mtu_bytes, spec.payload_room);
+  const auto headers = static_cast<std::uint32_t>(kMaxHeaderBytes) + 8;  // ICRC and FCS
+  return spec.wire.wire_bytes(headers + payload, static_cast<std::uint16_t>(payload));
+}
+
+std::uint64_t credit_update_of(const FabricSpec& spec) {
+  if (spec.credit.update_bytes == 0) {
+    return credit_blocks(largest_packet(spec) / 2) * std::uint64_t{kCreditBlock};
+  }
+  return (spec.credit.update_bytes + kCreditBlock - 1) / kCreditBlock * kCreditBlock;
+}
+
+std::uint64_t credit_buffer_of(const FabricSpec& spec, const LinkSpec& link) {
+  if (spec.credit.buffer_bytes != 0) return spec.credit.buffer_bytes / kCreditBlock * kCreditBlock;
+  const std::uint64_t round_trip = bytes_in(link.delay * 2, link.rate);
+  const std::uint64_t bytes = round_trip + round_trip / 16 + credit_update_of(spec) +
+                              3 * std::uint64_t{largest_packet(spec)} +
+                              bytes_in(spec.transmit_ahead, link.rate);
+  return (bytes + kCreditBlock - 1) / kCreditBlock * kCreditBlock;
 }
 
 wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host) {

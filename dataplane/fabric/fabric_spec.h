@@ -57,6 +57,20 @@ struct PfcSpec {
   std::uint8_t lossless_classes = 1U << kDefaultDataClass;  // bit per class that may be paused
 };
 
+// Credit-based flow control in place of pauses (credits.h), for the classes that PfcSpec calls
+// lossless. Every switch port and host sets a buffer aside for each such class of its link.
+struct CreditSpec {
+  bool enabled = false;  // not with PfcSpec::enabled
+  // Per directed link and class, in whole blocks of 64 bytes; 0: see credit_buffer_of.
+  std::uint64_t buffer_bytes = 0;
+  // The sender hears of free room once so much has become free; 0: half of the largest packet.
+  std::uint64_t update_bytes = 0;
+};
+inline constexpr std::uint32_t kCreditBlock = 64;
+constexpr std::uint32_t credit_blocks(std::uint32_t bytes) {
+  return (bytes + kCreditBlock - 1) / kCreditBlock;
+}
+
 struct FabricSpec {
   std::uint32_t hosts = 0;
   std::uint32_t switches = 0;
@@ -65,6 +79,7 @@ struct FabricSpec {
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer of each switch
   EcnSpec ecn;
   PfcSpec pfc;
+  CreditSpec credit;
   LoadBalance load_balance = LoadBalance::ecmp;
   // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
   // the higher class first, ahead of all classes with a weight.
@@ -118,5 +133,16 @@ std::uint32_t host_of(const FabricSpec& spec, const wire::IpAddress& address);
 // Bytes of headroom of a switch port on this link, per lossless class: as given, or three times
 // what the link carries in one propagation delay (HPCC simulator, third.cc).
 std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link);
+
+// What the largest packet occupies on a link.
+std::uint32_t largest_packet(const FabricSpec& spec);
+// Bytes that the receiver of this link has room for, per lossless class, when credits rule: as
+// given, or enough for a lone sender at line rate: what the link carries in a round trip (a
+// sixteenth more, for packets of a kilobyte and above fill their last block so), what updates lag
+// behind, three of the largest packets (one being sent, one that asks for credits, one on the wire
+// that an update waits for) and what a NIC takes ahead.
+std::uint64_t credit_buffer_of(const FabricSpec& spec, const LinkSpec& link);
+// Whole blocks, as given or half of the largest packet.
+std::uint64_t credit_update_of(const FabricSpec& spec);
 
 }  // namespace paceline::fabric

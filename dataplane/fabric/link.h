@@ -26,15 +26,16 @@ struct alignas(64) Link {
   std::uint32_t egress = kNoEgress;  // queues at the near end; none at a host
   std::uint16_t to_port = 0;         // ingress port number at a far switch
   std::uint8_t backlog = 0;          // bit per class with queued packets
-  std::uint8_t paused = 0;           // bit per class paused by the far end
+  std::uint8_t paused = 0;           // bit per class paused by the far end, or without credits
   std::uint8_t down = 0;             // 0xFF: carries nothing, like a pause of every class
-  std::uint8_t impaired = 0;         // kDraws, kReorders, kVaries: LinkDetail has more
+  std::uint8_t impaired = 0;         // kDraws and so on: departures take a side way
   std::uint8_t notable = 0;          // kTapped, kLeaves, kEnters: its packets take a side way
   bool exact = false;                // departures are events: wanted so, or its switch has paused
 
   static constexpr std::uint8_t kTapped = 1;  // somebody looks: Network::tap
   static constexpr std::uint8_t kLeaves = 2;  // ends in another part of the fabric: Network::divide
   static constexpr std::uint8_t kEnters = 4;  // begins in another part
+  static constexpr std::uint8_t kGrants = 8;  // what arrives is held against credits
 
   static constexpr std::uint8_t kDraws = 1;  // a packet may be lost, corrupted or doubled
   // With either of these departures are events of their own: they cannot wait for the arrival of
@@ -43,6 +44,7 @@ struct alignas(64) Link {
   static constexpr std::uint8_t kVaries = 4;    // the delay has changed
   // No impairment, but on the side way of those: what departs is also sent to another part.
   static constexpr std::uint8_t kCopies = 8;
+  static constexpr std::uint8_t kCredits = 16;  // nor this: what departs takes and returns credits
 
   bool tapped() const { return (notable & kTapped) != 0; }
   bool leaves() const { return (notable & kLeaves) != 0; }
@@ -85,5 +87,6 @@ inline constexpr std::uint32_t kRoutePause =
     0xFFFF'FFFF;  // a pause frame; entropy: 1 pause, 0 resume
 inline constexpr std::uint32_t kRouteLost = 0xFFFF'FFFE;  // dropped there; ingress holds the reason
 inline constexpr std::uint32_t kRouteNone = 0xFFFF'FFFD;  // unknown destination
+inline constexpr std::uint32_t kRouteCredit = 0xFFFF'FFFC;  // a credit update; digest: the limit
 
 }  // namespace paceline::fabric

@@ -35,6 +35,7 @@
 
 namespace paceline::fabric {
 
+class CreditBook;
 class HostPort;
 struct Link;
 struct LinkDetail;
@@ -188,6 +189,7 @@ class Network {
   void advance_switch(Switch& sw, Picos now);
   void set_exact(const Switch& sw, bool exact);
   void reschedule(Link& link);
+  static Picos paused_for(const LinkDetail& detail, std::size_t traffic_class, Picos now);
   void send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, bool pause,
                   Picos now);
   void pause_arrived(const Link& link, Packet* frame, Picos now);
@@ -195,8 +197,21 @@ class Network {
   void refuse(const Egress& egress, Packet* packet, DropReason reason, Picos now);
   void drop(Packet* packet, DropReason reason);
 
+  // Credits, network_credit.cc.
+  void pass_credits(Link& link, std::uint8_t traffic_class, std::uint32_t bytes,
+                    std::uint16_t ingress, Picos start);
+  void stall(Link& link, std::uint8_t traffic_class, Picos since);
+  void free_credits(const Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                    std::uint32_t bytes, Picos now);
+  void send_credits(Link& back, std::uint8_t traffic_class, std::uint64_t limit, Picos now);
+  void credits_arrived(const Link& link, Packet* update, Picos now);
+  void arrive_granted(const Link& link, Packet* packet, Picos now);
+  void restart_credits(Link& link, Picos now);
+  void check_credits(std::string& wrong) const;
+
   // Links that somebody looks at, network_tap.cc.
   void arrive_notable(const Link& link, Packet* packet, Picos now);
+  void arrive_shown(const Link& link, Packet* packet, Picos now);
   void arrive_tapped(const Link& link, Packet* packet, Picos now);
   void show_drop(const Link& link, const Packet& packet, Fate fate, DropReason reason, Picos now);
 
@@ -264,6 +279,8 @@ class Network {
   std::vector<LinkTap*> taps_;           // per link of the spec, where there is any
   const Packet* observed_ = nullptr;     // arrives by a tapped link
   const char* observed_drop_ = nullptr;  // why it was dropped there
+  std::unique_ptr<CreditBook> credits_;  // where these rule
+  const Packet* arriving_ = nullptr;     // by a link with credits; forgotten when it is dropped
   const Division* division_ = nullptr;   // the parts of the fabric, where this is one of several
   std::uint32_t part_ = 0;
   std::vector<std::uint32_t> leaving_;     // links of this part that end in another

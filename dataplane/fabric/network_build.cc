@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "dataplane/fabric/credits.h"
 #include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
@@ -59,6 +60,10 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
   if (spec_.ecn.kmax_bytes > spec_.ecn.kmin_bytes) {
     ecn_slope_ = spec_.ecn.pmax / static_cast<double>(spec_.ecn.kmax_bytes - spec_.ecn.kmin_bytes);
   }
+  if (spec_.credit.enabled) {
+    credits_ = std::make_unique<CreditBook>(spec_);
+    spec_.exact_departures = true;  // each returns credits at its time
+  }
   build_switches();
   build_links();
   build_choices();
@@ -88,17 +93,22 @@ void Network::build_switches() {
       if (ends[side] < spec_.hosts) continue;
       const std::uint32_t index = ends[side] - spec_.hosts;
       ports[index].push_back(2 * i + side);
-      limits[index].push_back({static_cast<std::uint32_t>(headroom_of(spec_, link)),
-                               alpha_of(spec_, link.rate, host_rate)});
+      const std::uint64_t headroom =
+          credits_ != nullptr ? credit_buffer_of(spec_, link) : headroom_of(spec_, link);
+      limits[index].push_back(
+          {static_cast<std::uint32_t>(headroom), alpha_of(spec_, link.rate, host_rate)});
     }
   }
   switches_.reserve(spec_.switches);
-  const std::uint8_t lossless = spec_.pfc.enabled ? spec_.pfc.lossless_classes : std::uint8_t{0};
+  const std::uint8_t lossless =
+      spec_.pfc.enabled || credits_ != nullptr ? spec_.pfc.lossless_classes : std::uint8_t{0};
+  const std::uint32_t reserve = credits_ != nullptr
+                                    ? SharedBuffer::kGranted
+                                    : static_cast<std::uint32_t>(spec_.pfc.reserve_bytes);
   for (std::uint32_t i = 0; i < spec_.switches; ++i) {
     const std::size_t count = ports[i].size();
     Switch& sw = switches_.emplace_back(
-        SharedBuffer(spec_.buffer_bytes, std::move(limits[i]), lossless,
-                     static_cast<std::uint32_t>(spec_.pfc.reserve_bytes),
+        SharedBuffer(spec_.buffer_bytes, std::move(limits[i]), lossless, reserve,
                      static_cast<std::uint32_t>(spec_.pfc.xon_offset_bytes)));
     sw.port_links = std::move(ports[i]);
     sw.backlogged.assign((count + 63) / 64, 0);
@@ -118,6 +128,10 @@ void Network::build_links() {
     link.ps_per_byte = picos_per_byte(from.rate);
     const std::uint32_t to = (id & 1U) == 0 ? from.b : from.a;
     link.to = to < spec_.hosts ? to : (to - spec_.hosts) | Link::kToSwitch;
+    if (credits_ != nullptr) {
+      link.impaired = Link::kCredits;
+      link.notable = Link::kGrants;
+    }
     LinkDetail& detail = details_[id];
     detail.rate = from.rate;
     detail.loss = from.loss;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "dataplane/fabric/credits.h"
 #include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
@@ -93,6 +94,7 @@ void Network::bring_up(Link& link, Picos now) {
   if (link.down == 0) return;
   link.down = 0;
   link.busy = later(link.busy, now);
+  if (credits_ != nullptr) restart_credits(link, now);
   if (link.egress == Link::kNoEgress) {
     const Link& back = links_[link.id ^ 1U];
     assert((back.to & Link::kToSwitch) == 0);
@@ -106,8 +108,10 @@ void Network::bring_up(Link& link, Picos now) {
 void Network::lose_in_flight(Link& link, Picos now) {
   while (Packet* packet = link.head) {
     link.head = packet->next;
-    if (link.tapped()) show_drop(link, *packet, Fate::lost, DropReason::link_down, now);
-    if (packet->route == kRoutePause) {
+    if (link.tapped() && packet->route != kRouteCredit) {
+      show_drop(link, *packet, Fate::lost, DropReason::link_down, now);
+    }
+    if (packet->route == kRoutePause || packet->route == kRouteCredit) {
       pool_.free(packet);
     } else if (packet->route == kRouteLost) {
       drop(packet, static_cast<DropReason>(packet->ingress));
@@ -131,12 +135,14 @@ void Network::lose_queued(Link& link, Picos now) {
     while (queue.head != nullptr) {
       Packet* packet = queue.pop();
       const std::uint16_t ingress = packet->ingress;
-      egress.queued_bytes -= packet->wire_bytes;
+      const std::uint32_t bytes = packet->wire_bytes;
+      egress.queued_bytes -= bytes;
       ++egress.drops;
-      sw.buffer.release(ingress, c, packet->wire_bytes);
+      sw.buffer.release(ingress, c, bytes);
       if (link.tapped()) show_drop(link, *packet, Fate::never_sent, DropReason::link_down, now);
       drop(packet, DropReason::link_down);
       if (sw.paused_count != 0) consider_resume(sw, ingress, c, now);
+      if (credits_ != nullptr && credits_->covers(c)) free_credits(sw, ingress, c, bytes, now);
     }
     if (!dwrr_.empty()) dwrr_[link.egress].emptied(c);
   }
@@ -149,7 +155,7 @@ void Network::lose_queued(Link& link, Picos now) {
 void Network::forget_pauses(Link& link, Picos now) {
   LinkDetail& detail = details_[link.id];
   for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
-    const Picos span = now - detail.paused_since[static_cast<std::size_t>(std::countr_zero(bits))];
+    const Picos span = paused_for(detail, static_cast<std::size_t>(std::countr_zero(bits)), now);
     detail.pause_time += span;
     stats_.pause_time += span;
   }

@@ -14,15 +14,19 @@ void Network::refresh_impairments(Link& link) {
   const LinkDetail& detail = details_[link.id];
   const bool draws = detail.loss > 0 || detail.error_rate > 0 || detail.duplicate > 0;
   link.impaired = static_cast<std::uint8_t>(
-      (link.impaired & (Link::kVaries | Link::kReorders | Link::kCopies)) |
+      (link.impaired & (Link::kVaries | Link::kReorders | Link::kCopies | Link::kCredits)) |
       (draws ? Link::kDraws : 0) | (detail.reorder > 0 ? Link::kReorders : 0));
 }
 
 void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
+  const std::uint16_t ingress = packet->ingress;  // a lost packet forgets it
   bool duplicate = false;
   const Picos late = impair(link, packet, duplicate);
   put_on_wire(link, packet, start, late);
   if (link.leaves()) send_away(link, *packet);
+  if ((link.impaired & Link::kCredits) != 0) {
+    pass_credits(link, packet->traffic_class, packet->wire_bytes, ingress, start);
+  }
   if (!duplicate) return;
   Packet* copy = pool_.copy_of(*packet);
   copy->flags |= packet_flag::duplicate;

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <utility>
 
+#include "dataplane/fabric/credits.h"
 #include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
@@ -33,10 +34,20 @@ void Network::divide(const Division& division, std::uint32_t part) {
 void Network::arrive_notable(const Link& link, Packet* packet, Picos now) {
   if (link.leaves()) {  // a copy of it arrives in the part where the link ends
     pool_.free(packet);
-  } else if (link.tapped()) {
+    return;
+  }
+  if ((link.notable & Link::kEnters) != 0 && !link.tapped()) ++foreign_events_;
+  if ((link.notable & Link::kGrants) != 0) {
+    arrive_granted(link, packet, now);
+  } else {
+    arrive_shown(link, packet, now);
+  }
+}
+
+void Network::arrive_shown(const Link& link, Packet* packet, Picos now) {
+  if (link.tapped()) {
     arrive_tapped(link, packet, now);
   } else {
-    ++foreign_events_;
     arrive(link, packet, now);
   }
 }
@@ -116,7 +127,12 @@ void Network::gather(const Network& other) {
         if (!dwrr_.empty()) dwrr_[links_[id].egress] = other.dwrr_[links_[id].egress];
       }
     }
-    links_[id].notable = static_cast<std::uint8_t>(links_[id].notable & Link::kTapped);
+    if (credits_ != nullptr && other.owns_link(id)) {
+      credits_->take_near(*other.credits_, id);
+      credits_->take_far(*other.credits_, id ^ 1U);
+    }
+    links_[id].notable =
+        static_cast<std::uint8_t>(links_[id].notable & (Link::kTapped | Link::kGrants));
     links_[id].impaired = static_cast<std::uint8_t>(links_[id].impaired & ~Link::kCopies);
   }
   for (std::uint32_t i = 0; i < switches_.size(); ++i) {

@@ -49,6 +49,7 @@ bool Network::admit(Switch& sw, Egress& egress, Packet* packet, Picos now) {
 // The counters say that this ingress port and class must pause its upstream.
 void Network::consider_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
                              Picos now) {
+  if (credits_ != nullptr) return;  // what lossy classes leave of the threshold does not concern it
   const auto bit = static_cast<std::uint8_t>(1U << traffic_class);
   if ((sw.paused_ingress[port] & bit) != 0) return;
   advance_switch(sw, now);
@@ -158,6 +159,11 @@ void Network::pause_arrived(const Link& link, Packet* frame, Picos now) {
   if (back.backlog != 0) reschedule(back);
 }
 
+// For how long this class has been held back. What has no credits is, once its wire is free.
+Picos Network::paused_for(const LinkDetail& detail, std::size_t traffic_class, Picos now) {
+  return later(now - detail.paused_since[traffic_class], Picos{0});
+}
+
 void Network::arrive_special(const Link& link, Packet* packet, Picos now) {
   if (packet->route == kRoutePause) {
     pause_arrived(link, packet, now);
@@ -177,6 +183,7 @@ void Network::refuse(const Egress& egress, Packet* packet, DropReason reason, Pi
 
 void Network::drop(Packet* packet, DropReason reason) {
   if (packet == observed_) observed_drop_ = to_string(reason);
+  if (packet == arriving_) arriving_ = nullptr;
   ++stats_.drops[static_cast<std::size_t>(reason)];
   stats_.dropped_bytes[static_cast<std::size_t>(reason)] += packet->wire_bytes;
   pool_.free(packet);

@@ -51,6 +51,7 @@ NetworkStats& NetworkStats::operator+=(const NetworkStats& other) {
   }
   pause_frames += other.pause_frames;
   resume_frames += other.resume_frames;
+  credit_updates += other.credit_updates;
   pause_time += other.pause_time;
   buffer_used_max = std::max(buffer_used_max, other.buffer_used_max);
   return *this;
@@ -66,8 +67,8 @@ void Network::finish(Picos now) {
     LinkDetail& detail = details_[link.id];
     for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
       const auto traffic_class = static_cast<std::size_t>(std::countr_zero(bits));
-      const Picos span = now - detail.paused_since[traffic_class];
-      detail.paused_since[traffic_class] = now;
+      const Picos span = paused_for(detail, traffic_class, now);
+      detail.paused_since[traffic_class] = later(detail.paused_since[traffic_class], now);
       detail.pause_time += span;
       stats_.pause_time += span;
     }
@@ -105,7 +106,7 @@ Picos Network::link_pause_time(std::uint32_t link) const { return details_.at(li
 Picos Network::pause_in_force(const Link& link, Picos now) const {
   Picos sum{0};
   for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
-    sum += now - details_[link.id].paused_since[static_cast<std::size_t>(std::countr_zero(bits))];
+    sum += paused_for(details_[link.id], static_cast<std::size_t>(std::countr_zero(bits)), now);
   }
   return sum;
 }
@@ -158,6 +159,7 @@ std::string Network::check_conservation() const {
         pause_in_flight[link.id] = true;
         continue;
       }
+      if (p->route == kRouteCredit) continue;
       ++packets;
       bytes += p->wire_bytes;
     }
@@ -218,7 +220,8 @@ std::string Network::check_conservation() const {
         const bool told = (sw.paused_ingress[port] >> c & 1U) != 0;
         paused += told ? 1 : 0;
         const std::uint32_t back = sw.port_links[port];
-        if (!pause_in_flight[back] && ((links_[back ^ 1U].paused >> c & 1U) != 0) != told) {
+        if (credits_ == nullptr && !pause_in_flight[back] &&
+            ((links_[back ^ 1U].paused >> c & 1U) != 0) != told) {
           expect(name + " port " + std::to_string(port) + ": upstream paused",
                  links_[back ^ 1U].paused >> c & 1U, told ? 1 : 0);
         }
@@ -229,6 +232,7 @@ std::string Network::check_conservation() const {
     expect(name + ": paused classes", sw.paused_count, paused);
     if (shared > sw.buffer.capacity()) wrong += name + ": shared use exceeds the capacity\n";
   }
+  if (credits_ != nullptr) check_credits(wrong);
   return wrong;
 }
 

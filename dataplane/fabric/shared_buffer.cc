@@ -15,9 +15,10 @@ SharedBuffer::SharedBuffer(std::uint64_t total_bytes, std::vector<PortLimits> po
       limits_(std::move(ports)),
       counters_(limits_.size()) {
   const auto classes = static_cast<std::uint64_t>(std::popcount(lossless));
+  const std::uint64_t reserve = reserve_bytes == kGranted ? 0 : reserve_bytes;
   std::uint64_t set_aside = 0;
   for (const PortLimits& port : limits_) {
-    set_aside += classes * (std::uint64_t{port.headroom_bytes} + reserve_bytes);
+    set_aside += classes * (port.headroom_bytes + reserve);
   }
   if (set_aside >= total_bytes) {
     throw std::invalid_argument("SharedBuffer: reserves and headrooms leave nothing to share");

@@ -35,6 +35,10 @@ class SharedBuffer {
   };
   enum class Place : std::uint8_t { buffer, headroom, none };
 
+  // As reserve_bytes: somebody else bounds what lossless classes hold, at most the headroom, which
+  // is set aside; they are always admitted and have no threshold.
+  static constexpr std::uint32_t kGranted = 0xFFFF'FFFF;
+
   // total_bytes must exceed the sum of all reserves and headrooms.
   SharedBuffer(std::uint64_t total_bytes, std::vector<PortLimits> ports, std::uint8_t lossless,
                std::uint32_t reserve_bytes, std::uint32_t xon_offset_bytes);

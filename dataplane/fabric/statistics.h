@@ -36,9 +36,11 @@ struct NetworkStats {
   std::uint64_t link_failures = 0;      // links that went down, each counted once
   std::array<std::uint64_t, kDropReasons> drops{};
   std::array<std::uint64_t, kDropReasons> dropped_bytes{};
-  std::uint64_t pause_frames = 0;     // X-OFF sent by switches
-  std::uint64_t resume_frames = 0;    // X-ON
-  Picos pause_time{0};                // summed over (directed link, class)
+  std::uint64_t pause_frames = 0;    // X-OFF sent by switches
+  std::uint64_t resume_frames = 0;   // X-ON
+  std::uint64_t credit_updates = 0;  // with credits instead of pauses
+  Picos pause_time{0};  // a class was paused, or without credits on a free wire; summed over
+                        // (directed link, class)
   std::uint64_t buffer_used_max = 0;  // most bytes in use in any switch's buffer, rounded down to a
                                       // multiple of kBufferUseStep (16 KiB)
   friend bool operator==(const NetworkStats&, const NetworkStats&) = default;

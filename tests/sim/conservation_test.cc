@@ -61,5 +61,35 @@ TEST_CASE("conservation: more random scenarios keep every law", "[conservation][
   CHECK(trouble.pauses >= 25);
 }
 
+// The same worlds under credits instead of pauses: no packet of the data is ever dropped by a
+// switch, and messages end.
+TEST_CASE("conservation: random scenarios under credits", "[conservation]") {
+  std::uint32_t stalls = 0;
+  std::uint32_t lossless = 0;
+  for (std::uint64_t seed = 2'000; seed < 2'060; ++seed) {
+    Random random(seed, 77);
+    config::Scenario s = random_scenario(random, seed);
+    s.fabric.pfc.enabled = false;
+    s.fabric.flow_control = "credit";
+    const std::uint64_t buffers[] = {0, 0, 6'400, 20'000};
+    s.fabric.credit.buffer_bytes = buffers[random.below(4)];
+    s.fabric.buffer_bytes += 64 * (3 * bytes_in(picos_from_micros(2), s.fabric.rate) + 64'000);
+    const bool may_fail = s.fabric.loss > 0;
+    const MessagePlan plan = random_plan(random, s, !may_fail);
+    INFO(describe(s, plan));
+    VirtualWorld world(s, plan, checked());
+    CHECK(to_string(world.run()) == std::string(to_string(RunEnd::completed)));
+    CHECK(broken_law(world) == "");
+    const fabric::NetworkStats& stats = world.network().stats();
+    CHECK(stats.pause_frames == 0);
+    CHECK(stats.drops[static_cast<std::size_t>(fabric::DropReason::headroom_exhausted)] == 0);
+    if (!may_fail) CHECK(world.messages_failed() == 0);
+    stalls += stats.pause_time > Picos{0} ? 1 : 0;
+    lossless += may_fail ? 0 : 1;
+  }
+  CHECK(stalls >= 20);
+  CHECK(lossless >= 20);
+}
+
 }  // namespace
 }  // namespace paceline::simtest

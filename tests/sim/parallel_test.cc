@@ -168,6 +168,31 @@ TEST_CASE("threads: marks, pauses and losses fall on the same packets", "[parall
   CHECK(lossy.counters.retransmitted_bytes > 0);
 }
 
+// Credits pass between parts as packets do, also over links that fail and come back.
+TEST_CASE("threads: credits instead of pauses", "[parallel]") {
+  const std::string credits = "flow_control = \"credit\"\n";
+  for (const std::string& fabric : {kLeafSpine, kFatTree}) {
+    for (const std::string& work : {kPermutation, kAllToAll, kIncast}) {
+      const Outcome out = same_with_any_number(kFixed + fabric + credits + work);
+      CHECK(out.stats.credit_updates > 0);
+      CHECK(out.stats.pause_frames == 0);
+      CHECK(out.stats.total_drops() == 0);
+    }
+  }
+  const Outcome held =
+      same_with_any_number(kFixed + kLeafSpine + credits +
+                           "credit = { buffer = \"9kB\", update = \"1kB\" }\n" + kAllToAll);
+  CHECK(held.stats.pause_time > Picos{0});
+  for (const char* kept : {"drop", "keep"}) {
+    const Outcome failed = same_with_any_number(
+        kFixed + kLeafSpine + credits + "reroute_delay = \"5us\"\nqueued_when_down = \"" + kept +
+        "\"\n" + kQuickRepair + kAllToAll + event("20us", "leaf0-spine1", "action = \"down\"") +
+        event("24us", "leaf0-spine1", "action = \"up\"") +
+        event("30us", "host5", "action = \"down\"") + event("37us", "host5", "action = \"up\""));
+    CHECK(failed.stats.link_failures == 2);
+  }
+}
+
 TEST_CASE("threads: departures decided at their time", "[parallel]") {
   same_with_any_number(kDcqcnPaper + kFatTree + kShallow + kPermutation, RunEnd::completed, {2},
                        true);

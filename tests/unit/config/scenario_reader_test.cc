@@ -368,6 +368,43 @@ TEST_CASE("every shipped scenario and experiment reads without an error", "[conf
   CHECK(files >= 7);
 }
 
+TEST_CASE("flow control: either key says it, and not both", "[config]") {
+  const auto fabric = [](const std::string& keys) {
+    const auto r = read("[fabric]\n" + keys + "[workload]\nfan_in = 3\n");
+    CHECK(r.errors == Lines{});
+    return r.value.fabric;
+  };
+  CHECK(fabric("").flow_control == "pfc");
+  CHECK(fabric("pfc = { enabled = false }\n").flow_control == "none");
+  CHECK(fabric("pfc = { enabled = true }\n").flow_control == "pfc");
+  CHECK(fabric("flow_control = \"none\"\n").pfc.enabled == false);
+  CHECK(fabric("flow_control = \"pfc\"\n").pfc.enabled);
+  const FabricConfig credit =
+      fabric("flow_control = \"credit\"\ncredit = { buffer = \"64kB\", update = \"2kB\" }\n");
+  CHECK(credit.pfc.enabled == false);
+  CHECK(credit.credit.buffer_bytes == 64'000);
+  CHECK(credit.credit.update_bytes == 2'000);
+  CHECK(fabric("flow_control = \"credit\"\npfc = { enabled = false }\n").flow_control == "credit");
+
+  CHECK(
+      errors_of("[fabric]\nflow_control = \"credit\"\npfc = { enabled = true }\n") ==
+      Lines{"s.toml:2:16: fabric.flow_control = \"credit\" contradicts fabric.pfc.enabled = true; "
+            "give one of them"});
+  CHECK(errors_of("[fabric]\nflow_control = \"pfc\"\npfc = { enabled = false }\n") ==
+        Lines{"s.toml:2:16: fabric.flow_control = \"pfc\" contradicts fabric.pfc.enabled = false; "
+              "give one of them"});
+  CHECK(errors_of("[fabric]\nflow_control = \"credits\"\n").size() == 1);
+  CHECK(
+      errors_of("[fabric]\ncredit = { buffer = \"64kB\" }\n") ==
+      Lines{"s.toml:2:21: fabric.credit.buffer does nothing with fabric.flow_control = \"pfc\"; it "
+            "is for \"credit\""});
+  CHECK(
+      errors_of("[fabric]\nflow_control = \"credit\"\npfc = { headroom = \"64kB\" }\n") ==
+      Lines{"s.toml:3:20: fabric.pfc.headroom does nothing with fabric.flow_control = \"credit\"; "
+            "it is for \"pfc\""});
+  CHECK(errors_of("[fabric]\nflow_control = \"credit\"\nduplicate = 0.1\n").size() == 1);
+}
+
 TEST_CASE("regular topologies: counts, rates and what contradicts", "[config]") {
   const auto tree = read("[fabric]\nk = 16\n[workload]\nkind = \"permutation\"\n");
   REQUIRE(tree.errors == Lines{});

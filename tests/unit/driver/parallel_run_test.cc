@@ -53,6 +53,18 @@ void check_same(const config::Scenario& s, const MessagePlan& plan, std::uint32_
   CHECK((many.network().stats() == one.network().stats()));
 }
 
+TEST_CASE("parallel run: credits pass between parts", "[parallel][threads]") {
+  config::Scenario s = shallow_leaf_spine();
+  s.fabric.pfc.enabled = false;
+  s.fabric.flow_control = "credit";
+  s.fabric.buffer_bytes = 2'000'000;
+  for (const std::uint64_t buffer : {0U, 9'000U}) {  // for line rate; for two packets
+    s.fabric.credit.buffer_bytes = buffer;
+    check_same(s, to_and_fro(Picos{0}), 2);
+    check_same(s, to_and_fro(Picos{1'234'567}), 4);
+  }
+}
+
 TEST_CASE("parallel run: two, three and four threads", "[parallel][threads]") {
   for (const std::uint32_t threads : {2U, 3U, 4U}) {
     CAPTURE(threads);
