@@ -92,12 +92,22 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
       if (rtt_ns > hold) rtt_ns -= hold;
       s.min_rtt_ns = s.min_rtt_ns == 0 ? rtt_ns : std::min(s.min_rtt_ns, rtt_ns);
       s.srtt_ns = s.srtt_ns == 0 ? rtt_ns : s.srtt_ns - s.srtt_ns / 8 + rtt_ns / 8;
+      // Round trips are measured again: no reason to go on doubting them.
+      if (s.patience != 0 && ++s.samples == 8) {
+        --s.patience;
+        s.samples = 0;
+      }
       // Slower than the others by more than a quarter of an empty path: a queue of its own.
       if (rtt_ns > s.srtt_ns + s.min_rtt_ns / 4) paths.marked(sent.port);
     }
   }
-  // Sent again for nothing: more reordering than was thought. It is forgotten slowly.
+  // Sent again for nothing: more reordering than was thought, or round trips that have become longer.
+  // What was sent twice measures none (Karn), so without patience a queue that grows faster than
+  // they are measured would have every packet of a small window probed, and never be measured.
+  // Both are forgotten slowly.
   if (xack.duplicate) {
+    s.patience = static_cast<std::uint8_t>(std::min(s.patience + 1, 10));
+    s.samples = 0;
     s.reorder_steps = static_cast<std::uint8_t>(std::min(s.reorder_steps + 4, 64));
     s.calm = 0;
   }
