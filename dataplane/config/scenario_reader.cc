@@ -35,6 +35,9 @@ void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder
   }
   imply(out, given);
   check_scenario(out, given, root.where, context);
+  if (const TomlMember* m = root.find("cc"); m != nullptr && m->value.is_table()) {
+    check_cc_needs(out, out.cc, m->value, "cc", context);
+  }
 }
 
 }  // namespace

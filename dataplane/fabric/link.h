@@ -43,6 +43,10 @@ struct alignas(64) Link {
   static constexpr std::uint8_t kVaries = 4;    // the delay has changed
   // No impairment, but on the side way of those: what departs is also sent to another part.
   static constexpr std::uint8_t kCopies = 8;
+  // Likewise: what departs may want a record of telemetry.
+  static constexpr std::uint8_t kRecords = 16;
+  // What lies on the side way without being an impairment.
+  static constexpr std::uint8_t kHarmless = kCopies | kRecords;
 
   bool tapped() const { return (notable & kTapped) != 0; }
   bool leaves() const { return (notable & kLeaves) != 0; }

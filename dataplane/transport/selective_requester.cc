@@ -8,6 +8,22 @@
 
 namespace paceline::transport {
 
+namespace {
+
+// What the trigger has collected on its way, in `stack`; nullptr: nothing.
+const IntStack* records_of(const wire::Xack& xack, IntStack& stack) {
+  if (xack.records.empty()) [[likely]]
+    return nullptr;
+  stack.hops = static_cast<std::uint16_t>(xack.records.size() / wire::kIntRecordBytes);
+  stack.path = xack.path;
+  for (std::size_t i = 0; i < stack.hops; ++i) {
+    stack.hop[i] = wire::load_int_record(xack.records.data() + i * wire::kIntRecordBytes);
+  }
+  return &stack;
+}
+
+}  // namespace
+
 void RequesterPart::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet) {
   if (!can_send(qp.state)) return;
   wire::Xack xack;
@@ -122,6 +138,8 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   const std::uint64_t lost = find_lost(qp);
   update_repair(qp);
   const std::uint32_t marked = s.newly_marked(xack.marked_bytes, acked);
+  IntStack stack;
+  const IntStack* const int_stack = records_of(xack, stack);
   if (lost != 0) {
     if (++s.calm == 64) {
       s.calm = 0;
@@ -132,11 +150,12 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     event.lost_bytes = static_cast<std::uint32_t>(lost);
     event.acked_bytes = static_cast<std::uint32_t>(acked);
     event.marked_bytes = marked;
+    event.int_stack = int_stack;
     scheduler_.settle(qp);
     scheduler_.deliver(qp.context, event);
   } else {
     settle_repaired(qp);
-    report_ack(qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns);
+    report_ack(qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns, int_stack);
   }
   arm_selective(qp);
   if (!xack.aeth.is_ack()) {
