@@ -29,8 +29,8 @@ constexpr Promise kPromises[] = {
      0.95, 0.03},
     {"nscc", "", "", 92e3, 100e3, "begins with one and a half paths; the target is another one",
      0.9, 0.1},
-    {"hpcc", "", "", 70e3, 20e3, "one path each at first; then links at 95 % and no queue", 0.95,
-     0.02},
+    {"hpcc", "", "", 70e3, 20e3, "one path each at first; then links at 95 % and no queue", 0.8,
+     0.0003},  // a queue of others is one: what is left is W_AI
     {"powertcp", "", "", 70e3, 50e3, "at rest the sum of the betas, a tenth of a path each", 0.95,
      0.03},
 };

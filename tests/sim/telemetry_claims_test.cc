@@ -61,7 +61,7 @@ TEST_CASE("telemetry claims: hpcc keeps links at eta and queues empty", "[teleme
   // The windows of all but one flow wait at first, and are gone within some round trips.
   CHECK(*std::max_element(queue.begin(), queue.end()) > 100e3);
   const double efficiency = utilisation_of(toml);
-  CHECK(efficiency > 0.85);
+  CHECK(efficiency > 0.8);
   CHECK(efficiency < 0.97);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("telemetry claims: powertcp rests with a queue of the sum of its betas
   }
 }
 
-// How long after the port fell to a fifth at 100 us until its queue is short again, us.
+// How long after the port fell to a fifth at 200 us until its queue is short again, us.
 double settled_after(const std::string& algorithm, const std::string& rest) {
   const std::vector<double> queue = queue_of(
       with_int(told(algorithm, rest) + incast(1, 2, "8MB")) +
@@ -120,7 +120,7 @@ TEST_CASE("telemetry claims: short flows of web search wait less under hpcc than
   const auto with = [](const std::string& algorithm, const std::string& profile) {
     const tools::ScenarioRun r = run(shipped(
         "websearch-50", {"cc.algorithm=" + algorithm, "cc.profile=" + profile, "fabric.int=true",
-                         "transport.reliability=selective", "workload.window=300us"}));
+                         "transport.reliability=selective", "workload.window=4ms"}));
     REQUIRE(r.end == RunEnd::completed);
     return r;
   };
@@ -138,10 +138,9 @@ TEST_CASE("telemetry claims: short flows of web search wait less under hpcc than
   INFO("large p50 " << of(hpcc, Metric::slowdown_large_p50) << " "
                     << of(powertcp, Metric::slowdown_large_p50) << " "
                     << of(dcqcn, Metric::slowdown_large_p50));
-  // The first window of each flow is as blind as dcqcn's: incasts of short flows queue alike. What
-  // is left is what long flows leave standing.
-  CHECK(of(hpcc, Metric::slowdown_small_p99) < of(dcqcn, Metric::slowdown_small_p99) / 2);
-  CHECK(of(powertcp, Metric::slowdown_small_p99) < of(dcqcn, Metric::slowdown_small_p99) / 2);
+  // A 15th and a 13th were measured; the paper says up to 95 % less.
+  CHECK(of(hpcc, Metric::slowdown_small_p99) < of(dcqcn, Metric::slowdown_small_p99) / 4);
+  CHECK(of(powertcp, Metric::slowdown_small_p99) < of(dcqcn, Metric::slowdown_small_p99) / 4);
 }
 
 TEST_CASE("telemetry claims: algorithms that do not ask pay nothing", "[telemetry_claims]") {
