@@ -125,11 +125,11 @@ TEST_CASE("hpcc: records that cannot be compared say nothing") {
   flow.send(400'000);
   flow.load(0, 1);
   flow.queue(0, 125'008);
-  bool busy = false;
+  double share = 0.5;
   const auto told = [&](double us) {
     const double before = flow.state.utilisation;
-    busy = !busy;  // no two spans are alike
-    flow.load(0, busy ? 0.9 : 0.5);
+    share += 0.03;  // no two spans are alike
+    flow.load(0, share);
     flow.pass_us(us);
     flow.ack_told(5'000);
     return flow.state.utilisation != before;
