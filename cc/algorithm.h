@@ -34,8 +34,10 @@ enum class AlgorithmId : std::uint8_t {
   dctcp = 5,
   theta_powertcp = 6,
   nscc = 7,
+  hpcc = 8,
+  powertcp = 9,
 };
-inline constexpr unsigned kAlgorithms = 8;
+inline constexpr unsigned kAlgorithms = 10;
 
 // Plug-ins have the ids behind those, in the order in which they were loaded.
 inline constexpr unsigned kMaxPlugins = 16;
@@ -50,6 +52,7 @@ struct PortFacts {
   std::uint32_t mtu_bytes = 4096;       // payload bytes of a full packet
   std::uint32_t full_packet_bytes = 0;  // the same on the wire
   std::uint32_t base_rtt_ns = 0;        // unloaded round trip of a full packet and its ACK
+  bool telemetry = false;               // switches record, and XACKs bring the records back
 };
 
 struct AlgorithmInfo {
@@ -58,10 +61,20 @@ struct AlgorithmInfo {
   std::string_view summary;  // one line for `paceline cc list`
   ContextKey key = ContextKey::per_qp;
   EcnEcho echo = EcnEcho::cnp;  // what it wants the far side to return
-  std::uint32_t wants = 0;      // signal_bit()s of the events it wants beyond start and tick
+  std::uint32_t wants = 0;      // signal_bit()s of the events it wants beyond start and tick;
+                                // kWantsTelemetry: runs only where there is telemetry
   bool proactive = false;       // has a port receiver; needs a native peer
   std::span<const ParamSpec> params;
   std::span<const Profile> profiles;  // "default" is implied by the specs' defaults
 };
+
+// For error messages: "hpcc needs ...".
+inline constexpr std::string_view kTelemetryNeeds =
+    "in-band telemetry: fabric.int = true in an emulated fabric, transport.reliability = "
+    "\"selective\", and transport.peers not \"roce\"";
+// Cannot work without what switches record on the way.
+constexpr bool needs_telemetry(const AlgorithmInfo& info) {
+  return (info.wants & kWantsTelemetry) != 0;
+}
 
 }  // namespace paceline::cc

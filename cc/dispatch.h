@@ -14,9 +14,11 @@
 #include "cc/dcqcn.h"
 #include "cc/dctcp.h"
 #include "cc/fixed.h"
+#include "cc/hpcc.h"
 #include "cc/nscc.h"
 #include "cc/plugin/call.h"
 #include "cc/port_sender.h"
+#include "cc/powertcp.h"
 #include "cc/registry.h"
 #include "cc/swift.h"
 #include "cc/theta_powertcp.h"
@@ -102,6 +104,12 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
       return;
     case AlgorithmId::nscc:
       visit.template operator()<Nscc>();
+      return;
+    case AlgorithmId::hpcc:
+      visit.template operator()<Hpcc>();
+      return;
+    case AlgorithmId::powertcp:
+      visit.template operator()<PowerTcp>();
       return;
   }
   visit.template operator()<PluginAlgorithm>();

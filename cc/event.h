@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "dataplane/base/control_messages.h"
+#include "dataplane/base/int_stack.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::cc {
@@ -28,6 +29,9 @@ enum class Signal : std::uint8_t {
 };
 inline constexpr unsigned kSignals = 13;
 constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned>(s); }
+// Beside the signals that an algorithm wants: data shall collect records of switches, and its
+// acknowledgements bring them (Event::int_stack).
+inline constexpr std::uint32_t kWantsTelemetry = 1U << 31;
 
 // State handed from one algorithm to the next on a live connection; zero rate = none.
 struct Handover {
@@ -57,6 +61,9 @@ struct Event {
   const PathMessage* path = nullptr;
   const UplinkShare* share = nullptr;
   const Handover* handover = nullptr;
+  // Signal::ack, Signal::nack: what switches recorded on the way of the packet that was answered;
+  // nullptr = nothing came back with this event.
+  const IntStack* int_stack = nullptr;
 };
 
 }  // namespace paceline::cc

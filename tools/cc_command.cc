@@ -70,8 +70,9 @@ std::string text_of(const cc::AlgorithmInfo& info, const std::vector<double>& va
   const std::string_view profile =
       options.profile.empty() ? cc::kDefaultProfile : std::string_view(options.profile);
   std::string text = fmt::format("{}: {}\n", info.name, info.summary);
-  text += fmt::format("{}, one context per {}, ECN echo {}\n", kind_name(info), key_name(info.key),
-                      echo_name(info.echo));
+  text += fmt::format("{}, one context per {}, ECN echo {}{}\n", kind_name(info),
+                      key_name(info.key), echo_name(info.echo),
+                      cc::needs_telemetry(info) ? ", needs telemetry of switches" : "");
   text += fmt::format("profiles: {}\n", fmt::join(profile_names(info), ", "));
   text += fmt::format("values of profile {}, link {} Mb/s", profile,
                       cc::number_text(static_cast<double>(options.link_rate.bps) / 1e6));

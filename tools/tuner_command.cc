@@ -42,6 +42,7 @@ config::Read<TunerTask> read_tuner_task(const TunerInput& options) {
   task.algorithm = cc::find(scenario.cc.algorithm);
   cc::PortFacts facts;
   facts.link_rate = scenario.fabric.rate;
+  facts.telemetry = config::has_telemetry(scenario);
   std::string error;
   task.champion =
       resolve_cc(scenario.cc.algorithm, scenario.cc.profile, scenario.cc.params, facts, error);

@@ -30,6 +30,15 @@ PACELINE_SAME(Event, hint_kind, paceline_cc_event, hint_kind);
 PACELINE_SAME(Event, signal, paceline_cc_event, signal);
 // NOLINTNEXTLINE(bugprone-sizeof-expression): a pointer has the size of a pointer
 PACELINE_SAME(Event, handover, paceline_cc_event, handover);
+// NOLINTNEXTLINE(bugprone-sizeof-expression): likewise
+PACELINE_SAME(Event, int_stack, paceline_cc_event, telemetry);
+PACELINE_SAME(IntStack, hops, paceline_cc_telemetry, hops);
+PACELINE_SAME(IntStack, path, paceline_cc_telemetry, path);
+PACELINE_SAME(IntStack, hop, paceline_cc_telemetry, hop);
+PACELINE_SAME(IntHop, rate_mbps, paceline_cc_hop, rate_mbps);
+PACELINE_SAME(IntHop, queue_bytes, paceline_cc_hop, queue_bytes);
+PACELINE_SAME(IntHop, sent_bytes, paceline_cc_hop, sent_bytes);
+PACELINE_SAME(IntHop, time_ns, paceline_cc_hop, time_ns);
 PACELINE_SAME(Handover, rate, paceline_cc_handover, rate_bps);
 PACELINE_SAME(Handover, srtt_ns, paceline_cc_handover, srtt_ns);
 PACELINE_SAME(Handover, min_rtt_ns, paceline_cc_handover, min_rtt_ns);
@@ -48,6 +57,7 @@ PACELINE_SAME(Decision, timed, paceline_cc_decision, timed);
 #undef PACELINE_SAME
 static_assert(sizeof(paceline_cc_decision) <= sizeof(Decision));
 static_assert(sizeof(paceline_cc_event) <= sizeof(Event));
+static_assert(kIntHops == PACELINE_CC_HOPS && kWantsTelemetry == PACELINE_CC_WANT_TELEMETRY);
 static_assert(static_cast<int>(Signal::start) == PACELINE_CC_START &&
               static_cast<int>(Signal::ack) == PACELINE_CC_ACK &&
               static_cast<int>(Signal::nack) == PACELINE_CC_NACK &&

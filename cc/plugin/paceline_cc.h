@@ -1,4 +1,4 @@
-/* The interface of congestion-control plug-ins, version 1.1. Installed as <paceline/cc.h>; C11,
+/* The interface of congestion-control plug-ins, version 1.2. Installed as <paceline/cc.h>; C11,
  * C++.
  *
  * A plug-in is a shared object that exports one function, paceline_cc_plugin, which returns a table
@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define PACELINE_CC_ABI_MAJOR 1
-#define PACELINE_CC_ABI_MINOR 1
+#define PACELINE_CC_ABI_MINOR 2
 
 /* Limits of what a plug-in may ask for. */
 #define PACELINE_CC_STATE_BYTES 240   /* per context; a guard of the host's makes 256 of it */
@@ -57,6 +57,10 @@ enum paceline_cc_signal {
   PACELINE_CC_PORT_UP = 11
 };
 #define PACELINE_CC_WANT(signal) (UINT32_C(1) << (signal))
+/* Since 1.2. Beside signals in `wants`: data collects what switches say, and ACK and NACK bring it
+ * (telemetry). Such a plug-in runs only where there are such switches. */
+#define PACELINE_CC_WANT_TELEMETRY (UINT32_C(1) << 31)
+#define PACELINE_CC_HOPS 5
 
 /* What the algorithm before this one leaves behind on a live connection; a rate of 0: nothing.
  * Begin no faster than its rate. */
@@ -65,6 +69,22 @@ struct paceline_cc_handover {
   uint32_t srtt_ns;
   uint32_t min_rtt_ns;
   uint64_t inflight_bytes;
+};
+
+/* A link by which a packet left a switch, when it did. Counters wrap: differences are meant. Since
+ * 1.2. */
+struct paceline_cc_hop {
+  uint32_t rate_mbps;   /* of the link */
+  uint32_t queue_bytes; /* that stayed behind */
+  uint32_t sent_bytes;  /* by this link before, modulo 2^30 */
+  uint32_t time_ns;     /* modulo 2^24 */
+};
+
+/* Since 1.2. Does not grow. */
+struct paceline_cc_telemetry {
+  uint16_t hops; /* at most PACELINE_CC_HOPS, in the order of the path */
+  uint16_t path; /* another one: other links */
+  struct paceline_cc_hop hop[PACELINE_CC_HOPS];
 };
 
 /* Bytes are wire bytes, but for backlog_bytes and message_bytes, which are payload. */
@@ -87,6 +107,8 @@ struct paceline_cc_event {
   uint8_t reserved_bytes[3];
   const void* reserved[3];
   const struct paceline_cc_handover* handover; /* START; may be NULL */
+  /* Since 1.2. ACK and NACK: of the packet that was answered; NULL: nothing came back. */
+  const struct paceline_cc_telemetry* telemetry;
 };
 
 /* Which bound decides: recorded as shares of time. */

@@ -28,7 +28,7 @@ struct HelloMessage {
   std::uint8_t version_max = kControlProtocolVersion;
   bool reply = false;  // set in the answer
   std::uint8_t traffic_class = 0;
-  std::uint32_t features = 0;  // bit 0: proactive grants; bit 1: XACK; bit 2: multipath
+  std::uint32_t features = 0;  // bit 0: grants; bit 1: XACK; 2: multipath; 3: telemetry
   std::uint32_t link_mbps = 0;
   std::uint16_t mtu_bytes = 0;  // path MTU offered
   EcnEcho echo_wanted = EcnEcho::cnp;
@@ -38,6 +38,7 @@ struct HelloMessage {
 inline constexpr std::uint32_t kFeatureGrants = 1U << 0;
 inline constexpr std::uint32_t kFeatureXack = 1U << 1;
 inline constexpr std::uint32_t kFeatureMultipath = 1U << 2;
+inline constexpr std::uint32_t kFeatureTelemetry = 1U << 3;
 
 // Sender -> receiver, per channel (source port, destination port, class).
 struct RequestMessage {

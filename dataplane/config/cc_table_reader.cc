@@ -66,7 +66,8 @@ class CcReader {
     }
     std::vector<std::string_view> names;
     for (const cc::AlgorithmInfo& a : context_.algorithms) {
-      if (reactive && a.proactive) continue;
+      // What takes over does so where peers say nothing: no telemetry either.
+      if (reactive && (a.proactive || cc::needs_telemetry(a))) continue;
       names.push_back(a.name);
       if (a.name == target) return &a;
     }

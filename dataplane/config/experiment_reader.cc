@@ -218,6 +218,9 @@ class ExperimentReader {
     read_scenario_table(node, kElsewhere, scenario, given, context_);
     imply(scenario, given);
     check_scenario(scenario, given, node.where, context_);
+    for (std::size_t i = 0; i < out_.arms.size(); ++i) {
+      check_cc_needs(scenario, out_.arms[i].cc, arms_[i].node, "arm", context_);
+    }
   }
 
   // The name of an arm or scenario; null (and an error) without a usable one.

@@ -123,6 +123,12 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .min = 65536,
      .max = 64 * kGiB,
      .meaning = "Shared packet buffer of each switch."},
+    {.path = "fabric.int",
+     .field = PACELINE_FIELD(fabric.telemetry),
+     .meaning =
+         "In-band telemetry: switches record queue, bytes sent, time and rate of the link on "
+         "data packets whose sender wants that (hpcc, powertcp), and XACKs take it back. "
+         "Needs `transport.reliability = \"selective\"`."},
     {.path = "fabric.drop_control_ppm",
      .field = PACELINE_FIELD(fabric.drop_control_ppm),
      .min = 0,

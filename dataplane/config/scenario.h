@@ -64,6 +64,7 @@ struct FabricConfig {
   std::string flow_control = "pfc";  // "pfc" | "credit" | "none"; the reader keeps pfc.enabled in
                                      // step: true with "pfc" only
   CreditConfig credit;
+  bool telemetry = false;              // switches record on data that asks for it (key: int)
   std::uint64_t drop_control_ppm = 0;  // loses this share of GRANT/REQUEST/PATH/HELLO (tests)
   double loss = 0;                     // random loss of any packet, per link
   double corrupt = 0;                  // likewise; the packet arrives and fails its check
@@ -166,6 +167,12 @@ struct Scenario {
   WorkloadConfig workload;
   std::vector<EventConfig> events;
 };
+
+// Acknowledgements bring back what switches record.
+inline bool has_telemetry(const Scenario& scenario) {
+  return scenario.fabric.telemetry && scenario.transport.reliability == "selective" &&
+         scenario.transport.peers != "roce";
+}
 
 struct Arm {
   std::string name;

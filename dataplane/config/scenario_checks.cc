@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "cc/registry.h"
 #include "dataplane/config/fabric_shape.h"
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/table_reader.h"
@@ -297,6 +298,19 @@ class Checker {
 void check_scenario(const Scenario& scenario, const GivenKeys& given, const Where& start,
                     ReadContext& context) {
   Checker(scenario, given, start, context).run();
+}
+
+void check_cc_needs(const Scenario& scenario, const CcConfig& cc, const TomlNode& node,
+                    std::string_view table, ReadContext& context) {
+  const cc::AlgorithmInfo* const info = cc::find(cc.algorithm);
+  if (info == nullptr || !cc::needs_telemetry(*info)) return;
+  if (has_telemetry(scenario)) return;
+  const TomlMember* const given = node.find("algorithm");
+  context.errors->add(
+      given != nullptr ? given->value.where : node.where,
+      fmt::format("{}.algorithm = \"{}\" needs {}; here it is {}, \"{}\", \"{}\"", table,
+                  cc.algorithm, cc::kTelemetryNeeds, scenario.fabric.telemetry,
+                  scenario.transport.reliability, scenario.transport.peers));
 }
 
 }  // namespace paceline::config

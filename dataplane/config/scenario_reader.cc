@@ -33,6 +33,9 @@ void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder
   }
   imply(out, given);
   check_scenario(out, given, root.where, context);
+  if (const TomlMember* m = root.find("cc"); m != nullptr && m->value.is_table()) {
+    check_cc_needs(out, out.cc, m->value, "cc", context);
+  }
 }
 
 Read<Scenario> read_scenario_text(std::string_view text, const std::string& source,

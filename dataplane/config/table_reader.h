@@ -69,5 +69,9 @@ void read_cc_table(const TomlNode& node, std::string_view table,
 // Rules between keys (receiver < hosts, kmin <= kmax, ...).
 void check_scenario(const Scenario& scenario, const GivenKeys& given, const Where& start,
                     ReadContext& context);
+// Between a scenario and a [cc] table (or the body of an [[arm]], `table`) that it runs with: what
+// the algorithm needs of fabric and transport.
+void check_cc_needs(const Scenario& scenario, const CcConfig& cc, const TomlNode& node,
+                    std::string_view table, ReadContext& context);
 
 }  // namespace paceline::config

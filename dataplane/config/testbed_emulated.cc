@@ -126,6 +126,9 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
   }
   imply(scenario, given);
   check_scenario(scenario, given, root.where, context);
+  if (const TomlMember* m = root.find("cc"); m != nullptr && m->value.is_table()) {
+    check_cc_needs(scenario, scenario.cc, m->value, "cc", context);
+  }
   const auto where = [&](std::string_view key) { return given.place({key}, root.where); };
   if (scenario.fabric.topology == "file") {
     context.errors->add(where("fabric.topology_file"),

@@ -58,6 +58,7 @@ void read_port_engines(const TomlNode& root, Testbed& out, ReadContext& context)
   if (cc == nullptr || context.algorithms.empty()) return;
   if (!cc->value.is_table()) return context.errors->add(cc->where, "expected a table, [cc]");
   read_cc_table(cc->value, "cc", {}, out.cc, context);
+  check_cc_needs(scenario, out.cc, cc->value, "cc", context);
 }
 
 std::vector<std::string> service_problems(const Testbed& testbed) {

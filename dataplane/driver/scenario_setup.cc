@@ -87,6 +87,7 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.pfc.xon_offset_bytes = from.pfc.xon_offset_bytes;
   spec.pfc.reserve_bytes = from.pfc.reserve_bytes;
   spec.wire = wire_accounting(from);
+  spec.telemetry = from.telemetry;
   spec.drop_control_ppm = static_cast<std::uint32_t>(from.drop_control_ppm);
   spec.seed = scenario.seed;
   const auto subnet = wire::ip_address_from_text(from.subnet.substr(0, from.subnet.find('/')));
@@ -106,6 +107,10 @@ std::vector<double> resolve_cc(const std::string& algorithm, const std::string& 
   if (info == nullptr) {
     error += "unknown algorithm '" + algorithm + "'; nearest is '" +
              std::string(cc::nearest_algorithm(algorithm)) + "'";
+    return {};
+  }
+  if (cc::needs_telemetry(*info) && !facts.telemetry) {
+    error += algorithm + " needs " + std::string(cc::kTelemetryNeeds);
     return {};
   }
   std::vector<cc::ParamOverride> overrides;
@@ -168,6 +173,7 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   facts.base_rtt_ns = base_rtt_ns;
   facts.full_packet_bytes = static_cast<std::uint32_t>(
       clock.wire_bytes(2 * std::uint64_t{facts.mtu_bytes}) - clock.wire_bytes(facts.mtu_bytes));
+  facts.telemetry = config::has_telemetry(scenario);
   plan.error = plan_engine(scenario.transport, scenario.cc, facts, plan.engine);
   if (!plan.error.empty()) return plan;
 

@@ -2,6 +2,8 @@
 // their part.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "dataplane/port/packet.h"
@@ -9,8 +11,14 @@
 namespace paceline::fabric {
 
 struct Crossing {
-  Packet packet;  // its time: when it arrives
-  std::uint32_t link = 0;
+  // The tail is copied by whoever finds it in use, and not written otherwise.
+  Crossing(const Packet& of, std::uint32_t on) : packet(of), link(on) {}
+
+  Packet packet;                                 // its time: when it arrives
+  std::array<std::byte, kPacketTailBytes> tail;  // as that of a LongPacket
+  std::uint32_t link;
 };
+// The tail costs nothing: it lies where the packet's alignment leaves room.
+static_assert(offsetof(Crossing, tail) == offsetof(LongPacket, tail) && sizeof(Crossing) == 256);
 
 }  // namespace paceline::fabric

@@ -108,6 +108,9 @@ struct FabricSpec {
   std::uint16_t mtu_bytes = 4096;  // PortInfo of every host port
   std::uint16_t payload_room = 0;  // > 0: packets carry payload buffers of this size
   bool computes_icrc = true;       // PortInfo: engines need not compute the ICRC
+  // Switches put a record of telemetry into each packet that wants one (packet_flag::telemetry)
+  // when it leaves them, up to kIntHops; such a packet takes wire::kIntHeaderBytes more.
+  bool telemetry = false;
 
   // The transmit ring of a host's port: a packet is taken while its wire is busy for no longer than
   // this, and follows without a gap. 0: only when the wire is free, for whoever is polled in time.

@@ -34,6 +34,7 @@ PortInfo HostPort::info() const {
   info.mtu_bytes = spec.mtu_bytes;
   info.payload_room = spec.payload_room;
   info.computes_icrc = spec.computes_icrc;
+  info.telemetry = spec.telemetry;
   return info;
 }
 

@@ -45,6 +45,10 @@ struct alignas(64) Link {
   // No impairment, but on the side way of those: what departs is also sent to another part.
   static constexpr std::uint8_t kCopies = 8;
   static constexpr std::uint8_t kCredits = 16;  // nor this: what departs takes and returns credits
+  // Likewise: what departs may want a record of telemetry.
+  static constexpr std::uint8_t kRecords = 32;
+  // What lies on the side way without being an impairment.
+  static constexpr std::uint8_t kHarmless = kCopies | kCredits | kRecords;
 
   bool tapped() const { return (notable & kTapped) != 0; }
   bool leaves() const { return (notable & kLeaves) != 0; }

@@ -10,6 +10,7 @@
 #include "dataplane/fabric/host_port.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/fabric/switch.h"
+#include "dataplane/wire/int_record.h"
 #include "dataplane/wire/patch.h"
 
 namespace paceline::fabric {
@@ -87,6 +88,8 @@ void Network::link_fired(std::uint32_t link_id, Picos now) {
 
 void Network::inject(Link& link, Packet* packet, Picos now) {
   packet->wire_bytes = spec_.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
+  if ((packet->flags & packet_flag::telemetry) != 0) [[unlikely]]
+    packet->wire_bytes += wire::kIntHeaderBytes;
   packet->route = kRouteNone;
   if (packet->header_bytes >= kNeeded && load16(*packet, kEtherTypeAt) == 0x0800) {
     const std::uint32_t to = load32(*packet, kDestinationAddressAt);
@@ -302,7 +305,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     consider_pause(sw, in.to_port, packet->traffic_class, now);
   }
-  if (out.exact || (out.impaired & ~Link::kCopies) != 0) [[unlikely]]
+  if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]]
     reschedule(out);
 }
 

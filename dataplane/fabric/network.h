@@ -217,6 +217,7 @@ class Network {
 
   // Links that lose, damage, double and delay packets, network_impair.cc.
   void transmit_impaired(Link& link, Packet* packet, Picos start);
+  void record(const Link& link, Packet& packet, Picos start);
   Picos impair(Link& link, Packet* packet, bool& duplicate);
   void insert_in_flight(Link& link, Packet* packet);
   void refresh_impairments(Link& link);

@@ -46,7 +46,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
       topology_(spec_),
       wheel_(wheel),
       first_actor_(first_actor_id),
-      pool_(spec.initial_packets, spec.payload_room, true, 0, memory),
+      pool_(spec.initial_packets, spec.payload_room, true, 0, memory, spec.telemetry),
       links_(&memory),
       egresses_(&memory),
       ports_(spec.hosts, memory),
@@ -150,6 +150,9 @@ void Network::build_links() {
     for (std::size_t port = 0; port < sw.port_links.size(); ++port) {
       const std::uint32_t id = sw.port_links[port];
       links_[id].egress = static_cast<std::uint32_t>(egresses_.size());
+      if (spec_.telemetry) {
+        links_[id].impaired = static_cast<std::uint8_t>(links_[id].impaired | Link::kRecords);
+      }
       links_[id ^ 1U].to_port = static_cast<std::uint16_t>(port);
       Egress& egress = egresses_.emplace_back();
       egress.switch_index = index;

@@ -1,11 +1,14 @@
-// Links that lose, damage, double and delay packets, or end in another part of the fabric. All
-// draws of a link come from its own generator, in the order of departure.
+// Links that lose, damage, double and delay packets, end in another part of the fabric, or record
+// what they carry. All draws of a link come from its own generator, in the order of departure.
+#include <algorithm>
+
 #include "dataplane/fabric/dwrr.h"
 #include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/fabric/switch.h"
+#include "dataplane/wire/int_record.h"
 
 namespace paceline::fabric {
 
@@ -14,12 +17,13 @@ void Network::refresh_impairments(Link& link) {
   const LinkDetail& detail = details_[link.id];
   const bool draws = detail.loss > 0 || detail.error_rate > 0 || detail.duplicate > 0;
   link.impaired = static_cast<std::uint8_t>(
-      (link.impaired & (Link::kVaries | Link::kReorders | Link::kCopies | Link::kCredits)) |
+      (link.impaired & (Link::kVaries | Link::kReorders | Link::kHarmless)) |
       (draws ? Link::kDraws : 0) | (detail.reorder > 0 ? Link::kReorders : 0));
 }
 
 void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
   const std::uint16_t ingress = packet->ingress;  // a lost packet forgets it
+  if ((packet->flags & packet_flag::telemetry) != 0) record(link, *packet, start);
   bool duplicate = false;
   const Picos late = impair(link, packet, duplicate);
   put_on_wire(link, packet, start, late);
@@ -36,6 +40,21 @@ void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
   stats_.duplicated_bytes += copy->wire_bytes;
   put_on_wire(link, copy, link.busy);
   if (link.leaves()) send_away(link, *copy);
+}
+
+// The packet leaves by this link at `start`, and is counted already. Like marks, this goes by the
+// queue as it stood at that time, however late the departure was decided.
+void Network::record(const Link& link, Packet& packet, Picos start) {
+  if (link.egress == Link::kNoEgress || packet.records == kIntHops) return;
+  const Egress& egress = egresses_[link.egress];
+  IntHop hop;
+  hop.rate_mbps = static_cast<std::uint32_t>(details_[link.id].rate.bps / 1'000'000);
+  hop.queue_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(egress.queued_bytes, ~0U));
+  hop.sent_bytes = static_cast<std::uint32_t>(egress.bytes - packet.wire_bytes);
+  hop.time_ns = static_cast<std::uint32_t>(to_nanos(start).count);
+  wire::store_int_record(tail_of(packet) + packet.records * wire::kIntRecordBytes, hop);
+  packet.records = (packet.records + 1U) & 7U;
+  packet.path = (packet.path * 5U + (link.id * 0x9E37'79B1U >> 19)) & 0x1FFFU;
 }
 
 // A lost packet still takes its time on the wire; it is dropped where it would have arrived.

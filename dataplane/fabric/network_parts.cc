@@ -4,6 +4,7 @@
 // number, and that one arrives.
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 #include "dataplane/fabric/credits.h"
@@ -54,7 +55,9 @@ void Network::arrive_shown(const Link& link, Packet* packet, Picos now) {
 
 void Network::send_away(const Link& link, const Packet& packet) {
   first_away_ = earlier(first_away_, packet.time);
-  away_[division_->part_to(spec_, link.id)].push_back({packet, link.id});
+  Crossing& crossing = away_[division_->part_to(spec_, link.id)].emplace_back(packet, link.id);
+  if (uses_tail(packet)) [[unlikely]]
+    std::memcpy(crossing.tail.data(), tail_of(packet), kPacketTailBytes);
 }
 
 // What this link has sent away and nobody has taken in is lost.

@@ -21,6 +21,8 @@ namespace packet_flag {
 inline constexpr std::uint8_t corrupt = 1U << 0;    // a bit error: fails the ICRC on arrival
 inline constexpr std::uint8_t pfc = 1U << 1;        // a pause/resume frame of the link itself
 inline constexpr std::uint8_t duplicate = 1U << 2;  // copied by an impairment
+// Of a LongPacket: switches put records of telemetry into its tail.
+inline constexpr std::uint8_t telemetry = 1U << 3;
 }  // namespace packet_flag
 
 inline constexpr std::size_t kMaxHeaderBytes = 128;
@@ -42,7 +44,10 @@ struct alignas(64) Packet {
   std::uint8_t flags = 0;
   std::uint16_t pool_id = 0;
   std::uint16_t bth_offset = 0;  // cached: where the base transport header starts; 0 = unknown
-  std::uint32_t icrc = 0;        // invariant CRC, where the port does not make it its business
+  // With packet_flag::telemetry: how many records there are, and what tells paths apart.
+  std::uint16_t records : 3 = 0;
+  std::uint16_t path : 13 = 0;
+  std::uint32_t icrc = 0;  // invariant CRC, where the port does not make it its business
   alignas(64) std::array<std::byte, kMaxHeaderBytes> header;  // serialised, network order
 
   std::span<std::byte> header_view() { return {header.data(), header_bytes}; }
@@ -53,5 +58,27 @@ struct alignas(64) Packet {
 };
 static_assert(sizeof(Packet) == 64 + kMaxHeaderBytes);
 static_assert(offsetof(Packet, header) == 64);
+
+// A packet of a pool whose packets are long (packet_pool.h), in fabrics with in-band telemetry. The
+// tail lies right behind the header: it has the records of a data packet, or what does not fit the
+// header of an XACK that takes them back.
+inline constexpr std::size_t kPacketTailBytes = 60;
+struct LongPacket {
+  Packet packet;
+  std::array<std::byte, kPacketTailBytes> tail;
+};
+static_assert(offsetof(LongPacket, tail) == sizeof(Packet));
+
+// Requires a packet of such a pool.
+inline std::byte* tail_of(Packet& packet) {
+  return reinterpret_cast<LongPacket&>(packet).tail.data();
+}
+inline const std::byte* tail_of(const Packet& packet) {
+  return reinterpret_cast<const LongPacket&>(packet).tail.data();
+}
+// Requires nothing; true only of such packets.
+inline bool uses_tail(const Packet& packet) {
+  return (packet.flags & packet_flag::telemetry) != 0 || packet.header_bytes > kMaxHeaderBytes;
+}
 
 }  // namespace paceline

@@ -15,6 +15,13 @@ Packet* PacketPool::copy_of(const Packet& packet) {
   copy->payload = buffer;
   copy->pool_id = pool_id_;
   copy->next = nullptr;
+  if (uses_tail(packet)) [[unlikely]] {
+    if (long_packets_) {
+      std::memcpy(tail_of(*copy), tail_of(packet), kPacketTailBytes);
+    } else {
+      copy->flags = static_cast<std::uint8_t>(copy->flags & ~packet_flag::telemetry);
+    }
+  }
   if (packet.payload_kind == PayloadKind::owned && packet.payload_bytes != 0) {
     assert(packet.payload_bytes <= payload_room_);
     std::memcpy(buffer, packet.payload, packet.payload_bytes);
@@ -58,8 +65,16 @@ void PacketPool::give_back(std::size_t keep) {
 }
 
 void PacketPool::add_chunk(std::size_t packets) {
-  Slab<Packet>& chunk = chunks_.emplace_back(packets, memory_);
-  for (std::size_t i = 0; i < packets; ++i) chunk.emplace();
+  Slab<Packet>* const plain = long_packets_ ? nullptr : &chunks_.emplace_back(packets, memory_);
+  Slab<LongPacket>* const with_tail =
+      long_packets_ ? &long_chunks_.emplace_back(packets, memory_) : nullptr;
+  for (std::size_t i = 0; i < packets; ++i) {
+    if (long_packets_) {
+      with_tail->emplace();
+    } else {
+      plain->emplace();
+    }
+  }
   std::byte* payload = nullptr;
   if (payload_room_ != 0) {
     payloads_.push_back(std::make_unique_for_overwrite<std::byte[]>(packets * payload_room_));
@@ -67,7 +82,7 @@ void PacketPool::add_chunk(std::size_t packets) {
   }
   // Threaded back to front so that the first alloc returns the lowest address.
   for (std::size_t i = packets; i-- > 0;) {
-    Packet& packet = chunk[i];
+    Packet& packet = long_packets_ ? (*with_tail)[i].packet : (*plain)[i];
     packet.payload = payload == nullptr ? nullptr : payload + i * payload_room_;
     packet.pool_id = pool_id_;
     packet.next = free_;

@@ -40,10 +40,16 @@ class PacketPool {
   // payload_room: bytes of payload buffer behind each packet, 0 where payloads are elided.
   // growable: alloc grows the slab when empty (virtual time only); else it returns nullptr.
   // memory: where packets come from (payload buffers do not); must outlive the pool.
+  // long_packets: they are LongPackets.
   explicit PacketPool(std::size_t initial_packets, std::uint16_t payload_room = 0,
                       bool growable = false, std::uint16_t pool_id = 0,
-                      std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
-      : payload_room_(payload_room), growable_(growable), pool_id_(pool_id), memory_(memory) {
+                      std::pmr::memory_resource& memory = *std::pmr::new_delete_resource(),
+                      bool long_packets = false)
+      : payload_room_(payload_room),
+        growable_(growable),
+        long_packets_(long_packets),
+        pool_id_(pool_id),
+        memory_(memory) {
     add_chunk(initial_packets == 0 ? 1 : initial_packets);
   }
   // A cache over `source`, which must outlive the pool. capacity: of the source's packets, how many
@@ -72,7 +78,7 @@ class PacketPool {
   }
 
   // A packet of this pool equal to `packet`, which may be of another; nullptr when empty. An owned
-  // payload is copied, and must fit.
+  // payload is copied, and must fit; a tail that is in use is, where both pools have such.
   Packet* copy_of(const Packet& packet);
 
   void free(Packet* packet) {
@@ -127,9 +133,11 @@ class PacketPool {
   std::uint64_t exhausted_ = 0;
   std::uint16_t payload_room_;
   bool growable_;
+  bool long_packets_ = false;
   std::uint16_t pool_id_;
   std::pmr::memory_resource& memory_;
   std::deque<Slab<Packet>> chunks_;
+  std::deque<Slab<LongPacket>> long_chunks_;
   std::vector<std::unique_ptr<std::byte[]>> payloads_;
 };
 

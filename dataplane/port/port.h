@@ -35,6 +35,7 @@ struct PortInfo {
   std::uint16_t payload_room = 0;  // bytes an owned payload buffer holds; 0: elided only
   std::uint16_t tx_burst = 1;      // packets worth offering in one call of tx
   bool computes_icrc = false;      // nobody looks at Packet::icrc; else the engine fills and checks
+  bool telemetry = false;          // packets are LongPackets, and switches fill their tails
 };
 
 class Port {

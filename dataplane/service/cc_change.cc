@@ -27,6 +27,10 @@ ResolvedArm resolve_arm(const CcArm& in_force, const CcChange& change, const cc:
                                      *change.algorithm, cc::nearest_algorithm(*change.algorithm)));
     return out;
   }
+  if (cc::needs_telemetry(*algorithm) && !facts.telemetry) {
+    out.errors.push_back(fmt::format("{} needs {}", algorithm->name, cc::kTelemetryNeeds));
+    return out;
+  }
   const bool afresh = change.algorithm || change.profile;
   const std::string profile =
       afresh ? change.profile.value_or(std::string(cc::kDefaultProfile)) : in_force.profile;

@@ -47,6 +47,7 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
     }
     if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
     peer.selective = peer.status == PeerStatus::native && offers_selective();
+    peer.telemetry = peer.selective && core_.info.telemetry;
     // The leader asks for all shards.
     if (peer.status == PeerStatus::unknown && follower_ == nullptr) {
       peer.next_hello = core_.now;

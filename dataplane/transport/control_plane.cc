@@ -181,7 +181,8 @@ std::uint32_t ControlPlane::features() const {
   const bool several = core_.config.multipath != Multipath::none;
   return (proactive_ && core_.receiver != nullptr ? kFeatureGrants : 0U) |
          (offers_selective() ? kFeatureXack : 0U) |
-         (offers_selective() && several ? kFeatureMultipath : 0U);
+         (offers_selective() && several ? kFeatureMultipath : 0U) |
+         (offers_selective() && core_.info.telemetry ? kFeatureTelemetry : 0U);
 }
 
 void ControlPlane::send_hello(std::uint32_t index) {
@@ -243,6 +244,7 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
 void ControlPlane::use_features(std::uint32_t index, std::uint32_t theirs) {
   if (offers_selective() && (theirs & kFeatureXack) != 0) {
     core_.peers[index].selective = true;
+    core_.peers[index].telemetry = core_.info.telemetry && (theirs & kFeatureTelemetry) != 0;
     for (QueuePair* qp : core_.qps) {
       if (qp != nullptr && qp->peer == index) offer_selective(*qp);
     }

@@ -50,7 +50,7 @@ struct alignas(64) EngineCore {
         facts{
             info.link_rate, config_.payload_mtu,
             info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U, config_.payload_mtu),
-            config_.base_rtt_ns},
+            config_.base_rtt_ns, info.telemetry && config_.reliability == Reliability::selective},
         config(std::move(config_)),
         peers(*config.memory) {}
 

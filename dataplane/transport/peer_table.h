@@ -40,6 +40,7 @@ struct Peer {
   std::uint8_t traffic_class = 0;
   PeerStatus status = PeerStatus::unknown;
   bool selective = false;       // it speaks XACK
+  bool telemetry = false;       // and returns records of switches in them
   EcnEcho echo = EcnEcho::cnp;  // what it wants back for CE-marked data
   std::uint8_t hellos_sent = 0;
   Picos next_hello{0};

@@ -122,7 +122,8 @@ void RequesterPart::complete_before(QueuePair& qp, Psn next) {
 }
 
 void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns,
-                               std::uint32_t marked_bytes, std::uint32_t host_delay_ns) {
+                               std::uint32_t marked_bytes, std::uint32_t host_delay_ns,
+                               const IntStack* int_stack) {
   if (acked == 0) return;
   if (scheduler_.wants(qp.context, cc::Signal::ack)) {
     cc::Event event;
@@ -131,6 +132,7 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
     event.rtt_ns = rtt_ns;
     event.marked_bytes = marked_bytes;
     event.host_delay_ns = host_delay_ns;
+    event.int_stack = int_stack;
     scheduler_.deliver(qp.context, event);
   }
   if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.refresh(qp.context);

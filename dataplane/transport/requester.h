@@ -113,7 +113,8 @@ class RequesterPart {
   void complete_before(QueuePair& qp, Psn next);
   std::uint32_t sample_rtt(Picos sent_at);  // ns, 0: none
   void report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns,
-                  std::uint32_t marked_bytes = 0, std::uint32_t host_delay_ns = 0);
+                  std::uint32_t marked_bytes = 0, std::uint32_t host_delay_ns = 0,
+                  const IntStack* int_stack = nullptr);
   // Sends again from una_psn. Returns the wire bytes given up.
   std::uint64_t rewind(QueuePair& qp);
 
@@ -151,6 +152,7 @@ class RequesterPart {
   void check_drained(QueuePair& qp);
 
   // Selective repeat (selective_requester.cc).
+  void want_telemetry(const QueuePair& qp, Packet& packet);
   void note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes, std::uint32_t extent,
                  bool request);
   void take_xack(QueuePair& qp, Psn expected, const wire::Xack& xack);

@@ -370,11 +370,13 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   }
   if (r.ordered != 0) check_order(qp);
   if (r.inflight_bytes == 0 && !r.selective) arm_timer(qp);
+  if (r.selective) [[unlikely]] {
+    want_telemetry(qp, packet);
+    note_sent(qp, r.next_psn - 1, packet.wire_bytes, payload, false);
+  }
   r.inflight_bytes += packet.wire_bytes;
   r.backlog_bytes -= payload;
   core_.contexts[qp.context].backlog_bytes -= payload;
-  if (r.selective) [[unlikely]]
-    note_sent(qp, r.next_psn - 1, packet.wire_bytes, payload, false);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "dataplane/transport/path_set.h"
 #include "dataplane/transport/types.h"
 #include "dataplane/wire/aeth.h"
+#include "dataplane/wire/int_record.h"
 
 namespace paceline::transport {
 
@@ -136,6 +138,9 @@ struct SelectiveReceive {
   Psn trigger;
   std::uint16_t trigger_port = 0;
   Picos arrival{0};
+  std::uint16_t trigger_records = 0;  // of telemetry, in `records`
+  std::uint16_t trigger_path = 0;     // the one that they are of
+  std::array<std::byte, kIntHops * wire::kIntRecordBytes> records{};
 };
 
 struct SelectiveState {

@@ -48,6 +48,7 @@ bool RequesterPart::build_repair(QueuePair& qp, Packet& packet) {
     payload = payload_of(qp, entry, index);
     if (!fill_payload(qp, packet, position, std::uint64_t{index} * qp.mtu, payload)) return false;
     build_data(qp, packet, entry, index, psn, payload, true);
+    want_telemetry(qp, packet);
     r.backlog_bytes -= payload;
     core_.contexts[qp.context].backlog_bytes -= payload;
   }

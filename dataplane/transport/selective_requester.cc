@@ -8,6 +8,22 @@
 
 namespace paceline::transport {
 
+namespace {
+
+// What the trigger has collected on its way, in `stack`; nullptr: nothing.
+const IntStack* records_of(const wire::Xack& xack, IntStack& stack) {
+  if (xack.records.empty()) [[likely]]
+    return nullptr;
+  stack.hops = static_cast<std::uint16_t>(xack.records.size() / wire::kIntRecordBytes);
+  stack.path = xack.path;
+  for (std::size_t i = 0; i < stack.hops; ++i) {
+    stack.hop[i] = wire::load_int_record(xack.records.data() + i * wire::kIntRecordBytes);
+  }
+  return &stack;
+}
+
+}  // namespace
+
 void RequesterPart::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet) {
   if (!can_send(qp.state)) return;
   wire::Xack xack;
@@ -101,9 +117,9 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
       if (rtt_ns > s.srtt_ns + s.min_rtt_ns / 4) paths.marked(sent.port);
     }
   }
-  // Sent again for nothing: more reordering than was thought, or round trips that have become longer.
-  // What was sent twice measures none (Karn), so without patience a queue that grows faster than
-  // they are measured would have every packet of a small window probed, and never be measured.
+  // Sent again for nothing: more reordering than was thought, or round trips that have become
+  // longer. What was sent twice measures none (Karn), so without patience a queue that grows faster
+  // than they are measured would have every packet of a small window probed, and never be measured.
   // Both are forgotten slowly.
   if (xack.duplicate) {
     s.patience = static_cast<std::uint8_t>(std::min(s.patience + 1, 10));
@@ -132,6 +148,8 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   const std::uint64_t lost = find_lost(qp);
   update_repair(qp);
   const std::uint32_t marked = s.newly_marked(xack.marked_bytes, acked);
+  IntStack stack;
+  const IntStack* const int_stack = records_of(xack, stack);
   if (lost != 0) {
     if (++s.calm == 64) {
       s.calm = 0;
@@ -142,11 +160,12 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     event.lost_bytes = static_cast<std::uint32_t>(lost);
     event.acked_bytes = static_cast<std::uint32_t>(acked);
     event.marked_bytes = marked;
+    event.int_stack = int_stack;
     scheduler_.settle(qp);
     scheduler_.deliver(qp.context, event);
   } else {
     settle_repaired(qp);
-    report_ack(qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns);
+    report_ack(qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns, int_stack);
   }
   arm_selective(qp);
   if (!xack.aeth.is_ack()) {

@@ -3,6 +3,7 @@
 // and message numbers advance in order all the same. Every answer is an XACK, given once for each
 // packet that arrives, after what it set free has been dealt with.
 #include <algorithm>
+#include <cstring>
 
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
@@ -18,6 +19,12 @@ void ResponderPart::note_arrival(QueuePair& qp, const wire::ParsedPacket& parsed
   s.trigger = parsed.psn;
   s.trigger_port = parsed.udp_source_port;
   s.arrival = core_.now;
+  s.trigger_records = 0;
+  if ((packet.flags & packet_flag::telemetry) != 0) [[unlikely]] {
+    s.trigger_records = std::min<std::uint16_t>(packet.records, kIntHops);
+    s.trigger_path = packet.path;
+    std::memcpy(s.records.data(), tail_of(packet), s.trigger_records * wire::kIntRecordBytes);
+  }
   if (parsed.ecn != Ecn::ce) return;
   s.marked = true;
   s.marked_port = parsed.udp_source_port;
@@ -189,6 +196,11 @@ void ResponderPart::send_xack(QueuePair& qp, Psn expected, wire::Aeth aeth) {
   const std::int64_t hold = (core_.now - s.arrival).count / 1000;
   xack.hold_ns = static_cast<std::uint16_t>(std::min<std::int64_t>(hold, 0xFFFF));
   s.duplicate = s.marked = false;
+  if (s.trigger_records != 0 && core_.peers[qp.peer].telemetry) [[unlikely]] {
+    xack.path = s.trigger_path;
+    xack.records = std::span(s.records).first(s.trigger_records * wire::kIntRecordBytes);
+  }
+  s.trigger_records = 0;
   // The bits around the packet that triggered it, if they are beyond the first ones.
   const Psn first = expected + 1;
   const std::int32_t beyond = distance(s.trigger, first) - static_cast<int>(wire::kXackBits) + 1;

@@ -37,6 +37,17 @@ void RequesterPart::reset_selective(QueuePair& qp) {
   r.timeout_at = kNever;
 }
 
+// Switches shall say what they are like, if that comes back and somebody listens.
+void RequesterPart::want_telemetry(const QueuePair& qp, Packet& packet) {
+  if ((core_.contexts[qp.context].wants & cc::kWantsTelemetry) == 0) return;
+  if (qp.peer == kNoIndex || !core_.peers[qp.peer].telemetry) return;
+  packet.flags = static_cast<std::uint8_t>(packet.flags | packet_flag::telemetry);
+  packet.records = 0;
+  packet.path = 0;
+  packet.wire_bytes += wire::kIntHeaderBytes;
+  core_.counters.tx_wire_bytes += wire::kIntHeaderBytes;
+}
+
 void RequesterPart::note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes,
                               std::uint32_t extent, bool request) {
   RequesterState& r = qp.requester;

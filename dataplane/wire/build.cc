@@ -180,4 +180,11 @@ std::size_t build_control_prefix(const HeaderTemplate& header, HeaderBuffer out,
   return header.header_bytes;
 }
 
+std::size_t build_body(const HeaderTemplate& header, HeaderBuffer out,
+                       const TransportFields& fields, std::size_t body_bytes) {
+  assert(fields.payload_bytes == 0 && body_bytes % 4 == 0);
+  begin(header, out, fields, body_bytes);
+  return header.header_bytes + body_bytes;
+}
+
 }  // namespace paceline::wire

@@ -187,7 +187,7 @@ template <bool kFrame, bool kBrief>
   // How much lies between the end of the headers and the ICRC.
   std::size_t header_bytes = bth + kBthBytes + row.extension_bytes;
   if (header_bytes > headers_end) return ParseError::truncated_extension;
-  if (row.is_control()) {
+  if (row.has(opcode_flag::body | opcode_flag::xack)) {  // may be longer than we know
     if (!kFrame && separate_payload != 0) return ParseError::unexpected_payload;
     if (h.pad != 0 || (headers_end - header_bytes) % 4 != 0) return ParseError::bad_pad;
     header_bytes = headers_end;

@@ -1,10 +1,14 @@
 #include "dataplane/wire/xack.h"
 
+#include <cassert>
+#include <cstring>
+
 namespace paceline::wire {
 
 namespace {
 constexpr unsigned kDuplicate = 0x01;
 constexpr unsigned kMarked = 0x02;
+constexpr unsigned kRecords = 0x04;
 }  // namespace
 
 static_assert(properties(Opcode::xack).extension_bytes == kXackBytes);
@@ -18,11 +22,13 @@ std::size_t build_xack(const HeaderTemplate& header, HeaderBuffer out, std::uint
   fields.opcode = Opcode::xack;
   fields.dest_qpn = dest_qpn;
   fields.psn = expected;
-  const std::size_t bytes = build_packet(header, out, fields, Extensions{});
+  const std::size_t more = xack.records.empty() ? 0 : kXackRecordsPrefix + xack.records.size();
+  const std::size_t bytes = build_body(header, out, fields, kXackBytes + more);
   std::byte* const p = out.data() + header.header_bytes;
   store_u8(p, kXackVersion);
-  store_u8(p + 1, static_cast<std::uint8_t>((xack.duplicate ? kDuplicate : 0U) |
-                                            (xack.marked ? kMarked : 0U)));
+  store_u8(p + 1,
+           static_cast<std::uint8_t>((xack.duplicate ? kDuplicate : 0U) |
+                                     (xack.marked ? kMarked : 0U) | (more != 0 ? kRecords : 0U)));
   store_be16(p + 2, xack.trigger_port);
   xack.aeth.store(p + 4);
   store_be32(p + 8, xack.trigger.value());
@@ -34,6 +40,12 @@ std::size_t build_xack(const HeaderTemplate& header, HeaderBuffer out, std::uint
   store_be16(p + 26, 0);
   store_be64(p + 28, xack.bitmap[0]);
   store_be64(p + 36, xack.bitmap[1]);
+  if (more != 0) [[unlikely]] {
+    assert(xack.records.size() <= kIntHops * kIntRecordBytes);
+    const auto count = static_cast<std::uint32_t>(xack.records.size() / kIntRecordBytes);
+    store_be32(p + kXackBytes, count << 24 | xack.path);
+    std::memcpy(p + kXackBytes + kXackRecordsPrefix, xack.records.data(), xack.records.size());
+  }
   return bytes;
 }
 
@@ -41,10 +53,21 @@ ParseError parse_xack(std::span<const std::byte> body, Xack& out) {
   if (body.empty()) return ParseError::control_length;
   const std::byte* const p = body.data();
   if (load_u8(p) != kXackVersion) return ParseError::control_version;
-  if (body.size() != kXackBytes) return ParseError::control_length;
+  if (body.size() < kXackBytes) return ParseError::control_length;
   const Aeth aeth = Aeth::load(p + 4);
   if (!aeth.is_valid()) return ParseError::bad_aeth;
   const unsigned flags = load_u8(p + 1);
+  out.records = {};
+  if ((flags & kRecords) != 0) [[unlikely]] {
+    if (body.size() < kXackBytes + kXackRecordsPrefix) return ParseError::control_length;
+    const std::size_t count = load_u8(p + kXackBytes);
+    if (count == 0 || count > kIntHops) return ParseError::control_field;
+    out.records = body.subspan(kXackBytes + kXackRecordsPrefix);
+    out.path = load_be16(p + kXackBytes + 2);
+    if (out.records.size() != count * kIntRecordBytes) return ParseError::control_length;
+  } else if (body.size() != kXackBytes) {
+    return ParseError::control_length;
+  }
   out.aeth = aeth;
   out.trigger = Psn(load_be32(p + 8) & 0xFF'FFFFU);
   out.duplicate = (flags & kDuplicate) != 0;

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "dataplane/wire/build.h"
+#include "dataplane/wire/int_record.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::wire {
@@ -17,6 +18,12 @@ namespace paceline::wire {
 inline constexpr std::uint8_t kXackVersion = 1;
 inline constexpr std::size_t kXackBytes = 44;
 inline constexpr std::uint32_t kXackBits = 128;
+// In front of records of telemetry: how many there are (1 byte, 1 reserved), their path (2).
+inline constexpr std::size_t kXackRecordsPrefix = 4;
+// What the longest XACK, with a tag, IPv6 and all records, has beyond a header buffer.
+inline constexpr std::size_t kXackSpillBytes =
+    kEthernetBytes + kVlanBytes + kIpv6Bytes + kUdpBytes + kBthBytes + kXackBytes +
+    kXackRecordsPrefix + kIntHops * kIntRecordBytes - kHeaderBufferBytes;
 
 struct Xack {
   Aeth aeth{};                     // ACK with credits, RNR NAK or NAK: of the expected PSN
@@ -31,16 +38,21 @@ struct Xack {
   std::uint32_t marked_bytes = 0;  // CE-marked bytes on the wire received since RTR, modulo 2^32
   std::uint32_t arrival_ns = 0;    // of the trigger, on the responder's clock, modulo 2^32
   std::array<std::uint64_t, kXackBits / 64> bitmap{};  // bit i: bit i % 64 of word i / 64
+  // Records of telemetry that the trigger collected, as they are in a packet's tail (int_record.h):
+  // bytes of the body when parsed, of anybody's when built. Only to peers that said they want them.
+  std::span<const std::byte> records;  // of kIntRecordBytes each, at most kIntHops
+  std::uint16_t path = 0;              // IntStack::path, with records
 
   bool bit(std::uint32_t i) const { return (bitmap[i / 64] >> (i % 64) & 1U) != 0; }
   void set_bit(std::uint32_t i) { bitmap[i / 64] |= std::uint64_t{1} << (i % 64); }
 };
 
+// With records, `out` is the beginning of kHeaderBufferBytes + kXackSpillBytes bytes.
 std::size_t build_xack(const HeaderTemplate& header, HeaderBuffer out, std::uint32_t dest_qpn,
                        Psn expected, const Xack& xack);
 
 // `body`: xack_body of a parsed packet. Returns ok and fills `out`, or control_version,
-// control_length, or bad_aeth. Reserved bits and bytes are ignored.
+// control_length, control_field, or bad_aeth. Reserved bits and bytes are ignored.
 [[nodiscard]] ParseError parse_xack(std::span<const std::byte> body, Xack& out);
 
 inline std::span<const std::byte> xack_body(std::span<const std::byte> headers,

@@ -6,7 +6,7 @@ CHECKED = ("cc", "control", "dataplane", "tools")
 # Who may include whom. An entry is a room, or a header given without ".h" as "room/header".
 BASE_FOR_CC = (
     "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
-    "dataplane/base/control_messages",
+    "dataplane/base/control_messages", "dataplane/base/int_stack",
 )
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",

@@ -193,6 +193,19 @@ TEST_CASE("threads: credits instead of pauses", "[parallel]") {
   }
 }
 
+TEST_CASE("threads: what switches record crosses between parts", "[parallel]") {
+  const std::string int_fabric = kFatTree + "int = true\n";
+  for (const std::string& algorithm : {"hpcc", "powertcp"}) {
+    const std::string told = "cc = { algorithm = \"" + algorithm +
+                             "\" }\ntransport = { reliability = \"selective\", "
+                             "retransmit_timeout = \"100us\" }\n" +
+                             int_fabric;
+    same_with_any_number(told + kPermutation);
+    same_with_any_number(told + kIncast);
+    same_with_any_number(told + kShallowLossy + kAllToAll);
+  }
+}
+
 TEST_CASE("threads: departures decided at their time", "[parallel]") {
   same_with_any_number(kDcqcnPaper + kFatTree + kShallow + kPermutation, RunEnd::completed, {2},
                        true);

@@ -58,6 +58,7 @@ NicCongestion nic_congestion(const transport::EngineConfig& config, const PortIn
   out.facts.full_packet_bytes = static_cast<std::uint32_t>(
       port.wire.wire_bytes(kHeaderBytes + config.payload_mtu, config.payload_mtu));
   out.facts.base_rtt_ns = config.base_rtt_ns;
+  out.facts.telemetry = port.telemetry && config.reliability == transport::Reliability::selective;
   out.profile = profile;
   out.fallback_profile = fallback_profile;
   out.primary = config.primary;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cc/registry.h"
+#include "dataplane/config/scenario_reader.h"
 #include "dataplane/config/testbed_reader.h"
 
 namespace paceline::config {
@@ -110,6 +111,46 @@ TEST_CASE("who wants ports is told that these hosts are emulated", "[config]") {
   const auto read = read_testbed_text("[fabric]\nhosts = 2\n", "t.toml");
   REQUIRE(read.errors.size() == 1);
   CHECK(read.errors[0].find("t.toml:1:2: [fabric] makes a testbed of emulated hosts") == 0);
+}
+
+TEST_CASE("algorithms that need telemetry are refused where there is none", "[config]") {
+  const std::string needs =
+      "in-band telemetry: fabric.int = true in an emulated fabric, transport.reliability = "
+      "\"selective\", and transport.peers not \"roce\"; here it is ";
+  const std::string cc = "[cc]\nalgorithm = \"hpcc\"\n";
+  const std::string selective = "[transport]\nreliability = \"selective\"\n";
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n" + cc) ==
+        Errors{"t.toml:4:13: cc.algorithm = \"hpcc\" needs " + needs +
+               "false, \"go_back_n\", \"paceline\""});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\nint = true\n" + cc).size() == 1);
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n" + selective + cc).size() == 1);
+  CHECK(emulated_errors("[fabric]\nhosts = 2\nint = true\n" + selective + cc) == Errors{});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\nint = true\n" + selective + "peers = \"roce\"\n" + cc)
+            .size() == 1);
+  // Nor does one of them take over where a peer says nothing.
+  CHECK(emulated_errors("[fabric]\nhosts = 2\nint = true\n" + selective +
+                        "[cc]\nalgorithm = \"cadence\"\nfallback = \"hpcc\"\n")
+            .size() == 1);
+  CHECK(emulated_errors("[fabric]\nhosts = 2\nint = 1\n").size() == 1);
+  // Ports of the machine have none.
+  const auto ports =
+      read_testbed_text("[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n" + selective + cc,
+                        "t.toml", "", {cc::algorithms(), {}});
+  REQUIRE(ports.errors.size() == 1);
+  CHECK(ports.errors[0].find("t.toml:7:13: cc.algorithm = \"powertcp\"") == std::string::npos);
+  CHECK(ports.errors[0].find("t.toml:7:13: cc.algorithm = \"hpcc\" needs") == 0);
+  // In an experiment each arm meets each scenario.
+  const std::string arms =
+      "[[arm]]\nname = \"a\"\nalgorithm = \"dcqcn\"\n[[arm]]\nname = \"b\"\nalgorithm = "
+      "\"powertcp\"\n[common.transport]\nreliability = \"selective\"\n";
+  const auto experiment = [&](const std::string& scenarios) {
+    return read_experiment_text(arms + scenarios, "e.toml", "", {cc::algorithms(), {}}).errors;
+  };
+  const std::string told = "[[scenario]]\nname = \"told\"\nfabric.int = true\n";
+  CHECK(experiment(told) == Errors{});
+  const Errors one = experiment(told + "[[scenario]]\nname = \"not\"\n");
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].find("e.toml:6:13: arm.algorithm = \"powertcp\" needs in-band") == 0);
 }
 
 TEST_CASE("a testbed of ports has what its engines are told", "[config]") {

@@ -12,6 +12,7 @@
 #include "dataplane/base/event_wheel.h"
 #include "dataplane/base/random.h"
 #include "dataplane/fabric/network.h"
+#include "dataplane/wire/int_record.h"
 
 namespace paceline::fabric {
 
@@ -33,6 +34,7 @@ struct Delivery {
   Ecn ecn = Ecn::not_ect;
   std::uint8_t flags = 0;
   std::uint8_t traffic_class = 0;
+  IntStack recorded;  // with FabricSpec::telemetry, on packets with payload
   friend bool operator==(const Delivery&, const Delivery&) = default;
 };
 
@@ -102,6 +104,12 @@ class Lab {
     std::uint64_t hash = 0;
     for (const Delivery& d : deliveries_) {
       hash = mix64(hash ^ static_cast<std::uint64_t>(d.at.count));
+      for (std::size_t i = 0; i < d.recorded.hops; ++i) {
+        const IntHop& hop = d.recorded.hop[i];
+        hash = mix64(hash ^ (std::uint64_t{hop.queue_bytes} << 32 | hop.sent_bytes));
+        hash = mix64(hash ^ (std::uint64_t{hop.time_ns} << 32 | hop.rate_mbps));
+        hash ^= d.recorded.path;
+      }
       hash = mix64(hash ^ (d.id << 24 | std::uint64_t{d.host} << 8 |
                            static_cast<std::uint64_t>(d.ecn) << 4 | d.flags));
     }
@@ -117,6 +125,17 @@ class Lab {
     std::deque<Item> script;
     std::array<std::deque<Item>, kTrafficClasses> ready;
   };
+
+  static IntStack recorded(const Packet& p) {
+    IntStack stack;
+    if ((p.flags & packet_flag::telemetry) == 0) return stack;
+    stack.hops = p.records;
+    stack.path = p.path;
+    for (std::size_t i = 0; i < stack.hops; ++i) {
+      stack.hop[i] = wire::load_int_record(tail_of(p) + i * wire::kIntRecordBytes);
+    }
+    return stack;
+  }
 
   void schedule(std::uint32_t index) {
     Host& host = hosts_[index];
@@ -137,7 +156,8 @@ class Lab {
     while (const std::size_t n = port.rx(burst)) {
       for (std::size_t i = 0; i < n; ++i) {
         Packet& p = *burst[i];
-        deliveries_.push_back({p.time, index, p.digest, p.ecn, p.flags, p.traffic_class});
+        deliveries_.push_back(
+            {p.time, index, p.digest, p.ecn, p.flags, p.traffic_class, recorded(p)});
         if (reply_ && p.payload_bytes != 0) {
           const auto from = std::to_integer<std::uint32_t>(p.header[28]) << 8 |
                             std::to_integer<std::uint32_t>(p.header[29]);
@@ -177,6 +197,11 @@ class Lab {
     p->bth_offset = 42;
     p->ecn = s.ecn;
     p->header.fill(std::byte{0});
+    if (net_.spec().telemetry && s.payload != 0) {
+      p->flags = packet_flag::telemetry;
+      p->records = 0;
+      p->path = 0;
+    }
     const auto put16 = [p](std::size_t at, std::uint32_t value) {
       p->header[at] = static_cast<std::byte>(value >> 8 & 0xFF);
       p->header[at + 1] = static_cast<std::byte>(value & 0xFF);

@@ -1,6 +1,8 @@
 #include "dataplane/port/packet_pool.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <memory_resource>
 
 namespace paceline {
 namespace {
@@ -36,6 +38,36 @@ TEST_CASE("packet pool: a copy has all of the packet, and a payload buffer and h
   other.free(copy);
   CHECK(other.in_use() == 0);
   CHECK(home.in_use() == 2);
+}
+
+TEST_CASE("packet pool: long packets have a tail behind the header, and it is copied when in use") {
+  PacketPool home(3, 0, true, 0, *std::pmr::new_delete_resource(), true);
+  PacketPool other(1, 0, true, 1, *std::pmr::new_delete_resource(), true);
+  PacketPool plain(1);
+  Packet* packet = home.alloc();
+  Packet* neighbour = home.alloc();
+  CHECK(tail_of(*packet) == packet->header.data() + kMaxHeaderBytes);
+  std::fill_n(tail_of(*packet), kPacketTailBytes, std::byte{0x11});
+  std::fill_n(tail_of(*neighbour), kPacketTailBytes, std::byte{0x22});
+  packet->header_bytes = 54;
+  packet->flags = packet_flag::telemetry;
+  packet->records = 5;
+  Packet* copy = other.copy_of(*packet);
+  REQUIRE(copy != nullptr);
+  CHECK(std::all_of(tail_of(*copy), tail_of(*copy) + kPacketTailBytes,
+                    [](std::byte b) { return b == std::byte{0x11}; }));
+  CHECK(copy->records == 5);
+  // Where there is no tail nobody takes it for one.
+  Packet* short_copy = plain.copy_of(*packet);
+  REQUIRE(short_copy != nullptr);
+  CHECK(short_copy->flags == 0);
+  // Headers that go on in the tail.
+  neighbour->flags = 0;
+  neighbour->header_bytes = kMaxHeaderBytes + 8;
+  Packet* spilled = home.copy_of(*neighbour);
+  CHECK(spilled->header_view().back() == std::byte{0x22});
+  CHECK(*tail_of(*packet) == std::byte{0x11});
+  for (Packet* p : {packet, neighbour, spilled}) home.free(p);
 }
 
 TEST_CASE("packet pool: an elided payload is copied as what stands for it") {

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <span>
+#include <vector>
 
 #include "dataplane/base/random.h"
 
@@ -103,6 +105,83 @@ TEST_CASE("xack: bits of the bitmap are numbered from the lowest of the first wo
   CHECK(x.bitmap[1] == (1ULL << 63 | 1));
   CHECK(x.bit(127));
   CHECK_FALSE(x.bit(1));
+}
+
+TEST_CASE("xack: records of telemetry come back as they were, in the longest packet too") {
+  Random rng(8);
+  for (std::size_t count = 1; count <= kIntHops; ++count) {
+    HeaderTemplate h = header(count % 2 == 1);
+    Xack sent = sample(rng);
+    std::array<std::byte, kIntHops * kIntRecordBytes> records{};
+    std::vector<IntHop> hops;
+    for (std::size_t i = 0; i < count; ++i) {
+      IntHop hop;
+      hop.rate_mbps = static_cast<std::uint32_t>(rng.below(1U << 24));
+      hop.queue_bytes = static_cast<std::uint32_t>(rng.below(1U << 24)) * 16;
+      hop.sent_bytes = static_cast<std::uint32_t>(rng.below(1U << 24)) * 64;
+      hop.time_ns = static_cast<std::uint32_t>(rng.below(1U << 24));
+      store_int_record(records.data() + i * kIntRecordBytes, hop);
+      hops.push_back(hop);
+    }
+    sent.records = std::span(records).first(count * kIntRecordBytes);
+    sent.path = 0x1ABC;
+    std::array<std::byte, kHeaderBufferBytes + kXackSpillBytes> out{};
+    const std::size_t bytes =
+        build_xack(h, HeaderBuffer{out.data(), kHeaderBufferBytes}, 0x1234, Psn(7), sent);
+    CHECK(bytes == h.header_bytes + kXackBytes + 4 + 12 * count);
+    ParsedPacket parsed;
+    REQUIRE(parse_headers({out.data(), bytes}, 0, parsed) == ParseError::ok);
+    Xack got;
+    REQUIRE(parse_xack(xack_body({out.data(), bytes}, parsed), got) == ParseError::ok);
+    CHECK(got.bitmap == sent.bitmap);
+    CHECK(got.path == 0x1ABC);
+    REQUIRE(got.records.size() == count * kIntRecordBytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      CHECK(load_int_record(got.records.data() + i * kIntRecordBytes) == hops[i]);
+    }
+  }
+}
+
+TEST_CASE("xack: the bytes of a record are those of the document") {
+  std::array<std::byte, kIntRecordBytes> bytes{};
+  store_int_record(bytes.data(), {100'000, 0x12345 * 16, 0xABCDEF * 64 + 63, 0x00654321});
+  const std::array<unsigned, kIntRecordBytes> expected{0x01, 0x86, 0xA0, 0x01, 0x23, 0x45,
+                                                       0xAB, 0xCD, 0xEF, 0x65, 0x43, 0x21};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    CHECK(std::to_integer<unsigned>(bytes[i]) == expected[i]);
+  }
+  // What does not fit: the most there is; counters wrap.
+  store_int_record(bytes.data(), {0xFFFF'FFFF, 0xFFFF'FFFF, 1U << 30, 1U << 24});
+  CHECK(load_int_record(bytes.data()) == IntHop{0xFF'FFFF, (1U << 28) - 16, 0, 0});
+}
+
+TEST_CASE("xack: hostile counts of records are refused") {
+  std::array<std::byte, kHeaderBufferBytes + kXackSpillBytes> out{};
+  std::array<std::byte, 2 * kIntRecordBytes> records{};
+  Xack x;
+  x.records = records;
+  const HeaderTemplate h = header(false);
+  const std::size_t bytes =
+      build_xack(h, HeaderBuffer{out.data(), kHeaderBufferBytes}, 17, Psn(5), x);
+  const std::span<std::byte> body{out.data() + h.header_bytes, bytes - h.header_bytes};
+  Xack got;
+  REQUIRE(parse_xack(body, got) == ParseError::ok);
+  for (unsigned count = 0; count < 256; ++count) {
+    body[kXackBytes] = static_cast<std::byte>(count);
+    const ParseError error = parse_xack(body, got);
+    CHECK(error == (count == 2                       ? ParseError::ok
+                    : count == 0 || count > kIntHops ? ParseError::control_field
+                                                     : ParseError::control_length));
+  }
+  body[kXackBytes] = std::byte{2};
+  for (std::size_t size = 0; size < body.size(); ++size) {
+    CHECK(parse_xack(body.first(size), got) == ParseError::control_length);
+  }
+  // Without the flag there must be nothing behind the bitmap.
+  body[1] = std::byte{0};
+  CHECK(parse_xack(body, got) == ParseError::control_length);
+  CHECK(parse_xack(body.first(kXackBytes), got) == ParseError::ok);
+  CHECK(got.records.empty());
 }
 
 }  // namespace paceline::wire

@@ -1,11 +1,13 @@
 #include "tests/wire/checks/parse_check.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <tuple>
 
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/control.h"
+#include "dataplane/wire/xack.h"
 
 namespace paceline::test {
 namespace {
@@ -13,6 +15,8 @@ namespace {
 using namespace wire;
 
 using Buffer = std::array<std::byte, kHeaderBufferBytes>;
+// With what an XACK with telemetry has beyond that.
+using LongBuffer = std::array<std::byte, kHeaderBufferBytes + kXackSpillBytes>;
 
 template <class Message>
 std::size_t rebuild_control(const HeaderTemplate& header, HeaderBuffer out, const ParsedPacket& p,
@@ -25,7 +29,13 @@ std::size_t rebuild_control(const HeaderTemplate& header, HeaderBuffer out, cons
 // Header bytes written, or 0 for a control message whose body is refused.
 std::size_t rebuild(const ParsedPacket& p, std::span<const std::byte> bytes, HeaderBuffer out) {
   const HeaderTemplate header = make_header_template(addressing_of(p));
-  const auto body = p.properties.is_control() ? control_body(bytes, p) : bytes;
+  const bool xack = p.properties.operation == Operation::xack;
+  const auto body = xack || p.properties.is_control() ? control_body(bytes, p) : bytes;
+  if (xack) {
+    Xack message;
+    if (parse_xack(body, message) != ParseError::ok) return 0;
+    return build_xack(header, out, p.dest_qpn, p.psn, message);
+  }
   switch (p.properties.operation) {
     case Operation::hello:
       return rebuild_control<HelloMessage>(header, out, p, body);
@@ -44,17 +54,17 @@ std::size_t rebuild(const ParsedPacket& p, std::span<const std::byte> bytes, Hea
 }
 
 std::string check_rebuilt(const ParsedPacket& p, std::span<const std::byte> bytes) {
-  Buffer out;
-  const std::size_t n = rebuild(p, bytes, out);
+  LongBuffer out;
+  const std::size_t n = rebuild(p, bytes, HeaderBuffer{out.data(), kHeaderBufferBytes});
   if (n == 0) return {};
   ParsedPacket again;
   const ParseError e = parse_headers(std::span(out).first(n), p.padded_bytes(), again);
   if (e != ParseError::ok) {
     return "rebuilt headers are refused: " + std::string(parse_error_name(e));
   }
-  // A control message is rebuilt in the form of our version: canonical flags, no appended bytes,
-  // and without the transport fields it has no use for.
-  if (p.properties.is_control()) return {};
+  // A control message, or an XACK, is rebuilt in the form of our version: canonical flags, no
+  // appended bytes, and without the transport fields it has no use for.
+  if (p.properties.is_control() || p.properties.operation == Operation::xack) return {};
   return same_packet(p, again) ? std::string{} : "rebuilt headers parse to another packet";
 }
 
@@ -87,6 +97,30 @@ bool rewrite_differs(std::span<const std::byte> body) {
   if (parse_control(rewritten, again) != ParseError::ok) return true;
   build_control(header, second, Psn{}, again);
   return first != second;
+}
+
+// The same of an XACK: everything in it, and where its records are.
+bool rewritten_xack_differs(std::span<const std::byte> body) {
+  Xack message;
+  if (parse_xack(body, message) != ParseError::ok) return false;
+  if (message.records.size() % kIntRecordBytes != 0 ||
+      message.records.size() > kIntHops * kIntRecordBytes) {
+    return true;
+  }
+  FlowAddressing flow;
+  flow.source = IpAddress::v4(1);
+  flow.destination = IpAddress::v4(2);
+  const HeaderTemplate header = make_header_template(flow);
+  LongBuffer out;
+  const std::size_t n =
+      build_xack(header, HeaderBuffer{out.data(), kHeaderBufferBytes}, 17, Psn{}, message);
+  Xack again;
+  const auto rewritten = std::span<const std::byte>(out).first(n).subspan(header.header_bytes);
+  if (parse_xack(rewritten, again) != ParseError::ok) return true;
+  return again.trigger != message.trigger || again.bitmap != message.bitmap ||
+         again.path != message.path ||
+         !std::equal(again.records.begin(), again.records.end(), message.records.begin(),
+                     message.records.end());
 }
 
 }  // namespace
@@ -154,6 +188,7 @@ std::string check_control(std::span<const std::byte> bytes) {
   if (rewrite_differs<RequestMessage>(bytes)) return "REQUEST changes when written again";
   if (rewrite_differs<GrantMessage>(bytes)) return "GRANT changes when written again";
   if (rewrite_differs<PathMessage>(bytes)) return "PATH changes when written again";
+  if (rewritten_xack_differs(bytes)) return "XACK changes when written again";
   return {};
 }
 

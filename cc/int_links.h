@@ -1,0 +1,77 @@
+// What algorithms with telemetry of switches share: the links of the path as they were last seen,
+// and what has happened on each of them since.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cc/event.h"
+#include "dataplane/base/int_stack.h"
+
+namespace paceline::cc {
+
+// One link between two records of it.
+struct LinkSpan {
+  double ns = 0;            // between them; positive
+  double rate = 0;          // of the link, bytes per ns; positive
+  double sent = 0;          // bytes that left by it
+  double queue_before = 0;  // bytes
+  double queue = 0;         // bytes
+};
+
+class IntLinks {
+ public:
+  // Takes what came back with an event, and calls visit(LinkSpan) for each link of the path. False,
+  // and no call, when there is nothing to compare with: nothing came; it is the first; it went
+  // another way; it is older than what came before; or that is so old that counters may have
+  // wrapped.
+  template <class Visit>
+  bool take(const Event& e, Visit&& visit) {
+    if (e.int_stack == nullptr || e.int_stack->hops == 0) return false;
+    const IntStack& stack = *e.int_stack;
+    const bool known = last_.hops == stack.hops && last_.path == stack.path && fresh(e.now, stack);
+    if (known) {
+      for (std::uint32_t i = 0; i < stack.hops; ++i) {
+        const std::uint32_t ns = elapsed(i, stack);
+        if (ns == 0 || ns > kIntTimeWrap / 2) return false;  // overtaken on the way
+      }
+      for (std::uint32_t i = 0; i < stack.hops; ++i) visit(span(i, stack));
+    }
+    last_ = stack;
+    taken_at_ = e.now;
+    return known;
+  }
+
+ private:
+  std::uint32_t elapsed(std::uint32_t i, const IntStack& stack) const {
+    return (stack.hop[i].time_ns - last_.hop[i].time_ns) & (kIntTimeWrap - 1);
+  }
+
+  LinkSpan span(std::uint32_t i, const IntStack& stack) const {
+    const IntHop& hop = stack.hop[i];
+    LinkSpan s;
+    s.ns = elapsed(i, stack);
+    s.rate = hop.rate_mbps / 8000.0;
+    s.sent = (hop.sent_bytes - last_.hop[i].sent_bytes) & (kIntSentWrap - 1);
+    s.queue_before = last_.hop[i].queue_bytes;
+    s.queue = hop.queue_bytes;
+    return s;
+  }
+
+  // Counters have not wrapped since: in half a wrap of the clock, and as many bytes as the fastest
+  // link may have sent in that time. A margin of a half, for the way back may have taken longer.
+  bool fresh(Nanos now, const IntStack& stack) const {
+    std::uint32_t fastest = 1;
+    for (std::uint32_t i = 0; i < stack.hops; ++i) {
+      if (stack.hop[i].rate_mbps == 0) return false;
+      fastest = std::max(fastest, stack.hop[i].rate_mbps);
+    }
+    const double wraps_ns = std::min(double{kIntTimeWrap}, double{kIntSentWrap} * 8000 / fastest);
+    return static_cast<double>(now.count - taken_at_.count) < wraps_ns / 2;
+  }
+
+  IntStack last_;
+  Nanos taken_at_{};
+};
+
+}  // namespace paceline::cc
