@@ -57,6 +57,7 @@ struct Event {
   const PathMessage* path = nullptr;
   const UplinkShare* share = nullptr;
   const Handover* handover = nullptr;
+  std::uint32_t trimmed_bytes = 0;  // of lost_bytes, what switches cut off to avoid dropping it
 };
 
 }  // namespace paceline::cc

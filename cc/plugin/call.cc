@@ -30,6 +30,7 @@ PACELINE_SAME(Event, hint_kind, paceline_cc_event, hint_kind);
 PACELINE_SAME(Event, signal, paceline_cc_event, signal);
 // NOLINTNEXTLINE(bugprone-sizeof-expression): a pointer has the size of a pointer
 PACELINE_SAME(Event, handover, paceline_cc_event, handover);
+PACELINE_SAME(Event, trimmed_bytes, paceline_cc_event, trimmed_bytes);
 PACELINE_SAME(Handover, rate, paceline_cc_handover, rate_bps);
 PACELINE_SAME(Handover, srtt_ns, paceline_cc_handover, srtt_ns);
 PACELINE_SAME(Handover, min_rtt_ns, paceline_cc_handover, min_rtt_ns);

@@ -1,4 +1,4 @@
-/* The interface of congestion-control plug-ins, version 1.1. Installed as <paceline/cc.h>; C11,
+/* The interface of congestion-control plug-ins, version 1.2. Installed as <paceline/cc.h>; C11,
  * C++.
  *
  * A plug-in is a shared object that exports one function, paceline_cc_plugin, which returns a table
@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define PACELINE_CC_ABI_MAJOR 1
-#define PACELINE_CC_ABI_MINOR 1
+#define PACELINE_CC_ABI_MINOR 2
 
 /* Limits of what a plug-in may ask for. */
 #define PACELINE_CC_STATE_BYTES 240   /* per context; a guard of the host's makes 256 of it */
@@ -87,6 +87,8 @@ struct paceline_cc_event {
   uint8_t reserved_bytes[3];
   const void* reserved[3];
   const struct paceline_cc_handover* handover; /* START; may be NULL */
+  uint32_t trimmed_bytes; /* of lost_bytes, what switches trimmed instead of dropping; since 1.2 */
+  uint32_t reserved_1;
 };
 
 /* Which bound decides: recorded as shares of time. */

@@ -26,6 +26,12 @@ struct PfcConfig {
   std::uint64_t reserve_bytes = 4'096;     // per ingress port and class
 };
 
+struct TrimConfig {
+  bool enabled = false;
+  std::uint64_t threshold_bytes = 64'000;  // queue above which packets lose their payload
+  std::uint32_t to_class = 7;              // where what is left of them goes on
+};
+
 struct LinkSpec {              // one full-duplex link of an explicit topology
   std::uint32_t a = 0, b = 0;  // node numbers: hosts first, then switches
   Rate rate{};
@@ -56,6 +62,7 @@ struct FabricConfig {
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer per switch
   EcnConfig ecn;
   PfcConfig pfc;
+  TrimConfig trim;
   std::uint64_t drop_control_ppm = 0;  // loses this share of GRANT/REQUEST/PATH/HELLO (tests)
   double loss = 0;                     // random loss of any packet, per link
   double corrupt = 0;                  // likewise; the packet arrives and fails its check

@@ -57,6 +57,16 @@ struct PfcSpec {
   std::uint8_t lossless_classes = 1U << kDefaultDataClass;  // bit per class that may be paused
 };
 
+// Packet trimming (NDP, SIGCOMM'17; Ultra Ethernet 1.0): a packet with payload that finds more than
+// threshold_bytes in the egress queue of its class loses the payload and goes on in `to_class`,
+// which is ahead of data; where that has no room it is dropped. Packets of `to_class` are never
+// trimmed.
+struct TrimSpec {
+  bool enabled = false;
+  std::uint64_t threshold_bytes = 0;
+  std::uint8_t to_class = kControlClass;
+};
+
 struct FabricSpec {
   std::uint32_t hosts = 0;
   std::uint32_t switches = 0;
@@ -65,6 +75,7 @@ struct FabricSpec {
   std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer of each switch
   EcnSpec ecn;
   PfcSpec pfc;
+  TrimSpec trim;
   LoadBalance load_balance = LoadBalance::ecmp;
   // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
   // the higher class first, ahead of all classes with a weight.

@@ -46,8 +46,8 @@ void ControlPlane::take_values(const CcSetup& setup) {
   proactive_ = info != nullptr && info->proactive;
 }
 
-// What a proactive algorithm has once for the port, as far as it is not there yet. Of several shards
-// the first has them for all.
+// What a proactive algorithm has once for the port, as far as it is not there yet. Of several
+// shards the first has them for all.
 void ControlPlane::make_port_parts() {
   if (!proactive_) return;
   core_.control_active = true;
@@ -81,9 +81,9 @@ void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& conte
 
 void ControlPlane::update_sender(std::uint32_t index, const CongestionContext& context) {
   if (sender_ == nullptr) return;
-  sender_->update(to_nanos(core_.now), index,
-                  cc::uplink_want(context.algorithm, context.state.data(),
-                                  core_.params_of(context.algorithm)));
+  sender_->update(
+      to_nanos(core_.now), index,
+      cc::uplink_want(context.algorithm, context.state.data(), core_.params_of(context.algorithm)));
 }
 
 void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
@@ -338,6 +338,10 @@ void ControlPlane::poll_receiver() {
   if (core_.foreign_bytes != 0) {
     receiver->on_foreign_bytes(core_.foreign_bytes);
     core_.foreign_bytes = 0;
+  }
+  if (core_.trimmed_bytes != 0) {
+    receiver->on_trimmed_bytes(core_.trimmed_bytes);
+    core_.trimmed_bytes = 0;
   }
   std::array<cc::ReceiverOutput, 16> out;
   std::size_t n;

@@ -188,7 +188,8 @@ void ResponderPart::send_xack(QueuePair& qp, Psn expected, wire::Aeth aeth) {
   xack.arrival_ns = static_cast<std::uint32_t>(to_nanos(s.arrival).count);
   const std::int64_t hold = (core_.now - s.arrival).count / 1000;
   xack.hold_ns = static_cast<std::uint16_t>(std::min<std::int64_t>(hold, 0xFFFF));
-  s.duplicate = s.marked = false;
+  xack.trimmed = s.trimmed;
+  s.duplicate = s.marked = s.trimmed = false;
   // The bits around the packet that triggered it, if they are beyond the first ones.
   const Psn first = expected + 1;
   const std::int32_t beyond = distance(s.trigger, first) - static_cast<int>(wire::kXackBits) + 1;
