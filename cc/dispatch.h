@@ -13,6 +13,7 @@
 #include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/dctcp.h"
+#include "cc/eqds.h"
 #include "cc/fixed.h"
 #include "cc/nscc.h"
 #include "cc/plugin/call.h"
@@ -103,6 +104,9 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
     case AlgorithmId::nscc:
       visit.template operator()<Nscc>();
       return;
+    case AlgorithmId::eqds:
+      visit.template operator()<Eqds>();
+      return;
   }
   visit.template operator()<PluginAlgorithm>();
 }
@@ -173,9 +177,8 @@ inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& blo
 inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const ParamBlock& block) {
   UplinkWant want;
   detail::with_algorithm(id, [&]<class Algorithm>() {
-    if constexpr (requires(const typename Algorithm::State& s, const typename Algorithm::Params& p) {
-                    Algorithm::uplink_want(s, p);
-                  }) {
+    if constexpr (requires(const typename Algorithm::State& s,
+                           const typename Algorithm::Params& p) { Algorithm::uplink_want(s, p); }) {
       want = Algorithm::uplink_want(*reinterpret_cast<const typename Algorithm::State*>(state),
                                     block.as<typename Algorithm::Params>());
     }

@@ -8,6 +8,7 @@
 #include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/dctcp.h"
+#include "cc/eqds.h"
 #include "cc/fixed.h"
 #include "cc/nearest_name.h"
 #include "cc/nscc.h"
@@ -24,8 +25,8 @@ namespace {
 // that it is there.
 struct Registry {
   std::array<AlgorithmInfo, kAlgorithms + kMaxPlugins> infos{
-      Fixed::info(),  Dcqcn::info(), cadence_info(),        Swift::info(),
-      Timely::info(), Dctcp::info(), ThetaPowerTcp::info(), Nscc::info()};
+      Fixed::info(), Dcqcn::info(),         cadence_info(), Swift::info(), Timely::info(),
+      Dctcp::info(), ThetaPowerTcp::info(), Nscc::info(),   eqds_info()};
   std::array<std::unique_ptr<plugin::Plugin>, kMaxPlugins> plugins;
   std::atomic<unsigned> plugin_count{0};
   std::atomic_flag adding;

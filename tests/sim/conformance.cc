@@ -28,6 +28,8 @@ constexpr Promise kPromises[] = {
      0.95, 0.03},
     {"nscc", "", "", 92e3, 100e3, "begins with one and a half paths; the target is another one",
      0.9, 0.1},
+    {"eqds", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 92e3, 60e3,
+     "speculation: one and a half paths; what is pulled comes at 99 %", 0.95, 0.1},
 };
 
 }  // namespace
