@@ -36,8 +36,9 @@ enum class AlgorithmId : std::uint8_t {
   nscc = 7,
   hpcc = 8,
   powertcp = 9,
+  eqds = 10,
 };
-inline constexpr unsigned kAlgorithms = 10;
+inline constexpr unsigned kAlgorithms = 11;
 
 // Plug-ins have the ids behind those, in the order in which they were loaded.
 inline constexpr unsigned kMaxPlugins = 16;

@@ -13,6 +13,7 @@
 #include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/dctcp.h"
+#include "cc/eqds.h"
 #include "cc/fixed.h"
 #include "cc/hpcc.h"
 #include "cc/nscc.h"
@@ -110,6 +111,9 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
       return;
     case AlgorithmId::powertcp:
       visit.template operator()<PowerTcp>();
+      return;
+    case AlgorithmId::eqds:
+      visit.template operator()<Eqds>();
       return;
   }
   visit.template operator()<PluginAlgorithm>();

@@ -64,6 +64,7 @@ struct Event {
   // Signal::ack, Signal::nack: what switches recorded on the way of the packet that was answered;
   // nullptr = nothing came back with this event.
   const IntStack* int_stack = nullptr;
+  std::uint32_t trimmed_bytes = 0;  // of lost_bytes, what switches cut off to avoid dropping it
 };
 
 }  // namespace paceline::cc

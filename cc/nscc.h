@@ -14,9 +14,10 @@
 // Implemented: all of these, scaling of the constants with bandwidth and round trip, the average of
 // the delay with its two exceptions. Path feedback: choosing among paths is the transport's under
 // selective repeat (its path set leaves ports whose packets came marked or late); this algorithm
-// does what the quadrant asks of it, to leave the window alone. Not implemented: packet trimming
-// (`target_share` says what it changes), the receiver's credits (RCCC), fast loss recovery (SLEEK:
-// transport).
+// does what the quadrant asks of it, to leave the window alone. Packets that switches trimmed are
+// losses that are known at once: they take their bytes off the window or ask for quick adapt, as
+// UE's NACKs do; profile "trimming" has the target that goes with them. Not implemented: the
+// receiver's credits (RCCC: eqds.h), fast loss recovery (SLEEK: transport).
 //
 // Marks: XACKs count them under selective repeat. Under go-back-N a CNP marks the next
 // acknowledgement, until ACKs count marks.

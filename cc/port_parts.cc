@@ -3,6 +3,8 @@
 #include "cc/cadence_receiver.h"
 #include "cc/cadence_sender.h"
 #include "cc/dispatch.h"
+#include "cc/eqds_receiver.h"
+#include "cc/eqds_sender.h"
 
 namespace paceline::cc {
 
@@ -10,6 +12,8 @@ std::unique_ptr<PortReceiver> make_port_receiver(const ParamBlock& params) {
   switch (params.id) {
     case AlgorithmId::cadence:
       return std::make_unique<CadenceReceiver>(params.as<CadenceParams>());
+    case AlgorithmId::eqds:
+      return std::make_unique<EqdsReceiver>(params.as<EqdsParams>());
     default:
       return nullptr;
   }
@@ -19,6 +23,8 @@ std::unique_ptr<PortSender> make_port_sender(const ParamBlock& params) {
   switch (params.id) {
     case AlgorithmId::cadence:
       return std::make_unique<CadenceSender>(params.as<CadenceParams>());
+    case AlgorithmId::eqds:
+      return std::make_unique<EqdsSender>(params.as<EqdsParams>());
     default:
       return nullptr;
   }

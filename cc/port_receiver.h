@@ -21,6 +21,7 @@ struct ChannelCounters {
   std::uint32_t rx_packets = 0;
   std::uint32_t ce_packets = 0;
   std::uint16_t last_marked_entropy = 0;
+  std::uint64_t trimmed_bytes = 0;  // cut off by switches; what was left of them is in rx_bytes
 };
 
 // One message the receiver wants sent, to the peer it names by the engine's peer index.
@@ -46,6 +47,10 @@ class PortReceiver {
   // senders, ACKs, CNPs, control packets, other classes. Reported as a running delta, at the latest
   // before each poll; without it the port is planned as if they did not exist.
   virtual void on_foreign_bytes(std::uint64_t wire_bytes) = 0;
+
+  // Wire bytes of data that switches trimmed on the way to this port, whoever sent it: a running
+  // delta like that of on_foreign_bytes.
+  virtual void on_trimmed_bytes(std::uint64_t /*wire_bytes*/) {}
 
   // The peer is gone (its last queue pair was destroyed): frees the channel; counters die.
   virtual void forget(Nanos now, std::uint32_t peer) = 0;

@@ -8,6 +8,7 @@
 #include "cc/cadence.h"
 #include "cc/dcqcn.h"
 #include "cc/dctcp.h"
+#include "cc/eqds.h"
 #include "cc/fixed.h"
 #include "cc/hpcc.h"
 #include "cc/nearest_name.h"
@@ -27,7 +28,8 @@ namespace {
 struct Registry {
   std::array<AlgorithmInfo, kAlgorithms + kMaxPlugins> infos{
       Fixed::info(), Dcqcn::info(),         cadence_info(), Swift::info(), Timely::info(),
-      Dctcp::info(), ThetaPowerTcp::info(), Nscc::info(),   Hpcc::info(),  PowerTcp::info()};
+      Dctcp::info(), ThetaPowerTcp::info(), Nscc::info(),   Hpcc::info(),  PowerTcp::info(),
+      eqds_info()};
   std::array<std::unique_ptr<plugin::Plugin>, kMaxPlugins> plugins;
   std::atomic<unsigned> plugin_count{0};
   std::atomic_flag adding;

@@ -150,6 +150,8 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
   network["delivered_packets"] = n.delivered_packets;
   network["delivered_bytes"] = n.delivered_bytes;
   network["marked_packets"] = n.marked_packets;
+  network["trimmed_packets"] = n.trimmed_packets;
+  network["trimmed_bytes"] = n.trimmed_bytes;
   network["corrupted_packets"] = n.corrupted_packets;
   network["pause_frames"] = n.pause_frames;
   network["resume_frames"] = n.resume_frames;

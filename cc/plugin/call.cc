@@ -39,6 +39,7 @@ PACELINE_SAME(IntHop, rate_mbps, paceline_cc_hop, rate_mbps);
 PACELINE_SAME(IntHop, queue_bytes, paceline_cc_hop, queue_bytes);
 PACELINE_SAME(IntHop, sent_bytes, paceline_cc_hop, sent_bytes);
 PACELINE_SAME(IntHop, time_ns, paceline_cc_hop, time_ns);
+PACELINE_SAME(Event, trimmed_bytes, paceline_cc_event, trimmed_bytes);
 PACELINE_SAME(Handover, rate, paceline_cc_handover, rate_bps);
 PACELINE_SAME(Handover, srtt_ns, paceline_cc_handover, srtt_ns);
 PACELINE_SAME(Handover, min_rtt_ns, paceline_cc_handover, min_rtt_ns);

@@ -109,6 +109,8 @@ struct paceline_cc_event {
   const struct paceline_cc_handover* handover; /* START; may be NULL */
   /* Since 1.2. ACK and NACK: of the packet that was answered; NULL: nothing came back. */
   const struct paceline_cc_telemetry* telemetry;
+  uint32_t trimmed_bytes; /* of lost_bytes, what switches trimmed instead of dropping; since 1.2 */
+  uint32_t reserved_1;
 };
 
 /* Which bound decides: recorded as shares of time. */

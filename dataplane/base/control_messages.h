@@ -68,6 +68,7 @@ struct RequestMessage {
 struct GrantMessage {
   bool hold = false;    // rate 0 on purpose: wait for rotation
   bool revoke = false;  // channel forgotten by the receiver: start over
+  bool credit = false;  // the ceiling is credit, to be used at any rate; rate and lease only inform
   std::uint8_t traffic_class = 0;
   std::uint16_t channel = 0;  // the sender's channel number, echoed
   std::uint16_t grant_seq = 0;

@@ -275,6 +275,23 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .max = 64 * kGiB,
      .meaning = "A sender hears of free room whenever so much has become free, in a packet of 8 B; "
                 "0 = half of the largest packet."},
+    {.path = "fabric.trim.enabled",
+     .field = PACELINE_FIELD(fabric.trim.enabled),
+     .meaning =
+         "Packet trimming: a data packet that finds its egress queue above `threshold` loses "
+         "its payload and goes on in `class`."},
+    {.path = "fabric.trim.threshold",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.trim.threshold_bytes),
+     .min = 0,
+     .max = 64 * kGiB,
+     .meaning = "Bytes of its class in the egress queue above which a packet is trimmed."},
+    {.path = "fabric.trim.class",
+     .field = PACELINE_FIELD(fabric.trim.to_class),
+     .min = 4,
+     .max = 7,
+     .meaning = "Traffic class in which trimmed packets go on; ahead of data, and never trimmed or "
+                "paused itself."},
 });
 
 }  // namespace

@@ -31,6 +31,12 @@ struct CreditConfig {              // with flow_control = "credit"
   std::uint64_t update_bytes = 0;  // freed between updates; 0: half of the largest packet
 };
 
+struct TrimConfig {
+  bool enabled = false;
+  std::uint64_t threshold_bytes = 64'000;  // queue above which packets lose their payload
+  std::uint32_t to_class = 7;              // where what is left of them goes on
+};
+
 struct LinkSpec {              // one full-duplex link of an explicit topology
   std::uint32_t a = 0, b = 0;  // node numbers: hosts first, then switches
   Rate rate{};
@@ -64,7 +70,8 @@ struct FabricConfig {
   std::string flow_control = "pfc";  // "pfc" | "credit" | "none"; the reader keeps pfc.enabled in
                                      // step: true with "pfc" only
   CreditConfig credit;
-  bool telemetry = false;              // switches record on data that asks for it (key: int)
+  bool telemetry = false;  // switches record on data that asks for it (key: int)
+  TrimConfig trim;
   std::uint64_t drop_control_ppm = 0;  // loses this share of GRANT/REQUEST/PATH/HELLO (tests)
   double loss = 0;                     // random loss of any packet, per link
   double corrupt = 0;                  // likewise; the packet arrives and fails its check

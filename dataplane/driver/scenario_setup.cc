@@ -86,6 +86,9 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.pfc.headroom_bytes = from.pfc.headroom_bytes;
   spec.pfc.xon_offset_bytes = from.pfc.xon_offset_bytes;
   spec.pfc.reserve_bytes = from.pfc.reserve_bytes;
+  spec.trim.enabled = from.trim.enabled;
+  spec.trim.threshold_bytes = from.trim.threshold_bytes;
+  spec.trim.to_class = static_cast<std::uint8_t>(from.trim.to_class);
   spec.wire = wire_accounting(from);
   spec.telemetry = from.telemetry;
   spec.drop_control_ppm = static_cast<std::uint32_t>(from.drop_control_ppm);

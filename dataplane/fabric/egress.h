@@ -50,6 +50,7 @@ struct alignas(64) Egress {
   // lie on one each.
   std::array<ClassQueue, kTrafficClasses> queues{};
   std::uint64_t marked = 0;
+  std::uint64_t trimmed = 0;
   std::uint64_t drops = 0;
   Random marking{0};  // drawn in departure order
   std::uint32_t link = 0;

@@ -82,6 +82,17 @@ class Checker {
             "PFC: alpha " + std::to_string(pfc.alpha) + " must be within 1/65536 and 64");
     require((pfc.lossless_classes >> kControlClass & 1U) == 0,
             "PFC: the control class " + std::to_string(kControlClass) + " cannot be lossless");
+    const TrimSpec& trim = spec_.trim;
+    require(trim.to_class > kDefaultDataClass && trim.to_class < kTrafficClasses,
+            "trimming: class " + std::to_string(trim.to_class) + " must be within " +
+                std::to_string(kDefaultDataClass + 1) + " and " +
+                std::to_string(kTrafficClasses - 1) + ", ahead of data");
+    require((pfc.lossless_classes >> trim.to_class & 1U) == 0,
+            "trimming: class " + std::to_string(trim.to_class) +
+                " is lossless; trimmed packets must not be paused");
+    require(!trim.enabled || spec_.class_weights[trim.to_class % kTrafficClasses] == 0,
+            "trimming: class " + std::to_string(trim.to_class) +
+                " has a weight; trimmed packets need strict priority");
     require(spec_.buffer_bytes <= 0xFFFF'FFFF,
             "switch buffer of " + std::to_string(spec_.buffer_bytes) + " B: at most 4 GiB - 1");
     require(pfc.reserve_bytes <= spec_.buffer_bytes && pfc.headroom_bytes <= spec_.buffer_bytes &&

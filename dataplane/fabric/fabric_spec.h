@@ -71,6 +71,16 @@ constexpr std::uint32_t credit_blocks(std::uint32_t bytes) {
   return (bytes + kCreditBlock - 1) / kCreditBlock;
 }
 
+// Packet trimming (NDP, SIGCOMM'17; Ultra Ethernet 1.0): a packet with payload that finds more than
+// threshold_bytes in the egress queue of its class loses the payload and goes on in `to_class`,
+// which is ahead of data; where that has no room it is dropped. Packets of `to_class` are never
+// trimmed.
+struct TrimSpec {
+  bool enabled = false;
+  std::uint64_t threshold_bytes = 0;
+  std::uint8_t to_class = kControlClass;
+};
+
 struct FabricSpec {
   std::uint32_t hosts = 0;
   std::uint32_t switches = 0;
@@ -80,6 +90,7 @@ struct FabricSpec {
   EcnSpec ecn;
   PfcSpec pfc;
   CreditSpec credit;
+  TrimSpec trim;
   LoadBalance load_balance = LoadBalance::ecmp;
   // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
   // the higher class first, ahead of all classes with a weight.

@@ -1,6 +1,7 @@
 // The hot path: injection, departure, arrival. A hop runs through link_fired once.
 #include "dataplane/fabric/network.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
@@ -12,6 +13,7 @@
 #include "dataplane/fabric/switch.h"
 #include "dataplane/wire/int_record.h"
 #include "dataplane/wire/patch.h"
+#include "dataplane/wire/trim.h"
 
 namespace paceline::fabric {
 
@@ -222,6 +224,25 @@ void Network::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
   ++stats_.marked_packets;
 }
 
+// False: there is nothing to cut off, or the class is not one of data.
+bool Network::trim(Egress& egress, Packet* packet) {
+  if (packet->payload_bytes == 0 || packet->bth_offset == 0 ||
+      packet->traffic_class >= spec_.trim.to_class ||
+      !wire::patch_trimmed(packet->header_view(), spec_.trim.to_class)) {
+    return false;
+  }
+  const std::uint32_t before = packet->wire_bytes;
+  packet->payload_bytes = 0;
+  packet->payload_kind = PayloadKind::none;
+  packet->flags |= packet_flag::trimmed;
+  packet->traffic_class = spec_.trim.to_class;
+  packet->wire_bytes = std::min(before, spec_.wire.wire_bytes(packet->frame_bytes(), 0));
+  ++egress.trimmed;
+  ++stats_.trimmed_packets;
+  stats_.trimmed_bytes += before - packet->wire_bytes;
+  return true;
+}
+
 void Network::arrive(const Link& link, Packet* packet, Picos now) {
   if (packet->route >= spec_.hosts) [[unlikely]] {
     arrive_special(link, packet, now);
@@ -267,9 +288,17 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
   advance(out, now);
   const std::uint64_t depth = egress.queued_bytes;
   (egress.last_hop ? last_hop_depth_ : core_depth_).record(depth);
-  const unsigned class_bit = 1U << packet->traffic_class;
-  ClassQueue& queue = egress.queues[packet->traffic_class];
-  if (mark_at_enqueue_ && queue.bytes > ecn_kmin_) mark(egress, packet, queue.bytes);
+  unsigned class_bit = 1U << packet->traffic_class;
+  ClassQueue* queue = &egress.queues[packet->traffic_class];
+  if (mark_at_enqueue_ && queue->bytes > ecn_kmin_) mark(egress, packet, queue->bytes);
+  // Looked at before anything that a full queue brings about: what is left is a packet of another
+  // class, and it alone counts in the buffer. A packet that leaves at once finds no queue, but for
+  // one that is paused.
+  if (queue->bytes > trim_above_ && (out.busy > now || (out.held() & class_bit) != 0) &&
+      trim(egress, packet)) [[unlikely]] {
+    class_bit = 1U << packet->traffic_class;
+    queue = &egress.queues[packet->traffic_class];
+  }
 
   // Nothing that may leave is queued now (advance), so on a free wire this packet leaves at once
   // and never occupies the buffer.
@@ -296,7 +325,7 @@ void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Pic
   egress.integrate(now);
   egress.queued_bytes = depth + packet->wire_bytes;
   if (egress.queued_bytes > egress.max_bytes) egress.max_bytes = egress.queued_bytes;
-  queue.push(packet);
+  queue->push(packet);
   if (out.backlog == 0) sw.mark_backlogged(egress.port);
   out.backlog = static_cast<std::uint8_t>(out.backlog | class_bit);
   if (sw.buffer.used() >= sw.use_step_bytes) [[unlikely]]

@@ -176,6 +176,7 @@ class Network {
   void arrive(const Link& link, Packet* packet, Picos now);
   void enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now);
   void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
+  bool trim(Egress& egress, Packet* packet);
   void wake(HostPort& port);
   void prefetch_queue(const Link& link, unsigned traffic_class) const;
   void prefetch_behind(const Link& link, const Packet& head) const;
@@ -267,7 +268,8 @@ class Network {
   std::uint64_t late_pauses_ = 0;  // pauses or resumes decided after their time: must stay 0
   std::uint64_t ecn_kmin_ = 0;     // ~0 where marking is off
   std::uint64_t ecn_kmax_ = 0;
-  double ecn_slope_ = 0;  // pmax / (kmax - kmin)
+  double ecn_slope_ = 0;                          // pmax / (kmax - kmin)
+  std::uint64_t trim_above_ = ~std::uint64_t{0};  // where nothing is trimmed
   bool mark_at_enqueue_ = false;
   unsigned strict_classes_ = 0xFF;  // bit per class without a weight
   std::array<std::uint32_t, kTrafficClasses> quantum_{};

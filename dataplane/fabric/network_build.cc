@@ -52,6 +52,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
       ports_(spec.hosts, memory),
       ecn_kmin_(spec.ecn.enabled ? spec.ecn.kmin_bytes : ~std::uint64_t{0}),
       ecn_kmax_(spec.ecn.kmax_bytes),
+      trim_above_(spec.trim.enabled ? spec.trim.threshold_bytes : ~std::uint64_t{0}),
       mark_at_enqueue_(!spec.ecn.mark_at_dequeue),
       control_loss_(spec.seed, kControlLossStream) {
   if (std::uint64_t{first_actor_id} + actors_needed(spec) > wheel.actors()) {

@@ -40,6 +40,8 @@ NetworkStats& NetworkStats::operator+=(const NetworkStats& other) {
   delivered_packets += other.delivered_packets;
   delivered_bytes += other.delivered_bytes;
   marked_packets += other.marked_packets;
+  trimmed_packets += other.trimmed_packets;
+  trimmed_bytes += other.trimmed_bytes;
   corrupted_packets += other.corrupted_packets;
   duplicated_packets += other.duplicated_packets;
   duplicated_bytes += other.duplicated_bytes;
@@ -82,6 +84,7 @@ std::optional<EgressStats> Network::egress_stats(std::uint32_t link) const {
   out.packets = egress.packets;
   out.bytes = egress.bytes;
   out.marked = egress.marked;
+  out.trimmed = egress.trimmed;
   out.drops = egress.drops;
   out.queued_bytes = egress.queued_bytes;
   out.max_bytes = egress.max_bytes;
@@ -139,7 +142,7 @@ std::string Network::check_conservation() const {
   };
 
   std::uint64_t packets = stats_.delivered_packets;
-  std::uint64_t bytes = stats_.delivered_bytes;
+  std::uint64_t bytes = stats_.delivered_bytes + stats_.trimmed_bytes;
   for (std::size_t i = 0; i < kDropReasons; ++i) {
     packets += stats_.drops[i];
     bytes += stats_.dropped_bytes[i];
@@ -196,7 +199,7 @@ std::string Network::check_conservation() const {
   expect("pauses or resumes decided after their time", late_pauses_, 0);
   expect("packets injected and copied, against delivered + dropped + in flight + queued",
          stats_.injected_packets + stats_.duplicated_packets, packets);
-  expect("bytes injected and copied, against delivered + dropped + in flight + queued",
+  expect("bytes injected and copied, against delivered + dropped + trimmed + in flight + queued",
          stats_.injected_bytes + stats_.duplicated_bytes, bytes);
 
   for (std::size_t i = 0; i < switches_.size(); ++i) {

@@ -29,6 +29,8 @@ struct NetworkStats {
   std::uint64_t delivered_packets = 0;  // handed to a host port's receive queue
   std::uint64_t delivered_bytes = 0;
   std::uint64_t marked_packets = 0;
+  std::uint64_t trimmed_packets = 0;  // lost their payload, and went on
+  std::uint64_t trimmed_bytes = 0;    // cut off them, on the wire
   std::uint64_t corrupted_packets = 0;
   std::uint64_t duplicated_packets = 0;  // copies put on a wire; each is delivered or dropped, too
   std::uint64_t duplicated_bytes = 0;
@@ -58,6 +60,7 @@ struct EgressStats {
   std::uint64_t packets = 0;  // put on the wire
   std::uint64_t bytes = 0;
   std::uint64_t marked = 0;
+  std::uint64_t trimmed = 0;
   std::uint64_t drops = 0;
   std::uint64_t queued_bytes = 0;  // now
   std::uint64_t max_bytes = 0;     // deepest, the arriving packet included, over all classes

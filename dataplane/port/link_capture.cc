@@ -68,6 +68,7 @@ void LinkCapture::show(Picos now, bool forward, const Packet& packet) {
   std::array<std::byte, wire::kIcrcBytes> trailer;
   wire::store_le32(trailer.data(), packet.icrc);
   add(trailer);
+  if ((packet.flags & packet_flag::trimmed) != 0) note("trimmed on the way");
   if ((packet.flags & packet_flag::duplicate) != 0) note("a copy made on the way");
   if ((packet.flags & packet_flag::corrupt) != 0) {
     // The model says only that a bit is wrong. Here it is the last.

@@ -39,6 +39,7 @@ struct FabricReport {
   std::uint64_t injected_packets = 0;
   std::uint64_t delivered_packets = 0;
   std::uint64_t marked_packets = 0;
+  std::uint64_t trimmed_packets = 0;
   std::uint64_t corrupted_packets = 0;
   std::uint64_t duplicated_packets = 0;
   std::uint64_t reordered_packets = 0;

@@ -69,6 +69,7 @@ Json fabric_of(const FabricReport& f) {
   return {{"injected_packets", f.injected_packets},
           {"delivered_packets", f.delivered_packets},
           {"marked_packets", f.marked_packets},
+          {"trimmed_packets", f.trimmed_packets},
           {"corrupted_packets", f.corrupted_packets},
           {"duplicated_packets", f.duplicated_packets},
           {"reordered_packets", f.reordered_packets},

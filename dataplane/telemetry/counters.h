@@ -60,6 +60,8 @@ struct EngineCounters {
   std::uint64_t beyond_window = 0;    // of these, or of READ responses: too far ahead, dropped
   std::uint64_t lost_packets = 0;     // selective repeat: found missing, sent again
   std::uint64_t tail_probes = 0;      // selective repeat: sent again for want of news
+  std::uint64_t rx_trimmed = 0;       // data packets that arrived without their payload
+  std::uint64_t trim_losses = 0;      // of lost_packets, those that the peer received trimmed
   std::uint64_t ghost_requests = 0;   // repeated READs and atomics that nothing is kept of
   std::uint64_t completions = 0;
   std::uint64_t completion_errors = 0;  // of these, not successful
@@ -184,6 +186,8 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(beyond_window),
       PACELINE_COUNTER(lost_packets),
       PACELINE_COUNTER(tail_probes),
+      PACELINE_COUNTER(rx_trimmed),
+      PACELINE_COUNTER(trim_losses),
       PACELINE_COUNTER(ghost_requests),
       PACELINE_COUNTER(completions),
       PACELINE_COUNTER(completion_errors),

@@ -39,6 +39,8 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"beyond_window", "packets", counter, "too far ahead, or no room to hold them: dropped"},
     {"lost_packets", "packets", counter, "selective repeat: found missing, sent again"},
     {"tail_probes", "packets", counter, "selective repeat: sent again for want of news"},
+    {"rx_trimmed", "packets", counter, "data that arrived without its payload"},
+    {"trim_losses", "packets", counter, "of the lost ones, those that the peer received trimmed"},
     {"ghost_requests", "packets", counter, "repeated READs and atomics that nothing is kept of"},
     {"completions", "messages", counter, "completions"},
     {"completion_errors", "messages", counter, "of these, not successful"},

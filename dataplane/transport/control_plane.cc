@@ -341,6 +341,10 @@ void ControlPlane::poll_receiver() {
     receiver->on_foreign_bytes(core_.foreign_bytes);
     core_.foreign_bytes = 0;
   }
+  if (core_.trimmed_bytes != 0) {
+    receiver->on_trimmed_bytes(core_.trimmed_bytes);
+    core_.trimmed_bytes = 0;
+  }
   std::array<cc::ReceiverOutput, 16> out;
   std::size_t n;
   do {

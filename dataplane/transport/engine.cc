@@ -176,8 +176,12 @@ void Engine::memory_ready(Picos now, std::uint32_t qp_number) {
 void Engine::receive(Packet* packet) {
   ++core_.counters.rx_packets;
   core_.counters.rx_wire_bytes += packet->wire_bytes;
-  if ((packet->flags & packet_flag::corrupt) != 0) {
-    core_.count_malformed(wire::ParseError::corrupt);
+  if ((packet->flags & (packet_flag::corrupt | packet_flag::trimmed)) != 0) [[unlikely]] {
+    if ((packet->flags & packet_flag::corrupt) != 0) {
+      core_.count_malformed(wire::ParseError::corrupt);
+    } else {
+      receive_trimmed(*packet);
+    }
     core_.pool.free(packet);
     return;
   }

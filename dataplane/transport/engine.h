@@ -164,6 +164,7 @@ class Engine {
 
  private:
   void receive(Packet* packet);
+  void receive_trimmed(const Packet& packet);  // trimmed.cc
   bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
   void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
   void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);

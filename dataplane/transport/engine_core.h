@@ -82,6 +82,7 @@ struct alignas(64) EngineCore {
   RegionTable regions;
   alignas(64) std::uint64_t foreign_bytes = 0;  // came outside any channel, for the receiver's plan
   telemetry::EngineCounters counters{};
+  std::uint64_t trimmed_bytes = 0;  // cut off data on its way here, likewise
 
   PeerTable peers;
   std::array<cc::ParamBlock, cc::kAlgorithms + cc::kMaxPlugins> params{};  // by AlgorithmId

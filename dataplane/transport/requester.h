@@ -44,6 +44,8 @@ class RequesterPart {
   void hold(QueuePair& qp, Packet* packet) { qp.requester.parked.push(packet); }
   // An XACK for `qp`.
   void on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  // Of a READ response for `qp` only the headers have come (trimmed.cc).
+  void on_trimmed_response(QueuePair& qp, Psn psn);
   // The peer speaks XACK: from the next request on, if none is under way.
   void begin_selective(QueuePair& qp);
   void on_cnp(QueuePair& qp);
@@ -156,6 +158,7 @@ class RequesterPart {
   void note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes, std::uint32_t extent,
                  bool request);
   void take_xack(QueuePair& qp, Psn expected, const wire::Xack& xack);
+  std::uint64_t take_trim(QueuePair& qp, Psn psn);  // trimmed.cc
   void take_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed);
   void take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed, const wire::Xack& xack);
   std::uint64_t acknowledge_before(QueuePair& qp, Psn expected);

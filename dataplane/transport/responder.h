@@ -24,6 +24,8 @@ class ResponderPart {
   void on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
   // CE-marked data has arrived, requests or READ responses: tells their sender.
   void on_marked(QueuePair& qp);
+  // Of a request packet for `qp` only the headers have come (trimmed.cc).
+  void on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void memory_ready(QueuePair& qp);
   // Frees what is parked.
   void discard(QueuePair& qp);

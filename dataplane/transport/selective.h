@@ -134,6 +134,7 @@ struct SelectiveReceive {
   // The answer to be given when the packet at hand has been dealt with.
   bool answer_due = false;
   bool duplicate = false;
+  bool trimmed = false;  // it came without its payload
   wire::Aeth refusal{};  // not an ACK: this instead of one
   Psn trigger;
   std::uint16_t trigger_port = 0;

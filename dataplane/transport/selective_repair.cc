@@ -250,8 +250,15 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
   bool probed = false;
   if (r.timeout_at <= core_.awake() && r.una_psn != r.max_psn) {
     const Picos timeout = qp.config.retransmit_timeout;
+    // The answer is here, and it is our own memory that is late; or nothing is under way, and what
+    // is to be sent again waits for congestion control.
+    const bool held_here = r.inflight_bytes == 0 && s.at(r.una_psn).has(sent_flag::lost);
     if (r.response_waits) {
-      s.progress_at = core_.awake();  // the answer is here, it is our own memory that is late
+      s.progress_at = core_.awake();
+    } else if (held_here && core_.awake() - s.progress_at >= timeout) {
+      s.progress_at = core_.awake();
+      s.probes = 0;
+      probed = true;
     } else if (timeout < kNoTimeout && core_.awake() - s.progress_at >= timeout) {
       timed_out = true;
       ++core_.counters.timeouts;

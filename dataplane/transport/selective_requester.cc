@@ -90,15 +90,16 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     return;
   }
   PathSet& paths = qp.selective->paths;
-  if (!xack.duplicate) paths.arrived(xack.trigger_port);
+  if (!xack.duplicate && !xack.trimmed) paths.arrived(xack.trigger_port);
   if (xack.marked) paths.marked(xack.marked_port);
   const auto kept = [&](Psn psn) {
     return !before(psn, r.una_psn) && before(psn, r.next_psn) &&
            distance(psn, r.una_psn) < s.window();
   };
 
+  // What was trimmed has passed the queue that it was trimmed at: its round trip says nothing.
   std::uint32_t rtt_ns = 0;
-  if (kept(xack.trigger)) {
+  if (kept(xack.trigger) && !xack.trimmed) {
     const SentPacket& sent = s.at(xack.trigger);
     if (sent.has(sent_flag::in_flight) && !sent.has(sent_flag::again)) {
       rtt_ns = sample_rtt(sent.sent_at);
@@ -145,7 +146,8 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     s.probes = 0;
     s.progress_at = core_.awake();
   }
-  const std::uint64_t lost = find_lost(qp);
+  const std::uint64_t trimmed = xack.trimmed ? take_trim(qp, xack.trigger) : 0;
+  const std::uint64_t lost = trimmed + find_lost(qp);
   update_repair(qp);
   const std::uint32_t marked = s.newly_marked(xack.marked_bytes, acked);
   IntStack stack;
@@ -161,6 +163,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     event.acked_bytes = static_cast<std::uint32_t>(acked);
     event.marked_bytes = marked;
     event.int_stack = int_stack;
+    event.trimmed_bytes = static_cast<std::uint32_t>(trimmed);
     scheduler_.settle(qp);
     scheduler_.deliver(qp.context, event);
   } else {

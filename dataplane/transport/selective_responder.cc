@@ -195,7 +195,8 @@ void ResponderPart::send_xack(QueuePair& qp, Psn expected, wire::Aeth aeth) {
   xack.arrival_ns = static_cast<std::uint32_t>(to_nanos(s.arrival).count);
   const std::int64_t hold = (core_.now - s.arrival).count / 1000;
   xack.hold_ns = static_cast<std::uint16_t>(std::min<std::int64_t>(hold, 0xFFFF));
-  s.duplicate = s.marked = false;
+  xack.trimmed = s.trimmed;
+  s.duplicate = s.marked = s.trimmed = false;
   if (s.trigger_records != 0 && core_.peers[qp.peer].telemetry) [[unlikely]] {
     xack.path = s.trigger_path;
     xack.records = std::span(s.records).first(s.trigger_records * wire::kIntRecordBytes);

@@ -18,6 +18,7 @@ constexpr unsigned kFlagClose = 0x01;   // REQUEST
 constexpr unsigned kFlagHint = 0x02;    // REQUEST
 constexpr unsigned kFlagHold = 0x01;    // GRANT
 constexpr unsigned kFlagRevoke = 0x02;  // GRANT
+constexpr unsigned kFlagCredit = 0x04;  // GRANT
 
 bool is_echo(std::uint8_t value) { return value <= static_cast<std::uint8_t>(EcnEcho::xack); }
 bool is_class(std::uint8_t value) { return value < kTrafficClasses; }
@@ -88,8 +89,10 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
                           const GrantMessage& m) {
   const std::size_t at = build_control_prefix(header, out, Opcode::grant, sequence, kGrantBytes);
   std::byte* const p = out.data() + at;
-  store_prefix(p, kControlProtocolVersion,
-               (m.hold ? kFlagHold : 0U) | (m.revoke ? kFlagRevoke : 0U), m.traffic_class, 0);
+  store_prefix(
+      p, kControlProtocolVersion,
+      (m.hold ? kFlagHold : 0U) | (m.revoke ? kFlagRevoke : 0U) | (m.credit ? kFlagCredit : 0U),
+      m.traffic_class, 0);
   store_be16(p + 4, m.channel);
   store_be16(p + 6, m.grant_seq);
   store_be32(p + 8, m.rate_mbps);
@@ -174,6 +177,7 @@ ParseError parse_control(std::span<const std::byte> body, GrantMessage& out) {
   const std::uint8_t flags = load_u8(p + 1);
   out.hold = (flags & kFlagHold) != 0;
   out.revoke = (flags & kFlagRevoke) != 0;
+  out.credit = (flags & kFlagCredit) != 0;
   out.traffic_class = load_u8(p + 2);
   out.channel = load_be16(p + 4);
   out.grant_seq = load_be16(p + 6);

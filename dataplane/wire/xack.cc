@@ -9,6 +9,7 @@ namespace {
 constexpr unsigned kDuplicate = 0x01;
 constexpr unsigned kMarked = 0x02;
 constexpr unsigned kRecords = 0x04;
+constexpr unsigned kTrimmed = 0x08;
 }  // namespace
 
 static_assert(properties(Opcode::xack).extension_bytes == kXackBytes);
@@ -26,9 +27,9 @@ std::size_t build_xack(const HeaderTemplate& header, HeaderBuffer out, std::uint
   const std::size_t bytes = build_body(header, out, fields, kXackBytes + more);
   std::byte* const p = out.data() + header.header_bytes;
   store_u8(p, kXackVersion);
-  store_u8(p + 1,
-           static_cast<std::uint8_t>((xack.duplicate ? kDuplicate : 0U) |
-                                     (xack.marked ? kMarked : 0U) | (more != 0 ? kRecords : 0U)));
+  store_u8(p + 1, static_cast<std::uint8_t>(
+                      (xack.duplicate ? kDuplicate : 0U) | (xack.marked ? kMarked : 0U) |
+                      (more != 0 ? kRecords : 0U) | (xack.trimmed ? kTrimmed : 0U)));
   store_be16(p + 2, xack.trigger_port);
   xack.aeth.store(p + 4);
   store_be32(p + 8, xack.trigger.value());
@@ -72,6 +73,7 @@ ParseError parse_xack(std::span<const std::byte> body, Xack& out) {
   out.trigger = Psn(load_be32(p + 8) & 0xFF'FFFFU);
   out.duplicate = (flags & kDuplicate) != 0;
   out.marked = (flags & kMarked) != 0;
+  out.trimmed = (flags & kTrimmed) != 0;
   out.trigger_port = load_be16(p + 2);
   out.bitmap_offset = load_be16(p + 12);
   out.hold_ns = load_be16(p + 14);

@@ -30,6 +30,7 @@ struct Xack {
   Psn trigger;                     // the packet that it answers
   bool duplicate = false;          // which had come before
   bool marked = false;             // marked_port is valid
+  bool trimmed = false;            // the packet that it answers came without its payload
   std::uint16_t trigger_port = 0;  // UDP source port of that packet: the path it took
   std::uint16_t marked_port = 0;   // of the last packet that came CE-marked since the last XACK
   std::uint16_t hold_ns = 0;       // from its arrival to this answer; 65535: that or more

@@ -33,6 +33,8 @@ constexpr Promise kPromises[] = {
      0.0003},  // a queue of others is one: what is left is W_AI
     {"powertcp", "", "", 70e3, 50e3, "at rest the sum of the betas, a tenth of a path each", 0.95,
      0.03},
+    {"eqds", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 92e3, 60e3,
+     "speculation: one and a half paths; what is pulled comes at 99 %", 0.95, 0.1},
 };
 
 // What a scenario needs for its algorithm: switches that record, and XACKs that bring it back.

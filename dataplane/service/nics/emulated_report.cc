@@ -56,6 +56,7 @@ void EmulatedNics::describe(Picos now, NicSetReport& report) {
   out.injected_packets = stats.injected_packets;
   out.delivered_packets = stats.delivered_packets;
   out.marked_packets = stats.marked_packets;
+  out.trimmed_packets = stats.trimmed_packets;
   out.corrupted_packets = stats.corrupted_packets;
   out.duplicated_packets = stats.duplicated_packets;
   out.reordered_packets = stats.reordered_packets;

@@ -151,6 +151,26 @@ TEST_CASE("nscc: a loss takes what was lost, and asks for quick adapt") {
   CHECK(flow.state.window == Approx(5'000));  // delivered since the first period began
 }
 
+// As UE does with a NACK: by half of what is in flight the window is what was delivered.
+TEST_CASE("nscc: trimmed packets are losses known at once, and asked for quick adapt") {
+  NsccFlow flow;
+  flow.send(187'500);
+  flow.pass_us(10);
+  flow.ack(5'000, 15);
+  flow.pass_us(21);
+  Event e;
+  e.now = flow.now;
+  e.signal = Signal::nack;
+  e.lost_bytes = e.trimmed_bytes = 100'000;
+  e.inflight_bytes = 82'500;
+  Nscc::on_event(flow.state, flow.params, e, flow.decision);
+  CHECK(flow.state.window == Approx(5'000));
+  // The marks of what was in flight then are of the past: the window is not cut twice.
+  e.lost_bytes = e.trimmed_bytes = 4'000;
+  Nscc::on_event(flow.state, flow.params, e, flow.decision);
+  CHECK(flow.state.window == Approx(5'000));
+}
+
 TEST_CASE("nscc: without marks in ACKs a CNP marks the next acknowledgement") {
   NsccFlow flow = half_open(bare({{"delay_gain", 1}}));
   flow.pass_us(6);

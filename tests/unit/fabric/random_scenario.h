@@ -97,6 +97,16 @@ inline RandomScenario random_scenario(std::uint64_t seed) {
   return out;
 }
 
+// The same where queues are trimmed, at thresholds around those of marks and pauses.
+inline RandomScenario trimming_scenario(std::uint64_t seed) {
+  RandomScenario out = random_scenario(seed);
+  Random random(seed, 3);
+  out.spec.trim.enabled = true;
+  out.spec.trim.threshold_bytes = random.below(30'000);
+  out.spec.trim.to_class = random.below(3) == 0 ? 5 : kControlClass;
+  return out;
+}
+
 // The same with what an operator may set, and what may go wrong: weights, spraying, links that
 // fail, return, change and misbehave, regular fabrics with computed routes.
 inline RandomScenario wild_scenario(std::uint64_t seed) {

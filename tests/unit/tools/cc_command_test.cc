@@ -118,7 +118,7 @@ TEST_CASE("cc show: a profile that does not fit the link is an error") {
 
 TEST_CASE("cc show: the tables of the reference pages are the tables of the program") {
   for (const std::string name :
-       {"fixed", "dcqcn", "swift", "timely", "dctcp", "theta-powertcp", "nscc"}) {
+       {"fixed", "dcqcn", "swift", "timely", "dctcp", "theta-powertcp", "nscc", "eqds"}) {
     const std::string page = read(PACELINE_SOURCE_DIR "/docs/algorithms/" + name + ".md");
     const Shown shown = show(name, "", CcFormat::markdown);
     CAPTURE(name);

@@ -21,9 +21,10 @@ auto tie(const RequestMessage& m) {
                     m.shard_bits);
 }
 auto tie(const GrantMessage& m) {
-  return std::tuple(m.hold, m.revoke, m.traffic_class, m.channel, m.grant_seq, m.rate_mbps,
-                    m.limit_total, m.lease_us, m.effective_delay_us, m.unscheduled_budget,
-                    m.active_senders, m.timestamp_echo_ns, m.receiver_hold_ns);
+  return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.channel, m.grant_seq,
+                    m.rate_mbps, m.limit_total, m.lease_us, m.effective_delay_us,
+                    m.unscheduled_budget, m.active_senders, m.timestamp_echo_ns,
+                    m.receiver_hold_ns);
 }
 auto tie(const PathMessage& m) {
   return std::tuple(m.traffic_class, m.channel, m.seq, m.alpha_q16, m.quick_adapt_mbps,
@@ -76,6 +77,7 @@ GrantMessage random_grant(Random& r) {
   GrantMessage m;
   m.hold = r.below(2) == 0;
   m.revoke = r.below(2) == 0;
+  m.credit = r.below(2) == 0;
   m.traffic_class = any_class(r);
   m.channel = any<std::uint16_t>(r);
   m.grant_seq = any<std::uint16_t>(r);
@@ -240,6 +242,11 @@ TEST_CASE("control: byte layouts of version 1") {
         "31323334"
         "41424344"
         "51525354");
+
+  // Credit (eqds) is a bit of its own.
+  grant.revoke = false;
+  grant.credit = true;
+  CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01040700");
 
   PathMessage path;
   path.traffic_class = 1;

@@ -32,6 +32,7 @@ Xack sample(Random& rng) {
   x.trigger = Psn(static_cast<std::uint32_t>(rng.next()));
   x.duplicate = rng.below(2) != 0;
   x.marked = rng.below(2) != 0;
+  x.trimmed = rng.below(2) != 0;
   x.trigger_port = static_cast<std::uint16_t>(rng.next());
   x.marked_port = static_cast<std::uint16_t>(rng.next());
   x.hold_ns = static_cast<std::uint16_t>(rng.next());
@@ -65,6 +66,7 @@ TEST_CASE("xack: what is built is what is parsed, over IPv4 and IPv6") {
     CHECK(got.trigger == sent.trigger);
     CHECK(got.duplicate == sent.duplicate);
     CHECK(got.marked == sent.marked);
+    CHECK(got.trimmed == sent.trimmed);
     CHECK(got.trigger_port == sent.trigger_port);
     CHECK(got.marked_port == sent.marked_port);
     CHECK(got.hold_ns == sent.hold_ns);
@@ -94,6 +96,19 @@ TEST_CASE("xack: refused with a reason") {
   CHECK(parse_headers({out.data(), bytes - 4}, 0, parsed) != ParseError::ok);
   const std::size_t control = build_xack(h, out, kControlQpn, Psn(5), Xack{});
   CHECK(parse_headers({out.data(), control}, 0, parsed) == ParseError::control_destination);
+}
+
+TEST_CASE("xack: the bits of its flags") {
+  const HeaderTemplate h = header(false);
+  std::array<std::byte, kHeaderBufferBytes> out{};
+  for (unsigned flags = 0; flags < 8; ++flags) {
+    Xack x;
+    x.duplicate = (flags & 1U) != 0;
+    x.marked = (flags & 2U) != 0;
+    x.trimmed = (flags & 4U) != 0;
+    build_xack(h, out, 17, Psn(5), x);
+    CHECK(out[h.header_bytes + 1] == static_cast<std::byte>(flags));
+  }
 }
 
 TEST_CASE("xack: bits of the bitmap are numbered from the lowest of the first word") {
