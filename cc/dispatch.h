@@ -140,7 +140,7 @@ inline ParamBlock make_param_block(AlgorithmId id, std::span<const double> value
 inline void put_guard(ParamBlock& block, plugin::Guard& guard) {
   if (!is_plugin(block.id)) return;
   auto params = block.as<plugin::PluginParams>();
-  params.guard = &guard;
+  plugin::put_guard(params, guard);
   block.put(params);
 }
 

@@ -80,6 +80,7 @@ static_assert(PACELINE_CC_STATE_BYTES + 2 * sizeof kGuardWord <= kStateBytes);
 
 constexpr std::int64_t kLeastWakeNs = 100;  // ahead: ticks must not eat the thread
 constexpr unsigned kWindowBits = 48;  // of any sense; all ones above them: as good as unlimited
+constexpr std::uint64_t kWindowTop = std::uint64_t{1} << kWindowBits;
 constexpr std::uint64_t kRoundingFactor = 16;  // above the link rate: a mistake, no rounding
 constexpr std::uint64_t kSlowestBps = 1'000'000;
 
@@ -90,10 +91,11 @@ constexpr std::uint64_t kTailIgnored = 0xFF'00'00'00'00'00'00'00;
 constexpr std::uint64_t kReactiveBits = 0x00'01'01'00'00'07'FF'FF;  // neither request nor fallback
 static_assert(offsetof(paceline_cc_decision, timed) == kTailAt + 6);
 
-std::uint64_t tail_of(const Decision& decision) {
-  std::uint64_t tail = 0;
-  std::memcpy(&tail, reinterpret_cast<const std::byte*>(&decision) + kTailAt, sizeof tail);
-  return tail;
+template <class Word>
+Word word_at(const Decision& decision, std::size_t at) {
+  Word word = 0;
+  std::memcpy(&word, reinterpret_cast<const std::byte*>(&decision) + at, sizeof word);
+  return word;
 }
 
 // The engine takes this for what a proactive algorithm without a grant says.
@@ -111,6 +113,7 @@ void tell(const Guard& guard) {
 
 void quarantine(Guard& guard, Offence offence) {
   if (guard.quarantined == Offence::none) guard.quarantined = offence;
+  guard.watched = true;
   tell(guard);
 }
 
@@ -120,7 +123,7 @@ void quarantine(Guard& guard, Offence offence) {
 void mend(const PluginParams& p, const Event& e, Decision& d) {
   bool nonsense = false;
   bool clamped = false;
-  std::uint64_t tail = tail_of(d) & ~kTailIgnored;
+  std::uint64_t tail = word_at<std::uint64_t>(d, kTailAt) & ~kTailIgnored;
   const std::uint64_t allowed = p.proactive ? kTailBits : kReactiveBits;
   if ((tail & ~allowed) != 0 || (tail >> 16 & 0xFF) >= kLimiters) {
     nonsense = true;
@@ -196,16 +199,24 @@ std::uint64_t guard_word(const PluginState& state, const PluginParams& p) {
   return word;
 }
 
-// Whether all is as it usually is: mend would change nothing, and the state ends where it should. A
-// limiter that there is not is 7, or more than its three bits; one more of it shows both.
+// Two bytes and four that follow one another in a decision.
+constexpr std::size_t kLimiterAt = offsetof(paceline_cc_decision, limiter);
+constexpr std::size_t kFlagsAt = offsetof(paceline_cc_decision, fallback);
+static_assert(offsetof(paceline_cc_decision, request) == kLimiterAt + 1 &&
+              kFlagsAt == kLimiterAt + 2 && kLimiterAt == kTailAt + 2);
+
+// Whether all is as it usually is: mend would change nothing, and the state ends where it should.
+// Every instruction of this counts (docs/plugins.md, "What it costs"): limiter and request are
+// compared as one number, which a request makes too large, the flags behind them as another.
 bool as_usual(const PluginState& state, const PluginParams& p, const Event& e, const Decision& d) {
-  constexpr std::uint64_t kOneLimiter = std::uint64_t{1} << 16;
-  constexpr std::uint64_t kForeign = ~(kReactiveBits | kTailIgnored);
-  const auto window_top = static_cast<std::int64_t>(d.window_bytes) >> kWindowBits;
-  return d.rate.bps - 1 < p.link_bps && d.window_bytes >= p.mtu_bytes &&
-         static_cast<std::uint64_t>(window_top + 1) <= 1 && d.ceiling == kUnlimited &&
+  constexpr auto kForeignFlags = static_cast<std::uint32_t>(~(kReactiveBits | kTailIgnored) >> 32);
+  const bool window =
+      d.window_bytes == kUnlimited || d.window_bytes - p.mtu_bytes < kWindowTop - p.mtu_bytes;
+  return d.rate.bps - 1 < p.link_bps && window && d.ceiling == kUnlimited &&
          d.wake_at.count - kLeastWakeNs >= e.now.count && d.wake_bytes != 0 &&
-         ((tail_of(d) + kOneLimiter) & kForeign) == 0 && guard_word(state, p) == kGuardWord;
+         word_at<std::uint16_t>(d, kLimiterAt) < kLimiters &&
+         (word_at<std::uint32_t>(d, kFlagsAt) & kForeignFlags) == 0 &&
+         guard_word(state, p) == kGuardWord;
 }
 
 [[gnu::noinline, gnu::cold]] void settle(PluginState& state, const PluginParams& p, const Event& e,
@@ -224,7 +235,7 @@ paceline_cc_item item_of(PluginState& state, const PluginParams& p, const Event&
           reinterpret_cast<paceline_cc_decision*>(&d)};
 }
 
-// With a clock, or in quarantine.
+// With a clock, or in quarantine: with a guard, then.
 [[gnu::noinline]] void watched_event(PluginState& state, const PluginParams& p, const Event& e,
                                      Decision& d) {
   Guard& guard = *p.guard;
@@ -262,6 +273,12 @@ PluginParams make_params(const Plugin& plugin, std::span<const double> values,
   return p;
 }
 
+void put_guard(PluginParams& params, Guard& guard) {
+  guard.watched = guard.clock.read != nullptr || guard.quarantined != Offence::none;
+  params.guard = &guard;
+  params.watched = &guard.watched;
+}
+
 void set_guard_word(std::byte* state, const PluginParams& params) {
   std::memcpy(state + params.guard_at, &kGuardWord, sizeof kGuardWord);
 }
@@ -269,8 +286,7 @@ void set_guard_word(std::byte* state, const PluginParams& params) {
 void on_event(PluginState& state, const PluginParams& p, const Event& e, Decision& d) {
   if (d.wake_at <= e.now) d.wake_at = kNeverNanos;
   if (e.sent_bytes >= d.wake_bytes) d.wake_bytes = kUnlimited;
-  const Guard* const guard = p.guard;
-  if (guard != nullptr && (guard->quarantined != Offence::none || guard->clock.read != nullptr)) {
+  if (*p.watched) [[unlikely]] {
     watched_event(state, p, e, d);
     return;
   }

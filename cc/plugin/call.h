@@ -16,6 +16,8 @@ inline constexpr std::size_t kDerivedBytes = 384;  // PACELINE_CC_DERIVED_BYTES
 
 struct Plugin;
 
+inline constexpr bool kUnwatched = false;
+
 // Of one context, as dispatch sees it: the plug-in's bytes and, right behind them, the guard word.
 struct alignas(16) PluginState {
   std::byte bytes[kStateBytes];
@@ -24,17 +26,21 @@ struct alignas(16) PluginState {
 // The parameter block of a plug-in. The guard is the engine's, and may be absent: decisions are
 // then mended all the same, and nobody counts.
 struct PluginParams {
+  alignas(64) std::byte derived[kDerivedBytes] = {};  // first: its address is that of the whole
   void (*on_events)(const paceline_cc_item*, std::uint32_t) = nullptr;
   Guard* guard = nullptr;
+  const bool* watched = &kUnwatched;  // the guard's, looked at by every call
   std::uint64_t link_bps = 0;
   std::uint32_t mtu_bytes = 0;
   std::uint32_t guard_at = 0;  // offset of the guard word in the state
   bool proactive = false;
-  alignas(64) std::byte derived[kDerivedBytes] = {};
 };
 
 PluginParams make_params(const Plugin& plugin, std::span<const double> values,
                          const PortFacts& facts);
+
+// The guard must outlive the params and their copies, and have its clock.
+void put_guard(PluginParams& params, Guard& guard);
 
 // Before the start event, on a state of zeroes.
 void set_guard_word(std::byte* state, const PluginParams& params);

@@ -46,11 +46,12 @@ struct Limits {
 
 struct Guard {
   Limits limits{};
-  Clock clock{};
-  std::uint64_t calls = 0;           // that a clock might have timed
-  std::uint64_t clamped = 0;         // decisions out of bounds
-  std::uint64_t nonsense = 0;        // decisions that no rounding explains
-  std::uint64_t slow = 0;            // timed calls beyond the budget
+  Clock clock{};               // set before put_guard
+  bool watched = false;        // there is a clock, or a quarantine: what a call must look at first
+  std::uint64_t calls = 0;     // that a clock might have timed
+  std::uint64_t clamped = 0;   // decisions out of bounds
+  std::uint64_t nonsense = 0;  // decisions that no rounding explains
+  std::uint64_t slow = 0;      // timed calls beyond the budget
   std::uint32_t nonsense_score = 0;  // as `nonsense`, which whoever reads it may set back
   std::uint32_t slow_score = 0;
   Offence quarantined = Offence::none;

@@ -17,6 +17,7 @@ struct Plugin {
   const paceline_cc_algorithm* origin = nullptr;  // the shared object's own table
   paceline_cc_algorithm table{};  // as of the host's version; what is not there is 0
   std::string path;
+  std::string sha256;  // of the file's content when it was loaded, 64 hexadecimal digits
   std::vector<ParamSpec> params;
   std::vector<std::vector<ProfileValue>> profile_values;
   std::vector<Profile> profiles;

@@ -28,6 +28,7 @@ using asio::awaitable;
 namespace {
 
 constexpr auto kSuperviseEvery = std::chrono::milliseconds(50);
+constexpr auto kQuarantineKnown = std::chrono::milliseconds(250);
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::size_t kMostEvents = 10'000;
 
@@ -205,6 +206,7 @@ awaitable<void> Daemon::attach(Json hello) {
       wrong = sampler_->open(std::move(segment));
     }
   }
+  quarantines_.clear();
   if (!wrong.empty()) spdlog::error("no telemetry of the service: {}", wrong);
   for (const std::string& note : sampler_->take_notes()) spdlog::info("{}", note);
   if (wrong.empty()) {
@@ -278,6 +280,7 @@ void Daemon::notice_changes() {
     adopt = adopt || (change.after.generation != change.before.generation &&
                       change.after.arm == 0 && change.after.epoch == 0);
   }
+  notice_quarantines();
   if (adopt && !parameters_->busy()) asio::co_spawn(context_, parameters_->adopt(), no_exception);
 }
 
@@ -293,6 +296,44 @@ awaitable<void> Daemon::tell_trip(std::string nic, std::uint32_t number) {
   }
   spdlog::warn("the guard tripped on {}: {}", nic, data.dump());
   tell("guard", std::move(data));
+}
+
+// What was so when this service was first seen is in its own log, and in its guard's list.
+void Daemon::notice_quarantines() {
+  const auto series = sampler_->find_series("plugin_quarantines");
+  if (!series) return;
+  quarantines_.resize(sampler_->nics().size());
+  for (std::size_t nic = 0; nic < quarantines_.size(); ++nic) {
+    if (sampler_->sampled_at_unix_ns(nic) == 0) continue;
+    const std::uint64_t now = sampler_->values(nic)[*series];
+    const bool grown = quarantines_[nic] && now > *quarantines_[nic];
+    quarantines_[nic] = now;
+    if (grown) {
+      asio::co_spawn(context_, tell_quarantine(sampler_->nics()[nic].name), no_exception);
+    }
+  }
+}
+
+// The figures are read more often than the service looks at them: it needs a moment to find out
+// which plug-in it was.
+awaitable<void> Daemon::tell_quarantine(std::string nic) {
+  asio::steady_timer moment(context_, kQuarantineKnown);
+  boost::system::error_code error;
+  co_await moment.async_wait(asio::redirect_error(asio::use_awaitable, error));
+  if (stopped_) co_return;
+  Json members = Json::object();
+  const ControlAnswer answer = co_await client_->call("guard", std::move(members));
+  Json data{{"event", "quarantined"}, {"nic", nic}};
+  for (const Json& entry : answer.body.value("nics", Json::array())) {
+    if (!entry.is_object() || entry.value("name", std::string()) != nic) continue;
+    for (const Json& trip : entry.value("trips", Json::array())) {
+      const bool of_plugin =
+          trip.is_object() && trip.value("rule", std::string()) == "plugin_quarantine";
+      if (of_plugin) data["why"] = trip.value("detail", std::string());
+    }
+  }
+  spdlog::warn("a plug-in on {}: {}", nic, data.dump());
+  tell("plugin", std::move(data));
 }
 
 awaitable<void> Daemon::supervise_loop() {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,8 @@ class Daemon {
   boost::asio::awaitable<void> supervise_loop();
   void notice_changes();
   boost::asio::awaitable<void> tell_trip(std::string nic, std::uint32_t number);
+  void notice_quarantines();
+  boost::asio::awaitable<void> tell_quarantine(std::string nic);
   void each_second(std::int64_t now_unix_ns);
 
   boost::asio::io_context& context_;
@@ -108,6 +111,7 @@ class Daemon {
   std::unique_ptr<ApiServer> api_;
   boost::asio::steady_timer sample_timer_;
   boost::asio::steady_timer supervise_timer_;
+  std::vector<std::optional<std::uint64_t>> quarantines_;  // by NIC, at the last look
   std::int64_t started_unix_ns_ = 0;
   std::int64_t next_second_ns_ = 0;
   bool stopped_ = false;

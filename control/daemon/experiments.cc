@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "cc/registry.h"
 #include "control/experiment/live/live_report.h"
 #include "control/experiment/live/plan_reader.h"
 
@@ -56,10 +55,11 @@ ParamsRequest request_of(const config::CcConfig& cc) {
 
 // The experiment compares with what the host runs: the champion's arm must be that.
 void check_arms(const live::Plan& plan, const NicParams& nic, std::uint64_t rate_mbps,
-                std::vector<std::string>& errors, std::vector<std::string>& warnings) {
+                const config::AlgorithmCatalogue& known, std::vector<std::string>& errors,
+                std::vector<std::string>& warnings) {
   std::vector<std::string> wrong;
   for (const config::Arm& arm : plan.arms) {
-    const ParamSet set = resolve(request_of(arm.cc), nic.set, rate_mbps, wrong);
+    const ParamSet set = resolve(request_of(arm.cc), nic.set, rate_mbps, wrong, known);
     if (!wrong.empty() || &arm != &plan.arms.front()) continue;
     if (set.algorithm == nic.set.algorithm && set.values == nic.set.values) continue;
     errors.push_back(fmt::format(
@@ -69,7 +69,7 @@ void check_arms(const live::Plan& plan, const NicParams& nic, std::uint64_t rate
         arm.cc.profile));
   }
   for (const std::string& error : wrong) errors.push_back(nic.nic + ": " + error);
-  const cc::AlgorithmInfo* const candidate = cc::find(plan.arms[1].cc.algorithm);
+  const cc::AlgorithmInfo* const candidate = known.find(plan.arms[1].cc.algorithm);
   if (candidate == nullptr || !candidate->proactive || !nic.fallback.is_object()) return;
   const std::string fallback = nic.fallback.value("algorithm", std::string());
   if (fallback != plan.arms[1].cc.fallback) {
@@ -179,7 +179,7 @@ awaitable<Experiments::Places> Experiments::places_of(const live::Plan& plan) {
       const auto facts = parts_.parameters.nics().find(name);
       const std::uint64_t rate =
           facts == parts_.parameters.nics().end() ? 0 : facts->second.rate_mbps;
-      check_arms(plan, *nic, rate, out.errors, out.warnings);
+      check_arms(plan, *nic, rate, parts_.parameters.catalogue(), out.errors, out.warnings);
       for (const Run& run : runs_) {
         for (const auto& taken : run->entry().nics) {
           if (std::find(taken.begin(), taken.end(), name) == taken.end()) continue;
@@ -200,7 +200,8 @@ std::string Experiments::check_calibration(const live::Plan& plan) {
     const bool named =
         entry.name == plan.calibration || std::to_string(entry.number) == plan.calibration;
     if (!named || !entry.null_experiment || entry.verdict != "calibrated") continue;
-    const auto files = live::read_experiment_folder(folder_of(entry.number), cc::algorithms());
+    const auto files = live::read_experiment_folder(folder_of(entry.number),
+                                                    parts_.parameters.catalogue().algorithms());
     if (!files.ok()) continue;
     const live::Plan& other = files.value.plan;
     if (other.design == plan.design && other.primary == plan.primary && other.block == plan.block &&
@@ -219,12 +220,21 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
   const std::string file = body.value("file", std::string("plan"));
   const bool null_experiment = body.value("aa", false);
   const bool dry_run = body.value("dry_run", false);
-  config::Read<live::Plan> read = live::read_plan_text(text, file, cc::algorithms());
+  // Plug-ins first: without their tables the plan cannot be read.
+  const config::AlgorithmCatalogue& known = parts_.parameters.catalogue();
+  for (std::string& path : live::plugin_paths(text)) {
+    const Parameters::Loaded loaded =
+        co_await parts_.parameters.load_plugin(std::move(path), std::string());
+    if (loaded.refused) co_return *loaded.refused;
+  }
+  config::Read<live::Plan> read = live::read_plan_text(
+      text, file, known.algorithms(), [&known](const std::string& path) { return known.at(path); });
   if (!read.ok()) co_return refusal(400, read.errors);
   live::ExperimentFiles files;
   files.plan =
       null_experiment ? live::null_experiment_of(std::move(read.value)) : std::move(read.value);
   files.null_experiment = live::is_null_experiment(files.plan);
+  live::note_plugins(files.plan, known);
   std::vector<std::string> errors = plan_errors(files.plan);
   if (!errors.empty()) co_return refusal(400, errors);
 
@@ -260,6 +270,7 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
   const std::string folder = folder_of(entry.number);
   std::string wrong =
       live::write_experiment_folder(folder, text, files.schedule, files.null_experiment);
+  if (wrong.empty()) wrong = live::write_plugin_tables(folder, files.plan, known);
   if (wrong.empty()) {
     wrong = live::write_circumstances(folder, files.circumstances, files.null_experiment);
   }
@@ -313,7 +324,7 @@ awaitable<void> Experiments::attached() {
     if (!entry.running() || run_of(entry.number)) continue;
     const std::string folder = folder_of(entry.number);
     config::Read<live::ExperimentFiles> files =
-        live::read_experiment_folder(folder, cc::algorithms());
+        live::read_experiment_folder(folder, parts_.parameters.catalogue().algorithms());
     std::string wrong = files.ok() ? std::string() : files.errors.front();
     if (files.ok() && files.value.schedule.digest != entry.digest) {
       wrong = folder + ": the schedule is not the one that was registered";
@@ -392,7 +403,8 @@ Reply Experiments::report(std::string_view id, bool page) {
     write(runner.plan(), runner.schedule(), runner.records(), runner.circumstances(),
           runner.analysis());
   } else {
-    const auto files = live::read_experiment_folder(folder_of(entry->number), cc::algorithms());
+    const auto files = live::read_experiment_folder(folder_of(entry->number),
+                                                    parts_.parameters.catalogue().algorithms());
     if (!files.ok()) return refusal(409, files.errors);
     const live::ExperimentFiles& f = files.value;
     write(f.plan, f.schedule, f.blocks.records, f.circumstances,
@@ -413,7 +425,8 @@ awaitable<Reply> Experiments::promote(Caller caller, std::string id, Json body) 
     for (const std::string& reason : entry->reasons) errors.push_back(reason);
     co_return refusal(409, std::move(errors));
   }
-  const auto files = live::read_experiment_folder(folder_of(entry->number), cc::algorithms());
+  const auto files = live::read_experiment_folder(folder_of(entry->number),
+                                                  parts_.parameters.catalogue().algorithms());
   if (!files.ok()) co_return refusal(409, files.errors);
   const config::CcConfig& cc = files.value.plan.arms[1].cc;
   Json params = Json::object();

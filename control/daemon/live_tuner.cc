@@ -230,7 +230,7 @@ void LiveTuner::make(const ParamSet& set) {
   order_.reset();
   pending_ = false;
   done_ = shown_ = 0;
-  info_ = cc::find(set.algorithm);
+  info_ = parameters_.catalogue().find(set.algorithm);
   presets_ = std::make_unique<tuner::online::PresetLibrary>();
   presets_->algorithm = set.algorithm;
   const std::string file = settings_.presets + "/" + set.algorithm + ".toml";
@@ -351,20 +351,8 @@ Reply LiveTuner::show() {
 }
 
 Reply LiveTuner::journal(std::int64_t after, std::size_t most) {
-  Json entries = Json::array();
-  const auto add = [&](const StoredEntry& entry) {
-    Json body = entry.body.is_object() ? entry.body : Json::object();
-    body["number"] = entry.number;
-    body["at_unix_ns"] = entry.at_unix_ns;
-    entries.push_back(std::move(body));
-  };
-  if (after > 0) {
-    for (const StoredEntry& entry : store_.entries(kKind, {}, after, most)) add(entry);
-  } else {
-    for (const StoredEntry& entry : store_.newest(kKind, most)) add(entry);
-  }
   Reply reply;
-  reply.body["entries"] = std::move(entries);
+  reply.body["entries"] = store_.listed(kKind, after, most);
   return reply;
 }
 

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <utility>
 
-#include "cc/registry.h"
 #include "control/daemon/live_tuner.h"
 
 namespace paceline::daemon {
@@ -126,7 +125,7 @@ awaitable<LiveTuner::InForce> LiveTuner::in_force() {
     co_return out;
   }
   const NicParams& first = out.nics.front();
-  if (cc::find(first.set.algorithm) == nullptr) {
+  if (parameters_.catalogue().find(first.set.algorithm) == nullptr) {
     out.trouble =
         fmt::format("{} runs {}, which is not known here", first.nic, first.set.algorithm);
   }

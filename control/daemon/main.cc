@@ -68,8 +68,9 @@ std::string usual_runtime_folder() {
   return paceline::attach::runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid());
 }
 
-// A folder of ours, made if need be. One in /tmp that somebody else made is not taken.
-std::string make_folder(const std::string& path) {
+// A folder of ours, made if need be. One in /tmp that somebody else made is not taken: with a user
+// to become, give_folder looks whose it is.
+std::string make_folder(const std::string& path, const std::string& user) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -78,7 +79,8 @@ std::string make_folder(const std::string& path) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return fmt::format("{}: {}", path, std::strerror(errno));
   if (!S_ISDIR(facts.st_mode)) return fmt::format("{}: is no folder", path);
-  if (facts.st_uid != ::geteuid() && facts.st_uid != 0) {
+  const bool given = !user.empty() && ::geteuid() == 0;
+  if (!given && facts.st_uid != ::geteuid() && facts.st_uid != 0) {
     return fmt::format("{}: belongs to user {}, not to us", path, facts.st_uid);
   }
   return {};
@@ -132,7 +134,7 @@ int serve(const std::string& file, DaemonConfig config) {
   setup.alive = [&systemd] { systemd.alive(); };
   const std::string user = setup.config.daemon.user;
   for (const std::string& folder : {setup.runtime_folder, setup.state_folder}) {
-    if (wrong = make_folder(folder); !wrong.empty()) return complain(wrong, kFailed);
+    if (wrong = make_folder(folder, user); !wrong.empty()) return complain(wrong, kFailed);
     if (wrong = give_folder(folder, user); !wrong.empty()) return complain(wrong, kFailed);
   }
   if (!user.empty()) {

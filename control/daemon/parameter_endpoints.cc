@@ -1,4 +1,3 @@
-#include "cc/registry.h"
 #include "control/daemon/parameters.h"
 
 namespace paceline::daemon {
@@ -9,36 +8,11 @@ namespace {
 
 constexpr double kMostChange = 9e15;
 
-Json spec_json(const cc::ParamSpec& spec) {
-  return {{"name", spec.name},       {"unit", spec.unit},    {"default", spec.default_value},
-          {"min", spec.min},         {"max", spec.max},      {"live", spec.live},
-          {"meaning", spec.meaning}, {"source", spec.source}};
-}
-
-Json algorithm_json(const cc::AlgorithmInfo& algorithm) {
-  Json params = Json::array();
-  for (const cc::ParamSpec& spec : algorithm.params) params.push_back(spec_json(spec));
-  Json profiles = Json::array();
-  profiles.push_back({{"name", "default"}, {"source", "the defaults of its parameters"}});
-  for (const cc::Profile& profile : algorithm.profiles) {
-    Json values = Json::object();
-    for (const cc::ProfileValue& value : profile.values) {
-      values[std::string(value.name)] = {{"value", value.value}, {"per_bps", value.per_bps}};
-    }
-    profiles.push_back(
-        {{"name", profile.name}, {"source", profile.source}, {"values", std::move(values)}});
-  }
-  return {{"name", algorithm.name},
-          {"summary", algorithm.summary},
-          {"proactive", algorithm.proactive},
-          {"params", std::move(params)},
-          {"profiles", std::move(profiles)}};
-}
-
-Reply algorithms_reply() {
+Reply algorithms_reply(const config::AlgorithmCatalogue& catalogue) {
   Json algorithms = Json::array();
-  for (const cc::AlgorithmInfo& algorithm : cc::algorithms()) {
-    algorithms.push_back(algorithm_json(algorithm));
+  for (const cc::AlgorithmInfo& algorithm : catalogue.algorithms()) {
+    algorithms.push_back(catalogue.table(algorithm.name));
+    algorithms.back().erase("asked");
   }
   Reply reply;
   reply.body["algorithms"] = std::move(algorithms);
@@ -74,14 +48,14 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
   patch.summary = "Change parameters: of all NICs named, or of none";
   patch.tag = "parameters";
   patch.writes = true;
-  patch.body = {
-      nics_field(),
-      {"algorithm", FieldType::text, false, "another algorithm: starts from the profile's values"},
-      {"profile", FieldType::text, false, "starts from this profile's values"},
-      {"params", FieldType::object, false,
-       "numbers by name; those not named stay as they are, or as the profile has them"},
-      why_field(),
-      dry_run_field()};
+  patch.body = {nics_field(),
+                {"algorithm", FieldType::text, false,
+                 "another algorithm, or plugin:PATH: starts from the profile's values"},
+                {"profile", FieldType::text, false, "starts from this profile's values"},
+                {"params", FieldType::object, false,
+                 "numbers by name; those not named stay as they are, or as the profile has them"},
+                why_field(),
+                dry_run_field()};
   patch.answer = "change: its number in the journal, state and, by NIC, from, to and changes";
   patch.handle = [&parameters](Request request) -> awaitable<Reply> {
     co_return co_await parameters.change(request.caller, request.body, "set");
@@ -151,8 +125,13 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
   algorithms.path = "/v1/algorithms";
   algorithms.summary = "Algorithms, their parameters with range and meaning, and their profiles";
   algorithms.tag = "parameters";
-  algorithms.answer = "algorithms: name, summary, params, profiles";
-  algorithms.handle = [](Request) -> awaitable<Reply> { co_return algorithms_reply(); };
+  algorithms.answer =
+      "algorithms: name, summary, params, profiles; of plug-ins that the service has loaded "
+      "plugin: "
+      "path and sha256";
+  algorithms.handle = [&parameters](Request) -> awaitable<Reply> {
+    co_return algorithms_reply(parameters.catalogue());
+  };
   endpoints.add(std::move(algorithms));
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cc/params.h"
-#include "cc/registry.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::daemon {
@@ -28,7 +27,14 @@ Number number_in(const json& body, const char* name) {
 }  // namespace
 
 json json_of(const ParamSet& set) {
-  return {{"algorithm", set.algorithm}, {"profile", set.profile}, {"values", set.values}};
+  json out{{"algorithm", set.algorithm}, {"profile", set.profile}, {"values", set.values}};
+  if (set.plugin) out["plugin"] = config::origin_json(*set.plugin);
+  return out;
+}
+
+void name_algorithm(const ParamSet& set, json& members) {
+  members["algorithm"] = set.plugin ? "plugin:" + set.plugin->path : set.algorithm;
+  if (set.plugin) members["sha256"] = set.plugin->sha256;
 }
 
 std::optional<ParamSet> param_set_of(const json& body) {
@@ -42,6 +48,9 @@ std::optional<ParamSet> param_set_of(const json& body) {
   for (const auto& [name, value] : values->items()) {
     if (!value.is_number()) return std::nullopt;
     set.values[name] = value.get<double>();
+  }
+  if (const auto plugin = body.find("plugin"); plugin != body.end() && plugin->is_object()) {
+    set.plugin = {text_in(*plugin, "path"), text_in(*plugin, "sha256")};
   }
   return set;
 }
@@ -119,13 +128,13 @@ ParamsRequest params_request_of(const json& body, std::vector<std::string>& erro
 }
 
 ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::uint64_t link_mbps,
-                 std::vector<std::string>& errors) {
+                 std::vector<std::string>& errors, const config::AlgorithmCatalogue& known) {
   const bool fresh = request.algorithm || request.profile;
   ParamSet out;
   out.algorithm = request.algorithm.value_or(in_force.algorithm);
-  const cc::AlgorithmInfo* const algorithm = cc::find(out.algorithm);
+  const cc::AlgorithmInfo* const algorithm = known.find(out.algorithm);
   if (algorithm == nullptr) {
-    const std::string_view nearest = cc::nearest_algorithm(out.algorithm);
+    const std::string_view nearest = known.nearest(out.algorithm);
     errors.push_back(fmt::format(
         "algorithm: there is no \"{}\"{}", out.algorithm,
         nearest.empty() ? std::string() : fmt::format("; did you mean \"{}\"?", nearest)));
@@ -149,6 +158,7 @@ ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::ui
   for (std::size_t i = 0; i < values.size(); ++i) {
     out.values[std::string(algorithm->params[i].name)] = values[i];
   }
+  if (const config::PluginOrigin* const origin = known.origin(out.algorithm)) out.plugin = *origin;
   return out;
 }
 
@@ -222,8 +232,12 @@ std::map<std::string, ParamSet> revert_to(const std::vector<Change>& changes,
 }
 
 std::vector<std::string> differences(const ParamSet& from, const ParamSet& to) {
-  if (from.algorithm != to.algorithm) {
-    return {fmt::format("algorithm {} -> {}", from.algorithm, to.algorithm)};
+  if (from.algorithm != to.algorithm || from.plugin != to.plugin) {
+    // So much of a hash tells two builds apart; the whole of it is beside.
+    const std::string origin = to.plugin ? fmt::format(" (plugin:{}, sha256 {})", to.plugin->path,
+                                                       to.plugin->sha256.substr(0, 16))
+                                         : std::string();
+    return {fmt::format("algorithm {} -> {}{}", from.algorithm, to.algorithm, origin)};
   }
   std::vector<std::string> out;
   if (from.profile != to.profile) {

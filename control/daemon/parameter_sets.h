@@ -11,12 +11,18 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/config/algorithm_catalogue.h"
+
 namespace paceline::daemon {
+
+// What an algorithm that is named by a plug-in's file begins with.
+inline constexpr std::string_view kPluginFile = "plugin:";
 
 struct ParamSet {
   std::string algorithm;
   std::string profile;
   std::map<std::string, double> values;
+  std::optional<config::PluginOrigin> plugin;  // of which the algorithm is
   friend bool operator==(const ParamSet&, const ParamSet&) = default;
 };
 
@@ -48,7 +54,11 @@ ParamsRequest params_request_of(const nlohmann::json& body, std::vector<std::str
 // The set that comes of a request on a NIC with this set in force: an algorithm or a profile given
 // starts from that profile's values, otherwise from those in force. Each mistake is an error.
 ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::uint64_t link_mbps,
-                 std::vector<std::string>& errors);
+                 std::vector<std::string>& errors,
+                 const config::AlgorithmCatalogue& known = config::AlgorithmCatalogue::built_in());
+
+// How the service is asked for an algorithm: by its name, or by the file and content of a plug-in.
+void name_algorithm(const ParamSet& set, nlohmann::json& members);
 
 // A change as the journal has it.
 struct Change {

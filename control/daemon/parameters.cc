@@ -41,10 +41,8 @@ std::vector<Group> groups_of(const std::map<std::string, ParamSet>& wanted) {
 }
 
 Json configure_members(const Group& group, bool dry_run) {
-  Json members{{"nics", group.nics},
-               {"algorithm", group.set.algorithm},
-               {"profile", group.set.profile},
-               {"params", group.set.values}};
+  Json members{{"nics", group.nics}, {"profile", group.set.profile}, {"params", group.set.values}};
+  name_algorithm(group.set, members);
   if (dry_run) members["dry_run"] = true;
   return members;
 }
@@ -81,6 +79,44 @@ awaitable<Parameters::InForce> Parameters::in_force() {
   std::string error;
   out.nics = nic_params_of(answer.body, error);
   if (!error.empty()) out.refused = refusal(502, {error});
+  const bool known = std::all_of(out.nics.begin(), out.nics.end(), [&](const NicParams& nic) {
+    return catalogue_.find(nic.set.algorithm) != nullptr;
+  });
+  if (!known) co_await learn_plugins();
+  co_return out;
+}
+
+awaitable<void> Parameters::learn_plugins() {
+  Json members = Json::object();
+  const ControlAnswer answer = co_await service_.call("plugins", std::move(members));
+  if (!answer.ok()) co_return;
+  const auto plugins = answer.body.find("plugins");
+  if (plugins == answer.body.end() || !plugins->is_array()) co_return;
+  for (const Json& table : *plugins) {
+    const std::string wrong = catalogue_.add(table);
+    if (!wrong.empty()) spdlog::error("a plug-in of the service: {}", wrong);
+  }
+}
+
+awaitable<Parameters::Loaded> Parameters::load_plugin(std::string path, std::string sha256) {
+  Loaded out;
+  Json members{{"path", path}};
+  if (!sha256.empty()) members["sha256"] = sha256;
+  const ControlAnswer answer = co_await service_.call("load_plugin", std::move(members));
+  if (!answer.ok()) {
+    out.refused = answer.kind == ControlAnswer::Kind::refused ? refusal(409, answer.errors)
+                                                              : no_service(answer);
+    co_return out;
+  }
+  Json table = answer.body.value("plugin", Json::object());
+  table["asked"] = path;
+  const std::string wrong = catalogue_.add(table);
+  if (!wrong.empty()) {
+    out.refused = refusal(502, {path + ": " + wrong});
+    co_return out;
+  }
+  out.name = table.value("name", std::string());
+  spdlog::info("plug-in {}: {}", out.name, table.value("plugin", Json::object()).dump());
   co_return out;
 }
 
@@ -126,10 +162,16 @@ awaitable<Reply> Parameters::show(std::string nic) {
 
 awaitable<Reply> Parameters::change(Caller caller, Json body, std::string action) {
   std::vector<std::string> errors;
-  const ParamsRequest request = params_request_of(body, errors);
+  ParamsRequest request = params_request_of(body, errors);
   if (!errors.empty()) co_return refusal(400, errors);
   co_await turns_.enter();
   const Turnstile::Hold hold(turns_);
+  if (request.algorithm && request.algorithm->starts_with(kPluginFile)) {
+    std::string path = request.algorithm->substr(kPluginFile.size());
+    Loaded loaded = co_await load_plugin(std::move(path), {});
+    if (loaded.refused) co_return *loaded.refused;
+    request.algorithm = loaded.name;
+  }
   InForce now = co_await in_force();
   if (now.refused) co_return *now.refused;
 
@@ -151,8 +193,8 @@ awaitable<Reply> Parameters::change(Caller caller, Json body, std::string action
     }
     std::vector<std::string> of_nic;
     const auto facts = nics_.find(name);
-    ParamSet set =
-        resolve(request, nic->set, facts == nics_.end() ? 0 : facts->second.rate_mbps, of_nic);
+    ParamSet set = resolve(request, nic->set, facts == nics_.end() ? 0 : facts->second.rate_mbps,
+                           of_nic, catalogue_);
     for (std::string& error : of_nic) {
       if (std::find(errors.begin(), errors.end(), error) == errors.end()) {
         errors.push_back(std::move(error));
@@ -277,20 +319,8 @@ awaitable<Reply> Parameters::apply(Change change, std::map<std::string, ParamSet
 }
 
 Reply Parameters::history(std::int64_t after, std::size_t most) {
-  Json entries = Json::array();
-  const auto add = [&](const StoredEntry& entry) {
-    Json body = entry.body.is_object() ? entry.body : Json::object();
-    body["number"] = entry.number;
-    body["at_unix_ns"] = entry.at_unix_ns;
-    entries.push_back(std::move(body));
-  };
-  if (after > 0) {
-    for (const StoredEntry& entry : store_.entries(kChanges, {}, after, most)) add(entry);
-  } else {
-    for (const StoredEntry& entry : store_.newest(kChanges, most)) add(entry);
-  }
   Reply reply;
-  reply.body["changes"] = std::move(entries);
+  reply.body["changes"] = store_.listed(kChanges, after, most);
   return reply;
 }
 
@@ -304,6 +334,7 @@ awaitable<void> Parameters::settle(Json hello) {
         nic.value("rate_mbps", std::uint64_t{0}), nic.value("mtu", std::uint32_t{0}),
         nic.value("base_rtt_ns", std::uint64_t{0}), nic.value("worker", std::uint32_t{0})};
   }
+  co_await learn_plugins();
   InForce now = co_await in_force();
   if (now.refused) {
     spdlog::warn("what is in force cannot be told: {}", now.refused->body.dump());

@@ -49,7 +49,17 @@ class Parameters {
                                        std::string why, bool dry_run);
   Reply history(std::int64_t after, std::size_t most);
 
+  // Has the service load a plug-in, by the absolute path of its file on that host, and learns its
+  // table. An empty sha256: any content.
+  struct Loaded {
+    std::string name;
+    std::optional<Reply> refused;
+  };
+  boost::asio::awaitable<Loaded> load_plugin(std::string path, std::string sha256);
+
   const std::map<std::string, NicFacts>& nics() const { return nics_; }
+  // The algorithms that the service has, plug-ins as well.
+  const config::AlgorithmCatalogue& catalogue() const { return catalogue_; }
   // A change of this is under way: that a generation grows is no news.
   bool busy() const { return turns_.taken(); }
 
@@ -59,6 +69,7 @@ class Parameters {
     std::optional<Reply> refused;
   };
   boost::asio::awaitable<InForce> in_force();
+  boost::asio::awaitable<void> learn_plugins();
   boost::asio::awaitable<Reply> apply(Change change, std::map<std::string, ParamSet> wanted,
                                       bool dry_run);
   boost::asio::awaitable<void> settle_pending(const std::vector<NicParams>& now);
@@ -75,6 +86,7 @@ class Parameters {
   const Clock& clock_;
   Turnstile turns_;
   std::map<std::string, NicFacts> nics_;
+  config::AlgorithmCatalogue catalogue_;
 };
 
 // GET, PATCH /v1/params, /v1/params/profile, history, revert; /v1/algorithms.

@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <pwd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +37,13 @@ std::string give_folder(const std::string& path, const std::string& user) {
   if (::getpwnam_r(user.c_str(), &entry, room.data(), room.size(), &found) != 0 ||
       found == nullptr) {
     return fmt::format("daemon.user = \"{}\": there is no such user", user);
+  }
+  // One of an earlier start is that user's already; anybody else's is not taken.
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return path + ": " + std::strerror(errno);
+  if (facts.st_uid != 0 && facts.st_uid != entry.pw_uid) {
+    return fmt::format("{}: belongs to user {}, neither to root nor to daemon.user", path,
+                       facts.st_uid);
   }
   if (::lchown(path.c_str(), entry.pw_uid, entry.pw_gid) != 0) return failed("chown");
   return {};

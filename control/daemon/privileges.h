@@ -10,8 +10,8 @@ namespace paceline::daemon {
 // must end.
 std::string become(const std::string& user);
 
-// Gives a folder that is the daemon's to the user it becomes; empty: nobody else. What is wrong,
-// empty: nothing.
+// Gives a folder of root's to the user that the daemon becomes; empty: nobody else. One that is
+// that user's stays so, any other is refused. What is wrong, empty: nothing.
 std::string give_folder(const std::string& path, const std::string& user);
 
 }  // namespace paceline::daemon

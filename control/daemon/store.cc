@@ -187,6 +187,16 @@ std::vector<StoredEntry> Store::newest(std::string_view kind, std::size_t most) 
   return rows;
 }
 
+nlohmann::json Store::listed(std::string_view kind, std::int64_t after, std::size_t most) {
+  nlohmann::json out = nlohmann::json::array();
+  for (StoredEntry& entry : after > 0 ? entries(kind, {}, after, most) : newest(kind, most)) {
+    out.push_back(entry.body.is_object() ? std::move(entry.body) : nlohmann::json::object());
+    out.back()["number"] = entry.number;
+    out.back()["at_unix_ns"] = entry.at_unix_ns;
+  }
+  return out;
+}
+
 std::string Store::prune(std::string_view kind, std::size_t keep) {
   Statement statement(database_.handle(),
                       "DELETE FROM entry WHERE kind=?1 AND number <= coalesce((SELECT number FROM "

@@ -60,6 +60,9 @@ class Store {
                                    std::int64_t after = 0, std::size_t most = 1000);
   // The newest, oldest of them first.
   std::vector<StoredEntry> newest(std::string_view kind, std::size_t most);
+  // What an API shows of a kind: the bodies, with number and at_unix_ns; those after `after`, or
+  // with 0 the newest.
+  nlohmann::json listed(std::string_view kind, std::int64_t after, std::size_t most);
   // Keeps the newest `keep` of a kind.
   std::string prune(std::string_view kind, std::size_t keep);
 

@@ -58,6 +58,9 @@ Json nic_summary(const Sampler& sampler, std::size_t nic, std::int64_t now_unix_
   if (const auto count = sampler.find_series("queue_pairs")) {
     out["queue_pairs"] = sampler.values(nic)[*count];
   }
+  if (const auto count = sampler.find_series("plugin_quarantines")) {
+    out["plugin_quarantines"] = sampler.values(nic)[*count];
+  }
   return out;
 }
 

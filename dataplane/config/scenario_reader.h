@@ -6,6 +6,7 @@
 // [[arm]] (name and the keys of [cc]). docs/scenarios.md lists every key.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +33,7 @@ struct ReaderOptions {
 
   // What `algorithm = "plugin:PATH"` calls, with a path that begins with '/' or './'. Without it
   // there are no plug-ins. (dataplane/driver/plugin_load.h: this room opens no shared objects.)
-  cc::Registered (*load_plugin)(const std::string& path) = nullptr;
+  std::function<cc::Registered(const std::string& path)> load_plugin{};
 };
 
 Read<Scenario> read_scenario_file(const std::string& path, const ReaderOptions& options);

@@ -1,6 +1,7 @@
 // Reads the tables of a scenario by the table of keys: types, units, ranges, unknown keys.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -42,7 +43,7 @@ struct ReadContext {
   std::span<const cc::AlgorithmInfo> algorithms;
   std::string folder;  // relative file names of the document start here; "" = as they are
   Diagnostics* errors = nullptr;
-  cc::Registered (*load_plugin)(const std::string& path) = nullptr;
+  std::function<cc::Registered(const std::string& path)> load_plugin{};
   bool has_workload = true;  // false: a testbed, where programs bring the traffic
 };
 

@@ -114,6 +114,7 @@ struct ServiceConfig {
   std::uint32_t message_burst = 1024;
   Picos telemetry_interval = picos_from_micros(5000);
   std::string control_group;
+  std::vector<std::string> plugin_folders;
 };
 
 struct Testbed {

@@ -62,6 +62,16 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
                 "service's own user and root. Empty: none."},
 });
 
+// Read apart: arrays of texts have no key of their own kind.
+void read_plugin_folders(const TomlMember& m, ServiceConfig& out, ReadContext& context) {
+  read_texts(m, "service", context, [&](const TomlNode& item) {
+    if (item.text.front() != '/') {
+      return fail_value(context, item, "service.plugin_folders", "expected absolute paths");
+    }
+    out.plugin_folders.push_back(item.text);
+  });
+}
+
 }  // namespace
 
 std::span<const KeySpec> service_keys() { return kServiceKeys; }
@@ -87,8 +97,9 @@ Field service_field(ServiceConfig& service, std::string_view name) {
 void read_service(const TomlNode& table, ServiceConfig& out, ReadContext& context) {
   if (!table.is_table()) return context.errors->add(table.where, "expected a table, [service]");
   read_testbed_table(
-      table, "service", service_keys(), {}, context,
-      [&](std::string_view name) { return service_field(out, name); }, [](const TomlMember&) {});
+      table, "service", service_keys(), {"plugin_folders"}, context,
+      [&](std::string_view name) { return service_field(out, name); },
+      [&](const TomlMember& m) { read_plugin_folders(m, out, context); });
 }
 
 std::string emulated_reference_markdown() {
@@ -102,6 +113,10 @@ std::string emulated_reference_markdown() {
       "`h0`, `h1`, ... by their number. At most 31 letters, digits, `-` and `_`. |\n\n";
   text += reference_rows(service_keys(),
                          [&](std::string_view name) { return service_field(service, name); });
+  text +=
+      "| `service.plugin_folders` | array of texts | | Folders, by their absolute paths, from "
+      "which "
+      "plug-ins may be loaded while the service runs (docs/plugins.md). None: none may. |\n";
   return text;
 }
 

@@ -11,7 +11,8 @@
 
 namespace paceline::service {
 
-CongestionDesk::CongestionDesk(Service& service) : service_(service) {
+CongestionDesk::CongestionDesk(Service& service)
+    : service_(service), shelf_(service.settings().plugin_folders) {
   if (const std::string wrong = reader_.open(service.segment()); !wrong.empty()) {
     spdlog::error("the guard does not see what workers count: {}", wrong);
   }
@@ -96,13 +97,22 @@ CongestionDesk::Outcome CongestionDesk::configure(const ControlRequest& request)
   if (request.change.empty()) {
     out.errors.emplace_back("nothing to change: algorithm, profile or params is needed");
   }
-  std::vector<CcArm> arms;
   for (const std::size_t n : picked) {
     if (const Trial* const trial = trial_of(n)) {
       out.errors.push_back(
           fmt::format("{}: the trial \"{}\" is running", nics_[n].name, trial->name));
     }
-    ResolvedArm resolved = resolve_arm(nics_[n].current, request.change, nics_[n].facts);
+  }
+  // Nothing is loaded for a request that is refused anyway.
+  const CcChange change = with_plugin(request.change, out.errors);
+  if (change.names_file()) return out;
+  std::vector<CcArm> arms;
+  for (const std::size_t n : picked) {
+    ResolvedArm resolved = resolve_arm(nics_[n].current, change, nics_[n].facts);
+    if (std::string why = quarantine_of(n, resolved.arm.setup.primary.algorithm);
+        resolved.errors.empty() && !why.empty()) {
+      out.errors.push_back(std::move(why));
+    }
     for (const std::string& error : resolved.errors) {
       out.errors.push_back(nics_[n].name + ": " + error);
     }
@@ -163,6 +173,11 @@ void CongestionDesk::tick(std::uint64_t now_ms) {
 void CongestionDesk::look(std::size_t nic) {
   GuardSample now;
   if (!sample(nic, now)) return;
+  constexpr std::size_t kQuarantines = telemetry::counter_index("plugin_quarantines");
+  if (sample_.values[kQuarantines] > nics_[nic].quarantines) {
+    nics_[nic].quarantines = sample_.values[kQuarantines];
+    notice_quarantine(nic);
+  }
   const Trial* const trial = trial_of(nic);
   const auto trip = nics_[nic].judge.look(now, trial != nullptr ? trial->limits : GuardLimits{});
   if (trip) {
@@ -178,20 +193,23 @@ void CongestionDesk::note(Nic& nic, GuardEvent event) {
   if (nic.events.size() > kMostEvents) nic.events.pop_front();
 }
 
-void CongestionDesk::tripped(std::size_t n, const GuardTrip& trip) {
+void CongestionDesk::tripped(std::size_t n, const GuardTrip& trip, std::string detail) {
   Nic& nic = nics_[n];
   Trial* const trial = trial_of(n);
   const bool revert = trial != nullptr && trial->arm != 0;
-  if (!revert && nic.reported) return;
-  nic.reported = true;
+  const bool of_judge = trip.rule != GuardRule::quarantined;
+  if (!revert && of_judge && nic.reported) return;
+  nic.reported = nic.reported || of_judge;
   GuardEvent event;
   event.nic = nic.name;
   event.at_unix_ns = service_.settings().start_unix_ns + now_ms_ * 1'000'000;
   event.trip = trip;
   event.reverted = revert;
+  event.detail = std::move(detail);
   if (trial != nullptr) event.trial = trial->name;
-  spdlog::warn("guard: {}: {} is {}, allowed {}: {}", nic.name, guard_rule_name(trip.rule),
-               trip.figure, trip.limit, revert ? "the champion is put back" : "reported");
+  spdlog::warn("guard: {}: {} is {}, allowed {}: {}{}{}", nic.name, guard_rule_name(trip.rule),
+               trip.figure, trip.limit, revert ? "the champion is put back" : "reported",
+               event.detail.empty() ? "" : "; ", event.detail);
   if (!revert) return note(nic, event);
   // Latched first: the champion's first body says so.
   for (const std::size_t other : trial->nics) {
@@ -199,8 +217,9 @@ void CongestionDesk::tripped(std::size_t n, const GuardTrip& trip) {
     nics_[other].latched = nics_[other].last_event;
   }
   put_champion_back(*trial, TrialState::tripped,
-                    fmt::format("guard of {}: {} was {}, allowed {}", nic.name,
-                                guard_rule_name(trip.rule), trip.figure, trip.limit));
+                    of_judge ? fmt::format("guard of {}: {} was {}, allowed {}", nic.name,
+                                           guard_rule_name(trip.rule), trip.figure, trip.limit)
+                             : fmt::format("guard of {}: {}", nic.name, event.detail));
 }
 
 CongestionDesk::Outcome CongestionDesk::clear_guard(const ControlRequest& request) {

@@ -18,6 +18,7 @@
 
 #include "dataplane/service/cc_change.h"
 #include "dataplane/service/guard_judge.h"
+#include "dataplane/service/plugin_shelf.h"
 #include "dataplane/service/service.h"
 #include "dataplane/telemetry/segment_reader.h"
 
@@ -32,6 +33,7 @@ struct GuardEvent {
   GuardTrip trip{};
   bool reverted = false;  // else only reported
   std::string trial;      // that it ended
+  std::string detail;     // which plug-in, and why
 };
 
 enum class TrialState : std::uint8_t { running, tripped, abandoned };
@@ -62,7 +64,8 @@ class CongestionDesk {
     GuardJudge judge;
     std::list<GuardEvent> events;  // the newest kMostEvents
     std::uint32_t last_event = 0;
-    std::uint32_t latched = 0;  // number of the trip, 0: none
+    std::uint32_t latched = 0;      // number of the trip, 0: none
+    std::uint64_t quarantines = 0;  // of plug-ins, that were noticed
     // Breaking a rule all the time without a trial is reported once, until it was kept again.
     bool reported = false;
   };
@@ -84,6 +87,7 @@ class CongestionDesk {
 
   const std::vector<Nic>& nics() const { return nics_; }
   const std::list<Trial>& trials() const { return trials_; }
+  const PluginShelf& shelf() const { return shelf_; }
   // Those that the guard judges a NIC by now.
   GuardLimits limits_of(std::size_t nic) {
     const Trial* const trial = trial_of(nic);
@@ -115,17 +119,23 @@ class CongestionDesk {
   // Of all NICs where none are named. Names that do not exist are errors.
   std::vector<std::size_t> pick(const std::optional<std::vector<std::string>>& names,
                                 std::vector<std::string>& errors) const;
+  // The same change with the name of the plug-in where it says "plugin:PATH", loaded.
+  CcChange with_plugin(const CcChange& change, std::vector<std::string>& errors) const;
+  // Why this NIC does not call the algorithm's plug-in any more; empty: it does, or it is none.
+  std::string quarantine_of(std::size_t nic, cc::AlgorithmId algorithm);
+  void notice_quarantine(std::size_t nic);
   Trial* trial_of(std::size_t nic);
   Trial* named(const std::string& name, std::vector<std::string>& errors);
   // All of them, or none; what is wrong.
   std::vector<std::string> apply(const std::vector<Change>& changes);
   void put_champion_back(Trial& trial, TrialState state, std::string why);
   void look(std::size_t nic);
-  void tripped(std::size_t nic, const GuardTrip& trip);
+  void tripped(std::size_t nic, const GuardTrip& trip, std::string detail = {});
   static void note(Nic& nic, GuardEvent event);
   bool sample(std::size_t nic, GuardSample& out);
 
   Service& service_;
+  PluginShelf shelf_;
   telemetry::SegmentReader reader_;
   telemetry::NicSample sample_;
   std::vector<Nic> nics_;

@@ -51,6 +51,8 @@ std::vector<std::string> CongestionDesk::begin_trial(const ControlRequest& reque
   }
   if (trials_.size() >= kMostTrials)
     errors.push_back(fmt::format("{} trials are kept", kMostTrials));
+  const CcChange change = errors.empty() ? with_plugin(request.change, errors) : request.change;
+  if (change.names_file()) return errors;
   for (const std::size_t n : trial.nics) {
     const Nic& nic = nics_[n];
     if (const Trial* const other = trial_of(n)) {
@@ -61,8 +63,12 @@ std::vector<std::string> CongestionDesk::begin_trial(const ControlRequest& reque
           fmt::format("{}: the guard's trip {} is latched: see guard, then clear_guard", nic.name,
                       nic.latched));
     }
-    ResolvedArm resolved = resolve_arm(nic.champion, request.change, nic.facts);
+    ResolvedArm resolved = resolve_arm(nic.champion, change, nic.facts);
     for (const std::string& error : resolved.errors) errors.push_back(nic.name + ": " + error);
+    if (std::string why = quarantine_of(n, resolved.arm.setup.primary.algorithm);
+        resolved.errors.empty() && !why.empty()) {
+      errors.push_back(std::move(why));
+    }
     trial.champions.push_back(nic.champion);
     trial.candidates.push_back(std::move(resolved.arm));
   }

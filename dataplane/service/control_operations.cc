@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "cc/plugin/plugin.h"
 #include "cc/registry.h"
+#include "dataplane/config/algorithm_catalogue.h"
 #include "dataplane/service/control_protocol.h"
 
 namespace paceline::service {
@@ -44,6 +46,23 @@ Json values_of(const transport::CcChoice& choice) {
   for (std::size_t i = 0; i < info.params.size() && i < choice.values.size(); ++i) {
     out[std::string(info.params[i].name)] = choice.values[i];
   }
+  return out;
+}
+
+// Of a plug-in that is loaded.
+Json plugin_json(const cc::AlgorithmInfo& info) {
+  const cc::plugin::Plugin& plugin = *cc::plugin_of(info.id);
+  Json out = config::algorithm_json(info);
+  out["plugin"] = config::origin_json({plugin.path, plugin.sha256});
+  return out;
+}
+
+Json plugins(Json out) {
+  Json list = Json::array();
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+    if (cc::is_plugin(info.id)) list.push_back(plugin_json(info));
+  }
+  out["plugins"] = std::move(list);
   return out;
 }
 
@@ -97,14 +116,18 @@ Json parameters(const CongestionDesk& desk, Json out) {
     const transport::CcSetup& setup = nic.current.setup;
     Json fallback = choice_of(setup.fallback);
     fallback["profile"] = nic.current.fallback_profile;
-    nics.push_back({{"name", nic.name},
-                    {"algorithm", cc::find(setup.primary.algorithm)->name},
-                    {"profile", nic.current.profile},
-                    {"values", values_of(setup.primary)},
-                    {"fallback", std::move(fallback)},
-                    {"generation", nic.in_force.generation},
-                    {"arm", nic.in_force.arm},
-                    {"epoch", nic.in_force.epoch}});
+    Json entry({{"name", nic.name},
+                {"algorithm", cc::find(setup.primary.algorithm)->name},
+                {"profile", nic.current.profile},
+                {"values", values_of(setup.primary)},
+                {"fallback", std::move(fallback)},
+                {"generation", nic.in_force.generation},
+                {"arm", nic.in_force.arm},
+                {"epoch", nic.in_force.epoch}});
+    if (const cc::plugin::Plugin* const plugin = cc::plugin_of(setup.primary.algorithm)) {
+      entry["plugin"] = config::origin_json({plugin->path, plugin->sha256});
+    }
+    nics.push_back(std::move(entry));
   }
   out["nics"] = std::move(nics);
   return out;
@@ -163,6 +186,7 @@ Json guard_state(CongestionDesk& desk, Json out) {
                        {"action", event.reverted ? "reverted" : "reported"},
                        {"nic", event.nic},
                        {"trial", event.trial}});
+      if (!event.detail.empty()) trips.back()["detail"] = event.detail;
     }
     nics.push_back({{"name", nic.name},
                     {"limits", limits_of(desk.limits_of(i))},
@@ -252,6 +276,18 @@ ControlAnswer ControlOperations::answer(std::string_view text) {
         break;
       case ControlOp::clear_guard:
         errors = desk_.clear_guard(request).errors;
+        break;
+      case ControlOp::load_plugin: {
+        const cc::Registered loaded = desk_.shelf().load(request.path, request.change.sha256);
+        if (loaded.info == nullptr) {
+          errors.push_back(loaded.error);
+        } else {
+          out["plugin"] = plugin_json(*loaded.info);
+        }
+        break;
+      }
+      case ControlOp::plugins:
+        out = plugins(std::move(out));
         break;
     }
   }

@@ -16,11 +16,11 @@
 //   telemetry    {} -> the descriptor of the telemetry segment (dataplane/telemetry/segment.h)
 //   status       {} -> status: what docs/service.md says; a text longer than a message comes as the
 //                descriptor of a memfd instead: bytes
-//   parameters   {} -> nics: [{name, algorithm, profile, values: {name: value}, fallback: {...},
-//                generation, arm, epoch}]: what is in force
-//   configure    {nics: [names] (absent: all), algorithm?, profile?, params?: {name: value},
-//                dry_run?: bool} -> nics: [{name, generation, changed: bool}]. An algorithm or
-//                profile given starts from that profile's values; otherwise from those in force.
+//   parameters   {} -> nics: [{name, algorithm, profile, values: {name: value}, plugin?: {path,
+//                sha256}, fallback: {...}, generation, arm, epoch}]: what is in force
+//   configure    {nics: [names] (absent: all), algorithm?, sha256?, profile?, params?: {name:
+//                value}, dry_run?: bool} -> nics: [{name, generation, changed: bool}]. An algorithm
+//                or profile given starts from that profile's values; otherwise from those in force.
 //                All NICs, or none. Ends up as the champion. Refused while a trial runs.
 //   trial        {name, nics?, candidate: {algorithm?, profile?, params?}, guard?: {limits, see
 //                below}, hold_ms} -> arms: [{algorithm, values}, ...]. What is in force becomes arm
@@ -34,8 +34,15 @@
 //   trials       {} -> trials: [{name, nics, arm, epoch, hold_ms, remaining_ms, state: "running" |
 //                "tripped" | "abandoned", why}]; those that ended in trouble stay until end_trial
 //   guard        {} -> nics: [{name, limits, trips: [{number, at_unix_ns, rule, figure, limit,
-//                action}], latched: bool}]
+//                action, nic, trial, detail?}], latched: bool}]
 //   clear_guard  {nics?} -> {}: what is latched may be tried again
+//   load_plugin  {path, sha256?} -> plugin: its table (dataplane/config/algorithm_catalogue.h).
+//                Refused where service.plugin_folders does not allow it (plugin_shelf.h), or the
+//                file's content is another than asked for. Changes no NIC; what is loaded stays.
+//   plugins      {} -> plugins: [tables] of all that are loaded
+//
+// An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if that
+// is given), which is loaded as by load_plugin, in a dry run, too: nobody else knows its table.
 //
 // Where `renew` is not given use_arm renews. An answer other than that of status that is longer
 // than a message comes whole as the descriptor of a memfd, and the message has {schema, id, ok,
@@ -47,6 +54,7 @@
 //   pause_share            0.01  of the time, of the NIC's link towards an emulated switch
 //   stall_ms               50    messages under way, and nothing sent, received or acknowledged
 //   drops_packets          10    at the emulated switch's port towards the NIC
+// and always: a plug-in that is put into quarantine (rule plugin_quarantine), at once.
 // Judged every 100 ms by the service over what its workers count; three looks in a row, or one that
 // is ten times beyond, puts the champion back, latches and reports. Where no candidate is in force
 // there is nothing to go back to, and the guard only reports.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/config/guard_bounds.h"
 #include "dataplane/service/control_protocol.h"
 
 namespace paceline::service {
@@ -18,6 +19,7 @@ using ParsedJson = nlohmann::json;
 constexpr int kMostDepth = 8;
 constexpr std::size_t kMostNames = 256;
 constexpr std::size_t kMostName = 63;
+constexpr std::size_t kMostPath = 4096;
 constexpr std::size_t kMostShown = 48;  // of what was wrong, in an answer
 
 struct OpSpec {
@@ -32,7 +34,9 @@ const std::vector<OpSpec>& ops() {
       {"telemetry", ControlOp::telemetry, {}},
       {"status", ControlOp::status, {}},
       {"parameters", ControlOp::parameters, {}},
-      {"configure", ControlOp::configure, {"nics", "algorithm", "profile", "params", "dry_run"}},
+      {"configure",
+       ControlOp::configure,
+       {"nics", "algorithm", "sha256", "profile", "params", "dry_run"}},
       {"trial", ControlOp::trial, {"name", "nics", "candidate", "guard", "hold_ms"}},
       {"use_arm", ControlOp::use_arm, {"name", "arm", "epoch", "renew"}},
       {"renew", ControlOp::renew, {"name"}},
@@ -40,6 +44,8 @@ const std::vector<OpSpec>& ops() {
       {"trials", ControlOp::trials, {}},
       {"guard", ControlOp::guard, {}},
       {"clear_guard", ControlOp::clear_guard, {"nics"}},
+      {"load_plugin", ControlOp::load_plugin, {"path", "sha256"}},
+      {"plugins", ControlOp::plugins, {}},
   };
   return all;
 }
@@ -95,15 +101,15 @@ class Members {
     complain(name, *value, "true or false");
     return otherwise;
   }
-  std::optional<std::string> text(const char* name, bool required) {
-    const std::string allowed = fmt::format("a text of 1 to {} characters", kMostName);
+  std::optional<std::string> text(const char* name, bool required, std::size_t most = kMostName) {
+    const std::string allowed = fmt::format("a text of 1 to {} characters", most);
     const ParsedJson* const value = find(name);
     if (value == nullptr) {
       if (required) missing(name, allowed);
       return std::nullopt;
     }
     if (!value->is_string() || value->get_ref<const std::string&>().empty() ||
-        value->get_ref<const std::string&>().size() > kMostName) {
+        value->get_ref<const std::string&>().size() > most) {
       complain(name, *value, allowed);
       return std::nullopt;
     }
@@ -142,9 +148,20 @@ class Members {
     }
     return out;
   }
+  // Of a file, empty: not given.
+  std::string digest() {
+    const ParsedJson* const value = find("sha256");
+    if (value == nullptr) return {};
+    const std::string out = value->is_string() ? value->get<std::string>() : std::string();
+    if (out.size() != 64 || out.find_first_not_of("0123456789abcdef") != std::string::npos) {
+      complain("sha256", *value, "64 hexadecimal digits");
+    }
+    return out;
+  }
   CcChange change() {
     CcChange out;
-    out.algorithm = text("algorithm", false);
+    out.algorithm = text("algorithm", false, kMostPath);
+    out.sha256 = digest();
     out.profile = text("profile", false);
     const ParsedJson* const params = find("params");
     if (params == nullptr) return out;
@@ -182,7 +199,7 @@ void read_trial(const ParsedJson& object, Members& members, ControlRequest& out,
     members.complain("candidate", *candidate, "an object with algorithm, profile or params");
   } else {
     Members inner(*candidate, "candidate: ", errors);
-    inner.refuse_others({"algorithm", "profile", "params"});
+    inner.refuse_others({"algorithm", "sha256", "profile", "params"});
     out.change = inner.change();
   }
   const auto guard = object.find("guard");
@@ -191,11 +208,12 @@ void read_trial(const ParsedJson& object, Members& members, ControlRequest& out,
   Members inner(*guard, "guard: ", errors);
   inner.refuse_others(
       {"retransmitted_share", "retransmitted_packets", "pause_share", "stall_ms", "drops_packets"});
-  inner.limit("retransmitted_share", 1, out.guard.retransmitted_share);
-  inner.limit("retransmitted_packets", 1e9, out.guard.retransmitted_packets);
-  inner.limit("pause_share", 1, out.guard.pause_share);
-  inner.limit("stall_ms", 100, out.guard.stall_ms);
-  inner.limit("drops_packets", 1e9, out.guard.drops_packets);
+  using namespace config;
+  inner.limit("retransmitted_share", kMostGuardShare, out.guard.retransmitted_share);
+  inner.limit("retransmitted_packets", kMostGuardPackets, out.guard.retransmitted_packets);
+  inner.limit("pause_share", kMostGuardShare, out.guard.pause_share);
+  inner.limit("stall_ms", kMostGuardStallMs, out.guard.stall_ms);
+  inner.limit("drops_packets", kMostGuardPackets, out.guard.drops_packets);
 }
 
 void read_body(const ParsedJson& object, Members& members, ControlRequest& out,
@@ -232,6 +250,11 @@ void read_body(const ParsedJson& object, Members& members, ControlRequest& out,
     case ControlOp::clear_guard:
       out.nics = members.names("nics");
       return;
+    case ControlOp::load_plugin:
+      out.path = members.text("path", true, kMostPath).value_or("");
+      out.change.sha256 = members.digest();
+      return;
+    case ControlOp::plugins:
     case ControlOp::hello:
     case ControlOp::telemetry:
     case ControlOp::status:

@@ -27,11 +27,16 @@ enum class ControlOp : std::uint8_t {
   trials,
   guard,
   clear_guard,
+  load_plugin,
+  plugins,
 };
+
+inline constexpr std::string_view kPluginPrefix = "plugin:";
 
 // Which congestion control, as an operator says it.
 struct CcChange {
-  std::optional<std::string> algorithm;
+  std::optional<std::string> algorithm;  // a name, or "plugin:PATH"
+  std::string sha256;                    // with a PATH: of the file; empty: any
   std::optional<std::string> profile;
   struct Param {
     std::string name;
@@ -39,6 +44,8 @@ struct CcChange {
   };
   std::vector<Param> params;
 
+  // Of a plug-in that is not loaded yet.
+  bool names_file() const { return algorithm && algorithm->starts_with(kPluginPrefix); }
   bool empty() const { return !algorithm && !profile && params.empty(); }
 };
 
@@ -49,6 +56,7 @@ struct ControlRequest {
   CcChange change;
   bool dry_run = false;
   std::string name;  // of a trial
+  std::string path;  // of a plug-in
   GuardLimits guard;
   std::uint32_t hold_ms = 0;
   std::uint8_t arm = 0;

@@ -74,6 +74,8 @@ std::string_view guard_rule_name(GuardRule rule) {
       return "stall_ms";
     case GuardRule::dropped:
       return "drops_packets";
+    case GuardRule::quarantined:
+      return "plugin_quarantine";
     case GuardRule::count:
       break;
   }

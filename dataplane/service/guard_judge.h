@@ -31,7 +31,8 @@ struct GuardSample {
   std::uint64_t dropped_packets = 0;
 };
 
-enum class GuardRule : std::uint8_t { retransmitted, paused, stalled, dropped, count };
+// `quarantined` is none of the judge's: a plug-in that is no longer called, as its engine says.
+enum class GuardRule : std::uint8_t { retransmitted, paused, stalled, dropped, quarantined, count };
 std::string_view guard_rule_name(GuardRule rule);
 
 struct GuardTrip {

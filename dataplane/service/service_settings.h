@@ -63,6 +63,8 @@ struct ServiceSettings {
   WorkerTimes times{};
   // Whose members may use the control socket, besides root and the service's own user; empty: none.
   std::string control_group;
+  // Plug-ins may be loaded from there (plugin_shelf.h); none: nowhere.
+  std::vector<std::string> plugin_folders;
   std::string testbed;  // what its file is called, for those who ask
   std::uint64_t start_unix_ns = 0;
 };

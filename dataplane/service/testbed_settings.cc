@@ -19,6 +19,7 @@ ServiceSettings settings_of(const config::ServiceConfig& config) {
   out.quota.message_burst = config.message_burst;
   out.times.telemetry_interval = config.telemetry_interval;
   out.control_group = config.control_group;
+  out.plugin_folders = config.plugin_folders;
   return out;
 }
 

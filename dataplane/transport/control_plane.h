@@ -59,6 +59,12 @@ class alignas(64) ControlPlane {
   std::uint64_t generation() const { return generation_; }
   // Some contexts have not heard of the newest setup.
   bool changing() const { return change_.visited != change_.places(); }
+  // Why a plug-in is not called any more; `none`: it is, or never was asked.
+  cc::plugin::Offence quarantined(cc::AlgorithmId id) const {
+    if (!cc::is_plugin(id)) return cc::plugin::Offence::none;
+    const auto& guard = guards_[static_cast<unsigned>(id) - cc::kAlgorithms];
+    return guard == nullptr ? cc::plugin::Offence::none : guard->quarantined;
+  }
   // What the context of this peer's traffic shall run.
   cc::AlgorithmId algorithm_for(const Peer& peer) const {
     return proactive_ && peer.status != PeerStatus::native ? setup_.fallback.algorithm

@@ -79,6 +79,8 @@ class Engine {
   const CcSetup& setup() const { return control_.setup(); }
   // 1 at the start, one more with each reconfigure.
   std::uint64_t generation() const { return control_.generation(); }
+  // Why a plug-in is not called here any more; `none`: it is, or never was asked.
+  cc::plugin::Offence quarantined(cc::AlgorithmId id) const { return control_.quarantined(id); }
   // Some contexts have not heard of the newest setup yet.
   bool reconfiguring() const { return control_.changing(); }
 

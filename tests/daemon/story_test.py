@@ -1,11 +1,14 @@
 """An operator's evening (docs/story.md) in short: unmodified programs in an incast, DCQCN tried against
-Cadence to a verdict and promoted, then a candidate that does harm, taken back by the guard while
-the programs go on."""
+Cadence to a verdict and promoted, then a plug-in that does harm, taken back by the guard while the
+programs go on."""
 
+import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 import time
 
 from host import PACELINE, Host, check
@@ -14,6 +17,7 @@ from testbed import PATIENCE, ROOT, end, need, say
 
 SENDERS = ("h0", "h1", "h2", "h3")
 RECEIVER = "h4"
+PLUGINS = sys.argv[4]  # the folder that they were built in
 VERDICTS = ("ship", "harmful", "no difference", "inconclusive")
 
 
@@ -133,8 +137,60 @@ def promising(host):
     say("ok   the candidate is promoted, and the promotion reverted")
 
 
+def params(host, *arguments):
+    """Exit status, output and errors of `paceline params ...`."""
+    done = subprocess.run([PACELINE, "params", *arguments], env=host.environment, cwd=host.folder,
+                          timeout=60 * PATIENCE, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def install(host, name):
+    """A plug-in in the folder that the testbed allows, and its digest."""
+    path = os.path.join(host.folder, "plugins", name)
+    shutil.copyfile(os.path.join(PLUGINS, name), path)
+    os.chmod(path, 0o644)
+    with open(path, "rb") as file:
+        return path, hashlib.sha256(file.read()).hexdigest()
+
+
+def plugin(host):
+    """A plug-in by hand: refused from elsewhere, then in force, journalled, and undone."""
+    path, digest = install(host, "aimd.so")
+    foreign = os.path.join(host.folder, "aimd.so")
+    shutil.copyfile(path, foreign)
+    code, _, errors = params(host, "set", "--algorithm", f"plugin:{foreign}", "--why", "try")
+    check(code == 2 and "not in a folder of service.plugin_folders" in errors, f"elsewhere: {errors}")
+    os.chmod(path, 0o666)
+    code, _, errors = params(host, "set", "--algorithm", f"plugin:{path}", "--why", "try")
+    check(code == 2 and "others may write it" in errors, f"writable by all: {errors}")
+    os.chmod(path, 0o644)
+    # Relative to where the operator is.
+    code, text, errors = params(host, "set", "--algorithm", "plugin:plugins/aimd.so",
+                                "decrease=0.75", "--why", "a first look")
+    check(code == 0 and in_force(host) == {"aimd"}, f"in force: {text}{errors}")
+    change = host.ask("GET", "/v1/params/history")[1]["changes"][-1]
+    for nic in change["nics"].values():
+        check(nic["to"]["plugin"] == {"path": path, "sha256": digest}, f"journal: {nic}")
+    known = {a["name"]: a for a in host.ask("GET", "/v1/algorithms")[1]["algorithms"]}
+    check(known["aimd"]["plugin"]["sha256"] == digest, f"the catalogue: {known.get('aimd')}")
+    code, _, errors = params(host, "set", "decrease=2", "--why", "too much")
+    check(code == 2 and "decrease" in errors, f"its table is known: {errors}")
+    # A service that is started anew has nothing loaded: the daemon has it load the same code again.
+    before = host.healthy()
+    check(host.ask("POST", "/v1/dataplane/upgrade", {"why": "a new service"})[0] in (200, 202), "")
+    host.wait_for("a new service", lambda: host.healthy() not in (None, before))
+    host.wait_for("the plug-in is put back", lambda: in_force(host) == {"aimd"})
+    check(host.value("h0", "decrease") == 0.75, "with its values")
+    code, text, errors = params(host, "revert", "--to", str(change["number"] - 1), "--why", "enough")
+    check(code == 0 and in_force(host) == {"dcqcn"}, f"reverted: {text}{errors}")
+    say("ok   a plug-in is loaded while the service runs, journalled, put back and reverted")
+
+
 def harmful(host):
-    plan = short_plan(host, "live-reckless.toml")
+    path, digest = install(host, "blaster.so")
+    plan = short_plan(host, "live-reckless.toml",
+                      (r'algorithm = "fixed"', f'algorithm = "plugin:{path}"'))
     traffic = Incast(host, 12)
     try:
         host.wait_for("traffic flows", lambda: bytes_to_receiver(host) > 1e6)
@@ -145,6 +201,12 @@ def harmful(host):
         check(found["state"] == "tripped" and found["verdict"] == "harmful", f"the guard: {found}")
         say(f"     {found['ended']}")
         check(in_force(host) == {"dcqcn"}, "the champion is in force")
+        folder = os.path.join(host.folder, f"state/experiments/{int(found['id']):06}")
+        with open(os.path.join(folder, "algorithms.json"), encoding="utf-8") as file:
+            kept = json.load(file)["algorithms"][0]
+        check(kept["name"] == "blaster" and kept["plugin"]["sha256"] == digest, f"which code: {kept}")
+        code, _, errors = experiment(host, "report", folder, "--json")
+        check(code == 0, f"its folder is read by who has not loaded it: {errors}")
         before = bytes_to_receiver(host)
         host.wait_for("traffic goes on", lambda: bytes_to_receiver(host) > before + 1e6)
         traffic.finish(60)
@@ -162,8 +224,11 @@ def main():
     need("ib_write_bw")
     host = Host("incast")
     try:
+        os.mkdir(os.path.join(host.folder, "plugins"), 0o755)
+        host.write_config(f"set = ['service.plugin_folders=[\"{host.folder}/plugins\"]']\n")
         host.start()
         host.wait_for("the service is started", host.healthy)
+        plugin(host)
         promising(host)
         harmful(host)
     except BaseException:

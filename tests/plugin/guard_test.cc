@@ -41,7 +41,7 @@ class Bench {
     facts.link_rate = Rate{kLink};
     facts.mtu_bytes = 4096;
     params = make_params(*plugin_, {}, facts);
-    params.guard = &guard;
+    put_guard(params, guard);
     guard.news = &news;
     set_guard_word(state.bytes, params);
     decision.rate = Rate{kLink};
@@ -191,6 +191,7 @@ TEST_CASE("a plug-in that is slow again and again is found by the clock it is gi
   bench.guard.clock.read = [](const void* context) {
     return static_cast<const Ticks*>(context)->now;
   };
+  put_guard(bench.params, bench.guard);
   const std::uint64_t budget = bench.guard.limits.budget_ns;
   const auto lasts = [&](std::uint64_t ns) {
     return [&ticks, ns](const paceline_cc_item&) { ticks.now += ns; };

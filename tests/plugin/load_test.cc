@@ -65,6 +65,17 @@ TEST_CASE("what was built against version 1.0 loads, with its parameters and no 
   CHECK(info.profiles.empty());
 }
 
+TEST_CASE("what was built against version 1.1 loads, with profiles that scale") {
+  const cc::AlgorithmInfo& info = loaded("keeper");
+  REQUIRE(info.profiles.size() == 1);
+  CHECK(info.profiles[0].name == "gentle");
+  cc::PortFacts facts;
+  facts.link_rate = rate_from_gbps(200);
+  const auto values = cc::resolve_params(info, "gentle", {}, facts);
+  REQUIRE(values.index() == 0);
+  CHECK(std::get<0>(values) == std::vector<double>{0.8, 100});
+}
+
 TEST_CASE("profiles of version 1.1 are those of the table") {
   const cc::AlgorithmInfo& info = loaded("dcqcn");
   const cc::AlgorithmInfo& built_in = *cc::find("dcqcn");

@@ -12,12 +12,14 @@
 
 #include <fmt/format.h>
 
+#include "cc/plugin/plugin.h"
 #include "cc/registry.h"
 #include "control/daemon/api/target.h"
 #include "control/experiment/live/experiment_folder.h"
 #include "control/experiment/live/live_report.h"
 #include "control/experiment/live/plan_reader.h"
 #include "dataplane/config/document.h"
+#include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/host/daemon_request.h"
 #include "tools/host/experiment_text.h"
@@ -60,11 +62,23 @@ std::string experiment_target(const std::string& id, const char* rest = "") {
   return "/v1/experiments/" + daemon::percent_encoded(id) + rest;
 }
 
+// Nobody is asked: a plug-in that the plan names is loaded here, as `paceline cc show` does it.
 int plan_experiment(const ExperimentOptions& options) {
-  config::Read<live::Plan> read = live::read_plan_file(options.what, cc::algorithms());
+  config::AlgorithmCatalogue catalogue;
+  const auto load = [&catalogue](const std::string& path) {
+    cc::Registered loaded = load_plugin(path);
+    if (loaded.info == nullptr) return loaded;
+    Json table = config::algorithm_json(*loaded.info);
+    const cc::plugin::Plugin& plugin = *cc::plugin_of(loaded.info->id);
+    table["plugin"] = config::origin_json({plugin.path, plugin.sha256});
+    loaded.error = catalogue.add(table);
+    return loaded;
+  };
+  config::Read<live::Plan> read = live::read_plan_file(options.what, cc::algorithms(), load);
   if (!read.ok()) return report_errors(read.errors);
-  const live::Plan plan =
+  live::Plan plan =
       options.aa ? live::null_experiment_of(std::move(read.value)) : std::move(read.value);
+  live::note_plugins(plan, catalogue);
   const live::Schedule schedule = live::make_schedule(plan);
   if (options.daemon.json) {
     fmt::print("{}", live::schedule_text(schedule));
@@ -125,10 +139,12 @@ int run_experiment(const ExperimentOptions& options) {
   const config::Read<std::string> text =
       config::read_text_file(options.what, config::kLongestDocument);
   if (!text.ok()) return report_errors(text.errors);
-  // Mistakes are told here already, daemon or not.
-  const config::Read<live::Plan> read =
-      live::read_plan_text(text.value, options.what, cc::algorithms());
-  if (!read.ok()) return report_errors(read.errors);
+  // Mistakes are told here already, daemon or not; but what a plug-in takes its service knows.
+  if (live::plugin_paths(text.value).empty()) {
+    const config::Read<live::Plan> read =
+        live::read_plan_text(text.value, options.what, cc::algorithms());
+    if (!read.ok()) return report_errors(read.errors);
+  }
   Json body{{"plan", text.value}, {"file", options.what}, {"why", options.why}};
   if (options.aa) body["aa"] = true;
   if (options.promote) body["promote"] = true;

@@ -1,6 +1,7 @@
 // `paceline params`: congestion-control parameters of a running host, through pacelined: who
 // changed what, when and why stays in its journal.
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "control/daemon/api/target.h"
+#include "control/daemon/parameter_sets.h"
 #include "tools/cli.h"
 #include "tools/host/daemon_request.h"
 #include "tools/host/params_text.h"
@@ -57,13 +59,21 @@ int change(const ParamsOptions& options, const char* method, const char* target,
   return answer ? print(options, *answer, params_change_text(*answer)) : code;
 }
 
+// The daemon is elsewhere: a plug-in's file is named from the root on.
+std::string algorithm_named(const std::string& text) {
+  if (!text.starts_with(daemon::kPluginFile)) return text;
+  std::error_code error;
+  const auto path = std::filesystem::absolute(text.substr(daemon::kPluginFile.size()), error);
+  return error ? text : std::string(daemon::kPluginFile) + path.lexically_normal().string();
+}
+
 int set(const ParamsOptions& options) {
   std::vector<std::string> errors;
   Json params = assignments(options.names, errors);
   if (!errors.empty()) return report_errors(errors);
   Json body = Json::object();
   if (!params.empty()) body["params"] = std::move(params);
-  if (!options.algorithm.empty()) body["algorithm"] = options.algorithm;
+  if (!options.algorithm.empty()) body["algorithm"] = algorithm_named(options.algorithm);
   if (!options.profile.empty()) body["profile"] = options.profile;
   if (body.empty())
     return report_errors({"nothing to set: give NAME=VALUE, --algorithm or --profile"});
@@ -116,7 +126,7 @@ void add_params_command(CLI::App& app, int& exit_code) {
       add("set", "Change parameters, or the algorithm: all NICs named, or none", set);
   put->add_option("NAME=VALUE", options->names, "see paceline cc show ALGORITHM");
   put->add_option("--algorithm", options->algorithm,
-                  "another algorithm: starts from the profile's values");
+                  "another algorithm, or plugin:FILE: starts from the profile's values");
   put->add_option("--profile", options->profile, "starts from this profile's values");
   name_nics(put);
   say_why(put);
@@ -138,6 +148,7 @@ void add_params_command(CLI::App& app, int& exit_code) {
       "  paceline params get\n"
       "  paceline params set rate_ai_mbps=20 --why \"slow recovery on rail 3\"\n"
       "  paceline params set --algorithm cadence --nic h4 --why \"incast at h4\" --dry-run\n"
+      "  paceline params set --algorithm plugin:/opt/plugins/mine.so --why \"see what it does\"\n"
       "  paceline params history\n"
       "  paceline params revert --why \"no better\"\n"
       "Exit status: 0 good, 1 no daemon or it cannot, 2 bad input.");

@@ -73,6 +73,7 @@ NicRow nic_row(const NicLook* before, const NicLook& now, double otherwise) {
   row.arm = now.arm;
   row.epoch = now.epoch;
   row.guard = now.guard;
+  row.plugin_quarantines = now.value("plugin_quarantines");
   row.link_bps = now.rate_bps;
   row.queue_bytes = now.value("last_hop_queue_bytes");
   row.queue_pairs = now.value("queue_pairs");

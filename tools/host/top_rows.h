@@ -21,6 +21,7 @@ struct NicRow {
   std::uint32_t arm = 0;
   std::uint32_t epoch = 0;
   std::uint32_t guard = 0;
+  std::uint64_t plugin_quarantines = 0;  // since the service began
   std::uint64_t link_bps = 0;
   double tx_bps = 0;  // payload, first transmissions
   double rx_bps = 0;

@@ -53,6 +53,9 @@ void put_nics(Lines& lines, const TopRows& rows, const TopView& view) {
     std::string note = main_limiter(nic.limited);
     if (nic.epoch != 0) note += fmt::format("  arm {} of a trial", nic.arm);
     if (nic.guard != 0) note += fmt::format("  GUARD {}", nic.guard);
+    if (nic.plugin_quarantines != 0) {
+      note += fmt::format("  QUARANTINE {}", nic.plugin_quarantines);
+    }
     put(lines,
         fmt::format("{:<12} {:<9} {:>10} {:>10} {:>10} {:>7} {:>7} {:>8} {:>8} {:>9} {:>5}  {}",
                     nic.name, nic.algorithm, rate_text(nic.tx_bps), rate_text(nic.rx_bps),
@@ -161,6 +164,7 @@ std::string top_json(const TopRows& rows) {
                     {"arm", nic.arm},
                     {"epoch", nic.epoch},
                     {"guard", nic.guard},
+                    {"plugin_quarantines", nic.plugin_quarantines},
                     {"link_bps", nic.link_bps},
                     {"tx_bps", nic.tx_bps},
                     {"rx_bps", nic.rx_bps},

@@ -18,7 +18,7 @@ struct NamedTotal {
   std::string_view name;
   std::uint64_t NicTotals::*field;
 };
-constexpr std::array<NamedTotal, 9> kTotals{{
+constexpr std::array<NamedTotal, 8> kTotals{{
     {"tx_data_packets", &NicTotals::tx_data_packets},
     {"tx_data_bytes", &NicTotals::tx_data_bytes},
     {"rx_data_packets", &NicTotals::rx_data_packets},
@@ -26,8 +26,7 @@ constexpr std::array<NamedTotal, 9> kTotals{{
     {"rx_ce_packets", &NicTotals::rx_ce_packets},
     {"retransmitted_packets", &NicTotals::retransmitted_packets},
     {"cnps_received", &NicTotals::cnps_received},
-    {"pause_ns", &NicTotals::pause_ns},
-    {"worker_cycles", &NicTotals::worker_cycles},
+    {"paused_ns", &NicTotals::paused_ns},
 }};
 
 constexpr double kLn2 = 0.693147180559945309417;
@@ -62,7 +61,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 // What the sums over the cluster's NICs say.
 struct Sums {
   std::array<MessageFigures, telemetry::kMessageSizes> messages{};
-  NicTotals totals{0, 0, 0, 0, 0, 0, 0, 0, 0};
+  NicTotals totals{0, 0, 0, 0, 0, 0, 0, 0};
   double seconds = 0;  // mean over NICs
   double capacity = 0;
   std::size_t nics = 0;
@@ -101,13 +100,9 @@ void fill_values(const Sums& sums, BlockRecord& out) {
   v[BlockMetric::retransmitted_share] = ratio(t.retransmitted_packets, t.tx_data_packets);
   v[BlockMetric::marked_share] = ratio(t.rx_ce_packets, t.rx_data_packets);
   v[BlockMetric::cnps_per_mb] = 1e6 * ratio(t.cnps_received, t.tx_data_bytes);
-  if (t.pause_ns != kNotCounted) {
+  if (t.paused_ns != kNotCounted) {
     v[BlockMetric::pause_share] =
-        static_cast<double>(t.pause_ns) / 1e9 / (sums.seconds * static_cast<double>(sums.nics));
-  }
-  if (t.tx_data_packets != kNotCounted && t.rx_data_packets != kNotCounted) {
-    v[BlockMetric::cycles_per_packet] =
-        ratio(t.worker_cycles, t.tx_data_packets + t.rx_data_packets);
+        static_cast<double>(t.paused_ns) / 1e9 / (sums.seconds * static_cast<double>(sums.nics));
   }
 }
 
@@ -125,6 +120,12 @@ std::string wrong(const BlockPlace& place, const NicSample& sample) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> total_series() {
+  std::vector<std::string_view> out;
+  for (const NamedTotal& total : kTotals) out.push_back(total.name);
+  return out;
+}
 
 bool set_total(NicTotals& totals, std::string_view series, std::uint64_t value) {
   const auto found = std::find_if(kTotals.begin(), kTotals.end(),

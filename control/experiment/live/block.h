@@ -39,10 +39,11 @@ struct NicTotals {
   std::uint64_t rx_ce_packets = kNotCounted;
   std::uint64_t retransmitted_packets = kNotCounted;
   std::uint64_t cnps_received = kNotCounted;
-  std::uint64_t pause_ns = kNotCounted;
-  std::uint64_t worker_cycles = kNotCounted;
+  std::uint64_t paused_ns = kNotCounted;
 };
 
+// Their names, in that order.
+std::vector<std::string_view> total_series();
 // Sets the total of that name; false (and nothing set) for a series that is not among them.
 bool set_total(NicTotals& totals, std::string_view series, std::uint64_t value);
 

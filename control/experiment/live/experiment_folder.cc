@@ -18,6 +18,7 @@ namespace paceline::experiment::live {
 
 namespace {
 
+constexpr const char* kPluginTables = "algorithms.json";
 constexpr std::size_t kLongestBlocks = std::size_t{256} << 20;
 
 // Closed at the end of its scope; what cannot be written is an error.
@@ -91,6 +92,24 @@ void read_circumstances(const std::string& text, const std::string& path, Experi
   }
 }
 
+// None at all is no error: most experiments compare built-in algorithms.
+void read_plugin_tables(const std::string& path, config::AlgorithmCatalogue& out,
+                        std::vector<std::string>& errors) {
+  if (::access(path.c_str(), F_OK) != 0) return;
+  const config::Read<std::string> text = config::read_text_file(path, config::kLongestDocument);
+  errors.insert(errors.end(), text.errors.begin(), text.errors.end());
+  if (!text.ok()) return;
+  const nlohmann::json body = nlohmann::json::parse(text.value, nullptr, false);
+  const auto tables = body.is_object() ? body.find("algorithms") : body.end();
+  if (!body.is_object() || tables == body.end() || !tables->is_array()) {
+    errors.push_back(path + ": no list \"algorithms\"");
+    return;
+  }
+  for (const nlohmann::json& table : *tables) {
+    if (std::string wrong = out.add(table); !wrong.empty()) errors.push_back(path + ": " + wrong);
+  }
+}
+
 // The text, or an error more.
 std::string take(const std::string& path, std::size_t most, std::vector<std::string>& errors) {
   config::Read<std::string> text = config::read_text_file(path, most);
@@ -134,9 +153,16 @@ config::Read<ExperimentFiles> read_experiment_folder(
   const std::string end_text = take(ends, config::kLongestDocument, out.errors);
   if (!out.ok()) return out;
   read_circumstances(end_text, ends, files, out.errors);
-  files.plan = take(read_plan_file(place(folder, "plan.toml"), algorithms), out.errors);
+  config::AlgorithmCatalogue catalogue;
+  read_plugin_tables(place(folder, kPluginTables), catalogue, out.errors);
+  if (!out.ok()) return out;
+  files.plan = take(read_plan_file(place(folder, "plan.toml"),
+                                   catalogue.plugins() ? catalogue.algorithms() : algorithms,
+                                   [&](const std::string& path) { return catalogue.at(path); }),
+                    out.errors);
   if (!out.ok()) return out;
   if (files.null_experiment) files.plan = null_experiment_of(std::move(files.plan));
+  note_plugins(files.plan, catalogue);
   const std::string schedule = place(folder, "schedule.json");
   const std::string schedule_json = take(schedule, kLongestBlocks, out.errors);
   if (!out.ok()) return out;
@@ -155,6 +181,16 @@ std::string write_experiment_folder(const std::string& folder, std::string_view 
   if (wrong.empty()) wrong = append_blocks(folder, {});
   if (wrong.empty()) wrong = write_circumstances(folder, {}, null_experiment);
   return wrong;
+}
+
+std::string write_plugin_tables(const std::string& folder, const Plan& plan,
+                                const config::AlgorithmCatalogue& catalogue) {
+  if (plan.plugins.empty()) return {};
+  nlohmann::json tables = nlohmann::json::array();
+  for (const Plan::Plugin& plugin : plan.plugins) tables.push_back(catalogue.table(plugin.name));
+  const nlohmann::json body{{"schema", 1}, {"algorithms", std::move(tables)}};
+  return write_whole(folder, kPluginTables,
+                     body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 std::string write_circumstances(const std::string& folder, const Circumstances& circumstances,

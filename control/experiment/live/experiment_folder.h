@@ -3,6 +3,7 @@
 //   plan.toml           as it was given
 //   schedule.json       registered before the first block
 //   blocks.jsonl        a line per block and cluster, appended before the next block begins
+//   algorithms.json     tables of plug-ins that it compares; only where there are any
 //   circumstances.json  whether it is an A/A run, and how it ended
 //
 // Who drives an experiment writes them; what was begun is found again after a crash.
@@ -17,6 +18,7 @@
 #include "control/experiment/live/analysis.h"
 #include "control/experiment/live/plan.h"
 #include "control/experiment/live/schedule.h"
+#include "dataplane/config/algorithm_catalogue.h"
 #include "dataplane/config/diagnostics.h"
 
 namespace paceline::experiment::live {
@@ -44,6 +46,10 @@ config::Read<ExperimentFiles> read_experiment_folder(const std::string& folder,
 // nothing; then they are on the disk.
 std::string write_experiment_folder(const std::string& folder, std::string_view plan,
                                     const Schedule& schedule, bool null_experiment);
+// The tables of the plug-ins among the plan's arms, so that the folder is read where they are not
+// loaded.
+std::string write_plugin_tables(const std::string& folder, const Plan& plan,
+                                const config::AlgorithmCatalogue& catalogue);
 std::string write_circumstances(const std::string& folder, const Circumstances& circumstances,
                                 bool null_experiment);
 // Cuts away what a crash left beyond `whole_bytes`.

@@ -153,6 +153,14 @@ std::string plan_text(const Plan& plan) {
   json.member("whole_every", std::uint64_t{plan.whole_every});
   time(json, "hold_ps", plan.hold);
   write_rules(json, plan);
+  if (!plan.plugins.empty()) {
+    json.key("plugins");
+    json.begin_object();
+    for (const Plan::Plugin& plugin : plan.plugins) {
+      json.member(plugin.name, std::string_view(plugin.sha256));
+    }
+    json.end_object();
+  }
   json.member("calibration", std::string_view(plan.calibration));
   json.member("no_calibration", std::string_view(plan.no_calibration));
   json.end_object();

@@ -97,6 +97,13 @@ struct Plan {
   double telemetry_loss = 0.05;  // share of samples; beyond it a pair is discarded
   Picos hold{0};                 // of the trial; default: two blocks
 
+  // Of arms that are plug-ins: which code that is. Covered by the digest.
+  struct Plugin {
+    std::string name;
+    std::string sha256;
+  };
+  std::vector<Plugin> plugins;
+
   // A calibrated A/A run of the same design, or why there is none.
   std::string calibration;     // name of the A/A's results
   std::string no_calibration;  // the reason

@@ -8,6 +8,7 @@
 #include "control/experiment/live/plan_tables.h"
 #include "control/experiment/live/planning.h"
 #include "dataplane/config/document.h"
+#include "dataplane/config/guard_bounds.h"
 #include "dataplane/config/quantity.h"
 
 namespace paceline::experiment::live {
@@ -34,10 +35,20 @@ constexpr std::array<std::string_view, 3> kDesigns{"switchback", "receiver_ports
 
 class PlanReader {
  public:
-  PlanReader(const TomlNode& root, std::span<const cc::AlgorithmInfo> algorithms, Plan& out,
-             config::Diagnostics& errors)
+  PlanReader(const TomlNode& root, std::span<const cc::AlgorithmInfo> algorithms,
+             const PluginFinder& plugins, Plan& out, config::Diagnostics& errors)
       : root_(root), out_(out), errors_(errors) {
     context_.algorithms = algorithms;
+    if (plugins) {
+      context_.load_plugin = [&plugins](const std::string& path) {
+        if (path.starts_with("./")) {
+          return cc::Registered{nullptr, path.substr(2) +
+                                             ": a plug-in of a live experiment is "
+                                             "named by its absolute path"};
+        }
+        return plugins(path);
+      };
+    }
     context_.errors = &errors;
   }
 
@@ -231,12 +242,15 @@ class PlanReader {
     HardLimits& hard = out_.hard;
     read_slots(
         "guard",
-        {{{.path = "guard.retransmitted_share", .min = 0, .max = 1}, &hard.retransmitted_share},
-         {{.path = "guard.retransmitted_packets", .min = 0, .max = 1e15},
+        {{{.path = "guard.retransmitted_share", .min = 0, .max = config::kMostGuardShare},
+          &hard.retransmitted_share},
+         {{.path = "guard.retransmitted_packets", .min = 0, .max = config::kMostGuardPackets},
           &hard.retransmitted_packets},
-         {{.path = "guard.pause_share", .min = 0, .max = 1}, &hard.pause_share},
-         {{.path = "guard.stall_ms", .min = 0, .max = 1e6}, &hard.stall_ms},
-         {{.path = "guard.drops_packets", .min = 0, .max = 1e15}, &hard.drops_packets}});
+         {{.path = "guard.pause_share", .min = 0, .max = config::kMostGuardShare},
+          &hard.pause_share},
+         {{.path = "guard.stall_ms", .min = 0, .max = config::kMostGuardStallMs}, &hard.stall_ms},
+         {{.path = "guard.drops_packets", .min = 0, .max = config::kMostGuardPackets},
+          &hard.drops_packets}});
     read_slots("calibration", {{{.path = "calibration.results"}, &out_.calibration},
                                {{.path = "calibration.none_because"}, &out_.no_calibration}});
   }
@@ -375,20 +389,42 @@ class PlanReader {
 }  // namespace
 
 config::Read<Plan> read_plan_text(std::string_view text, const std::string& source,
-                                  std::span<const cc::AlgorithmInfo> algorithms) {
+                                  std::span<const cc::AlgorithmInfo> algorithms,
+                                  const PluginFinder& plugins) {
   Plan plan;
   plan.name = config::default_name(source, "experiment");
   return config::read_document(text, source, std::move(plan),
                                [&](const TomlNode& root, Plan& value, config::Diagnostics& errors) {
-                                 PlanReader(root, algorithms, value, errors).read();
+                                 PlanReader(root, algorithms, plugins, value, errors).read();
                                });
 }
 
 config::Read<Plan> read_plan_file(const std::string& path,
-                                  std::span<const cc::AlgorithmInfo> algorithms) {
+                                  std::span<const cc::AlgorithmInfo> algorithms,
+                                  const PluginFinder& plugins) {
   const config::Read<std::string> text = config::read_text_file(path, config::kLongestDocument);
   if (!text.ok()) return {{}, text.errors};
-  return read_plan_text(text.value, path, algorithms);
+  return read_plan_text(text.value, path, algorithms, plugins);
+}
+
+std::vector<std::string> plugin_paths(std::string_view text) {
+  std::vector<std::string> out;
+  read_plan_text(text, "plan", {}, [&](const std::string& path) {
+    if (std::find(out.begin(), out.end(), path) == out.end()) out.push_back(path);
+    return cc::Registered{nullptr, path};
+  });
+  return out;
+}
+
+void note_plugins(Plan& plan, const config::AlgorithmCatalogue& catalogue) {
+  plan.plugins.clear();
+  for (const config::Arm& arm : plan.arms) {
+    const config::PluginOrigin* const origin = catalogue.origin(arm.cc.algorithm);
+    const bool noted =
+        std::any_of(plan.plugins.begin(), plan.plugins.end(),
+                    [&](const Plan::Plugin& plugin) { return plugin.name == arm.cc.algorithm; });
+    if (origin != nullptr && !noted) plan.plugins.push_back({arm.cc.algorithm, origin->sha256});
+  }
 }
 
 }  // namespace paceline::experiment::live

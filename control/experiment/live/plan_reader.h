@@ -2,20 +2,33 @@
 // is allowed"; with any there is no plan. docs/experiments.md has the reference.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cc/algorithm.h"
+#include "cc/registry.h"
 #include "control/experiment/live/plan.h"
+#include "dataplane/config/algorithm_catalogue.h"
 #include "dataplane/config/diagnostics.h"
 
 namespace paceline::experiment::live {
 
-// `algorithms`: what an [[arm]] may name.
+// `algorithms`: what an [[arm]] may name. `plugins` is given the PATH of "plugin:PATH", which must
+// be absolute: the plan is for another process. Without it there are none.
+using PluginFinder = std::function<cc::Registered(const std::string& path)>;
 config::Read<Plan> read_plan_text(std::string_view text, const std::string& source,
-                                  std::span<const cc::AlgorithmInfo> algorithms);
+                                  std::span<const cc::AlgorithmInfo> algorithms,
+                                  const PluginFinder& plugins = {});
 config::Read<Plan> read_plan_file(const std::string& path,
-                                  std::span<const cc::AlgorithmInfo> algorithms);
+                                  std::span<const cc::AlgorithmInfo> algorithms,
+                                  const PluginFinder& plugins = {});
+// The paths of the plug-ins that a plan's arms name, each once, in their order. Of a text that is
+// no plan none.
+std::vector<std::string> plugin_paths(std::string_view text);
+// Which code its arms run, for the digest.
+void note_plugins(Plan& plan, const config::AlgorithmCatalogue& catalogue);
 
 }  // namespace paceline::experiment::live

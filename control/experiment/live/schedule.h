@@ -75,7 +75,4 @@ std::string schedule_text(const Schedule& schedule);
 config::Read<Schedule> read_schedule(std::string_view text, const std::string& source,
                                      const Plan* plan);
 
-// SHA-256 (FIPS 180-4) as hexadecimal digits.
-std::string sha256(std::string_view text);
-
 }  // namespace paceline::experiment::live

@@ -300,6 +300,68 @@ TEST_CASE("a change whose answer never came is settled at the next connection", 
   }
 }
 
+// The service's part of it is in tests/unit/service; here it is what it says.
+TEST_CASE("a plug-in is loaded by the service, and journalled with its file and content",
+          "[parameters]") {
+  const ScratchFolder folder;
+  ParametersRig rig(folder);
+  const std::string digest(64, 'd');
+  Json table = config::algorithm_json(*cc::find("swift"));
+  table["name"] = "mine";
+  table["plugin"] = config::origin_json({"/plugins/mine.so", digest});
+  rig.service.operations["load_plugin"] = [&](const Json& request) -> Json {
+    if (request.at("path") == "/plugins/link.so" || request.at("path") == "/plugins/mine.so") {
+      return {{"ok", true}, {"plugin", table}};
+    }
+    return {{"ok", false}, {"errors", {"not in a folder"}}};
+  };
+  Json asked;
+  std::map<std::string, ParamSet>& sets = rig.sets;
+  rig.service.operations["configure"] = [&](const Json& request) -> Json {
+    if (request.value("dry_run", false)) return {{"ok", true}};
+    asked = request;
+    for (const Json& nic : request.at("nics")) {
+      ParamSet& set = sets[nic.get<std::string>()];
+      set.values = request.at("params").get<std::map<std::string, double>>();
+      set.algorithm = request.contains("sha256") ? "mine" : request.at("algorithm");
+      set.plugin.reset();
+      if (request.contains("sha256")) set.plugin = {"/plugins/mine.so", request.at("sha256")};
+    }
+    return {{"ok", true}};
+  };
+
+  CHECK(rig.set({{"algorithm", "plugin:/elsewhere/mine.so"}, {"why", "1"}}).status == 409);
+  CHECK(rig.set({{"algorithm", "mine"}, {"why", "not loaded"}}).status == 400);
+  REQUIRE(rig.set({{"algorithm", "plugin:/plugins/link.so"}, {"why", "2"}}).status == 200);
+  CHECK(asked.at("algorithm") == "plugin:/plugins/mine.so");
+  CHECK(asked.at("sha256") == digest);
+  const Json to = rig.last()["nics"]["h0"]["to"];
+  CHECK(to["algorithm"] == "mine");
+  CHECK(to["plugin"]["path"] == "/plugins/mine.so");
+  CHECK(to["plugin"]["sha256"] == digest);
+  CHECK(rig.last()["nics"]["h0"]["changes"][0] ==
+        "algorithm dcqcn -> mine (plugin:/plugins/mine.so, sha256 dddddddddddddddd)");
+  CHECK(rig.parameters->catalogue().find("mine") != nullptr);
+  // Its table is known from now on: mistakes are told here.
+  CHECK(rig.set({{"params", {{"no_such", 1}}}, {"why", "3"}}).status == 400);
+
+  // Another service, which has not loaded it: it is asked for the same file and content.
+  asked = Json();
+  rig.service.end();
+  REQUIRE(rig.run_until([&] { return !rig.client->connected(); }));
+  for (auto& [nic, set] : sets) set = usual_set();
+  rig.start = 2;
+  rig.ups = 0;
+  rig.service.listen(folder.file("control.sock"));
+  rig.settled();
+  REQUIRE(asked.is_object());
+  CHECK(asked.at("sha256") == digest);
+  CHECK(sets["h1"].algorithm == "mine");
+  REQUIRE(rig.run(rig.parameters->revert({"bob", true}, 0, "back", false)).status == 200);
+  CHECK(sets["h1"] == usual_set());
+  CHECK_FALSE(rig.last()["nics"]["h1"]["to"].contains("plugin"));
+}
+
 TEST_CASE("without a service nothing is promised", "[parameters]") {
   const ScratchFolder folder;
   ParametersRig rig(folder);

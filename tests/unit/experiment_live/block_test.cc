@@ -6,6 +6,7 @@
 
 #include "control/experiment/live/schedule.h"
 #include "dataplane/base/distributions.h"
+#include "dataplane/telemetry/series.h"
 
 using namespace paceline;
 using namespace paceline::experiment::live;
@@ -188,4 +189,17 @@ TEST_CASE("a damaged line in the middle is an error with its place") {
   CHECK(read.errors[0] == "blocks.jsonl:2: no JSON object");
   const auto wrong = read_blocks("{\"schema\":1,\"block\":-1}\n", "b");
   CHECK_FALSE(wrong.ok());
+}
+
+// Names that nobody counts by leave metrics without a value, silently.
+TEST_CASE("every total of a block is a series of the segment") {
+  NicTotals totals;
+  const auto all = telemetry::nic_series();
+  for (const std::string_view name : total_series()) {
+    INFO(name);
+    CHECK(std::any_of(all.begin(), all.end(), [&](const auto& s) { return s.name == name; }));
+    CHECK(set_total(totals, name, 1));
+  }
+  CHECK_FALSE(set_total(totals, "pause_ns", 1));
+  CHECK(totals.paused_ns == 1);
 }

@@ -4,6 +4,7 @@
 #include "cc/registry.h"
 #include "control/experiment/live/plan_reader.h"
 #include "control/experiment/live/schedule.h"
+#include "dataplane/base/sha256.h"
 
 using namespace paceline;
 using namespace paceline::experiment::live;
@@ -117,6 +118,48 @@ TEST_CASE("clusters: named once, a NIC in one, as many as the design needs") {
   CHECK(only_error(top + cluster("a", "h0") + cluster("b", "h0") + kArms + kTiming)
             .find("another cluster already") != std::string::npos);
   CHECK(only_error(kLeast + cluster("a", "h0")).find("no [[cluster]]") != std::string::npos);
+}
+
+TEST_CASE("limits that the service would refuse are refused in the file") {
+  CHECK(read(kLeast + "[guard]\nstall_ms = 100\n").ok());
+  CHECK(only_error(kLeast + "[guard]\nstall_ms = 101\n").find("100") != std::string::npos);
+  CHECK(only_error(kLeast + "[guard]\ndrops_packets = 2000000000\n").find("drops_packets") !=
+        std::string::npos);
+}
+
+// Whoever carries the plan out has loaded the plug-in; here its table is a built-in one's.
+TEST_CASE("an arm may be a plug-in, and the digest covers which code it is") {
+  config::AlgorithmCatalogue catalogue;
+  nlohmann::json table = config::algorithm_json(*cc::find("swift"));
+  table["name"] = "mine";
+  table["plugin"] = config::origin_json({"/plugins/mine.so", std::string(64, 'a')});
+  REQUIRE(catalogue.add(table).empty());
+  std::string text = kLeast;
+  const std::string::size_type at = text.find("algorithm = \"cadence\"");
+  REQUIRE(at != std::string::npos);
+  text.replace(at, 21, "algorithm = \"plugin:/plugins/mine.so\"");
+  CHECK(plugin_paths(text) == std::vector<std::string>{"/plugins/mine.so"});
+  CHECK(plugin_paths(kLeast).empty());
+  CHECK(plugin_paths("no plan").empty());
+  CHECK(only_error(text).find("no plug-ins here") != std::string::npos);
+  const auto find = [&](const std::string& path) { return catalogue.at(path); };
+  auto plan = read_plan_text(text, "plan.toml", catalogue.algorithms(), find);
+  for (const std::string& error : plan.errors) UNSCOPED_INFO(error);
+  REQUIRE(plan.ok());
+  CHECK(plan.value.arms[1].cc.algorithm == "mine");
+  note_plugins(plan.value, catalogue);
+  REQUIRE(plan.value.plugins.size() == 1);
+  const std::string before = plan_text(plan.value);
+  CHECK(before.find(std::string(64, 'a')) != std::string::npos);
+  table["plugin"]["sha256"] = std::string(64, 'b');
+  REQUIRE(catalogue.add(table).empty());
+  note_plugins(plan.value, catalogue);
+  CHECK(plan_text(plan.value) != before);
+  // Nobody knows where a relative path begins for the service.
+  text.replace(text.find("plugin:/plugins"), 15, "plugin:plugins");
+  const auto relative = read_plan_text(text, "plan.toml", catalogue.algorithms(), find);
+  REQUIRE(relative.errors.size() == 1);
+  CHECK(relative.errors[0].find("absolute path") != std::string::npos);
 }
 
 TEST_CASE("every setting is under the digest") {

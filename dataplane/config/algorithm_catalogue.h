@@ -1,0 +1,74 @@
+// Tables of algorithms, apart from their code: the built-in ones, and plug-ins as the process that
+// has loaded them tells of them. What is in a catalogue can be named, checked, shown and
+// journalled; who runs it is another. Not for several threads.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cc/algorithm.h"
+#include "cc/registry.h"
+
+namespace paceline::config {
+
+// Where a plug-in's code is, and which code it is.
+struct PluginOrigin {
+  std::string path;
+  std::string sha256;  // of the file, 64 hexadecimal digits
+  friend bool operator==(const PluginOrigin&, const PluginOrigin&) = default;
+};
+
+nlohmann::json algorithm_json(const cc::AlgorithmInfo& info);
+nlohmann::json origin_json(const PluginOrigin& origin);
+
+class AlgorithmCatalogue {
+ public:
+  AlgorithmCatalogue();
+  AlgorithmCatalogue(const AlgorithmCatalogue&) = delete;
+  AlgorithmCatalogue& operator=(const AlgorithmCatalogue&) = delete;
+  // Nothing but the built-in ones.
+  static const AlgorithmCatalogue& built_in();
+
+  static constexpr std::size_t kMostAlgorithms = 128;
+
+  // The table of a plug-in: algorithm_json with a member `plugin` (origin_json), and perhaps
+  // `asked`, another way to its file. One of that name takes the place of the one before; what
+  // that one points at stays readable. What is wrong, empty: nothing.
+  std::string add(const nlohmann::json& table);
+
+  // In the order in which they came. None ever moves.
+  std::span<const cc::AlgorithmInfo> algorithms() const { return infos_; }
+  // There are any beside the built-in ones.
+  bool plugins() const { return !told_.empty(); }
+  // nullptr: there is none.
+  const cc::AlgorithmInfo* find(std::string_view name) const;
+  // Of a plug-in; else nullptr.
+  const PluginOrigin* origin(std::string_view name) const;
+  // The plug-in whose file is called so, in the words of ReaderOptions::load_plugin.
+  cc::Registered at(const std::string& path) const;
+  // The table of an algorithm, as add() takes it; null: there is none.
+  nlohmann::json table(std::string_view name) const;
+  std::string_view nearest(std::string_view name) const;
+
+ private:
+  struct Told {  // what the info of a plug-in points at
+    std::deque<std::string> texts;
+    std::vector<cc::ParamSpec> params;
+    std::deque<std::vector<cc::ProfileValue>> values;
+    std::vector<cc::Profile> profiles;
+    PluginOrigin origin;
+    std::string asked;
+    std::string name;
+    bool current = true;
+  };
+
+  std::vector<cc::AlgorithmInfo> infos_;
+  std::vector<std::unique_ptr<Told>> told_;  // never fewer
+};
+
+}  // namespace paceline::config
