@@ -106,8 +106,8 @@ TEST_CASE("an unknown key is answered with the nearest one", "[config]") {
   CHECK(errors_of("[cc]\nseed = 7\n") ==
         Lines{"s.toml:2:1: unknown key \"seed\" in [cc]; it stands at the top of the file, outside "
               "every table"});
-  CHECK(errors_of("[fabric.ecn]\nthreshold = 1\n") ==
-        Lines{"s.toml:2:1: unknown key \"threshold\" in [fabric.ecn]; allowed is \"enabled\", "
+  CHECK(errors_of("[fabric.ecn]\nsteepness = 1\n") ==
+        Lines{"s.toml:2:1: unknown key \"steepness\" in [fabric.ecn]; allowed is \"enabled\", "
               "\"kmin\", "
               "\"kmax\" or \"pmax\""});
 }
