@@ -15,8 +15,8 @@
 #include <variant>
 
 #include "cc/plugin/plugin.h"
-#include "dataplane/base/sha256.h"
 #include "dataplane/config/document.h"
+#include "dataplane/config/sha256.h"
 #include "dataplane/driver/tsc_clock.h"
 
 namespace paceline {

@@ -14,7 +14,7 @@
 
 #include "cc/plugin/plugin.h"
 #include "dataplane/attach/descriptor.h"
-#include "dataplane/base/sha256.h"
+#include "dataplane/config/sha256.h"
 #include "dataplane/driver/plugin_load.h"
 
 namespace paceline::service {

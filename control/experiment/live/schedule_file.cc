@@ -4,7 +4,7 @@
 #include "control/experiment/json_reader.h"
 #include "control/experiment/json_writer.h"
 #include "control/experiment/live/schedule.h"
-#include "dataplane/base/sha256.h"
+#include "dataplane/config/sha256.h"
 
 namespace paceline::experiment::live {
 

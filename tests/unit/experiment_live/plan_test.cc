@@ -4,7 +4,7 @@
 #include "cc/registry.h"
 #include "control/experiment/live/plan_reader.h"
 #include "control/experiment/live/schedule.h"
-#include "dataplane/base/sha256.h"
+#include "dataplane/config/sha256.h"
 
 using namespace paceline;
 using namespace paceline::experiment::live;

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "cc/plugin/plugin.h"
-#include "dataplane/base/sha256.h"
+#include "dataplane/config/sha256.h"
 #include "dataplane/service/congestion_desk.h"
 #include "dataplane/service/control_operations.h"
 #include "dataplane/service/plugin_shelf.h"

@@ -1,5 +1,5 @@
 // SHA-256 (FIPS 180-4), for names of contents: of schedules that are registered, of plug-ins that
-// are loaded. Small files, off every hot path; made for nothing else.
+// are loaded. By OpenSSL; throws std::runtime_error where that has none.
 #pragma once
 
 #include <string>
