@@ -23,7 +23,7 @@ config::CcConfig cc_of(const std::string& algorithm, const std::string& profile 
 
 std::vector<transport::CcSetup> some_setups(const VirtualWorld& world) {
   std::vector<transport::CcSetup> setups;
-  for (const char* const name : {"dcqcn", "cadence", "swift", "fixed"}) {
+  for (const char* const name : {"dcqcn", "cadence", "swift", "fixed", "eqds"}) {
     setups.push_back(world.cc_setup(cc_of(name)));
   }
   setups.push_back(world.cc_setup(cc_of("dcqcn", "hpcc-repo")));
