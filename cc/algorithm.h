@@ -34,8 +34,10 @@ enum class AlgorithmId : std::uint8_t {
   dctcp = 5,
   theta_powertcp = 6,
   nscc = 7,
+  sird = 8,
+  homa = 9,
 };
-inline constexpr unsigned kAlgorithms = 8;
+inline constexpr unsigned kAlgorithms = 10;
 
 // Plug-ins have the ids behind those, in the order in which they were loaded.
 inline constexpr unsigned kMaxPlugins = 16;

@@ -14,10 +14,12 @@
 #include "cc/dcqcn.h"
 #include "cc/dctcp.h"
 #include "cc/fixed.h"
+#include "cc/homa.h"
 #include "cc/nscc.h"
 #include "cc/plugin/call.h"
 #include "cc/port_sender.h"
 #include "cc/registry.h"
+#include "cc/sird.h"
 #include "cc/swift.h"
 #include "cc/theta_powertcp.h"
 #include "cc/timely.h"
@@ -103,6 +105,12 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
     case AlgorithmId::nscc:
       visit.template operator()<Nscc>();
       return;
+    case AlgorithmId::sird:
+      visit.template operator()<Sird>();
+      return;
+    case AlgorithmId::homa:
+      visit.template operator()<Homa>();
+      return;
   }
   visit.template operator()<PluginAlgorithm>();
 }
@@ -173,9 +181,8 @@ inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& blo
 inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const ParamBlock& block) {
   UplinkWant want;
   detail::with_algorithm(id, [&]<class Algorithm>() {
-    if constexpr (requires(const typename Algorithm::State& s, const typename Algorithm::Params& p) {
-                    Algorithm::uplink_want(s, p);
-                  }) {
+    if constexpr (requires(const typename Algorithm::State& s,
+                           const typename Algorithm::Params& p) { Algorithm::uplink_want(s, p); }) {
       want = Algorithm::uplink_want(*reinterpret_cast<const typename Algorithm::State*>(state),
                                     block.as<typename Algorithm::Params>());
     }

@@ -3,6 +3,9 @@
 #include "cc/cadence_receiver.h"
 #include "cc/cadence_sender.h"
 #include "cc/dispatch.h"
+#include "cc/homa_receiver.h"
+#include "cc/sird_receiver.h"
+#include "cc/sird_sender.h"
 
 namespace paceline::cc {
 
@@ -10,6 +13,10 @@ std::unique_ptr<PortReceiver> make_port_receiver(const ParamBlock& params) {
   switch (params.id) {
     case AlgorithmId::cadence:
       return std::make_unique<CadenceReceiver>(params.as<CadenceParams>());
+    case AlgorithmId::sird:
+      return std::make_unique<SirdReceiver>(params.as<SirdParams>());
+    case AlgorithmId::homa:
+      return std::make_unique<HomaReceiver>(params.as<HomaParams>());
     default:
       return nullptr;
   }
@@ -19,6 +26,8 @@ std::unique_ptr<PortSender> make_port_sender(const ParamBlock& params) {
   switch (params.id) {
     case AlgorithmId::cadence:
       return std::make_unique<CadenceSender>(params.as<CadenceParams>());
+    case AlgorithmId::sird:
+      return std::make_unique<SirdSender>(params.as<SirdParams>());
     default:
       return nullptr;
   }

@@ -9,9 +9,11 @@
 #include "cc/dcqcn.h"
 #include "cc/dctcp.h"
 #include "cc/fixed.h"
+#include "cc/homa.h"
 #include "cc/nearest_name.h"
 #include "cc/nscc.h"
 #include "cc/plugin/plugin.h"
+#include "cc/sird.h"
 #include "cc/swift.h"
 #include "cc/theta_powertcp.h"
 #include "cc/timely.h"
@@ -24,8 +26,8 @@ namespace {
 // that it is there.
 struct Registry {
   std::array<AlgorithmInfo, kAlgorithms + kMaxPlugins> infos{
-      Fixed::info(),  Dcqcn::info(), cadence_info(),        Swift::info(),
-      Timely::info(), Dctcp::info(), ThetaPowerTcp::info(), Nscc::info()};
+      Fixed::info(), Dcqcn::info(),         cadence_info(), Swift::info(), Timely::info(),
+      Dctcp::info(), ThetaPowerTcp::info(), Nscc::info(),   Sird::info(),  Homa::info()};
   std::array<std::unique_ptr<plugin::Plugin>, kMaxPlugins> plugins;
   std::atomic<unsigned> plugin_count{0};
   std::atomic_flag adding;

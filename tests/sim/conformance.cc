@@ -28,6 +28,10 @@ constexpr Promise kPromises[] = {
      0.95, 0.03},
     {"nscc", "", "", 92e3, 100e3, "begins with one and a half paths; the target is another one",
      0.9, 0.1},
+    {"sird", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 0, 35e3,
+     "B less what is under way: messages above UnschT ask first", 0.98, 0.02},
+    {"homa", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 59e3, 530e3,
+     "all begin with a path's bytes; ten paths may be on their way, one of them is", 0.1, 0.05},
 };
 
 }  // namespace

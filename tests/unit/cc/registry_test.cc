@@ -26,6 +26,8 @@ TEST_CASE("registry: names and ids find their algorithm, in the order of Algorit
   CHECK(find("dctcp")->id == AlgorithmId::dctcp);
   CHECK(find("theta-powertcp")->id == AlgorithmId::theta_powertcp);
   CHECK(find("nscc")->id == AlgorithmId::nscc);
+  CHECK(find("sird")->id == AlgorithmId::sird);
+  CHECK(find("homa")->id == AlgorithmId::homa);
   CHECK(find(static_cast<AlgorithmId>(kAlgorithms)) == nullptr);
   CHECK(find("DCQCN") == nullptr);
   CHECK(find("") == nullptr);
