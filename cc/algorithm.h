@@ -37,8 +37,10 @@ enum class AlgorithmId : std::uint8_t {
   hpcc = 8,
   powertcp = 9,
   eqds = 10,
+  sird = 11,
+  homa = 12,
 };
-inline constexpr unsigned kAlgorithms = 11;
+inline constexpr unsigned kAlgorithms = 13;
 
 // Plug-ins have the ids behind those, in the order in which they were loaded.
 inline constexpr unsigned kMaxPlugins = 16;

@@ -15,12 +15,14 @@
 #include "cc/dctcp.h"
 #include "cc/eqds.h"
 #include "cc/fixed.h"
+#include "cc/homa.h"
 #include "cc/hpcc.h"
 #include "cc/nscc.h"
 #include "cc/plugin/call.h"
 #include "cc/port_sender.h"
 #include "cc/powertcp.h"
 #include "cc/registry.h"
+#include "cc/sird.h"
 #include "cc/swift.h"
 #include "cc/theta_powertcp.h"
 #include "cc/timely.h"
@@ -114,6 +116,12 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
       return;
     case AlgorithmId::eqds:
       visit.template operator()<Eqds>();
+      return;
+    case AlgorithmId::sird:
+      visit.template operator()<Sird>();
+      return;
+    case AlgorithmId::homa:
+      visit.template operator()<Homa>();
       return;
   }
   visit.template operator()<PluginAlgorithm>();

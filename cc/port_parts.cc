@@ -5,6 +5,9 @@
 #include "cc/dispatch.h"
 #include "cc/eqds_receiver.h"
 #include "cc/eqds_sender.h"
+#include "cc/homa_receiver.h"
+#include "cc/sird_receiver.h"
+#include "cc/sird_sender.h"
 
 namespace paceline::cc {
 
@@ -14,6 +17,10 @@ std::unique_ptr<PortReceiver> make_port_receiver(const ParamBlock& params) {
       return std::make_unique<CadenceReceiver>(params.as<CadenceParams>());
     case AlgorithmId::eqds:
       return std::make_unique<EqdsReceiver>(params.as<EqdsParams>());
+    case AlgorithmId::sird:
+      return std::make_unique<SirdReceiver>(params.as<SirdParams>());
+    case AlgorithmId::homa:
+      return std::make_unique<HomaReceiver>(params.as<HomaParams>());
     default:
       return nullptr;
   }
@@ -25,6 +32,8 @@ std::unique_ptr<PortSender> make_port_sender(const ParamBlock& params) {
       return std::make_unique<CadenceSender>(params.as<CadenceParams>());
     case AlgorithmId::eqds:
       return std::make_unique<EqdsSender>(params.as<EqdsParams>());
+    case AlgorithmId::sird:
+      return std::make_unique<SirdSender>(params.as<SirdParams>());
     default:
       return nullptr;
   }

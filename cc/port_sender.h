@@ -28,12 +28,13 @@ struct ParamBlock;  // dispatch.h
 
 // What a context would do with the uplink.
 struct UplinkWant {
-  Rate limit{};                   // min of grant and path rate; 0 while no grant is in force
-  std::uint32_t start_bytes = 0;  // wire bytes it asks to send without a grant, now
-  bool asks_start = false;        // start_bytes is a question that waits for its answer
-  bool active = false;            // scheduled bytes wait, or will once the start bytes are gone
-  bool awaits_grant = false;      // active, and the limit is not known yet
-  std::uint8_t weight = 1;        // share of the uplink relative to other contexts, >= 1
+  Rate limit{};                    // min of grant and path rate; 0 while no grant is in force
+  std::uint32_t start_bytes = 0;   // wire bytes it asks to send without a grant, now
+  bool asks_start = false;         // start_bytes is a question that waits for its answer
+  bool active = false;             // scheduled bytes wait, or will once the start bytes are gone
+  bool awaits_grant = false;       // active, and the limit is not known yet
+  std::uint8_t weight = 1;         // share of the uplink relative to other contexts, >= 1
+  std::uint32_t credit_bytes = 0;  // granted bytes that have piled up unused
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
 };
 
@@ -45,6 +46,7 @@ struct UplinkShare {
   std::uint32_t request_spacing_ns = 0;  // least interval of its refreshing REQUESTs
   bool answers_start = false;            // start_bytes is an answer, even when it is 0
   bool announce = false;                 // the cap changed enough to tell the receiver now
+  bool congested = false;                // more is granted than the uplink can use
 };
 
 struct ShareOutput {

@@ -10,11 +10,13 @@
 #include "cc/dctcp.h"
 #include "cc/eqds.h"
 #include "cc/fixed.h"
+#include "cc/homa.h"
 #include "cc/hpcc.h"
 #include "cc/nearest_name.h"
 #include "cc/nscc.h"
 #include "cc/plugin/plugin.h"
 #include "cc/powertcp.h"
+#include "cc/sird.h"
 #include "cc/swift.h"
 #include "cc/theta_powertcp.h"
 #include "cc/timely.h"
@@ -29,7 +31,7 @@ struct Registry {
   std::array<AlgorithmInfo, kAlgorithms + kMaxPlugins> infos{
       Fixed::info(), Dcqcn::info(),         cadence_info(), Swift::info(), Timely::info(),
       Dctcp::info(), ThetaPowerTcp::info(), Nscc::info(),   Hpcc::info(),  PowerTcp::info(),
-      eqds_info()};
+      eqds_info(),   Sird::info(),          Homa::info()};
   std::array<std::unique_ptr<plugin::Plugin>, kMaxPlugins> plugins;
   std::atomic<unsigned> plugin_count{0};
   std::atomic_flag adding;

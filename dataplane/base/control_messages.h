@@ -44,6 +44,9 @@ inline constexpr std::uint32_t kFeatureTelemetry = 1U << 3;
 struct RequestMessage {
   bool close = false;  // the context leaves; the receiver forgets the channel
   bool hint = false;   // the hint fields are valid
+  // More was granted to the sender than it can use, by all receivers together (SIRD's csn).
+  bool congested = false;
+  bool lost = false;  // data was lost: what is under way counts as arrived
   std::uint8_t traffic_class = 0;
   EcnEcho echo_wanted = EcnEcho::cnp;
   std::uint8_t arm = 0;  // experiment arm
@@ -52,6 +55,8 @@ struct RequestMessage {
   // The sender has 2^shard_bits shards, which the low bits of its channel and queue-pair numbers
   // name; at most kMaxShardBits.
   std::uint8_t shard_bits = 0;
+  // How often the sender has dropped the ceiling that it had (algorithms that grant bytes).
+  std::uint8_t round = 0;
   std::uint16_t req_seq = 0;
   std::uint16_t grant_echo = 0;  // grant_seq of the newest grant in force at the sender
   std::uint64_t sent_total = 0;  // all bytes charged to the ceiling, retransmissions included

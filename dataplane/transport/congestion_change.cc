@@ -48,6 +48,11 @@ std::string wrong_values(const char* which, const CcChoice& choice) {
          std::to_string(choice.values.size());
 }
 
+// As b/s.
+std::uint64_t bytes_per_round_trip(std::uint64_t bytes, std::uint64_t rtt_ns) {
+  return std::min(bytes, ~std::uint64_t{0} / 8'000'000'000) * 8'000'000'000 / rtt_ns;
+}
+
 Picos change_span(const EngineConfig& config) {
   return picos_from_nanos(kChangeRtts * std::int64_t{config.base_rtt_ns});
 }
@@ -197,8 +202,15 @@ cc::Handover ControlPlane::hand_over(const CongestionContext& context, const Que
   if (window != cc::kUnlimited) {
     const std::uint64_t rtt_ns =
         handover.srtt_ns != 0 ? handover.srtt_ns : std::max(core_.config.base_rtt_ns, 1U);
-    bps =
-        std::min(bps, std::min(window, ~std::uint64_t{0} / 8'000'000'000) * 8'000'000'000 / rtt_ns);
+    bps = std::min(bps, bytes_per_round_trip(window, rtt_ns));
+  }
+  // At line rate below a ceiling: what it lets through is what the ceiling leaves under way.
+  if (context.proactive && context.decision.ceiling != cc::kUnlimited &&
+      context.decision.rate >= core_.info.link_rate) {
+    const std::uint64_t gone =
+        context.sent_total - std::min(context.inflight_bytes, context.sent_total);
+    const std::uint64_t open = context.decision.ceiling - std::min(gone, context.decision.ceiling);
+    bps = std::min(bps, bytes_per_round_trip(open, std::max(core_.config.base_rtt_ns, 1U)));
   }
   const bool has_work = context.active_head != kNoIndex || context.backlog_bytes != 0;
   if (bps == 0 && context.proactive && has_work) {

@@ -13,12 +13,14 @@ namespace {
 // must be readable across all of them.
 constexpr std::uint8_t kHelloFormat = 1;
 
-constexpr unsigned kFlagReply = 0x01;   // HELLO
-constexpr unsigned kFlagClose = 0x01;   // REQUEST
-constexpr unsigned kFlagHint = 0x02;    // REQUEST
-constexpr unsigned kFlagHold = 0x01;    // GRANT
-constexpr unsigned kFlagRevoke = 0x02;  // GRANT
-constexpr unsigned kFlagCredit = 0x04;  // GRANT
+constexpr unsigned kFlagReply = 0x01;      // HELLO
+constexpr unsigned kFlagClose = 0x01;      // REQUEST
+constexpr unsigned kFlagHint = 0x02;       // REQUEST
+constexpr unsigned kFlagCongested = 0x04;  // REQUEST
+constexpr unsigned kFlagLost = 0x08;       // REQUEST
+constexpr unsigned kFlagHold = 0x01;       // GRANT
+constexpr unsigned kFlagRevoke = 0x02;     // GRANT
+constexpr unsigned kFlagCredit = 0x04;     // GRANT
 
 bool is_echo(std::uint8_t value) { return value <= static_cast<std::uint8_t>(EcnEcho::xack); }
 bool is_class(std::uint8_t value) { return value < kTrafficClasses; }
@@ -64,8 +66,10 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   const std::size_t at =
       build_control_prefix(header, out, Opcode::request, sequence, kRequestBytes);
   std::byte* const p = out.data() + at;
-  store_prefix(p, kControlProtocolVersion, (m.close ? kFlagClose : 0U) | (m.hint ? kFlagHint : 0U),
-               m.traffic_class, static_cast<std::uint8_t>(m.echo_wanted));
+  const unsigned flags = (m.close ? kFlagClose : 0U) | (m.hint ? kFlagHint : 0U) |
+                         (m.congested ? kFlagCongested : 0U) | (m.lost ? kFlagLost : 0U);
+  store_prefix(p, kControlProtocolVersion, flags, m.traffic_class,
+               static_cast<std::uint8_t>(m.echo_wanted));
   store_u8(p + 4, m.arm);
   store_u8(p + 5, m.epoch);
   store_be16(p + 6, m.channel);
@@ -80,7 +84,7 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   store_be32(p + 36, m.timestamp_ns);
   store_be16(p + 40, m.hint_kind);
   store_u8(p + 42, m.shard_bits);
-  store_u8(p + 43, 0);
+  store_u8(p + 43, m.round);
   store_be32(p + 44, m.hint_collective);
   return at + kRequestBytes;
 }
@@ -152,6 +156,8 @@ ParseError parse_control(std::span<const std::byte> body, RequestMessage& out) {
   if (!is_echo(echo) || shard_bits > kMaxShardBits) return ParseError::control_field;
   out.close = (flags & kFlagClose) != 0;
   out.hint = (flags & kFlagHint) != 0;
+  out.congested = (flags & kFlagCongested) != 0;
+  out.lost = (flags & kFlagLost) != 0;
   out.traffic_class = load_u8(p + 2);
   out.echo_wanted = static_cast<EcnEcho>(echo);
   out.arm = load_u8(p + 4);
@@ -167,6 +173,7 @@ ParseError parse_control(std::span<const std::byte> body, RequestMessage& out) {
   out.timestamp_ns = load_be32(p + 36);
   out.hint_kind = load_be16(p + 40);
   out.shard_bits = shard_bits;
+  out.round = load_u8(p + 43);
   out.hint_collective = load_be32(p + 44);
   return ParseError::ok;
 }

@@ -35,6 +35,10 @@ constexpr Promise kPromises[] = {
      0.03},
     {"eqds", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 92e3, 60e3,
      "speculation: one and a half paths; what is pulled comes at 99 %", 0.95, 0.1},
+    {"sird", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 0, 35e3,
+     "B less what is under way: messages above UnschT ask first", 0.98, 0.02},
+    {"homa", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 59e3, 530e3,
+     "all begin with a path's bytes; ten paths may be on their way, one of them is", 0.1, 0.05},
 };
 
 // What a scenario needs for its algorithm: switches that record, and XACKs that bring it back.

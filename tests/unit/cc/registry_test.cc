@@ -29,6 +29,8 @@ TEST_CASE("registry: names and ids find their algorithm, in the order of Algorit
   CHECK(find("hpcc")->id == AlgorithmId::hpcc);
   CHECK(find("powertcp")->id == AlgorithmId::powertcp);
   CHECK(find("eqds")->id == AlgorithmId::eqds);
+  CHECK(find("sird")->id == AlgorithmId::sird);
+  CHECK(find("homa")->id == AlgorithmId::homa);
   CHECK(find(static_cast<AlgorithmId>(kAlgorithms)) == nullptr);
   CHECK(find("DCQCN") == nullptr);
   CHECK(find("") == nullptr);

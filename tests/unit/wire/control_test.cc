@@ -18,7 +18,7 @@ auto tie(const RequestMessage& m) {
   return std::tuple(m.close, m.hint, m.traffic_class, m.echo_wanted, m.arm, m.epoch, m.channel,
                     m.req_seq, m.grant_echo, m.sent_total, m.unscheduled_total, m.demand_bytes,
                     m.tx_cap_mbps, m.timestamp_ns, m.hint_degree, m.hint_kind, m.hint_collective,
-                    m.shard_bits);
+                    m.shard_bits, m.congested, m.lost, m.round);
 }
 auto tie(const GrantMessage& m) {
   return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.channel, m.grant_seq,
@@ -55,6 +55,9 @@ RequestMessage random_request(Random& r) {
   RequestMessage m;
   m.close = r.below(2) == 0;
   m.hint = r.below(2) == 0;
+  m.congested = r.below(2) == 0;
+  m.lost = r.below(2) == 0;
+  m.round = any<std::uint8_t>(r);
   m.traffic_class = any_class(r);
   m.echo_wanted = static_cast<EcnEcho>(r.below(3));
   m.arm = any<std::uint8_t>(r);

@@ -1,0 +1,116 @@
+// The sending half of algorithms whose receiver grants bytes, not rates (SIRD, Homa): one state
+// machine per channel (source port, destination port, class). A GRANT raises a ceiling on all that
+// the channel has ever sent; below it the channel sends at line rate, and the scheduler takes turns
+// among channels. What tells these algorithms apart is the receiver (grant_receiver.h).
+//
+// Bytes are wire bytes, as in cadence.h. A REQUEST tells what was sent, what was announced as sent
+// without a grant (unscheduled) and what waits. It goes out when an idle channel gets work, when
+// the work told of is about to be granted, when unscheduled bytes are announced, after a loss, and
+// at intervals that double while nothing is granted.
+//
+// Rounds. A ceiling that was not used up is dropped when the backlog is gone, and after a loss:
+// `round` counts that, and the receiver takes back what it had granted. GRANTs that answer a
+// REQUEST from before are void. Without backlog a GRANT is answered by a REQUEST with demand 0.
+//
+// Fallback: after `probe_limit` REQUESTs without any GRANT the reactive algorithm takes over, as
+// cadence.h describes; REQUESTs go on. A receiver answers those that wait for their turn (hold).
+//
+// Events: message, idle, grant, nack, timeout, port_down, port_up; share where the algorithm has a
+// governor. Nothing per packet or ACK.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "cc/algorithm.h"
+
+namespace paceline::cc {
+
+// What both halves know of the port and its rules for the first bytes of a message.
+struct GrantPort {
+  std::uint32_t link_mbps = 0;
+  std::uint32_t mtu_bytes = 0;
+  std::uint32_t packet_bytes = 0;    // full packet on the wire
+  std::uint32_t overhead_bytes = 0;  // packet_bytes - mtu_bytes
+  std::uint32_t bdp_bytes = 0;
+  std::int64_t rtt_ns = 0;
+  std::uint64_t prompt_bytes = 0;    // messages up to this begin without a grant
+  std::uint32_t prefix_bytes = 0;    // and send so much of themselves so; the most of a channel
+  std::uint32_t probe_limit = 0;     // REQUESTs without an answer before the fallback takes over
+  std::uint32_t request_max_ns = 0;  // longest interval of REQUESTs
+};
+
+// Derives all but prompt_bytes and prefix_bytes.
+GrantPort make_grant_port(const PortFacts& facts, double probe_limit, double probe_max_us);
+
+// Beyond a packet's usual headers, once per message: RETH (16), immediate (4), padding (3).
+inline constexpr std::uint64_t kGrantMessageExtra = 32;
+
+struct GrantChannel {
+  enum class Phase : std::uint8_t {
+    idle,      // no backlog; what was granted is dropped
+    open,      // the receiver knows of the demand
+    fallback,  // the reactive algorithm decides
+  };
+
+  // Cumulative wire bytes.
+  std::uint64_t ceiling;    // of sent_total
+  std::uint64_t start_end;  // up to here they leave as the start of a message
+  std::uint64_t unscheduled_total;
+  std::uint64_t told_final;  // sent_total + demand of the last REQUEST
+  std::uint64_t sent_total;  // as of the last event
+  std::uint64_t backlog_wire;
+  // Of the messages since the channel was last idle, payload: how many packets the backlog makes.
+  std::uint64_t message_bytes;
+  std::uint64_t messages;
+  // ns
+  std::int64_t request_at;
+  std::int64_t requested_at;
+  std::int64_t raised_at;   // when the ceiling last rose, or the round began
+  std::int64_t dropped_at;  // GRANTs that answer an older REQUEST are void; 0: none are
+  std::uint32_t probe_ns;
+  std::uint32_t rate_mbps;  // of the last GRANT
+  std::uint16_t grant_seq;  // newest heard
+  std::uint16_t req_seq;
+  Phase phase;
+  std::uint8_t probes;  // REQUESTs since the last GRANT
+  std::uint8_t round;
+  bool seq_known;
+  bool down;
+  bool lost;        // to be told: the round ended with a loss
+  bool taken_over;  // nothing without a grant until the channel is idle: it goes on with old work
+  bool congested;   // from the governor
+  bool told_congested;
+
+  // The rules. decision.request is written by every call: act on it before the next event.
+  void on_event(const GrantPort& port, const Event& event, Decision& decision);
+  // The engine sets close, traffic_class, echo_wanted, arm, epoch, channel, shard_bits.
+  void fill_request(const Event& event, RequestMessage& request);
+
+  bool has_backlog() const { return backlog_wire > 0; }
+  // Granted and not used, as of the last event.
+  std::uint64_t unused() const { return ceiling > sent_total ? ceiling - sent_total : 0; }
+  std::uint64_t start_wish(const GrantPort& port, std::uint64_t payload) const;
+
+ private:
+  void begin(const GrantPort& port, const Event& event);
+  void count_backlog(const GrantPort& port, const Event& event);
+  void drop(std::int64_t now);
+  void open(const GrantPort& port, std::int64_t now, std::uint64_t start, Decision& decision);
+  void on_message(const GrantPort& port, std::int64_t now, std::uint64_t bytes, Decision& decision);
+  void on_idle(const GrantPort& port, std::int64_t now, Decision& decision);
+  void on_loss(const GrantPort& port, std::int64_t now, Decision& decision);
+  void on_grant(const GrantPort& port, const Event& event, Decision& decision);
+  void on_timer(const GrantPort& port, std::int64_t now, Decision& decision);
+  void ask_by(std::int64_t at) { request_at = at < request_at ? at : request_at; }
+  bool timer_runs() const { return !down && phase != Phase::idle && has_backlog(); }
+  void decide(const GrantPort& port, std::int64_t now, Decision& decision) const;
+};
+static_assert(std::is_trivially_copyable_v<GrantChannel> && sizeof(GrantChannel) <= kStateBytes);
+
+inline constexpr std::uint32_t kGrantWants =
+    signal_bit(Signal::message) | signal_bit(Signal::idle) | signal_bit(Signal::grant) |
+    signal_bit(Signal::nack) | signal_bit(Signal::timeout) | signal_bit(Signal::port_down) |
+    signal_bit(Signal::port_up);
+
+}  // namespace paceline::cc
