@@ -80,7 +80,7 @@ int check_bounds_file(const std::string& file, const league::Results& results, b
 }
 
 int write_league_files(const LeagueOptions& options, const league::Results& results,
-                const std::string& out, const std::string& page) {
+                       const std::string& out, const std::string& page) {
   const std::string text = league::results_text(results);
   try {
     experiment::write_results_file(out, text);
@@ -148,7 +148,8 @@ int run(const LeagueOptions& options) {
   league::Results results = league::results_of(plan, pool.runs());
   results.version = PACELINE_VERSION;
   results.command = league_command_text(options);
-  if (const int code = write_league_files(options, results, out, page); code != kExitGood) return code;
+  if (const int code = write_league_files(options, results, out, page); code != kExitGood)
+    return code;
   if (!options.quiet) {
     fmt::print("\n{}\nresults: {}\n", league::format_league(results), out);
     if (!page.empty()) fmt::print("page:    {}\n", page);
