@@ -86,6 +86,7 @@ struct SelectiveSend {
   Picos newest_sent{-1};        // latest time of sending among what has arrived
   std::uint32_t srtt_ns = 0;    // 0: not measured yet
   std::uint32_t min_rtt_ns = 0;
+  std::uint32_t last_rtt_ns = 0;   // a queue that has just grown shows here first
   std::uint32_t marked_bytes = 0;  // CE-marked at the peer, as algorithms were last told
   std::uint8_t reorder_steps = 1;  // quarters of the least round trip that a packet may be late
   std::uint8_t calm = 0;           // losses since a packet was last sent again for nothing

@@ -187,8 +187,9 @@ void RequesterPart::ask_missing(QueuePair& qp) {
 // How long nothing may be heard before the oldest packet is sent again.
 Picos RequesterPart::probe_after(const QueuePair& qp) const {
   const SelectiveSend& s = qp.selective->send;
-  const Picos known = s.srtt_ns == 0 ? picos_from_nanos(core_.config.base_rtt_ns) * 4
-                                     : picos_from_nanos(s.srtt_ns) * 2 + reorder_wait(s);
+  const Picos known =
+      s.srtt_ns == 0 ? picos_from_nanos(core_.config.base_rtt_ns) * 4
+                     : picos_from_nanos(std::max(s.srtt_ns, s.last_rtt_ns)) * 2 + reorder_wait(s);
   return later(kLeastProbeWait, known) * (std::int64_t{1} << s.patience);
 }
 

@@ -108,6 +108,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
       const std::uint32_t hold = xack.hold_ns;
       if (rtt_ns > hold) rtt_ns -= hold;
       s.min_rtt_ns = s.min_rtt_ns == 0 ? rtt_ns : std::min(s.min_rtt_ns, rtt_ns);
+      s.last_rtt_ns = rtt_ns;
       s.srtt_ns = s.srtt_ns == 0 ? rtt_ns : s.srtt_ns - s.srtt_ns / 8 + rtt_ns / 8;
       // Round trips are measured again: no reason to go on doubting them.
       if (s.patience != 0 && ++s.samples == 8) {

@@ -71,7 +71,7 @@ TEST_CASE("conservation: random scenarios under credits", "[conservation]") {
     config::Scenario s = random_scenario(random, seed);
     s.fabric.pfc.enabled = false;
     s.fabric.flow_control = "credit";
-    const std::uint64_t buffers[] = {0, 0, 6'400, 20'000};
+    const std::uint64_t buffers[] = {0, 0, 6'500, 20'000};  // least: a packet and an update
     s.fabric.credit.buffer_bytes = buffers[random.below(4)];
     s.fabric.buffer_bytes += 64 * (3 * bytes_in(picos_from_micros(2), s.fabric.rate) + 64'000);
     const bool may_fail = s.fabric.loss > 0;

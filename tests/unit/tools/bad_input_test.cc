@@ -235,7 +235,8 @@ TEST_CASE("bad input: a command that does not exist is named, with those that do
   const Outcome outcome = paceline_command(folder, {"emulat", "x.toml"});
   CHECK(outcome.code == 2);
   CHECK(outcome.err ==
-        "paceline: error: no command 'emulat'; there are \"ab\", \"report\", \"emulate\", \"cc\", "
+        "paceline: error: no command 'emulat'; there are \"ab\", \"report\", \"league\", "
+        "\"emulate\", \"cc\", "
         "\"tune\", \"tuner\", \"agree\", \"capture\", \"replay\", \"join\", \"exec\", \"testbed\", "
         "\"top\", \"params\", \"explain\" or \"experiment\"\n"
         "See paceline --help\n");

@@ -107,7 +107,9 @@ TEST_CASE("xack: the bits of its flags") {
     x.marked = (flags & 2U) != 0;
     x.trimmed = (flags & 4U) != 0;
     build_xack(h, out, 17, Psn(5), x);
-    CHECK(out[h.header_bytes + 1] == static_cast<std::byte>(flags));
+    CHECK(out[h.header_bytes + 1] ==
+          static_cast<std::byte>((flags & 3U) | (flags & 4U)
+                                                    << 1));  // bit 2 says that records follow
   }
 }
 
