@@ -185,9 +185,9 @@ const PluginOrigin* AlgorithmCatalogue::origin(std::string_view name) const {
 }
 
 cc::Registered AlgorithmCatalogue::at(const std::string& path) const {
-  for (auto told = told_.rbegin(); told != told_.rend(); ++told) {
-    const bool called = (*told)->origin.path == path || (*told)->asked == path;
-    if (called) return {find((*told)->name), {}};
+  for (const auto& told : std::ranges::reverse_view(told_)) {
+    const bool called = told->origin.path == path || told->asked == path;
+    if (called) return {find(told->name), {}};
   }
   return {nullptr, path + ": not loaded"};
 }
