@@ -54,11 +54,15 @@ std::optional<cc::Registered> loaded_already(const std::string& real, const std:
     if (plugin == nullptr) continue;
     if (plugin->sha256 == sha256) return cc::Registered{&info, {}};
     if (plugin->path == real) {
-      return cc::Registered{
-          nullptr, real + ": has changed since it was loaded (sha256 " + plugin->sha256 + ", now " +
-                       sha256 +
-                       "), and a plug-in stays as long as its process: give the new one "
-                       "a file and a name of its own"};
+      std::string why = real;
+      why += ": has changed since it was loaded (sha256 ";
+      why += plugin->sha256;
+      why += ", now ";
+      why += sha256;
+      why +=
+          "), and a plug-in stays as long as its process: give the new one a file and a name of "
+          "its own";
+      return cc::Registered{nullptr, std::move(why)};
     }
   }
   return std::nullopt;

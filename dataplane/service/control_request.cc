@@ -152,7 +152,7 @@ class Members {
   std::string digest() {
     const ParsedJson* const value = find("sha256");
     if (value == nullptr) return {};
-    const std::string out = value->is_string() ? value->get<std::string>() : std::string();
+    std::string out = value->is_string() ? value->get<std::string>() : std::string();
     if (out.size() != 64 || out.find_first_not_of("0123456789abcdef") != std::string::npos) {
       complain("sha256", *value, "64 hexadecimal digits");
     }

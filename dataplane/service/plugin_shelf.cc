@@ -112,7 +112,7 @@ cc::Registered PluginShelf::load(const std::string& path, const std::string& sha
     }
   }
   const std::size_t before = cc::algorithms().size();
-  const cc::Registered loaded = load_plugin_content(real, content);
+  cc::Registered loaded = load_plugin_content(real, content);
   if (loaded.info != nullptr && cc::algorithms().size() != before) {
     spdlog::info("plug-in {} is loaded from {}, sha256 {}", loaded.info->name, real,
                  cc::plugin_of(loaded.info->id)->sha256);

@@ -106,7 +106,8 @@ void read_plugin_tables(const std::string& path, config::AlgorithmCatalogue& out
     return;
   }
   for (const nlohmann::json& table : *tables) {
-    if (std::string wrong = out.add(table); !wrong.empty()) errors.push_back(path + ": " + wrong);
+    const std::string wrong = out.add(table);
+    if (!wrong.empty()) errors.push_back(fmt::format("{}: {}", path, wrong));
   }
 }
 
