@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 
 #include "cc/nearest_name.h"
 
@@ -186,11 +185,11 @@ const PluginOrigin* AlgorithmCatalogue::origin(std::string_view name) const {
 }
 
 cc::Registered AlgorithmCatalogue::at(const std::string& path) const {
-  for (const auto& told : std::ranges::reverse_view(told_)) {
-    const bool called = told->origin.path == path || told->asked == path;
-    if (called) return {find(told->name), {}};
-  }
-  return {nullptr, path + ": not loaded"};
+  const auto newest = std::find_if(told_.rbegin(), told_.rend(), [&](const auto& told) {
+    return told->origin.path == path || told->asked == path;
+  });
+  if (newest == told_.rend()) return {nullptr, path + ": not loaded"};
+  return {find((*newest)->name), {}};
 }
 
 Json AlgorithmCatalogue::table(std::string_view name) const {
