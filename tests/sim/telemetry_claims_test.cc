@@ -110,8 +110,8 @@ TEST_CASE("telemetry claims: a port that slows down is noticed within round trip
   const double dcqcn = settled_after("dcqcn", ", profile = \"paper\"");
   CAPTURE(hpcc, powertcp, dcqcn);
   CHECK(hpcc < 100);
-  CHECK(powertcp < 100);
-  CHECK(dcqcn > 3 * hpcc);
+  CHECK(powertcp < 200);  // twice hpcc's queue, at a tenth of a step less in each round trip
+  CHECK(dcqcn > 3 * powertcp);
 }
 
 // SIGCOMM'19, figure 11a, in small: web search at half load, where DCQCN's queues are what short
