@@ -274,7 +274,7 @@ TEST_CASE("advise: says what it would do and why, and asks the service for nothi
   CHECK(shown["incumbent"]["values"]["alpha_gain"] == plain_set().values.at("alpha_gain"));
   for (const Json& asked : rig.service.asked) {
     const std::string op = asked.at("op");
-    CHECK((op == "hello" || op == "parameters" || op == "trials"));
+    CHECK((op == "hello" || op == "parameters" || op == "trials" || op == "plugins"));
   }
   CHECK(host.in_force.at("h0") == plain_set());
 }

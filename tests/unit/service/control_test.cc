@@ -323,7 +323,7 @@ TEST_CASE("the guard takes back what floods the network", "[threads]") {
 schema = 1
 [fabric]
 hosts = 4
-rate = "50Mb/s"
+rate = "200Mb/s"
 delay = "1us"
 buffer = "100kB"
 pfc.enabled = false

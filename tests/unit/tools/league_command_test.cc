@@ -93,7 +93,8 @@ TEST_CASE("league: one page, one file, the runs; the same bytes with any number 
 TEST_CASE("league: the command of a cell repeats its first run, bit by bit", "[cli]") {
   const LeagueTest test;
   REQUIRE(test.run().code == 0);
-  for (const Json& cell : Json::parse(test.folder.read("small.quick.json")).at("cells")) {
+  const Json results = Json::parse(test.folder.read("small.quick.json"));
+  for (const Json& cell : results.at("cells")) {
     std::istringstream words(cell.at("command").get<std::string>());
     Strings arguments;
     std::string word;
