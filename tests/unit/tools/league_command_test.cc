@@ -90,7 +90,7 @@ TEST_CASE("league: one page, one file, the runs; the same bytes with any number 
   }
 }
 
-TEST_CASE("league: the command of a cell repeats its first run, bit by bit", "[cli]") {
+TEST_CASE("league: the command of a cell repeats its first run, bit by bit", "[cli][slow]") {
   const LeagueTest test;
   REQUIRE(test.run().code == 0);
   const Json results = Json::parse(test.folder.read("small.quick.json"));
@@ -110,7 +110,7 @@ TEST_CASE("league: the command of a cell repeats its first run, bit by bit", "[c
   }
 }
 
-TEST_CASE("league: an interrupted league goes on, and ends with the same bytes", "[cli]") {
+TEST_CASE("league: an interrupted league goes on, and ends with the same bytes", "[cli][slow]") {
   const LeagueTest test(40);  // long enough to be interrupted
   {
     Command command(test.folder, {"league", "small.toml", "--quick", "--jobs", "1"});
