@@ -182,7 +182,7 @@ def plugin(host):
     host.wait_for("a new service", lambda: host.healthy() not in (None, before))
     host.wait_for("the plug-in is put back", lambda: in_force(host) == {"aimd"})
     check(host.value("h0", "decrease") == 0.75, "with its values")
-    code, text, errors = params(host, "revert", "--to", str(change["number"] - 1), "--why", "enough")
+    code, text, errors = params(host, "revert", "--to", "0", "--why", "enough")
     check(code == 0 and in_force(host) == {"dcqcn"}, f"reverted: {text}{errors}")
     say("ok   a plug-in is loaded while the service runs, journalled, put back and reverted")
 
