@@ -143,7 +143,7 @@ TEST_CASE("league: an interrupted league goes on, and ends with the same bytes",
   CHECK(test.folder.read("small.quick.json") == results);
 }
 
-TEST_CASE("league: a run that is determined by something else is run again", "[cli]") {
+TEST_CASE("league: a run that is determined by something else is run again", "[cli][slow]") {
   const LeagueTest test;
   REQUIRE(test.run().code == 0);
   std::string text = small_league();
@@ -154,7 +154,7 @@ TEST_CASE("league: a run that is determined by something else is run again", "[c
   CHECK_THAT(outcome.out, Contains("4 of 8 runs are in"));
 }
 
-TEST_CASE("league: a cell that leaves its bounds is named, with how far", "[cli]") {
+TEST_CASE("league: a cell that leaves its bounds is named, with how far", "[cli][slow]") {
   const LeagueTest test;
   REQUIRE(test.run({"--write-bounds", "bounds.json"}).code == 0);
   const Outcome good = test.run({"--check-bounds", "bounds.json"});
