@@ -90,7 +90,7 @@ TEST_CASE("league: one page, one file, the runs; the same bytes with any number 
   }
 }
 
-TEST_CASE("league: the command of a cell repeats its first run, bit by bit", "[cli][slow]") {
+TEST_CASE("league: the command of a cell repeats its first run, bit by bit", "[cli]") {
   const LeagueTest test;
   REQUIRE(test.run().code == 0);
   const Json results = Json::parse(test.folder.read("small.quick.json"));
@@ -143,7 +143,7 @@ TEST_CASE("league: an interrupted league goes on, and ends with the same bytes",
   CHECK(test.folder.read("small.quick.json") == results);
 }
 
-TEST_CASE("league: a run that is determined by something else is run again", "[cli][slow]") {
+TEST_CASE("league: a run that is determined by something else is run again", "[cli]") {
   const LeagueTest test;
   REQUIRE(test.run().code == 0);
   std::string text = small_league();
@@ -154,7 +154,7 @@ TEST_CASE("league: a run that is determined by something else is run again", "[c
   CHECK_THAT(outcome.out, Contains("4 of 8 runs are in"));
 }
 
-TEST_CASE("league: a cell that leaves its bounds is named, with how far", "[cli][slow]") {
+TEST_CASE("league: a cell that leaves its bounds is named, with how far", "[cli]") {
   const LeagueTest test;
   REQUIRE(test.run({"--write-bounds", "bounds.json"}).code == 0);
   const Outcome good = test.run({"--check-bounds", "bounds.json"});
