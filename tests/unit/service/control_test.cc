@@ -323,12 +323,14 @@ TEST_CASE("the guard takes back what floods the network", "[threads]") {
 schema = 1
 [fabric]
 hosts = 4
-rate = "200Mb/s"
+rate = "50Mb/s"
 delay = "1us"
 buffer = "100kB"
 pfc.enabled = false
 [cc]
 algorithm = "dcqcn"
+params = { min_rate_mbps = 1, additive_increase_mbps = 5, hyper_increase_mbps = 10 }
+fallback = "fixed"
 )"));
   End sink(running, "h0", 1 << 20);
   std::vector<std::unique_ptr<End>> senders;
