@@ -92,6 +92,7 @@ struct SelectiveSend {
   std::uint8_t calm = 0;           // losses since a packet was last sent again for nothing
   std::uint8_t probes = 0;         // of the tail, since something arrived
   std::uint8_t patience = 0;       // probes wait 2^patience times as long as round trips tell
+  std::uint8_t held = 0;           // times in a row that nothing was under way when time was up
   std::uint8_t samples = 0;        // of the round trip, since patience changed last
   bool failing = false;            // the peer refused `failing_psn`; what is before may complete
   Psn failing_psn;

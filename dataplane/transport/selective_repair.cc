@@ -11,6 +11,8 @@ namespace paceline::transport {
 namespace {
 constexpr std::uint8_t kProbes = 2;  // before the retransmission timer
 constexpr Picos kLeastProbeWait = picos_from_micros(5);
+// Waiting for congestion control is no timeout, but a peer that is gone grants nothing for ever.
+constexpr std::uint8_t kHeldAtMost = 16;
 }  // namespace
 
 // Of the queued request that `psn` belongs to; tail() when there is none.
@@ -138,7 +140,7 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
   if (before(s.responses_to, psn + 1)) s.responses_to = psn + 1;
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack()) take_credits(qp, parsed.ext.aeth);
   advance_selective(qp);
-  s.probes = 0;
+  s.probes = s.held = 0;
   s.progress_at = core_.awake();
   if (before(r.una_psn, s.responses_to)) {
     const Picos wait = later(reorder_wait(s), picos_from_nanos(s.srtt_ns) / 4);
@@ -253,12 +255,14 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
     const Picos timeout = qp.config.retransmit_timeout;
     // The answer is here, and it is our own memory that is late; or nothing is under way, and what
     // is to be sent again waits for congestion control.
-    const bool held_here = r.inflight_bytes == 0 && s.at(r.una_psn).has(sent_flag::lost);
+    const bool held_here =
+        r.inflight_bytes == 0 && s.at(r.una_psn).has(sent_flag::lost) && s.held < kHeldAtMost;
     if (r.response_waits) {
       s.progress_at = core_.awake();
     } else if (held_here && core_.awake() - s.progress_at >= timeout) {
       s.progress_at = core_.awake();
       s.probes = 0;
+      ++s.held;
       probed = true;
     } else if (timeout < kNoTimeout && core_.awake() - s.progress_at >= timeout) {
       timed_out = true;

@@ -144,7 +144,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   if (xack.aeth.is_ack()) take_credits(qp, xack.aeth);
   const bool advanced = advance_selective(qp);
   if (acked != 0 || advanced) {
-    s.probes = 0;
+    s.probes = s.held = 0;
     s.progress_at = core_.awake();
   }
   const std::uint64_t trimmed = xack.trimmed ? take_trim(qp, xack.trigger) : 0;

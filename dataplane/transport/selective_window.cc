@@ -28,7 +28,7 @@ void RequesterPart::reset_selective(QueuePair& qp) {
   s.lost = 0;
   s.ask_bytes = 0;
   s.probes = 0;
-  s.patience = 0;
+  s.patience = s.held = 0;
   s.failing = false;
   s.newest_sent = Picos{-1};
   s.progress_at = core_.awake();
