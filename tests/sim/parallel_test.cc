@@ -195,8 +195,8 @@ TEST_CASE("threads: credits instead of pauses", "[parallel]") {
 
 TEST_CASE("threads: what switches record crosses between parts", "[parallel]") {
   const std::string int_fabric = kFatTree + "int = true\n";
-  for (const std::string& algorithm : {"hpcc", "powertcp"}) {
-    const std::string told = "cc = { algorithm = \"" + algorithm +
+  for (const char* algorithm : {"hpcc", "powertcp"}) {
+    const std::string told = "cc = { algorithm = \"" + std::string(algorithm) +
                              "\" }\ntransport = { reliability = \"selective\", "
                              "retransmit_timeout = \"100us\" }\n" +
                              int_fabric;
