@@ -189,17 +189,18 @@ def plugin(host):
     say("ok   a plug-in is loaded while the service runs, journalled, put back and reverted")
 
 
-def harmful(host):
-    path, digest = install(host, "blaster.so")
-    plan = short_plan(host, "live-reckless.toml",
-                      (r'algorithm = "fixed"', f'algorithm = "plugin:{path}"'))
+def reckless(host, plan, digest):
+    """The experiment once. False: nothing came of it, and all is as before."""
     traffic = Incast(host, 12)
     try:
         host.wait_for("traffic flows", lambda: bytes_to_receiver(host) > 1e6)
         code, text, errors = experiment(host, "run", plan, "--why", "what if?", "--json",
                                         seconds=120)
-        check(code == 1, f"it does not end well: {text}{errors}")
         found = json.loads(text)["experiment"]
+        if found["verdict"] == "inconclusive":
+            traffic.finish(60)
+            return False
+        check(code == 1, f"it does not end well: {text}{errors}")
         check(found["state"] == "tripped" and found["verdict"] == "harmful", f"the guard: {found}")
         say(f"     {found['ended']}")
         check(in_force(host) == {"dcqcn"}, "the champion is in force")
@@ -212,8 +213,17 @@ def harmful(host):
         before = bytes_to_receiver(host)
         host.wait_for("traffic goes on", lambda: bytes_to_receiver(host) > before + 1e6)
         traffic.finish(60)
+        return True
     finally:
         traffic.close()
+
+
+def harmful(host):
+    path, digest = install(host, "blaster.so")
+    plan = short_plan(host, "live-reckless.toml",
+                      (r'algorithm = "fixed"', f'algorithm = "plugin:{path}"'))
+    # Senders that a busy machine does not let run fill no switch: there is nothing to take back then.
+    check(any(reckless(host, plan, digest) for _ in range(3)), "it is taken back")
     trips = [t for n in host.ask("GET", "/v1/guard")[1]["nics"] for t in n["trips"]]
     check(any(t["action"] == "reverted" for t in trips), f"the guard's journal: {trips}")
     code, _, errors = experiment(host, "run", plan, "--why", "once more", "--json")
