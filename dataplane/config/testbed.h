@@ -95,6 +95,7 @@ struct WorkerConfig {
 struct NicConfig {
   std::vector<std::string> names;  // those without one are called h0, h1, ...
   Picos transmit_ring = picos_from_micros(20);
+  bool lend_payload = true;
 };
 
 // [service]: service/service_settings.h says what each does, and has the same defaults.

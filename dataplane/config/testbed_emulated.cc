@@ -15,6 +15,9 @@ namespace paceline::config {
 namespace {
 
 constexpr auto kNicKeys = std::to_array<KeySpec>({
+    {.path = "nic.lend_payload",
+     .meaning = "Packets refer to the sender's registered memory, where that can be, in place of "
+                "a copy of it."},
     {.path = "nic.transmit_ring",
      .min = 0,
      .max = 1e9,
@@ -83,7 +86,10 @@ bool is_nic_name(std::string_view text) {
 
 std::span<const KeySpec> nic_keys() { return kNicKeys; }
 
-Field nic_field(NicConfig& nic, std::string_view /*name*/) { return &nic.transmit_ring; }
+Field nic_field(NicConfig& nic, std::string_view name) {
+  if (name == "lend_payload") return &nic.lend_payload;
+  return &nic.transmit_ring;
+}
 
 void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
   context.has_workload = false;

@@ -119,6 +119,7 @@ struct FabricSpec {
   std::uint16_t mtu_bytes = 4096;  // PortInfo of every host port
   std::uint16_t payload_room = 0;  // > 0: packets carry payload buffers of this size
   bool computes_icrc = true;       // PortInfo: engines need not compute the ICRC
+  bool lends_payload = false;      // PortInfo: packets may refer to their senders' memory
   // Switches put a record of telemetry into each packet that wants one (packet_flag::telemetry)
   // when it leaves them, up to kIntHops; such a packet takes wire::kIntHeaderBytes more.
   bool telemetry = false;

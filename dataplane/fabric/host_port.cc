@@ -35,6 +35,7 @@ PortInfo HostPort::info() const {
   info.payload_room = spec.payload_room;
   info.computes_icrc = spec.computes_icrc;
   info.telemetry = spec.telemetry;
+  info.lends_payload = spec.lends_payload;
   return info;
 }
 

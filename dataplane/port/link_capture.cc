@@ -64,7 +64,7 @@ void LinkCapture::show(Picos now, bool forward, const Packet& packet) {
   }
   assert(packet.payload_kind != PayloadKind::elided);
   add(packet.header_view());
-  if (packet.payload_kind == PayloadKind::owned) add(packet.payload_view());
+  if (packet.has_bytes()) add(packet.payload_view());
   std::array<std::byte, wire::kIcrcBytes> trailer;
   wire::store_le32(trailer.data(), packet.icrc);
   add(trailer);

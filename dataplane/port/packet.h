@@ -1,6 +1,7 @@
 // A packet: one cache line of fields that links, switches and engines touch, then the serialised
-// headers. The payload is nothing, an owned buffer, or elided (only its length and a digest exist:
-// virtual time moves no payload bytes unless asked to).
+// headers. The payload is nothing, an owned buffer, lent (the bytes lie in the sender's registered
+// memory, where they stay as they are until the request is completed), or elided (only its length
+// and a digest exist: virtual time moves no payload bytes unless asked to).
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@ namespace paceline {
 
 class PacketPool;
 
-enum class PayloadKind : std::uint8_t { none = 0, owned = 1, elided = 2 };
+enum class PayloadKind : std::uint8_t { none = 0, owned = 1, elided = 2, lent = 3 };
 
 namespace packet_flag {
 inline constexpr std::uint8_t corrupt = 1U << 0;    // a bit error: fails the ICRC on arrival
@@ -29,10 +30,13 @@ inline constexpr std::uint8_t trimmed = 1U << 4;  // a switch cut the payload of
 inline constexpr std::size_t kMaxHeaderBytes = 128;
 
 struct alignas(64) Packet {
-  Packet* next = nullptr;          // intrusive list; belongs to whoever owns the packet
-  std::byte* payload = nullptr;    // owned: buffer of the pool's payload capacity
-  Picos time{0};                   // fabric: arrival at the far end; after rx: time of reception
-  std::uint64_t digest = 0;        // elided payload: digest of the bytes it stands for
+  Packet* next = nullptr;        // intrusive list; belongs to whoever owns the packet
+  std::byte* payload = nullptr;  // owned: buffer of the pool's payload capacity
+  Picos time{0};                 // fabric: arrival at the far end; after rx: time of reception
+  union {
+    std::uint64_t digest = 0;  // elided payload: digest of the bytes it stands for
+    const std::byte* loan;     // lent payload: where its bytes lie
+  };
   std::uint32_t wire_bytes = 0;    // what the packet occupies on a link; set by the port, tx and rx
   std::uint32_t entropy = 0;       // path choice: derived from the UDP source port and addresses
   std::uint32_t route = 0;         // fabric: destination host index, set by the port at tx
@@ -53,7 +57,12 @@ struct alignas(64) Packet {
 
   std::span<std::byte> header_view() { return {header.data(), header_bytes}; }
   std::span<const std::byte> header_view() const { return {header.data(), header_bytes}; }
-  std::span<const std::byte> payload_view() const { return {payload, payload_bytes}; }
+  // The payload's bytes, where there are any: an owned one or one that is lent.
+  bool has_bytes() const {
+    return payload_kind == PayloadKind::owned || payload_kind == PayloadKind::lent;
+  }
+  const std::byte* bytes() const { return payload_kind == PayloadKind::lent ? loan : payload; }
+  std::span<const std::byte> payload_view() const { return {bytes(), payload_bytes}; }
   // Length on the medium without preamble and gap: headers, payload, ICRC (4) and FCS (4).
   std::uint32_t frame_bytes() const { return std::uint32_t{header_bytes} + payload_bytes + 8U; }
 };

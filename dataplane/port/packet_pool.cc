@@ -22,11 +22,28 @@ Packet* PacketPool::copy_of(const Packet& packet) {
       copy->flags = static_cast<std::uint8_t>(copy->flags & ~packet_flag::telemetry);
     }
   }
-  if (packet.payload_kind == PayloadKind::owned && packet.payload_bytes != 0) {
+  if (packet.has_bytes() && packet.payload_bytes != 0) {
     assert(packet.payload_bytes <= payload_room_);
-    std::memcpy(buffer, packet.payload, packet.payload_bytes);
+    std::memcpy(buffer, packet.bytes(), packet.payload_bytes);
+    copy->payload_kind = PayloadKind::owned;
   }
   return copy;
+}
+
+void PacketPool::end_loans() {
+  if (!any_lent_) return;
+  any_lent_ = false;
+  const auto own = [](Packet& packet) {
+    if (packet.payload_kind != PayloadKind::lent) return;  // free ones have none
+    std::memcpy(packet.payload, packet.loan, packet.payload_bytes);
+    packet.payload_kind = PayloadKind::owned;
+  };
+  for (Slab<Packet>& chunk : chunks_) {
+    for (std::size_t i = 0; i < chunk.size(); ++i) own(chunk[i]);
+  }
+  for (Slab<LongPacket>& chunk : long_chunks_) {
+    for (std::size_t i = 0; i < chunk.size(); ++i) own(chunk[i].packet);
+  }
 }
 
 bool PacketPool::refill() {

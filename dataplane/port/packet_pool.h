@@ -77,11 +77,24 @@ class PacketPool {
     return packet;
   }
 
-  // A packet of this pool equal to `packet`, which may be of another; nullptr when empty. An owned
-  // payload is copied, and must fit; a tail that is in use is, where both pools have such.
+  // A packet of this pool equal to `packet`, which may be of another; nullptr when empty. A payload
+  // that is owned or lent is copied, and must fit; a tail that is in use is, where both pools have
+  // such.
   Packet* copy_of(const Packet& packet);
 
+  // The packet, of this pool, refers to its payload's bytes in place of having them; they stay
+  // there, as they are, until it is freed or end_loans() is called.
+  void lend(Packet& packet, const std::byte* bytes) {
+    packet.payload_kind = PayloadKind::lent;
+    packet.loan = bytes;
+    any_lent_ = true;
+  }
+  // Every packet of the pool that refers to memory elsewhere gets its bytes now. Takes the time of
+  // a look at each packet of the pool, if any was lent since the last call.
+  void end_loans();
+
   void free(Packet* packet) {
+    packet->payload_kind = PayloadKind::none;
     packet->next = free_;
     free_ = packet;
     --in_use_;
@@ -134,6 +147,7 @@ class PacketPool {
   std::uint16_t payload_room_;
   bool growable_;
   bool long_packets_ = false;
+  bool any_lent_ = false;
   std::uint16_t pool_id_;
   std::pmr::memory_resource& memory_;
   std::deque<Slab<Packet>> chunks_;

@@ -36,6 +36,9 @@ struct PortInfo {
   std::uint16_t tx_burst = 1;      // packets worth offering in one call of tx
   bool computes_icrc = false;      // nobody looks at Packet::icrc; else the engine fills and checks
   bool telemetry = false;          // packets are LongPackets, and switches fill their tails
+  // Packets may refer to the sender's memory: they go from its engine to the receiver's on one
+  // thread, and nothing changes a payload in between.
+  bool lends_payload = false;
 };
 
 class Port {

@@ -14,11 +14,11 @@ constexpr std::int64_t kNanosOfASecond = 1'000'000'000;
 }  // namespace
 
 void frame_of(const Packet& packet, std::vector<std::byte>& out) {
-  const std::size_t payload = packet.payload_kind == PayloadKind::owned ? packet.payload_bytes : 0;
+  const std::size_t payload = packet.has_bytes() ? packet.payload_bytes : 0;
   const std::size_t icrc = packet.bth_offset != 0 ? wire::kIcrcBytes : 0;
   out.resize(packet.header_bytes + payload + icrc);
   std::memcpy(out.data(), packet.header.data(), packet.header_bytes);
-  if (payload != 0) std::memcpy(out.data() + packet.header_bytes, packet.payload, payload);
+  if (payload != 0) std::memcpy(out.data() + packet.header_bytes, packet.bytes(), payload);
   if (icrc != 0) wire::store_le32(out.data() + packet.header_bytes + payload, packet.icrc);
 }
 

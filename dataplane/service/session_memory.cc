@@ -88,7 +88,10 @@ std::uint32_t Session::add_region(const RegionObject& region) {
 
 bool Session::remove_region(const RegionObject& region) {
   bool busy = false;
-  on_worker([&](Picos) { busy = !engine().regions().remove(region.key); });
+  on_worker([&](Picos) {
+    busy = !engine().regions().remove(region.key);
+    if (!busy) engine().end_loans();
+  });
   return !busy;
 }
 

@@ -94,6 +94,7 @@ struct EngineCounters {
   std::uint64_t unsupported_operations = 0;
   std::uint64_t digest_mismatches = 0;  // elided payloads that arrived in a wrong place
   std::uint64_t memory_waits = 0;       // a region answered later
+  std::uint64_t tx_lent_bytes = 0;      // of tx_data_bytes and repairs: sent without a copy
   std::uint64_t no_packet = 0;          // the pool was empty
   std::uint64_t tx_stalled = 0;         // packets the port refused after all
 
@@ -216,6 +217,7 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(unsupported_operations),
       PACELINE_COUNTER(digest_mismatches),
       PACELINE_COUNTER(memory_waits),
+      PACELINE_COUNTER(tx_lent_bytes),
       PACELINE_COUNTER(no_packet),
       PACELINE_COUNTER(tx_stalled),
   });

@@ -69,6 +69,7 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"unsupported_operations", "packets", counter, "operations that the engine does not have"},
     {"digest_mismatches", "packets", counter, "elided payloads that arrived in a wrong place"},
     {"memory_waits", "1", counter, "times a memory region answered later"},
+    {"tx_lent_bytes", "bytes", counter, "payload sent without a copy, where the NIC is emulated"},
     {"no_packet", "1", counter, "times the packet pool was empty"},
     {"tx_stalled", "packets", counter, "refused by the port after it had said it would take them"},
     {"malformed", "packets", counter, "dropped by the parser, all reasons"},

@@ -6,6 +6,29 @@
 
 namespace paceline::transport {
 
+namespace {
+
+// Below, a copy costs no more than to find the bytes a second time.
+constexpr std::uint32_t kLeastLent = 256;
+
+}  // namespace
+
+bool lend_payload(const Region& region, std::uint64_t address, std::uint32_t bytes,
+                  PacketPool& pool, Packet& packet) {
+  // What needs a pad needs a buffer to put it into.
+  if (bytes < kLeastLent || bytes % 4 != 0) return false;
+  const std::byte* from = nullptr;
+  if (region.kind == RegionKind::plain) {
+    from = region.memory + (address - region.base);
+  } else if (region.kind == RegionKind::provided) {
+    from = region.provider->at(address - region.base, bytes);
+  }
+  if (from == nullptr) return false;
+  packet.payload_bytes = static_cast<std::uint16_t>(bytes);
+  pool.lend(packet, from);
+  return true;
+}
+
 MemoryResult load_payload(const Region& region, const MemoryCaller& caller, std::uint64_t address,
                           std::uint32_t bytes, std::uint64_t place, Packet& packet) {
   const std::uint32_t padded = (bytes + 3U) & ~3U;
@@ -35,13 +58,14 @@ MemoryResult store_payload(const Region& region, const MemoryCaller& caller, std
     mismatch = packet.digest != elided_digest(place, bytes);
     return region.kind == RegionKind::elided ? MemoryResult::done : MemoryResult::fault;
   }
-  if (packet.payload_kind != PayloadKind::owned) return MemoryResult::fault;
+  if (!packet.has_bytes()) return MemoryResult::fault;
   switch (region.kind) {
     case RegionKind::plain:
-      std::memcpy(region.memory + (address - region.base), packet.payload, bytes);
+      // What is lent may overlap its destination: a program that writes to itself.
+      std::memmove(region.memory + (address - region.base), packet.bytes(), bytes);
       return MemoryResult::done;
     case RegionKind::provided:
-      return region.provider->write(caller, address - region.base, {packet.payload, bytes});
+      return region.provider->write(caller, address - region.base, {packet.bytes(), bytes});
     case RegionKind::elided:
       return MemoryResult::done;
     case RegionKind::none:
@@ -76,7 +100,7 @@ MemoryResult store_bytes(const Region& region, const MemoryCaller& caller, std::
                          std::span<const std::byte> bytes) {
   switch (region.kind) {
     case RegionKind::plain:
-      std::memcpy(region.memory + (address - region.base), bytes.data(), bytes.size());
+      std::memmove(region.memory + (address - region.base), bytes.data(), bytes.size());
       return MemoryResult::done;
     case RegionKind::provided:
       return region.provider->write(caller, address - region.base, bytes);

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/port/packet.h"
+#include "dataplane/port/packet_pool.h"
 #include "dataplane/transport/region.h"
 
 namespace paceline::transport {
@@ -16,6 +16,12 @@ namespace paceline::transport {
 // come from (READ), or their offset in the message (SEND: neither end knows the other's address).
 MemoryResult load_payload(const Region& region, const MemoryCaller& caller, std::uint64_t address,
                           std::uint32_t bytes, std::uint64_t place, Packet& packet);
+
+// The same without a copy, where that can be: the packet of `pool` refers to the bytes, which are
+// many enough and at hand. Only for a request that is not completed before they have arrived
+// (PacketPool::end_loans ends it otherwise), over a port that lends. False: nothing was done.
+bool lend_payload(const Region& region, std::uint64_t address, std::uint32_t bytes,
+                  PacketPool& pool, Packet& packet);
 
 // The packet's first `bytes` of payload go to `address`. `mismatch` is set when an elided payload
 // was meant for another `place`.

@@ -6,6 +6,8 @@
 
 namespace paceline::transport {
 
+const std::byte* MemoryProvider::at(std::uint64_t, std::uint64_t) const { return nullptr; }
+
 MemoryResult MemoryProvider::atomic(const MemoryCaller&, std::uint64_t, const AtomicOperation&,
                                     std::uint64_t&) {
   return MemoryResult::fault;

@@ -57,6 +57,9 @@ class MemoryProvider {
                             std::span<std::byte> out) = 0;
   virtual MemoryResult write(const MemoryCaller& caller, std::uint64_t offset,
                              std::span<const std::byte> in) = 0;
+  // Where these bytes lie, if they are at hand and stay there until the region is removed; nullptr:
+  // they have to be read.
+  virtual const std::byte* at(std::uint64_t offset, std::uint64_t bytes) const;
   // Carries out an operation on the 8 bytes at `offset` (aligned, in the host's byte order), as a
   // whole, once, and says what was there before. Memory without atomics keeps this one.
   virtual MemoryResult atomic(const MemoryCaller& caller, std::uint64_t offset,

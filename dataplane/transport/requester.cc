@@ -363,6 +363,7 @@ void RequesterPart::on_timer(QueuePair& qp) {
 }
 
 void RequesterPart::drop_work(QueuePair& qp) {
+  core_.pool.end_loans();  // the memory is its owner's again
   RequesterState& r = qp.requester;
   if (qp.config.type == QpType::ud) {
     drop_datagrams(qp);
@@ -401,6 +402,7 @@ void RequesterPart::drop_work(QueuePair& qp) {
 
 void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
   if (qp.state == QpState::error) return;
+  core_.pool.end_loans();  // before the owner of the memory is told
   const bool received = can_receive(qp.state);
   qp.state = QpState::error;
   Completion completion;

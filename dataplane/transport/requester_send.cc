@@ -231,6 +231,11 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, std::uint32_t po
   const Region* region = core_.regions.find(request.local_key);
   MemoryResult result = MemoryResult::fault;  // deregistered under way
   if (region != nullptr && region->grants(qp.config.pd, access::local_read, address, bytes)) {
+    if (core_.info.lends_payload && !qp.unreliable &&
+        lend_payload(*region, address, bytes, core_.pool, packet)) {
+      core_.counters.tx_lent_bytes += bytes;
+      return true;
+    }
     const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
     result = load_payload(*region, qp.number, address, bytes, place, packet);
   }

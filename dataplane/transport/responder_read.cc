@@ -264,7 +264,12 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
     MemoryResult result = MemoryResult::fault;  // deregistered or revoked under way
     if (region != nullptr &&
         region->grants_peer(qp.number, qp.config.pd, access::remote_read, address, payload)) {
-      result = load_payload(*region, {qp.number, true}, address, payload, address, packet);
+      if (core_.info.lends_payload && lend_payload(*region, address, payload, core_.pool, packet)) {
+        core_.counters.tx_lent_bytes += payload;
+        result = MemoryResult::done;
+      } else {
+        result = load_payload(*region, {qp.number, true}, address, payload, address, packet);
+      }
     }
     if (result == MemoryResult::pending) {
       r.response_waits = true;

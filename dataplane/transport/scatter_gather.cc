@@ -86,8 +86,8 @@ MemoryResult scatter_bytes(const SegmentAccess& access, std::span<const std::byt
 
 MemoryResult scatter_payload(const SegmentAccess& access, std::uint64_t place, const Packet& packet,
                              bool& mismatch) {
-  if (packet.payload_kind == PayloadKind::owned) {
-    return scatter_bytes(access, {packet.payload, access.bytes});
+  if (packet.has_bytes()) {
+    return scatter_bytes(access, {packet.bytes(), access.bytes});
   }
   if (packet.payload_kind != PayloadKind::elided) return MemoryResult::fault;
   mismatch = packet.digest != elided_digest(place, access.bytes);

@@ -67,6 +67,10 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
     return call(CopyKind::write, caller, offset, in.size(), nullptr, in.data(), {});
   }
 
+  const std::byte* at(std::uint64_t offset, std::uint64_t bytes) const override {
+    return covers(offset, bytes) ? view.at(offset, bytes) : nullptr;
+  }
+
   MemoryResult atomic(const MemoryCaller& caller, std::uint64_t offset,
                       const AtomicOperation& operation, std::uint64_t& original) override {
     if (!covers(offset, sizeof original)) return MemoryResult::fault;

@@ -48,6 +48,7 @@ fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedS
   fabric::FabricSpec spec = plan.fabric;
   spec.payload_room = static_cast<std::uint16_t>((plan.engine.payload_mtu + 3) & ~3U);
   spec.computes_icrc = true;
+  spec.lends_payload = settings.lend_payload;
   spec.transmit_ahead = settings.transmit_ring;
   for (const fabric::LinkSpec& link : spec.links) {
     spec.transmit_ahead = earlier(spec.transmit_ahead, serialization_time(kRingBytes, link.rate));

@@ -25,6 +25,8 @@ struct EmulatedSettings {
   // The transmit ring of a host, in time on its link: a host that is polled so late can still fill
   // it. At least two full packets, at most 256 KiB.
   Picos transmit_ring = picos_from_micros(20);
+  // Packets refer to their senders' memory where they can (PortInfo::lends_payload).
+  bool lend_payload = true;
   // What the values of congestion control came from: names.
   std::string profile;
   std::string fallback_profile;

@@ -19,6 +19,7 @@ MadeNicSets make_nic_sets(const config::Testbed& testbed) {
     EmulatedSettings settings;
     settings.names = testbed.nic.names;
     settings.transmit_ring = testbed.nic.transmit_ring;
+    settings.lend_payload = testbed.nic.lend_payload;
     settings.profile = testbed.scenario->cc.profile;
     settings.fallback_profile = testbed.scenario->cc.fallback_profile;
     made.sets.push_back(std::make_unique<EmulatedNics>(plan, settings));

@@ -37,6 +37,7 @@ algorithm = "cadence"
 [nic]
 names = ["a", "b"]
 transmit_ring = "50us"
+lend_payload = false
 [service]
 socket = "/tmp/x.sock"
 users = [1000, 1001]
@@ -60,6 +61,7 @@ action = "down"
   CHECK(t.scenario->events[0].link_index == 2);
   CHECK(t.nic.names == std::vector<std::string>{"a", "b", "h2"});
   CHECK(t.nic.transmit_ring == picos_from_micros(50));
+  CHECK_FALSE(t.nic.lend_payload);
   CHECK(t.service.socket == "/tmp/x.sock");
   CHECK(t.service.users == std::vector<std::uint32_t>{1000, 1001});
   CHECK(t.service.queue_pairs == 10);

@@ -1,7 +1,9 @@
 #include "dataplane/port/packet_pool.h"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <memory_resource>
 
 namespace paceline {
@@ -68,6 +70,38 @@ TEST_CASE("packet pool: long packets have a tail behind the header, and it is co
   CHECK(spilled->header_view().back() == std::byte{0x22});
   CHECK(*tail_of(*packet) == std::byte{0x11});
   for (Packet* p : {packet, neighbour, spilled}) home.free(p);
+}
+
+TEST_CASE("packet pool: a payload that is lent is where it was until the loan ends") {
+  const bool long_packets = GENERATE(false, true);
+  PacketPool home(3, 64, false, 0, *std::pmr::new_delete_resource(), long_packets);
+  PacketPool other(1, 64, false, 1);
+  std::array<std::byte, 64> memory;
+  memory.fill(std::byte{1});
+  Packet* packet = home.alloc();
+  Packet* freed = home.alloc();
+  std::byte* const buffer = packet->payload;
+  for (Packet* p : {packet, freed}) {
+    p->payload_bytes = 64;
+    home.lend(*p, memory.data());
+    CHECK(p->has_bytes());
+    CHECK(p->payload_view().data() == memory.data());
+  }
+  Packet* copy = other.copy_of(*packet);
+  REQUIRE(copy != nullptr);
+  CHECK(copy->payload_kind == PayloadKind::owned);
+  std::byte* const never = freed->payload;
+  std::memset(never, 7, 64);
+  home.free(freed);
+  memory.fill(std::byte{2});
+  CHECK(packet->payload_view()[63] == std::byte{2});
+  CHECK(copy->payload_view()[63] == std::byte{1});
+  home.end_loans();
+  memory.fill(std::byte{3});
+  CHECK(packet->payload_kind == PayloadKind::owned);
+  CHECK(packet->payload_view().data() == buffer);
+  CHECK(packet->payload_view()[0] == std::byte{2});
+  CHECK(*never == std::byte{7});  // nobody's packet is left alone
 }
 
 TEST_CASE("packet pool: an elided payload is copied as what stands for it") {
