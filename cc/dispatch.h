@@ -176,6 +176,12 @@ inline void start_state(AlgorithmId id, std::byte* state, const ParamBlock& bloc
 // nothing filled, for algorithms that have none.
 inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& block,
                          const Event& event, RequestMessage& message) {
+  if (is_plugin(id)) {
+    const auto& params = block.as<plugin::PluginParams>();
+    if (!params.channel) return false;
+    plugin::fill_request(detail::state_of<detail::PluginAlgorithm>(state), params, event, message);
+    return true;
+  }
   bool filled = false;
   detail::with_algorithm(id, [&]<class Algorithm>() {
     if constexpr (requires(typename Algorithm::State & s, const typename Algorithm::Params& p) {
