@@ -176,17 +176,15 @@ inline void start_state(AlgorithmId id, std::byte* state, const ParamBlock& bloc
 // nothing filled, for algorithms that have none.
 inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& block,
                          const Event& event, RequestMessage& message) {
-  if (is_plugin(id)) {
-    const auto& params = block.as<plugin::PluginParams>();
-    if (!params.channel) return false;
-    plugin::fill_request(detail::state_of<detail::PluginAlgorithm>(state), params, event, message);
-    return true;
-  }
   bool filled = false;
   detail::with_algorithm(id, [&]<class Algorithm>() {
-    if constexpr (requires(typename Algorithm::State & s, const typename Algorithm::Params& p) {
-                    Algorithm::fill_request(s, p, event, message);
-                  }) {
+    if constexpr (std::is_same_v<Algorithm, detail::PluginAlgorithm>) {
+      filled = plugin::fill_request(detail::state_of<Algorithm>(state),
+                                    block.as<plugin::PluginParams>(), event, message);
+    } else if constexpr (requires(typename Algorithm::State & s,
+                                  const typename Algorithm::Params& p) {
+                           Algorithm::fill_request(s, p, event, message);
+                         }) {
       Algorithm::fill_request(detail::state_of<Algorithm>(state),
                               block.as<typename Algorithm::Params>(), event, message);
       filled = true;

@@ -60,8 +60,8 @@ void on_event(PluginState& state, const PluginParams& params, const Event& event
 // channel that the host has for those with a receiving half (channel.h).
 void ask(PluginState& state, const PluginParams& params, const Event& event, Decision& decision);
 
-// Of a context with a channel; nothing else has REQUESTs.
-void fill_request(PluginState& state, const PluginParams& params, const Event& event,
+// Of a context with a channel; nothing else has REQUESTs: false.
+bool fill_request(PluginState& state, const PluginParams& params, const Event& event,
                   RequestMessage& request);
 
 }  // namespace paceline::cc::plugin

@@ -169,8 +169,10 @@ void channel_event(PluginState& state, const PluginParams& p, const Event& e, De
   }
 }
 
-void fill_request(PluginState& state, const PluginParams& p, const Event& e, RequestMessage& r) {
-  if (p.channel) channel_of(state).channel.fill_request(e, r);
+bool fill_request(PluginState& state, const PluginParams& p, const Event& e, RequestMessage& r) {
+  if (!p.channel) return false;
+  channel_of(state).channel.fill_request(e, r);
+  return true;
 }
 
 }  // namespace paceline::cc::plugin
