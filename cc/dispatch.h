@@ -178,9 +178,13 @@ inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& blo
                          const Event& event, RequestMessage& message) {
   bool filled = false;
   detail::with_algorithm(id, [&]<class Algorithm>() {
-    if constexpr (requires(typename Algorithm::State & s, const typename Algorithm::Params& p) {
-                    Algorithm::fill_request(s, p, event, message);
-                  }) {
+    if constexpr (std::is_same_v<Algorithm, detail::PluginAlgorithm>) {
+      filled = plugin::fill_request(detail::state_of<Algorithm>(state),
+                                    block.as<plugin::PluginParams>(), event, message);
+    } else if constexpr (requires(typename Algorithm::State & s,
+                                  const typename Algorithm::Params& p) {
+                           Algorithm::fill_request(s, p, event, message);
+                         }) {
       Algorithm::fill_request(detail::state_of<Algorithm>(state),
                               block.as<typename Algorithm::Params>(), event, message);
       filled = true;

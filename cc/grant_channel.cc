@@ -75,6 +75,12 @@ void GrantChannel::drop(std::int64_t now) {
   rate_mbps = 0;
 }
 
+void GrantChannel::leave(std::int64_t now) {
+  drop(now);
+  phase = Phase::idle;
+  backlog_wire = 0;
+}
+
 void GrantChannel::open(const GrantPort& p, std::int64_t now, std::uint64_t start, Decision& d) {
   phase = Phase::open;
   ceiling = std::max(ceiling, sent_total) + start;

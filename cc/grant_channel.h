@@ -86,6 +86,9 @@ struct GrantChannel {
   void on_event(const GrantPort& port, const Event& event, Decision& decision);
   // The engine sets close, traffic_class, echo_wanted, arm, epoch, channel, shard_bits.
   void fill_request(const Event& event, RequestMessage& request);
+  // Whoever decided is gone: what was granted is dropped, and a REQUEST, which is the caller's to
+  // send, tells that nothing more is wanted.
+  void leave(std::int64_t now);
 
   bool has_backlog() const { return backlog_wire > 0; }
   // Granted and not used, as of the last event.

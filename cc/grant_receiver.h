@@ -106,10 +106,14 @@ class GrantReceiver : public PortReceiver {
     const std::uint64_t rest = outstanding(peer) % port_.packet_bytes;
     return bytes + (rest < kGrantMessageExtra ? kGrantMessageExtra - rest : 0);
   }
-  bool room() const { return filled_ < out_.size(); }
+  bool room() const { return room_left() > 0; }
+  std::size_t room_left() const { return out_.size() - filled_; }  // messages of this poll
   // Raises the ceiling by so many bytes and says so.
   void grant(std::int64_t now, std::uint32_t peer, std::uint64_t bytes);
   std::span<const std::uint32_t> listed() const { return listed_; }
+  bool is_listed(std::uint32_t peer) const {
+    return peer < channels_.size() && channels_[peer].position != 0;
+  }
   Channel& channel(std::uint32_t peer) { return channels_[peer]; }
   const Channel& channel(std::uint32_t peer) const { return channels_[peer]; }
   ChannelCounters& counters(std::uint32_t peer) const {

@@ -6,6 +6,7 @@
 #include "cc/eqds_receiver.h"
 #include "cc/eqds_sender.h"
 #include "cc/homa_receiver.h"
+#include "cc/plugin/receiver.h"
 #include "cc/sird_receiver.h"
 #include "cc/sird_sender.h"
 
@@ -22,7 +23,7 @@ std::unique_ptr<PortReceiver> make_port_receiver(const ParamBlock& params) {
     case AlgorithmId::homa:
       return std::make_unique<HomaReceiver>(params.as<HomaParams>());
     default:
-      return nullptr;
+      return plugin::make_receiver(params);
   }
 }
 

@@ -27,6 +27,7 @@ struct CcOptions {
   std::string plugin;  // of `new` its name, of `check` its file
   std::string folder;
   std::string language = "c";
+  bool receiver = false;
   bool no_cost = false;
 };
 
@@ -49,16 +50,26 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
   make->add_option("--lang", options->language, "language of the algorithm")
       ->check(CLI::IsMember({"c", "c++"}))
       ->capture_default_str();
+  make->add_flag("--receiver", options->receiver,
+                 "with a receiving half: a port grants its senders what they may send (C)");
   make->add_option("--folder", options->folder, "write there, not to NAME");
-  make->footer("Example:\n  paceline cc new mine --lang c++");
+  make->footer(
+      "Examples:\n"
+      "  paceline cc new mine --lang c++\n"
+      "  paceline cc new mine --receiver");
   make->callback([options, &exit_code] {
-    exit_code = run_cc_new(std::cout, std::cerr, options->plugin,
-                           options->language == "c" ? PluginLanguage::c : PluginLanguage::cpp,
-                           options->folder);
+    PluginKind kind = options->language == "c" ? PluginKind::c : PluginKind::cpp;
+    if (options->receiver && kind == PluginKind::cpp) {
+      std::cerr << "paceline cc new: --receiver: there is none in c++, only in c\n";
+      exit_code = kExitBadInput;
+      return;
+    }
+    if (options->receiver) kind = PluginKind::receiver;
+    exit_code = run_cc_new(std::cout, std::cerr, options->plugin, kind, options->folder);
   });
 
   CLI::App* check = command.add_subcommand(
-      "check", "load a plug-in, run it in small networks, tell what an event costs");
+      "check", "load a plug-in, run it in small networks, tell what it costs");
   check->add_option("PLUGIN", options->plugin, "file of the plug-in: its code runs")->required();
   check->add_flag("--no-cost", options->no_cost, "leave the cost out");
   check->footer("Example:\n  paceline cc check mine/build/mine.so");

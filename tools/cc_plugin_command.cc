@@ -25,8 +25,8 @@ cc::Registered algorithm_of(const std::string& name) {
           fmt::format("no algorithm '{}'; the nearest is '{}'", name, cc::nearest_algorithm(name))};
 }
 
-int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name,
-               PluginLanguage language, const std::string& folder) {
+int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name, PluginKind kind,
+               const std::string& folder) {
   namespace fs = std::filesystem;
   if (const std::string wrong = plugin_name_error(name); !wrong.empty()) {
     err << fmt::format("paceline cc new: name '{}': {}\n", name, wrong);
@@ -42,7 +42,7 @@ int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name,
     err << fmt::format("paceline cc new: {}: {}\n", root.string(), error.message());
     return kExitBadInput;
   }
-  for (const SkeletonFile& file : plugin_skeleton(name, language)) {
+  for (const SkeletonFile& file : plugin_skeleton(name, kind)) {
     std::ofstream stream(root / file.name, std::ios::binary);
     stream << file.text;
     stream.close();
@@ -80,6 +80,12 @@ int run_cc_check(std::ostream& out, std::ostream& err, const std::string& path, 
     const EventCost cost = event_cost(info);
     out << fmt::format("\ncost  {:.1f} ns per event; built-in dcqcn {:.1f} ns; ratio {:.2f}\n",
                        cost.plugin_ns, cost.built_in_ns, cost.ratio);
+    if (info.proactive) {
+      const EventCost round = round_cost(info);
+      out << fmt::format(
+          "cost  {:.1f} ns per round of {} senders; built-in homa {:.1f} ns; ratio {:.2f}\n",
+          round.plugin_ns, kCostSenders, round.built_in_ns, round.ratio);
+    }
   }
   return failed == 0 ? kExitGood : kExitFailed;
 }

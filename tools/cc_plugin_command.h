@@ -10,8 +10,8 @@
 namespace paceline::tools {
 
 // Writes a folder; exit code 0, or 2 with the reason on `err` (a bad name, a folder that is there).
-int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name,
-               PluginLanguage language, const std::string& folder);
+int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name, PluginKind kind,
+               const std::string& folder);
 
 // Exit code 0: all good; 1: a check failed; 2: not to be loaded.
 int run_cc_check(std::ostream& out, std::ostream& err, const std::string& path, bool with_cost);

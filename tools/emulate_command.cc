@@ -137,12 +137,13 @@ int run(const EmulateOptions& options) {
                result.one_thread_because);
   }
   if (result.counters.plugin_quarantines != 0) {
-    fmt::print(
-        stderr,
-        "paceline: {}: plug-in {} went into quarantine on {} hosts: {} nonsense decisions, {} "
-        "contexts handed to {}\n",
-        scenario.name, scenario.cc.algorithm, result.counters.plugin_quarantines,
-        result.counters.plugin_nonsense, result.counters.fallbacks, scenario.cc.fallback);
+    fmt::print(stderr,
+               "paceline: {}: plug-in {} went into quarantine on {} hosts, on {} of them for its "
+               "receiving "
+               "half: {} nonsense decisions, {} contexts handed to {}\n",
+               scenario.name, scenario.cc.algorithm, result.counters.plugin_quarantines,
+               result.counters.plugin_receiver_quarantines, result.counters.plugin_nonsense,
+               result.counters.fallbacks, scenario.cc.fallback);
   }
 
   if (const auto errors = captures.finish(result.result.simulated); !errors.empty()) {

@@ -15,12 +15,13 @@
 namespace paceline::tools {
 namespace {
 
-// Eight hosts send to a ninth; some tests add to [fabric] and behind.
+// Eight hosts, or as many as it says, send to one more; some tests add to [fabric] and behind.
 struct CheckScenario {
   const char* bytes = "200kB";
   std::string fabric;
   std::string events;
   std::string params;
+  unsigned fan_in = 8;
 };
 
 struct CheckedRun {
@@ -31,10 +32,11 @@ struct CheckedRun {
 
 std::string toml_of(const cc::AlgorithmInfo& plugin, const CheckScenario& s) {
   return fmt::format(
-      "seed = 3\nmax_hops = 20000000\n[fabric]\nhosts = 9\n{}\n{}[cc]\nalgorithm = "
+      "seed = 3\nmax_hops = 20000000\n[fabric]\nhosts = {}\n{}\n{}[cc]\nalgorithm = "
       "\"{}\"\nfallback = \"dcqcn\"\n{}\n"
-      "[workload]\nkind = \"incast\"\nfan_in = 8\nmessage_bytes = \"{}\"\nstart_jitter = \"1us\"\n",
-      s.fabric, s.events, plugin.name, s.params, s.bytes);
+      "[workload]\nkind = \"incast\"\nfan_in = {}\nmessage_bytes = \"{}\"\nstart_jitter = "
+      "\"1us\"\n",
+      s.fan_in + 1, s.fabric, s.events, plugin.name, s.params, s.fan_in, s.bytes);
 }
 
 CheckedRun run_checked(const cc::AlgorithmInfo& plugin, const CheckScenario& s) {
@@ -101,6 +103,17 @@ std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin) {
       "[[event]]\nat = \"30us\"\nlink = \"host8\"\naction = \"down\"\n"
       "[[event]]\nat = \"500us\"\nlink = \"host8\"\naction = \"up\"\n";
   results.push_back({"it recovers from a link that was down", run_checked(plugin, flap).problem});
+
+  if (plugin.proactive) {
+    CheckScenario deaf;
+    deaf.fabric = "drop_control_ppm = 50000";
+    results.push_back(
+        {"it recovers from loss of REQUESTs and GRANTs", run_checked(plugin, deaf).problem});
+    CheckScenario many;
+    many.fan_in = 48;
+    many.bytes = "20kB";
+    results.push_back({"many senders with little are served", run_checked(plugin, many).problem});
+  }
 
   for (const cc::ParamSpec& spec : plugin.params) {
     for (const bool high : {false, true}) {

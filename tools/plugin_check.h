@@ -1,6 +1,7 @@
 // What `paceline cc check` asks of a plug-in: small runs in virtual time, and what an event costs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,21 @@ struct CheckResult {
 };
 
 // Every check, in order: liveness at the defaults and at both ends of every parameter, recovery
-// from loss and from a link that was down, determinism, and that no decision had to be mended.
+// from loss and from a link that was down, determinism, and that no decision had to be mended. With
+// a receiving half, that control packets may get lost, and that many senders with little are
+// served.
 std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin);
 
-// Time per event, of the plug-in and of the built-in dcqcn, measured in turns.
+// Time per event, of the plug-in and of a built-in, measured in turns.
 struct EventCost {
   double plugin_ns = 0;    // median of the turns
   double built_in_ns = 0;  // likewise
   double ratio = 0;        // median of the ratios of neighbouring turns
 };
+// Of a context: against dcqcn.
 EventCost event_cost(const cc::AlgorithmInfo& plugin);
+// Of a receiving half, per round of a port with so many senders: against homa.
+inline constexpr std::uint32_t kCostSenders = 32;
+EventCost round_cost(const cc::AlgorithmInfo& plugin);
 
 }  // namespace paceline::tools

@@ -9,6 +9,7 @@ namespace paceline::tools {
 namespace {
 
 constexpr std::string_view kExample = "aimd";
+constexpr std::string_view kReceiverExample = "creditor";
 constexpr std::size_t kLongestName = 31;
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
@@ -34,9 +35,14 @@ std::string plugin_name_error(std::string_view name) {
   return {};
 }
 
-std::vector<SkeletonFile> plugin_skeleton(std::string_view name, PluginLanguage language) {
-  const bool c = language == PluginLanguage::c;
+std::vector<SkeletonFile> plugin_skeleton(std::string_view name, PluginKind kind) {
   const std::string own(name);
+  if (kind == PluginKind::receiver) {
+    return {{own + ".c", replaced(skeleton_receiver(), kReceiverExample, name)},
+            {own + "_test.c", replaced(skeleton_receiver_test(), kReceiverExample, name)},
+            {"CMakeLists.txt", replaced(skeleton_receiver_cmake(), kReceiverExample, name)}};
+  }
+  const bool c = kind == PluginKind::c;
   std::string cmake = replaced(skeleton_cmake(), kExample, name);
   if (!c) {
     cmake = replaced(cmake, "LANGUAGES C)", "LANGUAGES C CXX)");

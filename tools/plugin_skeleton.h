@@ -1,4 +1,4 @@
-// What `paceline cc new` writes: the worked example of tests/plugin under another name.
+// What `paceline cc new` writes: a worked example of tests/plugin under another name.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace paceline::tools {
 
-enum class PluginLanguage : std::uint8_t { c, cpp };
+// The last one has a receiving half, too; it is in C.
+enum class PluginKind : std::uint8_t { c, cpp, receiver };
 
 struct SkeletonFile {
   std::string name;  // within the folder
@@ -19,6 +20,6 @@ struct SkeletonFile {
 std::string plugin_name_error(std::string_view name);
 
 // Algorithm, test and CMakeLists.txt. `name` is good.
-std::vector<SkeletonFile> plugin_skeleton(std::string_view name, PluginLanguage language);
+std::vector<SkeletonFile> plugin_skeleton(std::string_view name, PluginKind kind);
 
 }  // namespace paceline::tools

@@ -1,4 +1,4 @@
-// Files of tests/plugin/aimd, as they are (cmake/PacelineEmbed.cmake).
+// Files of tests/plugin/aimd and creditor, as they are (cmake/PacelineEmbed.cmake).
 #pragma once
 
 #include <string_view>
@@ -9,5 +9,8 @@ std::string_view skeleton_c();
 std::string_view skeleton_cpp();
 std::string_view skeleton_test();
 std::string_view skeleton_cmake();
+std::string_view skeleton_receiver();
+std::string_view skeleton_receiver_test();
+std::string_view skeleton_receiver_cmake();
 
 }  // namespace paceline::tools

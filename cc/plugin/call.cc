@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cc/plugin/channel.h"
 #include "cc/plugin/plugin.h"
 
 namespace paceline::cc::plugin {
@@ -86,7 +87,6 @@ constexpr std::uint64_t kSlowestBps = 1'000'000;
 
 // path, limiter, request, fallback, urgent, timed as one number, little endian.
 constexpr std::size_t kTailAt = offsetof(paceline_cc_decision, path);
-constexpr std::uint64_t kTailBits = 0x00'01'01'01'01'07'FF'FF;
 constexpr std::uint64_t kTailIgnored = 0xFF'00'00'00'00'00'00'00;
 constexpr std::uint64_t kReactiveBits = 0x00'01'01'00'00'07'FF'FF;  // neither request nor fallback
 static_assert(offsetof(paceline_cc_decision, timed) == kTailAt + 6);
@@ -107,16 +107,6 @@ void give_way(Decision& d) {
   d.wake_bytes = kUnlimited;
 }
 
-void tell(const Guard& guard) {
-  if (guard.news != nullptr) *guard.news = true;
-}
-
-void quarantine(Guard& guard, Offence offence) {
-  if (guard.quarantined == Offence::none) guard.quarantined = offence;
-  guard.watched = true;
-  tell(guard);
-}
-
 // Brings a decision within bounds. Clamped is what a rounding or a missing comparison explains;
 // nonsense is the rest: rates and windows beyond any sense (what a NaN or an infinity becomes),
 // flags that are no flags, a stop without an end.
@@ -124,10 +114,9 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
   bool nonsense = false;
   bool clamped = false;
   std::uint64_t tail = word_at<std::uint64_t>(d, kTailAt) & ~kTailIgnored;
-  const std::uint64_t allowed = p.proactive ? kTailBits : kReactiveBits;
-  if ((tail & ~allowed) != 0 || (tail >> 16 & 0xFF) >= kLimiters) {
+  if ((tail & ~kReactiveBits) != 0 || (tail >> 16 & 0xFF) >= kLimiters) {
     nonsense = true;
-    tail &= allowed;
+    tail &= kReactiveBits;
     if ((tail >> 16 & 0xFF) >= kLimiters) {
       tail = (tail & ~(std::uint64_t{0xFF} << 16)) | static_cast<std::uint64_t>(Limiter::path)
                                                          << 16;
@@ -146,7 +135,7 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
     nonsense = true;
     d.window_bytes = kUnlimited;
   }
-  if (!p.proactive && d.ceiling != kUnlimited) {
+  if (d.ceiling != kUnlimited) {
     nonsense = true;
     d.ceiling = kUnlimited;
   }
@@ -159,19 +148,17 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
     d.wake_bytes = 1;
   }
   // Nothing would ever ask it again.
-  if (d.rate.bps == 0 && !p.proactive && !(d.timed && d.wake_at != kNeverNanos)) {
+  if (d.rate.bps == 0 && !(d.timed && d.wake_at != kNeverNanos)) {
     nonsense = true;
     d.rate.bps = std::max(kSlowestBps, p.link_bps / 1000);
   }
   Guard* const guard = p.guard;
-  if (guard == nullptr || !(nonsense || clamped)) return;
-  tell(*guard);
-  if (!nonsense) {
-    ++guard->clamped;
-    return;
+  if (guard == nullptr) return;
+  if (nonsense) {
+    guard->count_nonsense();
+  } else if (clamped) {
+    guard->count_clamped();
   }
-  ++guard->nonsense;
-  if (++guard->nonsense_score >= guard->limits.nonsense) quarantine(*guard, Offence::nonsense);
 }
 
 // Every so many calls, with a clock around it: two looks at the clock cost more than many a call.
@@ -182,15 +169,7 @@ void timed_call(const PluginParams& p, Guard& guard, const paceline_cc_item& ite
   }
   const std::uint64_t begin = guard.clock.read(guard.clock.context);
   p.on_events(&item, 1);
-  const std::uint64_t end = guard.clock.read(guard.clock.context);
-  if (end - begin <= guard.limits.budget_ns) {
-    if (guard.slow_score != 0) --guard.slow_score;
-    return;
-  }
-  ++guard.slow;
-  tell(guard);
-  guard.slow_score += 2;
-  if (guard.slow_score >= guard.limits.slow_score) quarantine(guard, Offence::slow);
+  guard.count_time(guard.clock.read(guard.clock.context) - begin);
 }
 
 std::uint64_t guard_word(const PluginState& state, const PluginParams& p) {
@@ -225,7 +204,7 @@ bool as_usual(const PluginState& state, const PluginParams& p, const Event& e, c
   Guard* const guard = p.guard;
   if (guard_word(state, p) != kGuardWord) {
     set_guard_word(state.bytes, p);
-    if (guard != nullptr) quarantine(*guard, Offence::overrun);
+    if (guard != nullptr) guard->quarantine(Offence::overrun);
   }
   if (guard != nullptr && guard->quarantined != Offence::none) give_way(d);
 }
@@ -235,16 +214,16 @@ paceline_cc_item item_of(PluginState& state, const PluginParams& p, const Event&
           reinterpret_cast<paceline_cc_decision*>(&d)};
 }
 
-// With a clock, or in quarantine: with a guard, then.
+// With a clock, in quarantine, or with a channel.
 [[gnu::noinline]] void watched_event(PluginState& state, const PluginParams& p, const Event& e,
                                      Decision& d) {
-  Guard& guard = *p.guard;
-  if (guard.quarantined != Offence::none) {
+  if (p.channel) {
+    channel_event(state, p, e, d);
+  } else if (p.guard->quarantined != Offence::none) {
     give_way(d);
-    return;
+  } else {
+    ask(state, p, e, d);
   }
-  timed_call(p, guard, item_of(state, p, e, d));
-  if (guard.quarantined != Offence::none || !as_usual(state, p, e, d)) settle(state, p, e, d);
 }
 
 }  // namespace
@@ -257,7 +236,8 @@ PluginParams make_params(const Plugin& plugin, std::span<const double> values,
   p.link_bps = facts.link_rate.bps;
   p.mtu_bytes = facts.mtu_bytes;
   p.guard_at = (table.state_bytes + 7) / 8 * 8;
-  p.proactive = plugin.info.proactive;
+  p.wants = table.wants;
+  if (table.receiver != nullptr) put_rules(p, plugin, values, facts);
   if (table.derive == nullptr) {
     static_assert(PACELINE_CC_PARAMS * sizeof(double) <= PACELINE_CC_DERIVED_BYTES);
     if (!values.empty()) std::memcpy(p.derived, values.data(), values.size_bytes());
@@ -276,11 +256,24 @@ PluginParams make_params(const Plugin& plugin, std::span<const double> values,
 void put_guard(PluginParams& params, Guard& guard) {
   guard.watched = guard.clock.read != nullptr || guard.quarantined != Offence::none;
   params.guard = &guard;
-  params.watched = &guard.watched;
+  if (!params.channel) params.watched = &guard.watched;
 }
 
 void set_guard_word(std::byte* state, const PluginParams& params) {
   std::memcpy(state + params.guard_at, &kGuardWord, sizeof kGuardWord);
+}
+
+void ask(PluginState& state, const PluginParams& p, const Event& e, Decision& d) {
+  if (d.wake_at <= e.now) d.wake_at = kNeverNanos;
+  if (e.sent_bytes >= d.wake_bytes) d.wake_bytes = kUnlimited;
+  const paceline_cc_item item = item_of(state, p, e, d);
+  if (p.guard != nullptr && p.guard->clock.read != nullptr) {
+    timed_call(p, *p.guard, item);
+  } else {
+    p.on_events(&item, 1);
+  }
+  const bool left = p.guard != nullptr && p.guard->quarantined != Offence::none;
+  if (left || !as_usual(state, p, e, d)) settle(state, p, e, d);
 }
 
 void on_event(PluginState& state, const PluginParams& p, const Event& e, Decision& d) {

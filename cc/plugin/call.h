@@ -10,6 +10,10 @@
 
 struct paceline_cc_item;
 
+namespace paceline {
+struct RequestMessage;
+}
+
 namespace paceline::cc::plugin {
 
 inline constexpr std::size_t kDerivedBytes = 384;  // PACELINE_CC_DERIVED_BYTES
@@ -17,6 +21,7 @@ inline constexpr std::size_t kDerivedBytes = 384;  // PACELINE_CC_DERIVED_BYTES
 struct Plugin;
 
 inline constexpr bool kUnwatched = false;
+inline constexpr bool kWatched = true;
 
 // Of one context, as dispatch sees it: the plug-in's bytes and, right behind them, the guard word.
 struct alignas(16) PluginState {
@@ -33,7 +38,8 @@ struct PluginParams {
   std::uint64_t link_bps = 0;
   std::uint32_t mtu_bytes = 0;
   std::uint32_t guard_at = 0;  // offset of the guard word in the state
-  bool proactive = false;
+  std::uint32_t wants = 0;     // signals, of the plug-in's own
+  bool channel = false;        // has a receiving half: see channel.h for what is behind `derived`
 };
 
 PluginParams make_params(const Plugin& plugin, std::span<const double> values,
@@ -49,5 +55,13 @@ void set_guard_word(std::byte* state, const PluginParams& params);
 // said.
 void on_event(PluginState& state, const PluginParams& params, const Event& event,
               Decision& decision);
+
+// The same of a plug-in that is not in quarantine, and of nothing but the plug-in: without the
+// channel that the host has for those with a receiving half (channel.h).
+void ask(PluginState& state, const PluginParams& params, const Event& event, Decision& decision);
+
+// Of a context with a channel; nothing else has REQUESTs: false.
+bool fill_request(PluginState& state, const PluginParams& params, const Event& event,
+                  RequestMessage& request);
 
 }  // namespace paceline::cc::plugin

@@ -4,9 +4,10 @@
 // A plug-in is put into quarantine, for the life of the guard, when it
 // - writes beyond the state it asked for (found at the end of the call that does so);
 // - answers with nonsense too often (see call.cc for what is nonsense and what is merely clamped);
-// - takes too long again and again, by a clock that the host may inject. Virtual time has none.
+// - takes too long again and again, by a clock that the host may inject. Virtual time has none;
+// - has a receiving half that grants nothing although senders wait and nothing is under way.
 // It is not called any more then. Its contexts are told `fallback`, and the engine hands each over
-// to the fallback algorithm.
+// to the fallback algorithm; a port that it granted for goes on by a rule of the host's own.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace paceline::cc::plugin {
 
-enum class Offence : std::uint8_t { none, overrun, nonsense, slow };
+enum class Offence : std::uint8_t { none, overrun, nonsense, slow, starved };
 
 // For messages and logs: "wrote beyond its state".
 constexpr std::string_view offence_text(Offence offence) {
@@ -27,6 +28,8 @@ constexpr std::string_view offence_text(Offence offence) {
       return "answered with nonsense";
     case Offence::slow:
       return "took too long";
+    case Offence::starved:
+      return "granted nothing while senders waited";
   }
   return "none";
 }
@@ -55,8 +58,38 @@ struct Guard {
   std::uint32_t nonsense_score = 0;  // as `nonsense`, which whoever reads it may set back
   std::uint32_t slow_score = 0;
   Offence quarantined = Offence::none;
-  bool acted_upon = false;  // the engine's mark: all contexts know of the quarantine
-  bool* news = nullptr;     // set when a number has grown
+  bool by_receiver = false;  // it was the receiving half
+  bool acted_upon = false;   // the engine's mark: all contexts know of the quarantine
+  bool* news = nullptr;      // set when a number has grown
+
+  // None of these is on the way of a plug-in that does nothing wrong.
+  void tell() const {
+    if (news != nullptr) *news = true;
+  }
+  void quarantine(Offence offence) {
+    if (quarantined == Offence::none) quarantined = offence;
+    watched = true;
+    tell();
+  }
+  void count_clamped() {
+    ++clamped;
+    tell();
+  }
+  void count_nonsense() {
+    ++nonsense;
+    tell();
+    if (++nonsense_score >= limits.nonsense) quarantine(Offence::nonsense);
+  }
+  void count_time(std::uint64_t ns) {
+    if (ns <= limits.budget_ns) {
+      if (slow_score != 0) --slow_score;
+      return;
+    }
+    ++slow;
+    tell();
+    slow_score += 2;
+    if (slow_score >= limits.slow_score) quarantine(Offence::slow);
+  }
 };
 
 }  // namespace paceline::cc::plugin

@@ -1,14 +1,17 @@
-/* The interface of congestion-control plug-ins, version 1.2. Installed as <paceline/cc.h>; C11,
+/* The interface of congestion-control plug-ins, version 1.3. Installed as <paceline/cc.h>; C11,
  * C++.
  *
  * A plug-in is a shared object that exports one function, paceline_cc_plugin, which returns a table
  * (struct paceline_cc_algorithm): a name, parameters, and a function that takes events and answers
- * with decisions. docs/plugins.md explains it; `paceline cc new NAME` writes one to start from.
+ * with decisions. Since 1.3 it may have a second half, which decides for a port that receives who
+ * may send how much (struct paceline_cc_receiver). docs/plugins.md explains it; `paceline cc new
+ * NAME` writes one to start from, with --receiver one of both halves.
  *
  * Who owns what. The host owns all memory: the state of each context (state_bytes, aligned to 16,
  * zeroed before PACELINE_CC_START), the parameters derived for each port (derived_bytes), events
- * and decisions. Nothing is freed by a plug-in, nothing needs to be allocated, and no pointer that
- * a call was given may be kept beyond it. States are moved by copying.
+ * and decisions, what is kept of ports and senders that a receiving half grants. Nothing is freed
+ * by a plug-in, nothing needs to be allocated, and no pointer that a call was given may be kept
+ * beyond it. States are moved by copying.
  *
  * Threads. Calls for one context never overlap. Contexts of different ports are served by different
  * threads at the same time: a plug-in has no writable globals.
@@ -31,13 +34,19 @@ extern "C" {
 #endif
 
 #define PACELINE_CC_ABI_MAJOR 1
-#define PACELINE_CC_ABI_MINOR 2
+#define PACELINE_CC_ABI_MINOR 3
 
 /* Limits of what a plug-in may ask for. */
 #define PACELINE_CC_STATE_BYTES 240   /* per context; a guard of the host's makes 256 of it */
 #define PACELINE_CC_DERIVED_BYTES 384 /* per port and parameter set */
 #define PACELINE_CC_PARAMS 48
 #define PACELINE_CC_PROFILES 16 /* since 1.1 */
+/* With a receiving half, since 1.3. The rest of a context is the host's channel to the receiver. */
+#define PACELINE_CC_CHANNEL_STATE_BYTES 80    /* instead of PACELINE_CC_STATE_BYTES */
+#define PACELINE_CC_CHANNEL_DERIVED_BYTES 256 /* instead of PACELINE_CC_DERIVED_BYTES */
+#define PACELINE_CC_PORT_BYTES 4096           /* of a receiving half, per port */
+#define PACELINE_CC_SENDER_BYTES 256          /* per sender to it */
+#define PACELINE_CC_GRANTS 16                 /* of one round */
 
 #define PACELINE_CC_UNLIMITED UINT64_MAX
 #define PACELINE_CC_NEVER INT64_MAX
@@ -183,6 +192,86 @@ struct paceline_cc_profile {
   uint32_t reserved;
 };
 
+/* --- the receiving half, since 1.3 ---
+ *
+ * Senders to a port tell it what they have to send, and send what they were granted; the host does
+ * both for all of them, losses and late arrivals included. What the plug-in decides is who is
+ * granted how many bytes, and when. Bytes are wire bytes. */
+
+/* What holds for every sender and for the port. The call finds the host's own values. */
+struct paceline_cc_grant_rules {
+  uint32_t size;        /* of this struct, in the host */
+  uint32_t start_bytes; /* 1 BDP; so much of a message leaves without a grant, and no more than that
+                           of a sender at a time; 0 to 64 BDP */
+  uint64_t start_message_bytes; /* UNLIMITED; longer messages wait for a grant */
+  uint64_t outstanding_bytes;   /* 16 BDP; nothing is granted beyond so much on its way to the port;
+                                   a packet to 64 BDP */
+  uint32_t reclaim_ns; /* 200 us; what was sent and has not come for so long counts as arrived; 10
+                          us to 1 s */
+  uint32_t reserved;
+};
+
+/* A sender to the port, as it is at the time of the call. */
+struct paceline_cc_sender {
+  uint32_t number;            /* names it in a grant; stays the same as long as it is there */
+  uint32_t received_packets;  /* of data, in all; wraps */
+  uint32_t marked_packets;    /* of these with an ECN mark; wraps */
+  uint32_t reserved;          /* 0 */
+  uint64_t received_bytes;    /* in all */
+  uint64_t wanted_bytes;      /* asked for, and neither granted nor sent */
+  uint64_t outstanding_bytes; /* granted or announced, and not arrived; while more is wanted, whole
+                                 packets of it, as nobody can use the rest */
+  int64_t wanting_since_ns;   /* since when there is something wanted */
+  int64_t heard_at_ns;        /* when it told what it wants */
+  void* state;                /* sender_bytes, aligned to 16; zeroed before it is heard first */
+};
+
+/* Lets a sender send so many bytes more: at least a packet, or all that it wants. */
+struct paceline_cc_grant {
+  uint32_t sender;   /* its number */
+  uint32_t reserved; /* 0 */
+  uint64_t bytes;
+};
+
+/* A look at the port: who wants to send, what is on its way, what is granted now. */
+struct paceline_cc_round {
+  int64_t now_ns;
+  void* state;                                     /* port_bytes, aligned to 16 */
+  const void* derived;                             /* as in paceline_cc_item */
+  const struct paceline_cc_sender* const* senders; /* who wants something or has it outstanding; in
+                                                      an order that means nothing */
+  uint64_t outstanding_bytes;                      /* of all of them */
+  uint64_t room_bytes;                             /* up to what the rules allow */
+  uint32_t sender_count;
+  uint32_t grant_most;              /* 1 to PACELINE_CC_GRANTS */
+  struct paceline_cc_grant* grants; /* the answer: grant_count of them, which is 0 */
+  uint32_t grant_count;
+  uint32_t reserved;
+  int64_t next_ns; /* a packet's time from now; the next round, if nobody asks for anything before:
+                      at least 100 ns ahead, at most four round trips */
+};
+
+struct paceline_cc_receiver {
+  uint32_t size;         /* sizeof(struct paceline_cc_receiver) */
+  uint32_t port_bytes;   /* state of a port */
+  uint32_t sender_bytes; /* state of each sender to it */
+  uint32_t reserved;
+
+  /* Once per port and parameter set, as `derive`. Optional: the host's values. */
+  void (*rules)(const double* values, const struct paceline_cc_port* port,
+                struct paceline_cc_grant_rules* rules);
+
+  /* A port begins; its state is zeroes. Optional. */
+  void (*start)(void* state, const void* derived);
+
+  /* A sender told what it wants; a round follows. Optional. */
+  void (*on_request)(void* state, const void* derived, const struct paceline_cc_sender* sender,
+                     int64_t now_ns);
+
+  /* As long as somebody wants something that is not granted. */
+  void (*on_round)(struct paceline_cc_round* round);
+};
+
 enum paceline_cc_context { PACELINE_CC_PER_QP = 0, PACELINE_CC_PER_PEER_CLASS = 1 };
 enum paceline_cc_echo {
   PACELINE_CC_ECHO_NONE = 0,
@@ -211,13 +300,18 @@ struct paceline_cc_algorithm {
   void (*derive)(const double* values, const struct paceline_cc_port* port, void* derived);
 
   /* The algorithm: `count` events, each of another context, to be answered in this order. Must
-   * return within a microsecond or so per event. */
+   * return within a microsecond or so per event. Optional with a receiver: what was granted leaves
+   * at line rate then. With one, rate and window hold for what was granted; events that the host's
+   * channel has and that are not wanted come as TICK. */
   void (*on_events)(const struct paceline_cc_item* items, uint32_t count);
 
   /* Since 1.1. */
   uint32_t profile_count;
   uint32_t reserved_1;
   const struct paceline_cc_profile* profiles;
+
+  /* Since 1.3. NULL: the algorithm has no receiving half. With one, context is PER_PEER_CLASS. */
+  const struct paceline_cc_receiver* receiver;
 };
 
 #if defined(__GNUC__)

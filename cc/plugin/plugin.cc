@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "cc/grant_channel.h"
 #include "cc/params.h"
 
 namespace paceline::cc::plugin {
@@ -91,7 +92,7 @@ std::string table_error(const paceline_cc_algorithm& t) {
   if (t.derive == nullptr && t.derived_bytes != 0) {
     return at_most("derived_bytes without derive", t.derived_bytes, 0);
   }
-  if (t.on_events == nullptr) return "on_events is NULL";
+  if (t.on_events == nullptr && t.receiver == nullptr) return "on_events is NULL";
   return {};
 }
 
@@ -236,12 +237,14 @@ std::variant<std::unique_ptr<Plugin>, std::string> examine(const paceline_cc_alg
   if (std::string error = read_params(*plugin); !error.empty()) return error;
   if (std::string error = read_profiles(*plugin); !error.empty()) return error;
   if (std::string error = derive_error(*plugin); !error.empty()) return error;
+  if (std::string error = read_receiver(*plugin); !error.empty()) return error;
   AlgorithmInfo& info = plugin->info;
   info.name = t.name;
   info.summary = t.summary;
   info.key = t.context == PACELINE_CC_PER_QP ? ContextKey::per_qp : ContextKey::per_peer_class;
   info.echo = static_cast<EcnEcho>(t.echo);
-  info.wants = t.wants;
+  info.proactive = t.receiver != nullptr;
+  info.wants = info.proactive ? t.wants | kGrantWants : t.wants;
   info.params = plugin->params;
   return plugin;
 }

@@ -15,7 +15,8 @@ namespace paceline::cc::plugin {
 
 struct Plugin {
   const paceline_cc_algorithm* origin = nullptr;  // the shared object's own table
-  paceline_cc_algorithm table{};  // as of the host's version; what is not there is 0
+  paceline_cc_algorithm table{};    // as of the host's version; what is not there is 0
+  paceline_cc_receiver receiver{};  // likewise; the table's pointer says whether there is one
   std::string path;
   std::string sha256;  // of the file's content when it was loaded, 64 hexadecimal digits
   std::vector<ParamSpec> params;
@@ -28,6 +29,9 @@ struct Plugin {
 // and what is allowed, without the path. Strings stay where they are: the shared object is never
 // closed.
 std::variant<std::unique_ptr<Plugin>, std::string> examine(const paceline_cc_algorithm* table);
+
+// Part of it: the table of the receiving half, if there is one. Params have been read.
+std::string read_receiver(Plugin& plugin);
 
 // What a plug-in is asked with.
 inline constexpr std::uint32_t kHostAbi =

@@ -85,6 +85,7 @@ struct EngineCounters {
   std::uint64_t plugin_nonsense = 0;     // of a plug-in, decisions beyond any sense
   std::uint64_t plugin_slow = 0;         // of a plug-in, timed calls beyond the budget
   std::uint64_t plugin_quarantines = 0;  // plug-ins that are not called any more
+  std::uint64_t plugin_receiver_quarantines = 0;  // of these, for what the receiving half did
 
   // Refused, or put off for want of something.
   std::uint64_t no_queue_pair = 0;
@@ -210,6 +211,7 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(plugin_nonsense),
       PACELINE_COUNTER(plugin_slow),
       PACELINE_COUNTER(plugin_quarantines),
+      PACELINE_COUNTER(plugin_receiver_quarantines),
       PACELINE_COUNTER(no_queue_pair),
       PACELINE_COUNTER(wrong_state),
       PACELINE_COUNTER(unreliable_drops),

@@ -62,6 +62,7 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"plugin_nonsense", "1", counter, "decisions of a plug-in beyond any sense"},
     {"plugin_slow", "1", counter, "timed calls of a plug-in beyond the budget"},
     {"plugin_quarantines", "1", counter, "plug-ins that are not called any more"},
+    {"plugin_receiver_quarantines", "1", counter, "of these, for what the receiving half did"},
     {"no_queue_pair", "packets", counter, "for a queue pair that is not here"},
     {"wrong_state", "packets", counter, "for a queue pair in a state that takes none"},
     {"unreliable_drops", "messages", counter, "UC and UD: not taken (gap, no receive, no right)"},

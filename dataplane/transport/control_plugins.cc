@@ -35,6 +35,7 @@ void ControlPlane::hear_guards() {
     if (guard.quarantined == cc::plugin::Offence::none || guard.acted_upon) continue;
     guard.acted_upon = true;
     ++counters.plugin_quarantines;
+    if (guard.by_receiver) ++counters.plugin_receiver_quarantines;
     leave_plugin(static_cast<cc::AlgorithmId>(cc::kAlgorithms + i));
   }
 }

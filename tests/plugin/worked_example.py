@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A plug-in outside the tree, from the installed header to an A/B report, with nothing but the program.
+"""Plug-ins outside the tree, from the installed header to an A/B report, with nothing but the program.
 
 Installs <paceline/cc.h> with its CMake package and pkg-config file, has `paceline cc new` write a plug-in in
-C and one in C++, builds both against what was installed, runs their own tests, `paceline cc check`, one
-scenario, and an experiment whose arms are the plug-in and a built-in. A scratch folder holds everything.
+C, one in C++ and one with a receiving half, builds them against what was installed, runs their own tests,
+`paceline cc check`, one scenario, and experiments whose arms are a plug-in and a built-in. A scratch folder
+holds everything.
 """
 
 import argparse
@@ -32,7 +33,7 @@ name = "plugin"
 algorithm = "plugin:{plugin}"
 [[arm]]
 name = "built-in"
-algorithm = "dcqcn"
+algorithm = "{built_in}"
 """
 
 
@@ -105,9 +106,30 @@ def example(args, folder):
     for output in outputs:
         output_text = json.dumps(output)
         assert "first" in output_text or "second" in output_text
-    experiment = os.path.join(folder, "experiment.toml")
+    compare(args, folder, "first/build/first.so", "dcqcn")
+    receiver(args, folder, prefix)
+
+
+# Writes, builds, checks and compares a plug-in of both halves.
+def receiver(args, folder, prefix):
+    run([args.paceline, "cc", "new", "third", "--receiver", "--lang", "c++"], folder, expect=2)
+    run([args.paceline, "cc", "new", "third", "--receiver"], folder)
+    assert sorted(os.listdir(folder + "/third")) == ["CMakeLists.txt", "third.c", "third_test.c"]
+    third = build(args, folder, "third", prefix)
+    checked = run([args.paceline, "cc", "check", third], folder)
+    assert "FAIL" not in checked and "loss of REQUESTs" in checked and "per round" in checked, checked
+    run([args.paceline, "emulate", "--quiet", "--check", "--set", "cc.algorithm=plugin:" + third,
+         "--set", "workload.kind=incast", "--set", "workload.fan_in=4", "--set", "fabric.hosts=5",
+         "--out", third + ".json"], folder)
+    counters = json.load(open(third + ".json", encoding="utf-8"))["counters"]
+    assert counters["grants_received"] > 0 and counters["plugin_receiver_quarantines"] == 0, counters
+    compare(args, folder, "third/build/third.so", "homa")
+
+
+def compare(args, folder, plugin, built_in):
+    experiment = os.path.join(folder, built_in + ".toml")
     with open(experiment, "w", encoding="utf-8") as file:
-        file.write(EXPERIMENT.format(plugin="first/build/first.so"))
+        file.write(EXPERIMENT.format(plugin=plugin, built_in=built_in))
     report = run([args.paceline, "ab", experiment, "--out", folder + "/results.json"], folder)
     results = open(folder + "/results.json", encoding="utf-8").read()
     assert "plugin" in results and "built-in" in results, report

@@ -1,0 +1,49 @@
+// The sending half of a plug-in that has a receiving one. The host's channel (grant_channel.h)
+// decides how far a context may send, and does what is on the wire; below that ceiling the plug-in
+// decides how fast, if it wants to. Both live in the context's 256 bytes.
+//
+// Of the two decisions the lower rate, the smaller window and the earlier wake-up hold. When the
+// channel hears of no grant, or the plug-in is in quarantine, the fallback algorithm takes over; a
+// plug-in in quarantine takes back what it asked the receiver for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "cc/grant_channel.h"
+#include "cc/plugin/call.h"
+#include "cc/plugin/paceline_cc.h"
+
+namespace paceline::cc::plugin {
+
+struct Plugin;
+
+// What both halves go by.
+struct ChannelRules {
+  GrantPort port;
+  std::uint64_t outstanding_bytes = 0;  // most on its way to a port
+  std::int64_t reclaim_ns = 0;
+};
+
+// Bounds of what a plug-in may set.
+inline constexpr std::uint64_t kMostBdps = 64;
+inline constexpr std::uint32_t kLeastReclaimNs = 10'000;
+inline constexpr std::uint32_t kMostReclaimNs = 1'000'000'000;
+
+// What is wrong with the rules that the plug-in gives for this port, and what is allowed; or an
+// empty string.
+std::string rules_error(const Plugin& plugin, std::span<const double> values,
+                        const PortFacts& facts);
+
+// Fills in what `params` keeps behind the derived bytes. Off the hot path.
+void put_rules(PluginParams& params, const Plugin& plugin, std::span<const double> values,
+               const PortFacts& facts);
+const ChannelRules& rules_of(const PluginParams& params);
+
+// One event of a context with a channel; as on_event (call.h).
+void channel_event(PluginState& state, const PluginParams& params, const Event& event,
+                   Decision& decision);
+
+}  // namespace paceline::cc::plugin
