@@ -102,15 +102,22 @@ MessagePlan endless_plan(const PreparedScenario& prepared, const TunerWorldOptio
     scenario.workload.window = length;
     plan = made(workload::make_plan(scenario, prepared.inputs, seed));
   } else {
-    // An exchange goes on between the same hot and cold hosts; other waves are each their own.
+    // An exchange goes on between the same hot and cold hosts, which are the workload's, not a
+    // run's: with others the busiest receiver has a quarter of its line to do, or all of it. When
+    // its hosts begin is each wave's own. Other waves are each their own altogether.
     const bool same = scenario.workload.kind == "all_to_all";
-    std::uint64_t wave = 0;
-    for (Picos at{0}; at < length; at += options.wave) {
-      const std::uint64_t number = same ? 0 : wave++;
-      MessagePlan one = made(workload::make_plan(scenario, prepared.inputs, mix64(seed) + number));
+    const Picos jitter = scenario.workload.start_jitter;
+    if (same) scenario.workload.start_jitter = Picos{0};
+    std::uint64_t wave = mix64(seed);
+    for (Picos at{0}; at < length; at += options.wave, ++wave) {
+      MessagePlan one =
+          made(workload::make_plan(scenario, prepared.inputs, same ? scenario.seed : wave));
+      std::vector<Picos> starts;
+      if (same) starts = workload::host_starts(jitter, scenario.fabric.hosts, wave);
       const auto first = static_cast<std::uint32_t>(plan.messages.size());
       for (PlannedMessage message : one.messages) {
         message.start += at;
+        if (same) message.start += starts[message.src];
         if (message.after != kNoMessage) message.after += first;
         message.collective = 0;
         plan.messages.push_back(message);

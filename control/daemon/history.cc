@@ -64,10 +64,12 @@ History::History(std::string_view nic, std::vector<SeriesInfo> series,
   assert(memory.size() >= bytes_of(series_, resolutions_));
   for (const SeriesInfo& s : series_) {
     column_.push_back(static_cast<std::uint32_t>(columns_));
-    columns_ += s.kind == telemetry::SeriesKind::gauge ? 2 : 1;
+    const bool gauge = s.kind == telemetry::SeriesKind::gauge;
+    (gauge ? gauges_ : counters_).push_back(static_cast<std::uint32_t>(column_.size() - 1));
+    columns_ += gauge ? 2 : 1;
   }
   before_.resize(series_.size());
-  growth_.resize(series_.size());
+  grown_.reserve(counters_.size());
 
   HistoryHeader header;
   std::memcpy(&header, memory.data(), sizeof(header));
@@ -101,12 +103,9 @@ void History::add(std::int64_t unix_ns, std::uint64_t instance,
                   std::span<const std::uint64_t> values) {
   assert(values.size() == series_.size());
   const bool follows = begun_ && instance == instance_ && unix_ns - last_unix_ns_ <= kLongestPause;
-  for (std::size_t i = 0; i < series_.size(); ++i) {
-    if (series_[i].kind == telemetry::SeriesKind::gauge) {
-      growth_[i] = values[i];
-    } else {
-      growth_[i] = follows && values[i] >= before_[i] ? values[i] - before_[i] : 0;
-    }
+  grown_.clear();
+  for (const std::uint32_t i : counters_) {
+    if (values[i] > before_[i]) grown_.push_back({column_[i], values[i] - before_[i]});
     before_[i] = values[i];
   }
   begun_ = true;
@@ -114,10 +113,10 @@ void History::add(std::int64_t unix_ns, std::uint64_t instance,
   last_unix_ns_ = unix_ns;
   // The first row of a new count says nothing about the time before it.
   if (!follows) return;
-  for (Ring& ring : rings_) add_to(ring, unix_ns, growth_);
+  for (Ring& ring : rings_) add_to(ring, unix_ns, values);
 }
 
-void History::add_to(Ring& ring, std::int64_t unix_ns, std::span<const std::uint64_t> growth) {
+void History::add_to(Ring& ring, std::int64_t unix_ns, std::span<const std::uint64_t> values) {
   std::int64_t slot = unix_ns / ring.resolution.slot_ns;
   const auto slots = static_cast<std::int64_t>(ring.slots);
   if (*ring.head > slot && *ring.head - slot < slots) slot = *ring.head;  // the clock was set back
@@ -131,14 +130,11 @@ void History::add_to(Ring& ring, std::int64_t unix_ns, std::span<const std::uint
     *ring.head = slot;
   }
   std::uint64_t* const cells = row(ring, slot);
-  for (std::size_t i = 0; i < growth.size(); ++i) {
+  for (const Growth& grown : grown_) cells[grown.column] += grown.by;
+  for (const std::uint32_t i : gauges_) {
     std::uint64_t* const cell = cells + column_[i];
-    if (series_[i].kind == telemetry::SeriesKind::gauge) {
-      cell[0] = growth[i];
-      cell[1] = std::max(cell[1], growth[i]);
-    } else {
-      cell[0] += growth[i];
-    }
+    cell[0] = values[i];
+    cell[1] = std::max(cell[1], values[i]);
   }
   ++ring.looks[static_cast<std::size_t>(slot) % ring.slots];
 }

@@ -90,7 +90,12 @@ class History {
     std::uint64_t* cells = nullptr;  // columns_ of them for each slot
     std::size_t slots = 0;
   };
-  void add_to(Ring& ring, std::int64_t unix_ns, std::span<const std::uint64_t> growth);
+  // What a column of counters grows by with a row: most do not, and cost nothing then.
+  struct Growth {
+    std::size_t column = 0;
+    std::uint64_t by = 0;
+  };
+  void add_to(Ring& ring, std::int64_t unix_ns, std::span<const std::uint64_t> values);
   std::uint64_t* row(const Ring& ring, std::int64_t slot) const;
 
   std::vector<SeriesInfo> series_;
@@ -103,7 +108,9 @@ class History {
   std::uint64_t instance_ = 0;
   std::int64_t last_unix_ns_ = 0;
   std::vector<std::uint64_t> before_;
-  std::vector<std::uint64_t> growth_;
+  std::vector<std::uint32_t> counters_;  // indices of series
+  std::vector<std::uint32_t> gauges_;
+  std::vector<Growth> grown_;
 };
 
 }  // namespace paceline::daemon

@@ -131,14 +131,18 @@ void Sampler::sample(std::int64_t now_unix_ns) {
 void Sampler::read_nic(std::size_t nic, std::int64_t now_unix_ns) {
   NicState& s = *states_[nic];
   const NicBody before = s.sample.body;
-  s.read = reader_.read(nic, s.sample);
+  // Of a NIC at rest nothing needs to be fetched again.
+  const bool same = s.known && s.read && reader_.at_rest_since(nic, before.sequence);
+  s.read = same || reader_.read(nic, s.sample);
   if (!s.read) return;
   s.read_unix_ns = now_unix_ns;
   const NicBody& body = s.sample.body;
   s.unchanged = s.known && body.sequence == before.sequence ? s.unchanged + 1 : 0;
-  std::copy(s.sample.values.begin(), s.sample.values.end(), s.values.begin());
   const std::span<std::uint64_t> added = std::span(s.values).subspan(segment_series_);
-  put_message_counters(s.sample.messages, added);
+  if (!same) {
+    std::copy(s.sample.values.begin(), s.sample.values.end(), s.values.begin());
+    put_message_counters(s.sample.messages, added);
+  }
   if (!s.known || now_unix_ns - s.second_at_unix_ns >= kQuantileSpan ||
       now_unix_ns < s.second_at_unix_ns) {
     put_slowdowns(s.known ? s.second_ago : s.sample.messages, s.sample.messages, added);
@@ -166,6 +170,7 @@ std::vector<QueuePairRecord> Sampler::queue_pairs(std::size_t nic) const {
   if (!open_) return out;
   QueuePairRecord record;
   for (std::size_t i = 0; i < reader_.records(); ++i) {
+    if (!reader_.has_record(nic, i)) continue;
     if (reader_.read_record(nic, i, record) && record.number != 0) out.push_back(record);
   }
   return out;

@@ -22,6 +22,8 @@ TunerWindows::Places TunerWindows::places_of(const Sampler& sampler) {
   p.queue = sampler.find_series("last_hop_queue_bytes");
   p.queue_max = sampler.find_series("last_hop_queue_max_bytes");
   p.limiter = sampler.find_series("limited_application_ns");
+  p.cycles = sampler.find_series("worker_busy_cycles");
+  p.cycle_packets = sampler.find_series("worker_packets");
   return p;
 }
 
@@ -61,6 +63,9 @@ bool TunerWindows::add_nic(const Sampler& sampler, std::size_t nic, Window& out)
   out.retransmitted += grown(places_.retransmitted);
   out.dropped += grown(places_.drops);
   out.paused_ns = std::max(out.paused_ns, grown(places_.paused));
+  // What a worker did is told with each of its NICs: cycles and packets alike.
+  out.cycles += grown(places_.cycles);
+  out.cycle_packets += grown(places_.cycle_packets);
   out.line_bps = std::max(out.line_bps, sampler.nics()[nic].rate_bps);
   for (std::size_t k = 0; places_.limiter && k < out.limiter_ns.size(); ++k) {
     out.limiter_ns[k] += grown(*places_.limiter + k);

@@ -5,8 +5,8 @@
 // What a host can see bounds what the tuner can judge. Of the levels: the queue is that of the last
 // hop where it is emulated, otherwise not measured; the delay is the 99th percentile, over queue
 // pairs that move something, of the smoothed round trip less the shortest one; senders are the
-// peers from which one NIC received within the last glance. Fairness between channels, cycles and
-// phases of collectives are not measured.
+// peers from which one NIC received within the last glance. Fairness between channels and phases of
+// collectives are not measured.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class TunerWindows {
 
   struct Places {
     std::optional<std::size_t> tx_bytes, rx_bytes, tx_packets, rx_packets, ce, cnps, retransmitted,
-        drops, paused, queue, queue_max, limiter;
+        drops, paused, queue, queue_max, limiter, cycles, cycle_packets;
   };
   struct Totals {
     telemetry::MessagesBySize messages{};

@@ -175,22 +175,30 @@ void ServiceWorker::run() {
   const TscClock clock = TscClock::calibrated();
   Picos now{0};
   Picos asked{0};
+  Picos before{0};
+  bool worked = false;
+  ticks_per_pico_.store(clock.frequency() * 1e-12, std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_acquire)) {
+    before = now;
     now = later(now, clock.now());
     // A sleep of its own is no stop of the host; waking up late from it is.
-    const Picos away = watch_.turn(now, asked) - asked;
+    const Picos gap = watch_.turn(now, asked);
+    const Picos away = gap - asked;
     asked = Picos{0};
-    if (turn(now, away > times_.watch.hiccup ? away : Picos{0})) {
+    // Where somebody else had the processor nobody knows how much of the time was work.
+    if (worked && gap.count == 0) add_busy(now - before);
+    worked = turn(now, away > times_.watch.hiccup ? away : Picos{0});
+    if (worked) {
       idle_.worked();
     } else {
-      rest(clock, now, asked);
+      worked = rest(clock, now, asked);
     }
   }
   mailbox_.refuse();
   nics_->leave_thread();
 }
 
-void ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
+bool ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
   const Picos due = next_deadline(now);
   IdlePolicy::Advice advice = idle_.idle(now, due, [] { return true; });
   if (advice.action == IdlePolicy::Action::yield) {
@@ -202,14 +210,14 @@ void ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
       advice = {IdlePolicy::Action::sleep, kShortSleep};
     }
   }
-  if (advice.action != IdlePolicy::Action::sleep) return;
+  if (advice.action != IdlePolicy::Action::sleep) return false;
   page().asleep.store(1, std::memory_order_seq_cst);
   now = later(now, clock.now());
   watch_.turn(now);
   if (turn(now, Picos{0})) {
     page().asleep.store(0, std::memory_order_relaxed);
     idle_.worked();
-    return;
+    return true;
   }
   const Picos deadline = next_deadline(now);
   const Picos time = deadline == kNever ? advice.time : earlier(advice.time, deadline - now);
@@ -219,6 +227,7 @@ void ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
     asked = earlier(later(clock.now() - now, Picos{0}), time);
   }
   page().asleep.store(0, std::memory_order_relaxed);
+  return false;
 }
 
 // Until somebody calls, or `time` has gone by.
@@ -257,6 +266,9 @@ WorkerFigures ServiceWorker::figures() const {
   f.turns = turns_.load(std::memory_order_relaxed);
   f.busy_turns = busy_turns_.load(std::memory_order_relaxed);
   f.sleeps = sleeps_.load(std::memory_order_relaxed);
+  f.busy_cycles =
+      static_cast<std::uint64_t>(static_cast<double>(busy_picos_.load(std::memory_order_relaxed)) *
+                                 ticks_per_pico_.load(std::memory_order_relaxed));
   f.watch = watch_.counters();
   return f;
 }

@@ -97,7 +97,8 @@ class ServiceWorker {
  private:
   void run();
   // What to do after a turn without work.
-  void rest(const TscClock& clock, Picos& now, Picos& asked);
+  // Whether the look before the sleep found something after all.
+  bool rest(const TscClock& clock, Picos& now, Picos& asked);
   void sleep(Picos time);
   void report_events();
   Picos next_deadline(Picos now) const;
@@ -105,6 +106,11 @@ class ServiceWorker {
   // Only this thread writes: no read-modify-write is needed.
   static void count(std::atomic<std::uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  void add_busy(Picos time) {
+    busy_picos_.store(
+        busy_picos_.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(time.count),
+        std::memory_order_relaxed);
   }
 
   std::string name_;
@@ -127,6 +133,8 @@ class ServiceWorker {
   std::atomic<std::uint64_t> turns_{0};
   std::atomic<std::uint64_t> busy_turns_{0};
   std::atomic<std::uint64_t> sleeps_{0};
+  std::atomic<std::uint64_t> busy_picos_{0};
+  std::atomic<double> ticks_per_pico_{0};  // of the clock, once it is calibrated
   std::thread thread_;
 };
 

@@ -61,6 +61,11 @@ void TelemetryPublisher::publish(Picos now, const WorkerFigures& worker) {
   }
   bool under_way = false;
   bool any = false;
+  packets_ = 0;
+  for (std::size_t nic = 0; nic < states_.size(); ++nic) {
+    const telemetry::EngineCounters& c = nics_.nic(nic).engine->counters();
+    packets_ += c.rx_packets + c.tx_data_packets + c.retransmitted_packets + c.tx_control_packets;
+  }
   for (std::size_t nic = 0; nic < states_.size(); ++nic) {
     const std::uint64_t before = states_[nic].seen;
     under_way |= look(now, nic, worker);
@@ -162,6 +167,8 @@ void TelemetryPublisher::fill(Picos now, std::size_t nic, const WorkerFigures& w
   put(NicSeries::worker_turns, worker.turns);
   put(NicSeries::worker_busy_turns, worker.busy_turns);
   put(NicSeries::worker_sleeps, worker.sleeps);
+  put(NicSeries::worker_busy_cycles, worker.busy_cycles);
+  put(NicSeries::worker_packets, packets_);
 }
 
 // Places without a queue pair are passed over quickly, eight for the price of one.

@@ -27,6 +27,7 @@ struct WorkerFigures {
   std::uint64_t turns = 0;
   std::uint64_t busy_turns = 0;
   std::uint64_t sleeps = 0;
+  std::uint64_t busy_cycles = 0;  // of busy turns; gaps that count as hiccups left out
   WatchCounters watch{};
 };
 
@@ -93,6 +94,7 @@ class TelemetryPublisher {
   Picos interval_;
   const telemetry::SegmentWriter* writer_ = nullptr;
   std::size_t first_nic_ = 0;
+  std::uint64_t packets_ = 0;  // of all NICs, as of the last look
   std::vector<State> states_;
   bool active_ = false;
   Picos next_{0};

@@ -124,6 +124,18 @@ bool SegmentReader::read(std::size_t nic, NicSample& out) const {
   return whole;
 }
 
+bool SegmentReader::at_rest_since(std::size_t nic, std::uint32_t sequence) const {
+  assert(nic < nics_.size());
+  return detail::load_word<std::uint32_t>(nic_at(nic) + header_.body_at) == sequence;
+}
+
+bool SegmentReader::has_record(std::size_t nic, std::size_t index) const {
+  assert(nic < nics_.size() && index < header_.records);
+  const std::byte* const block =
+      nic_at(nic) + header_.records_at + index * std::size_t{header_.record_stride};
+  return detail::load_word<std::uint32_t>(block + offsetof(QueuePairRecord, number)) != 0;
+}
+
 bool SegmentReader::read_record(std::size_t nic, std::size_t index, QueuePairRecord& out) const {
   assert(nic < nics_.size() && index < header_.records);
   const std::byte* const block =

@@ -51,7 +51,11 @@ class SegmentReader {
   // False, and `out` is not to be used: the body never came to rest, so its writer is gone (or the
   // reader was unlucky many times in a row).
   bool read(std::size_t nic, NicSample& out) const;
-  // The same; number 0: no queue pair.
+  // Nothing was written since a read() that gave this sequence number.
+  bool at_rest_since(std::size_t nic, std::uint32_t sequence) const;
+  // Whether there may be a queue pair: where not, read_record() need not be asked.
+  bool has_record(std::size_t nic, std::size_t index) const;
+  // As read(); number 0: no queue pair.
   bool read_record(std::size_t nic, std::size_t index, QueuePairRecord& out) const;
 
  private:

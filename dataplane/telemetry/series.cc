@@ -101,6 +101,8 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"worker_turns", "1", counter, "worker: turns"},
     {"worker_busy_turns", "1", counter, "worker: of these, with something to do"},
     {"worker_sleeps", "1", counter, "worker: times it slept"},
+    {"worker_busy_cycles", "cycles", counter, "worker: ticks of its clock in busy turns"},
+    {"worker_packets", "packets", counter, "worker: sent and received, by all its NICs"},
 }};
 
 // The engine's counters under the engine's names, none left out.
@@ -122,7 +124,7 @@ static_assert(fits_in_text());
 static_assert(kSeries[series_index(NicSeries::malformed)].name == "malformed");
 static_assert(kSeries[series_index(NicSeries::limited_port_ns)].name == "limited_port_ns");
 static_assert(kSeries[series_index(NicSeries::paused_ns)].name == "paused_ns");
-static_assert(kSeries[series_index(NicSeries::worker_sleeps)].name == "worker_sleeps");
+static_assert(kSeries[series_index(NicSeries::worker_packets)].name == "worker_packets");
 
 }  // namespace
 

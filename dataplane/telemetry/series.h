@@ -52,6 +52,8 @@ enum class NicSeries : std::uint8_t {
   worker_turns,
   worker_busy_turns,
   worker_sleeps,
+  worker_busy_cycles,
+  worker_packets,
   count,
 };
 

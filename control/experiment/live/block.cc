@@ -18,7 +18,7 @@ struct NamedTotal {
   std::string_view name;
   std::uint64_t NicTotals::*field;
 };
-constexpr std::array<NamedTotal, 8> kTotals{{
+constexpr std::array<NamedTotal, 10> kTotals{{
     {"tx_data_packets", &NicTotals::tx_data_packets},
     {"tx_data_bytes", &NicTotals::tx_data_bytes},
     {"rx_data_packets", &NicTotals::rx_data_packets},
@@ -27,6 +27,8 @@ constexpr std::array<NamedTotal, 8> kTotals{{
     {"retransmitted_packets", &NicTotals::retransmitted_packets},
     {"cnps_received", &NicTotals::cnps_received},
     {"paused_ns", &NicTotals::paused_ns},
+    {"worker_busy_cycles", &NicTotals::worker_busy_cycles},
+    {"worker_packets", &NicTotals::worker_packets},
 }};
 
 constexpr double kLn2 = 0.693147180559945309417;
@@ -61,7 +63,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 // What the sums over the cluster's NICs say.
 struct Sums {
   std::array<MessageFigures, telemetry::kMessageSizes> messages{};
-  NicTotals totals{0, 0, 0, 0, 0, 0, 0, 0};
+  NicTotals totals{0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   double seconds = 0;  // mean over NICs
   double capacity = 0;
   std::size_t nics = 0;
@@ -100,6 +102,8 @@ void fill_values(const Sums& sums, BlockRecord& out) {
   v[BlockMetric::retransmitted_share] = ratio(t.retransmitted_packets, t.tx_data_packets);
   v[BlockMetric::marked_share] = ratio(t.rx_ce_packets, t.rx_data_packets);
   v[BlockMetric::cnps_per_mb] = 1e6 * ratio(t.cnps_received, t.tx_data_bytes);
+  // A worker's are told with each of its NICs, cycles and packets alike.
+  v[BlockMetric::cycles_per_packet] = ratio(t.worker_busy_cycles, t.worker_packets);
   if (t.paused_ns != kNotCounted) {
     v[BlockMetric::pause_share] =
         static_cast<double>(t.paused_ns) / 1e9 / (sums.seconds * static_cast<double>(sums.nics));

@@ -40,6 +40,8 @@ struct NicTotals {
   std::uint64_t retransmitted_packets = kNotCounted;
   std::uint64_t cnps_received = kNotCounted;
   std::uint64_t paused_ns = kNotCounted;
+  std::uint64_t worker_busy_cycles = kNotCounted;
+  std::uint64_t worker_packets = kNotCounted;  // that these cycles went to
 };
 
 // Their names, in that order.

@@ -43,9 +43,9 @@ ObjectiveParts objective_parts(const Window& block) {
     telemetry::add(beyond, block.messages[2]);
     parts.large = log_of(slowdown_quantile(beyond, kTail));
   }
-  const std::uint64_t packets = block.tx_packets + block.rx_packets;
-  if (block.cycles > 0 && packets > 0) {
-    parts.cycles = det_log(static_cast<double>(block.cycles) / static_cast<double>(packets));
+  if (block.cycles > 0 && block.cycle_packets > 0) {
+    parts.cycles =
+        det_log(static_cast<double>(block.cycles) / static_cast<double>(block.cycle_packets));
   }
   return parts;
 }

@@ -81,7 +81,9 @@ void Tuner::Impl::abandon_pair() {
 bool Tuner::Impl::choose_candidate() {
   Context& now = context();
   Trial trial;
-  if (!now.move && around_.may_explore && state_.credit >= 1) {
+  // Every pair chooses anew, so that one unlucky draw does not hand 32 pairs to a notch while a
+  // preset that promises more waits. What is known of both is kept.
+  if (around_.may_explore && state_.credit >= 1) {
     if (const auto arm = now.bandit.draw(random_)) {
       state_.credit -= 1;
       trial.preset = true;

@@ -67,6 +67,7 @@ void visit(const F& field, T& w) requires std::is_same_v<std::remove_const_t<T>,
   field("paused_ns", w.paused_ns);
   field("senders", w.senders);
   field("cycles", w.cycles);
+  field("cycle_packets", w.cycle_packets);
   field("delay_p99_ns", w.delay_p99_ns);
   field("queue_p99_bytes", w.queue_p99_bytes);
   field("jain", w.jain);

@@ -34,7 +34,8 @@ void add(Window& into, const Window& from) {
   into.dropped += from.dropped;
   into.paused_ns += from.paused_ns;
   into.senders = std::max(into.senders, from.senders);
-  into.cycles = into.cycles == 0 || from.cycles == 0 ? 0 : into.cycles + from.cycles;
+  into.cycles += from.cycles;
+  into.cycle_packets += from.cycle_packets;
   into.delay_p99_ns = std::max(into.delay_p99_ns, from.delay_p99_ns);
   into.queue_p99_bytes = std::max(into.queue_p99_bytes, from.queue_p99_bytes);
   if (from.jain >= 0) into.jain = into.jain < 0 ? from.jain : std::min(into.jain, from.jain);

@@ -35,7 +35,9 @@ struct Window {
   std::uint64_t dropped = 0;        // packets, where whoever drops them is known
   std::uint64_t paused_ns = 0;      // of the NIC's link, all classes
   std::uint32_t senders = 0;        // that the receiving side had at the same time; a look
-  std::uint64_t cycles = 0;         // of the worker while it worked; 0: not known
+  // Cycles that workers worked, and the packets that these went to; 0: not known.
+  std::uint64_t cycles = 0;
+  std::uint64_t cycle_packets = 0;
   // The p99 of what a packet waits: of the time over the shortest seen, or of the last hop's queue
   // (there it is known in emulation only). Negative: not measured.
   double delay_p99_ns = -1;

@@ -49,6 +49,8 @@ TEST_CASE("a window is the difference of two looks: sums of messages, the busies
   rig.value("rx_ce_packets") = 3;
   rig.value("retransmitted_packets") = 2;
   rig.value("limited_path_ns") = 700;
+  rig.value("worker_busy_cycles") = 6'000;  // of one worker, that both NICs tell of
+  rig.value("worker_packets") = 30;
   segment.write(0);
   rig.value("rx_data_bytes") = 5000;
   rig.value("rx_ce_packets") = 1;
@@ -66,11 +68,13 @@ TEST_CASE("a window is the difference of two looks: sums of messages, the busies
   CHECK(w.paused_ns == 40);
   CHECK(w.line_bps == 25'000'000'000);
   CHECK(w.limiter_ns[3] == 1400);
-  CHECK(w.cycles == 0);
+  CHECK(w.cycles == 12'000);
+  CHECK(w.cycle_packets == 60);
   CHECK(w.jain < 0);
   const Window idle = rig.look();
   CHECK(idle.fresh);
   CHECK(idle.rx_bytes == 0);
+  CHECK(idle.cycles == 0);
   CHECK(idle.messages[1].begun == 0);
 }
 

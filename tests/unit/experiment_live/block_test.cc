@@ -72,6 +72,22 @@ TEST_CASE("a block's figures are differences of two edges") {
   CHECK(r.channels == 4);
 }
 
+TEST_CASE("cycles per packet, where two NICs tell of one worker") {
+  OneNic two;
+  for (auto* edge : {&two.begin, &two.end}) edge->push_back(sample("h1", edge->front().at_ns));
+  for (NicSample& s : two.begin) {
+    set_total(s.totals, "worker_busy_cycles", 5'000);
+    set_total(s.totals, "worker_packets", 10);
+  }
+  for (NicSample& s : two.end) {
+    set_total(s.totals, "worker_busy_cycles", 45'000);
+    set_total(s.totals, "worker_packets", 30);
+  }
+  CHECK(two.record().values[BlockMetric::cycles_per_packet] == 2'000);
+  two.end[1].totals.worker_packets = kNotCounted;  // of one of them not known
+  CHECK(std::isnan(two.record().values[BlockMetric::cycles_per_packet]));
+}
+
 TEST_CASE("what makes a block worthless discards it, with the reason") {
   const auto why = [](auto change) {
     OneNic nic;

@@ -254,6 +254,10 @@ TEST_CASE("workers publish messages, queue pairs and what is in force", "[thread
   CHECK(watcher.value("sessions") == 1);
   CHECK(watcher.value("contexts") >= 1);
   CHECK(watcher.sample.messages[2].begun == 0);
+  // 15 packets of a path's MTU and more, each sent by one NIC of this worker and received by
+  // another.
+  CHECK(watcher.value("worker_packets") > 30);
+  CHECK(watcher.value("worker_busy_cycles") > 0);
 
   telemetry::QueuePairRecord record;
   bool found = false;

@@ -122,6 +122,37 @@ TEST_CASE("values, messages and records come back as they were written", "[segme
   CHECK(got.number == 0);
 }
 
+TEST_CASE("what has not been written since, and where no queue pair is, need not be read",
+          "[segment]") {
+  const SegmentSetup setup = two_nics();
+  Memory memory(SegmentWriter::bytes_needed(setup));
+  const SegmentWriter writer(memory.bytes(), setup);
+  SegmentReader reader;
+  REQUIRE(reader.open(memory.bytes()) == "");
+  NicSample sample;
+  REQUIRE(reader.read(1, sample));
+  CHECK(reader.at_rest_since(1, sample.body.sequence));
+  writer.write(0, {}, {}, {});  // another one's
+  CHECK(reader.at_rest_since(1, sample.body.sequence));
+  writer.write(1, {}, {}, {});
+  CHECK_FALSE(reader.at_rest_since(1, sample.body.sequence));
+  REQUIRE(reader.read(1, sample));
+  CHECK(reader.at_rest_since(1, sample.body.sequence));
+  const SegmentHeader& h = reader.header();
+  const std::uint32_t odd = sample.body.sequence + 1;
+  std::memcpy(memory.bytes().data() + h.nics_at + h.nic_stride + h.body_at, &odd, sizeof(odd));
+  CHECK_FALSE(reader.at_rest_since(1, sample.body.sequence));  // being written
+
+  CHECK_FALSE(reader.has_record(0, 2));
+  QueuePairRecord record;
+  record.number = 17;
+  writer.write_record(0, 2, record);
+  CHECK(reader.has_record(0, 2));
+  CHECK_FALSE(reader.has_record(1, 2));
+  writer.write_record(0, 2, {});
+  CHECK_FALSE(reader.has_record(0, 2));
+}
+
 TEST_CASE("a writer that died in the middle is told from one that rests", "[segment]") {
   const SegmentSetup setup = two_nics();
   Memory memory(SegmentWriter::bytes_needed(setup));
