@@ -125,7 +125,7 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
                                std::uint32_t marked_bytes, std::uint32_t host_delay_ns,
                                const IntStack* int_stack) {
   if (acked == 0) return;
-  if (scheduler_.wants(qp.context, cc::Signal::ack)) {
+  if (scheduler_.wants_ack(qp.context, rtt_ns)) {
     cc::Event event;
     event.signal = cc::Signal::ack;
     event.acked_bytes = static_cast<std::uint32_t>(acked);
