@@ -20,6 +20,7 @@ std::int64_t unloaded_rtt(const State& s, const CadenceParams& p) {
 
 // Delay that the receiver's own port explains.
 std::int64_t explained(const State& s, const CadenceParams& p, std::int64_t now) {
+  if (s.queue_ns == 0) return 0;
   const std::int64_t age = now - s.budget_at;
   const std::int64_t span = kQueueRtts * p.rtt_ns;
   if (age >= span) return 0;
