@@ -197,6 +197,15 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
   s.request_at = now + std::max(s.refresh_ns, s.spacing_ns);
 }
 
+// REQUEST and GRANT overtake data: their round trip is that of the empty path and of the hosts.
+void time_control(State& s, std::int64_t now, const GrantMessage& g) {
+  const std::uint32_t away = stamp(now) - g.timestamp_echo_ns;
+  if (g.timestamp_echo_ns == 0 || away >= kStampValidNs || away <= g.receiver_hold_ns) return;
+  const std::uint32_t rtt = away - g.receiver_hold_ns;
+  s.control_rtt_ns =
+      s.control_rtt_ns == 0 ? rtt : s.control_rtt_ns - s.control_rtt_ns / 4 + rtt / 4;
+}
+
 void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   const GrantMessage& g = *e.grant;
   const std::int64_t now = e.now.count;
@@ -207,6 +216,8 @@ void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   s.budget_bytes = g.unscheduled_budget;
   s.budget_at = now;
   s.active_senders = g.active_senders;
+  s.queue_ns = std::uint32_t{g.queue_us} * 1000;
+  time_control(s, now, g);
   if (is_void(s, now, g.timestamp_echo_ns)) return;
   s.probes = 0;
   s.unconfirmed = false;
@@ -340,9 +351,17 @@ void start(State& s, const CadenceParams& p, const Event& e) {
 void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   const std::int64_t now = e.now.count;
   d.request = false;
+  if (e.signal == Signal::ack) {
+    // Nothing but P can change: timers keep their time, and what is counted goes on.
+    if (d.wake_bytes != kUnlimited) d.wake_bytes -= std::min(d.wake_bytes, e.sent_bytes);
+    if (e.rtt_ns == 0 || !take_round_trip(s, p, now, e.rtt_ns)) return;
+    s.sent_total = e.sent_total;
+    s.backlog_wire = message_wire_bytes(p, e.backlog_bytes);
+    decide(s, p, now, d);
+    return;
+  }
   s.sent_total = e.sent_total;
   s.backlog_wire = message_wire_bytes(p, e.backlog_bytes);
-  if (e.rtt_ns != 0 && (s.min_rtt_ns == 0 || e.rtt_ns < s.min_rtt_ns)) s.min_rtt_ns = e.rtt_ns;
   if (e.signal == Signal::start) start(s, p, e);
   advance(s, p, now, d);
 
@@ -384,7 +403,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       s.down = false;
       on_message(s, p, e, e.backlog_bytes);
       break;
-    case Signal::ack:
+    case Signal::ack:  // above
     case Signal::cnp:
     case Signal::tick:
       break;

@@ -2,10 +2,10 @@
 // absolute rates with a lease (cadence_receiver.h), the sending port shares its uplink
 // (cadence_sender.h), and this state machine, one per channel (source port, destination port,
 // class), obeys the smallest of three rates
-//     rate = min(G grant, T uplink share, P path rate),   sent_total <= ceiling L.
+//     rate = min(G grant, T uplink share, P path rate),   sent_total <= L,   in flight <= W.
 // Paper: none; our own design, docs/algorithms/cadence.md holds the law, the messages and what was
-// taken from whom (SIRD, DASR, Flowtune, EQDS, Homa). Not implemented: path entropy, the delay
-// branch of the path loop (needs XACK), collective-wide scheduling beyond the degree hint.
+// taken from whom (SIRD, DASR, Flowtune, EQDS, Homa). Not implemented: path entropy,
+// collective-wide scheduling beyond the degree hint.
 //
 // Bytes. sent_total, the ceiling, unscheduled_total and demand count WIRE bytes of the channel's
 // data packets, as PortFacts::full_packet_bytes does, retransmissions included; every one of them
@@ -14,8 +14,8 @@
 // bytes <= decision.ceiling.
 //
 // Events it needs (AlgorithmInfo::wants): message, idle, share, grant, path_report, nack, timeout,
-// port_down, port_up; `ack` is understood (round-trip samples) but not asked for, so that a granted
-// channel costs nothing per packet. Ticks: decision.timed is always set with wake_at.
+// port_down, port_up; of `ack` those with a round trip (kWantsRoundTrips): with one in flight a
+// granted channel costs next to nothing per packet. Ticks: decision.timed always goes with wake_at.
 //
 // Backlog and loss: bytes to be retransmitted count as backlog again before nack or timeout is
 // delivered, so that a channel that had gone idle asks for them like for a message.
@@ -96,6 +96,8 @@ class Cadence {
     std::uint32_t spacing_ns;    // least interval of refreshing REQUESTs, from the governor
     std::uint32_t taken_stamp;   // when the newest grant was taken, as timestamp_ns counts
     std::uint32_t min_rtt_ns;
+    std::uint32_t control_rtt_ns;  // of REQUEST and GRANT, smoothed; 0: none yet
+    std::uint32_t queue_ns;        // of the receiver's port, as the last GRANT said
     std::uint32_t hint_collective;
     std::uint16_t hint_degree;
     std::uint16_t hint_kind;

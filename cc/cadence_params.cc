@@ -26,6 +26,9 @@ enum Index : std::size_t {
   kMinGrant,
   kHysteresis,
   kPathIncrease,
+  kPathTarget,
+  kPathDecrease,
+  kPathWindow,
   kFallbackRate,
   kProbeLimit,
   kProbeMax,
@@ -66,6 +69,16 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
      kDesign},
     {"path_increase", "1", 0.05, 0.01, 0.2, true,
      "additive increase of the path rate per clean round trip, of the grant", kDesign},
+    {"path_target", "RTT", 4.0, 0, 64, true,
+     "queueing delay that the path rate tolerates, beyond the receiver's own; 0 = delay is not "
+     "looked at",
+     kDesign},
+    {"path_decrease", "1", 0.8, 0.05, 2, true,
+     "share of the excess delay in the round trip that a cut of the path rate takes off",
+     "beta of Swift, SIGCOMM 2020"},
+    {"path_window", "RTT", 1.0, 0, 64, true,
+     "bytes under way, in round trips of the present rate, beside two packets; 0 = no bound",
+     kDesign},
     {"r_fallback", "1", 1.0 / 128, 1e-4, 1, true,
      "rate to which a sender without a valid grant decays, of the link", kDesign},
     {"probe_limit", "REQUESTs", 8, 1, 64, true,
@@ -85,10 +98,11 @@ constexpr std::array<Profile, 3> kCadenceProfiles = {{
     {"eager", "bulk messages start with a quarter BDP: docs/algorithms/cadence.md", kDesign12},
 }};
 
-constexpr std::uint32_t kWants =
-    signal_bit(Signal::message) | signal_bit(Signal::idle) | signal_bit(Signal::share) |
-    signal_bit(Signal::grant) | signal_bit(Signal::path_report) | signal_bit(Signal::nack) |
-    signal_bit(Signal::timeout) | signal_bit(Signal::port_down) | signal_bit(Signal::port_up);
+constexpr std::uint32_t kWants = signal_bit(Signal::message) | signal_bit(Signal::idle) |
+                                 signal_bit(Signal::share) | signal_bit(Signal::grant) |
+                                 signal_bit(Signal::path_report) | signal_bit(Signal::nack) |
+                                 signal_bit(Signal::timeout) | signal_bit(Signal::port_down) |
+                                 signal_bit(Signal::port_up) | kWantsRoundTrips;
 
 constexpr AlgorithmInfo kInfo = {
     .id = AlgorithmId::cadence,
@@ -159,6 +173,9 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
       {1U, p.link_mbps / 1024,
        static_cast<std::uint32_t>(std::min<std::uint64_t>(packet_per_8_rtt, p.link_mbps))});
   p.path_increase = values[kPathIncrease];
+  p.path_target_ns = round_trips(p.rtt_ns, values[kPathTarget]);
+  p.path_decrease = values[kPathDecrease];
+  p.path_window = values[kPathWindow];
   p.probe_limit = static_cast<std::uint32_t>(values[kProbeLimit]);
   p.request_max_ns = static_cast<std::uint32_t>(values[kProbeMax] * 1000);
   return p;

@@ -51,8 +51,11 @@ struct CadenceParams {
   std::uint32_t fallback_mbps = 0;     // R_fb
   std::uint32_t path_min_mbps = 0;     // P_min
   double path_increase = 0;            // a: additive increase per clean RTT, of the grant
-  std::uint32_t probe_limit = 0;       // REQUESTs unanswered before the fallback takes over
-  std::uint32_t request_max_ns = 0;    // longest interval of the exponential probe
+  double path_decrease = 0;
+  double path_window = 0;
+  std::int64_t path_target_ns = 0;
+  std::uint32_t probe_limit = 0;     // REQUESTs unanswered before the fallback takes over
+  std::uint32_t request_max_ns = 0;  // longest interval of the exponential probe
 };
 
 // Rate x time in the units used throughout: Mb/s, nanoseconds, bytes (rounded down).

@@ -7,8 +7,6 @@ namespace {
 
 // "The receiver served only me" is believed this long by a bulk message that starts.
 constexpr std::int64_t kQuietRtts = 32;
-// Path loop: MD at most once per RTT, multiplicative probing after this many clean RTTs.
-constexpr unsigned kCleanRtts = 5;
 
 std::uint32_t start_budget(const State& s, const CadenceParams& p, std::int64_t now) {
   const std::int64_t doublings = (now - s.budget_at) / (kBudgetRtts * p.rtt_ns);
@@ -42,36 +40,6 @@ std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t no
   const std::uint64_t open = (in_start(s) ? s.start_end - s.sent_total : 0) + s.want_bytes;
   if (open + wish > budget) wish = budget > open ? budget - open : 0;
   return static_cast<std::uint32_t>(wish);
-}
-
-void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
-  s.path_mbps = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(rate, std::min(p.path_min_mbps, p.link_mbps), p.link_mbps));
-  s.path_limited = s.path_mbps < p.link_mbps;
-  s.path_cut_at = now;
-  s.path_step_at = now + p.rtt_ns;
-  s.clean_rtts = 0;
-}
-
-void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
-  while (s.path_limited && now >= s.path_step_at) {
-    s.path_step_at += p.rtt_ns;
-    const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
-    std::uint64_t rate = s.path_mbps;
-    rate += static_cast<std::uint64_t>(p.path_increase * basis) + 1;
-    if (s.clean_rtts < kCleanRtts) {
-      ++s.clean_rtts;
-    } else {
-      rate += rate / 4;
-    }
-    // Well above what is granted: the path is no constraint any more.
-    if (rate >= std::uint64_t{basis} + basis / 4 || rate >= p.link_mbps) {
-      s.path_mbps = p.link_mbps;
-      s.path_limited = false;
-    } else {
-      s.path_mbps = static_cast<std::uint32_t>(rate);
-    }
-  }
 }
 
 bool timer_runs(const State& s) {
@@ -141,6 +109,8 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
       d.limiter = Limiter::uplink;
     }
   }
+
+  if (rate > 0 && s.phase != Phase::fallback) d.window_bytes = path_window(s, p, now, rate);
 
   std::int64_t wake = kNeverNanos.count;
   if (timer_runs(s)) wake = std::min(wake, s.request_at);

@@ -35,6 +35,12 @@ std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t no
 // P: sets it after congestion, and lets it grow for every round trip without any.
 void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate);
 void grow_path(State& s, const CadenceParams& p, std::int64_t now);
+// P by delay: a round trip that neither the path nor the receiver's port explains.
+// Returns whether P was cut.
+bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::uint32_t rtt_ns);
+// Bytes that a rate may have under way.
+std::uint64_t path_window(const State& s, const CadenceParams& p, std::int64_t now,
+                          std::uint32_t rate);
 
 // A REQUEST timer (retry, refresh, probe) is running.
 bool timer_runs(const State& s);

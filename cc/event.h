@@ -32,6 +32,8 @@ constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned
 // Beside the signals that an algorithm wants: data shall collect records of switches, and its
 // acknowledgements bring them (Event::int_stack).
 inline constexpr std::uint32_t kWantsTelemetry = 1U << 31;
+// Of Signal::ack only those with a round trip above twice the unloaded one: something waited.
+inline constexpr std::uint32_t kWantsRoundTrips = 1U << 30;
 
 // State handed from one algorithm to the next on a live connection; zero rate = none.
 struct Handover {

@@ -75,6 +75,7 @@ struct GrantMessage {
   bool revoke = false;  // channel forgotten by the receiver: start over
   bool credit = false;  // the ceiling is credit, to be used at any rate; rate and lease only inform
   std::uint8_t traffic_class = 0;
+  std::uint8_t queue_us = 0;  // what arrives now waits so long at the receiver's port, or longer
   std::uint16_t channel = 0;  // the sender's channel number, echoed
   std::uint16_t grant_seq = 0;
   std::uint32_t rate_mbps = 0;

@@ -164,7 +164,8 @@ void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
   CongestionContext& context = core_.contexts[index];
   constexpr std::uint32_t kAlways =
       cc::signal_bit(cc::Signal::start) | cc::signal_bit(cc::Signal::tick);
-  if (((context.wants | kAlways) & cc::signal_bit(event.signal)) == 0) return;
+  const bool sample = event.rtt_ns != 0 && (context.wants & cc::kWantsRoundTrips) != 0;
+  if (((context.wants | kAlways) & cc::signal_bit(event.signal)) == 0 && !sample) return;
   event.now = to_nanos(core_.now);
   event.sent_total = context.sent_total;
   // A message without payload is a packet all the same: to the algorithm it counts one byte, while

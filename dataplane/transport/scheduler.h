@@ -84,6 +84,10 @@ class alignas(64) Scheduler {
   bool wants(std::uint32_t index, cc::Signal signal) const {
     return (core_.contexts[index].wants & cc::signal_bit(signal)) != 0;
   }
+  bool wants_ack(std::uint32_t index, std::uint32_t rtt_ns) const {
+    const std::uint32_t sampled = rtt_ns != 0 ? cc::kWantsRoundTrips : 0;
+    return (core_.contexts[index].wants & (cc::signal_bit(cc::Signal::ack) | sampled)) != 0;
+  }
 
   bool due() const {
     return earlier(pacer_.next_deadline_settled(), timers_.next_deadline_settled()) <= core_.now;

@@ -96,7 +96,7 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   store_prefix(
       p, kControlProtocolVersion,
       (m.hold ? kFlagHold : 0U) | (m.revoke ? kFlagRevoke : 0U) | (m.credit ? kFlagCredit : 0U),
-      m.traffic_class, 0);
+      m.traffic_class, m.queue_us);
   store_be16(p + 4, m.channel);
   store_be16(p + 6, m.grant_seq);
   store_be32(p + 8, m.rate_mbps);
@@ -186,6 +186,7 @@ ParseError parse_control(std::span<const std::byte> body, GrantMessage& out) {
   out.revoke = (flags & kFlagRevoke) != 0;
   out.credit = (flags & kFlagCredit) != 0;
   out.traffic_class = load_u8(p + 2);
+  out.queue_us = load_u8(p + 3);
   out.channel = load_be16(p + 4);
   out.grant_seq = load_be16(p + 6);
   out.rate_mbps = load_be32(p + 8);

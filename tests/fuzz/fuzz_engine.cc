@@ -302,6 +302,7 @@ class Script {
         const std::uint8_t flags = in_.byte();
         m.hold = (flags & 1U) != 0;
         m.revoke = (flags & 2U) != 0;
+        m.queue_us = flags;
         m.channel = in_.byte() % 3;
         m.grant_seq = in_.byte();
         m.rate_mbps = in_.word();

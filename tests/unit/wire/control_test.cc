@@ -21,7 +21,7 @@ auto tie(const RequestMessage& m) {
                     m.shard_bits, m.congested, m.lost, m.round);
 }
 auto tie(const GrantMessage& m) {
-  return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.channel, m.grant_seq,
+  return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.queue_us, m.channel, m.grant_seq,
                     m.rate_mbps, m.limit_total, m.lease_us, m.effective_delay_us,
                     m.unscheduled_budget, m.active_senders, m.timestamp_echo_ns,
                     m.receiver_hold_ns);
@@ -82,6 +82,7 @@ GrantMessage random_grant(Random& r) {
   m.revoke = r.below(2) == 0;
   m.credit = r.below(2) == 0;
   m.traffic_class = any_class(r);
+  m.queue_us = any<std::uint8_t>(r);
   m.channel = any<std::uint16_t>(r);
   m.grant_seq = any<std::uint16_t>(r);
   m.rate_mbps = any<std::uint32_t>(r);
@@ -224,6 +225,7 @@ TEST_CASE("control: byte layouts of version 1") {
   GrantMessage grant;
   grant.revoke = true;
   grant.traffic_class = 7;
+  grant.queue_us = 0x71;
   grant.channel = 0x0102;
   grant.grant_seq = 0x0304;
   grant.rate_mbps = 0x05060708;
@@ -235,7 +237,7 @@ TEST_CASE("control: byte layouts of version 1") {
   grant.timestamp_echo_ns = 0x41424344;
   grant.receiver_hold_ns = 0x51525354;
   CHECK(hex(body_of(grant, flow, Opcode::grant)) ==
-        "01020700"
+        "01020771"
         "01020304"
         "05060708"
         "090a0b0c"
@@ -249,7 +251,7 @@ TEST_CASE("control: byte layouts of version 1") {
   // Credit (eqds) is a bit of its own.
   grant.revoke = false;
   grant.credit = true;
-  CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01040700");
+  CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01040771");
 
   PathMessage path;
   path.traffic_class = 1;

@@ -1,0 +1,116 @@
+// The delay branch of Cadence's path loop, rule by rule.
+#include <catch2/catch.hpp>
+
+#include "cc/cadence.h"
+#include "tests/unit/cc/cadence_params.h"
+
+namespace paceline::cc {
+namespace {
+
+// A channel with a grant of 80 of 100 Gb/s and much to send.
+struct Granted {
+  CadenceParams p = cadence_params_100g();
+  Cadence::State s{};
+  Decision d{};
+  std::int64_t now = 1'000'000;
+
+  explicit Granted(std::uint8_t queue_us = 0, std::uint32_t control_rtt_ns = 2000) {
+    event({.signal = Signal::start});
+    event({.message_bytes = 100'000'000, .signal = Signal::message});
+    UplinkShare share;
+    share.rate = share.cap = rate_from_gbps(100);
+    share.answers_start = true;
+    event({.signal = Signal::share, .share = &share});
+    GrantMessage g;
+    g.grant_seq = 1;
+    g.rate_mbps = 80'000;
+    g.limit_total = 10'000'000;
+    g.lease_us = 10'000;
+    g.queue_us = queue_us;
+    g.timestamp_echo_ns = static_cast<std::uint32_t>(now - control_rtt_ns);
+    event({.signal = Signal::grant, .grant = &g});
+  }
+  void event(Event e) {
+    e.now = Nanos{now};
+    e.backlog_bytes = 100'000'000;
+    Cadence::on_event(s, p, e, d);
+  }
+  void round_trip(std::int64_t ns) {
+    event({.acked_bytes = 4096, .rtt_ns = static_cast<std::uint32_t>(ns), .signal = Signal::ack});
+  }
+  std::uint64_t mbps() const { return d.rate.bps / 1'000'000; }
+};
+
+TEST_CASE("cadence path: a round trip beyond the target takes off its excess, once") {
+  Granted w;
+  const std::int64_t t = w.p.rtt_ns;
+  w.round_trip(t);
+  CHECK(w.mbps() == 80'000);
+  w.round_trip(5 * t);  // four of them waited: the target itself
+  CHECK(w.mbps() == 80'000);
+  w.now += 10 * t;
+  w.round_trip(10 * t);  // nine waited, four are tolerated: half of the round trip is excess
+  CHECK(w.mbps() == Approx(80'000 * (1 - 0.8 * 5 / 10)).epsilon(0.001));
+  CHECK(w.d.limiter == Limiter::path);
+  const std::uint64_t cut = w.s.path_mbps;
+  w.now += t / 2;
+  w.round_trip(10 * t);  // sent before the cut
+  CHECK(w.s.path_mbps == cut);
+  w.now += 100 * t;
+  const std::uint64_t before = w.mbps();
+  w.round_trip(90 * t);  // half at the most
+  CHECK(w.mbps() >= before / 2);
+  CHECK(w.mbps() < before);
+}
+
+TEST_CASE("cadence path: what the receiver's own port holds is not the path's") {
+  Granted told(255);
+  const std::int64_t t = told.p.rtt_ns;
+  told.round_trip(t);
+  told.round_trip(20 * t);
+  CHECK(told.mbps() == 80'000);
+  told.now += 30 * t;  // it has drained since
+  told.round_trip(20 * t);
+  CHECK(told.mbps() < 80'000);
+}
+
+TEST_CASE("cadence path: hosts slower than T says lengthen the control messages' way, too") {
+  const std::int64_t t = cadence_params_100g().rtt_ns;
+  Granted slow(0, static_cast<std::uint32_t>(10 * t));
+  slow.round_trip(14 * t);
+  CHECK(slow.mbps() == 80'000);
+  slow.now += 20 * t;
+  slow.round_trip(16 * t);
+  CHECK(slow.mbps() < 80'000);
+}
+
+TEST_CASE("cadence path: bytes under way are bounded by the present rate") {
+  Granted w;
+  const std::int64_t t = w.p.rtt_ns;
+  w.round_trip(t);
+  const std::uint64_t whole = bytes_at(80'000, t) + 2 * w.p.packet_bytes;
+  CHECK(w.d.window_bytes == Approx(static_cast<double>(whole)).epsilon(0.001));
+  w.now += 10 * t;
+  w.round_trip(10 * t);
+  const std::uint64_t part = bytes_at(48'000, t) + 2 * w.p.packet_bytes;
+  CHECK(w.d.window_bytes == Approx(static_cast<double>(part)).epsilon(0.001));
+  // A queue at the receiver's port is filled by others: it takes no rate off.
+  Granted told(100);
+  CHECK(told.d.window_bytes >= bytes_at(80'000, 100'000));
+}
+
+TEST_CASE("cadence path: delay may be left alone") {
+  Granted w;
+  w.p.path_target_ns = 0;
+  w.p.path_window = 0;
+  w.event({.signal = Signal::tick});
+  w.now += 1'000'000;
+  w.round_trip(w.p.rtt_ns);
+  w.now += 1'000'000;
+  w.round_trip(100 * w.p.rtt_ns);
+  CHECK(w.mbps() == 80'000);
+  CHECK(w.d.window_bytes == kUnlimited);
+}
+
+}  // namespace
+}  // namespace paceline::cc
