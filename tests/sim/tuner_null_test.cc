@@ -1,6 +1,7 @@
-// Moves that change nothing (A = B), judged by the online tuner on traffic in virtual time: how many
-// does it take? The noise is that of real blocks, not drawn from a distribution: waves that are cut
-// by the edges of blocks, queues and rates that one block leaves to the next, messages as they come.
+// Moves that change nothing (A = B), judged by the online tuner on traffic in virtual time: how
+// many does it take? The noise is that of real blocks, not drawn from a distribution: waves that
+// are cut by the edges of blocks, queues and rates that one block leaves to the next, messages as
+// they come.
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -131,7 +132,7 @@ NullCounts many_null_moves(std::size_t moves) {
 
 // One-sided, an interval of 95 % lets 2.5 % pass. 5 % (the aim) of 200 are 10; with a chance of
 // 2.8 %, as on synthetic noise, 13 and more come in one of 100 choices of seeds.
-TEST_CASE("tuner in small worlds: 200 moves that change nothing", "[sim]") {
+TEST_CASE("tuner in small worlds: 200 moves that change nothing", "[sim][slow]") {
   const NullCounts counts = many_null_moves(200);
   INFO(counts.accepted << " of " << counts.judged);
   CHECK(counts.accepted <= 12);
