@@ -16,7 +16,8 @@ constexpr std::uint64_t kIdlePart = 64;
 constexpr std::uint64_t kIdleCrumb = 256;
 constexpr std::int64_t kCrumbRtts = 32;
 constexpr std::int64_t kRefreshRtts = 2;
-constexpr double kLonePart = 4;  // of the margin, for a channel that has the port to itself
+constexpr std::size_t kAhead = 8;  // channels fetched before their turn
+constexpr double kLonePart = 4;    // of the margin, for a channel that has the port to itself
 
 std::uint16_t next_seq(std::uint16_t seq) {
   return seq == 0xFFFF ? std::uint16_t{1} : static_cast<std::uint16_t>(seq + 1);
@@ -113,7 +114,10 @@ std::uint64_t CadenceReceiver::collect_slots() {
     const ChannelCounters* const counted = counter_blocks_[word]->data();
     for (std::uint64_t bits = active_[word]; bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
-      const Channel& ch = channels_[word * 64 + bit];
+      const std::size_t peer = word * 64 + bit;
+      const Channel& ch = channels_[peer];
+      // Every other line is nothing that the processor would guess.
+      __builtin_prefetch(&channels_[std::min(peer + kAhead, channels_.size() - 1)]);
       const std::uint64_t sent = ch.rx_base + counted[bit].rx_bytes;
       const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
       std::uint64_t limit = std::min(ch.tx_cap, params_.link_mbps);
@@ -122,7 +126,7 @@ std::uint64_t CadenceReceiver::collect_slots() {
         limit = std::min(limit, std::max<std::uint64_t>(left * 8000 / rtt, ch.grant));
       }
       limit = std::max(limit, least);
-      *slot++ = {static_cast<std::uint32_t>(word * 64 + bit),
+      *slot++ = {static_cast<std::uint32_t>(peer),
                  static_cast<std::uint32_t>(limit),
                  0,
                  ch.grant,
@@ -148,6 +152,11 @@ void CadenceReceiver::lend_idle(std::uint64_t idle) {
   }
 }
 
+// Channels in the order of limits lie all over: their lines come in while others are worked on.
+void CadenceReceiver::fetch_channel(std::span<const std::uint32_t> slots, std::size_t place) const {
+  if (place < slots.size()) __builtin_prefetch(&channels_[slots_[slots[place]].peer], 1);
+}
+
 // Max-min shares, and whose grant they would change, in the order of limits.
 void CadenceReceiver::share_out(std::uint64_t capacity) {
   fill_.load(slots_);
@@ -169,10 +178,22 @@ void CadenceReceiver::share_out(std::uint64_t capacity) {
   below_count_ = static_cast<std::size_t>(below - below_.data());
 }
 
+// Without a grant any share is. Not a condition first: nothing predicts it.
 bool CadenceReceiver::worth_raising(const Slot& slot) const {
-  return slot.grant == 0 ? slot.share > 0
-                         : slot.share > static_cast<std::uint32_t>((1 + params_.hysteresis) *
-                                                                   static_cast<double>(slot.grant));
+  return slot.share >
+         static_cast<std::uint32_t>((1 + params_.hysteresis) * static_cast<double>(slot.grant));
+}
+
+// Those of `from` that pass, in their order. Written whether or not they stay, as in share_out.
+template <class Passes>
+std::span<const std::uint32_t> CadenceReceiver::select(std::span<const std::uint32_t> from,
+                                                       Passes&& passes) {
+  std::uint32_t* end = selected_.data();
+  for (const std::uint32_t at : from) {
+    *end = at;
+    end += passes(slots_[at]) ? 1 : 0;
+  }
+  return {selected_.data(), end};
 }
 
 // Pass 1. Rates come down only where somebody else needs them.
@@ -181,7 +202,9 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
   std::uint64_t wanted = 0;
   for (const std::uint32_t at : below()) {
     const Slot& slot = slots_[at];
-    if (worth_raising(slot) && slot.share > slot.com) wanted += slot.share - slot.com;
+    const bool worth = worth_raising(slot);
+    const bool lacks = slot.share > slot.com;
+    wanted += (worth & lacks) ? slot.share - slot.com : 0;
   }
   if (com_sum_ + wanted <= capacity + coming) return;
   std::uint64_t need = com_sum_ + wanted - capacity - coming;
@@ -189,11 +212,14 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough.
     if (any && need <= capacity / kIdlePart) break;
-    for (const std::uint32_t at : above()) {
-      Slot& slot = slots_[at];
-      const auto bound = static_cast<std::uint32_t>((any ? 1.0 : 1.0 - params_.hysteresis) *
-                                                    static_cast<double>(slot.grant));
-      if (slot.share >= bound || slot.grant == 0) continue;
+    const double part = any ? 1.0 : 1.0 - params_.hysteresis;
+    // Below a bound that is 0 without a grant.
+    const auto falls = select(above(), [part](const Slot& slot) {
+      return slot.share < static_cast<std::uint32_t>(part * static_cast<double>(slot.grant));
+    });
+    for (std::size_t i = 0; i < falls.size(); ++i) {
+      fetch_channel(falls, i + kAhead);
+      Slot& slot = slots_[falls[i]];
       const std::uint32_t freed = slot.grant - slot.share;
       decrease(now, slot.peer, slot.share);
       slot.grant = slot.share;
@@ -238,10 +264,18 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
          static_cast<std::uint32_t>(std::min<std::int64_t>(begin_ns, 4 * params_.rtt_ns) / 1000));
     begin_ns += packet_ns;
   }
+  // What the share is not worth, less is not either.
   bool small_left = false;
-  for (const std::uint32_t at : below()) {
-    Slot& slot = slots_[at];
-    if (slot.grant == 0 || slot.share <= slot.grant) continue;
+  const auto rises = select(below(), [this, &small_left](const Slot& slot) {
+    const bool granted = slot.grant != 0;
+    const bool more = slot.share > slot.grant;
+    const bool worth = worth_raising(slot);
+    small_left |= granted & more & !worth;
+    return granted & more & worth;
+  });
+  for (std::size_t i = 0; i < rises.size(); ++i) {
+    fetch_channel(rises, i + kAhead);
+    Slot& slot = slots_[rises[i]];
     const std::uint64_t target = std::min<std::uint64_t>(slot.share, slot.com + room);
     Slot reachable = slot;
     reachable.share = static_cast<std::uint32_t>(target);

@@ -246,6 +246,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     fill_.reserve(channels_.size());
     above_.resize(channels_.size());
     below_.resize(channels_.size());
+    selected_.resize(channels_.size());
     marked_.reserve(channels_.size());
   }
   Channel& ch = channels_[peer];

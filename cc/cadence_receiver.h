@@ -178,6 +178,9 @@ class CadenceReceiver final : public PortReceiver {
   void lend_idle(std::uint64_t idle);
   void share_out(std::uint64_t capacity);
   std::span<const std::uint32_t> above() const { return {above_.data(), above_count_}; }
+  void fetch_channel(std::span<const std::uint32_t> slots, std::size_t place) const;
+  template <class Passes>
+  std::span<const std::uint32_t> select(std::span<const std::uint32_t> from, Passes&& passes);
   std::span<const std::uint32_t> below() const { return {below_.data(), below_count_}; }
   void lower(std::int64_t now, std::uint64_t capacity);
   void raise(std::int64_t now, std::uint64_t capacity);
@@ -197,6 +200,7 @@ class CadenceReceiver final : public PortReceiver {
   WaterFill fill_;
   std::vector<std::uint32_t> above_;  // slots with a grant above their share, by limit; then room
   std::vector<std::uint32_t> below_;  // likewise
+  std::vector<std::uint32_t> selected_;  // of either, as select() left it
   std::size_t above_count_ = 0;
   std::size_t below_count_ = 0;
   std::vector<Marked> marked_;  // scratch of a scan

@@ -4,12 +4,12 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace paceline::cc {
 namespace {
 
-constexpr unsigned kDigitBits = 11;
-constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
+constexpr unsigned kMostDigitBits = 11;
 constexpr std::size_t kFewSlots = 256;  // a comparison sort is cheaper than clearing the digits
 // Two limits per weight that differ, differ by at least 1 / 255^2 > 2^-16: whole multiples of 2^-16
 // keep the order exactly.
@@ -27,16 +27,22 @@ void WaterFill::reserve(std::size_t slots) {
 // Least significant digit first: stable, so equal limits stay in the order of their indices.
 void WaterFill::radix_sort() {
   scratch_.resize(keys_.size());
-  for (unsigned shift = kIndexBits; limit_bits_ >> (shift - kIndexBits) != 0; shift += kDigitBits) {
-    std::array<std::uint32_t, kDigits> place{};
-    for (const std::uint64_t key : keys_) ++place[key >> shift & (kDigits - 1)];
+  const auto bits = static_cast<unsigned>(std::bit_width(limit_bits_));
+  if (bits == 0) return;
+  const unsigned passes = (bits + kMostDigitBits - 1) / kMostDigitBits;
+  const unsigned digit_bits = (bits + passes - 1) / passes;
+  const std::size_t digits = std::size_t{1} << digit_bits;
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    const unsigned shift = kIndexBits + pass * digit_bits;
+    std::array<std::uint32_t, std::size_t{1} << kMostDigitBits> place;
+    std::fill_n(place.begin(), digits, 0U);
+    for (const std::uint64_t key : keys_) ++place[key >> shift & (digits - 1)];
     std::uint32_t next = 0;
-    for (std::uint32_t& at : place) {
-      const std::uint32_t count = at;
-      at = next;
-      next += count;
+    for (std::size_t digit = 0; digit < digits; ++digit) {
+      next += std::exchange(place[digit], next);
     }
-    for (const std::uint64_t key : keys_) scratch_[place[key >> shift & (kDigits - 1)]++] = key;
+    std::uint64_t* const sorted = scratch_.data();
+    for (const std::uint64_t key : keys_) sorted[place[key >> shift & (digits - 1)]++] = key;
     keys_.swap(scratch_);
   }
 }

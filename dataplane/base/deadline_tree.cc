@@ -23,17 +23,23 @@ void DeadlineTree::reserve(std::uint32_t indices) {
   for (std::uint32_t i = 0; i < capacity_; ++i) {
     const Picos at = deadline_of(i);
     if (at == kNever) continue;
-    larger->leaf(i) = at;
-    larger->replay(i);
+    if (indices <= kFanOut) {
+      larger->few(i) = at;
+    } else {
+      larger->leaf(i) = at;
+      larger->replay(i);
+    }
   }
   tree_ = std::move(larger);
   capacity_ = indices;
-  first_ = tree_->first_time();
+  first_ = few() ? tree_->earliest_of_few() : tree_->first_time();
 }
 
 DeadlineTree::Tree::Tree(std::uint32_t indices) {
   constexpr std::size_t kLine = 64;
   static_assert(kLine == kFanOut * sizeof(Picos));
+  line_.fill(kNever);
+  if (indices <= kFanOut) return;
   std::size_t total = 0;
   std::size_t width = indices;
   unsigned level = 0;

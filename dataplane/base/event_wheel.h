@@ -98,40 +98,44 @@ class EventWheel {
     return pop_slot_before(end, time, actor);
   }
 
-  // Looks one occupied slot further ahead than the last call did: visit(actor, end of the slot) for
-  // every actor in a slot some calls behind, in no order; its list has been fetched meanwhile.
-  // False when there is none within the ring. For prefetching: what is visited depends on slots,
-  // what is popped does not.
+  // Looks further ahead than the calls before: visit(actor, end of the slot) for the next actor
+  // whose entry has been fetched meanwhile, or for none in this call. Slots come in order, actors
+  // of one slot in none. False when there is nothing more within the ring. For prefetching: what is
+  // visited depends on slots, what is popped does not.
   template <class Visit>
   bool scout(Visit&& visit) {
     if (scout_ < cursor_) scout_ = cursor_;
-    const auto first = static_cast<std::size_t>(scout_ + 1) & slot_mask_;
-    std::size_t index = 0;
-    bool found = find_slot(first, index);
-    if (found) {
-      const std::int64_t slot =
-          scout_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
-      found = static_cast<std::uint64_t>(slot - cursor_) < slot_count_;  // else once round
-      if (found) {
-        scout_ = slot;
-        prefetch_line(&heads_[index]);
-        scouted_[scouts_++ % kScoutDepth] = slot;
+    bool found = false;
+    if (scouted_end_ - scouted_begin_ <= kScoutDepth) found = scout_slot();
+    if (!found && scouted_end_ == scouted_begin_) return false;
+    if (scouted_end_ - scouted_begin_ > kScoutDepth / 2) {
+      Scouted& half = scouted_[(scouted_end_ - 1 - kScoutDepth / 2) % kScoutRing];
+      if (half.actor == kNone) {
+        half.actor = heads_[static_cast<std::size_t>(half.slot) & slot_mask_];
+        if (half.actor != kNone) prefetch_line(&nodes_[half.actor]);
       }
     }
-    if (!found && visits_ == scouts_) return false;
-    if (scouts_ - visits_ > kScoutDepth / 2) {
-      const std::uint32_t head =
-          heads_[static_cast<std::size_t>(scouted_[(scouts_ - 1 - kScoutDepth / 2) % kScoutDepth]) &
-                 slot_mask_];
-      if (head != kNone) prefetch_line(&nodes_[head]);
+    if (found && scouted_end_ - scouted_begin_ <= kScoutDepth) return true;
+    const Scouted next = scouted_[scouted_begin_++ % kScoutRing];
+    if (next.slot <= cursor_) return true;  // drained by now
+    std::uint32_t actor = next.actor;
+    if (actor == kNone) actor = heads_[static_cast<std::size_t>(next.slot) & slot_mask_];
+    // Who has been moved meanwhile is nobody's neighbour in this slot.
+    if (actor == kNone || nodes_[actor].time >> shift_ != next.slot) return true;
+    visit(actor, Picos{(next.slot + 1) << shift_});
+    // The rest of the slot's list is walked a step a call, each entry fetched by the one before.
+    const std::uint32_t behind = nodes_[actor].next;
+    if (behind != kNone) {
+      prefetch_line(&nodes_[behind]);
+      scouted_[scouted_end_++ % kScoutRing] = {next.slot, behind};
     }
-    if (found && scouts_ - visits_ < kScoutDepth) return true;
-    const std::int64_t slot = scouted_[visits_++ % kScoutDepth];
-    if (slot <= cursor_) return true;  // drained by now
-    const Picos end{(slot + 1) << shift_};
-    std::uint32_t actor = heads_[static_cast<std::size_t>(slot) & slot_mask_];
-    for (; actor != kNone; actor = nodes_[actor].next) visit(actor, end);
     return true;
+  }
+
+  // Starts loading what schedule(actor, time) will touch; likewise changes nothing.
+  void prefetch_actor(std::uint32_t actor) const { prefetch_line(&nodes_[actor]); }
+  void prefetch_slot(Picos time) const {
+    prefetch_line(&heads_[static_cast<std::size_t>(time.count >> shift_) & slot_mask_]);
   }
 
   // Time of the earliest entry, kNever when there is none. Does not change what pop() returns.
@@ -202,6 +206,18 @@ class EventWheel {
     node.time = kNever.count;
     node.prev = kNone;
   }
+  // The next occupied slot that scout() has not seen; false when there is none within the ring.
+  bool scout_slot() {
+    const auto first = static_cast<std::size_t>(scout_ + 1) & slot_mask_;
+    std::size_t index = 0;
+    if (!find_slot(first, index)) return false;
+    const std::int64_t slot = scout_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
+    if (static_cast<std::uint64_t>(slot - cursor_) >= slot_count_) return false;  // once round
+    scout_ = slot;
+    prefetch_line(&heads_[index]);
+    scouted_[scouted_end_++ % kScoutRing] = {slot, kNone};
+    return true;
+  }
   bool pop_slot(Picos& time, std::uint32_t& actor);
   bool pop_slot_before(Picos end, Picos& time, std::uint32_t& actor);
   void remove(Node& node);
@@ -225,12 +241,18 @@ class EventWheel {
   // hold cursor_+1 .. cursor_+slot_count_-1, the heap what lies beyond.
   std::int64_t cursor_ = -1;
   std::int64_t now_ = 0;
-  // Slots up to this one were seen by scout(); those seen and not visited yet.
+  // Slots up to this one were seen by scout(); those seen and not visited yet, with the first actor
+  // that is not (kNone: not asked so far); positions modulo 2^32.
+  struct Scouted {
+    std::int64_t slot = 0;
+    std::uint32_t actor = kNone;
+  };
   std::int64_t scout_ = -1;
   static constexpr std::uint32_t kScoutDepth = 4;
-  std::array<std::int64_t, kScoutDepth> scouted_{};
-  std::uint32_t scouts_ = 0;
-  std::uint32_t visits_ = 0;
+  static constexpr std::uint32_t kScoutRing = 8;
+  std::array<Scouted, kScoutRing> scouted_{};
+  std::uint32_t scouted_begin_ = 0;
+  std::uint32_t scouted_end_ = 0;
   std::size_t window_begin_ = 0;
   std::size_t window_end_ = 0;
   std::vector<Entry> window_;

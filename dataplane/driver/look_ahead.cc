@@ -4,17 +4,25 @@
 
 namespace paceline {
 
-namespace {
-
-void prefetch_host(const WorldHost& host) {
-  host.engine.prefetch_state();
-  prefetch_line(&host.app);
+void LookAhead::prefetch_host(std::uint32_t host) const {
+  const WorldHost& at = (*hosts_)[host];
+  at.engine.prefetch_state();
+  prefetch_line(&at.app);
+  network_.prefetch_port(host);
+  wheel_.prefetch_actor(first_host_ + host);
 }
 
-}  // namespace
+void LookAhead::prefetch_host_parts(std::uint32_t host) const {
+  (*hosts_)[host].engine.prefetch_deadlines();
+  network_.prefetch_uplink(host);
+}
 
 LookAhead::LookAhead(EventWheel& wheel, const fabric::Network& network, std::uint32_t first_host)
-    : wheel_(wheel), network_(network), first_host_(first_host), kinds_(wheel.actors()) {
+    : wheel_(wheel),
+      network_(network),
+      first_host_(first_host),
+      deep_(wheel.actors() >= kDeepFrom),
+      kinds_(wheel.actors()) {
   for (std::uint32_t actor = 0; actor < wheel.actors(); ++actor) {
     if (actor >= first_host) {
       kinds_[actor] = kHost;
@@ -33,7 +41,7 @@ void LookAhead::next_batch(Picos now) {
     if (scouted_ - passed_ == kRing) return;  // a slot fuller than is worth while
     over_at_[scouted_++ % kRing] = until;
     Ring& ring = rings_[kinds_[actor]];
-    ring[ring.end++] = {actor, fabric::Network::kNowhere};
+    ring[ring.end++].actor = actor;
     network_.prefetch_actor(actor);
   })) {
   }
@@ -41,35 +49,53 @@ void LookAhead::next_batch(Picos now) {
     for (std::uint32_t i = kStages + 1; i != 0; --i) ring.ends[i] = ring.ends[i - 1];
     ring.ends[0] = ring.end;
   }
-  const auto host_of = [this](const Event& e) -> const WorldHost& {
-    return (*hosts_)[network_.host_at(e.actor)];
-  };
-  const auto host = [this](const Event& e) -> const WorldHost& {
-    return (*hosts_)[e.actor - first_host_];
+  const auto receiver = [this](const Event& e) { return network_.host_at(e.actor); };
+  const auto host = [this](const Event& e) { return e.actor - first_host_; };
+  const auto engine = [this](std::uint32_t number) -> const transport::Engine& {
+    return (*hosts_)[number].engine;
   };
 
   over(kSwitch, 1, [&](Event& e) { network_.prefetch_packet(e.actor); });
-  over(kSwitch, 2, [&](Event& e) { e.next = network_.prefetch_next(e.actor); });
-  over(kSwitch, 3, [&](Event& e) { network_.prefetch_egress(e.actor, e.next); });
-  over(kSwitch, 4, [&](Event& e) { network_.prefetch_joined(e.actor, e.next); });
+  over(kSwitch, 2, [&](Event& e) { network_.prefetch_next(e.actor, e.found); });
+  over(kSwitch, 3, [&](Event& e) { network_.prefetch_egress(e.actor, e.found); });
+  over(kSwitch, 4, [&](Event& e) { network_.prefetch_joined(e.actor, e.found); });
 
   over(kArrival, 1, [&](Event& e) {
     network_.prefetch_packet(e.actor);
-    prefetch_host(host_of(e));
+    prefetch_host(receiver(e));
   });
-  over(kArrival, 2, [&](Event& e) { network_.prefetch_arrival(e.actor); });
+  over(kArrival, 2, [&](Event& e) {
+    network_.prefetch_arrival(e.actor, e.found);
+    prefetch_host_parts(receiver(e));
+  });
   over(kArrival, 3, [&](Event& e) {
-    if (const Packet* packet = network_.first_on(e.actor)) host_of(e).engine.prefetch_flow(packet);
+    if (const Packet* packet = network_.first_on(e.actor))
+      engine(receiver(e)).prefetch_flow(packet);
   });
   over(kArrival, 4, [&](Event& e) {
     if (const Packet* packet = network_.first_on(e.actor)) {
-      host_of(e).engine.prefetch_flow_parts(packet);
+      engine(receiver(e)).prefetch_flow_parts(packet);
+    }
+  });
+  over(kArrival, 5, [&](Event& e) {
+    if (const Packet* packet = network_.first_on(e.actor)) {
+      engine(receiver(e)).prefetch_request(packet);
     }
   });
 
   over(kHost, 1, [&](Event& e) { prefetch_host(host(e)); });
-  over(kHost, 3, [&](Event& e) { host(e).engine.prefetch_flow(nullptr); });
-  over(kHost, 4, [&](Event& e) { host(e).engine.prefetch_flow_parts(nullptr); });
+  over(kHost, 2, [&](Event& e) { prefetch_host_parts(host(e)); });
+  over(kHost, 3, [&](Event& e) { engine(host(e)).prefetch_flow(nullptr); });
+  over(kHost, 4, [&](Event& e) { engine(host(e)).prefetch_flow_parts(nullptr); });
+  over(kHost, 5, [&](Event& e) { engine(host(e)).prefetch_request(nullptr); });
+
+  if (!deep_) return;
+  for (const Kind kind : {kSwitch, kArrival}) {
+    for (std::uint32_t stage = 3; stage <= kStages; ++stage) {
+      over(kind, stage, [&](Event& e) { network_.prefetch_departure(e.actor, e.found); });
+    }
+  }
+  over(kSwitch, 5, [&](Event& e) { network_.prefetch_before(e.actor, e.found); });
 }
 
 }  // namespace paceline

@@ -35,13 +35,14 @@ class LookAhead {
  private:
   enum Kind : std::uint8_t { kSwitch, kArrival, kHost, kOther, kKinds };
   static constexpr std::uint32_t kBatch = 8;   // events between two batches
-  static constexpr std::uint32_t kStages = 4;  // after the one that seeks events out
+  static constexpr std::uint32_t kStages = 5;  // after the one that seeks events out
   static constexpr std::uint32_t kAhead = kBatch * (kStages + 1);
-  static constexpr std::uint32_t kRing = 512;  // events ahead at most, a power of two
+  static constexpr std::uint32_t kDeepFrom = 32'768;  // event sources
+  static constexpr std::uint32_t kRing = 128;         // events ahead at most, a power of two
 
   struct Event {
-    std::uint32_t actor;
-    std::uint32_t next;  // kSwitch: the link that its first packet goes to
+    std::uint32_t actor = 0;
+    fabric::Network::Ahead found{};
   };
   // Events of one kind; positions modulo 2^32.
   struct Ring {
@@ -52,6 +53,9 @@ class LookAhead {
   };
 
   void next_batch(Picos now);
+  // What every poll of a host begins with; what hangs on that.
+  void prefetch_host(std::uint32_t host) const;
+  void prefetch_host_parts(std::uint32_t host) const;
   // Visits the batch of a kind that was sought out `stage` batches ago.
   template <class Visit>
   void over(Kind kind, std::uint32_t stage, Visit&& visit) {
@@ -64,6 +68,9 @@ class LookAhead {
   const fabric::Network& network_;
   const Slab<WorldHost>* hosts_ = nullptr;
   std::uint32_t first_host_;
+  // Also what a departure behind the packet touches, and who is before it in a queue: worth its
+  // instructions where that lies in memory, not where the third-level cache has it.
+  bool deep_;
   std::uint32_t until_batch_ = 1;
   std::uint32_t scouted_ = 0;  // of all kinds, modulo 2^32
   std::uint32_t passed_ = 0;

@@ -158,6 +158,7 @@ void VirtualWorld::build(std::uint32_t threads) {
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
     config.memory = &part.memory();
+    config.params = &params_;
     Port* port = &part.network().host_port(h);
     HostShards* shards = nullptr;
     if (config.shard_bits != 0) {

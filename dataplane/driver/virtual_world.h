@@ -138,6 +138,7 @@ class VirtualWorld final : public Connector {
   WorldPlan setup_;
   std::unique_ptr<PlanIndex> index_;
   PatternMemory memory_;
+  transport::ParamStore params_;  // of all engines
   fabric::Division division_;
   std::vector<std::unique_ptr<WorldPart>> parts_;
   std::vector<std::unique_ptr<HostShards>> shards_;  // by host; empty where each has one engine

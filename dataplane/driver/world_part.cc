@@ -25,8 +25,8 @@ WorldPart::WorldPart(const fabric::FabricSpec& spec, double events_per_us, const
       wheel_(first_host_actor_ + spec.hosts, EventWheel::slot_shift_for(events_per_us),
              slots_log2(events_per_us), memory_),
       network_(spec, wheel_, 0, memory_),
-      ahead_(wheel_, network_, first_host_actor_),
-      prefetching_(wheel_.actors() >= kPrefetchFrom) {}
+      prefetching_(wheel_.actors() >= kPrefetchFrom),
+      ahead_(wheel_, network_, first_host_actor_) {}
 
 void WorldPart::begin(std::uint32_t host) {
   actor_ = host;

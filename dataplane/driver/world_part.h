@@ -108,9 +108,9 @@ class WorldPart {
   std::uint64_t bytes_done_ = 0;
   std::vector<DueHost> due_hosts_;
   std::vector<bool> is_due_;  // by host, once there was one
-  LookAhead ahead_;
   bool prefetching_ = false;
   bool sharded_ = false;  // hosts have several engines
+  LookAhead ahead_;
 };
 
 }  // namespace paceline

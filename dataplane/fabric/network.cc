@@ -357,7 +357,7 @@ bool Network::ends_at_a_host(std::uint32_t actor) const {
 std::uint32_t Network::host_at(std::uint32_t id) const { return links_[id].to; }
 const Packet* Network::first_on(std::uint32_t id) const { return links_[id].head; }
 
-// Its first packet; the queue from which the link goes on.
+// Its first packet; the queue from which the link goes on; the switch that it ends at.
 void Network::prefetch_packet(std::uint32_t id) const {
   const Link& link = links_[id];
   prefetch_line(link.head);
@@ -365,56 +365,100 @@ void Network::prefetch_packet(std::uint32_t id) const {
   const unsigned traffic_class = std::bit_width(link.backlog | 1U) - 1U;
   prefetch_line(&egress);
   prefetch_line(&egress.queues[traffic_class]);
+  if ((link.to & Link::kToSwitch) != 0) prefetch_switch(switches_[link.to & ~Link::kToSwitch]);
+}
+
+void Network::prefetch_switch(const Switch& sw) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&sw);
+  for (std::size_t line = 0; line < Switch::kHotLines; ++line) prefetch_line(bytes + 64 * line);
 }
 
 // The packet behind the first, for its time; where the first goes. What waits for the link, if it
 // is to depart then.
-std::uint32_t Network::prefetch_next(std::uint32_t id) const {
+void Network::prefetch_next(std::uint32_t id, Ahead& ahead) const {
   const Link& link = links_[id];
-  const Packet* const head = link.head != nullptr ? link.head : &kNoPacket;
-  prefetch_behind(link, *head);
-  if (link.head == nullptr || head->route >= spec_.hosts) [[unlikely]]
-    return kNowhere;
+  prefetch_behind(link, ahead);
+  ahead.out = kNowhere;
+  if (link.head == nullptr || link.head->route >= spec_.hosts) [[unlikely]]
+    return;
   const std::uint32_t out =
-      topology_.next_link(link.to & ~Link::kToSwitch, head->route, head->entropy);
+      topology_.next_link(link.to & ~Link::kToSwitch, link.head->route, link.head->entropy);
   if (out == Topology::kNoLink) [[unlikely]]
-    return kNowhere;
+    return;
+  ahead.out = out;
   prefetch_line(&links_[out]);
-  return out;
+  wheel_.prefetch_actor(first_actor_ + out);
 }
 
-void Network::prefetch_arrival(std::uint32_t id) const {
+void Network::prefetch_arrival(std::uint32_t id, Ahead& ahead) const {
   const Link& link = links_[id];
-  const Packet* const head = link.head != nullptr ? link.head : &kNoPacket;
-  prefetch_behind(link, *head);
-  prefetch_line(head->header.data());
+  prefetch_behind(link, ahead);
+  prefetch_line(link.head != nullptr ? link.head->header.data() : kNoPacket.header.data());
 }
 
-void Network::prefetch_behind(const Link& link, const Packet& head) const {
+// Departures wait for the last packet in flight.
+void Network::prefetch_behind(const Link& link, Ahead& ahead) const {
+  const Packet* const head = link.head != nullptr ? link.head : &kNoPacket;
   const unsigned traffic_class = std::bit_width(link.backlog | 1U) - 1U;
   const Egress& egress = link.egress == Link::kNoEgress ? kNoQueue : egresses_[link.egress];
   const Packet* const waiting = egress.queues[traffic_class].head;
-  prefetch_line(head.next != nullptr ? head.next : waiting);
+  prefetch_line(head->next != nullptr ? head->next : waiting);
+  const bool leaves = link.backlog != 0 && head->next == nullptr && waiting != nullptr;
+  ahead.leaving = leaves ? waiting : &kNoPacket;
+  prefetch_switch(switches_[egress.switch_index]);
+}
+
+// What releasing a packet reads, and the one behind it. A packet that is gone by now is still one
+// of the pool's: it leads nowhere, but does no harm.
+void Network::prefetch_departure(std::uint32_t id, Ahead& ahead) const {
+  const Link& link = links_[id];
+  const Egress& egress = link.egress == Link::kNoEgress ? kNoQueue : egresses_[link.egress];
+  const Packet* const leaving = ahead.leaving;
+  switches_[egress.switch_index].buffer.prefetch_counters(leaving->ingress);
+  ahead.leaving = leaving->next != nullptr ? leaving->next : &kNoPacket;
+  prefetch_line(ahead.leaving);
 }
 
 // What enqueueing the first packet on `out` counts.
-void Network::prefetch_egress(std::uint32_t id, std::uint32_t out) const {
+void Network::prefetch_egress(std::uint32_t id, const Ahead& ahead) const {
   const Link& link = links_[id];
-  if (out == kNowhere || link.head == nullptr) [[unlikely]]
+  if (ahead.out == kNowhere || link.head == nullptr) [[unlikely]]
     return;
-  prefetch_queue(links_[out], link.head->traffic_class);
-  const Switch& sw = switches_[link.to & ~Link::kToSwitch];
-  prefetch_line(&sw.buffer.at(link.to_port, 0));
+  prefetch_queue(links_[ahead.out], link.head->traffic_class);
+  switches_[link.to & ~Link::kToSwitch].buffer.prefetch(link.to_port);
 }
 
-// The packets that it joins there.
-void Network::prefetch_joined(std::uint32_t id, std::uint32_t out) const {
+// The packets that it joins there; or, on a free link, when it will arrive.
+void Network::prefetch_joined(std::uint32_t id, const Ahead& ahead) const {
   const Packet* const head = links_[id].head;
-  if (out == kNowhere || head == nullptr) [[unlikely]]
+  if (ahead.out == kNowhere || head == nullptr) [[unlikely]]
     return;
-  const ClassQueue& queue = egresses_[links_[out].egress].queues[head->traffic_class];
+  const Link& out = links_[ahead.out];
+  const ClassQueue& queue = egresses_[out.egress].queues[head->traffic_class];
   prefetch_line(queue.head);
   prefetch_line(queue.tail);
+  wheel_.prefetch_slot(
+      head->time + out.delay +
+      Picos{static_cast<std::int64_t>(std::uint64_t{head->wire_bytes} * out.ps_per_byte)});
+}
+
+void Network::prefetch_before(std::uint32_t id, const Ahead& ahead) const {
+  const Link& link = links_[id];
+  if (ahead.out == kNowhere || link.head == nullptr) [[unlikely]]
+    return;
+  const Egress& egress = egresses_[links_[ahead.out].egress];
+  const ClassQueue& queue = egress.queues[link.head->traffic_class];
+  const Packet* const first = queue.head != nullptr ? queue.head : &kNoPacket;
+  switches_[egress.switch_index].buffer.prefetch_counters(first->ingress);
+  prefetch_line(first->next);
+}
+
+void Network::prefetch_port(std::uint32_t host) const { prefetch_line(&ports_[host]); }
+
+void Network::prefetch_uplink(std::uint32_t host) const {
+  const Link& link = ports_[host].uplink_;
+  prefetch_line(&link);
+  wheel_.prefetch_actor(first_actor_ + static_cast<std::uint32_t>(&link - links_.data()));
 }
 
 void Network::prefetch_queue(const Link& link, unsigned traffic_class) const {

@@ -80,17 +80,27 @@ class Network {
   // The wheel popped this actor of the network (0-based, first_actor_id subtracted) at `now`.
   void link_fired(std::uint32_t link, Picos now);
 
-  // Brings near what link_fired(link) will touch; calls for one link in this order, some events
-  // apart, each reading what the one before has fetched: the link; its first packet; what comes
-  // next for that packet; if that is another link (the result, else kNowhere), the queue there; and
-  // who waits in it. Changes nothing.
+  // Brings near what link_fired(link) will touch; calls for one link some events apart, each
+  // reading what the one before has fetched. Changes nothing. The link; its first packet; where
+  // that one goes next, a link (prefetch_next) or a host (prefetch_arrival); the queue at that
+  // link; who waits in it; what it takes that the first of those leaves before. From the third on,
+  // prefetch_departure as well: what leaves after the packet, one more with each call.
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
+  struct Ahead {
+    std::uint32_t out = kNowhere;     // where the first packet goes, if that is a link
+    const Packet* leaving = nullptr;  // may leave when it arrives
+  };
   void prefetch_actor(std::uint32_t actor) const;
   void prefetch_packet(std::uint32_t id) const;
-  std::uint32_t prefetch_next(std::uint32_t id) const;
-  void prefetch_arrival(std::uint32_t id) const;
-  void prefetch_egress(std::uint32_t id, std::uint32_t out) const;
-  void prefetch_joined(std::uint32_t id, std::uint32_t out) const;
+  void prefetch_next(std::uint32_t id, Ahead& ahead) const;
+  void prefetch_arrival(std::uint32_t id, Ahead& ahead) const;
+  void prefetch_egress(std::uint32_t id, const Ahead& ahead) const;
+  void prefetch_joined(std::uint32_t id, const Ahead& ahead) const;
+  void prefetch_before(std::uint32_t id, const Ahead& ahead) const;
+  void prefetch_departure(std::uint32_t id, Ahead& ahead) const;
+  // The port of a host; with the next call its uplink.
+  void prefetch_port(std::uint32_t host) const;
+  void prefetch_uplink(std::uint32_t host) const;
   // Where a link ends; neither for an actor that is none.
   bool ends_at_a_switch(std::uint32_t actor) const;
   bool ends_at_a_host(std::uint32_t actor) const;
@@ -178,8 +188,9 @@ class Network {
   void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
   bool trim(Egress& egress, Packet* packet);
   void wake(HostPort& port);
+  static void prefetch_switch(const Switch& sw);
   void prefetch_queue(const Link& link, unsigned traffic_class) const;
-  void prefetch_behind(const Link& link, const Packet& head) const;
+  void prefetch_behind(const Link& link, Ahead& ahead) const;
   static bool exact(const Link& link);
 
   // Buffer and pauses, network_pfc.cc.

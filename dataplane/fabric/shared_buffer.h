@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dataplane/base/prefetch.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::fabric {
@@ -107,12 +108,20 @@ class SharedBuffer {
   }
 
   const Counter& at(std::uint16_t port, std::uint8_t traffic_class) const {
-    return counters_[port][traffic_class];
+    return counters_[port].by_class[traffic_class];
   }
   std::uint32_t shared_part(const Counter& counter, std::uint8_t traffic_class) const {
     const std::uint32_t reserve = lossless(traffic_class) ? reserve_ : 0;
     return counter.bytes > reserve ? counter.bytes - reserve : 0;
   }
+  // Looking ahead: starts loading what packets from that port will be checked against, or what
+  // releasing one reads. Any number will do.
+  void prefetch(std::uint16_t port) const {
+    prefetch_line(counters_.data() + port);
+    prefetch_line(limits_.data() + port);
+  }
+  void prefetch_counters(std::uint16_t port) const { prefetch_line(counters_.data() + port); }
+
   std::uint64_t used() const { return used_; }
   std::uint64_t shared_used() const { return shared_used_; }
   std::uint64_t capacity() const { return capacity_; }
@@ -120,8 +129,13 @@ class SharedBuffer {
 
  private:
   Counter& mutable_at(std::uint16_t port, std::uint8_t traffic_class) {
-    return counters_[port][traffic_class];
+    return counters_[port].by_class[traffic_class];
   }
+
+  struct alignas(64) PortCounters {  // one cache line
+    std::array<Counter, kTrafficClasses> by_class;
+  };
+  static_assert(sizeof(PortCounters) == 64);
 
   std::uint64_t capacity_;  // of the shared part
   std::uint64_t shared_used_ = 0;
@@ -130,7 +144,7 @@ class SharedBuffer {
   std::uint32_t xon_offset_;
   std::uint8_t lossless_;
   std::vector<PortLimits> limits_;
-  std::vector<std::array<Counter, kTrafficClasses>> counters_;
+  std::vector<PortCounters> counters_;
 };
 
 }  // namespace paceline::fabric

@@ -71,6 +71,7 @@ class PacketPool {
     if (free_ == nullptr && !refill()) return nullptr;
     Packet* packet = free_;
     free_ = packet->next;
+    __builtin_prefetch(free_, 1);  // the next one may have been free for long
     packet->next = nullptr;
     packet->flags = 0;
     ++in_use_;

@@ -38,9 +38,9 @@ ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
 // The primary algorithm's go last: where the fallback is the same, it is not used.
 void ControlPlane::take_values(const CcSetup& setup) {
   for (const CcChoice* choice : {&setup.fallback, &setup.primary}) {
-    cc::ParamBlock& params = core_.params[static_cast<std::size_t>(choice->algorithm)];
-    params = cc::make_param_block(choice->algorithm, choice->values, core_.facts);
+    cc::ParamBlock params = cc::make_param_block(choice->algorithm, choice->values, core_.facts);
     watch_plugin(params);
+    core_.params.put(params, core_.config.params);
   }
   const cc::AlgorithmInfo* info = cc::find(setup.primary.algorithm);
   proactive_ = info != nullptr && info->proactive;

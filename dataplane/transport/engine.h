@@ -122,8 +122,10 @@ class Engine {
   // In stages, some events before it, each of which reads what the one before has fetched. `packet`
   // is what the poll will receive; nullptr: it will send.
   void prefetch_state() const;
+  void prefetch_deadlines() const;
   void prefetch_flow(const Packet* packet) const;
   void prefetch_flow_parts(const Packet* packet) const;
+  void prefetch_request(const Packet* packet) const;
 
   // --- of several shards: for a driver that runs them on one thread ---
   // Other shards have sent something that no poll has seen yet.

@@ -12,6 +12,7 @@
 
 namespace paceline::transport {
 
+class ParamStore;
 class ShardLink;
 
 // How peers are taken before they have said anything.
@@ -67,6 +68,7 @@ struct EngineConfig {
   cc::plugin::Clock plugin_clock{};  // what a plug-in's calls are timed by; virtual time: nothing
   // Where queue pairs, contexts and peers come from; must outlive the engine.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
+  ParamStore* params = nullptr;  // where values are shared with other engines; may be null
 
   // What packets to `destination` come from: an address of its family, if there is one.
   const wire::IpAddress& source_for(const wire::IpAddress& destination) const {

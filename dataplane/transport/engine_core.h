@@ -25,6 +25,7 @@
 #include "dataplane/transport/congestion_context.h"
 #include "dataplane/transport/engine_config.h"
 #include "dataplane/transport/host_stops.h"
+#include "dataplane/transport/param_table.h"
 #include "dataplane/transport/peer_table.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/region.h"
@@ -69,6 +70,7 @@ struct alignas(64) EngineCore {
   bool has_stopped = false;        // `stops` has something to say
   bool tells_shards = false;       // other shards wait for what a poll brings about
   bool counts_apart = false;       // whose data it is may take more than its peer's entry to tell
+  bool acks_waiting = false;       // `waiting_acks` has some
   pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
@@ -85,7 +87,7 @@ struct alignas(64) EngineCore {
   std::uint64_t trimmed_bytes = 0;  // cut off data on its way here, likewise
 
   PeerTable peers;
-  std::array<cc::ParamBlock, cc::kAlgorithms + cc::kMaxPlugins> params{};  // by AlgorithmId
+  ParamTable params;
   std::unique_ptr<cc::PortReceiver> receiver;                        // proactive algorithms only
   std::pmr::deque<QueuePair> qp_storage{config.memory};              // addresses are stable
   std::pmr::list<CongestionContext> context_storage{config.memory};  // likewise
@@ -104,7 +106,6 @@ struct alignas(64) EngineCore {
   };
   static constexpr std::size_t kWaitingAcks = 8;
   std::array<WaitingAck, kWaitingAcks> waiting_acks{};
-  bool acks_waiting = false;
 
   // A queue-pair number: the shard in the lowest bits, then index + 16 (numbers 0 to 15 are
   // reserved), then how often the index was used before, so that packets of a connection that is
@@ -130,9 +131,7 @@ struct alignas(64) EngineCore {
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
 
   // Values in force of an algorithm that some context runs, or is about to.
-  const cc::ParamBlock& params_of(cc::AlgorithmId id) const {
-    return params[static_cast<std::size_t>(id)];
-  }
+  const cc::ParamBlock& params_of(cc::AlgorithmId id) const { return params[id]; }
 
   // Takes ownership; sent in order, ahead of all data, as soon as the port allows.
   void queue_control(Packet* packet) {

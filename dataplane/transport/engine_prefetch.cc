@@ -13,26 +13,32 @@ void prefetch_lines(const void* from, std::size_t lines) {
   for (std::size_t line = 0; line < lines; ++line) prefetch_line(bytes + 64 * line);
 }
 
-constexpr std::size_t kContextLines = 3;
+constexpr std::size_t kContextLines = 4;
 constexpr std::size_t kRequesterLines = 2;
+constexpr std::size_t kQueuePairLines = 2;
+constexpr std::size_t kPeerLines = 3;
 
-// What poll begins with, tables, port; what every packet needs of configuration and regions; the
-// counters of either end.
+// For worlds that look ahead. What poll begins with, tables, port; what every packet needs of
+// configuration and regions; the counters of either end.
 void prefetch_core(const EngineCore& core) {
   prefetch_lines(&core, 3);
-  prefetch_line(&core.config);
+  prefetch_lines(&core.config, 2);
   prefetch_line(&core.regions);
   prefetch_lines(&core.foreign_bytes, 2);
 }
 
 }  // namespace
 
+// The first two lines of the engine are read at once anyway.
 void Engine::prefetch() const {
-  prefetch_core(core_);
+  prefetch_line(&core_.info);
+  prefetch_line(&core_.config);
+  prefetch_line(&core_.regions);
+  prefetch_lines(&core_.foreign_bytes, 2);
   prefetch_line(&scheduler_);
   if (core_.contexts.size() != 1) return;
   // A host with one flow: its context and the requester of its queue pair.
-  prefetch_lines(&core_.contexts[0], kContextLines);
+  prefetch_lines(&core_.contexts[0], 3);
   const QueuePair* qp = core_.qps[0];
   if (qp == nullptr) return;
   prefetch_line(qp);
@@ -42,8 +48,13 @@ void Engine::prefetch() const {
 void Engine::prefetch_state() const {
   prefetch_core(core_);
   prefetch_line(&core_.peers);
-  prefetch_lines(&scheduler_, 2);
+  scheduler_.prefetch();
   prefetch_line(&requester_);
+}
+
+void Engine::prefetch_deadlines() const {
+  core_.qp_timers.prefetch();
+  scheduler_.prefetch_deadlines();
 }
 
 // The one that the packet is for, if there is one of its number; without a packet, of a host with
@@ -56,19 +67,21 @@ const QueuePair* Engine::queue_pair_of(const Packet* packet) const {
     const std::uint32_t slot = core_.qp_slot(number);
     return slot < core_.qps.size() ? core_.qps[slot] : nullptr;
   }
-  if (core_.contexts.size() == 0) return nullptr;
-  const std::uint32_t active = core_.contexts[0].active_head;
+  const std::uint32_t next = scheduler_.likely_next();
+  if (next >= core_.contexts.size()) return nullptr;
+  const std::uint32_t active = core_.contexts[next].active_head;
   return active < core_.qps.size() ? core_.qps[active] : nullptr;
 }
 
 void Engine::prefetch_flow(const Packet* packet) const {
   if (packet == nullptr) {
-    if (core_.contexts.size() != 0) prefetch_lines(&core_.contexts[0], kContextLines);
+    const std::uint32_t next = scheduler_.likely_next();
+    if (next < core_.contexts.size()) prefetch_lines(&core_.contexts[next], kContextLines);
     return;
   }
   const QueuePair* qp = queue_pair_of(packet);
   if (qp == nullptr) return;
-  prefetch_line(qp);
+  prefetch_lines(qp, kQueuePairLines);
   if (packet->payload_bytes != 0) {
     prefetch_line(&qp->responder);
   } else {
@@ -80,15 +93,24 @@ void Engine::prefetch_flow_parts(const Packet* packet) const {
   const QueuePair* qp = queue_pair_of(packet);
   if (qp == nullptr) return;
   if (packet == nullptr) {
-    prefetch_line(qp);
+    prefetch_lines(qp, kQueuePairLines);
     prefetch_line(&qp->header);
     prefetch_lines(&qp->requester, kRequesterLines);
   } else if (packet->payload_bytes != 0) {
-    if (qp->peer != kNoIndex) prefetch_lines(&core_.peers[qp->peer], 2);
+    // The template of the answer with it.
+    if (qp->peer != kNoIndex) prefetch_lines(&core_.peers[qp->peer], kPeerLines);
   } else {
     if (qp->context != kNoIndex) prefetch_lines(&core_.contexts[qp->context], kContextLines);
-    prefetch_line(&qp->requester.queue.front());
   }
+}
+
+// What is being sent, or was.
+void Engine::prefetch_request(const Packet* packet) const {
+  if (packet != nullptr && packet->payload_bytes != 0) return;
+  const QueuePair* qp = queue_pair_of(packet);
+  if (qp == nullptr) return;
+  const RequesterState& r = qp->requester;
+  prefetch_line(packet == nullptr ? &r.queue.at(r.cursor) : &r.queue.front());
 }
 
 }  // namespace paceline::transport

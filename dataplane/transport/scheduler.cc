@@ -374,7 +374,7 @@ void Scheduler::send() {
     std::array<Packet*, kMaxBurst> burst;
     std::size_t count = 0;
     // What is to go in line waits behind what is built so far: the burst ends there.
-    while (count < limit && (ready_mask_ & bit) != 0 && in_line_[traffic_class].empty()) {
+    while (count < limit && (ready_mask_ & bit) != 0 && !waits_in_line(traffic_class)) {
       const std::uint32_t index = pop_ready(traffic_class);
       CongestionContext& context = core_.contexts[index];
       context.in_ring = false;
@@ -388,7 +388,7 @@ void Scheduler::send() {
       Packet* packet = send_one(index, context);
       if (packet != nullptr) burst[count++] = packet;
     }
-    if (count == 0 && in_line_[traffic_class].empty()) {
+    if (count == 0 && !waits_in_line(traffic_class)) {
       mask &= ~bit;
       continue;
     }

@@ -114,6 +114,19 @@ class alignas(64) Scheduler {
     return has_ready() ? earlier(next, next_send()) : next;
   }
 
+  // --- looking ahead: changes nothing ---
+  // What polls read of this first; what the next calls read.
+  void prefetch() const {
+    prefetch_line(this);
+    prefetch_line(&rings_[kDefaultDataClass]);
+  }
+  void prefetch_deadlines() const { pacer_.prefetch(); }
+  // Whose turn it is likely to be next; any context when there is none.
+  std::uint32_t likely_next() const {
+    const std::uint32_t mask = ready_mask_;
+    return mask != 0 ? rings_[std::bit_width(mask) - 1].ready.front : pacer_.likely_first();
+  }
+
   // Frees packets that a port refused; for the end of the engine.
   void discard();
 
@@ -144,6 +157,10 @@ class alignas(64) Scheduler {
   Packet* send_one(std::uint32_t index, CongestionContext& context);
   void offer(unsigned traffic_class, std::span<Packet* const> burst);
   bool flush_stalled(unsigned traffic_class);
+  // The mask first: it says no, mostly, and is at hand.
+  bool waits_in_line(unsigned traffic_class) const {
+    return (stalled_mask_ >> traffic_class & 1U) != 0 && !in_line_[traffic_class].empty();
+  }
   void rotate(CongestionContext& context);
   std::uint32_t quantum() const;
 

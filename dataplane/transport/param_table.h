@@ -1,0 +1,60 @@
+// Values in force of the algorithms that an engine runs. There are many algorithms and an engine
+// has one or two, so that a block for each would be most of what an idle host weighs; and hosts of
+// one world mostly have the same values, which then lie in memory once, and in the caches.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cc/dispatch.h"
+
+namespace paceline::transport {
+
+// Blocks that several engines share. One thread at a time may put values in; whoever has a block
+// may read it on another. Must outlive the construction of engines, not the engines.
+class ParamStore {
+ public:
+  // A block equal to `values`, byte for byte: one that is there, or a new one.
+  std::shared_ptr<const cc::ParamBlock> intern(const cc::ParamBlock& values) {
+    const auto same = [&values](const auto& block) {
+      return block->id == values.id &&
+             std::memcmp(block->storage, values.storage, sizeof values.storage) == 0;
+    };
+    // The newest first: hosts that are built or changed one after the other.
+    const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), same);
+    if (found != blocks_.rend()) return *found;
+    if (blocks_.size() == kMost) blocks_.erase(blocks_.begin());
+    return blocks_.emplace_back(std::make_shared<const cc::ParamBlock>(values));
+  }
+
+ private:
+  // What differs from host to host is not shared anyhow, and searching for it costs.
+  static constexpr std::size_t kMost = 16;
+
+  std::vector<std::shared_ptr<const cc::ParamBlock>> blocks_;
+};
+
+class ParamTable {
+ public:
+  // Values that were never put: a default block.
+  const cc::ParamBlock& operator[](cc::AlgorithmId id) const {
+    const cc::ParamBlock* const block = blocks_[static_cast<std::size_t>(id)].get();
+    return block != nullptr ? *block : kNone;
+  }
+  // Allocates. `store` may be null.
+  void put(const cc::ParamBlock& values, ParamStore* store) {
+    blocks_[static_cast<std::size_t>(values.id)] =
+        store != nullptr ? store->intern(values) : std::make_shared<const cc::ParamBlock>(values);
+  }
+
+ private:
+  static inline const cc::ParamBlock kNone{};
+
+  std::array<std::shared_ptr<const cc::ParamBlock>, cc::kAlgorithms + cc::kMaxPlugins> blocks_;
+};
+
+}  // namespace paceline::transport
