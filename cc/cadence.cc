@@ -351,7 +351,8 @@ void start(State& s, const CadenceParams& p, const Event& e) {
 void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   const std::int64_t now = e.now.count;
   d.request = false;
-  if (e.signal == Signal::ack) {
+  // An event that comes late may find a timer that is due: all is looked at then.
+  if (e.signal == Signal::ack && d.wake_at > e.now) {
     // Nothing but P can change: timers keep their time, and what is counted goes on.
     if (d.wake_bytes != kUnlimited) d.wake_bytes -= std::min(d.wake_bytes, e.sent_bytes);
     if (e.rtt_ns == 0 || !take_round_trip(s, p, now, e.rtt_ns)) return;
@@ -403,7 +404,9 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       s.down = false;
       on_message(s, p, e, e.backlog_bytes);
       break;
-    case Signal::ack:  // above
+    case Signal::ack:
+      if (e.rtt_ns != 0) take_round_trip(s, p, now, e.rtt_ns);
+      break;
     case Signal::cnp:
     case Signal::tick:
       break;

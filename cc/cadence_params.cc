@@ -70,8 +70,9 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
     {"path_increase", "1", 0.05, 0.01, 0.2, true,
      "additive increase of the path rate per clean round trip, of the grant", kDesign},
     {"path_target", "RTT", 4.0, 0, 64, true,
-     "queueing delay that the path rate tolerates, beyond the receiver's own; 0 = delay is not "
-     "looked at",
+     "queueing delay that the path rate tolerates, beyond the receiver's own, 1 at least; 0 = "
+     "delay "
+     "is not looked at",
      kDesign},
     {"path_decrease", "1", 0.8, 0.05, 2, true,
      "share of the excess delay in the round trip that a cut of the path rate takes off",

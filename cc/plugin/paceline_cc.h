@@ -248,7 +248,7 @@ struct paceline_cc_round {
   uint32_t grant_count;
   uint32_t reserved;
   int64_t next_ns; /* a packet's time from now; the next round, if nobody asks for anything before:
-                      at least 100 ns ahead, at most four round trips */
+                      at least a packet's time and 100 ns ahead, at most four round trips */
 };
 
 struct paceline_cc_receiver {

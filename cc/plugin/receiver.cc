@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kFence = 0x3D8E'71C2'A94B'065F;  // behind what is a plug-in's to write
 constexpr std::uint64_t kSenseless = std::uint64_t{1} << 48;
-constexpr std::int64_t kLeastAheadNs = 100;  // rounds must not eat the thread
+constexpr std::int64_t kLeastAheadNs = 100;  // and a packet's time: rounds must not eat the thread
 constexpr std::uint64_t kPlainBdps = 2;      // what the host's own rule keeps on its way
 
 std::size_t units_of(std::size_t bytes) { return (bytes + sizeof kFence + 15) / 16; }
@@ -103,7 +103,10 @@ ChannelCounters* PluginReceiver::on_request(Nanos now, std::uint32_t peer,
   if (plugin_.receiver.on_request == nullptr) return result;
   paceline_cc_sender& view = views_.front();
   show(peer, view);
+  const Clock& clock = guard_->clock;
+  const std::uint64_t begin = clock.read != nullptr ? clock.read(clock.context) : 0;
   plugin_.receiver.on_request(port_state_.data(), params_.derived, &view, now.count);
+  if (clock.read != nullptr) guard_->count_time(clock.read(clock.context) - begin);
   if (!has_fence(sender_state(peer) + plugin_.receiver.sender_bytes)) {
     quarantine(Offence::overrun);
   }
@@ -199,8 +202,9 @@ void PluginReceiver::share(std::int64_t now) {
     next_at_ = now;  // polled again at once, for there may be more to grant
     return;
   }
-  if (round.next_ns < now + kLeastAheadNs) guard_->count_clamped();
-  next_at_ = std::clamp(round.next_ns, now + kLeastAheadNs, now + kLongestRtts * port().rtt_ns);
+  const std::int64_t least = now + std::max(kLeastAheadNs, packet_ns());
+  if (round.next_ns < least) guard_->count_clamped();
+  next_at_ = std::clamp(round.next_ns, least, now + kLongestRtts * port().rtt_ns);
 }
 
 // In turns, as long as there is room: whoever has the least to send is not kept from it for long.

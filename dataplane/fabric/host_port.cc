@@ -35,7 +35,7 @@ PortInfo HostPort::info() const {
   info.payload_room = spec.payload_room;
   info.computes_icrc = spec.computes_icrc;
   info.telemetry = spec.telemetry;
-  info.lends_payload = spec.lends_payload;
+  info.lends_payload = spec.lends_payload && spec.computes_icrc;
   return info;
 }
 

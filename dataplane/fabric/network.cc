@@ -232,6 +232,7 @@ bool Network::trim(Egress& egress, Packet* packet) {
     return false;
   }
   const std::uint32_t before = packet->wire_bytes;
+  if (packet->payload_kind == PayloadKind::lent) pool_.drop_loan(*packet);
   packet->payload_bytes = 0;
   packet->payload_kind = PayloadKind::none;
   packet->flags |= packet_flag::trimmed;

@@ -52,7 +52,10 @@ struct alignas(64) Packet {
   // With packet_flag::telemetry: how many records there are, and what tells paths apart.
   std::uint16_t records : 3 = 0;
   std::uint16_t path : 13 = 0;
-  std::uint32_t icrc = 0;  // invariant CRC, where the port does not make it its business
+  union {
+    std::uint32_t icrc = 0;    // invariant CRC, where the port does not make it its business
+    std::uint32_t loan_place;  // lent payload, which only a port that does so carries: of the pool
+  };
   alignas(64) std::array<std::byte, kMaxHeaderBytes> header;  // serialised, network order
 
   std::span<std::byte> header_view() { return {header.data(), header_bytes}; }

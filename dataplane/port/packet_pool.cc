@@ -31,19 +31,11 @@ Packet* PacketPool::copy_of(const Packet& packet) {
 }
 
 void PacketPool::end_loans() {
-  if (!any_lent_) return;
-  any_lent_ = false;
-  const auto own = [](Packet& packet) {
-    if (packet.payload_kind != PayloadKind::lent) return;  // free ones have none
-    std::memcpy(packet.payload, packet.loan, packet.payload_bytes);
-    packet.payload_kind = PayloadKind::owned;
-  };
-  for (Slab<Packet>& chunk : chunks_) {
-    for (std::size_t i = 0; i < chunk.size(); ++i) own(chunk[i]);
+  for (Packet* packet : lent_) {
+    std::memcpy(packet->payload, packet->loan, packet->payload_bytes);
+    packet->payload_kind = PayloadKind::owned;
   }
-  for (Slab<LongPacket>& chunk : long_chunks_) {
-    for (std::size_t i = 0; i < chunk.size(); ++i) own(chunk[i].packet);
-  }
+  lent_.clear();
 }
 
 bool PacketPool::refill() {
@@ -106,6 +98,7 @@ void PacketPool::add_chunk(std::size_t packets) {
     free_ = &packet;
   }
   capacity_ += packets;
+  if (payload_room_ != 0) lent_.reserve(capacity_);
 }
 
 }  // namespace paceline

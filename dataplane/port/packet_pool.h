@@ -88,14 +88,24 @@ class PacketPool {
   void lend(Packet& packet, const std::byte* bytes) {
     packet.payload_kind = PayloadKind::lent;
     packet.loan = bytes;
-    any_lent_ = true;
+    packet.loan_place = static_cast<std::uint32_t>(lent_.size());
+    lent_.push_back(&packet);
   }
-  // Every packet of the pool that refers to memory elsewhere gets its bytes now. Takes the time of
-  // a look at each packet of the pool, if any was lent since the last call.
+  // The packet, whose payload is lent, has none any more.
+  void drop_loan(Packet& packet) {
+    lent_[packet.loan_place] = lent_.back();
+    lent_.back()->loan_place = packet.loan_place;
+    lent_.pop_back();
+    packet.payload_kind = PayloadKind::none;
+  }
+  // Every packet of the pool that refers to memory elsewhere gets its bytes now. Takes a copy of
+  // each, which is what not to lend them would have taken.
   void end_loans();
+  std::size_t lent() const { return lent_.size(); }
 
   void free(Packet* packet) {
-    packet->payload_kind = PayloadKind::none;
+    if (packet->payload_kind == PayloadKind::lent) [[unlikely]]
+      drop_loan(*packet);
     packet->next = free_;
     free_ = packet;
     --in_use_;
@@ -148,12 +158,12 @@ class PacketPool {
   std::uint16_t payload_room_;
   bool growable_;
   bool long_packets_ = false;
-  bool any_lent_ = false;
   std::uint16_t pool_id_;
   std::pmr::memory_resource& memory_;
   std::deque<Slab<Packet>> chunks_;
   std::deque<Slab<LongPacket>> long_chunks_;
   std::vector<std::unique_ptr<std::byte[]>> payloads_;
+  std::vector<Packet*> lent_;  // in no order
 };
 
 }  // namespace paceline

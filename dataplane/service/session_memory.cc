@@ -177,6 +177,7 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
     const bool ran = on_worker([&](Picos) {
       free =
           engine().regions().change(region->key, engine_access(changed.access), changed.pd->number);
+      engine().end_loans();
     });
     if (!ran) return worker_gone();
   }
@@ -242,7 +243,10 @@ Verdict Session::free_window(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   WindowObject* const window = windows_.find(handle);
   if (window == nullptr) return nothing_called("memory window", handle);
-  on_worker([&](Picos) { engine().regions().remove_window(window->key); });
+  on_worker([&](Picos) {
+    engine().regions().remove_window(window->key);
+    engine().end_loans();
+  });
   tenant_.regions.give();
   --window->pd->uses;
   windows_.erase(handle);

@@ -142,7 +142,9 @@ void ControlPlane::begin_fallback(CongestionContext& context, const cc::Event& e
   context.proactive_decision.request = false;
   context.decision.wake_at = std::min(context.decision.wake_at, context.proactive_decision.wake_at);
   context.decision.timed = context.proactive_decision.timed;
-  context.wants = cc::find(context.algorithm)->wants | cc::find(params.id)->wants;
+  // The round trips that one asked for are no acknowledgements to the other.
+  context.wants =
+      (cc::find(context.algorithm)->wants & ~cc::kWantsRoundTrips) | cc::find(params.id)->wants;
 }
 
 template <class Message>

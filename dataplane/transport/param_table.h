@@ -15,7 +15,7 @@
 namespace paceline::transport {
 
 // Blocks that several engines share. One thread at a time may put values in; whoever has a block
-// may read it on another. Must outlive the construction of engines, not the engines.
+// may read it on another. Must outlive the engines.
 class ParamStore {
  public:
   // A block equal to `values`, byte for byte: one that is there, or a new one.

@@ -154,6 +154,7 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   const auto take = [mask](std::uint32_t attribute, auto& into, const auto& value) {
     if ((mask & attribute) != 0) into = value;
   };
+  if ((mask & access_flags) != 0) core_.pool.end_loans();  // what peers may read is as it is now
   take(access_flags, c.access, a.access);
   take(qkey, c.qkey, a.qkey);
   take(path, qp.path, a.path);

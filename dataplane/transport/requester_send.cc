@@ -223,7 +223,8 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, std::uint32_t po
   packet.payload_bytes = 0;
   packet.payload_kind = PayloadKind::none;
   if (bytes == 0) return true;
-  const QueuedRequest& request = qp.requester.queue.at(position).request;
+  const RequesterState& r = qp.requester;
+  const QueuedRequest& request = r.queue.at(position).request;
   const std::uint64_t address = request.local_address + offset;
   if (request.segment_count != 0 || request.inlined) {
     return fill_gathered(qp, packet, position, offset, bytes);
@@ -231,10 +232,15 @@ bool RequesterPart::fill_payload(QueuePair& qp, Packet& packet, std::uint32_t po
   const Region* region = core_.regions.find(request.local_key);
   MemoryResult result = MemoryResult::fault;  // deregistered under way
   if (region != nullptr && region->grants(qp.config.pd, access::local_read, address, bytes)) {
-    if (core_.info.lends_payload && !qp.unreliable &&
-        lend_payload(*region, address, bytes, core_.pool, packet)) {
-      core_.counters.tx_lent_bytes += bytes;
-      return true;
+    if (core_.info.lends_payload && !qp.unreliable) {
+      // What is sent twice may be on its way when the request is completed: by then all copies of
+      // it have their bytes. So what is lent is what the acknowledgement is for.
+      if (r.repair || r.next_psn != r.max_psn) {
+        core_.pool.end_loans();
+      } else if (lend_payload(*region, address, bytes, core_.pool, packet)) {
+        core_.counters.tx_lent_bytes += bytes;
+        return true;
+      }
     }
     const std::uint64_t place = is_write(request.opcode) ? request.remote_address + offset : offset;
     result = load_payload(*region, qp.number, address, bytes, place, packet);

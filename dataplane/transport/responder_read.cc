@@ -137,6 +137,7 @@ ResponderPart::Outcome ResponderPart::accept_atomic(QueuePair& qp, const wire::P
 // A request that was accepted before has come again. What is not kept any more is no repetition of
 // an honest requester, which has at most as many under way as are kept: a ghost, dropped.
 void ResponderPart::repeat_answer(QueuePair& qp, const wire::ParsedPacket& parsed) {
+  core_.pool.end_loans();  // what it has sent is on its way a second time soon
   ResponderState& r = qp.responder;
   ResponderResource* resource = r.responses.find(parsed.psn);
   if (resource == nullptr || resource->atomic == is_read(parsed)) {
@@ -264,7 +265,9 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
     MemoryResult result = MemoryResult::fault;  // deregistered or revoked under way
     if (region != nullptr &&
         region->grants_peer(qp.number, qp.config.pd, access::remote_read, address, payload)) {
-      if (core_.info.lends_payload && lend_payload(*region, address, payload, core_.pool, packet)) {
+      // Once: see RequesterPart::fill_payload.
+      if (core_.info.lends_payload && !run.repair && index >= resource.sent &&
+          lend_payload(*region, address, payload, core_.pool, packet)) {
         core_.counters.tx_lent_bytes += payload;
         result = MemoryResult::done;
       } else {

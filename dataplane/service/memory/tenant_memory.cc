@@ -61,7 +61,7 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
                      std::span<const std::byte> in) override {
     if (!covers(offset, in.size())) return MemoryResult::fault;
     if (std::byte* const here = view.at(offset, in.size())) {
-      std::memcpy(here, in.data(), in.size());
+      std::memmove(here, in.data(), in.size());  // what is lent may overlap
       return MemoryResult::done;
     }
     return call(CopyKind::write, caller, offset, in.size(), nullptr, in.data(), {});

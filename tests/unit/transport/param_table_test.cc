@@ -40,8 +40,7 @@ TEST_CASE("an engine keeps its values when the store has forgotten them, or is g
     ParamStore store;
     table.put(block_of(cc::AlgorithmId::fixed, 200), &store);
     ParamTable other;
-    for (unsigned char i = 0; i < 100; ++i)
-      other.put(block_of(cc::AlgorithmId::fixed, i), &store);
+    for (unsigned char i = 0; i < 100; ++i) other.put(block_of(cc::AlgorithmId::fixed, i), &store);
   }
   CHECK(table[cc::AlgorithmId::fixed].storage[0] == std::byte{200});
 }
