@@ -44,6 +44,7 @@ struct alignas(64) CongestionContext {
   bool on_fallback = false;  // `fallback` decides
   bool in_ring = false;      // has an entry in a ready ring (maybe a stale one)
   bool timer_set = false;    // has an entry in the scheduler's timers
+  bool answers = false;      // one of its queue pairs has had READ responses to send
   std::uint8_t arm = 0;
   std::uint8_t epoch = 0;
   bool proactive = false;       // `algorithm` is, and the context a channel of it

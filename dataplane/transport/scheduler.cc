@@ -111,6 +111,29 @@ std::uint32_t Scheduler::pop_ready(unsigned traffic_class) {
   return index;
 }
 
+// A window counts what is acknowledged, and holds back nothing else: READ responses would wait for
+// acknowledgements that their receiver gives only behind responses of its own, which wait likewise.
+// Makes a queue pair the next that has any.
+bool Scheduler::response_first(CongestionContext& context) {
+  if (!context.answers) return false;
+  std::uint32_t index = context.active_head;
+  do {
+    const QueuePair& qp = *core_.qps[index];
+    if (qp.response_ready) {
+      context.active_head = index;
+      return true;
+    }
+    index = qp.next_active;
+  } while (index != context.active_head);
+  return false;
+}
+
+void Scheduler::note_response(const QueuePair& qp) {
+  CongestionContext& context = core_.contexts[qp.context];
+  context.answers = true;
+  if (context.place == ContextPlace::blocked) refresh(qp.context, context);
+}
+
 void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {
   const ContextPlace was = context.place;
   if (context.active_head == kNoIndex) {
@@ -119,7 +142,7 @@ void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {
   } else if (context.decision.rate.bps == 0) {
     context.place = ContextPlace::blocked;
     set_limiter(context, context.decision.limiter);
-  } else if (context.inflight_bytes >= context.decision.window_bytes) {
+  } else if (window_full(context) && !response_first(context)) {
     context.place = ContextPlace::blocked;
     set_limiter(context, cc::Limiter::window);
   } else if (ceiling_reached(context)) {
@@ -278,7 +301,7 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     refresh(index, context);
     return nullptr;
   }
-  const bool response = picks_response(qp);
+  const bool response = picks_response(qp) || (qp.response_ready && window_full(context));
   if (!(response ? responder_->build_response(qp, *packet) : requester_->build_next(qp, *packet))) {
     // Memory is not at hand; or the queue pair has failed, and left the ring.
     core_.pool.free(packet);

@@ -64,6 +64,7 @@ class alignas(64) Scheduler {
     }
     const bool waited = !qp.active;
     activate(qp);
+    if (qp.response_ready) note_response(qp);
     if (waited && core_.contexts[qp.context].backlog_bytes == 0) announce_bare(qp);
   }
   // Requests or READ responses may go out now.
@@ -138,6 +139,11 @@ class alignas(64) Scheduler {
   static std::uint64_t bare_backlog(const QueuePair& qp);
   void announce_bare(const QueuePair& qp);
   void refresh(std::uint32_t index, CongestionContext& context);
+  static bool window_full(const CongestionContext& context) {
+    return context.inflight_bytes >= context.decision.window_bytes;
+  }
+  bool response_first(CongestionContext& context);
+  void note_response(const QueuePair& qp);
   void apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
              const cc::Event& event);
   void set_limiter(CongestionContext& context, cc::Limiter limiter) {

@@ -101,10 +101,16 @@ void converse(cc::AlgorithmId algorithm, std::uint32_t shards, std::uint32_t far
 }
 
 TEST_CASE("every verb between instances of 1, 2 and 4 engines", "[rt][slow]") {
-  for (const auto algorithm :
-       {cc::AlgorithmId::fixed, cc::AlgorithmId::dcqcn, cc::AlgorithmId::cadence}) {
+  for (const auto algorithm : {cc::AlgorithmId::fixed, cc::AlgorithmId::dcqcn,
+                               cc::AlgorithmId::dctcp, cc::AlgorithmId::cadence}) {
     for (const std::uint32_t shards : {2U, 4U}) converse(algorithm, shards, shards, {});
   }
+}
+
+// READ responses both ways behind windows that are full: what each acknowledges is behind them.
+TEST_CASE("every verb under an algorithm with a window", "[rt]") {
+  converse(cc::AlgorithmId::dctcp, 1, 1, {});
+  converse(cc::AlgorithmId::swift, 1, 2, {});
 }
 
 TEST_CASE("every verb between instances of different numbers of engines", "[rt]") {
