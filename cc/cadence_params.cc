@@ -77,7 +77,7 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
     {"path_decrease", "1", 0.8, 0.05, 2, true,
      "share of the excess delay in the round trip that a cut of the path rate takes off",
      "beta of Swift, SIGCOMM 2020"},
-    {"path_window", "RTT", 1.0, 0, 64, true,
+    {"path_window", "RTT", 1.1, 0, 64, true,
      "bytes under way, in round trips of the present rate, beside two packets; 0 = no bound",
      kDesign},
     {"r_fallback", "1", 1.0 / 128, 1e-4, 1, true,
