@@ -82,6 +82,6 @@ class PluginReceiver final : public GrantReceiver {
 };
 
 // Null for a plug-in without a receiving half. Not for the hot path.
-std::unique_ptr<PortReceiver> make_receiver(const ParamBlock& params);
+std::unique_ptr<PortReceiver> make_receiver(const ParamBlock& block);
 
 }  // namespace paceline::cc::plugin
