@@ -87,12 +87,13 @@ TEST_CASE("cadence path: hosts slower than T says lengthen the control messages'
 TEST_CASE("cadence path: bytes under way are bounded by the present rate") {
   Granted w;
   const std::int64_t t = w.p.rtt_ns;
+  const auto span = static_cast<std::int64_t>(w.p.path_window * static_cast<double>(t));
   w.round_trip(t);
-  const std::uint64_t whole = bytes_at(80'000, t) + 2 * w.p.packet_bytes;
+  const std::uint64_t whole = bytes_at(80'000, span) + 2 * w.p.packet_bytes;
   CHECK(w.d.window_bytes == Approx(static_cast<double>(whole)).epsilon(0.001));
   w.now += 10 * t;
   w.round_trip(10 * t);
-  const std::uint64_t part = bytes_at(48'000, t) + 2 * w.p.packet_bytes;
+  const std::uint64_t part = bytes_at(48'000, span) + 2 * w.p.packet_bytes;
   CHECK(w.d.window_bytes == Approx(static_cast<double>(part)).epsilon(0.001));
   // A queue at the receiver's port is filled by others: it takes no rate off.
   Granted told(100);
