@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "cc/dispatch.h"
 #include "cc/plugin/plugin.h"
@@ -19,6 +20,13 @@ std::size_t units_of(std::size_t bytes) { return (bytes + sizeof kFence + 15) / 
 
 void put_fence(std::byte* at) { std::memcpy(at, &kFence, sizeof kFence); }
 
+// Units lie side by side: what is written into them goes from one to the next.
+template <class Unit>
+auto bytes_of(Unit* units) {
+  return reinterpret_cast<std::conditional_t<std::is_const_v<Unit>, const std::byte*, std::byte*>>(
+      units);
+}
+
 bool has_fence(const std::byte* at) {
   std::uint64_t word = 0;
   std::memcpy(&word, at, sizeof word);
@@ -34,7 +42,7 @@ PluginReceiver::PluginReceiver(const Plugin& plugin, const PluginParams& params)
       guard_(params.guard != nullptr ? params.guard : &own_guard_),
       stride_(units_of(plugin.receiver.sender_bytes)),
       port_state_(units_of(plugin.receiver.port_bytes)) {
-  put_fence(port_state_.data()->bytes + plugin.receiver.port_bytes);
+  put_fence(bytes_of(port_state_.data()) + plugin.receiver.port_bytes);
   put_fence(reinterpret_cast<std::byte*>(&grants_.back()));
   if (left() || plugin.receiver.start == nullptr) return;
   plugin.receiver.start(port_state_.data(), params_.derived);
@@ -47,7 +55,7 @@ void PluginReceiver::set_params(const ParamBlock& params) {
 }
 
 std::byte* PluginReceiver::sender_state(std::uint32_t peer) const {
-  return sender_blocks_[peer / kSendersPerBlock][peer % kSendersPerBlock * stride_].bytes;
+  return bytes_of(&sender_blocks_[peer / kSendersPerBlock][peer % kSendersPerBlock * stride_]);
 }
 
 void PluginReceiver::opened(std::uint32_t peer) {
@@ -85,7 +93,7 @@ void PluginReceiver::show(std::uint32_t peer, paceline_cc_sender& v) const {
 
 // Whether all that lies behind the plug-in's memory is as it was: the first of `senders` views.
 void PluginReceiver::look_after(std::size_t senders) {
-  const std::byte* const port_end = port_state_.data()->bytes + plugin_.receiver.port_bytes;
+  const std::byte* const port_end = bytes_of(port_state_.data()) + plugin_.receiver.port_bytes;
   bool kept = has_fence(port_end) && has_fence(reinterpret_cast<std::byte*>(&grants_.back()));
   for (std::size_t i = 0; i < senders; ++i) {
     const std::byte* const state = sender_state(listed()[i]);
