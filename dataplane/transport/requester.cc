@@ -125,9 +125,7 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
                                std::uint32_t marked_bytes, std::uint32_t host_delay_ns,
                                const IntStack* int_stack) {
   if (acked == 0) return;
-  // Who wants round trips alone wants those in which something waited (cc::kWantsRoundTrips).
-  const bool waited = rtt_ns / 2 > core_.config.base_rtt_ns;
-  if (scheduler_.wants_ack(qp.context, waited ? rtt_ns : 0)) {
+  if (scheduler_.wants_ack(qp.context, rtt_ns)) {
     cc::Event event;
     event.signal = cc::Signal::ack;
     event.acked_bytes = static_cast<std::uint32_t>(acked);

@@ -86,8 +86,11 @@ class alignas(64) Scheduler {
     return (core_.contexts[index].wants & cc::signal_bit(signal)) != 0;
   }
   bool wants_ack(std::uint32_t index, std::uint32_t rtt_ns) const {
-    const std::uint32_t sampled = rtt_ns != 0 ? cc::kWantsRoundTrips : 0;
-    return (core_.contexts[index].wants & (cc::signal_bit(cc::Signal::ack) | sampled)) != 0;
+    constexpr std::uint32_t kAll = cc::signal_bit(cc::Signal::ack);
+    const std::uint32_t wants = core_.contexts[index].wants & (kAll | cc::kWantsRoundTrips);
+    if (wants == 0) return false;
+    // Who wants round trips alone wants those in which something waited.
+    return (wants & kAll) != 0 || rtt_ns / 2 > core_.config.base_rtt_ns;
   }
 
   bool due() const {
