@@ -102,6 +102,15 @@ void PluginReceiver::look_after(std::size_t senders) {
   if (!kept) quarantine(Offence::overrun);
 }
 
+// A call of the plug-in's, under the guard's clock if it has one.
+template <class Call>
+void PluginReceiver::timed(Call&& call) {
+  const Clock& clock = guard_->clock;
+  const std::uint64_t begin = clock.read != nullptr ? clock.read(clock.context) : 0;
+  call();
+  if (clock.read != nullptr) guard_->count_time(clock.read(clock.context) - begin);
+}
+
 ChannelCounters* PluginReceiver::on_request(Nanos now, std::uint32_t peer,
                                             const RequestMessage& request) {
   ChannelCounters* const result = GrantReceiver::on_request(now, peer, request);
@@ -111,10 +120,8 @@ ChannelCounters* PluginReceiver::on_request(Nanos now, std::uint32_t peer,
   if (plugin_.receiver.on_request == nullptr) return result;
   paceline_cc_sender& view = views_.front();
   show(peer, view);
-  const Clock& clock = guard_->clock;
-  const std::uint64_t begin = clock.read != nullptr ? clock.read(clock.context) : 0;
-  plugin_.receiver.on_request(port_state_.data(), params_.derived, &view, now.count);
-  if (clock.read != nullptr) guard_->count_time(clock.read(clock.context) - begin);
+  timed(
+      [&] { plugin_.receiver.on_request(port_state_.data(), params_.derived, &view, now.count); });
   if (!has_fence(sender_state(peer) + plugin_.receiver.sender_bytes)) {
     quarantine(Offence::overrun);
   }
@@ -140,10 +147,7 @@ void PluginReceiver::call(std::int64_t now, paceline_cc_round& round) {
   round.grant_most =
       static_cast<std::uint32_t>(std::min<std::size_t>(room_left(), PACELINE_CC_GRANTS));
   round.next_ns = now + packet_ns();
-  const Clock& clock = guard_->clock;
-  const std::uint64_t begin = clock.read != nullptr ? clock.read(clock.context) : 0;
-  plugin_.receiver.on_round(&round);
-  if (clock.read != nullptr) guard_->count_time(clock.read(clock.context) - begin);
+  timed([&] { plugin_.receiver.on_round(&round); });
   look_after(peers.size());
 }
 

@@ -58,6 +58,8 @@ class PluginReceiver final : public GrantReceiver {
   std::byte* sender_state(std::uint32_t peer) const;
   void show(std::uint32_t peer, paceline_cc_sender& view) const;
   void call(std::int64_t now, paceline_cc_round& round);
+  template <class Call>
+  void timed(Call&& call);
   void look_after(std::size_t senders);
   void pay(std::int64_t now, const paceline_cc_grant& grant);
   void notice_silence(std::int64_t now);

@@ -38,6 +38,13 @@ std::size_t arrived(const Side& to) {
   return count;
 }
 
+// All of the memory, from `a` to `b` or the other way.
+transport::WorkRequest whole(const Side& a, const Side& b, bool read) {
+  transport::WorkRequest request = a.write(1, kLoanBytes, b);
+  if (read) request.opcode = transport::WorkOpcode::read;
+  return request;
+}
+
 TEST_CASE("loans: payload goes without a copy, unless the testbed says otherwise", "[nics]") {
   const bool lend = GENERATE(true, false);
   const bool read = GENERATE(true, false);
@@ -51,9 +58,7 @@ TEST_CASE("loans: payload goes without a copy, unless the testbed says otherwise
   fill_plainly(from);
   Turns turns(*nics);
   turns.connect(a, b, 0);
-  transport::WorkRequest request = a.write(1, kLoanBytes, b);
-  if (read) request.opcode = transport::WorkOpcode::read;
-  turns.post(a, request);
+  turns.post(a, whole(a, b, read));
   REQUIRE(turns.run());
   CHECK(arrived(to) == kLoanBytes);
   // The last packet has 576 bytes, enough to be lent.
@@ -135,9 +140,7 @@ TEST_CASE("loans: memory may go away once its region has", "[nics]") {
   fill_plainly(from);
   Turns turns(*nics);
   turns.connect(a, b, 0);
-  transport::WorkRequest request = a.write(1, kLoanBytes, b);
-  if (read) request.opcode = transport::WorkOpcode::read;
-  turns.post(a, request);
+  turns.post(a, whole(a, b, read));
   REQUIRE_FALSE(turns.run(picos_from_micros(260)));
   const std::size_t before = arrived(to);
   REQUIRE(from.engine.regions().remove(from.key));
@@ -163,9 +166,7 @@ TEST_CASE("loans: memory may be written again once a peer has revoked its region
   turns.connect(a, b, 0);
   turns.connect(c, d, 0);
   REQUIRE(d.engine.post_receive(turns.now(), d.qp, {}));
-  transport::WorkRequest request = a.write(1, kLoanBytes, b);
-  request.opcode = transport::WorkOpcode::read;
-  turns.post(a, request);
+  turns.post(a, whole(a, b, true));
   REQUIRE_FALSE(turns.run(picos_from_micros(150)));
   transport::WorkRequest revoke;
   revoke.opcode = transport::WorkOpcode::send_invalidate;

@@ -87,6 +87,7 @@ TEST_CASE("packet pool: a payload that is lent is where it was until the loan en
     CHECK(p->has_bytes());
     CHECK(p->payload_view().data() == memory.data());
   }
+  CHECK(home.lent() == 2);
   Packet* copy = other.copy_of(*packet);
   REQUIRE(copy != nullptr);
   CHECK(copy->payload_kind == PayloadKind::owned);
