@@ -20,6 +20,8 @@ struct IdleSettings {
   std::uint32_t turns_before_yield = 64;
   // sleep: yields after this long without work, sleeps after ten times as long.
   Picos spin_for = picos_from_micros(20);
+  // sleep: whoever is waited for may want the same processor; spins a sixteenth as long.
+  bool crowded = false;
   // sleep: the first, then twice as long each time up to most_sleep. That is how late the first
   // packet after a pause may be noticed.
   Picos least_sleep = picos_from_micros(50);
@@ -51,7 +53,7 @@ class IdlePolicy {
       return {Action::yield};
     }
     const Picos idle_for = now - since_;
-    if (idle_for < settings_.spin_for) return {};
+    if (idle_for < (settings_.crowded ? settings_.spin_for / 16 : settings_.spin_for)) return {};
     if (idle_for < settings_.spin_for * 10) return {Action::yield};
     if (!asked_) {
       asked_ = true;

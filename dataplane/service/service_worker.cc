@@ -2,6 +2,7 @@
 
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <new>
 
+#include "dataplane/attach/few_processors.h"
 #include "dataplane/service/notifier.h"
 
 namespace paceline::service {
@@ -22,6 +24,7 @@ IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
   IdleSettings idle;
   idle.how = Idle::sleep;
   idle.spin_for = times.spin_for;
+  idle.crowded = attach::few_processors();
   idle.most_sleep = hears_the_world ? times.most_sleep_listening : times.most_sleep;
   return idle;
 }
@@ -139,6 +142,9 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   }
   if (publisher_.due(now, busy)) publisher_.publish(now, figures());
   page().turns.store(turns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  // From memory that the kernel keeps up to date (rseq): no call.
+  page().processor.store(static_cast<std::uint32_t>(::sched_getcpu() + 1),
+                         std::memory_order_relaxed);
   return busy;
 }
 

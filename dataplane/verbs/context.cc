@@ -2,12 +2,12 @@
 #include "dataplane/verbs/context.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <limits>
 #include <memory>
 
+#include "dataplane/attach/few_processors.h"
 #include "dataplane/verbs/process_memory.h"
 #include "dataplane/verbs/results.h"
 
@@ -15,18 +15,10 @@ namespace paceline::verbs {
 
 namespace {
 
-// An empty poll and the loop around it take some ten nanoseconds. With two processors or fewer for
-// two spinning programs and a worker, each spin keeps somebody from the work that is waited for.
+// An empty poll and the loop around it take some ten nanoseconds. With few processors for two
+// spinning programs and a worker, each spin keeps somebody from the work that is waited for.
 constexpr std::uint32_t kSpinsAlone = 4000;
-constexpr std::uint32_t kSpinsCrowded = 400;
-constexpr int kCrowded = 3;  // processors
-
-std::uint32_t spins_here() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const bool known = ::sched_getaffinity(0, sizeof(set), &set) == 0;
-  return known && CPU_COUNT(&set) <= kCrowded ? kSpinsCrowded : kSpinsAlone;
-}
+constexpr std::uint32_t kSpinsCrowded = 40;
 
 int attach_to(Context& context) {
   Context& c = context;
@@ -73,7 +65,7 @@ ibv_context* open_device(Device& device) {
   context->device = &device;
   if (const int error = attach_to(*context); error != 0) return refuse(error);
   share_memory(*context);
-  context->spins = spins_here();
+  context->spins = attach::few_processors() ? kSpinsCrowded : kSpinsAlone;
   set_operations(context->verbs);
   ibv_context& c = context->verbs.context;
   c.device = &device.device;
@@ -95,6 +87,11 @@ void Context::ring(std::uint32_t bell) noexcept {
   const std::uint64_t one = 1;
   // A full counter (EAGAIN) wakes as well; nothing else can go wrong that would help to know.
   [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof(one));
+}
+
+int Context::worker_processor() const noexcept {
+  const auto& page = *reinterpret_cast<const attach::WorkerPage*>(worker.data());
+  return static_cast<int>(page.processor.load(std::memory_order_relaxed)) - 1;
 }
 
 }  // namespace paceline::verbs

@@ -164,6 +164,15 @@ TEST_CASE("idle: sleeps grow, end at the deadline, and begin anew after work") {
   CHECK(at(500).time == us(50));
 }
 
+TEST_CASE("idle: where processors are few, it spins a sixteenth as long and sleeps no sooner") {
+  IdlePolicy policy({.how = Idle::sleep, .spin_for = us(16), .crowded = true});
+  const auto at = [&](std::int64_t now) { return policy.idle(us(now), kNever, kMay).action; };
+  CHECK(at(0) == Action::again);
+  CHECK(at(1) == Action::yield);
+  CHECK(at(159) == Action::yield);
+  CHECK(at(160) == Action::sleep);
+}
+
 TEST_CASE("idle: no sleep while an answer is awaited; that is asked once per pause") {
   IdlePolicy policy({.how = Idle::sleep});
   int asked = 0;
