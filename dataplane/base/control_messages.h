@@ -28,8 +28,8 @@ enum class EcnEcho : std::uint8_t { none = 0, cnp = 1, xack = 2 };
 inline constexpr unsigned kCrowdBits = 5;
 constexpr std::uint8_t crowd_of(std::uint32_t peers) {
   if (peers == 0) return 0;
-  const int bits = std::bit_width(peers - 1) + 1;
-  constexpr int kMost = (1 << kCrowdBits) - 1;
+  const auto bits = static_cast<std::uint32_t>(std::bit_width(peers - 1)) + 1;
+  constexpr std::uint32_t kMost = (1U << kCrowdBits) - 1;
   return static_cast<std::uint8_t>(bits < kMost ? bits : kMost);
 }
 // The most that it can mean; 0 where nothing was said.
