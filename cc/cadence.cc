@@ -173,11 +173,16 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
   s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 2, p.rtt_ns));
   if (!repeated || !in_force) {
     s.held = g.hold;
+    // A newcomer that has not begun yet goes on waiting for its turn, at whatever rate: else the
+    // first change of all shares would let all that wait begin at the same time.
+    const bool waits = in_force && s.raise_mbps > 0 && s.raise_at > now;
     s.raise_mbps = 0;
-    if (rate > before && g.effective_delay_us > 0) {
+    if (rate > before && (g.effective_delay_us > 0 || waits)) {
       s.grant_mbps = before;
       s.raise_mbps = rate;
-      s.raise_at = now + std::int64_t{g.effective_delay_us} * 1000;
+      if (g.effective_delay_us > 0) {
+        s.raise_at = now + std::int64_t{g.effective_delay_us} * 1000;
+      }
     } else {
       s.grant_mbps = rate;
     }
@@ -216,6 +221,7 @@ void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   s.budget_bytes = g.unscheduled_budget;
   s.budget_at = now;
   s.active_senders = g.active_senders;
+  if (g.crowd != 0) s.crowd = g.crowd;
   s.queue_ns = std::uint32_t{g.queue_us} * 1000;
   time_control(s, now, g);
   if (is_void(s, now, g.timestamp_echo_ns)) return;
@@ -343,6 +349,7 @@ void start(State& s, const CadenceParams& p, const Event& e) {
     cut_path(s, p, e.now.count, mbps(e.handover->rate));
     s.min_rtt_ns = e.handover->min_rtt_ns;
   }
+  s.crowd = e.crowd;
   enter(s, p, Phase::idle);
 }
 
@@ -407,8 +414,10 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::ack:
       if (e.rtt_ns != 0) take_round_trip(s, p, now, e.rtt_ns);
       break;
-    case Signal::cnp:
     case Signal::tick:
+      if (e.crowd != 0) s.crowd = e.crowd;
+      break;
+    case Signal::cnp:
       break;
   }
 

@@ -109,14 +109,15 @@ class Cadence {
     Phase phase;
     std::uint8_t probes;  // REQUESTs since the last GRANT
     std::uint8_t clean_rtts;
-    bool asks_start;    // want_bytes waits for the governor's answer
-    bool covered;       // the last REQUEST announced all backlog as unscheduled: no grant wanted
-    bool unconfirmed;   // a give-up that the receiver may not know of yet
-    bool held;          // granted rate 0 on purpose: waits for its turn
-    bool asked;         // a REQUEST since the last idle asked for a grant: giving up must be told
-    bool down;          // port_down
-    bool seq_known;     // seen_seq is valid
-    bool path_limited;  // path_mbps is below the link
+    std::uint8_t crowd;  // peers that have connections to the receiver: crowd_of
+    bool asks_start;     // want_bytes waits for the governor's answer
+    bool covered;        // the last REQUEST announced all backlog as unscheduled: no grant wanted
+    bool unconfirmed;    // a give-up that the receiver may not know of yet
+    bool held;           // granted rate 0 on purpose: waits for its turn
+    bool asked;          // a REQUEST since the last idle asked for a grant: giving up must be told
+    bool down;           // port_down
+    bool seq_known;      // seen_seq is valid
+    bool path_limited;   // path_mbps is below the link
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts) {

@@ -9,12 +9,14 @@ namespace {
 
 // Capacity that debt leaves to grants at the least: I4 holds under a flood of starts, too.
 constexpr std::uint64_t kDebtFloor = 16;
-constexpr std::int64_t kRaiseRtts = 2;  // least time between increases of one channel
-constexpr std::int64_t kTopUpRtts = 8;  // least time between general small increases
+constexpr std::int64_t kBeginRtts = 16;  // newcomers begin one after another within this
+constexpr std::int64_t kRaiseRtts = 2;   // least time between increases of one channel
+constexpr std::int64_t kTopUpRtts = 8;   // least time between general small increases
 // Idle capacity worth a general increase of small amounts, of the link, and how often.
 constexpr std::uint64_t kIdlePart = 64;
 constexpr std::uint64_t kIdleCrumb = 256;
 constexpr std::int64_t kCrumbRtts = 32;
+constexpr std::uint32_t kStarvedPart = 8;  // of its share, that a channel may lack for long
 constexpr std::int64_t kRefreshRtts = 2;
 constexpr std::size_t kAhead = 8;  // channels fetched before their turn
 constexpr double kLonePart = 4;    // of the margin, for a channel that has the port to itself
@@ -200,18 +202,22 @@ std::span<const std::uint32_t> CadenceReceiver::select(std::span<const std::uint
 void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
   const std::uint64_t coming = com_sum_ - grant_sum_;  // decreases that wait for confirmation
   std::uint64_t wanted = 0;
+  bool starved = false;
   for (const std::uint32_t at : below()) {
     const Slot& slot = slots_[at];
     const bool worth = worth_raising(slot);
     const bool lacks = slot.share > slot.com;
-    wanted += (worth & lacks) ? slot.share - slot.com : 0;
+    const std::uint32_t lack = (worth & lacks) ? slot.share - slot.com : 0;
+    wanted += lack;
+    starved |= lack > slot.share / kStarvedPart;
   }
   if (com_sum_ + wanted <= capacity + coming) return;
   std::uint64_t need = com_sum_ + wanted - capacity - coming;
 
   for (const bool any : {false, true}) {
-    // The second round only when the coarse one is not nearly enough.
-    if (any && need <= capacity / kIdlePart) break;
+    // The second round only when the coarse one is not nearly enough, or what is left falls on few:
+    // who came last would have the rest of what all others have a little too much of, and as long.
+    if (any && need <= (starved ? 0 : capacity / kIdlePart)) break;
     const double part = any ? 1.0 : 1.0 - params_.hysteresis;
     // Below a bound that is 0 without a grant.
     const auto falls = select(above(), [part](const Slot& slot) {
@@ -224,6 +230,7 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
       decrease(now, slot.peer, slot.share);
       slot.grant = slot.share;
       need -= std::min<std::uint64_t>(need, freed);
+      if (any && need == 0) break;
     }
   }
 }
@@ -260,8 +267,7 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
   for (const std::uint32_t at : below()) {
     Slot& slot = slots_[at];
     if (slot.grant != 0) continue;
-    lift(slot,
-         static_cast<std::uint32_t>(std::min<std::int64_t>(begin_ns, 4 * params_.rtt_ns) / 1000));
+    lift(slot, static_cast<std::uint32_t>(std::min(begin_ns, kBeginRtts * params_.rtt_ns) / 1000));
     begin_ns += packet_ns;
   }
   // What the share is not worth, less is not either.

@@ -15,6 +15,25 @@ std::uint32_t start_budget(const State& s, const CadenceParams& p, std::int64_t 
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(grown, p.small_bytes));
 }
 
+// Of a message that takes more than a round trip. The larger it is, the less a round trip matters
+// to it and the more a start of its full size costs others. Where the receiver has said how many
+// peers have connections to it, those may start together: with the share of each they send it kappa
+// BDP. Few get all of it, two being the neighbours of a ring or a pipeline, of which one sends;
+// many nothing, where that is less than a packet each: they ask first. What a message little larger
+// than a round trip's may send beyond that falls with its square, so that a byte more does not make
+// it wait. Where nothing was said, it falls as its inverse down to the bulk start.
+std::uint64_t bulk_start(const State& s, const CadenceParams& p, std::uint64_t wire) {
+  constexpr std::uint32_t kFew = 2;
+  const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
+  const std::uint64_t inverse = small * small / wire;
+  const std::uint32_t peers = peers_of(s.crowd);
+  if (peers == 0) return std::max<std::uint64_t>(inverse, p.bulk_start_bytes);
+  if (peers <= kFew) return small;
+  const std::uint64_t share =
+      std::max<std::uint64_t>(p.budget_bytes / peers, inverse * small / wire);
+  return share / p.packet_bytes * p.packet_bytes;
+}
+
 std::uint32_t start_rate(const State& s, const CadenceParams& p) {
   return s.hint_degree > 1 ? std::max(p.eta_mbps / s.hint_degree, p.min_grant_mbps) : p.link_mbps;
 }
@@ -29,9 +48,7 @@ std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t no
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
   std::uint64_t wish = wire;
   if (wire > small && s.phase != Phase::granted) {
-    // The larger a message, the less a round trip matters to it and the more a start of its full
-    // size costs others: what it may send falls as its inverse, down to the bulk start.
-    wish = quiet ? small : std::max<std::uint64_t>(small * small / wire, p.bulk_start_bytes);
+    wish = quiet ? small : bulk_start(s, p, wire);
   }
   wish = std::min<std::uint64_t>(wish, budget);
   if (s.hint_degree > 1) {
@@ -110,7 +127,11 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
     }
   }
 
-  if (rate > 0 && s.phase != Phase::fallback) d.window_bytes = path_window(s, p, now, rate);
+  // Start bytes have a ceiling of their own, at most a BDP, and the governor's room. What is under
+  // way then may wait at a port that no GRANT has told of yet: it is no reason to wait, too.
+  if (rate > 0 && !start && s.phase != Phase::fallback) {
+    d.window_bytes = path_window(s, p, now, rate);
+  }
 
   std::int64_t wake = kNeverNanos.count;
   if (timer_runs(s)) wake = std::min(wake, s.request_at);

@@ -354,8 +354,10 @@ void CadenceReceiver::fill_grant(std::int64_t now, Channel& ch, std::uint32_t pe
   g.limit_total = limit & kTotalMask;
   g.lease_us = micros(lease);
   g.unscheduled_budget = start_budget();
+  // One sender cannot queue at a port as fast as its own: what it announced is under way.
+  const std::uint64_t queue = listed_.size() > 1 ? debt_bytes_ : 0;
   g.queue_us = static_cast<std::uint8_t>(
-      std::min<std::uint64_t>((debt_bytes_ * 8 + drain_mbps_ - 1) / drain_mbps_, 255));
+      std::min<std::uint64_t>((queue * 8 + drain_mbps_ - 1) / drain_mbps_, 255));
   g.active_senders = static_cast<std::uint16_t>(std::min(active_count_ + waiting_count_, 0xFFFFU));
   g.timestamp_echo_ns = ch.req_stamp;
   g.receiver_hold_ns =

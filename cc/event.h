@@ -59,6 +59,9 @@ struct Event {
   std::uint16_t hint_degree = 0;
   std::uint16_t hint_kind = 0;
   Signal signal = Signal::start;
+  // Signal::start, and a tick when it has changed: what the peer's port said of the number of peers
+  // that have connections to it (crowd_of); 0 = nothing.
+  std::uint8_t crowd = 0;
   const GrantMessage* grant = nullptr;
   const PathMessage* path = nullptr;
   const UplinkShare* share = nullptr;

@@ -1,6 +1,7 @@
 #include "dataplane/driver/plan_index.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline {
 
@@ -8,6 +9,7 @@ PlanIndex::PlanIndex(const MessagePlan& plan, std::uint32_t hosts)
     : own_begin_(hosts + std::size_t{1}),
       dependants_begin_(hosts + std::size_t{1}),
       posts_(hosts),
+      peers_(hosts),
       announced_(hosts) {
   for (const PlannedMessage& m : plan.messages) {
     ++(m.after == kNoMessage ? own_begin_ : dependants_begin_)[m.src + std::size_t{1}];
@@ -40,6 +42,21 @@ PlanIndex::PlanIndex(const MessagePlan& plan, std::uint32_t hosts)
                      });
     std::sort(place(dependants_, dependants_begin_[h]),
               place(dependants_, dependants_begin_[h + 1]));
+  }
+  count_peers(plan);
+}
+
+void PlanIndex::count_peers(const MessagePlan& plan) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  pairs.reserve(plan.messages.size());
+  for (const PlannedMessage& m : plan.messages) {
+    if (m.src != m.dst) pairs.push_back(std::minmax(m.src, m.dst));
+  }
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  for (const auto& [a, b] : pairs) {
+    ++peers_[a];
+    ++peers_[b];
   }
 }
 

@@ -33,15 +33,20 @@ class PlanIndex {
   }
   // Work requests that the host will post in all.
   std::uint64_t posts(std::uint32_t host) const { return posts_[host]; }
+  // Other hosts that it sends to or hears from.
+  std::uint32_t peers(std::uint32_t host) const { return peers_[host]; }
   // Messages announced to the host when they have arrived.
   std::uint64_t announced(std::uint32_t host) const { return announced_[host]; }
 
  private:
+  void count_peers(const MessagePlan& plan);
+
   std::vector<std::uint32_t> own_;
   std::vector<std::size_t> own_begin_;
   std::vector<Dependant> dependants_;
   std::vector<std::size_t> dependants_begin_;
   std::vector<std::uint64_t> posts_;
+  std::vector<std::uint32_t> peers_;
   std::vector<std::uint64_t> announced_;
 };
 

@@ -157,6 +157,7 @@ void VirtualWorld::build(std::uint32_t threads) {
     config.mac = wire::MacAddress::local(h + 1);
     config.speak_control = setup_.speaks_control[h];
     config.check_invariants = options_.check_invariants;
+    config.expected_peers = index_->peers(h);
     config.memory = &part.memory();
     config.params = &params_;
     Port* port = &part.network().host_port(h);
@@ -235,9 +236,21 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
   engine_a.connect(now, qa, engine_b.address_of(qb, psn_b), psn_a, port);
   engine_b.connect(now, qb, engine_a.address_of(qa, psn_a), psn_b, port);
+  if (setup_.engine.peers == transport::PeerPolicy::paceline) {
+    // Native without HELLO: what it would have said by now.
+    tell_crowd(now, dst, traffic_class, engine_a);
+    tell_crowd(now, src, traffic_class, engine_b);
+  }
   const Picos next = b.next_deadline();
   parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));
   return qa;
+}
+
+void VirtualWorld::tell_crowd(Picos now, std::uint32_t of, std::uint8_t traffic_class,
+                              transport::Engine& engine) {
+  if (!setup_.speaks_control[of]) return;
+  const auto address = wire::IpAddress::v4(setup_.fabric.subnet_base + of + 1);
+  engine.hear_crowd(now, address, traffic_class, (*hosts_)[of].engine.crowd());
 }
 
 void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm,

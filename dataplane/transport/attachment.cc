@@ -55,7 +55,13 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
       core_.control_active = true;
     }
   }
-  if (++peer.queue_pairs == 1 && follower_ != nullptr) follower_->peer_added(index, peer);
+  if (++peer.queue_pairs == 1) {
+    if (follower_ != nullptr) follower_->peer_added(index, peer);
+    ++connected_;
+    count_crowd();
+    // Of one that comes back: what it knows is of then.
+    if (peer.status == PeerStatus::native && peer.told != crowd_ && tells_crowd()) greet(index);
+  }
   return index;
 }
 
@@ -147,6 +153,8 @@ void ControlPlane::detach(QueuePair& qp) {
 void ControlPlane::forget_peer(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   if (--peer.queue_pairs != 0) return;
+  --connected_;
+  count_crowd();
   if (follower_ != nullptr) follower_->peer_gone(index);
   if (peer.far != nullptr) {  // its entries wait for the next time
     for (std::uint32_t shard = 0; shard < kMaxShards; ++shard) {
@@ -204,6 +212,49 @@ void ControlPlane::offer_selective(QueuePair& qp) {
   qp.selective->send.reorder_steps = paths == 1 ? 0 : 8;
   qp.selective->receive.highest = qp.responder.expected;
   qp.responder.selective = true;
+}
+
+// A receiver that many can send to is asked first (cc/cadence.h), and one that few can is not: so
+// all that are connected have to know, before they send, when the number doubles. When it falls,
+// that costs time only: a quarter of it is worth a message.
+void ControlPlane::count_crowd() {
+  const std::uint8_t now = crowd_of(std::max(connected_, core_.config.expected_peers));
+  if (now == crowd_ || now + 1 == crowd_) return;
+  crowd_ = now;
+  if (!tells_crowd()) return;
+  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
+    const Peer& peer = core_.peers[i];
+    if (peer.queue_pairs == 0 || peer.status != PeerStatus::native || peer.told == crowd_) continue;
+    if (core_.peers.find(peer.ip, peer.traffic_class) == i) greet(i);
+  }
+}
+
+// Says HELLO again, with tries of its own.
+void ControlPlane::greet(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
+  const bool waits = awaits_hello(peer);
+  peer.greeting = true;
+  peer.hellos_sent = 0;
+  peer.next_hello = core_.now;
+  if (!waits) waiting_hello_.push_back(index);
+  core_.control_active = true;
+}
+
+void ControlPlane::hear_crowd(std::uint32_t index, std::uint8_t crowd) {
+  Peer& peer = core_.peers[index];
+  if (crowd == 0 || crowd == peer.crowd) return;
+  peer.crowd = crowd;
+  if (peer.context == kNoIndex || !core_.contexts[peer.context].proactive) return;
+  cc::Event event;
+  event.signal = cc::Signal::tick;
+  event.crowd = crowd;
+  scheduler_.deliver(peer.context, event);
+}
+
+void ControlPlane::hear_crowd(const wire::IpAddress& ip, std::uint8_t traffic_class,
+                              std::uint8_t crowd) {
+  const std::uint32_t index = core_.peers.find(ip, traffic_class);
+  if (index != kNoIndex) hear_crowd(index, crowd);
 }
 
 // The peer turned out to speak the control protocol: what goes to it moves to the channel.

@@ -29,6 +29,7 @@ std::uint32_t mbps_of(Rate rate) { return static_cast<std::uint32_t>(rate.bps / 
 ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
     : core_(core), scheduler_(scheduler) {
   const EngineConfig& config = core_.config;
+  crowd_ = crowd_of(config.expected_peers);
   setup_ = {config.primary, config.fallback};
   take_values(setup_);
   make_port_parts();
@@ -74,6 +75,7 @@ void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& conte
   event.sent_total = context.sent_total;
   event.signal = cc::Signal::start;
   event.handover = handover;
+  if (context.peer != kNoIndex) event.crowd = core_.peers[context.peer].crowd;
   cc::start_state(params.id, context.state.data(), params, event, context.decision);
   if (context.decision.fallback) enter_fallback(context, event);
   if (context.proactive) update_sender(index, context);
@@ -191,6 +193,7 @@ void ControlPlane::send_hello(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   HelloMessage hello;
   hello.traffic_class = peer.traffic_class;
+  hello.crowd = peer.told = crowd_;
   hello.features = features();
   hello.link_mbps = mbps_of(core_.info.link_rate);
   hello.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
@@ -220,6 +223,8 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
     reply.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
     reply.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
     reply.timestamp_echo_ns = hello.timestamp_ns;
+    reply.crowd = crowd_;
+    if (index != kNoIndex) core_.peers[index].told = crowd_;
     wire::FlowAddressing flow;
     flow.source_mac = core_.config.mac;
     flow.destination_mac = wire::MacAddress::load(packet.header.data() + 6);
@@ -236,10 +241,13 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
   peer.features = hello.features;
   if (leader_ != nullptr) {
     leader_->for_each_follower_of(index, [&](std::uint32_t shard, std::uint32_t theirs) {
-      leader_->tell(shard, shard_message::Heard{theirs, hello.features});
+      leader_->tell(shard, shard_message::Heard{theirs, hello.features, hello.crowd});
     });
   }
   use_features(index, hello.features);
+  hear_crowd(index, hello.crowd);
+  // It grew between our question and this answer.
+  if (peer.told != crowd_ && peer.queue_pairs != 0 && tells_crowd()) greet(index);
 }
 
 // Asked or answered: the far side speaks. What it can do, we do from now on, if we can.
@@ -355,6 +363,7 @@ void ControlPlane::poll_receiver() {
       const wire::HeaderTemplate& header = core_.peers[out[i].peer].control;
       const std::uint8_t traffic_class = core_.peers[out[i].peer].traffic_class;
       out[i].grant.traffic_class = out[i].path.traffic_class = traffic_class;
+      out[i].grant.crowd = crowd_;
       if (out[i].kind == cc::ReceiverOutput::Kind::grant) {
         send_control(header, out[i].grant, core_.counters.grants_sent);
       } else {

@@ -75,6 +75,10 @@ class alignas(64) ControlPlane {
   void on_control(const wire::ParsedPacket& parsed, const Packet& packet);
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.
   void on_datagram_cnp(const wire::IpAddress& source);
+  // How many peers have connections here, as they are told (crowd_of).
+  std::uint8_t crowd() const { return crowd_; }
+  // What a peer says of its own. Peers that are not known here are none of ours.
+  void hear_crowd(const wire::IpAddress& ip, std::uint8_t traffic_class, std::uint8_t crowd);
   // Bytes that came outside any channel, for the receiver's plan.
   void count_foreign(std::uint32_t wire_bytes) { core_.foreign_bytes += wire_bytes; }
   // Data that came in: into its channel, which its sender's algorithm is responsible for, as far as
@@ -167,6 +171,11 @@ class alignas(64) ControlPlane {
   Rate part_of(CongestionContext& context, Rate rate);
   void settle_left(std::uint32_t index, bool had_work);
   std::uint64_t leave_datagrams(const AddressHandle& handle);
+  // Peers are told of the crowd by HELLO. Without HELLO, by grants alone.
+  bool tells_crowd() const {
+    return core_.receiver != nullptr && follower_ == nullptr &&
+           core_.config.peers == PeerPolicy::discover && core_.config.speak_control;
+  }
   static bool awaits_hello(const Peer& peer) {
     return peer.status == PeerStatus::unknown || peer.greeting;
   }
@@ -179,6 +188,9 @@ class alignas(64) ControlPlane {
   void leave_plugin(cc::AlgorithmId id);
   void on_request(const wire::ParsedPacket& parsed, const RequestMessage& request);
   void use_features(std::uint32_t index, std::uint32_t theirs);
+  void hear_crowd(std::uint32_t index, std::uint8_t crowd);
+  void count_crowd();
+  void greet(std::uint32_t index);
 
   // --- with other shards (control_shards.cc) ---
   void join_shards(std::unique_ptr<cc::PortSender> governor);
@@ -200,6 +212,8 @@ class alignas(64) ControlPlane {
   ShardFollower* follower_ = nullptr;  // sender_, on the others
   std::vector<std::uint32_t> waiting_hello_;
   std::uint32_t control_sequence_ = 0;
+  std::uint32_t connected_ = 0;  // entries of the peer table that queue pairs or handles name
+  std::uint8_t crowd_ = 0;       // what peers are told of that
   bool proactive_ = false;
   // Of plug-ins that have been an algorithm here, by their number; kept, so that one in quarantine
   // stays there.

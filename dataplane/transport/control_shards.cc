@@ -85,7 +85,9 @@ void ControlPlane::hear_follower(std::uint32_t shard, const ShardMessage& messag
     if (peer.echo != EcnEcho::cnp) {
       leader_->tell(shard, shard_message::Echo{added->peer, peer.echo});
     }
-    if (peer.heard) leader_->tell(shard, shard_message::Heard{added->peer, peer.features});
+    if (peer.heard) {
+      leader_->tell(shard, shard_message::Heard{added->peer, peer.features, peer.crowd});
+    }
   } else if (const auto* gone = std::get_if<shard_message::PeerGone>(&message)) {
     const std::uint32_t own = leader_->peer_of(shard, gone->peer);
     if (own == kNoIndex) return;
@@ -113,6 +115,7 @@ void ControlPlane::hear_leader(const ShardMessage& message) {
     core_.peers[echo->peer].echo = echo->echo;
   } else if (const auto* heard = std::get_if<shard_message::Heard>(&message)) {
     use_features(heard->peer, heard->features);
+    hear_crowd(heard->peer, heard->crowd);
   }
 }
 

@@ -53,6 +53,12 @@ bool Engine::connect(Picos now, std::uint32_t qp_number, const QpAddress& remote
   return qp != nullptr && states_.connect(*qp, remote, first_psn, source_port);
 }
 
+void Engine::hear_crowd(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
+                        std::uint8_t crowd) {
+  core_.now = now;
+  control_.hear_crowd(ip, traffic_class, crowd);
+}
+
 ModifyResult Engine::modify_qp(Picos now, std::uint32_t qp_number, const QpAttributes& attributes,
                                std::uint32_t mask) {
   core_.now = now;

@@ -55,6 +55,9 @@ struct EngineConfig {
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);
+  // Peers that will have connected before there is data, known beforehand (emulated scenarios,
+  // where a connection is made at its first message). What peers are told is this number, or more.
+  std::uint32_t expected_peers = 0;
   Reliability reliability = Reliability::go_back_n;
   Multipath multipath = Multipath::none;  // needs selective repeat
   std::uint32_t paths = 64;               // source ports of a connection, 1..PathSet::kMost

@@ -53,6 +53,8 @@ struct Peer {
   std::uint32_t features = 0;                    // of its HELLO
   bool heard = false;                            // it said HELLO
   bool greeting = false;                         // to be told anew what this end can do
+  std::uint8_t crowd = 0;  // what it said of the peers that it has; 0: nothing
+  std::uint8_t told = 0;   // what it was last told of ours
 };
 
 class PeerTable {

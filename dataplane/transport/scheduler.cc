@@ -214,6 +214,8 @@ void Scheduler::apply(std::uint32_t index, CongestionContext& context, Rate rate
   }
   if (decision.rate != rate_before && decision.rate.bps != 0) {
     context.next_send = context.pace_from + serialization_time(context.pace_bytes, decision.rate);
+    // At rate 0 nothing was late: no catching up, or whoever begins does so with two packets.
+    if (rate_before.bps == 0) context.next_send = later(context.next_send, core_.now);
   }
   if (decision.request) {
     decision.request = false;

@@ -71,6 +71,7 @@ struct Echo {  // what the peer wants back for marked data
 struct Heard {  // the peer said HELLO
   std::uint32_t peer = 0;
   std::uint32_t features = 0;
+  std::uint8_t crowd = 0;
 };
 
 }  // namespace shard_message

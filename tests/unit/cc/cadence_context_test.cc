@@ -152,6 +152,45 @@ TEST_CASE("cadence: start bytes shrink with size, with the receiver's budget, wi
   CHECK(hinted.last.hint_degree == 10);
 }
 
+TEST_CASE("cadence: the receiver's peers share a BDP of starts; of many each asks first") {
+  const auto start_of = [](std::uint32_t peers, std::uint64_t message) {
+    Sender w;
+    w.event({.signal = Signal::tick, .crowd = crowd_of(peers)});
+    w.post(message);
+    CHECK(w.requests == 1);  // whatever it may send, it asks at once
+    return w.last.unscheduled_total;
+  };
+  const CadenceParams p = cadence_params_100g();
+  CHECK(start_of(1, 10'000'000) == p.bdp_bytes);
+  CHECK(start_of(2, 10'000'000) == p.bdp_bytes);
+  for (const std::uint32_t peers : {3U, 5U, 8U}) {
+    CAPTURE(peers);
+    const std::uint64_t each = start_of(peers, 10'000'000);
+    CHECK(each > 0);
+    CHECK(each % p.packet_bytes == 0);
+    CHECK(each * peers <= p.bdp_bytes);
+  }
+  CHECK(start_of(63, 10'000'000) == 0);
+  // What fits into a round trip is never asked for, and one byte more does not make it wait.
+  CHECK(start_of(63, 40'000) >= message_wire_bytes(p, 40'000));
+  CHECK(start_of(63, p.bdp_bytes + 1) > p.bdp_bytes / 2);
+}
+
+TEST_CASE("cadence: the newest word on the receiver's peers counts, and silence changes nothing") {
+  Sender w;
+  w.event({.signal = Signal::tick, .crowd = crowd_of(1)});
+  w.post(10'000'000);
+  w.send(4096);
+  GrantMessage g = w.grant(1, 50'000);
+  g.crowd = crowd_of(100);
+  w.deliver(g);
+  CHECK(w.s.crowd == crowd_of(100));
+  g = w.grant(2, 50'000);  // from one that does not say it
+  w.deliver(g);
+  w.tick();
+  CHECK(w.s.crowd == crowd_of(100));
+}
+
 TEST_CASE("cadence: alone on the port, the grant outlives the backlog for a while") {
   Sender w;
   w.post(1'000'000);
@@ -273,6 +312,25 @@ TEST_CASE("cadence: a delayed increase takes effect when it says") {
   CHECK(w.d.wake_at.count == w.now + 3000);
   w.tick_at(w.now + 3000);
   CHECK(mbps(w.d) == 50'000);
+}
+
+TEST_CASE("cadence: whoever waits to begin goes on waiting when its share changes") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  GrantMessage g = w.grant(1, 1600);
+  g.effective_delay_us = 12;
+  w.deliver(g);
+  const std::int64_t begin = w.now + 12'000;
+  w.now += 5000;
+  w.deliver(w.grant(2, 1500));
+  CHECK(w.d.rate.bps == 0);
+  CHECK(w.d.wake_at.count == begin);
+  w.tick_at(begin);
+  CHECK(mbps(w.d) == 1500);
+  // Once it has begun, changes are at once.
+  w.deliver(w.grant(3, 1700));
+  CHECK(mbps(w.d) == 1700);
 }
 
 TEST_CASE(

@@ -388,6 +388,34 @@ TEST_CASE("cadence receiver: a port that one channel fills is lowered only when 
   CHECK(w.r.snapshot().eta_cut_q6 == 0);
 }
 
+TEST_CASE("cadence receiver: who comes last is not left with what the others do not need") {
+  // 30 channels hold all of a plan that ACKs then make 2 % smaller; the 31st comes after.
+  Port w;
+  for (std::uint32_t id = 1; id <= 30; ++id) w.request(id, 50'000'000);
+  w.run(20 * w.p.rtt_ns);
+  for (int i = 0; i < 100; ++i) {
+    w.r.on_foreign_bytes(bytes_at(2400, w.p.rtt_ns));
+    w.run(w.p.rtt_ns);
+  }
+  w.request(31, 50'000'000);
+  w.run(40 * w.p.rtt_ns);
+  const std::uint64_t fair = (w.p.eta_mbps - 2400) / 31;
+  CHECK(w.rate(31) > fair - fair / 8);
+}
+
+TEST_CASE("cadence receiver: alone, a sender's start is under way, not queued") {
+  Port w;
+  w.request(1, 50'000'000, w.p.bdp_bytes);
+  w.poll();
+  CHECK(w.rate(1) > 0);
+  CHECK(w.peers[1].grant.queue_us == 0);
+  w.request(2, 50'000'000, w.p.bdp_bytes);
+  w.run(4 * w.p.rtt_ns);
+  CHECK(w.peers[2].grants > 0);
+  CHECK(w.r.snapshot().virtual_queue_bytes > 0);
+  CHECK(w.peers[2].grant.queue_us > 0);
+}
+
 TEST_CASE("cadence receiver: idle capacity is lent, and called back for a newcomer") {
   Port w;
   w.request(1, 20'000);  // a seventh of the port would do

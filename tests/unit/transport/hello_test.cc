@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "dataplane/wire/control.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {
@@ -81,6 +82,75 @@ TEST_CASE("a foreign peer: three tries, then reactive for good, and everything a
   CHECK(lab.b().counters().control_ignored == kHelloTries);
   CHECK(lab.b().counters().hellos_sent == 0);
   CHECK(lab.leftovers().empty());
+}
+
+// What a side says in its HELLOs, in order.
+void listen(Lab::Side& side, std::vector<std::uint8_t>& crowds) {
+  side.port.on_departure = [&crowds](Picos, const Packet& packet) {
+    wire::ParsedPacket p;
+    if (wire::parse_headers(packet.header_view(), packet.payload_bytes, p) !=
+            wire::ParseError::ok ||
+        p.properties.operation != wire::Operation::hello) {
+      return;
+    }
+    HelloMessage hello;
+    REQUIRE(wire::parse_control(wire::control_body(packet.header_view(), p), hello) ==
+            wire::ParseError::ok);
+    crowds.push_back(hello.crowd);
+  };
+}
+
+// Connects the side to `count` hosts that nobody has ever heard of, beyond the first `from`.
+std::vector<std::uint32_t> crowd_in(Lab& lab, unsigned index, std::uint32_t from,
+                                    std::uint32_t count) {
+  Lab::Side& side = index == 0 ? lab.a() : lab.b();
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = from; i < from + count; ++i) {
+    numbers.push_back(side.engine.create_qp(lab.qp_config(index)));
+    const QpAddress far{wire::IpAddress::v4(0x0AC8'0001U + i), wire::MacAddress::local(100 + i),
+                        77 + i, Psn(1)};
+    REQUIRE(side.engine.connect(lab.now(), numbers.back(), far, Psn(1), 0xC003));
+  }
+  lab.touch(index);
+  return numbers;
+}
+
+TEST_CASE("a peer hears how many others there are, again when they double or are a quarter",
+          "[transport]") {
+  Lab lab(discovering());
+  std::vector<std::uint8_t> said;
+  listen(lab.b(), said);
+  lab.connect();
+  lab.run(picos_from_micros(50));
+  REQUIRE(!said.empty());
+  CHECK(said.back() == crowd_of(1));
+  CHECK(lab.b().engine.crowd() == crowd_of(1));
+
+  // The first two to say so are lost.
+  int lost = 0;
+  lab.a().cable.set_script([&](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
+    verdict.drop = p.properties.operation == wire::Operation::hello && lost++ < 2;
+    return true;
+  });
+  const std::uint64_t heard = lab.a().counters().hellos_received;
+  const auto numbers = crowd_in(lab, 1, 0, 7);
+  CHECK(lab.b().engine.crowd() == crowd_of(8));
+  lab.run(lab.now() + picos_from_micros(1000));
+  CHECK(said.back() == crowd_of(8));
+  CHECK(lab.a().counters().hellos_received > heard);
+
+  // As many again as there were, less one: no news.
+  const std::size_t before = said.size();
+  lab.b().engine.destroy_qp(lab.now(), numbers[0]);
+  lab.touch(1);
+  lab.run(lab.now() + picos_from_micros(1000));
+  CHECK(said.size() == before);
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    lab.b().engine.destroy_qp(lab.now(), numbers[i]);
+  }
+  lab.touch(1);
+  lab.run(lab.now() + picos_from_micros(1000));
+  CHECK(said.back() < crowd_of(4));
 }
 
 TEST_CASE("peers = roce: nobody is asked anything", "[transport]") {
