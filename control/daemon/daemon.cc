@@ -12,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "control/daemon/telemetry_endpoints.h"
@@ -70,8 +71,8 @@ Daemon::Daemon(asio::io_context& context, DaemonSetup setup, Clock clock)
     : context_(context),
       setup_(std::move(setup)),
       clock_(std::move(clock)),
-      sample_timer_(context),
-      supervise_timer_(context) {
+      looks_(context),
+      supervision_(context) {
   if (setup_.config.dataplane.socket.empty()) {
     setup_.config.dataplane.socket = setup_.runtime_folder + "/paceline.sock";
   }
@@ -166,8 +167,15 @@ void Daemon::start() {
     tell("dataplane", Json{{"event", "lost"}, {"why", client_->trouble()}});
   };
   asio::co_spawn(context_, client_->run(), no_exception);
-  asio::co_spawn(context_, sample_loop(), no_exception);
-  asio::co_spawn(context_, supervise_loop(), no_exception);
+  supervise();
+  // A look that comes often enough does for both: to wake up is most of what either costs.
+  const auto interval = std::chrono::nanoseconds(to_nanos(setup_.config.telemetry.interval).count);
+  supervises_with_looks_ = interval <= kSuperviseEvery;
+  std::string wrong = looks_.start(interval, [this] { look(); });
+  if (wrong.empty() && !supervises_with_looks_) {
+    wrong = supervision_.start(kSuperviseEvery, [this] { supervise(); });
+  }
+  if (!wrong.empty()) throw std::runtime_error(wrong);
 }
 
 void Daemon::stop() {
@@ -176,8 +184,8 @@ void Daemon::stop() {
   experiments_->leave();
   if (setup_.config.dataplane.end_with_daemon) supervisor_->end();
   client_->stop();
-  sample_timer_.cancel();
-  supervise_timer_.cancel();
+  looks_.stop();
+  supervision_.stop();
   tuner_->stop();
   if (api_) api_->stop();
 }
@@ -207,6 +215,7 @@ awaitable<void> Daemon::attach(Json hello) {
     }
   }
   quarantines_.clear();
+  quarantine_series_ = sampler_->find_series("plugin_quarantines");
   if (!wrong.empty()) spdlog::error("no telemetry of the service: {}", wrong);
   for (const std::string& note : sampler_->take_notes()) spdlog::info("{}", note);
   if (wrong.empty()) {
@@ -223,31 +232,22 @@ awaitable<void> Daemon::attach(Json hello) {
   if (client_->connected()) co_await tuner_->attached();
 }
 
-awaitable<void> Daemon::sample_loop() {
-  const auto interval = std::chrono::nanoseconds(to_nanos(setup_.config.telemetry.interval).count);
-  boost::system::error_code error;
-  sample_timer_.expires_after(interval);
-  while (!stopped_) {
-    co_await sample_timer_.async_wait(asio::redirect_error(asio::use_awaitable, error));
-    if (stopped_) break;
-    const std::int64_t now = clock_.unix_ns();
-    sampler_->sample(now);
-    notice_changes();
-    experiments_->sampled();
-    tuner_->sampled(now);
-    if (sampled) sampled(now);
-    const std::int64_t monotonic = clock_.monotonic_ns();
-    if (monotonic >= next_second_ns_) {
-      next_second_ns_ = monotonic - monotonic % kSecondNs + kSecondNs;
-      each_second(now);
-    }
-    // Looks keep their distance from the first, but those missed are not made up for.
-    const auto due = sample_timer_.expiry() + interval;
-    sample_timer_.expires_after(interval);
-    if (due > sample_timer_.expiry() - interval && due < sample_timer_.expiry()) {
-      sample_timer_.expires_at(due);
-    }
+void Daemon::look() {
+  if (stopped_) return;
+  const std::int64_t now = clock_.unix_ns();
+  const bool whole = experiments_->running() || tuner_->looks();
+  sampler_->set_detail(whole ? telemetry::MessageDetail::whole : telemetry::MessageDetail::totals);
+  sampler_->sample(now);
+  notice_changes();
+  experiments_->sampled();
+  tuner_->sampled(now);
+  if (sampled) sampled(now);
+  const std::int64_t monotonic = clock_.monotonic_ns();
+  if (monotonic >= next_second_ns_) {
+    next_second_ns_ = monotonic - monotonic % kSecondNs + kSecondNs;
+    each_second(now);
   }
+  if (supervises_with_looks_ && monotonic >= next_supervision_ns_) supervise();
 }
 
 void Daemon::each_second(std::int64_t now_unix_ns) {
@@ -300,12 +300,11 @@ awaitable<void> Daemon::tell_trip(std::string nic, std::uint32_t number) {
 
 // What was so when this service was first seen is in its own log, and in its guard's list.
 void Daemon::notice_quarantines() {
-  const auto series = sampler_->find_series("plugin_quarantines");
-  if (!series) return;
+  if (!quarantine_series_) return;
   quarantines_.resize(sampler_->nics().size());
   for (std::size_t nic = 0; nic < quarantines_.size(); ++nic) {
     if (sampler_->sampled_at_unix_ns(nic) == 0) continue;
-    const std::uint64_t now = sampler_->values(nic)[*series];
+    const std::uint64_t now = sampler_->values(nic)[*quarantine_series_];
     const bool grown = quarantines_[nic] && now > *quarantines_[nic];
     quarantines_[nic] = now;
     if (grown) {
@@ -336,22 +335,17 @@ awaitable<void> Daemon::tell_quarantine(std::string nic) {
   tell("plugin", std::move(data));
 }
 
-awaitable<void> Daemon::supervise_loop() {
-  boost::system::error_code error;
-  std::int64_t told_alive_ns = 0;
-  while (!stopped_) {
-    const std::int64_t now = clock_.monotonic_ns();
-    for (const std::string& note : supervisor_->step(now)) {
-      spdlog::warn("{}", note);
-      tell("dataplane", Json{{"event", "supervisor"}, {"note", note}});
-    }
-    const auto every = static_cast<std::int64_t>(setup_.watchdog_us) * 1000 / 2;
-    if (setup_.alive && every > 0 && now - told_alive_ns >= every) {
-      told_alive_ns = now;
-      setup_.alive();
-    }
-    supervise_timer_.expires_after(kSuperviseEvery);
-    co_await supervise_timer_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+void Daemon::supervise() {
+  const std::int64_t now = clock_.monotonic_ns();
+  next_supervision_ns_ = now + std::chrono::nanoseconds(kSuperviseEvery).count();
+  for (const std::string& note : supervisor_->step(now)) {
+    spdlog::warn("{}", note);
+    tell("dataplane", Json{{"event", "supervisor"}, {"note", note}});
+  }
+  const auto every = static_cast<std::int64_t>(setup_.watchdog_us) * 1000 / 2;
+  if (setup_.alive && every > 0 && now - told_alive_ns_ >= every) {
+    told_alive_ns_ = now;
+    setup_.alive();
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -23,6 +22,7 @@
 #include "control/daemon/live_tuner.h"
 #include "control/daemon/metrics_text.h"
 #include "control/daemon/parameters.h"
+#include "control/daemon/pulse.h"
 #include "control/daemon/sampler.h"
 #include "control/daemon/store.h"
 #include "control/daemon/supervisor.h"
@@ -88,8 +88,8 @@ class Daemon {
   Reply upgrade(const Caller& caller, const Json& body);
   DaemonFigures figures() const;
   boost::asio::awaitable<void> attach(Json hello);
-  boost::asio::awaitable<void> sample_loop();
-  boost::asio::awaitable<void> supervise_loop();
+  void look();
+  void supervise();
   void notice_changes();
   boost::asio::awaitable<void> tell_trip(std::string nic, std::uint32_t number);
   void notice_quarantines();
@@ -109,9 +109,13 @@ class Daemon {
   std::unique_ptr<Experiments> experiments_;
   std::unique_ptr<LiveTuner> tuner_;
   std::unique_ptr<ApiServer> api_;
-  boost::asio::steady_timer sample_timer_;
-  boost::asio::steady_timer supervise_timer_;
+  Pulse looks_;
+  Pulse supervision_;
+  bool supervises_with_looks_ = false;
+  std::int64_t next_supervision_ns_ = 0;
+  std::int64_t told_alive_ns_ = 0;
   std::vector<std::optional<std::uint64_t>> quarantines_;  // by NIC, at the last look
+  std::optional<std::size_t> quarantine_series_;
   std::int64_t started_unix_ns_ = 0;
   std::int64_t next_second_ns_ = 0;
   bool stopped_ = false;

@@ -70,7 +70,7 @@ live::NicSample ExperimentEdges::sample_of(const std::string& name, std::int64_t
   out.nic = name;
   const auto index = sampler_.find_nic(name);
   if (!index || !sampler_.is_open()) return out;
-  const telemetry::NicSample& latest = sampler_.latest(*index);
+  const NicLatest& latest = sampler_.latest(*index);
   out.at_ns = latest.body.at_ns;
   const Nic& nic = nics_.at(name);
   const std::int64_t by_now = now_ns + nic.ahead_ns;

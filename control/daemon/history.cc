@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
+#include <utility>
 
 namespace paceline::daemon {
 
 namespace {
 
-constexpr std::uint64_t kHistoryMagic = 0x3149'4854'5350ULL;  // "PSTHI1"
-
-struct HistoryHeader {
-  std::uint64_t magic = kHistoryMagic;
-  std::uint64_t layout = 0;  // hash of all that places and meanings depend on
-};
+constexpr std::uint64_t kHistoryMagic = 0x3249'4854'5350ULL;  // "PSTHI2"
+constexpr std::size_t kLineBytes = 64;
 
 void mix(std::uint64_t& hash, std::string_view text) {
   for (const char c : text)
@@ -21,9 +17,23 @@ void mix(std::uint64_t& hash, std::string_view text) {
   hash = (hash ^ 0xFFU) * 0x0000'0100'0000'01B3ULL;
 }
 
+std::size_t gauges_of(std::span<const SeriesInfo> series) {
+  return static_cast<std::size_t>(std::count_if(series.begin(), series.end(), [](const auto& s) {
+    return s.kind == telemetry::SeriesKind::gauge;
+  }));
+}
+
+// The slot a look goes into: the newest where the clock was set back, unless by more than the ring
+// holds, which tells nothing any more then.
+std::int64_t slot_for(std::int64_t newest, std::int64_t slot, std::size_t slots) {
+  return newest > slot && newest - slot < static_cast<std::int64_t>(slots) ? newest : slot;
+}
+
+}  // namespace
+
 // FNV-1a: no secret, only a sum that tells one layout from another.
-std::uint64_t layout_of(std::string_view nic, std::span<const SeriesInfo> series,
-                        const Resolutions& resolutions) {
+std::uint64_t History::layout_of(std::string_view nic, std::span<const SeriesInfo> series,
+                                 const Resolutions& resolutions) {
   std::uint64_t hash = 0xCBF2'9CE4'8422'2325ULL;
   mix(hash, nic);
   for (const SeriesInfo& s : series) {
@@ -37,24 +47,17 @@ std::uint64_t layout_of(std::string_view nic, std::span<const SeriesInfo> series
   return hash;
 }
 
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
-
-std::size_t columns_of(std::span<const SeriesInfo> series) {
-  std::size_t columns = 0;
-  for (const SeriesInfo& s : series) columns += s.kind == telemetry::SeriesKind::gauge ? 2 : 1;
-  return columns;
+std::size_t History::header_bytes(std::size_t gauges) {
+  const std::size_t bytes = sizeof(Header) + (kResolutions - 1) * gauges * sizeof(std::uint64_t);
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
-
-std::size_t ring_bytes(std::size_t slots, std::size_t columns) {
-  return sizeof(std::int64_t) + aligned(slots * sizeof(std::uint32_t)) +
-         slots * columns * sizeof(std::uint64_t);
-}
-
-}  // namespace
 
 std::size_t History::bytes_of(std::span<const SeriesInfo> series, const Resolutions& resolutions) {
-  std::size_t bytes = sizeof(HistoryHeader);
-  for (const Resolution& r : resolutions) bytes += ring_bytes(r.slots(), columns_of(series));
+  const std::size_t gauges = gauges_of(series);
+  std::size_t bytes = header_bytes(gauges);
+  for (const Resolution& r : resolutions) {
+    bytes += SlotRing::bytes_of(r.slots(), series.size() + gauges);
+  }
   return bytes;
 }
 
@@ -62,81 +65,169 @@ History::History(std::string_view nic, std::vector<SeriesInfo> series,
                  const Resolutions& resolutions, std::span<std::byte> memory)
     : series_(std::move(series)), resolutions_(resolutions) {
   assert(memory.size() >= bytes_of(series_, resolutions_));
-  for (const SeriesInfo& s : series_) {
-    column_.push_back(static_cast<std::uint32_t>(columns_));
-    const bool gauge = s.kind == telemetry::SeriesKind::gauge;
-    (gauge ? gauges_ : counters_).push_back(static_cast<std::uint32_t>(column_.size() - 1));
-    columns_ += gauge ? 2 : 1;
+  assert(resolutions_[2].slot_ns % resolutions_[1].slot_ns == 0);
+  highest_at_.resize(series_.size());
+  for (std::size_t i = 0; i < series_.size(); ++i) {
+    if (series_[i].kind != telemetry::SeriesKind::gauge) continue;
+    highest_at_[i] = static_cast<std::uint32_t>(series_.size() + gauges_.size());
+    gauges_.push_back(static_cast<std::uint32_t>(i));
   }
-  before_.resize(series_.size());
-  grown_.reserve(counters_.size());
+  values_.resize(series_.size());
+  shift_.resize(series_.size());
 
-  HistoryHeader header;
-  std::memcpy(&header, memory.data(), sizeof(header));
+  header_ = reinterpret_cast<Header*>(memory.data());
   const std::uint64_t layout = layout_of(nic, series_, resolutions_);
-  taken_up_ = header.magic == kHistoryMagic && header.layout == layout;
-  std::byte* at = memory.data() + sizeof(header);
-  for (std::size_t i = 0; i < kResolutions; ++i) {
-    Ring& ring = rings_[i];
-    ring.resolution = resolutions_[i];
-    ring.slots = resolutions_[i].slots();
-    ring.head = reinterpret_cast<std::int64_t*>(at);
-    at += sizeof(std::int64_t);
-    ring.looks = reinterpret_cast<std::uint32_t*>(at);
-    at += aligned(ring.slots * sizeof(std::uint32_t));
-    ring.cells = reinterpret_cast<std::uint64_t*>(at);
-    at += ring.slots * columns_ * sizeof(std::uint64_t);
-    if (!taken_up_) {
-      *ring.head = -1;
-      std::memset(ring.looks, 0, ring.slots * sizeof(std::uint32_t));
-    }
+  taken_up_ = header_->magic == kHistoryMagic && header_->layout == layout;
+  if (!taken_up_) *header_ = Header{};
+  auto* highest = reinterpret_cast<std::uint64_t*>(memory.data() + sizeof(Header));
+  for (std::uint64_t*& of : highest_) {
+    of = highest;
+    highest += gauges_.size();
   }
-  header = {kHistoryMagic, layout};
-  std::memcpy(memory.data(), &header, sizeof(header));
+  std::size_t at = header_bytes(gauges_.size());
+  for (std::size_t i = 0; i < kResolutions; ++i) {
+    const std::size_t slots = resolutions_[i].slots();
+    const std::size_t columns = series_.size() + gauges_.size();
+    const std::size_t bytes = SlotRing::bytes_of(slots, columns);
+    rings_[i] = SlotRing(header_->heads[i], memory.subspan(at, bytes), slots, columns, taken_up_);
+    at += bytes;
+  }
+  header_->layout = layout;
+  header_->magic = kHistoryMagic;
 }
 
-std::uint64_t* History::row(const Ring& ring, std::int64_t slot) const {
-  return ring.cells + static_cast<std::size_t>(slot) % ring.slots * columns_;
+bool History::follows(std::int64_t unix_ns, std::uint64_t instance) {
+  const bool out = begun_ && instance == instance_ && unix_ns - last_unix_ns_ <= kLongestPause;
+  begun_ = true;
+  instance_ = instance;
+  last_unix_ns_ = unix_ns;
+  return out;
+}
+
+// Totals go on from the row in force: the first look of a new count says nothing about the time
+// before it.
+void History::begin_count() {
+  const std::uint64_t* const totals = rings_[0].last();
+  for (std::size_t i = 0; i < values_.size(); ++i) shift_[i] = totals[i] - values_[i];
+  for (const std::uint32_t i : gauges_) shift_[i] = 0;
+  unwritten_ = true;
 }
 
 void History::add(std::int64_t unix_ns, std::uint64_t instance,
                   std::span<const std::uint64_t> values) {
   assert(values.size() == series_.size());
-  const bool follows = begun_ && instance == instance_ && unix_ns - last_unix_ns_ <= kLongestPause;
-  grown_.clear();
-  for (const std::uint32_t i : counters_) {
-    if (values[i] > before_[i]) grown_.push_back({column_[i], values[i] - before_[i]});
-    before_[i] = values[i];
+  if (!follows(unix_ns, instance)) {
+    std::copy(values.begin(), values.end(), values_.begin());
+    begin_count();
+    return;
   }
-  begun_ = true;
-  instance_ = instance;
-  last_unix_ns_ = unix_ns;
-  // The first row of a new count says nothing about the time before it.
-  if (!follows) return;
-  for (Ring& ring : rings_) add_to(ring, unix_ns, values);
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    if (values[i] < values_[i]) shift_[i] += values_[i] - values[i];
+    values_[i] = values[i];
+  }
+  for (const std::uint32_t i : gauges_) shift_[i] = 0;
+  unwritten_ = true;
+  look(unix_ns);
 }
 
-void History::add_to(Ring& ring, std::int64_t unix_ns, std::span<const std::uint64_t> values) {
-  std::int64_t slot = unix_ns / ring.resolution.slot_ns;
-  const auto slots = static_cast<std::int64_t>(ring.slots);
-  if (*ring.head > slot && *ring.head - slot < slots) slot = *ring.head;  // the clock was set back
-  if (*ring.head > slot) *ring.head = -1;  // by more than the ring holds: it tells nothing any more
-  if (slot > *ring.head) {
-    const std::int64_t first = std::max(*ring.head + 1, slot - slots + 1);
-    for (std::int64_t s = *ring.head < 0 ? slot - slots + 1 : first; s <= slot; ++s) {
-      ring.looks[static_cast<std::size_t>(s) % ring.slots] = 0;
+void History::add_same(std::int64_t unix_ns, std::uint64_t instance) {
+  if (follows(unix_ns, instance)) {
+    look(unix_ns);
+  } else {
+    begin_count();
+  }
+}
+
+void History::look(std::int64_t unix_ns) {
+  if (unix_ns < second_from_ns_ || unix_ns >= second_until_ns_) finish_slots(unix_ns);
+  SlotRing& fine = rings_[0];
+  const std::int64_t wanted = unix_ns / resolutions_[0].slot_ns;
+  const std::int64_t slot = slot_for(fine.newest(), wanted, fine.slots());
+  if (slot < fine.newest()) {
+    fine.begin_again([&](std::uint64_t* cells) {
+      std::copy_n(fine.last(), series_.size() + gauges_.size(), cells);
+    });
+  }
+  const bool changed = std::exchange(unwritten_, false);
+  if (changed) {
+    put_totals(slot);
+  } else {
+    fine.touch(slot);
+  }
+  put_highest(changed);
+}
+
+void History::put_totals(std::int64_t slot) {
+  rings_[0].put(slot, [&](std::uint64_t* const cells, const SlotRing::Past& past) {
+    for (std::size_t i = 0; i < values_.size(); ++i) cells[i] = values_[i] + shift_[i];
+    for (const std::uint32_t i : gauges_) {
+      const std::size_t column = highest_at_[i];
+      // Looks of this slot that found nothing new saw the levels of the row before.
+      const std::uint64_t before = past.row == nullptr ? 0 : past.row[past.own ? column : i];
+      cells[column] = std::max(before, values_[i]);
     }
-    std::fill_n(row(ring, slot), columns_, 0);
-    *ring.head = slot;
-  }
-  std::uint64_t* const cells = row(ring, slot);
-  for (const Growth& grown : grown_) cells[grown.column] += grown.by;
+  });
+}
+
+void History::put_highest(bool changed) {
+  Unfinished& second = header_->unfinished[0];
+  if (second.looks++ != 0 && !changed) return;
+  const bool first = second.looks == 1;
+  const std::uint64_t* const levels = rings_[0].last();
+  std::uint64_t* highest = highest_[0];
   for (const std::uint32_t i : gauges_) {
-    std::uint64_t* const cell = cells + column_[i];
-    cell[0] = values[i];
-    cell[1] = std::max(cell[1], values[i]);
+    *highest = first ? levels[i] : std::max(*highest, levels[i]);
+    ++highest;
   }
-  ++ring.looks[static_cast<std::size_t>(slot) % ring.slots];
+}
+
+void History::finish_slots(std::int64_t unix_ns) {
+  std::array<std::int64_t, kResolutions - 1> next{};
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    next[i] = slot_for(header_->unfinished[i].slot, unix_ns / resolutions_[i + 1].slot_ns,
+                       rings_[i + 1].slots());
+  }
+  const Unfinished second = header_->unfinished[0];
+  if (next[0] != second.slot) {
+    Unfinished& minute = header_->unfinished[1];
+    for (std::size_t g = 0; second.looks != 0 && g < gauges_.size(); ++g) {
+      std::uint64_t& highest = highest_[1][g];
+      highest = minute.looks == 0 ? highest_[0][g] : std::max(highest, highest_[0][g]);
+    }
+    minute.looks += second.looks;
+    finish(0, next[0]);
+  }
+  if (next[1] != header_->unfinished[1].slot) finish(1, next[1]);
+  second_from_ns_ = unix_ns / resolutions_[1].slot_ns * resolutions_[1].slot_ns;
+  second_until_ns_ = next[0] == unix_ns / resolutions_[1].slot_ns
+                         ? second_from_ns_ + resolutions_[1].slot_ns
+                         : second_from_ns_;  // set back: asked again with each look
+}
+
+void History::finish(std::size_t coarse, std::int64_t next) {
+  Unfinished& open = header_->unfinished[coarse];
+  SlotRing& ring = rings_[coarse + 1];
+  const std::uint64_t* const totals = rings_[0].last();
+  const std::uint64_t written = rings_[0].rows_written();
+  if (next < open.slot) {
+    ring.begin_again(
+        [&](std::uint64_t* cells) { std::copy_n(totals, series_.size() + gauges_.size(), cells); });
+    open.row = written;
+  } else if (open.looks != 0 && open.row == written) {
+    ring.touch(open.slot);
+  } else if (open.looks != 0) {
+    ring.put(open.slot, [&](std::uint64_t* const cells, const SlotRing::Past& /*past*/) {
+      std::copy_n(totals, series_.size(), cells);
+      std::copy_n(highest_[coarse], gauges_.size(), cells + series_.size());
+    });
+    open.row = written;
+  }
+  open.looks = 0;
+  open.slot = next;
+}
+
+std::int64_t History::newest(std::size_t resolution) const {
+  return resolution == 0 ? rings_[0].newest() : header_->unfinished.at(resolution - 1).slot;
 }
 
 std::size_t History::resolution_for(std::int64_t from_unix_ns, std::int64_t to_unix_ns,
@@ -153,10 +244,10 @@ std::size_t History::resolution_for(std::int64_t from_unix_ns, std::int64_t to_u
 
 HistoryPart History::part(std::size_t resolution, std::int64_t from_unix_ns,
                           std::int64_t to_unix_ns, std::span<const std::size_t> names) const {
-  const Ring& ring = rings_.at(resolution);
-  const std::int64_t slot_ns = ring.resolution.slot_ns;
-  const std::int64_t head = *ring.head;
-  const auto slots = static_cast<std::int64_t>(ring.slots);
+  const SlotRing& ring = rings_.at(resolution);
+  const std::int64_t slot_ns = resolutions_.at(resolution).slot_ns;
+  const std::int64_t head = newest(resolution);
+  const auto slots = static_cast<std::int64_t>(ring.slots());
   const auto up = [slot_ns](std::int64_t ns) { return ns <= 0 ? 0 : (ns - 1) / slot_ns + 1; };
   const std::int64_t first =
       std::max(up(from_unix_ns), std::max<std::int64_t>(head - slots + 1, 0));
@@ -171,14 +262,15 @@ HistoryPart History::part(std::size_t resolution, std::int64_t from_unix_ns,
     const bool gauge = part.info->kind == telemetry::SeriesKind::gauge;
     part.values.reserve(out.slots);
     for (std::int64_t s = first; s < end; ++s) {
-      if (ring.looks[static_cast<std::size_t>(s) % ring.slots] == 0) {
+      const SlotRing::Rows rows = ring.at(s);
+      if (rows.last == nullptr) {
         part.values.emplace_back();
         if (gauge) part.highest.emplace_back();
         continue;
       }
-      const std::uint64_t* const cell = row(ring, s) + column_[name];
-      part.values.emplace_back(cell[0]);
-      if (gauge) part.highest.emplace_back(cell[1]);
+      part.values.emplace_back(gauge ? rows.last[name] : rows.last[name] - rows.before[name]);
+      if (!gauge) continue;
+      part.highest.emplace_back(rows.last[rows.last == rows.before ? name : highest_at_[name]]);
     }
     out.series.push_back(std::move(part));
   }

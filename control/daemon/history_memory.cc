@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <cstring>
@@ -31,6 +33,13 @@ attach::Descriptor file_of(const std::string& path, std::size_t bytes, std::stri
   if (error == 0) return file;
   why = fmt::format("{}: {}", path, std::strerror(error));
   return {};
+}
+
+// On a disk a page that was written back has to be asked for anew with its next write: to touch all
+// of them beforehand would only write all of them to the disk.
+bool stays_in_memory(const attach::Descriptor& file) {
+  struct statfs facts {};
+  return !file || (::fstatfs(file.get(), &facts) == 0 && facts.f_type == TMPFS_MAGIC);
 }
 
 }  // namespace
@@ -69,6 +78,10 @@ HistoryMemory HistoryMemory::take(const std::string& path, std::size_t bytes) {
     data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   }
   if (data == MAP_FAILED) throw std::bad_alloc();
+#ifdef MADV_POPULATE_WRITE
+  // No look waits for a page then. Linux before 5.14 cannot: its looks do.
+  if (stays_in_memory(file)) static_cast<void>(::madvise(data, bytes, MADV_POPULATE_WRITE));
+#endif
   out.data_ = static_cast<std::byte*>(data);
   out.size_ = bytes;
   return out;

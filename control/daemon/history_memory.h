@@ -1,5 +1,5 @@
 // Memory for a NIC's history: a file that is mapped, so that the next daemon finds it again, or
-// plain memory where no file can be had.
+// plain memory where no file can be had. All of it is touched beforehand, but on a disk.
 #pragma once
 
 #include <cstddef>

@@ -57,6 +57,8 @@ class LiveTuner {
   // left, sees what is in force, and goes on.
   boost::asio::awaitable<void> attached();
   void lost();
+  // Whether sampled() will look at messages, and at all of them.
+  bool looks() const { return tuner_ != nullptr && mode_ != tuner::online::Mode::off; }
   // After each round of samples.
   void sampled(std::int64_t now_unix_ns);
   void stop();

@@ -8,6 +8,7 @@
 
 namespace paceline::daemon {
 
+using telemetry::MessageDetail;
 using telemetry::NicBody;
 using telemetry::QueuePairRecord;
 
@@ -79,6 +80,7 @@ std::string Sampler::take_catalogue(std::span<const std::byte> segment) {
     const auto at = reader_.find(name);
     return at ? *at + 1 : 0;
   };
+  row_.resize(series_.size());
   inflight_ = place("inflight_bytes");
   backlog_ = place("backlog_bytes");
 
@@ -117,7 +119,6 @@ void Sampler::make_state(std::size_t nic) {
   if (state->history->taken_up()) {
     notes_.push_back(fmt::format("history of {} goes on", names_[nic].name));
   }
-  state->values.resize(series_.size());
   states_[nic] = std::move(state);
 }
 
@@ -130,31 +131,62 @@ void Sampler::sample(std::int64_t now_unix_ns) {
 
 void Sampler::read_nic(std::size_t nic, std::int64_t now_unix_ns) {
   NicState& s = *states_[nic];
-  const NicBody before = s.sample.body;
+  const bool second = !s.known || now_unix_ns - s.second_at_unix_ns >= kQuantileSpan ||
+                      now_unix_ns < s.second_at_unix_ns;
+  const bool whole = second || detail_ == MessageDetail::whole;
   // Of a NIC at rest nothing needs to be fetched again.
-  const bool same = s.known && s.read && reader_.at_rest_since(nic, before.sequence);
-  s.read = same || reader_.read(nic, s.sample);
-  if (!s.read) return;
+  const bool same = s.known && s.read && (s.whole || !whole) &&
+                    reader_.at_rest_since(nic, s.latest.body.sequence);
+  bool changed = false;
+  if (same) {
+    ++s.unchanged;
+  } else {
+    if (!fetch(nic, s, whole)) return;
+    changed = true;
+  }
   s.read_unix_ns = now_unix_ns;
-  const NicBody& body = s.sample.body;
+  if (second) {
+    if (same) std::copy(s.history->values().begin(), s.history->values().end(), row_.begin());
+    changed = put_quantiles(s, now_unix_ns) || changed;
+  }
+  const std::uint64_t instance = reader_.header().service_start_unix_ns;
+  if (changed) {
+    s.history->add(now_unix_ns, instance, row_);
+  } else {
+    s.history->add_same(now_unix_ns, instance);
+  }
+  s.known = true;
+}
+
+// Into row_, but for quantiles, which are as they were.
+bool Sampler::fetch(std::size_t nic, NicState& s, bool whole) {
+  NicBody body;
+  const std::span<std::uint64_t> row(row_);
+  s.whole = whole;
+  s.read = reader_.read(nic, body, row.first(segment_series_), s.latest.messages,
+                        whole ? MessageDetail::whole : MessageDetail::totals);
+  if (!s.read) return false;
+  const NicBody& before = s.latest.body;
   s.unchanged = s.known && body.sequence == before.sequence ? s.unchanged + 1 : 0;
-  const std::span<std::uint64_t> added = std::span(s.values).subspan(segment_series_);
-  if (!same) {
-    std::copy(s.sample.values.begin(), s.sample.values.end(), s.values.begin());
-    put_message_counters(s.sample.messages, added);
-  }
-  if (!s.known || now_unix_ns - s.second_at_unix_ns >= kQuantileSpan ||
-      now_unix_ns < s.second_at_unix_ns) {
-    put_slowdowns(s.known ? s.second_ago : s.sample.messages, s.sample.messages, added);
-    s.second_ago = s.sample.messages;
-    s.second_at_unix_ns = now_unix_ns;
-  }
-  s.history->add(now_unix_ns, reader_.header().service_start_unix_ns, s.values);
+  const std::span<const std::uint64_t> values = s.history->values();
+  std::copy(values.begin() + static_cast<std::ptrdiff_t>(segment_series_), values.end(),
+            row_.begin() + static_cast<std::ptrdiff_t>(segment_series_));
+  put_message_counters(s.latest.messages, row.subspan(segment_series_));
   if (s.known && (body.generation != before.generation || body.guard != before.guard ||
                   body.arm != before.arm || body.epoch != before.epoch)) {
     changes_.push_back({nic, before, body});
   }
-  s.known = true;
+  s.latest.body = body;
+  return true;
+}
+
+// Whether any is another.
+bool Sampler::put_quantiles(NicState& s, std::int64_t now_unix_ns) {
+  const telemetry::MessagesBySize& now = s.latest.messages;
+  put_slowdowns(s.known ? s.second_ago : now, now, std::span(row_).subspan(segment_series_));
+  s.second_ago = now;
+  s.second_at_unix_ns = now_unix_ns;
+  return !std::equal(row_.begin(), row_.end(), s.history->values().begin());
 }
 
 void Sampler::look_at_queue_pairs(std::int64_t now_unix_ns) {
@@ -181,7 +213,9 @@ TelemetryState Sampler::state(std::size_t nic) const {
   if (!open_) return TelemetryState::lost;
   if (!s.read) return TelemetryState::torn;
   // A worker without anything to do sleeps and writes nothing: what it wrote last is still true.
-  const auto level = [&](std::size_t place) { return place == 0 ? 0 : s.values[place - 1]; };
+  const auto level = [&](std::size_t place) {
+    return place == 0 ? 0 : s.history->values()[place - 1];
+  };
   const bool busy = level(inflight_) > 0 || level(backlog_) > 0;
   return busy && s.unchanged >= settings_.stalled_after ? TelemetryState::stalled
                                                         : TelemetryState::fresh;

@@ -33,6 +33,13 @@ enum class TelemetryState : std::uint8_t {
 };
 std::string_view telemetry_state_name(TelemetryState state);
 
+// As it was looked at last. Distributions of messages (MessageFigures::slowdown) are those of the
+// same look where all was asked for, else at most a second old.
+struct NicLatest {
+  telemetry::NicBody body;
+  telemetry::MessagesBySize messages{};
+};
+
 // What changed in a NIC between two samples, besides its counters.
 struct NicChange {
   std::size_t nic = 0;
@@ -55,6 +62,9 @@ class Sampler {
 
   // All NICs; call it every interval. What changed is in changes() until the next call.
   void sample(std::int64_t now_unix_ns);
+  // Whether looks from now on take distributions of messages, too, four fifths of what a NIC
+  // publishes: experiments and the tuner need them. At first they do.
+  void set_detail(telemetry::MessageDetail detail) { detail_ = detail; }
   // All queue pairs; call it every second.
   void look_at_queue_pairs(std::int64_t now_unix_ns);
 
@@ -70,9 +80,9 @@ class Sampler {
   std::span<const SeriesInfo> series() const { return series_; }
   std::optional<std::size_t> find_series(std::string_view name) const;
 
-  const telemetry::NicSample& latest(std::size_t nic) const { return states_.at(nic)->sample; }
+  const NicLatest& latest(std::size_t nic) const { return states_.at(nic)->latest; }
   // By series().
-  std::span<const std::uint64_t> values(std::size_t nic) const { return states_.at(nic)->values; }
+  std::span<const std::uint64_t> values(std::size_t nic) const { return history(nic).values(); }
   std::int64_t sampled_at_unix_ns(std::size_t nic) const { return states_.at(nic)->read_unix_ns; }
   const History& history(std::size_t nic) const { return *states_.at(nic)->history; }
   std::vector<telemetry::QueuePairRecord> queue_pairs(std::size_t nic) const;
@@ -87,21 +97,23 @@ class Sampler {
 
  private:
   struct NicState {
-    HistoryMemory memory;
-    std::unique_ptr<History> history;
-    telemetry::NicSample sample;
-    telemetry::MessagesBySize second_ago{};
     std::int64_t second_at_unix_ns = 0;
-    std::vector<std::uint64_t> values;
     std::int64_t read_unix_ns = 0;
     std::uint32_t unchanged = 0;  // samples since its figures changed
     bool read = false;            // the last try brought a sample
     bool known = false;           // there was a sample of this segment
+    bool whole = false;           // and it has its distributions
+    NicLatest latest;
+    std::unique_ptr<History> history;
+    telemetry::MessagesBySize second_ago{};
+    HistoryMemory memory;
   };
 
   std::string take_catalogue(std::span<const std::byte> segment);
   void make_state(std::size_t nic);
   void read_nic(std::size_t nic, std::int64_t now_unix_ns);
+  bool fetch(std::size_t nic, NicState& state, bool whole);
+  bool put_quantiles(NicState& state, std::int64_t now_unix_ns);
 
   SamplerSettings settings_;
   attach::SharedMemory memory_;
@@ -109,6 +121,8 @@ class Sampler {
   bool open_ = false;
   std::vector<SeriesInfo> series_;
   std::size_t segment_series_ = 0;
+  std::vector<std::uint64_t> row_;  // of the NIC that is being looked at
+  telemetry::MessageDetail detail_ = telemetry::MessageDetail::whole;
   std::vector<telemetry::NicText> names_;
   std::vector<std::unique_ptr<NicState>> states_;
   std::size_t inflight_ = 0;  // index of the series + 1; 0: the segment has none

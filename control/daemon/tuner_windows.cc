@@ -34,7 +34,7 @@ bool TunerWindows::same_service(const Sampler& sampler) const {
 
 bool TunerWindows::add_nic(const Sampler& sampler, std::size_t nic, Window& out) {
   Totals& before = before_[nic];
-  const telemetry::NicSample& sample = sampler.latest(nic);
+  const NicLatest& sample = sampler.latest(nic);
   const std::span<const std::uint64_t> values = sampler.values(nic);
   if (values.size() != before.values.size()) return false;
   bool good = true;

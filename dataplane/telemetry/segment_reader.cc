@@ -109,18 +109,28 @@ std::optional<std::size_t> SegmentReader::find(std::string_view name) const {
 }
 
 bool SegmentReader::read(std::size_t nic, NicSample& out) const {
-  assert(nic < nics_.size());
+  out.values.resize(series_.size());
+  return read(nic, out.body, out.values, out.messages, MessageDetail::whole);
+}
+
+bool SegmentReader::read(std::size_t nic, NicBody& body, std::span<std::uint64_t> values,
+                         MessagesBySize& messages, MessageDetail wanted) const {
+  assert(nic < nics_.size() && values.size() == series_.size());
   const std::byte* const at = nic_at(nic);
   const std::byte* const block = at + header_.body_at;
-  out.values.resize(series_.size());
+  const std::size_t of_size =
+      wanted == MessageDetail::whole ? sizeof(MessageFigures) : offsetof(MessageFigures, slowdown);
   std::uint32_t sequence = 0;
   const bool whole = read_guarded(block, sequence, [&] {
-    out.body.epoch = detail::load_word<std::uint32_t>(block + offsetof(NicBody, epoch));
-    load_words(reinterpret_cast<std::byte*>(&out.body) + 8, block + 8, sizeof(NicBody) - 8);
-    load_words(out.values.data(), at + header_.values_at, out.values.size() * 8);
-    load_words(&out.messages, at + header_.messages_at, sizeof(MessagesBySize));
+    body.epoch = detail::load_word<std::uint32_t>(block + offsetof(NicBody, epoch));
+    load_words(reinterpret_cast<std::byte*>(&body) + 8, block + 8, sizeof(NicBody) - 8);
+    load_words(values.data(), at + header_.values_at, values.size() * 8);
+    for (std::size_t size = 0; size < kMessageSizes; ++size) {
+      load_words(&messages[size], at + header_.messages_at + size * sizeof(MessageFigures),
+                 of_size);
+    }
   });
-  out.body.sequence = sequence;
+  body.sequence = sequence;
   return whole;
 }
 

@@ -35,6 +35,9 @@ struct NicSample {
   MessagesBySize messages{};
 };
 
+// How much of messages is wanted: their distributions are most of what a NIC publishes.
+enum class MessageDetail : bool { totals, whole };
+
 class SegmentReader {
  public:
   // Takes the catalogue out of `memory`, which is aligned to 8 and outlives the reader. What is
@@ -51,6 +54,10 @@ class SegmentReader {
   // False, and `out` is not to be used: the body never came to rest, so its writer is gone (or the
   // reader was unlucky many times in a row).
   bool read(std::size_t nic, NicSample& out) const;
+  // The same to where the caller wants it: `values` has a place for each of series(). With totals,
+  // MessageFigures::slowdown is left as it is.
+  bool read(std::size_t nic, NicBody& body, std::span<std::uint64_t> values,
+            MessagesBySize& messages, MessageDetail detail) const;
   // Nothing was written since a read() that gave this sequence number.
   bool at_rest_since(std::size_t nic, std::uint32_t sequence) const;
   // Whether there may be a queue pair: where not, read_record() need not be asked.

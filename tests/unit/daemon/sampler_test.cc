@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "control/daemon/message_series.h"
+#include "dataplane/base/random.h"
 #include "tests/unit/daemon/fake_segment.h"
 #include "tests/unit/daemon/scratch_folder.h"
 
@@ -173,6 +174,50 @@ TEST_CASE("a segment that is none is refused, and nothing else changes", "[sampl
   sampler.sample(kEpoch);
   sampler.look_at_queue_pairs(kEpoch);
   CHECK(sampler.samples() == 0);
+}
+
+TEST_CASE("looks that leave distributions out find the same series and histories", "[sampler]") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    FakeSegment segment({"h0"});
+    Sampler whole({});
+    Sampler totals({});
+    REQUIRE(whole.open(segment.bytes()).empty());
+    REQUIRE(totals.open(segment.bytes()).empty());
+    totals.set_detail(telemetry::MessageDetail::totals);
+    std::vector<std::size_t> all(whole.series().size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    std::int64_t now = kEpoch;
+    for (int i = 0; i < 500; ++i) {
+      now += kTick + static_cast<std::int64_t>(random.below(1'000'000));
+      if (random.below(3) != 0) {
+        segment.values[random.below(segment.values.size())] += random.below(100);
+        telemetry::MessageFigures& figures = segment.messages[random.below(3)];
+        ++figures.completed;
+        ++figures.slowdown[random.below(figures.slowdown.size())];
+        segment.write(0);
+      }
+      whole.sample(now);
+      totals.sample(now);
+      REQUIRE(std::equal(whole.values(0).begin(), whole.values(0).end(), totals.values(0).begin()));
+    }
+    for (std::size_t resolution = 0; resolution < 2; ++resolution) {
+      const HistoryPart a = whole.history(0).part(resolution, 0, now, all);
+      const HistoryPart b = totals.history(0).part(resolution, 0, now, all);
+      REQUIRE(a.slots == b.slots);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        REQUIRE(a.series[i].values == b.series[i].values);
+        REQUIRE(a.series[i].highest == b.series[i].highest);
+      }
+    }
+    // As soon as they are asked for they are there, and of the look that the totals are of.
+    totals.set_detail(telemetry::MessageDetail::whole);
+    totals.sample(now += kTick);
+    for (std::size_t size = 0; size < telemetry::kMessageSizes; ++size) {
+      CHECK(totals.latest(0).messages[size].slowdown == segment.messages[size].slowdown);
+    }
+  }
 }
 
 TEST_CASE("quantiles of slowdowns are of what was completed in between", "[sampler]") {

@@ -1,0 +1,31 @@
+// Calls back at a fixed distance of time, as cheaply as an event loop can: a timer of the kernel
+// that repeats itself, so that a beat costs a wait and a read, where a timer of Asio is set twice.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace paceline::daemon {
+
+class Pulse {
+ public:
+  explicit Pulse(boost::asio::io_context& context) : timer_(context) {}
+
+  // The first beat is one distance from now. Beats keep their distance from the first; those that
+  // the loop was too busy for are left out. What is wrong, empty: nothing.
+  std::string start(std::chrono::nanoseconds every, std::function<void()> beat);
+  // No beat follows; may be called in one.
+  void stop();
+
+ private:
+  void await();
+
+  boost::asio::posix::stream_descriptor timer_;
+  std::function<void()> beat_;
+};
+
+}  // namespace paceline::daemon
