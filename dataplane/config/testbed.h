@@ -66,6 +66,7 @@ struct PortConfig {
   std::uint32_t packets = 8192;
   std::uint32_t rx_descriptors = 1024;
   std::uint32_t tx_descriptors = 1024;
+  bool lend_payload = true;
   bool promiscuous = false;
   std::optional<wire::MacAddress> mac;
   std::optional<HostConfig> host;  // none: whoever sends knows every MAC address

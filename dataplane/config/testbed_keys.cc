@@ -59,6 +59,9 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
      .meaning = "Packets of each queue: in the device's hands and the engine's."},
     {.path = "port.rx_descriptors", .min = 32, .max = 32768, .meaning = "Of each queue."},
     {.path = "port.tx_descriptors", .min = 32, .max = 32768, .meaning = "Of each queue."},
+    {.path = "port.lend_payload",
+     .meaning = "Payloads leave from registered memory, where the device allows it, in place of a "
+                "copy of them."},
     {.path = "port.promiscuous", .meaning = "Frames for others come in as well."},
 });
 
@@ -166,6 +169,7 @@ Field port_field(PortConfig& port, std::string_view name) {
   if (name == "packets") return &port.packets;
   if (name == "rx_descriptors") return &port.rx_descriptors;
   if (name == "tx_descriptors") return &port.tx_descriptors;
+  if (name == "lend_payload") return &port.lend_payload;
   return &port.promiscuous;
 }
 

@@ -27,6 +27,7 @@ DpdkDeviceSettings settings_of(const config::PortConfig& port) {
   s.mtu_bytes = static_cast<std::uint16_t>(port.mtu);
   s.rx_descriptors = static_cast<std::uint16_t>(port.rx_descriptors);
   s.tx_descriptors = static_cast<std::uint16_t>(port.tx_descriptors);
+  s.lend_payload = port.lend_payload;
   s.promiscuous = port.promiscuous;
   s.all_multicast = port.host.has_value();
   s.mac = port.mac;

@@ -126,8 +126,7 @@ void Junction::route(End& end, const Packet& packet) {
 }
 
 void Junction::enter(End& end, const Packet& packet, std::uint32_t to) {
-  if (packet.payload_kind == PayloadKind::owned &&
-      packet.payload_bytes > network_.pool().payload_room()) {
+  if (packet.has_bytes() && packet.payload_bytes > network_.pool().payload_room()) {
     ++end.counters.rx_too_long;
     return;
   }
@@ -170,8 +169,7 @@ void Junction::leave(End& end, const Packet& packet) {
     ++end.counters.tx_bad_frame;
     return;
   }
-  if (packet.payload_kind == PayloadKind::owned &&
-      packet.payload_bytes > end.port->packets().payload_room()) {
+  if (packet.has_bytes() && packet.payload_bytes > end.port->packets().payload_room()) {
     ++end.counters.tx_full;
     return;
   }

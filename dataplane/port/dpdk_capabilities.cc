@@ -4,8 +4,10 @@
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "dataplane/wire/headers.h"
 
@@ -42,7 +44,29 @@ bool takes_flow_rule(std::uint16_t port_id, std::string& refusal) {
   return false;
 }
 
+// Drivers that have copied a frame out when the call returns (DPDK 22.11).
+constexpr std::string_view kSendInCall[] = {"net_memif", "net_af_packet", "net_tap", "net_pcap",
+                                            "net_vhost"};
+
 }  // namespace
+
+SendPath send_path_of(std::string_view driver, std::string_view device, bool multi_segment,
+                      std::string& refusal) {
+  refusal.clear();
+  if (!multi_segment) {
+    refusal = "the device takes one segment a frame";
+  } else if (driver == "net_ring") {
+    return SendPath::handed_on;
+  } else if (std::find(std::begin(kSendInCall), std::end(kSendInCall), driver) ==
+             std::end(kSendInCall)) {
+    refusal = "driver " + std::string(driver) + " keeps what it is given, or wants it registered";
+  } else if (device.find("zero-copy=yes") != std::string_view::npos) {
+    refusal = "zero-copy=yes lets the peer read it later";
+  } else {
+    return SendPath::in_call;
+  }
+  return SendPath::copied;
+}
 
 DpdkCapabilities probe_capabilities(std::uint16_t port_id) {
   DpdkCapabilities c;
@@ -86,7 +110,18 @@ std::string DpdkCapabilities::summary() const {
   std::string text = device + ": driver " + driver + ", queues " + std::to_string(rx_queues) + "/" +
                      std::to_string(tx_queues) + ", IP MTU " + std::to_string(ip_mtu);
   text += link_mbps == 0 ? ", link speed unknown" : ", link " + std::to_string(link_mbps) + " Mb/s";
-  text += "; received payload is read in place, sent payload is copied once into the packet";
+  text += "; received payload is read in place, sent payload ";
+  switch (send_path) {
+    case SendPath::copied:
+      text += "copied once into the packet (" + send_refusal + ")";
+      break;
+    case SendPath::in_call:
+      text += "read from registered memory by the driver, which copies it";
+      break;
+    case SendPath::handed_on:
+      text += "read from registered memory by the receiver";
+      break;
+  }
   return text;
 }
 
@@ -100,9 +135,6 @@ std::vector<std::string> DpdkCapabilities::missing() const {
   lacks(flow_rules, "no flow rules (" + flow_refusal + "): queue pairs are steered in software");
   lacks(rx_timestamps,
         "no receive timestamps: round trips are measured with the processor's clock");
-  lacks(tx_multi_segment, "one segment a frame on transmit: no transmit from registered memory");
-  lacks(tx_multi_segment ? virtual_addresses : true,
-        "devices here see physical addresses: no transmit from registered memory");
   lacks(pause, "no pause frames (IEEE 802.3x)");
   return lines;
 }

@@ -4,11 +4,19 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dataplane/wire/addresses.h"
 
 namespace paceline {
+
+// How a payload in registered memory leaves by a device.
+enum class SendPath : std::uint8_t {
+  copied,     // into the packet first
+  in_call,    // the driver reads it where it lies, before the call that sends returns
+  handed_on,  // a receiver in this process reads it where it lies, later
+};
 
 struct DpdkCapabilities {
   std::string device;  // name
@@ -35,9 +43,8 @@ struct DpdkCapabilities {
   bool pause = false;              // IEEE 802.3x
   bool virtual_addresses = false;  // the device reads any memory of the process
 
-  // What zero-copy transmit from registered memory asks of a device: several segments in a frame
-  // (headers, payload where it lies, ICRC) and addresses that need no registration.
-  bool could_send_in_place() const { return tx_multi_segment && virtual_addresses; }
+  SendPath send_path = SendPath::copied;
+  std::string send_refusal;  // why it is copied
   // One line: what it is.
   std::string summary() const;
   // One line for each thing that is missing and what stands in for it.
@@ -46,5 +53,11 @@ struct DpdkCapabilities {
 
 // Of a configured and started device.
 DpdkCapabilities probe_capabilities(std::uint16_t port_id);
+
+// The best path for payloads of a device of that driver, made with those arguments; `refusal` says
+// why if they must be copied. It takes several segments in a frame (headers, payload where it lies,
+// ICRC), and a driver of which is known when it has read them.
+SendPath send_path_of(std::string_view driver, std::string_view device, bool multi_segment,
+                      std::string& refusal);
 
 }  // namespace paceline

@@ -150,6 +150,8 @@ DpdkDeviceOpened DpdkDevice::open(Eal& eal, const DpdkDeviceSettings& settings,
   if (!error.empty()) return refuse(error);
 
   device->capabilities_ = probe_capabilities(port_id);
+  device->capabilities_.send_path = device->send_path_;
+  device->capabilities_.send_refusal = device->send_refusal_;
   if (is_one_of(device->capabilities_.driver, kNeedsGate)) {
     device->gate_ = eal.gate();
     if (device->gate_ == nullptr) {
@@ -219,7 +221,18 @@ std::string DpdkDevice::configure() {
   // Only one memory, and no references: the driver may return packets without looking at each.
   const bool one_memory = std::all_of(memories_.begin(), memories_.end(),
                                       [&](DpdkMemory* m) { return m == memories_.front(); });
-  if (one_memory) conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  if (settings_.lend_payload) {
+    send_path_ =
+        send_path_of(info.driver_name, settings_.device,
+                     (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0, send_refusal_);
+  } else {
+    send_refusal_ = "lend_payload = false";
+  }
+  if (send_path_ != SendPath::copied) {
+    conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+  } else if (one_memory) {
+    conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  }
   if (queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_UDP) != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf =

@@ -26,6 +26,8 @@ struct DpdkDeviceSettings {
   std::uint16_t mtu_bytes = 4096;  // RoCE path MTU to carry
   std::uint16_t rx_descriptors = 1024;
   std::uint16_t tx_descriptors = 1024;
+  // Payloads leave from registered memory where the device can (SendPath).
+  bool lend_payload = true;
   bool promiscuous = false;
   bool all_multicast = false;           // IPv6 neighbour discovery asks by multicast
   std::optional<wire::MacAddress> mac;  // none: the device's own
@@ -88,6 +90,8 @@ class DpdkDevice {
   DpdkDeviceSettings settings_;
   std::uint16_t port_id_;
   std::vector<DpdkMemory*> memories_;
+  SendPath send_path_ = SendPath::copied;
+  std::string send_refusal_;
   DpdkCapabilities capabilities_;
   std::vector<std::string> notes_;
   InterruptGate* gate_ = nullptr;

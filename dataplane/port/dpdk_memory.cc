@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 #include "dataplane/port/dpdk_mbuf.h"
 
@@ -90,6 +91,20 @@ void DpdkMemory::give(std::span<Packet* const> packets) {
     rte_mempool_put_bulk(pool_, mbufs.data(), static_cast<unsigned>(n));
     packets = packets.subspan(n);
   }
+}
+
+DpdkLoans* DpdkMemory::make_loans(std::uint32_t most, std::string& error) {
+  DpdkLoansMade made = DpdkLoans::make(settings_.name + "-s" + std::to_string(loans_.size()), most,
+                                       settings_.socket);
+  error = made.error;
+  if (made.loans == nullptr) return nullptr;
+  return loans_.emplace_back(std::move(made.loans)).get();
+}
+
+std::size_t DpdkMemory::lent() const {
+  std::size_t count = 0;
+  for (const auto& loans : loans_) count += loans->out();
+  return count;
 }
 
 std::uint16_t DpdkMemory::frame_room() const {

@@ -19,7 +19,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "dataplane/port/dpdk_loans.h"
 #include "dataplane/port/packet_pool.h"
 
 struct rte_mbuf;
@@ -61,6 +63,11 @@ class DpdkMemory final : public PacketSource {
   std::size_t outside() const;
   // A device's view.
   rte_mempool* handle() const { return pool_; }
+  // For a port that sends payloads without a copy (dpdk_loans.h). nullptr, and `error` set, when
+  // there is no memory for it. Not while others open or close ports on this memory.
+  DpdkLoans* make_loans(std::uint32_t most, std::string& error);
+  // Payloads that ports on this memory, open or not, have lent and not back. Any thread.
+  std::size_t lent() const;
 
  private:
   DpdkMemory(const DpdkMemorySettings& settings, rte_mempool* pool)
@@ -68,6 +75,7 @@ class DpdkMemory final : public PacketSource {
 
   DpdkMemorySettings settings_;
   rte_mempool* pool_;
+  std::vector<std::unique_ptr<DpdkLoans>> loans_;
 };
 
 }  // namespace paceline

@@ -21,14 +21,27 @@ using namespace dpdk;
 constexpr std::uint16_t kBurst = 32;
 // Ethernet's 64 bytes, without the frame check sequence.
 constexpr std::size_t kShortestFrame = 60;
+// Of a port at a time: what a driver reads while it is called, and what waits in a ring.
+constexpr std::uint32_t kMostInCall = 64;
+constexpr std::uint32_t kMostHandedOn = 1024;
 static_assert(wire::kIcrcBytes + kShortestFrame <= kTailBytes);
 
-// Puts the frame together around the payload and describes it to the driver.
-rte_mbuf* finish(Packet& packet) {
+// The packet's mbuf with its headers in front of where its payload is, or would be.
+rte_mbuf* put_headers(Packet& packet) {
   rte_mbuf* const mbuf = mbuf_of(&packet);
   std::byte* const begin = packet.payload - packet.header_bytes;
   assert(begin >= buffer_of(mbuf));
   std::memcpy(begin, packet.header.data(), packet.header_bytes);
+  mbuf->data_off = static_cast<std::uint16_t>(begin - buffer_of(mbuf));
+  mbuf->data_len = packet.header_bytes;
+  mbuf->ol_flags = 0;
+  return mbuf;
+}
+
+// Puts the frame together around the payload and describes it to the driver.
+rte_mbuf* finish(Packet& packet) {
+  rte_mbuf* const mbuf = put_headers(packet);
+  std::byte* const begin = packet.payload - packet.header_bytes;
   std::size_t bytes = std::size_t{packet.header_bytes} + packet.payload_bytes;
   if (packet.bth_offset != 0) {
     wire::store_le32(begin + bytes, packet.icrc);
@@ -38,12 +51,10 @@ rte_mbuf* finish(Packet& packet) {
     std::memset(begin + bytes, 0, kShortestFrame - bytes);
     bytes = kShortestFrame;
   }
-  mbuf->data_off = static_cast<std::uint16_t>(begin - buffer_of(mbuf));
   mbuf->data_len = static_cast<std::uint16_t>(bytes);
   mbuf->pkt_len = static_cast<std::uint32_t>(bytes);
   mbuf->nb_segs = 1;
   mbuf->next = nullptr;
-  mbuf->ol_flags = 0;
   return mbuf;
 }
 
@@ -79,7 +90,18 @@ DpdkPortMade DpdkPort::make(DpdkDevice& device, const DpdkPortSettings& settings
   info.payload_room = memory.payload_room();
   info.tx_burst = kBurst;
   info.computes_icrc = false;
+  const SendPath path = device.capabilities().send_path;
+  DpdkLoans* loans = nullptr;
+  if (path != SendPath::copied) {
+    std::string error;
+    const std::uint32_t most = path == SendPath::in_call ? kMostInCall : kMostHandedOn;
+    loans = device.memory(settings.queue).make_loans(most, error);
+    if (loans == nullptr) return {nullptr, name + error};
+    info.lends_payload = true;
+  }
   auto port = std::unique_ptr<DpdkPort>(new DpdkPort(device, settings, info, engine_packets));
+  port->pool_.keep_loans_with(*port);
+  port->loans_ = loans;
   if (port->gate_ != nullptr && !port->gate_->add(port->visitor_)) {
     port->gate_ = nullptr;
     return {nullptr, name + "more than " + std::to_string(InterruptGate::kMostVisitors) +
@@ -103,7 +125,51 @@ DpdkPort::DpdkPort(DpdkDevice& device, const DpdkPortSettings& settings, const P
       pool_(device.memory(settings.queue), engine_packets, info.payload_room, settings.pool_id) {}
 
 DpdkPort::~DpdkPort() {
+  recall();  // what a ring still holds has its bytes
   if (gate_ != nullptr) gate_->remove(visitor_);
+}
+
+void DpdkPort::release(Packet& packet) {
+  rte_mbuf* const mbuf = mbuf_of(&packet);
+  if (mbuf->next == nullptr) return;  // lent by the engine, and not sent yet
+  DpdkLoans::detach(mbuf);
+  --borrowed_;
+}
+
+void DpdkPort::recall() {
+  if (loans_ == nullptr) return;
+  counters_.tx_recalled += loans_->recall();
+  counters_.tx_overdue = loans_->overdue();
+}
+
+// What the driver gets. The packet's loan is the frame's then.
+rte_mbuf* DpdkPort::frame_of(Packet& packet) {
+  if (packet.payload_kind != PayloadKind::lent) return finish(packet);
+  if (mbuf_of(&packet)->next == nullptr && loans_ != nullptr) {
+    rte_mbuf* const mbuf = put_headers(packet);
+    if (loans_->attach(mbuf, packet, packet.loan)) {
+      // release() is not to take the frame for a borrowed one.
+      rte_mbuf* const segments = mbuf->next;
+      mbuf->next = nullptr;
+      pool_.drop_loan(packet);
+      mbuf->next = segments;
+      return mbuf;
+    }
+  }
+  // Too many are out; or it was received that way and is sent on.
+  pool_.own_loan(packet);
+  ++counters_.tx_lent_copied;
+  return finish(packet);
+}
+
+// The driver did not take them: they are as they were.
+void DpdkPort::take_back(std::span<Packet* const> packets, std::span<rte_mbuf* const> mbufs) {
+  for (std::size_t i = 0; i < mbufs.size(); ++i) {
+    if (mbufs[i]->next == nullptr) continue;
+    DpdkLoans::detach(mbufs[i]);
+    --counters_.tx_lent;
+    pool_.lend(*packets[i], packets[i]->loan);
+  }
 }
 
 std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
@@ -119,7 +185,8 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
     packet.traffic_class = traffic_class;
     packet.wire_bytes = info_.wire.wire_bytes(packet.frame_bytes(), packet.payload_bytes);
     bytes[count] = packet.wire_bytes;
-    mbufs[count] = finish(packet);
+    mbufs[count] = frame_of(packet);
+    if (mbufs[count]->next != nullptr) ++counters_.tx_lent;
   }
   if (count != 0) {
     if (gate_ == nullptr) {
@@ -134,6 +201,7 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
   counters_.tx_packets += taken;
   pool_.go(taken);
   if (taken < count) {
+    take_back(burst.subspan(taken), {mbufs.data() + taken, count - taken});
     ++counters_.tx_full;
     tx_retry_at_ = now + retry_after_;
     return taken;
@@ -148,6 +216,9 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
 
 std::size_t DpdkPort::rx(std::span<Packet*> burst) {
   std::array<rte_mbuf*, kBurst> mbufs;
+  // Whoever lent them is not kept waiting by an engine that has put packets aside.
+  if (borrowed_ != 0) [[unlikely]]
+    pool_.own_loans();
   std::size_t filled = 0;
   // Once is enough unless everything that came was dropped; then the next burst has its turn.
   const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(kBurst, burst.size()));
@@ -172,8 +243,13 @@ Packet* DpdkPort::accept(void* received) {
   auto* const mbuf = static_cast<rte_mbuf*>(received);
   const bool own = mbuf->pool == device_.memory(queue_).handle() && RTE_MBUF_DIRECT(mbuf) &&
                    rte_mbuf_refcnt_read(mbuf) == 1;
-  if (!own || mbuf->nb_segs != 1) [[unlikely]]
-    return copy_in(mbuf);
+  if (mbuf->nb_segs != 1) {
+    const bool lent = DpdkLoans::take(mbuf);
+    Packet* const packet = lent && own ? accept_lent(mbuf) : nullptr;
+    return packet != nullptr ? packet : copy_in(mbuf, !lent);
+  }
+  if (!own) [[unlikely]]
+    return copy_in(mbuf, false);
   Packet* const packet = packet_of(mbuf);
   std::byte* const frame = buffer_of(mbuf) + mbuf->data_off;
   const FrameParts parts = split_frame({frame, mbuf->data_len});
@@ -181,7 +257,7 @@ Packet* DpdkPort::accept(void* received) {
   // a payload behind.
   const std::size_t payload_at = std::size_t{mbuf->data_off} + parts.header_bytes;
   if (payload_at < kMaxHeaderBytes || payload_at > latest_payload_) [[unlikely]]
-    return copy_in(mbuf);
+    return copy_in(mbuf, false);
   if (!fill(*packet, frame, parts)) {
     rte_pktmbuf_free(mbuf);
     return nullptr;
@@ -193,9 +269,39 @@ Packet* DpdkPort::accept(void* received) {
   return packet;
 }
 
-Packet* DpdkPort::copy_in(void* received) {
+// Headers, payload where its owner has it, ICRC. nullptr, and nothing done: cut in another way.
+Packet* DpdkPort::accept_lent(rte_mbuf* head) {
+  rte_mbuf* const payload = head->next;
+  rte_mbuf* const icrc = payload->next;
+  std::byte* const frame = buffer_of(head) + head->data_off;
+  if (head->nb_segs != 3 || icrc->data_len != wire::kIcrcBytes ||
+      payload->data_len > info_.payload_room) {
+    return nullptr;
+  }
+  const std::size_t payload_at = std::size_t{head->data_off} + head->data_len;
+  if (payload_at < kMaxHeaderBytes || payload_at > latest_payload_) return nullptr;
+  // Looks at headers and lengths. Where the ICRC would be are old bytes of the packet's own.
+  FrameParts parts = split_frame({frame, head->pkt_len});
+  if (!parts.roce || parts.header_bytes != head->data_len ||
+      parts.payload_bytes != payload->data_len) {
+    return nullptr;
+  }
+  parts.icrc = wire::load_le32(buffer_of(icrc) + icrc->data_off);
+  Packet& packet = *packet_of(head);
+  fill(packet, frame, parts);
+  packet.pool_id = pool_.id();
+  packet.next = nullptr;
+  packet.flags = 0;
+  pool_.come(1);
+  pool_.lend(packet, buffer_of(payload) + payload->data_off);
+  ++borrowed_;
+  ++counters_.rx_lent;
+  return &packet;
+}
+
+// pieces: the device's doing.
+Packet* DpdkPort::copy_in(void* received, bool pieces) {
   auto* const mbuf = static_cast<rte_mbuf*>(received);
-  const bool pieces = mbuf->nb_segs != 1;
   const std::size_t bytes = mbuf->pkt_len;
   Packet* packet = nullptr;
   if (bytes > device_.memory(queue_).frame_room()) {

@@ -7,11 +7,14 @@
 // datagram comes up whole (frame_split.h), with bth_offset 0 and no ICRC taken. Packet::time is 0:
 // the device says nothing about it.
 //
+// A payload that another port of the process lent is read where it lies.
+//
 // Transmit: headers and ICRC are written around the payload, so that one segment leaves; short
 // frames are padded to 60 bytes. The frame check sequence is the device's business. A packet with
 // bth_offset 0 (ARP and the like) gets no ICRC. One call of the driver per call of tx. What the
 // driver does not take stays the caller's, unharmed; tx_ready_at then says when to try again:
-// devices do not tell when they have room.
+// devices do not tell when they have room. A lent payload goes out from where it lies
+// (dpdk_loans.h) if the device lets it, or is copied and counted when there are too many.
 //
 // Threads: rx, tx and packets() belong to one thread, which may be any; other queues of the device
 // to others. LcoreRegistration (dpdk_eal.h) makes it faster.
@@ -26,6 +29,8 @@
 #include "dataplane/port/frame_split.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
+
+struct rte_mbuf;
 
 namespace paceline {
 
@@ -42,14 +47,19 @@ struct DpdkPortSettings {
 
 struct DpdkPortCounters {
   std::uint64_t tx_packets = 0;
-  std::uint64_t tx_bytes = 0;    // on the wire
-  std::uint64_t tx_full = 0;     // calls of tx that left packets behind: the device took no more
-  std::uint64_t tx_elided = 0;   // dropped: their payload exists only as a digest
+  std::uint64_t tx_bytes = 0;   // on the wire
+  std::uint64_t tx_full = 0;    // calls of tx that left packets behind: the device took no more
+  std::uint64_t tx_elided = 0;  // dropped: their payload exists only as a digest
+  std::uint64_t tx_lent = 0;    // of tx_packets: sent from registered memory
+  std::uint64_t tx_lent_copied = 0;  // of tx_packets: lent, but copied for want of a segment
+  std::uint64_t tx_recalled = 0;     // of tx_lent: copied on the way, their memory was wanted back
+  std::uint64_t tx_overdue = 0;  // of tx_lent: wanted back, and still read a tenth of a second on
   std::uint64_t rx_packets = 0;  // given to the caller of rx
   std::uint64_t rx_bytes = 0;    // on the wire
   std::uint64_t rx_other = 0;    // of these: no RoCEv2 datagram
   std::uint64_t rx_multi_segment = 0;  // of these: copied, the device gave it in pieces
   std::uint64_t rx_moved = 0;      // of these: copied out of another memory, or to a better place
+  std::uint64_t rx_lent = 0;       // of these: read in the sender's memory
   std::uint64_t rx_no_packet = 0;  // dropped: copying wanted a packet and there was none
   std::uint64_t rx_too_long = 0;   // dropped: longer than the payload room
 };
@@ -61,7 +71,7 @@ struct DpdkPortMade {
   std::string error;
 };
 
-class DpdkPort final : public Port {
+class DpdkPort final : public Port, private LoanKeeper {
  public:
   // `device` must outlive it, and the engine must be gone before it is.
   static DpdkPortMade make(DpdkDevice& device, const DpdkPortSettings& settings);
@@ -82,8 +92,14 @@ class DpdkPort final : public Port {
   DpdkPort(DpdkDevice& device, const DpdkPortSettings& settings, const PortInfo& info,
            std::uint32_t engine_packets);
 
+  // As LoanKeeper.
+  void release(Packet& packet) override;
+  void recall() override;
+  rte_mbuf* frame_of(Packet& packet);
+  void take_back(std::span<Packet* const> packets, std::span<rte_mbuf* const> mbufs);
   Packet* accept(void* received);
-  Packet* copy_in(void* received);
+  Packet* accept_lent(rte_mbuf* head);
+  Packet* copy_in(void* received, bool pieces);
   bool fill(Packet& packet, std::byte* frame, const FrameParts& parts);
 
   DpdkDevice& device_;
@@ -96,6 +112,8 @@ class DpdkPort final : public Port {
   DpdkPortCounters counters_;
   std::size_t latest_payload_;  // where in an mbuf a payload may begin at the latest
   PacketPool pool_;
+  DpdkLoans* loans_ = nullptr;  // of the memory; null: payloads are copied
+  std::size_t borrowed_ = 0;    // received packets that refer to their senders' memory
   InterruptGate::Visitor visitor_;
 };
 

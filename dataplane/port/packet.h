@@ -54,7 +54,7 @@ struct alignas(64) Packet {
   std::uint16_t path : 13 = 0;
   union {
     std::uint32_t icrc = 0;    // invariant CRC, where the port does not make it its business
-    std::uint32_t loan_place;  // lent payload, which only a port that does so carries: of the pool
+    std::uint32_t loan_place;  // lent payload: of the pool, where nobody makes an ICRC
   };
   alignas(64) std::array<std::byte, kMaxHeaderBytes> header;  // serialised, network order
 

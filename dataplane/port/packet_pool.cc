@@ -30,12 +30,15 @@ Packet* PacketPool::copy_of(const Packet& packet) {
   return copy;
 }
 
-void PacketPool::end_loans() {
-  for (Packet* packet : lent_) {
-    std::memcpy(packet->payload, packet->loan, packet->payload_bytes);
-    packet->payload_kind = PayloadKind::owned;
-  }
-  lent_.clear();
+void PacketPool::own_loan(Packet& packet) {
+  // What was copied on the way lies there already.
+  std::memmove(packet.payload, packet.loan, packet.payload_bytes);
+  drop_loan(packet);
+  packet.payload_kind = PayloadKind::owned;
+}
+
+void PacketPool::own_loans() {
+  while (!lent_.empty()) own_loan(*lent_.back());
 }
 
 bool PacketPool::refill() {

@@ -35,6 +35,23 @@ class PacketSource {
   virtual void give(std::span<Packet* const> packets) = 0;
 };
 
+// A port's part in loans: what of them the pool does not know. Called on the pool's thread.
+class LoanKeeper {
+ public:
+  LoanKeeper() = default;
+  LoanKeeper(const LoanKeeper&) = delete;
+  LoanKeeper& operator=(const LoanKeeper&) = delete;
+
+  // The packet does not refer to its payload's bytes any more; if it came in by the port that way,
+  // they go back to who lent them.
+  virtual void release(Packet& packet) = 0;
+  // What has left by the port refers to nobody's memory any more.
+  virtual void recall() = 0;
+
+ protected:
+  ~LoanKeeper() = default;
+};
+
 class PacketPool {
  public:
   // payload_room: bytes of payload buffer behind each packet, 0 where payloads are elided.
@@ -88,19 +105,34 @@ class PacketPool {
   void lend(Packet& packet, const std::byte* bytes) {
     packet.payload_kind = PayloadKind::lent;
     packet.loan = bytes;
-    packet.loan_place = static_cast<std::uint32_t>(lent_.size());
+    place_of(packet) = static_cast<std::uint32_t>(lent_.size());
     lent_.push_back(&packet);
   }
   // The packet, whose payload is lent, has none any more.
   void drop_loan(Packet& packet) {
-    lent_[packet.loan_place] = lent_.back();
-    lent_.back()->loan_place = packet.loan_place;
+    std::uint32_t& place = place_of(packet);
+    lent_[place] = lent_.back();
+    place_of(*lent_.back()) = place;
     lent_.pop_back();
     packet.payload_kind = PayloadKind::none;
+    if (keeper_ != nullptr) [[unlikely]]
+      keeper_->release(packet);
   }
-  // Every packet of the pool that refers to memory elsewhere gets its bytes now. Takes a copy of
-  // each, which is what not to lend them would have taken.
-  void end_loans();
+  // Every packet of the pool that refers to memory elsewhere gets its bytes now, and so does what
+  // has left by the port. Takes a copy of each, which is what not to lend them would have taken.
+  void end_loans() {
+    own_loans();
+    if (keeper_ != nullptr) [[unlikely]]
+      keeper_->recall();
+  }
+  // The same of one packet, whose payload is lent; of all that are the pool's user's.
+  void own_loan(Packet& packet);
+  void own_loans();
+  // Before the first packet is lent. `keeper` must outlive the pool's use.
+  void keep_loans_with(LoanKeeper& keeper) {
+    keeper_ = &keeper;
+    lent_.reserve(capacity_);
+  }
   std::size_t lent() const { return lent_.size(); }
 
   void free(Packet* packet) {
@@ -145,6 +177,10 @@ class PacketPool {
   static constexpr std::size_t kRefill = 32;
   static constexpr std::size_t kMostFree = 64;
 
+  // Over a source it is a device's port that sends, which wants the ICRC and no route.
+  std::uint32_t& place_of(Packet& packet) const {
+    return source_ == nullptr ? packet.loan_place : packet.route;
+  }
   // False, and counted, when there is none to be had.
   bool refill();
   void add_chunk(std::size_t packets);
@@ -164,6 +200,7 @@ class PacketPool {
   std::deque<Slab<LongPacket>> long_chunks_;
   std::vector<std::unique_ptr<std::byte[]>> payloads_;
   std::vector<Packet*> lent_;  // in no order
+  LoanKeeper* keeper_ = nullptr;
 };
 
 }  // namespace paceline

@@ -36,8 +36,8 @@ struct PortInfo {
   std::uint16_t tx_burst = 1;      // packets worth offering in one call of tx
   bool computes_icrc = false;      // nobody looks at Packet::icrc; else the engine fills and checks
   bool telemetry = false;          // packets are LongPackets, and switches fill their tails
-  // Packets may refer to the sender's memory: they go from its engine to the receiver's on one
-  // thread, and nothing changes a payload in between.
+  // Packets may refer to the sender's memory: nothing changes a payload on the way, and
+  // PacketPool::end_loans() finds all that do, also those that have left.
   bool lends_payload = false;
 };
 

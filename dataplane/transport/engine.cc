@@ -25,6 +25,7 @@ Engine::Engine(EngineConfig config, Port& port)
 }
 
 Engine::~Engine() {
+  core_.pool.end_loans();  // registered memory may go with it
   for (QueuePair* qp : core_.qps) {
     if (qp == nullptr) continue;
     requester_.discard(*qp);

@@ -41,6 +41,7 @@ struct Options {
   int cpu = -1;
   int fifo = 0;
   bool huge = false;
+  bool copy = false;
 };
 
 // Of an RC WRITE Middle over IPv4: Ethernet with its check sequence, IP, UDP, BTH, ICRC.
@@ -182,6 +183,7 @@ int run(const Options& options) {
   DpdkDeviceSettings device_settings;
   device_settings.device = options.device;
   device_settings.mtu_bytes = static_cast<std::uint16_t>(options.mtu);
+  device_settings.lend_payload = !options.copy;
   DpdkMemory* const queue = memory.memory.get();
   const DpdkDeviceOpened opened = DpdkDevice::open(*start.eal, device_settings, {&queue, 1});
   if (opened.device == nullptr) return give_up(opened.error);
@@ -329,6 +331,8 @@ int main(int count, char** arguments) {
   app.add_option("--fifo", options.fifo, "its real-time priority; 0: none")
       ->check(CLI::Range(0, 90));
   app.add_flag("--huge", options.huge, "hugepages");
+  app.add_option("--copy", options.copy,
+                 "1: payloads are copied into packets, whatever the device");
   CLI11_PARSE(app, count, arguments);
   options.load.load = options.mode == "send"   ? bench::Load::send
                       : options.mode == "echo" ? bench::Load::echo

@@ -90,7 +90,7 @@ Packet* RingPair::receive(DpdkPort& port) {
 bool RingPair::payload_is(const Packet& packet, std::uint16_t bytes, unsigned first) {
   if (packet.payload_bytes != bytes + wire::pad_bytes(bytes)) return false;
   for (unsigned i = 0; i < bytes; ++i) {
-    if (packet.payload[i] != static_cast<std::byte>(first + i)) return false;
+    if (packet.bytes()[i] != static_cast<std::byte>(first + i)) return false;
   }
   return true;
 }

@@ -29,6 +29,7 @@ packets = 16384
 rx_descriptors = 512
 tx_descriptors = 256
 promiscuous = true
+lend_payload = false
 mac = "02:aB:00:00:00:01"
 
 [[port]]
@@ -55,6 +56,7 @@ device = "0000:3b:00.0"
   CHECK(bed.ports[0].rx_descriptors == 512);
   CHECK(bed.ports[0].tx_descriptors == 256);
   CHECK(bed.ports[0].promiscuous);
+  CHECK_FALSE(bed.ports[0].lend_payload);
   REQUIRE(bed.ports[0].mac.has_value());
   CHECK(to_text(*bed.ports[0].mac) == "02:ab:00:00:00:01");
   CHECK(bed.ports[0].where == "bed.toml:13:10");

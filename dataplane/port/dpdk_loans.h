@@ -1,0 +1,76 @@
+// Payload that leaves a port without a copy: what a device is given of a packet whose payload is
+// lent (packet_pool.h). Three segments: the packet's own mbuf with the headers, the payload where it
+// lies (an external buffer, of which DPDK says when the last reader is done), the ICRC.
+//
+// Between the port that lends and the one that receives, on two threads of one process, each loan is
+// in one state at a time. Whoever wants the memory back makes a copy of what nobody has begun to
+// read, and waits for what is being read:
+//
+//   free -> lent -> taken (a receiver reads it) -> free
+//             \ -> moving -> moved (the bytes are in the packet's own buffer) -> taken -> free
+//
+// Most drivers copy within the call that sends: their loans are free again when it returns.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dataplane/port/packet.h"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+namespace paceline {
+
+class DpdkLoans;
+
+struct DpdkLoansMade {
+  std::unique_ptr<DpdkLoans> loans;  // null: see error
+  std::string error;
+};
+
+// Of one port, on whose thread it is used; taken() and what DPDK calls run on any. Lives as long as
+// the packet memory, because payloads may be on their way when the port closes.
+class DpdkLoans {
+ public:
+  // name: unlike any other, at most 24 characters. most: loans at a time.
+  static DpdkLoansMade make(const std::string& name, std::uint32_t most, int socket);
+  ~DpdkLoans();
+  DpdkLoans(const DpdkLoans&) = delete;
+  DpdkLoans& operator=(const DpdkLoans&) = delete;
+
+  // The frame of a packet whose payload is at `bytes`; its headers are in `head` already. False:
+  // there are too many loans, nothing was done.
+  bool attach(rte_mbuf* head, const Packet& packet, const std::byte* bytes);
+  // The frame comes back from a driver that did not take it: `head` alone again.
+  static void detach(rte_mbuf* head);
+  // Nothing of this port's that is on its way refers to memory elsewhere any more. Returns how many
+  // had to be copied. What a receiver is reading is waited for, a tenth of a second at most;
+  // overdue() counts what took longer.
+  std::size_t recall();
+  // Not free. Any thread.
+  std::size_t out() const;
+  std::uint64_t overdue() const { return overdue_; }
+
+  // A received frame: a loan of this process? It is the caller's to read then, until its segments
+  // are freed or detached.
+  static bool take(rte_mbuf* head);
+
+ private:
+  struct Loan;
+  DpdkLoans(rte_mempool* pool, std::uint32_t most);
+  static void returned(void* address, void* loan);
+  static bool settle(Loan& loan, bool patient, std::size_t& copied);
+
+  rte_mempool* pool_;  // of segments: they have no more of their own than room for an ICRC
+  std::uint32_t most_;
+  std::unique_ptr<Loan[]> loans_;
+  std::uint64_t next_ = 0;    // the loan that is made next
+  std::uint64_t oldest_ = 0;  // all before it are free
+  std::uint64_t overdue_ = 0;
+};
+
+}  // namespace paceline
