@@ -14,6 +14,7 @@
 #include "cc/port_receiver.h"
 #include "dataplane/base/shards.h"
 #include "dataplane/base/units.h"
+#include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/build.h"
 
@@ -53,6 +54,9 @@ struct Peer {
   std::uint32_t features = 0;                    // of its HELLO
   bool heard = false;                            // it said HELLO
   bool greeting = false;                         // to be told anew what this end can do
+  // Where receivers are in clusters, each with an arm (arms.h): its own, and the arm's number.
+  std::uint8_t cluster = telemetry::kNoCluster;
+  std::uint8_t arm = 0;
 };
 
 class PeerTable {
