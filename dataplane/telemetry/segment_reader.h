@@ -29,10 +29,17 @@ struct NicText {
   std::uint32_t mtu = 0;
 };
 
+// What a NIC has towards the ports of one cluster.
+struct ClusterSample {
+  ClusterFigures figures{};
+  MessagesBySize messages{};
+};
+
 struct NicSample {
   NicBody body{};                     // `sequence` as it was read: even, and another after a write
   std::vector<std::uint64_t> values;  // by SegmentReader::series()
   MessagesBySize messages{};
+  std::vector<ClusterSample> clusters;  // body.clusters of them; of minor 0 none
 };
 
 class SegmentReader {
