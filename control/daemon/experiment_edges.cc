@@ -9,8 +9,8 @@ namespace paceline::daemon {
 namespace live = experiment::live;
 
 ExperimentEdges::ExperimentEdges(const Sampler& sampler,
-                                 std::vector<std::vector<std::string>> clusters)
-    : sampler_(sampler), clusters_(std::move(clusters)) {
+                                 std::vector<std::vector<std::string>> clusters, bool receivers)
+    : sampler_(sampler), clusters_(std::move(clusters)), receivers_(receivers) {
   for (const auto& cluster : clusters_) {
     for (const std::string& nic : cluster) nics_[nic] = {};
   }
@@ -49,12 +49,15 @@ void ExperimentEdges::sampled(std::int64_t now_ns) {
 
 std::vector<live::Runner::EdgeSample> ExperimentEdges::take(std::int64_t now_ns) {
   std::vector<live::Runner::EdgeSample> out;
-  for (const auto& cluster : clusters_) {
+  for (std::size_t c = 0; c < clusters_.size(); ++c) {
     live::Runner::EdgeSample edge;
     std::uint32_t missing = 0;
-    for (const std::string& name : cluster) {
-      edge.nics.push_back(sample_of(name, now_ns));
-      missing = std::max(missing, nics_[name].missing);
+    for (std::size_t own = 0; own < clusters_.size(); ++own) {
+      if (!receivers_ && own != c) continue;
+      for (const std::string& name : clusters_[own]) {
+        edge.nics.push_back(receivers_ ? towards(c, own, name, now_ns) : sample_of(name, now_ns));
+        missing = std::max(missing, nics_[name].missing);
+      }
     }
     // Without any look there is nothing to compare with either.
     edge.missing = rounds_ == 0 ? 1 : static_cast<double>(missing) / static_cast<double>(rounds_);
@@ -87,6 +90,37 @@ live::NicSample ExperimentEdges::sample_of(const std::string& name, std::int64_t
   for (std::size_t i = 0; i < series.size(); ++i) {
     live::set_total(out.totals, series[i].name, values[i]);
     if (series[i].name == "queue_pairs") out.channels = static_cast<std::uint32_t>(values[i]);
+  }
+  return out;
+}
+
+// What a NIC of the cluster `own` has to do with the ports of `cluster`.
+live::NicSample ExperimentEdges::towards(std::size_t cluster, std::size_t own,
+                                         const std::string& name, std::int64_t now_ns) const {
+  live::NicSample out = sample_of(name, now_ns);
+  const auto index = sampler_.find_nic(name);
+  if (!index || !sampler_.is_open()) return out;
+  const NicLatest& latest = sampler_.latest(*index);
+  // Not counted by clusters (any more): of no block.
+  if (latest.clusters.size() != clusters_.size() || latest.body.own_cluster != own) {
+    out.epoch = 0;
+    return out;
+  }
+  const telemetry::ClusterSample& of = latest.clusters[cluster];
+  out.arm = of.figures.arm;
+  out.channels = of.figures.queue_pairs;
+  out.messages = of.messages;
+  out.totals.tx_data_packets = of.figures.tx_data_packets;
+  out.totals.retransmitted_packets = of.figures.retransmitted_packets;
+  out.totals.tx_data_bytes = live::kNotCounted;
+  out.totals.cnps_received = live::kNotCounted;
+  out.totals.paused_ns = live::kNotCounted;
+  out.totals.worker_busy_cycles = live::kNotCounted;
+  out.totals.worker_packets = live::kNotCounted;
+  if (cluster != own) {
+    // What it receives, and how fast its port is, is of its own cluster.
+    out.rate_bps = 0;
+    out.totals.rx_data_packets = out.totals.rx_data_bytes = out.totals.rx_ce_packets = 0;
   }
   return out;
 }

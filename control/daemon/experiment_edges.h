@@ -1,6 +1,10 @@
 // What a live experiment sees of the telemetry: samples at the edges of blocks, how many were
 // missing in between, and trips of the guard.
 //
+// Where clusters are receivers' ports, a cluster's figures are what all NICs of the plan have
+// counted towards it, and what its own NICs have received. A NIC's pauses and its worker's cycles
+// are then of no cluster.
+//
 // An idle worker sleeps and writes nothing, so the time of its last sample stands still; it is told
 // as of the look, by how far its clock is ahead of the daemon's.
 #pragma once
@@ -19,7 +23,9 @@ class ExperimentEdges {
  public:
   // By cluster, in the plan's order; all of these the service had at the start. The sampler
   // outlives it.
-  ExperimentEdges(const Sampler& sampler, std::vector<std::vector<std::string>> clusters);
+  // `receivers`: clusters are of ports that receive.
+  ExperimentEdges(const Sampler& sampler, std::vector<std::vector<std::string>> clusters,
+                  bool receivers);
 
   // After each round of samples; the clock is monotonic.
   void sampled(std::int64_t now_ns);
@@ -48,9 +54,12 @@ class ExperimentEdges {
     std::uint32_t missing = 0;  // rounds without a fresh sample since the last edge
   };
   experiment::live::NicSample sample_of(const std::string& name, std::int64_t now_ns) const;
+  experiment::live::NicSample towards(std::size_t cluster, std::size_t own, const std::string& name,
+                                      std::int64_t now_ns) const;
 
   const Sampler& sampler_;
   std::vector<std::vector<std::string>> clusters_;
+  bool receivers_;
   std::map<std::string, Nic> nics_;
   std::uint32_t rounds_ = 0;  // since the last edge
   std::uint64_t start_unix_ns_ = 0;

@@ -29,7 +29,7 @@ ExperimentRun::ExperimentRun(const Parts& parts, ExperimentEntry entry, live::Ex
       entry_(std::move(entry)),
       runner_(std::move(files.plan), std::move(files.schedule), std::move(files.blocks.records),
               files.circumstances.calibrated),
-      edges_(parts.sampler, entry_.nics),
+      edges_(parts.sampler, entry_.nics, by_receiver()),
       timer_(parts.context) {
   edges_.set_patience(parts.settings.blink.count(), parts.settings.well_for.count());
 }
@@ -39,17 +39,18 @@ std::string ExperimentRun::folder() const {
 }
 
 // Not only the number: a daemon whose store is new must not take up another's trial.
-std::string ExperimentRun::trial_name(std::size_t cluster) const {
-  return fmt::format("experiment-{}-{}-{}", entry_.number, entry_.digest.substr(0, 8), cluster);
+std::string ExperimentRun::trial_name(std::size_t trial) const {
+  return fmt::format("experiment-{}-{}-{}", entry_.number, entry_.digest.substr(0, 8), trial);
 }
 
-Json ExperimentRun::trial_members(std::size_t cluster) const {
+Json ExperimentRun::trial_members(std::size_t trial) const {
   const live::Plan& plan = runner_.plan();
   const config::CcConfig& candidate = plan.arms[1].cc;
   Json params = Json::object();
   for (const auto& param : candidate.params) params[param.name] = param.value;
-  return {{"name", trial_name(cluster)},
-          {"nics", entry_.nics[cluster]},
+  const Json places = by_receiver() ? Json(entry_.nics) : Json(entry_.nics[trial]);
+  return {{"name", trial_name(trial)},
+          {by_receiver() ? "clusters" : "nics", places},
           {"candidate",
            {{"algorithm", candidate.algorithm},
             {"profile", candidate.profile},
@@ -63,10 +64,20 @@ Json ExperimentRun::trial_members(std::size_t cluster) const {
           {"hold_ms", to_nanos(plan.hold).count / 1'000'000}};
 }
 
+Json ExperimentRun::arm_members(std::size_t trial, const Action& action) const {
+  Json out{{"name", trial_name(trial)}, {"epoch", action.epoch}};
+  if (by_receiver()) {
+    out["arms"] = action.arms;
+  } else {
+    out["arm"] = action.arms[trial];
+  }
+  return out;
+}
+
 awaitable<std::vector<std::string>> ExperimentRun::begin() {
   std::vector<std::string> errors;
   std::size_t begun = 0;
-  for (; begun < entry_.nics.size(); ++begun) {
+  for (; begun < trial_count(); ++begun) {
     Json members = trial_members(begun);
     const ControlAnswer answer = co_await parts_.service.call("trial", std::move(members));
     if (answer.ok()) continue;
@@ -169,8 +180,8 @@ void ExperimentRun::watch() {
 }
 
 awaitable<ExperimentRun::Put> ExperimentRun::put_arms(Action action) {
-  for (std::size_t c = 0; c < entry_.nics.size(); ++c) {
-    Json members{{"name", trial_name(c)}, {"arm", action.arms[c]}, {"epoch", action.epoch}};
+  for (std::size_t c = 0; c < trial_count(); ++c) {
+    Json members = arm_members(c, action);
     const ControlAnswer answer = co_await parts_.service.call("use_arm", std::move(members));
     if (answer.ok()) continue;
     if (answer.kind == ControlAnswer::Kind::unanswered) co_return Put::unanswered;
@@ -218,7 +229,7 @@ awaitable<void> ExperimentRun::wait(std::uint64_t until_ns) {
 awaitable<void> ExperimentRun::renew() {
   const auto hold = static_cast<std::uint64_t>(to_nanos(runner_.plan().hold).count);
   if (now() - renewed_ns_ < hold / kRenewals) co_return;
-  for (std::size_t c = 0; c < entry_.nics.size(); ++c) {
+  for (std::size_t c = 0; c < trial_count(); ++c) {
     Json members{{"name", trial_name(c)}};
     const ControlAnswer answer = co_await parts_.service.call("renew", std::move(members));
     if (answer.kind == ControlAnswer::Kind::unanswered) co_return;
@@ -235,7 +246,7 @@ awaitable<void> ExperimentRun::look_at_trials() {
   const ControlAnswer answer = co_await parts_.service.call("trials", std::move(members));
   if (!answer.ok()) co_return;
   const Json trials = answer.body.value("trials", Json::array());
-  for (std::size_t c = 0; c < entry_.nics.size(); ++c) {
+  for (std::size_t c = 0; c < trial_count(); ++c) {
     const auto at = std::find_if(trials.begin(), trials.end(), [&](const Json& trial) {
       return trial.is_object() && trial.value("name", std::string()) == trial_name(c);
     });
@@ -258,7 +269,7 @@ awaitable<void> ExperimentRun::look_at_trials() {
 awaitable<void> ExperimentRun::end_trials() {
   const auto hold = static_cast<std::uint64_t>(to_nanos(runner_.plan().hold).count);
   const std::uint64_t began = now();
-  for (std::size_t c = 0; c < entry_.nics.size() && !left_;) {
+  for (std::size_t c = 0; c < trial_count() && !left_;) {
     Json members{{"name", trial_name(c)}, {"keep", "champion"}};
     const ControlAnswer answer = co_await parts_.service.call("end_trial", std::move(members));
     if (answer.kind == ControlAnswer::Kind::unanswered && now() - began < hold) {

@@ -2,7 +2,8 @@
 // what telemetry and service say is told to it, and what must last is stored before it counts.
 //
 // Each cluster of the plan has a trial of its own in the service, which watches over it: without
-// this daemon it goes back to the champion by itself (the trial's hold).
+// this daemon it goes back to the champion by itself (the trial's hold). Clusters of receivers'
+// ports have one trial together, since every sender has to know all of them.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -96,8 +97,13 @@ class ExperimentRun {
   using Action = experiment::live::Action;
   enum class Put : std::uint8_t { done, refused, unanswered };
 
-  std::string trial_name(std::size_t cluster) const;
-  Json trial_members(std::size_t cluster) const;
+  bool by_receiver() const {
+    return runner_.plan().design == experiment::live::Design::receiver_ports;
+  }
+  std::size_t trial_count() const { return by_receiver() ? 1 : entry_.nics.size(); }
+  std::string trial_name(std::size_t trial) const;
+  Json trial_members(std::size_t trial) const;
+  Json arm_members(std::size_t trial, const Action& action) const;
   boost::asio::awaitable<Put> put_arms(Action action);
   boost::asio::awaitable<void> use_arms(Action action);
   boost::asio::awaitable<void> pause(Action action);

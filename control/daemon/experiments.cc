@@ -29,12 +29,20 @@ void rethrow_experiment(std::exception_ptr error) {
 }
 
 // What this service can do of what a plan may ask.
-std::vector<std::string> plan_errors(const live::Plan& plan) {
+std::vector<std::string> plan_errors(const live::Plan& plan,
+                                     const config::AlgorithmCatalogue& known) {
   std::vector<std::string> errors;
   if (plan.design == live::Design::receiver_ports) {
-    errors.emplace_back(
-        "design = \"receiver_ports\": a trial gives an arm to a NIC with all it sends and "
-        "receives; allowed here are \"switchback\" and \"paired_rails\"");
+    const cc::AlgorithmInfo* const champion = known.find(plan.arms[0].cc.algorithm);
+    const cc::AlgorithmInfo* const candidate = known.find(plan.arms[1].cc.algorithm);
+    if (champion != nullptr && candidate != nullptr && champion != candidate &&
+        champion->proactive && candidate->proactive) {
+      errors.push_back(fmt::format(
+          "design = \"receiver_ports\": {} and {} both grant, and each has a governor of the "
+          "uplink of its own, which a sender to both arms would need at a time; allowed are arms "
+          "of one algorithm, or of which one at most is proactive (a switchback takes any)",
+          champion->name, candidate->name));
+    }
   }
   if (plan.hold.count < kLeastHoldPs || plan.hold.count > kMostHoldPs) {
     errors.push_back(
@@ -78,6 +86,26 @@ void check_arms(const live::Plan& plan, const NicParams& nic, std::uint64_t rate
                     "the testbed says, not on {}",
                     nic.nic, candidate->name, fallback, plan.arms[1].cc.fallback));
   }
+}
+
+// What goes to NICs of no cluster has the champion and is counted for no arm; but what they send
+// shares the clusters' ports, with the champion whatever the port's arm.
+void warn_of_outsiders(const std::vector<NicParams>& in_force,
+                       const std::vector<std::vector<std::string>>& clusters,
+                       std::vector<std::string>& warnings) {
+  std::vector<std::string> outside;
+  for (const NicParams& nic : in_force) {
+    const bool inside =
+        std::any_of(clusters.begin(), clusters.end(), [&](const std::vector<std::string>& cluster) {
+          return std::find(cluster.begin(), cluster.end(), nic.nic) != cluster.end();
+        });
+    if (!inside) outside.push_back(nic.nic);
+  }
+  if (outside.empty()) return;
+  warnings.push_back(
+      fmt::format("{} in no cluster: what goes there has the champion and is counted for no arm, "
+                  "and what comes from there has the champion at the ports of both arms",
+                  fmt::join(outside, ", ")));
 }
 
 std::string report_replay(std::int64_t number, const std::string& folder) {
@@ -152,7 +180,8 @@ void Experiments::keep(const ExperimentEntry& entry) {
 }
 
 // The NICs of each cluster, and whether the arms fit what is in force on them.
-awaitable<Experiments::Places> Experiments::places_of(const live::Plan& plan) {
+awaitable<Experiments::Places> Experiments::places_of(const live::Plan& plan,
+                                                      const std::string& file) {
   Places out;
   Json members = Json::object();
   const ControlAnswer answer = co_await parts_.service.call("parameters", std::move(members));
@@ -173,7 +202,14 @@ awaitable<Experiments::Places> Experiments::places_of(const live::Plan& plan) {
       const auto nic = std::find_if(in_force.begin(), in_force.end(),
                                     [&](const NicParams& n) { return n.nic == name; });
       if (nic == in_force.end()) {
-        out.errors.push_back(fmt::format("there is no NIC \"{}\"", name));
+        std::vector<std::string> there;
+        for (const NicParams& n : in_force) there.push_back(n.nic);
+        const std::string place =
+            cluster.line == 0
+                ? std::string()
+                : fmt::format("{}:{}: [[cluster]] \"{}\": ", file, cluster.line, cluster.name);
+        out.errors.push_back(fmt::format("{}there is no NIC \"{}\"; this service has {}", place,
+                                         name, fmt::join(there, ", ")));
         continue;
       }
       const auto facts = parts_.parameters.nics().find(name);
@@ -189,6 +225,9 @@ awaitable<Experiments::Places> Experiments::places_of(const live::Plan& plan) {
       }
     }
     out.nics.push_back(std::move(names));
+  }
+  if (plan.design == live::Design::receiver_ports) {
+    warn_of_outsiders(in_force, out.nics, out.warnings);
   }
   co_return out;
 }
@@ -235,12 +274,12 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
       null_experiment ? live::null_experiment_of(std::move(read.value)) : std::move(read.value);
   files.null_experiment = live::is_null_experiment(files.plan);
   live::note_plugins(files.plan, known);
-  std::vector<std::string> errors = plan_errors(files.plan);
+  std::vector<std::string> errors = plan_errors(files.plan, known);
   if (!errors.empty()) co_return refusal(400, errors);
 
   co_await turns_.enter();
   const Turnstile::Hold hold(turns_);
-  const Places places = co_await places_of(files.plan);
+  const Places places = co_await places_of(files.plan, file);
   errors = places.errors;
   if (std::string wrong = check_calibration(files.plan); !wrong.empty()) errors.push_back(wrong);
   if (!errors.empty()) co_return refusal(places.unanswered ? 503 : 409, errors);

@@ -63,7 +63,8 @@ class Experiments {
     std::vector<std::string> warnings;
     bool unanswered = false;
   };
-  boost::asio::awaitable<Places> places_of(const experiment::live::Plan& plan);
+  boost::asio::awaitable<Places> places_of(const experiment::live::Plan& plan,
+                                           const std::string& file);
   boost::asio::awaitable<void> drive(Run run);
   std::optional<ExperimentEntry> find(std::string_view id);
   std::vector<ExperimentEntry> entries();

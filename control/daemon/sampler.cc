@@ -163,7 +163,7 @@ bool Sampler::fetch(std::size_t nic, NicState& s, bool whole) {
   NicBody body;
   const std::span<std::uint64_t> row(row_);
   s.whole = whole;
-  s.read = reader_.read(nic, body, row.first(segment_series_), s.latest.messages,
+  s.read = reader_.read(nic, body, row.first(segment_series_), s.latest.messages, s.latest.clusters,
                         whole ? MessageDetail::whole : MessageDetail::totals);
   if (!s.read) return false;
   const NicBody& before = s.latest.body;

@@ -38,6 +38,7 @@ std::string_view telemetry_state_name(TelemetryState state);
 struct NicLatest {
   telemetry::NicBody body;
   telemetry::MessagesBySize messages{};
+  std::vector<telemetry::ClusterSample> clusters;
 };
 
 // What changed in a NIC between two samples, besides its counters.

@@ -1,7 +1,6 @@
 #include "dataplane/driver/virtual_world.h"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "dataplane/base/random.h"
@@ -251,45 +250,6 @@ void VirtualWorld::tell_crowd(Picos now, std::uint32_t of, std::uint8_t traffic_
   if (!setup_.speaks_control[of]) return;
   const auto address = wire::IpAddress::v4(setup_.fabric.subnet_base + of + 1);
   engine.hear_crowd(now, address, traffic_class, (*hosts_)[of].engine.crowd());
-}
-
-void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm,
-                               std::uint8_t epoch) {
-  std::vector<std::uint32_t> all(hosts());
-  std::iota(all.begin(), all.end(), 0U);
-  reconfigure(setup, arm, epoch, all);
-}
-
-void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm,
-                               std::uint8_t epoch, std::span<const std::uint32_t> hosts) {
-  if (!controlling_) {
-    throw std::logic_error("a world is changed only by its control callback");
-  }
-  for (const std::uint32_t h : hosts) {
-    if (h >= hosts_->size()) {
-      throw std::invalid_argument("host " + std::to_string(h) + ": allowed is 0 to " +
-                                  std::to_string(hosts_->size() - 1));
-    }
-    const std::string refusal = engine(h).reconfigure_refusal(setup);
-    if (!refusal.empty()) {
-      throw std::invalid_argument("host " + std::to_string(h) + ": " + refusal);
-    }
-  }
-  for (const std::uint32_t h : hosts) {
-    for (std::uint32_t s = 0; s < shards(); ++s) {
-      transport::Engine& changed = shards_.empty() ? (*hosts_)[h].engine : shards_[h]->engine(s);
-      changed.reconfigure(now_, setup, arm, epoch);
-    }
-    parts_.front()->schedule_host(h, now_);
-  }
-}
-
-transport::CcSetup VirtualWorld::cc_setup(const config::CcConfig& cc) const {
-  config::Scenario scenario = scenario_;
-  scenario.cc = cc;
-  WorldPlan plan = plan_world(scenario);
-  if (!plan.error.empty()) throw std::invalid_argument(plan.error);
-  return {std::move(plan.engine.primary), std::move(plan.engine.fallback)};
 }
 
 RunEnd VirtualWorld::run() {

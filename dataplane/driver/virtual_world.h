@@ -4,6 +4,7 @@
 // scheduling group: its application and its engine are polled in that order until neither is due.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -84,6 +85,10 @@ class VirtualWorld final : public Connector {
   void reconfigure(const transport::CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
   void reconfigure(const transport::CcSetup& setup, std::uint8_t arm, std::uint8_t epoch,
                    std::span<const std::uint32_t> hosts);
+  // Two setups at a time, by the host that data goes to: `arms` has 0 or 1 of each host, or
+  // telemetry::kNoCluster for one that is in no cluster. The same contract.
+  void reconfigure_by_receiver(const std::array<transport::CcSetup, 2>& setups,
+                               std::span<const std::uint8_t> arms, std::uint8_t epoch);
   // As a [cc] table says it, resolved for the ports of this fabric. Throws std::invalid_argument
   // with what is wrong.
   transport::CcSetup cc_setup(const config::CcConfig& cc) const;

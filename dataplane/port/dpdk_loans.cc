@@ -57,8 +57,8 @@ struct alignas(64) DpdkLoans::Loan {
 DpdkLoansMade DpdkLoans::make(const std::string& name, std::uint32_t most, int socket) {
   // Two segments a loan. A thread's cache in DPDK keeps some of them from others.
   constexpr std::uint32_t kCache = 64;
-  rte_mempool* const pool = rte_pktmbuf_pool_create(name.c_str(), 2 * most + 4 * kCache, kCache, 0,
-                                                    kSegmentRoom, socket);
+  rte_mempool* const pool =
+      rte_pktmbuf_pool_create(name.c_str(), 2 * most + 4 * kCache, kCache, 0, kSegmentRoom, socket);
   if (pool == nullptr) {
     return {nullptr, "segments \"" + name + "\": " + std::string(rte_strerror(rte_errno))};
   }
@@ -126,9 +126,7 @@ bool DpdkLoans::settle(Loan& loan, bool patient, std::size_t& copied) {
     return true;
   }
   if (state != LoanState::taken) return true;
-  const auto done = [&] {
-    return loan.state.load(std::memory_order_acquire) != LoanState::taken;
-  };
+  const auto done = [&] { return loan.state.load(std::memory_order_acquire) != LoanState::taken; };
   return patient ? wait_for(done) : done();
 }
 

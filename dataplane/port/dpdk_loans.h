@@ -1,9 +1,9 @@
 // Payload that leaves a port without a copy: what a device is given of a packet whose payload is
-// lent (packet_pool.h). Three segments: the packet's own mbuf with the headers, the payload where it
-// lies (an external buffer, of which DPDK says when the last reader is done), the ICRC.
+// lent (packet_pool.h). Three segments: the packet's own mbuf with the headers, the payload where
+// it lies (an external buffer, of which DPDK says when the last reader is done), the ICRC.
 //
-// Between the port that lends and the one that receives, on two threads of one process, each loan is
-// in one state at a time. Whoever wants the memory back makes a copy of what nobody has begun to
+// Between the port that lends and the one that receives, on two threads of one process, each loan
+// is in one state at a time. Whoever wants the memory back makes a copy of what nobody has begun to
 // read, and waits for what is being read:
 //
 //   free -> lent -> taken (a receiver reads it) -> free

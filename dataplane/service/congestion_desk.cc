@@ -11,6 +11,15 @@
 
 namespace paceline::service {
 
+namespace {
+
+std::string_view arm_words(std::optional<std::uint8_t> arm) {
+  if (!arm) return "";
+  return *arm == 0 ? ", by the champion's arm" : ", by the candidate's arm";
+}
+
+}  // namespace
+
 CongestionDesk::CongestionDesk(Service& service)
     : service_(service), shelf_(service.settings().plugin_folders) {
   if (const std::string wrong = reader_.open(service.segment()); !wrong.empty()) {
@@ -64,14 +73,19 @@ std::vector<std::string> CongestionDesk::apply(const std::vector<Change>& change
           if (nic.place.worker != w) continue;
           const transport::CcSetup& setup = change.arm->setup;
           if (!in_earnest) {
-            const std::string why =
-                worker.nics().nic(nic.place.nic).engine->reconfigure_refusal(setup);
+            const transport::Engine& engine = *worker.nics().nic(nic.place.nic).engine;
+            const std::string why = change.by_peer != nullptr
+                                        ? engine.reconfigure_refusal(*change.by_peer)
+                                        : engine.reconfigure_refusal(setup);
             if (!why.empty()) errors.push_back(nic.name + ": " + why);
             continue;
           }
-          worker.reconfigure(
-              now, nic.place.nic, setup,
-              {nic.in_force.generation + 1, setup.primary.algorithm, change.number, change.epoch});
+          const NicInForce in_force = in_force_after(change);
+          if (change.by_peer != nullptr) {
+            worker.reconfigure(now, nic.place.nic, *change.by_peer, in_force);
+          } else {
+            worker.reconfigure(now, nic.place.nic, setup, in_force);
+          }
         }
       });
       if (!ran) errors.push_back(worker.name() + " has ended");
@@ -81,11 +95,11 @@ std::vector<std::string> CongestionDesk::apply(const std::vector<Change>& change
   for (const Change& change : changes) {
     Nic& nic = nics_[change.nic];
     nic.current = *change.arm;
-    nic.in_force = {nic.in_force.generation + 1, change.arm->setup.primary.algorithm, change.number,
-                    change.epoch};
+    nic.in_force = in_force_after(change);
     // Looks begin anew with what was counted up to here.
     GuardSample now;
     if (sample(change.nic, now)) nic.judge.begin(now);
+    nic.by_arm.forget();
     nic.reported = false;
   }
   return errors;
@@ -178,12 +192,22 @@ void CongestionDesk::look(std::size_t nic) {
     nics_[nic].quarantines = sample_.values[kQuarantines];
     notice_quarantine(nic);
   }
-  const Trial* const trial = trial_of(nic);
-  const auto trip = nics_[nic].judge.look(now, trial != nullptr ? trial->limits : GuardLimits{});
+  Nic& of = nics_[nic];
+  const GuardLimits limits = limits_of(nic);
+  const auto trip = of.judge.look(now, limits);
+  const bool two = of.in_force.clusters != 0 && sample_.body.generation == of.in_force.generation;
+  if (two) {
+    // What one of the arms did is said of that one.
+    const auto by_arm = of.by_arm.look(now, sample_.clusters, limits);
+    if (by_arm) return tripped(nic, by_arm->trip, {}, by_arm->arm);
+  }
   if (trip) {
-    tripped(nic, *trip);
-  } else if (nics_[nic].judge.calm()) {
-    nics_[nic].reported = false;
+    // The port towards a NIC serves the arm of its own cluster.
+    std::optional<std::uint8_t> arm;
+    if (two && trip->rule == GuardRule::dropped) arm = of.in_force.arm;
+    tripped(nic, *trip, {}, arm);
+  } else if (of.judge.calm()) {
+    of.reported = false;
   }
 }
 
@@ -193,7 +217,8 @@ void CongestionDesk::note(Nic& nic, GuardEvent event) {
   if (nic.events.size() > kMostEvents) nic.events.pop_front();
 }
 
-void CongestionDesk::tripped(std::size_t n, const GuardTrip& trip, std::string detail) {
+void CongestionDesk::tripped(std::size_t n, const GuardTrip& trip, std::string detail,
+                             std::optional<std::uint8_t> arm) {
   Nic& nic = nics_[n];
   Trial* const trial = trial_of(n);
   const bool revert = trial != nullptr && trial->arm != 0;
@@ -206,10 +231,12 @@ void CongestionDesk::tripped(std::size_t n, const GuardTrip& trip, std::string d
   event.trip = trip;
   event.reverted = revert;
   event.detail = std::move(detail);
+  event.arm = arm;
   if (trial != nullptr) event.trial = trial->name;
-  spdlog::warn("guard: {}: {} is {}, allowed {}: {}{}{}", nic.name, guard_rule_name(trip.rule),
-               trip.figure, trip.limit, revert ? "the champion is put back" : "reported",
-               event.detail.empty() ? "" : "; ", event.detail);
+  spdlog::warn("guard: {}: {} is {}, allowed {}{}: {}{}{}", nic.name, guard_rule_name(trip.rule),
+               trip.figure, trip.limit, arm_words(arm),
+               revert ? "the champion is put back" : "reported", event.detail.empty() ? "" : "; ",
+               event.detail);
   if (!revert) return note(nic, event);
   // Latched first: the champion's first body says so.
   for (const std::size_t other : trial->nics) {
@@ -217,8 +244,9 @@ void CongestionDesk::tripped(std::size_t n, const GuardTrip& trip, std::string d
     nics_[other].latched = nics_[other].last_event;
   }
   put_champion_back(*trial, TrialState::tripped,
-                    of_judge ? fmt::format("guard of {}: {} was {}, allowed {}", nic.name,
-                                           guard_rule_name(trip.rule), trip.figure, trip.limit)
+                    of_judge ? fmt::format("guard of {}: {} was {}, allowed {}{}", nic.name,
+                                           guard_rule_name(trip.rule), trip.figure, trip.limit,
+                                           arm_words(event.arm))
                              : fmt::format("guard of {}: {}", nic.name, event.detail));
 }
 

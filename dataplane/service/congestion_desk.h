@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/service/arm_guard.h"
 #include "dataplane/service/cc_change.h"
 #include "dataplane/service/guard_judge.h"
 #include "dataplane/service/plugin_shelf.h"
@@ -31,9 +32,10 @@ struct GuardEvent {
   std::string nic;           // where the rule was broken: of a trial's NICs all have the event
   std::uint64_t at_unix_ns = 0;
   GuardTrip trip{};
-  bool reverted = false;  // else only reported
-  std::string trial;      // that it ended
-  std::string detail;     // which plug-in, and why
+  bool reverted = false;            // else only reported
+  std::string trial;                // that it ended
+  std::optional<std::uint8_t> arm;  // of two at a time: the one that broke the rule, if one did
+  std::string detail;               // which plug-in, and why
 };
 
 enum class TrialState : std::uint8_t { running, tripped, abandoned };
@@ -41,12 +43,16 @@ enum class TrialState : std::uint8_t { running, tripped, abandoned };
 struct Trial {
   std::string name;
   std::vector<std::size_t> nics;
+  // Two arms at a time, each for the ports of its clusters: the NICs of each, which together are
+  // `nics`; and the arms in force. Empty: the trial's NICs have one arm at a time.
+  std::vector<std::vector<std::size_t>> clusters;
+  std::vector<std::uint8_t> arms;
   std::vector<CcArm> champions;  // by place in `nics`
   std::vector<CcArm> candidates;
   GuardLimits limits{};
   std::uint32_t hold_ms = 0;
   std::uint64_t renewed_ms = 0;
-  std::uint8_t arm = 0;
+  std::uint8_t arm = 0;  // with clusters: 1 while any of them has it
   std::uint8_t epoch = 0;
   TrialState state = TrialState::running;
   std::string why;
@@ -62,6 +68,7 @@ class CongestionDesk {
     CcArm current;  // of what is in force
     NicInForce in_force{};
     GuardJudge judge;
+    ArmGuard by_arm;               // while two arms are in force
     std::list<GuardEvent> events;  // the newest kMostEvents
     std::uint32_t last_event = 0;
     std::uint32_t latched = 0;      // number of the trip, 0: none
@@ -114,6 +121,8 @@ class CongestionDesk {
     const CcArm* arm = nullptr;
     std::uint8_t number = 0;  // of the arm
     std::uint8_t epoch = 0;
+    const transport::ArmsByPeer* by_peer = nullptr;  // two arms at a time; `arm`: its own
+    std::uint8_t clusters = 0;                       // of them
   };
 
   // Of all NICs where none are named. Names that do not exist are errors.
@@ -130,7 +139,15 @@ class CongestionDesk {
   std::vector<std::string> apply(const std::vector<Change>& changes);
   void put_champion_back(Trial& trial, TrialState state, std::string why);
   void look(std::size_t nic);
-  void tripped(std::size_t nic, const GuardTrip& trip, std::string detail = {});
+  void tripped(std::size_t nic, const GuardTrip& trip, std::string detail = {},
+               std::optional<std::uint8_t> arm = {});
+  NicInForce in_force_after(const Change& change) const;
+  void pick_clusters(const ControlRequest& request, Trial& trial,
+                     std::vector<std::string>& errors) const;
+  std::vector<transport::ArmsByPeer> arms_by_peer(const Trial& trial,
+                                                  const std::vector<std::uint8_t>& arms) const;
+  Outcome use_arms(Trial& trial, const ControlRequest& request);
+  std::vector<std::string> refusals_of(const Trial& trial);
   static void note(Nic& nic, GuardEvent event);
   bool sample(std::size_t nic, GuardSample& out);
 

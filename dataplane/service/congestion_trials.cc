@@ -42,7 +42,11 @@ std::vector<std::string> CongestionDesk::begin_trial(const ControlRequest& reque
   std::vector<std::string> errors;
   Trial trial;
   trial.name = request.name;
-  trial.nics = pick(request.nics, errors);
+  if (request.clusters.empty()) {
+    trial.nics = pick(request.nics, errors);
+  } else {
+    pick_clusters(request, trial, errors);
+  }
   trial.limits = request.guard;
   trial.hold_ms = request.hold_ms;
   trial.renewed_ms = now_ms_;
@@ -72,6 +76,7 @@ std::vector<std::string> CongestionDesk::begin_trial(const ControlRequest& reque
     trial.champions.push_back(nic.champion);
     trial.candidates.push_back(std::move(resolved.arm));
   }
+  if (errors.empty() && !trial.clusters.empty()) errors = refusals_of(trial);
   if (errors.empty()) trials_.push_back(std::move(trial));
   return errors;
 }
@@ -84,6 +89,7 @@ CongestionDesk::Outcome CongestionDesk::use_arm(const ControlRequest& request) {
     out.errors.push_back(fmt::format("the trial \"{}\" is over: {}", trial->name, trial->why));
     return out;
   }
+  if (!trial->clusters.empty() || !request.arms.empty()) return use_arms(*trial, request);
   std::vector<Change> changes;
   for (std::size_t i = 0; i < trial->nics.size(); ++i) {
     changes.push_back({trial->nics[i],
@@ -155,6 +161,7 @@ void CongestionDesk::put_champion_back(Trial& trial, TrialState state, std::stri
   }
   for (const std::string& error : apply(changes)) spdlog::error("trial {}: {}", trial.name, error);
   trial.arm = 0;
+  trial.arms.assign(trial.clusters.size(), 0);
   trial.epoch = 0;
   trial.state = state;
   trial.why = std::move(why);

@@ -167,6 +167,15 @@ Json trials_list(const CongestionDesk& desk, Json out) {
                       {"remaining_ms", desk.remaining_ms(trial)},
                       {"state", state_name(trial.state)},
                       {"why", trial.why}});
+    if (trial.clusters.empty()) continue;
+    Json clusters = Json::array();
+    for (const auto& cluster : trial.clusters) {
+      Json members = Json::array();
+      for (const std::size_t nic : cluster) members.push_back(desk.nics()[nic].name);
+      clusters.push_back(std::move(members));
+    }
+    trials.back()["clusters"] = std::move(clusters);
+    trials.back()["arms"] = trial.arms;
   }
   out["trials"] = std::move(trials);
   return out;
@@ -186,6 +195,7 @@ Json guard_state(CongestionDesk& desk, Json out) {
                        {"action", event.reverted ? "reverted" : "reported"},
                        {"nic", event.nic},
                        {"trial", event.trial}});
+      if (event.arm) trips.back()["arm"] = *event.arm;
       if (!event.detail.empty()) trips.back()["detail"] = event.detail;
     }
     nics.push_back({{"name", nic.name},

@@ -22,19 +22,24 @@
 //                value}, dry_run?: bool} -> nics: [{name, generation, changed: bool}]. An algorithm
 //                or profile given starts from that profile's values; otherwise from those in force.
 //                All NICs, or none. Ends up as the champion. Refused while a trial runs.
-//   trial        {name, nics?, candidate: {algorithm?, profile?, params?}, guard?: {limits, see
-//                below}, hold_ms} -> arms: [{algorithm, values}, ...]. What is in force becomes arm
-//                0, the champion; nothing changes yet. One trial at a time for each NIC.
+//   trial        {name, nics? | clusters?: [[names], ...], candidate: {algorithm?, profile?,
+//                params?}, guard?: {limits, see below}, hold_ms} -> arms: [{algorithm, values},
+//                ...]. What is in force becomes arm 0, the champion; nothing changes yet. One trial
+//                at a time for each NIC. With clusters (2 to 16, each NIC in one) an arm is of the
+//                port that data goes to.
 //   use_arm      {name, arm: 0 | 1, epoch: 1..255, renew?: bool} -> generation. Of a trial: puts an
-//                arm in force on its NICs; new messages carry the epoch. Renews the hold.
+//                arm in force on its NICs; new messages carry the epoch. Renews the hold. Of a
+//                trial with clusters `arms` instead of `arm`: a list, 0 or 1 for each cluster.
 //   renew        {name} -> remaining_ms. Nobody renewed it for hold_ms: the champion is put back
 //   and
 //                the trial is over ("abandoned").
 //   end_trial    {name, keep: "champion" | "candidate"} -> nics as of configure
-//   trials       {} -> trials: [{name, nics, arm, epoch, hold_ms, remaining_ms, state: "running" |
-//                "tripped" | "abandoned", why}]; those that ended in trouble stay until end_trial
+//   trials       {} -> trials: [{name, nics, clusters?, arm, arms?, epoch, hold_ms, remaining_ms,
+//                state: "running" | "tripped" | "abandoned", why}]; those that ended in trouble
+//                stay until end_trial. With clusters `arm` is 1 while any of them has it.
 //   guard        {} -> nics: [{name, limits, trips: [{number, at_unix_ns, rule, figure, limit,
-//                action, nic, trial, detail?}], latched: bool}]
+//                action, nic, trial, arm?, detail?}], latched: bool}]; arm: of two at a time, the
+//                one that broke the limit
 //   clear_guard  {nics?} -> {}: what is latched may be tried again
 //   load_plugin  {path, sha256?} -> plugin: its table (dataplane/config/algorithm_catalogue.h).
 //                Refused where service.plugin_folders does not allow it (plugin_shelf.h), or the

@@ -9,6 +9,7 @@
 
 #include "dataplane/config/guard_bounds.h"
 #include "dataplane/service/control_protocol.h"
+#include "dataplane/telemetry/cluster_figures.h"
 
 namespace paceline::service {
 
@@ -37,8 +38,8 @@ const std::vector<OpSpec>& ops() {
       {"configure",
        ControlOp::configure,
        {"nics", "algorithm", "sha256", "profile", "params", "dry_run"}},
-      {"trial", ControlOp::trial, {"name", "nics", "candidate", "guard", "hold_ms"}},
-      {"use_arm", ControlOp::use_arm, {"name", "arm", "epoch", "renew"}},
+      {"trial", ControlOp::trial, {"name", "nics", "clusters", "candidate", "guard", "hold_ms"}},
+      {"use_arm", ControlOp::use_arm, {"name", "arm", "arms", "epoch", "renew"}},
       {"renew", ControlOp::renew, {"name"}},
       {"end_trial", ControlOp::end_trial, {"name", "keep"}},
       {"trials", ControlOp::trials, {}},
@@ -148,6 +149,49 @@ class Members {
     }
     return out;
   }
+  // Lists of names, no name twice; empty: not given.
+  std::vector<std::vector<std::string>> clusters() {
+    const ParsedJson* const value = find("clusters");
+    if (value == nullptr) return {};
+    const std::string allowed =
+        fmt::format("a list of 2 to {} lists of names, each name once", telemetry::kMostClusters);
+    std::vector<std::vector<std::string>> out;
+    std::vector<std::string> all;
+    bool good =
+        value->is_array() && value->size() >= 2 && value->size() <= telemetry::kMostClusters;
+    for (std::size_t c = 0; good && c < value->size(); ++c) {
+      const ParsedJson& list = (*value)[c];
+      good = list.is_array() && !list.empty() && list.size() <= kMostNames;
+      out.emplace_back();
+      for (std::size_t i = 0; good && i < list.size(); ++i) {
+        good = list[i].is_string() && list[i].get_ref<const std::string&>().size() <= kMostName;
+        if (good) out.back().push_back(list[i].get<std::string>());
+      }
+      if (good) all.insert(all.end(), out.back().begin(), out.back().end());
+    }
+    std::sort(all.begin(), all.end());
+    good = good && std::adjacent_find(all.begin(), all.end()) == all.end();
+    if (!good) complain("clusters", *value, allowed);
+    return good ? out : std::vector<std::vector<std::string>>{};
+  }
+  // By cluster; empty: not given.
+  std::vector<std::uint8_t> arms() {
+    const ParsedJson* const value = find("arms");
+    if (value == nullptr) return {};
+    std::vector<std::uint8_t> out;
+    bool good =
+        value->is_array() && value->size() >= 2 && value->size() <= telemetry::kMostClusters;
+    for (std::size_t c = 0; good && c < value->size(); ++c) {
+      const ParsedJson& arm = (*value)[c];
+      good = arm.is_number_unsigned() && arm.get<std::uint64_t>() <= 1;
+      if (good) out.push_back(arm.get<std::uint8_t>());
+    }
+    if (!good) {
+      complain("arms", *value,
+               fmt::format("a list of 2 to {} numbers, 0 or 1", telemetry::kMostClusters));
+    }
+    return out;
+  }
   // Of a file, empty: not given.
   std::string digest() {
     const ParsedJson* const value = find("sha256");
@@ -190,6 +234,10 @@ void read_trial(const ParsedJson& object, Members& members, ControlRequest& out,
                 std::vector<std::string>& errors) {
   out.name = members.text("name", true).value_or("");
   out.nics = members.names("nics");
+  out.clusters = members.clusters();
+  if (out.nics && !out.clusters.empty()) {
+    errors.emplace_back("nics and clusters: a trial has one of them");
+  }
   out.hold_ms =
       static_cast<std::uint32_t>(members.whole("hold_ms", kLeastHoldMs, kMostHoldMs, true));
   const auto candidate = object.find("candidate");
@@ -228,7 +276,12 @@ void read_body(const ParsedJson& object, Members& members, ControlRequest& out,
       return read_trial(object, members, out, errors);
     case ControlOp::use_arm:
       out.name = members.text("name", true).value_or("");
-      out.arm = static_cast<std::uint8_t>(members.whole("arm", 0, 1, true));
+      out.arms = members.arms();
+      if (members.find("arms") == nullptr) {
+        out.arm = static_cast<std::uint8_t>(members.whole("arm", 0, 1, true));
+      } else if (members.find("arm") != nullptr) {
+        errors.emplace_back("arm and arms: one of them");
+      }
       out.epoch = static_cast<std::uint8_t>(members.whole("epoch", 1, 255, true));
       out.renew = members.flag("renew", true);
       return;

@@ -55,8 +55,10 @@ struct ControlRequest {
   std::optional<std::vector<std::string>> nics;  // nothing: all
   CcChange change;
   bool dry_run = false;
-  std::string name;  // of a trial
-  std::string path;  // of a plug-in
+  std::string name;                                // of a trial
+  std::vector<std::vector<std::string>> clusters;  // of a trial, instead of nics; empty: none
+  std::vector<std::uint8_t> arms;                  // of use_arm, by cluster; empty: one for all
+  std::string path;                                // of a plug-in
   GuardLimits guard;
   std::uint32_t hold_ms = 0;
   std::uint8_t arm = 0;

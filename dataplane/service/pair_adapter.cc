@@ -228,7 +228,16 @@ void PairAdapter::count_begin(Picos now, std::uint32_t index,
   telemetry::MessageBegun& slot = begun_[index & (begun_.size() - 1)];
   // Its place is taken again, so it has completed silently.
   s_.meter->end(slot, now_ns, telemetry::MessageEnd::completed);
-  slot = s_.meter->begin(now_ns, bytes);
+  slot = s_.meter->begin(now_ns, bytes, cluster_of(request));
+}
+
+// That the message's data goes to: of a READ this NIC's own.
+std::uint8_t PairAdapter::cluster_of(const transport::WorkRequest& request) const {
+  if (s_.meter->clusters() == 0) [[likely]]
+    return telemetry::kNoCluster;
+  return transport::is_answered(request.opcode)
+             ? s_.meter->own_cluster()
+             : s_.engine->cluster_of(s_.number, request.address_handle);
 }
 
 void PairAdapter::count_end(const transport::Completion& completion) {

@@ -12,7 +12,7 @@
 #include "dataplane/service/completion_adapter.h"
 #include "dataplane/service/receive_adapter.h"
 #include "dataplane/service/work_queue_view.h"
-#include "dataplane/telemetry/message_meter.h"
+#include "dataplane/telemetry/nic_meter.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline::service {
@@ -38,10 +38,10 @@ class PairAdapter {
     CompletionAdapter* send_cq = nullptr;
     CompletionAdapter* receive_cq = nullptr;
     WorkQueueView send;
-    OwnReceives* receives = nullptr;           // nullptr: it shares a receive queue
-    int notices = -1;                          // the pipe of its session
-    telemetry::MessageMeter* meter = nullptr;  // of its NIC; nullptr: nobody counts
-    std::uint32_t user = 0;                    // whose it is
+    OwnReceives* receives = nullptr;       // nullptr: it shares a receive queue
+    int notices = -1;                      // the pipe of its session
+    telemetry::NicMeter* meter = nullptr;  // of its NIC; nullptr: nobody counts
+    std::uint32_t user = 0;                // whose it is
     std::uint32_t pid = 0;
   };
 
@@ -93,6 +93,7 @@ class PairAdapter {
                                     attach::EntryStatus status) const;
 
   void count_begin(Picos now, std::uint32_t index, const transport::WorkRequest& request);
+  std::uint8_t cluster_of(const transport::WorkRequest& request) const;
 
   Setup s_;
   std::vector<telemetry::MessageBegun> begun_;  // by slot of the send queue

@@ -29,8 +29,8 @@ IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
   return idle;
 }
 
-std::vector<telemetry::MessageMeter> meters_of(const NicSet& nics) {
-  std::vector<telemetry::MessageMeter> meters;
+std::vector<telemetry::NicMeter> meters_of(const NicSet& nics) {
+  std::vector<telemetry::NicMeter> meters;
   for (std::size_t i = 0; i < nics.size(); ++i) {
     const cc::PortFacts& facts = nics.nic(i).congestion.facts;
     meters.emplace_back(telemetry::MessageIdeal{facts.link_rate.bps, facts.base_rtt_ns,
@@ -261,6 +261,17 @@ void ServiceWorker::remove(WorkerSession& session) {
 void ServiceWorker::reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
                                 const NicInForce& in_force) {
   nics_->nic(nic).engine->reconfigure(now, setup, in_force.arm, in_force.epoch);
+  begin_in_force(nic, in_force);
+}
+
+void ServiceWorker::reconfigure(Picos now, std::size_t nic, const transport::ArmsByPeer& arms,
+                                const NicInForce& in_force) {
+  nics_->nic(nic).engine->reconfigure(now, arms, in_force.epoch);
+  begin_in_force(nic, in_force);
+}
+
+void ServiceWorker::begin_in_force(std::size_t nic, const NicInForce& in_force) {
+  meters_[nic].use_clusters(in_force.clusters, in_force.own_cluster);
   meters_[nic].set_epoch(in_force.epoch);
   publisher_.note(nic, in_force);
   nics_->touch(nic);

@@ -84,11 +84,14 @@ class ServiceWorker {
   // posted from then on are of the epoch.
   void reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
                    const NicInForce& in_force);
+  // The same with two arms, by the cluster that data goes to; `in_force` says the same of clusters.
+  void reconfigure(Picos now, std::size_t nic, const transport::ArmsByPeer& arms,
+                   const NicInForce& in_force);
   // What is in force without another setup: the guard's number.
   void note_guard(std::size_t nic, std::uint32_t guard) { publisher_.note_guard(nic, guard); }
 
   // Constant address; its figures are of the worker's thread.
-  telemetry::MessageMeter& meter(std::size_t nic) { return meters_[nic]; }
+  telemetry::NicMeter& meter(std::size_t nic) { return meters_[nic]; }
 
   // One turn; true when there was something to do. `gap`: for how long, up to now, nobody could
   // run. For tests that have a clock of their own; else start() sees to it.
@@ -101,6 +104,7 @@ class ServiceWorker {
   bool rest(const TscClock& clock, Picos& now, Picos& asked);
   void sleep(Picos time);
   void report_events();
+  void begin_in_force(std::size_t nic, const NicInForce& in_force);
   Picos next_deadline(Picos now) const;
   attach::WorkerPage& page() { return *reinterpret_cast<attach::WorkerPage*>(page_.data()); }
   // Only this thread writes: no read-modify-write is needed.
@@ -123,7 +127,7 @@ class ServiceWorker {
   std::vector<WorkerSession*> sessions_;
   std::size_t first_session_ = 0;
   std::vector<PairTable> pairs_;  // by NIC
-  std::vector<telemetry::MessageMeter> meters_;
+  std::vector<telemetry::NicMeter> meters_;
   TelemetryPublisher publisher_;
   bool stirred_ = false;  // a command was run since the last turn
   WorkerWatch watch_;

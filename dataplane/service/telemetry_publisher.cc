@@ -22,7 +22,7 @@ constexpr std::size_t kFirstPlace = 16;
 }  // namespace
 
 TelemetryPublisher::TelemetryPublisher(NicSet& nics, const std::vector<PairTable>& pairs,
-                                       std::vector<telemetry::MessageMeter>& meters, Picos interval)
+                                       std::vector<telemetry::NicMeter>& meters, Picos interval)
     : nics_(nics), pairs_(pairs), meters_(meters), interval_(interval), states_(nics.size()) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     states_[i].in_force.algorithm = nics.nic(i).congestion.primary.algorithm;
@@ -86,7 +86,7 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   State& state = states_[nic];
   const transport::Engine& engine = *nics_.nic(nic).engine;
   const telemetry::EngineCounters& c = engine.counters();
-  telemetry::MessageMeter& meter = meters_[nic];
+  telemetry::MessageMeter& meter = meters_[nic].all();
   const std::uint64_t progress = c.tx_data_packets + c.rx_data_packets + c.acks_received +
                                  c.retransmitted_packets + c.completions;
   const bool waiting = meter.outstanding() != 0;
@@ -114,7 +114,19 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   body.arm = state.in_force.arm;
   body.guard = state.guard;
   attach::put_text(body.algorithm, cc::find(state.in_force.algorithm)->name);
-  writer_->write(first_nic_ + nic, body, state.values, meter.figures(), sizes);
+  body.clusters = state.in_force.clusters;
+  body.own_cluster = state.in_force.own_cluster;
+  std::array<telemetry::SegmentWriter::Cluster, telemetry::kMostClusters> clusters;
+  for (std::size_t c = 0; c < body.clusters; ++c) {
+    telemetry::MessageMeter& of = meters_[nic].of(c);
+    clusters[c].figures = {state.in_force.arm_of[c], state.whole.queue_pairs_to[c],
+                           meters_[nic].packets_to(c), engine.retransmitted_to(c),
+                           state.clusters[c].stalled_ns};
+    clusters[c].messages = &of.figures();
+    clusters[c].sizes = of.take_changed();
+  }
+  writer_->write(first_nic_ + nic, body, state.values, meter.figures(), sizes,
+                 {clusters.data(), body.clusters});
   return waiting || state.changed;
 }
 
@@ -131,6 +143,28 @@ void TelemetryPublisher::add_contexts(Picos now, std::size_t nic) {
   }
   state.whole = state.sums;
   state.sums = {};
+  if (state.in_force.clusters != 0) watch_clusters(now, nic);
+}
+
+// As look() does for the whole NIC: towards whom messages were under way in two rounds, and nothing
+// was sent or acknowledged in between, that cluster's have stalled. What a READ brings goes to the
+// NIC's own cluster.
+void TelemetryPublisher::watch_clusters(Picos now, std::size_t nic) {
+  State& state = states_[nic];
+  for (std::size_t c = 0; c < state.in_force.clusters; ++c) {
+    State::Cluster& cluster = state.clusters[c];
+    std::uint64_t moved = state.whole.moved_to[c];
+    if (c == state.in_force.own_cluster) {
+      moved += nics_.nic(nic).engine->counters().rx_data_packets;
+    }
+    const bool waiting = meters_[nic].of(c).outstanding() != 0;
+    if (waiting && cluster.waited && moved == cluster.moved) {
+      cluster.stalled_ns += nanos_of(now - state.round_at);
+    }
+    cluster.waited = waiting;
+    cluster.moved = moved;
+  }
+  state.round_at = now;
 }
 
 void TelemetryPublisher::fill(Picos now, std::size_t nic, const WorkerFigures& worker) {

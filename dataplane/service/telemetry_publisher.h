@@ -8,6 +8,7 @@
 // sleep.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,7 +18,7 @@
 #include "dataplane/driver/worker_watch.h"
 #include "dataplane/service/completion_adapter.h"
 #include "dataplane/service/nic_set.h"
-#include "dataplane/telemetry/message_meter.h"
+#include "dataplane/telemetry/nic_meter.h"
 #include "dataplane/telemetry/segment_writer.h"
 #include "dataplane/telemetry/series.h"
 
@@ -35,8 +36,12 @@ struct WorkerFigures {
 struct NicInForce {
   std::uint64_t generation = 1;
   cc::AlgorithmId algorithm{};
-  std::uint8_t arm = 0;
+  std::uint8_t arm = 0;  // with clusters: that of its own
   std::uint8_t epoch = 0;
+  // Two arms at a time, by the cluster that data goes to (transport/arms.h); 0: one for all.
+  std::uint8_t clusters = 0;
+  std::uint8_t own_cluster = telemetry::kNoCluster;
+  std::array<std::uint8_t, telemetry::kMostClusters> arm_of{};
 };
 
 class TelemetryPublisher {
@@ -49,7 +54,7 @@ class TelemetryPublisher {
 
   // All of them outlive the publisher.
   TelemetryPublisher(NicSet& nics, const std::vector<PairTable>& pairs,
-                     std::vector<telemetry::MessageMeter>& meters, Picos interval);
+                     std::vector<telemetry::NicMeter>& meters, Picos interval);
   // Without it nothing is ever due.
   void open(const telemetry::SegmentWriter& writer, std::size_t first_nic);
 
@@ -80,9 +85,18 @@ class TelemetryPublisher {
     std::uint32_t next_context = 0;  // where the sums go on
     transport::ContextSums sums{};   // of this round, so far
     transport::ContextSums whole{};  // of the last one
+    // Towards each cluster, as of the last round.
+    struct Cluster {
+      std::uint64_t moved = 0;
+      bool waited = false;
+      std::uint64_t stalled_ns = 0;
+    };
+    std::array<Cluster, telemetry::kMostClusters> clusters{};
+    Picos round_at{0};
   };
 
   void add_contexts(Picos now, std::size_t nic);
+  void watch_clusters(Picos now, std::size_t nic);
   // True: messages are under way.
   bool look(Picos now, std::size_t nic, const WorkerFigures& worker);
   void fill(Picos now, std::size_t nic, const WorkerFigures& worker);
@@ -90,7 +104,7 @@ class TelemetryPublisher {
 
   NicSet& nics_;
   const std::vector<PairTable>& pairs_;
-  std::vector<telemetry::MessageMeter>& meters_;
+  std::vector<telemetry::NicMeter>& meters_;
   Picos interval_;
   const telemetry::SegmentWriter* writer_ = nullptr;
   std::size_t first_nic_ = 0;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/telemetry/log2.h"
 #include "dataplane/telemetry/message_figures.h"
 
@@ -27,7 +28,8 @@ struct MessageBegun {
   std::uint64_t at_ns = 0;
   std::uint32_t bytes = 0;  // up to 2^31 (vol. 1, 9.7.7)
   std::uint8_t epoch = 0;
-  bool counted = false;  // false: nothing to count here
+  bool counted = false;               // false: nothing to count here
+  std::uint8_t cluster = kNoCluster;  // that its data goes to (nic_meter.h)
 };
 static_assert(sizeof(MessageBegun) == 16);
 
@@ -54,7 +56,7 @@ class MessageMeter {
     figures.begun_bytes += bytes;
     changed_ |= 1U << size;
     ++outstanding_;
-    return {now_ns, static_cast<std::uint32_t>(bytes), epoch_, true};
+    return {now_ns, static_cast<std::uint32_t>(bytes), epoch_, true, kNoCluster};
   }
 
   // Once for each that began; what was not counted then is not counted now.

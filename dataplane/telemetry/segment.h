@@ -3,8 +3,9 @@
 // itself: a reader takes the series by name and does without those that the writer does not have.
 //
 // Layout: SegmentHeader, then SeriesText[series], then for each NIC a NicHeader and a NicBody: its
-// series as 64-bit numbers, MessagesBySize, and then QueuePairRecord[records]. All places are told
-// by the header and multiples of 64. Numbers are in the machine's byte order.
+// series as 64-bit numbers, MessagesBySize, and then QueuePairRecord[records] and, for each cluster
+// of receivers there may be, ClusterFigures and MessagesBySize. All places are told by the header
+// and multiples of 64. Numbers are in the machine's byte order.
 //
 // Who writes: of a NIC the worker that owns it, and nobody else. Each body, and each record, is
 // guarded by a sequence number: odd while it is written. A reader copies, looks again, and takes
@@ -17,13 +18,14 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/telemetry/message_figures.h"
 
 namespace paceline::telemetry {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x314C'4554'4350ULL;  // "PCTEL1"
 inline constexpr std::uint16_t kSegmentMajor = 1;                    // others are refused
-inline constexpr std::uint16_t kSegmentMinor = 0;                    // grows with what is appended
+inline constexpr std::uint16_t kSegmentMinor = 1;                    // grows with what is appended
 
 enum class SeriesKind : std::uint8_t {
   counter,  // grows, from 0 at the start of the service
@@ -51,8 +53,16 @@ struct SegmentHeader {
   std::uint32_t records = 0;      // room for so many queue pairs
   std::uint32_t record_stride = 0;
   std::uint64_t publish_interval_ns = 0;  // between two writings of a body by a worker that works
+  // Since minor 1. From the NIC's begin, cluster_stride apart: ClusterFigures, and then at
+  // cluster_messages_at (from the cluster's begin) MessagesBySize.
+  std::uint32_t clusters = 0;  // room for so many
+  std::uint32_t clusters_at = 0;
+  std::uint32_t cluster_stride = 0;
+  std::uint32_t cluster_messages_at = 0;
 };
 static_assert(std::is_trivially_copyable_v<SegmentHeader>);
+// What a header of minor 0 has: a segment without clusters.
+inline constexpr std::size_t kSegmentHeaderBytes0 = offsetof(SegmentHeader, clusters);
 
 struct SeriesText {
   std::array<char, 48> name{};  // as in docs/telemetry.md; a closing zero
@@ -78,8 +88,12 @@ struct NicBody {
   std::array<char, 24> algorithm{};
   std::uint32_t arm = 0;    // of the parameters in force: 0 is the champion
   std::uint32_t guard = 0;  // 0, or the number of the guard's trip that is latched
-  // std::uint64_t values[series] at values_at and MessagesBySize at messages_at follow, under the
-  // same sequence number.
+  // Since minor 1: clusters in force, 0: the NIC has one arm for all that it sends; and the place
+  // of its own among them, kNoCluster where it is in none. `arm` is then its own cluster's.
+  std::uint32_t clusters = 0;
+  std::uint32_t own_cluster = 0;
+  // std::uint64_t values[series] at values_at, MessagesBySize at messages_at and what there is of
+  // clusters follow, under the same sequence number.
 };
 
 // A queue pair as it was last looked at: workers go round, a few in each turn.

@@ -1,5 +1,6 @@
 #include "dataplane/telemetry/segment_reader.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -13,6 +14,7 @@ namespace {
 constexpr std::uint64_t kMostSeries = 4096;
 constexpr std::uint64_t kMostNics = 4096;
 constexpr std::uint64_t kMostRecords = 1U << 20U;
+constexpr std::uint64_t kMostClusterRoom = 4096;
 
 template <std::size_t N>
 std::string text_in(const std::array<char, N>& chars) {
@@ -30,6 +32,15 @@ constexpr bool fits(std::uint64_t at, std::uint64_t count, std::uint64_t stride,
   return at <= room && count * stride <= room - at;
 }
 
+// With totals, distributions stay as they are.
+void load_messages(MessagesBySize& messages, const std::byte* at, MessageDetail wanted) {
+  const std::size_t of_size =
+      wanted == MessageDetail::whole ? sizeof(MessageFigures) : offsetof(MessageFigures, slowdown);
+  for (std::size_t size = 0; size < kMessageSizes; ++size) {
+    load_words(&messages[size], at + size * sizeof(MessageFigures), of_size);
+  }
+}
+
 }  // namespace
 
 std::string SegmentReader::check(std::size_t size) const {
@@ -39,14 +50,18 @@ std::string SegmentReader::check(std::size_t size) const {
     return "a telemetry segment of version " + std::to_string(h.major) + "; this reader knows " +
            std::to_string(kSegmentMajor);
   }
-  if (h.header_bytes < sizeof(SegmentHeader)) return "its header is too short";
+  if (h.header_bytes < (h.minor == 0 ? kSegmentHeaderBytes0 : sizeof(SegmentHeader))) {
+    return "its header is too short";
+  }
   if (h.total_bytes > size) return "it is cut off";
-  if (h.series > kMostSeries || h.nics > kMostNics || h.records > kMostRecords) {
-    return "it claims more series, NICs or records than there can be";
+  if (h.series > kMostSeries || h.nics > kMostNics || h.records > kMostRecords ||
+      h.clusters > kMostClusterRoom) {
+    return "it claims more series, NICs, records or clusters than there can be";
   }
   if (!aligned(h.series_at) || !aligned(h.series_stride) || !aligned(h.nics_at) ||
       !aligned(h.nic_stride) || !aligned(h.body_at) || !aligned(h.values_at) ||
-      !aligned(h.messages_at) || !aligned(h.records_at) || !aligned(h.record_stride)) {
+      !aligned(h.messages_at) || !aligned(h.records_at) || !aligned(h.record_stride) ||
+      !aligned(h.clusters_at) || !aligned(h.cluster_stride) || !aligned(h.cluster_messages_at)) {
     return "its places are not multiples of 8";
   }
   if (h.series_stride < sizeof(SeriesText) ||
@@ -62,7 +77,11 @@ std::string SegmentReader::check(std::size_t size) const {
       !fits(h.values_at, h.series, sizeof(std::uint64_t), stride) ||
       !fits(h.messages_at, 1, sizeof(MessagesBySize), stride) ||
       (h.records != 0 && h.record_stride < sizeof(QueuePairRecord)) ||
-      !fits(h.records_at, h.records, h.record_stride, stride)) {
+      !fits(h.records_at, h.records, h.record_stride, h.clusters != 0 ? h.clusters_at : stride) ||
+      (h.clusters != 0 &&
+       (h.cluster_stride < sizeof(ClusterFigures) ||
+        !fits(h.cluster_messages_at, 1, sizeof(MessagesBySize), h.cluster_stride))) ||
+      !fits(h.clusters_at, h.clusters, h.cluster_stride, stride)) {
     return "what it has of a NIC lies outside its place";
   }
   return {};
@@ -75,9 +94,12 @@ std::string SegmentReader::open(std::span<const std::byte> memory) {
   header_ = {};
   header_.nics = 0;
   if (reinterpret_cast<std::uintptr_t>(memory.data()) % 8 != 0) return "it is not aligned";
-  if (memory.size() < sizeof(SegmentHeader)) return "too short for a telemetry segment";
+  if (memory.size() < kSegmentHeaderBytes0) return "too short for a telemetry segment";
   // Copied once; what the memory says later is not asked again.
-  load_words(&header_, memory.data(), sizeof(header_));
+  load_words(&header_, memory.data(), kSegmentHeaderBytes0);
+  if (header_.minor != 0 && memory.size() >= sizeof(header_)) {
+    load_words(&header_, memory.data(), sizeof(header_));
+  }
   if (std::string wrong = check(memory.size()); !wrong.empty()) {
     header_ = {};
     return wrong;
@@ -110,24 +132,27 @@ std::optional<std::size_t> SegmentReader::find(std::string_view name) const {
 
 bool SegmentReader::read(std::size_t nic, NicSample& out) const {
   out.values.resize(series_.size());
-  return read(nic, out.body, out.values, out.messages, MessageDetail::whole);
+  return read(nic, out.body, out.values, out.messages, out.clusters, MessageDetail::whole);
 }
 
 bool SegmentReader::read(std::size_t nic, NicBody& body, std::span<std::uint64_t> values,
-                         MessagesBySize& messages, MessageDetail wanted) const {
+                         MessagesBySize& messages, std::vector<ClusterSample>& clusters,
+                         MessageDetail wanted) const {
   assert(nic < nics_.size() && values.size() == series_.size());
   const std::byte* const at = nic_at(nic);
   const std::byte* const block = at + header_.body_at;
-  const std::size_t of_size =
-      wanted == MessageDetail::whole ? sizeof(MessageFigures) : offsetof(MessageFigures, slowdown);
   std::uint32_t sequence = 0;
   const bool whole = read_guarded(block, sequence, [&] {
     body.epoch = detail::load_word<std::uint32_t>(block + offsetof(NicBody, epoch));
     load_words(reinterpret_cast<std::byte*>(&body) + 8, block + 8, sizeof(NicBody) - 8);
     load_words(values.data(), at + header_.values_at, values.size() * 8);
-    for (std::size_t size = 0; size < kMessageSizes; ++size) {
-      load_words(&messages[size], at + header_.messages_at + size * sizeof(MessageFigures),
-                 of_size);
+    load_messages(messages, at + header_.messages_at, wanted);
+    clusters.resize(std::min(body.clusters, header_.clusters));
+    const std::byte* cluster_at = at + header_.clusters_at;
+    for (ClusterSample& cluster : clusters) {
+      load_words(&cluster.figures, cluster_at, sizeof(ClusterFigures));
+      load_messages(cluster.messages, cluster_at + header_.cluster_messages_at, wanted);
+      cluster_at += header_.cluster_stride;
     }
   });
   body.sequence = sequence;

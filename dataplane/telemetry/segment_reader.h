@@ -29,10 +29,17 @@ struct NicText {
   std::uint32_t mtu = 0;
 };
 
+// What a NIC has towards the ports of one cluster.
+struct ClusterSample {
+  ClusterFigures figures{};
+  MessagesBySize messages{};
+};
+
 struct NicSample {
   NicBody body{};                     // `sequence` as it was read: even, and another after a write
   std::vector<std::uint64_t> values;  // by SegmentReader::series()
   MessagesBySize messages{};
+  std::vector<ClusterSample> clusters;  // body.clusters of them; of minor 0 none
 };
 
 // How much of messages is wanted: their distributions are most of what a NIC publishes.
@@ -57,7 +64,8 @@ class SegmentReader {
   // The same to where the caller wants it: `values` has a place for each of series(). With totals,
   // MessageFigures::slowdown is left as it is.
   bool read(std::size_t nic, NicBody& body, std::span<std::uint64_t> values,
-            MessagesBySize& messages, MessageDetail detail) const;
+            MessagesBySize& messages, std::vector<ClusterSample>& clusters,
+            MessageDetail detail) const;
   // Nothing was written since a read() that gave this sequence number.
   bool at_rest_since(std::size_t nic, std::uint32_t sequence) const;
   // Whether there may be a queue pair: where not, read_record() need not be asked.

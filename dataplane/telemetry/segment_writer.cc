@@ -34,7 +34,13 @@ SegmentHeader layout(const SegmentSetup& setup) {
   h.records_at = static_cast<std::uint32_t>(round64(h.messages_at + sizeof(MessagesBySize)));
   h.records = setup.records;
   h.record_stride = static_cast<std::uint32_t>(round64(sizeof(QueuePairRecord)));
-  h.nic_stride = round64(h.records_at + std::size_t{h.records} * h.record_stride);
+  h.clusters = static_cast<std::uint32_t>(kMostClusters);
+  h.clusters_at =
+      static_cast<std::uint32_t>(round64(h.records_at + std::size_t{h.records} * h.record_stride));
+  h.cluster_messages_at = static_cast<std::uint32_t>(round64(sizeof(ClusterFigures)));
+  h.cluster_stride =
+      static_cast<std::uint32_t>(round64(h.cluster_messages_at + sizeof(MessagesBySize)));
+  h.nic_stride = round64(h.clusters_at + std::size_t{h.clusters} * h.cluster_stride);
   h.total_bytes = h.nics_at + h.nics * h.nic_stride;
   return h;
 }
@@ -70,17 +76,27 @@ SegmentWriter::SegmentWriter(std::span<std::byte> memory, const SegmentSetup& se
 }
 
 void SegmentWriter::write(std::size_t nic, const NicBody& body, const NicValues& values,
-                          const MessagesBySize& messages, unsigned sizes) const {
+                          const MessagesBySize& messages, unsigned sizes,
+                          std::span<const Cluster> clusters) const {
+  assert(clusters.size() == body.clusters && clusters.size() <= header_.clusters);
   std::byte* const at = nic_at(nic);
   std::byte* const block = at + header_.body_at;
+  const auto store_messages = [](std::byte* to, const MessagesBySize& of, unsigned which) {
+    for (std::size_t s = 0; s < kMessageSizes; ++s) {
+      if ((which >> s & 1U) == 0) continue;
+      store_words(to + s * sizeof(MessageFigures), &of[s], sizeof(MessageFigures));
+    }
+  };
   write_guarded(block, [&] {
     detail::store_word(block + offsetof(NicBody, epoch), body.epoch);
     store_words(block + 8, reinterpret_cast<const std::byte*>(&body) + 8, sizeof(body) - 8);
     store_words(at + header_.values_at, values.data(), sizeof(values));
-    for (std::size_t s = 0; s < kMessageSizes; ++s) {
-      if ((sizes >> s & 1U) == 0) continue;
-      store_words(at + header_.messages_at + s * sizeof(MessageFigures), &messages[s],
-                  sizeof(MessageFigures));
+    store_messages(at + header_.messages_at, messages, sizes);
+    std::byte* cluster_at = at + header_.clusters_at;
+    for (const Cluster& cluster : clusters) {
+      store_words(cluster_at, &cluster.figures, sizeof(ClusterFigures));
+      store_messages(cluster_at + header_.cluster_messages_at, *cluster.messages, cluster.sizes);
+      cluster_at += header_.cluster_stride;
     }
   });
 }

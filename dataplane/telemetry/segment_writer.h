@@ -42,9 +42,17 @@ class SegmentWriter {
   std::size_t nics() const { return header_.nics; }
   std::size_t records() const { return header_.records; }
 
-  // `body.sequence` means nothing. Of `messages` only the sizes in `sizes` are written.
+  // Of a cluster, the first, the second, ...: `messages` are written as far as `sizes` says.
+  struct Cluster {
+    ClusterFigures figures{};
+    const MessagesBySize* messages = nullptr;
+    unsigned sizes = kAllSizes;
+  };
+  // `body.sequence` means nothing. Of `messages` only the sizes in `sizes` are written. As many
+  // clusters as body.clusters says, kMostClusters at most.
   void write(std::size_t nic, const NicBody& body, const NicValues& values,
-             const MessagesBySize& messages, unsigned sizes = kAllSizes) const;
+             const MessagesBySize& messages, unsigned sizes = kAllSizes,
+             std::span<const Cluster> clusters = {}) const;
   // `record.sequence` means nothing.
   void write_record(std::size_t nic, std::size_t index, const QueuePairRecord& record) const;
   // The number of the queue pair in it, 0: it is empty.

@@ -14,7 +14,7 @@ std::uint32_t ControlPlane::make_context(std::uint32_t peer, cc::AlgorithmId alg
   const std::uint32_t index = scheduler_.create_context(algorithm, traffic_class, peer, handover);
   CongestionContext& context = core_.contexts[index];
   const bool changed = generation_ > 1;
-  context.arm = changed ? arm_ : arm;
+  context.arm = changed ? number_of(context.side) : arm;
   context.epoch = changed ? epoch_ : 0;
   context.generation = static_cast<std::uint8_t>(generation_);
   return index;
@@ -34,6 +34,7 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
     flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
     flow.ecn = Ecn::not_ect;
     peer.control = wire::make_header_template(flow);
+    place(peer);
     switch (core_.config.peers) {
       case PeerPolicy::paceline:
         peer.status = PeerStatus::native;
@@ -192,7 +193,7 @@ void ControlPlane::restart(QueuePair& qp) {
   cc::Event event;
   event.now = to_nanos(core_.now);
   event.signal = cc::Signal::start;
-  const cc::ParamBlock& params = core_.params_of(context.algorithm);
+  const cc::ParamBlock& params = core_.params_of(context);
   cc::start_state(params.id, context.state.data(), params, event, context.decision);
   if (context.decision.fallback) enter_fallback(context, event);
   context.sent_since_event = 0;

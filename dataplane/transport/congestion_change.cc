@@ -28,11 +28,6 @@ constexpr Picos kGrantsOutlive = picos_from_micros(2000);
 // Active queue pairs of a channel that are counted one by one to share what it had.
 constexpr std::uint32_t kCountedSharers = 64;
 
-bool is_proactive(cc::AlgorithmId id) {
-  const cc::AlgorithmInfo* info = cc::find(id);
-  return info != nullptr && info->proactive;
-}
-
 // UD: where the next datagram of the queue pair goes; 0: there is none, or it is of another type.
 std::uint32_t next_handle(const QueuePair& qp) {
   if (qp.config.type != QpType::ud || qp.requester.queue.empty()) return 0;
@@ -59,6 +54,11 @@ Picos change_span(const EngineConfig& config) {
 
 }  // namespace
 
+bool ControlPlane::is_proactive(cc::AlgorithmId id) {
+  const cc::AlgorithmInfo* info = cc::find(id);
+  return info != nullptr && info->proactive;
+}
+
 bool ControlPlane::has_channels(cc::AlgorithmId algorithm) {
   return cc::find(algorithm)->key == cc::ContextKey::per_peer_class;
 }
@@ -81,26 +81,44 @@ std::string ControlPlane::refusal(const CcSetup& setup) const {
 }
 
 void ControlPlane::reconfigure(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch) {
-  const bool was_proactive = proactive_;
-  const bool other = setup.primary.algorithm != setup_.primary.algorithm;
+  const Before before = before_change();
   setup_ = setup;
-  ++generation_;
+  if (second_ != nullptr) {
+    second_->in_force = false;
+    second_->clusters.clear();
+  }
+  own_arm_ = 0;
   arm_ = arm;
   epoch_ = epoch;
-  take_values(setup_);
+  take_values(setup_, core_.params);
+  begin_change(before);
+}
+
+// What is in force has been replaced; `before`: as it was.
+void ControlPlane::begin_change(const Before& before) {
+  ++generation_;
+  for (std::uint32_t i = 0; second_ != nullptr && i < core_.peers.size(); ++i) {
+    place(core_.peers[i]);
+  }
+  const std::uint8_t governing = governing_arm();
+  const CcSetup& governor = setup_on(governing);
+  grants_ = is_proactive(setup().primary.algorithm);
+  proactive_ = is_proactive(governor.primary.algorithm);
   if (proactive_) {
     // The next one's halves take over at once. Contexts that have not changed yet ask them, too:
     // the messages are the same, and what they grant is a rate and a ceiling to both.
-    if (other) {
-      if (core_.receiver != nullptr) drop_receiver();
-      sender_.reset();
+    if (grants_ && core_.receiver != nullptr && setup().primary.algorithm != before.receiving) {
+      drop_receiver();
     }
+    if (governor.primary.algorithm != before.governing) sender_.reset();
     make_port_parts();
-    const cc::ParamBlock& params = core_.params_of(setup_.primary.algorithm);
+    const cc::ParamBlock& params = core_.params_on(governing, governor.primary.algorithm);
     if (sender_ != nullptr) sender_->set_params(params);
-    if (core_.receiver != nullptr) core_.receiver->set_params(params);
-    change_.receiver_until = kNever;
-    if (!was_proactive) greet_again();
+    if (grants_) {
+      if (core_.receiver != nullptr) core_.receiver->set_params(params);
+      change_.receiver_until = kNever;
+    }
+    if (!before.proactive || (grants_ && !before.grants)) greet_again();
   }
   const std::uint32_t first = changing() ? change_.next() : 0;
   change_.begin = core_.now;
@@ -168,8 +186,8 @@ void ControlPlane::go_on_changing() {
 
 // All contexts are what the setup says.
 void ControlPlane::finish_change() {
-  if (proactive_) return;
-  if (core_.config.shards == nullptr) sender_.reset();
+  if (grants_) return;
+  if (core_.config.shards == nullptr && !proactive_) sender_.reset();
   change_.receiver_until = core_.receiver == nullptr ? kNever : core_.now + kGrantsOutlive;
   core_.control_active =
       core_.receiver != nullptr || sender_ != nullptr || has_plugins_ || !waiting_hello_.empty();
@@ -215,9 +233,7 @@ cc::Handover ControlPlane::hand_over(const CongestionContext& context, const Que
   const bool has_work = context.active_head != kNoIndex || context.backlog_bytes != 0;
   if (bps == 0 && context.proactive && has_work) {
     // It waits for its turn: no reason to go ahead of those that have had it.
-    bps = cc::waiting_rate(context.algorithm, core_.params_of(context.algorithm),
-                           core_.info.link_rate)
-              .bps;
+    bps = cc::waiting_rate(context.algorithm, core_.params_of(context), core_.info.link_rate).bps;
   }
   handover.rate = Rate{bps};
   return handover;
@@ -228,9 +244,10 @@ void ControlPlane::tell_context(std::uint32_t index, CongestionContext& context)
   const auto generation = static_cast<std::uint8_t>(generation_);
   if (context.generation == generation) return;
   context.generation = generation;
-  context.arm = arm_;
+  context.side = core_.peers[context.peer].arm;
+  context.arm = number_of(context.side);
   context.epoch = epoch_;
-  if (context.on_fallback && context.fallback != setup_.fallback.algorithm) {
+  if (context.on_fallback && context.fallback != setup_on(context.side).fallback.algorithm) {
     cc::Event event;
     event.now = to_nanos(core_.now);
     event.sent_total = context.sent_total;
@@ -275,7 +292,7 @@ void ControlPlane::convert(std::uint32_t index, cc::AlgorithmId target,
   CongestionContext& context = core_.contexts[index];
   if (context.proactive) close_channel(index);
   context.generation = static_cast<std::uint8_t>(generation_);
-  context.arm = arm_;
+  context.arm = number_of(core_.peers[context.peer].arm);
   context.epoch = epoch_;
   scheduler_.replace_algorithm(index, target, handover);
 }

@@ -31,39 +31,41 @@ ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
   const EngineConfig& config = core_.config;
   crowd_ = crowd_of(config.expected_peers);
   setup_ = {config.primary, config.fallback};
-  take_values(setup_);
+  take_values(setup_, core_.params);
+  proactive_ = grants_ = is_proactive(setup_.primary.algorithm);
   make_port_parts();
   if (config.shards != nullptr && shares_control()) join_shards(std::move(sender_));
 }
 
 // The primary algorithm's go last: where the fallback is the same, it is not used.
-void ControlPlane::take_values(const CcSetup& setup) {
+void ControlPlane::take_values(const CcSetup& setup, ParamTable& into) {
   for (const CcChoice* choice : {&setup.fallback, &setup.primary}) {
     cc::ParamBlock params = cc::make_param_block(choice->algorithm, choice->values, core_.facts);
     watch_plugin(params);
-    core_.params.put(params, core_.config.params);
+    into.put(params, core_.config.params);
   }
-  const cc::AlgorithmInfo* info = cc::find(setup.primary.algorithm);
-  proactive_ = info != nullptr && info->proactive;
 }
 
 // What a proactive algorithm has once for the port, as far as it is not there yet. Of several
-// shards the first has them for all.
+// shards the first has them for all. The governor serves contexts of both arms.
 void ControlPlane::make_port_parts() {
   if (!proactive_) return;
   core_.control_active = true;
   if (core_.config.shard != 0) return;
-  const cc::ParamBlock& params = core_.params_of(setup_.primary.algorithm);
+  const std::uint8_t governing = governing_arm();
+  const cc::ParamBlock& params = core_.params_on(governing, setup_on(governing).primary.algorithm);
   if (sender_ == nullptr) sender_ = cc::make_port_sender(params);
-  if (core_.receiver == nullptr && core_.config.speak_control) {
+  // Its own arm governs, if it grants.
+  if (grants_ && core_.receiver == nullptr && core_.config.speak_control) {
     core_.receiver = cc::make_port_receiver(params);
   }
 }
 
 void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& context,
                                    cc::AlgorithmId algorithm, const cc::Handover* handover) {
-  const cc::ParamBlock& params = core_.params_of(algorithm);
+  context.side = core_.peers[context.peer].arm;
   context.algorithm = algorithm;
+  const cc::ParamBlock& params = core_.params_of(context);
   context.channel =
       static_cast<std::uint16_t>(index << core_.config.shard_bits | core_.config.shard);
   const cc::AlgorithmInfo* info = cc::find(params.id);
@@ -85,12 +87,12 @@ void ControlPlane::update_sender(std::uint32_t index, const CongestionContext& c
   if (sender_ == nullptr) return;
   sender_->update(
       to_nanos(core_.now), index,
-      cc::uplink_want(context.algorithm, context.state.data(), core_.params_of(context.algorithm)));
+      cc::uplink_want(context.algorithm, context.state.data(), core_.params_of(context)));
 }
 
 void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
                             const cc::Event& event) {
-  const cc::ParamBlock& params = core_.params_of(context.algorithm);
+  const cc::ParamBlock& params = core_.params_of(context);
   if (!context.on_fallback) {
     cc::dispatch(context.algorithm, context.state.data(), params, event, context.decision);
     if (context.decision.fallback) enter_fallback(context, event);
@@ -110,8 +112,8 @@ void ControlPlane::dispatch(std::uint32_t index, CongestionContext& context,
     }
   }
   context.decision.wake_at = kNeverNanos;
-  cc::dispatch(context.fallback, context.fallback_state.data(), core_.params_of(context.fallback),
-               event, context.decision);
+  cc::dispatch(context.fallback, context.fallback_state.data(),
+               core_.params_on(context.side, context.fallback), event, context.decision);
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = proactive.request;
   proactive.request = false;
@@ -136,8 +138,8 @@ void ControlPlane::begin_fallback(CongestionContext& context, const cc::Event& e
   cc::Event start = event;
   start.signal = cc::Signal::start;
   start.handover = &handover;
-  context.fallback = setup_.fallback.algorithm;
-  const cc::ParamBlock& params = core_.params_of(context.fallback);
+  context.fallback = setup_on(context.side).fallback.algorithm;
+  const cc::ParamBlock& params = core_.params_on(context.side, context.fallback);
   cc::start_state(params.id, context.fallback_state.data(), params, start, context.decision);
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = context.proactive_decision.request;
@@ -167,8 +169,8 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
   CongestionContext& context = core_.contexts[index];
   const Peer& peer = core_.peers[context.peer];
   RequestMessage request;
-  if (!cc::fill_request(context.algorithm, context.state.data(), core_.params_of(context.algorithm),
-                        event, request)) {
+  if (!cc::fill_request(context.algorithm, context.state.data(), core_.params_of(context), event,
+                        request)) {
     return;
   }
   request.close = close;
@@ -183,7 +185,7 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
 
 std::uint32_t ControlPlane::features() const {
   const bool several = core_.config.multipath != Multipath::none;
-  return (proactive_ && core_.receiver != nullptr ? kFeatureGrants : 0U) |
+  return (grants_ && core_.receiver != nullptr ? kFeatureGrants : 0U) |
          (offers_selective() ? kFeatureXack : 0U) |
          (offers_selective() && several ? kFeatureMultipath : 0U) |
          (offers_selective() && core_.info.telemetry ? kFeatureTelemetry : 0U);

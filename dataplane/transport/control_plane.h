@@ -11,6 +11,7 @@
 #include "cc/event.h"
 #include "cc/plugin/guard.h"
 #include "cc/port_sender.h"
+#include "dataplane/transport/arms.h"
 #include "dataplane/transport/engine_core.h"
 #include "dataplane/transport/shard_follower.h"
 #include "dataplane/transport/shard_leader.h"
@@ -52,10 +53,14 @@ class alignas(64) ControlPlane {
   // --- another setup, under way (congestion_change.cc) ---
   // Why this engine cannot go over to `setup`; empty: it can.
   std::string refusal(const CcSetup& setup) const;
+  std::string refusal(const ArmsByPeer& arms) const;
   // Values are in force from here on; contexts hear of it, and change their algorithm, one by one
   // over the next kChangeRtts round trips. `setup` is not refused.
   void reconfigure(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
-  const CcSetup& setup() const { return setup_; }
+  // The same with two arms at a time. What changes its arm does so when it hears of it.
+  void reconfigure(const ArmsByPeer& arms, std::uint8_t epoch);
+  // Of two: the one that this port's own cluster has.
+  const CcSetup& setup() const { return setup_on(own_arm_); }
   std::uint64_t generation() const { return generation_; }
   // Some contexts have not heard of the newest setup.
   bool changing() const { return change_.visited != change_.places(); }
@@ -67,8 +72,10 @@ class alignas(64) ControlPlane {
   }
   // What the context of this peer's traffic shall run.
   cc::AlgorithmId algorithm_for(const Peer& peer) const {
-    return proactive_ && peer.status != PeerStatus::native ? setup_.fallback.algorithm
-                                                           : setup_.primary.algorithm;
+    const CcSetup& setup = setup_on(peer.arm);
+    return proactive_ && peer.status != PeerStatus::native && is_proactive(setup.primary.algorithm)
+               ? setup.fallback.algorithm
+               : setup.primary.algorithm;
   }
 
   // --- messages ---
@@ -153,7 +160,35 @@ class alignas(64) ControlPlane {
   void leave_context(std::uint32_t index);
   void forget_peer(std::uint32_t index);
   void upgrade(std::uint32_t peer_index);
-  void take_values(const CcSetup& setup);
+  // Two setups at a time: from the first time on that there were.
+  struct SecondArm {
+    CcSetup setup;
+    ClusterTable clusters;
+    std::array<std::uint8_t, telemetry::kMostClusters> arm_of{};
+    bool in_force = false;
+  };
+  const CcSetup& setup_on(std::uint8_t arm) const {
+    return arm != 0 && second_ != nullptr ? second_->setup : setup_;
+  }
+  // The number that telemetry and REQUESTs have for an arm.
+  std::uint8_t number_of(std::uint8_t arm) const {
+    return second_ != nullptr && second_->in_force ? arm : arm_;
+  }
+  static bool is_proactive(cc::AlgorithmId id);
+  std::uint8_t governing_arm() const;
+  void place(Peer& peer) const;
+  struct Before {
+    bool proactive = false;
+    bool grants = false;
+    cc::AlgorithmId receiving{};
+    cc::AlgorithmId governing{};
+  };
+  Before before_change() const {
+    return {proactive_, grants_, setup().primary.algorithm,
+            setup_on(governing_arm()).primary.algorithm};
+  }
+  void begin_change(const Before& before);
+  void take_values(const CcSetup& setup, ParamTable& into);
   void make_port_parts();
   Picos change_due() const;
   void go_on_changing();
@@ -214,13 +249,16 @@ class alignas(64) ControlPlane {
   std::uint32_t control_sequence_ = 0;
   std::uint32_t connected_ = 0;  // entries of the peer table that queue pairs or handles name
   std::uint8_t crowd_ = 0;       // what peers are told of that
-  bool proactive_ = false;
+  bool proactive_ = false;       // an arm of it is: contexts may be channels
+  bool grants_ = false;          // its own arm is: it has a receiving half
+  std::uint8_t own_arm_ = 0;
   // Of plug-ins that have been an algorithm here, by their number; kept, so that one in quarantine
   // stays there.
   std::array<std::unique_ptr<cc::plugin::Guard>, cc::kMaxPlugins> guards_;
   bool plugin_news_ = false;  // a guard has something to say
   bool has_plugins_ = false;
-  CcSetup setup_;
+  CcSetup setup_;  // the only one, or that of arm 0
+  std::unique_ptr<SecondArm> second_;
   std::uint64_t generation_ = 1;
   std::uint8_t arm_ = 0;    // of contexts, from the first change on
   std::uint8_t epoch_ = 0;  // likewise

@@ -148,6 +148,15 @@ void Engine::reconfigure(Picos now, const CcSetup& setup, std::uint8_t arm, std:
   control_.reconfigure(setup, arm, epoch);
 }
 
+void Engine::reconfigure(Picos now, const ArmsByPeer& arms, std::uint8_t epoch) {
+  assert(now >= core_.now);
+  if (const std::string refusal = control_.refusal(arms); !refusal.empty()) {
+    throw std::invalid_argument(refusal);
+  }
+  core_.now = now;
+  control_.reconfigure(arms, epoch);
+}
+
 PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkRequest& request) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);

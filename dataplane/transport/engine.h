@@ -84,6 +84,11 @@ class Engine {
   // Throws std::invalid_argument with the reason when reconfigure_refusal() has one.
   void reconfigure(Picos now, const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
   std::string reconfigure_refusal(const CcSetup& setup) const { return control_.refusal(setup); }
+  // The same with two arms at a time, by the peer that data goes to (arms.h). Contexts go over to
+  // their arm one by one, too, and those that come later have it from the start.
+  void reconfigure(Picos now, const ArmsByPeer& arms, std::uint8_t epoch);
+  std::string reconfigure_refusal(const ArmsByPeer& arms) const { return control_.refusal(arms); }
+  // Of two arms at a time: that of the port's own cluster.
   const CcSetup& setup() const { return control_.setup(); }
   // 1 at the start, one more with each reconfigure.
   std::uint64_t generation() const { return control_.generation(); }
@@ -148,6 +153,10 @@ class Engine {
   std::uint32_t add_contexts(Picos now, std::uint32_t first, std::uint32_t count,
                              ContextSums& sums) const;
   QpState state_of(std::uint32_t qp_number) const;
+  // Where data of a queue pair goes, of UD that of an address handle; kNoCluster: nobody says.
+  std::uint8_t cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const;
+  // Data packets that went there again, since the first time that there were clusters.
+  std::uint64_t retransmitted_to(std::size_t cluster) const;
   // Requests of its send queue that are not complete; 0 when there is no such queue pair.
   std::uint32_t queued_sends(std::uint32_t qp_number) const;
   // Wire bytes in flight over all queue pairs; 0 when everything is acknowledged.

@@ -19,6 +19,7 @@
 #include "dataplane/pacing/pacing_wheel.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
+#include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/telemetry/counters.h"
 #include "dataplane/transport/address_handle.h"
 #include "dataplane/transport/async_events.h"
@@ -87,10 +88,14 @@ struct alignas(64) EngineCore {
   std::uint64_t trimmed_bytes = 0;  // cut off data on its way here, likewise
 
   PeerTable peers;
-  ParamTable params;
-  std::unique_ptr<cc::PortReceiver> receiver;                        // proactive algorithms only
+  ParamTable params;                           // of the only arm, or of the first of two
+  std::unique_ptr<ParamTable> second_params;   // from the first time on that there are two
+  std::unique_ptr<cc::PortReceiver> receiver;  // proactive algorithms only
   std::pmr::deque<QueuePair> qp_storage{config.memory};              // addresses are stable
   std::pmr::list<CongestionContext> context_storage{config.memory};  // likewise
+  // Data packets that went out again, by the cluster they go to: from the first ArmsByPeer on.
+  using ByCluster = std::array<std::uint64_t, telemetry::kMostClusters>;
+  std::unique_ptr<ByCluster> retransmitted_to;
   std::vector<std::uint32_t> free_qps;
   std::vector<std::uint32_t> free_contexts;
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
@@ -130,8 +135,25 @@ struct alignas(64) EngineCore {
   }
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
 
-  // Values in force of an algorithm that some context runs, or is about to.
-  const cc::ParamBlock& params_of(cc::AlgorithmId id) const { return params[id]; }
+  // Values in force of an algorithm that some context runs, or is about to: those of one arm.
+  const cc::ParamBlock& params_on(std::uint8_t arm, cc::AlgorithmId id) const {
+    if (arm != 0) [[unlikely]]
+      return second_params->at(id);
+    return params.at(id);
+  }
+  const cc::ParamBlock& params_of(const CongestionContext& context) const {
+    return params_on(context.side, context.algorithm);
+  }
+
+  // Data of the queue pair that goes out again.
+  void count_retransmitted(QueuePair& qp) {
+    ++counters.retransmitted_packets;
+    ++qp.counters.retransmitted_packets;
+    if (retransmitted_to == nullptr) [[likely]]
+      return;
+    const std::uint8_t cluster = peers[qp.peer].cluster;
+    if (cluster < retransmitted_to->size()) ++(*retransmitted_to)[cluster];
+  }
 
   // Takes ownership; sent in order, ahead of all data, as soon as the port allows.
   void queue_control(Packet* packet) {

@@ -19,6 +19,11 @@ std::uint32_t Engine::add_contexts(Picos now, std::uint32_t first, std::uint32_t
     sums.on_fallback += context.on_fallback ? 1U : 0U;
     sums.inflight_bytes += context.inflight_bytes;
     sums.backlog_bytes += context.backlog_bytes;
+    const std::uint8_t cluster = core_.peers[context.peer].cluster;
+    if (cluster < sums.moved_to.size()) {
+      sums.queue_pairs_to[cluster] += context.queue_pairs;
+      sums.moved_to[cluster] += 2 * context.sent_total - context.inflight_bytes;
+    }
     for (std::size_t i = 0; i < sums.limiter_picos.size(); ++i) {
       sums.limiter_picos[i] += context.limiter_picos[i];
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -44,6 +45,11 @@ class ParamTable {
   const cc::ParamBlock& operator[](cc::AlgorithmId id) const {
     const cc::ParamBlock* const block = blocks_[static_cast<std::size_t>(id)].get();
     return block != nullptr ? *block : kNone;
+  }
+  // Of one that was put: what contexts read with every event.
+  const cc::ParamBlock& at(cc::AlgorithmId id) const {
+    assert(blocks_[static_cast<std::size_t>(id)] != nullptr);
+    return *blocks_[static_cast<std::size_t>(id)];
   }
   // Allocates. `store` may be null.
   void put(const cc::ParamBlock& values, ParamStore* store) {

@@ -14,6 +14,7 @@
 #include "cc/port_receiver.h"
 #include "dataplane/base/shards.h"
 #include "dataplane/base/units.h"
+#include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/build.h"
 
@@ -55,6 +56,9 @@ struct Peer {
   bool greeting = false;                         // to be told anew what this end can do
   std::uint8_t crowd = 0;  // what it said of the peers that it has; 0: nothing
   std::uint8_t told = 0;   // what it was last told of ours
+  // Where receivers are in clusters, each with an arm (arms.h): its own, and the arm's number.
+  std::uint8_t cluster = telemetry::kNoCluster;
+  std::uint8_t arm = 0;
 };
 
 class PeerTable {

@@ -33,8 +33,7 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
     r.max_psn = end;
     ++core_.counters.tx_data_packets;
   } else {
-    ++core_.counters.retransmitted_packets;
-    ++qp.counters.retransmitted_packets;
+    core_.count_retransmitted(qp);
   }
   r.next_psn = end;
   ++r.cursor;

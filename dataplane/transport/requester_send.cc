@@ -368,9 +368,8 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
     ++core_.counters.tx_data_packets;
     core_.counters.tx_data_bytes += payload;
   } else {
-    ++core_.counters.retransmitted_packets;
+    core_.count_retransmitted(qp);
     core_.counters.retransmitted_bytes += payload;
-    ++qp.counters.retransmitted_packets;
   }
   ++r.next_psn;
   if (last) {

@@ -307,8 +307,7 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
     core_.counters.tx_data_bytes += payload;
     qp.counters.tx_bytes += payload;
   } else {
-    ++core_.counters.retransmitted_packets;
-    ++qp.counters.retransmitted_packets;
+    core_.count_retransmitted(qp);
     core_.counters.retransmitted_bytes += payload;
   }
   r.backlog_bytes -= payload;

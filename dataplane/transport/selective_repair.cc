@@ -54,8 +54,7 @@ bool RequesterPart::build_repair(QueuePair& qp, Packet& packet) {
     r.backlog_bytes -= payload;
     core_.contexts[qp.context].backlog_bytes -= payload;
   }
-  ++core_.counters.retransmitted_packets;
-  ++qp.counters.retransmitted_packets;
+  core_.count_retransmitted(qp);
   core_.counters.retransmitted_bytes += payload;
   r.since_ack_request = 0;
   r.ack_requested_at = core_.now;
@@ -77,8 +76,7 @@ bool RequesterPart::build_ask(QueuePair& qp, Packet& packet) {
   const SendEntry& entry = r.queue.at(position_of(qp, wanted.first));
   build_read(qp, packet, entry, static_cast<std::uint32_t>(distance(wanted.first, entry.first_psn)),
              wanted.count);
-  ++core_.counters.retransmitted_packets;
-  ++qp.counters.retransmitted_packets;
+  core_.count_retransmitted(qp);
   r.since_ack_request = 0;
   r.ack_requested_at = core_.now;
   r.inflight_bytes += packet.wire_bytes;

@@ -29,7 +29,10 @@ std::string_view to_text(Design design);  // as in the file
 struct Cluster {
   std::string name;
   std::vector<std::string> nics;  // empty (switchback only): all there are
+  std::uint32_t line = 0;         // of the file, for messages; 0: not written there
 };
+// As many as a service tells apart (telemetry::kMostClusters).
+inline constexpr std::size_t kMostReceiverClusters = 16;
 
 // What outlives a block. Wash-out and block length follow from these where they are not given.
 struct Timing {

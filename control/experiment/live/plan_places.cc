@@ -81,6 +81,7 @@ class PlacesReader {
     std::vector<std::string> all;
     each_table(root_, "cluster", context_, [&](const TomlNode& table) {
       Cluster cluster;
+      cluster.line = table.where.line;
       cluster.name = name_of(table, "cluster");
       for (const Cluster& other : out_.clusters) {
         if (other.name == cluster.name) {
@@ -115,7 +116,7 @@ class PlacesReader {
                     "a switchback has all its NICs in one arm at a time: "
                     "nics = [...], or nothing for all, and no [[cluster]]");
       }
-      out_.clusters.assign(1, Cluster{"all", {}});
+      out_.clusters.assign(1, Cluster{"all", {}, 0});
       if (nics != nullptr) read_texts(*nics, "nics", out_.clusters[0].nics);
       return;
     }
@@ -127,6 +128,11 @@ class PlacesReader {
       errors_.add(root_.where,
                   fmt::format("{} needs {} [[cluster]]; {} given", to_text(out_.design),
                               rails ? "two" : "two or more", out_.clusters.size()));
+    }
+    if (!rails && out_.clusters.size() > kMostReceiverClusters) {
+      errors_.add(root_.find("cluster")->where,
+                  fmt::format("{} [[cluster]] given; {} has 2 to {}", out_.clusters.size(),
+                              to_text(out_.design), kMostReceiverClusters));
     }
   }
 

@@ -1,6 +1,6 @@
-// Both ends of a measured conversation in one process: two engines, a thread each, on a cable of two
-// net_ring devices. WRITEs go one way; prints one line of JSON. What is sent from registered memory
-// is copied once, by the receiver; with --copy into the packet before, as well.
+// Both ends of a measured conversation in one process: two engines, a thread each, on a cable of
+// two net_ring devices. WRITEs go one way; prints one line of JSON. What is sent from registered
+// memory is copied once, by the receiver; with --copy into the packet before, as well.
 //
 // exit: 0 measured, 1 something went wrong under way, 2 could not start (standard error says why)
 #include <sched.h>

@@ -268,8 +268,8 @@ TEST_CASE("dpdk loans: a completed message may be overwritten", "[rt]") {
 }
 
 TEST_CASE("dpdk loans: a completed message may be overwritten, on a bad cable", "[rt]") {
-  // Nothing that the cable keeps: on one thread nobody could wait for it. Two threads and all of it:
-  // ring_engines_test.cc.
+  // Nothing that the cable keeps: on one thread nobody could wait for it. Two threads and all of
+  // it: ring_engines_test.cc.
   overwrite_when_completed({.drop = 0.01, .corrupt = 0.01}, 512, 20261123);
 }
 

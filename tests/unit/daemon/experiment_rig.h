@@ -42,6 +42,15 @@ none_because = "a test"
 )" + more;
 }
 
+// The same with a cluster of receivers for each of two NICs.
+inline std::string ports_plan(const std::string& left, const std::string& right) {
+  std::string plan = quick_plan();
+  plan.replace(plan.find("switchback"), 10, "receiver_ports");
+  const std::string clusters = "[[cluster]]\nname = \"left\"\nnics = [\"" + left +
+                               "\"]\n[[cluster]]\nname = \"right\"\nnics = [\"" + right + "\"]\n";
+  return plan.insert(plan.find("[timing]"), clusters);
+}
+
 // Two NICs with traffic; `gain` is what the candidate does to log2 slowdown.
 class ExperimentRig {
  public:
@@ -149,13 +158,15 @@ class ExperimentRig {
   std::unique_ptr<Parameters> parameters;
   std::unique_ptr<Experiments> experiments;
   ParamSet champion;
-  double gain = -1;  // of the candidate, to log2 of the slowdown of each message
+  double gain = -1;      // of the candidate, to log2 of the slowdown of each message
+  double spillover = 0;  // the same to the champion's, beside a candidate
   bool telemetry = true;
   std::string trial;        // the one that runs
   std::string trial_state;  // "running", "tripped", "abandoned"
   std::string refuse_trial;
   std::uint32_t arm = 0;
   std::set<std::uint32_t> arms_seen;
+  std::set<std::vector<std::uint32_t>> halves_seen;  // by cluster
   int attached = 0;
 
  private:
@@ -168,15 +179,27 @@ class ExperimentRig {
   // A hundred small messages in a millisecond.
   void work() {
     segment->body.at_ns = static_cast<std::uint64_t>(now_ns);
-    telemetry::MessageFigures& small = segment->messages[0];
+    send(segment->messages[0], arm);
+    for (telemetry::ClusterSample& cluster : segment->clusters) {
+      send(cluster.messages[0], cluster.figures.arm);
+      cluster.figures.tx_data_packets += 100;
+    }
+  }
+  void send(telemetry::MessageFigures& small, std::uint32_t in_arm) const {
+    const double mixed = mixed_arms() ? spillover : 0;
     const double log2 =
-        2 + (arm == 1 ? gain : 0) + static_cast<double>((now_ns / 1'000'000) % 7) * 0.02;
+        2 + (in_arm == 1 ? gain : mixed) + static_cast<double>((now_ns / 1'000'000) % 7) * 0.02;
     small.begun += 100;
     small.completed += 100;
     small.begun_bytes += 400'000;
     small.completed_bytes += 400'000;
     small.log2_slowdown += static_cast<std::uint64_t>(100 * log2 * telemetry::kLogUnit);
     small.slowdown[static_cast<std::size_t>(log2 * 8)] += 100;
+  }
+
+  bool mixed_arms() const {
+    return segment->clusters.size() == 2 &&
+           segment->clusters[0].figures.arm != segment->clusters[1].figures.arm;
   }
 
   Json parameters_answer() const {
@@ -197,9 +220,16 @@ class ExperimentRig {
     if (trial != request.at("name")) return refused("there is no trial of that name");
     if (trial_state != "running") return refused("the trial is over");
     if (request.at("op") == "use_arm") {
-      arm = request.at("arm").get<std::uint32_t>();
-      arms_seen.insert(arm);
-      segment->body.arm = arm;
+      if (request.contains("arms")) {
+        const auto arms = request.at("arms").get<std::vector<std::uint32_t>>();
+        segment->clusters.resize(arms.size());
+        for (std::size_t c = 0; c < arms.size(); ++c) segment->clusters[c].figures.arm = arms[c];
+        halves_seen.insert(arms);
+      } else {
+        arm = request.at("arm").get<std::uint32_t>();
+        arms_seen.insert(arm);
+        segment->body.arm = arm;
+      }
       segment->body.epoch = request.at("epoch").get<std::uint32_t>();
     }
     return {{"ok", true}, {"generation", 2}, {"remaining_ms", 1000}};
@@ -253,6 +283,7 @@ class ExperimentRig {
     arm = 0;
     segment->body.arm = 0;
     segment->body.epoch = 0;
+    segment->clusters.clear();
   }
   void trip() {
     trial_state = "tripped";

@@ -159,6 +159,65 @@ TEST_CASE("bad plans, unfit hosts and refused trials begin nothing", "[experimen
   CHECK(rig.asked("use_arm") == 0);
 }
 
+// Half a bit of log2 slowdown is spilt on the champion's half, so that side by side the candidate
+// looks less good than it is.
+TEST_CASE("receivers' ports in two arms at a time: naive, spillover and total effect",
+          "[experiments]") {
+  const ScratchFolder folder;
+  ExperimentRig rig(folder);
+  rig.spillover = -0.5;
+  Json trial;
+  const auto begin = rig.service.operations["trial"];
+  rig.service.operations["trial"] = [&](const Json& request) {
+    trial = request;
+    return begin(request);
+  };
+  const Reply reply = rig.start(ports_plan("h0", "h1"));
+  INFO(reply.body.dump());
+  REQUIRE(reply.status == 201);
+  CHECK_FALSE(reply.body.contains("warnings"));
+  // One trial, which knows the clusters.
+  CHECK(rig.asked("trial") == 1);
+  CHECK(trial["clusters"] == Json::array({Json::array({"h0"}), Json::array({"h1"})}));
+  CHECK_FALSE(trial.contains("nics"));
+  REQUIRE(rig.ends());
+  const Json ended = rig.entry();
+  INFO(ended.dump());
+  CHECK(ended["state"] == "concluded");
+  CHECK(rig.asked("end_trial") == 1);
+  // Halves both ways, and all in one: every fourth pair.
+  CHECK(rig.halves_seen == std::set<std::vector<std::uint32_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}});
+  const Reply report = rig.experiments->report("1", false);
+  const Json body = Json::parse(report.text);
+  INFO(body.dump(1));
+  const Json& found = body["interference"];
+  // Logarithms: of the candidate -1 bit, and half of that of the champion beside it.
+  const double bit = 0.6931;
+  CHECK(found["naive"].get<double>() == Approx(-0.5 * bit).margin(0.01));
+  CHECK(found["total"].get<double>() == Approx(-bit).margin(0.01));
+  CHECK(found["spillover"].get<double>() == Approx(-0.5 * bit).margin(0.01));
+}
+
+TEST_CASE("receivers' ports: what does not fit is refused, with its place", "[experiments]") {
+  const ScratchFolder folder;
+  ExperimentRig rig(folder);
+  const auto refused = [&](const std::string& plan, int status) {
+    const Reply reply = rig.start(plan, {{"file", "ports.toml"}});
+    CHECK(reply.status == status);
+    return reply.body.dump();
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(refused(ports_plan("h0", "h9"), 409),
+             Contains("ports.toml:14: [[cluster]] \\\"right\\\": there is no NIC \\\"h9\\\"; this "
+                      "service has h0, h1"));
+  CHECK_THAT(refused(ports_plan("h0", "h0"), 400),
+             Contains("\\\"h0\\\" belongs to another cluster already"));
+  std::string proactive = ports_plan("h0", "h1");
+  proactive.replace(proactive.find("algorithm = \"dcqcn\""), 19, "algorithm = \"sird\"");
+  CHECK_THAT(refused(proactive, 400), Contains("sird and cadence both grant"));
+  CHECK(rig.asked("trial") == 0);
+}
+
 TEST_CASE("a trip of the guard ends the experiment as harmful", "[experiments]") {
   const ScratchFolder folder;
   ExperimentRig rig(folder);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/telemetry/segment_reader.h"
 #include "dataplane/telemetry/segment_writer.h"
 
 namespace paceline::daemon {
@@ -27,7 +28,16 @@ struct FakeSegment {
                                                         setup);
   }
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(memory)); }
-  void write(std::size_t nic) { writer->write(nic, body, values, messages); }
+  // Where there are clusters, each NIC is in the one of its own place.
+  void write(std::size_t nic) {
+    body.clusters = static_cast<std::uint32_t>(clusters.size());
+    body.own_cluster = static_cast<std::uint32_t>(nic);
+    std::vector<telemetry::SegmentWriter::Cluster> all;
+    for (const telemetry::ClusterSample& cluster : clusters) {
+      all.push_back({cluster.figures, &cluster.messages});
+    }
+    writer->write(nic, body, values, messages, telemetry::kAllSizes, all);
+  }
 
   telemetry::SegmentSetup setup;
   std::vector<Line> memory;
@@ -35,6 +45,7 @@ struct FakeSegment {
   telemetry::NicBody body{};
   telemetry::NicValues values{};
   telemetry::MessagesBySize messages{};
+  std::vector<telemetry::ClusterSample> clusters;
 };
 
 }  // namespace paceline::daemon

@@ -43,6 +43,16 @@ TEST_CASE("requests are read as they were meant", "[control]") {
   CHECK(use.request.arm == 1);
   CHECK(use.request.epoch == 255);
   CHECK_FALSE(use.request.renew);
+  CHECK(use.request.arms.empty());
+  const ParsedControl clusters = parse_control(with(
+      R"("op":"trial","name":"t","clusters":[["h0","h1"],["h2"]],"candidate":{"algorithm":"swift"},"hold_ms":500)"));
+  REQUIRE(clusters.errors == Errors{});
+  CHECK_FALSE(clusters.request.nics);
+  CHECK(clusters.request.clusters == std::vector<std::vector<std::string>>{{"h0", "h1"}, {"h2"}});
+  const ParsedControl arms =
+      parse_control(with(R"("op":"use_arm","name":"t","arms":[0,1],"epoch":3)"));
+  REQUIRE(arms.errors == Errors{});
+  CHECK(arms.request.arms == std::vector<std::uint8_t>{0, 1});
   CHECK(parse_control(with(R"("op":"end_trial","name":"t","keep":"candidate")"))
             .request.keep_candidate);
   for (const char* op :
@@ -89,6 +99,28 @@ TEST_CASE("every error is told, and nothing unknown is taken", "[control]") {
         Errors{"the request is nested deeper than 8"});
   // A refusal carries the id, where there is one.
   CHECK(parse_control(R"({"schema":1,"id":55,"op":"x"})").request.id == 55);
+}
+
+TEST_CASE("clusters and their arms: what is wrong is told", "[control]") {
+  const auto trial = [](const std::string& clusters) {
+    return parse_control(with(R"("op":"trial","name":"t","candidate":{"algorithm":"swift"},)"
+                              R"("hold_ms":500,"clusters":)" +
+                              clusters))
+        .errors;
+  };
+  const std::string allowed = " is not a list of 2 to 16 lists of names, each name once";
+  for (const std::string wrong : {R"("h0")", R"([["h0"]])", R"([["h0"],[]])", R"([["h0"],"h1"])",
+                                  R"([["h0"],[1]])", R"([["h0"],["h0"]])"}) {
+    CHECK(trial(wrong) == Errors{"clusters: " + wrong + allowed});
+  }
+  CHECK(trial(R"([["h0"],["h1"]],"nics":["h0"])") ==
+        Errors{"nics and clusters: a trial has one of them"});
+  const auto use = [](const std::string& arms) {
+    return parse_control(with(R"("op":"use_arm","name":"t","epoch":3,)" + arms)).errors;
+  };
+  CHECK(use(R"("arms":[0])") == Errors{"arms: [0] is not a list of 2 to 16 numbers, 0 or 1"});
+  CHECK(use(R"("arms":[0,2])") == Errors{"arms: [0,2] is not a list of 2 to 16 numbers, 0 or 1"});
+  CHECK(use(R"("arms":[0,1],"arm":1)") == Errors{"arm and arms: one of them"});
 }
 
 TEST_CASE("no text of changed bytes breaks the parser", "[control]") {

@@ -122,6 +122,73 @@ TEST_CASE("values, messages and records come back as they were written", "[segme
   CHECK(got.number == 0);
 }
 
+TEST_CASE("clusters come back as they were written, as many as there are", "[segment]") {
+  const SegmentSetup setup = two_nics();
+  Memory memory(SegmentWriter::bytes_needed(setup));
+  const SegmentWriter writer(memory.bytes(), setup);
+  SegmentReader reader;
+  REQUIRE(reader.open(memory.bytes()) == "");
+  CHECK(reader.header().clusters == kMostClusters);
+  NicSample sample;
+  std::vector<MessagesBySize> messages(kMostClusters);
+  std::vector<SegmentWriter::Cluster> clusters(kMostClusters);
+  for (std::uint32_t c = 0; c < kMostClusters; ++c) {
+    messages[c][2].begun = 1000 + c;
+    messages[c][0].slowdown[3] = c;
+    clusters[c] = {{c % 2, c + 1, 10 * c, 20 * c, 30 * c}, &messages[c]};
+  }
+  NicBody body;
+  body.clusters = kMostClusters;
+  body.own_cluster = 3;
+  writer.write(1, body, {}, {}, kAllSizes, clusters);
+  REQUIRE(reader.read(1, sample));
+  CHECK(sample.body.own_cluster == 3);
+  REQUIRE(sample.clusters.size() == kMostClusters);
+  for (std::uint32_t c = 0; c < kMostClusters; ++c) {
+    CHECK(std::memcmp(&sample.clusters[c].figures, &clusters[c].figures, sizeof(ClusterFigures)) ==
+          0);
+    CHECK(std::memcmp(&sample.clusters[c].messages, &messages[c], sizeof(MessagesBySize)) == 0);
+  }
+  // Fewer, and of one only a size.
+  messages[0][1].begun = 7;
+  messages[0][2].begun = 8;
+  clusters[0].sizes = 0b010;
+  body.clusters = 2;
+  writer.write(1, body, {}, {}, kAllSizes, std::span(clusters).first(2));
+  REQUIRE(reader.read(1, sample));
+  REQUIRE(sample.clusters.size() == 2);
+  CHECK(sample.clusters[0].messages[1].begun == 7);
+  CHECK(sample.clusters[0].messages[2].begun == 1000);
+  writer.write(1, {}, {}, {});
+  REQUIRE(reader.read(1, sample));
+  CHECK(sample.clusters.empty());
+  REQUIRE(reader.read(0, sample));
+  CHECK(sample.clusters.empty());
+}
+
+TEST_CASE("a segment of before there were clusters is read without them", "[segment]") {
+  const SegmentSetup setup = two_nics();
+  Memory memory(SegmentWriter::bytes_needed(setup));
+  const SegmentWriter writer(memory.bytes(), setup);
+  SegmentHeader old;
+  std::memcpy(&old, memory.bytes().data(), sizeof(old));
+  old.minor = 0;
+  old.header_bytes = kSegmentHeaderBytes0;
+  old.clusters = 0xFFFF'FFFF;  // what happens to stand there
+  std::memcpy(memory.bytes().data(), &old, sizeof(old));
+  SegmentReader reader;
+  REQUIRE(reader.open(memory.bytes()) == "");
+  CHECK(reader.header().clusters == 0);
+  NicBody body;
+  body.clusters = 2;
+  NicSample sample;
+  const MessagesBySize none{};
+  writer.write(0, body, {}, {}, kAllSizes,
+               std::vector<SegmentWriter::Cluster>{{{}, &none}, {{}, &none}});
+  REQUIRE(reader.read(0, sample));
+  CHECK(sample.clusters.empty());
+}
+
 TEST_CASE("what has not been written since, and where no queue pair is, need not be read",
           "[segment]") {
   const SegmentSetup setup = two_nics();
@@ -260,6 +327,8 @@ TEST_CASE("what is no segment is refused", "[segment]") {
   CHECK(refused(
       [](SegmentHeader& h) { h.messages_at = static_cast<std::uint32_t>(h.nic_stride - 64); }));
   CHECK(refused([](SegmentHeader& h) { ++h.records; }));
+  CHECK(refused([](SegmentHeader& h) { ++h.clusters; }));
+  CHECK(refused([](SegmentHeader& h) { h.cluster_stride += 4; }));
   CHECK(refused([](SegmentHeader& h) { h.record_stride = 64; }));
   CHECK(refused([](SegmentHeader& h) { h.records = 1U << 30U; }));
   CHECK(reader.open({}) != "");
