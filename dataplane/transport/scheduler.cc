@@ -214,8 +214,12 @@ void Scheduler::apply(std::uint32_t index, CongestionContext& context, Rate rate
   }
   if (decision.rate != rate_before && decision.rate.bps != 0) {
     context.next_send = context.pace_from + serialization_time(context.pace_bytes, decision.rate);
-    // At rate 0 nothing was late: no catching up, or whoever begins does so with two packets.
-    if (rate_before.bps == 0) context.next_send = later(context.next_send, core_.now);
+    // At rate 0 nothing was late: no catching up, or whoever begins does so with two packets, and
+    // senders that begin at one receiver in turn take twice their turns. Where several contexts of
+    // this host have work the uplink between them spaces what they begin with.
+    if (rate_before.bps == 0 && working_ <= 1) {
+      context.next_send = later(context.next_send, core_.now);
+    }
   }
   if (decision.request) {
     decision.request = false;
@@ -230,6 +234,7 @@ void Scheduler::activate(QueuePair& qp) {
   const std::uint32_t index = core_.qp_index(qp);
   qp.active = true;
   if (context.active_head == kNoIndex) {
+    ++working_;
     context.active_head = index;
     qp.next_active = qp.prev_active = index;
     qp.deficit = quantum();
@@ -250,6 +255,7 @@ void Scheduler::deactivate(QueuePair& qp) {
   const std::uint32_t index = core_.qp_index(qp);
   qp.active = false;
   if (qp.next_active == index) {
+    --working_;
     context.active_head = kNoIndex;
   } else {
     core_.qps[qp.prev_active]->next_active = qp.next_active;

@@ -210,6 +210,7 @@ class alignas(64) Scheduler {
   pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
   std::uint32_t ready_mask_ = 0;
   std::uint32_t stalled_mask_ = 0;  // classes with packets stalled or in line behind them
+  std::uint32_t working_ = 0;       // contexts with queue pairs that have work
   RequesterPart* requester_ = nullptr;
   ResponderPart* responder_ = nullptr;
   ControlPlane* control_ = nullptr;

@@ -107,7 +107,7 @@ constexpr std::uint64_t kGolden[] = {
     0x72c7db79c338b1beULL,  // pfc fixed
     0x60ebb8a3abc7ce50ULL,  // pfc dcqcn paper
     0x0b10033860679adeULL,  // moe dcqcn paper
-    0x377abb972a8e63a9ULL,  // moe cadence
+    0xfcfe0d449adee985ULL,  // moe cadence
     0x5049d9981431bbc8ULL,  // websearch dcqcn hpcc-repo
     0x642ea77eb1d2ef70ULL,  // websearch cadence
     0x40d488743a340a13ULL,  // ring dcqcn paper
