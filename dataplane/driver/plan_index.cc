@@ -50,7 +50,7 @@ void PlanIndex::count_peers(const MessagePlan& plan) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   pairs.reserve(plan.messages.size());
   for (const PlannedMessage& m : plan.messages) {
-    if (m.src != m.dst) pairs.push_back(std::minmax(m.src, m.dst));
+    if (m.src != m.dst) pairs.emplace_back(std::min(m.src, m.dst), std::max(m.src, m.dst));
   }
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());

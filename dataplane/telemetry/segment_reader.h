@@ -65,7 +65,7 @@ class SegmentReader {
   // MessageFigures::slowdown is left as it is.
   bool read(std::size_t nic, NicBody& body, std::span<std::uint64_t> values,
             MessagesBySize& messages, std::vector<ClusterSample>& clusters,
-            MessageDetail detail) const;
+            MessageDetail wanted) const;
   // Nothing was written since a read() that gave this sequence number.
   bool at_rest_since(std::size_t nic, std::uint32_t sequence) const;
   // Whether there may be a queue pair: where not, read_record() need not be asked.
