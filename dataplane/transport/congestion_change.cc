@@ -138,13 +138,9 @@ void ControlPlane::greet_again() {
   for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
     Peer& peer = core_.peers[i];
     if (core_.peers.find(peer.ip, peer.traffic_class) != i) continue;  // a shard of another entry
-    const bool waits = awaits_hello(peer);
+    greet(i);
     const bool grants = (peer.features & kFeatureGrants) != 0;
     peer.status = grants ? PeerStatus::native : PeerStatus::unknown;
-    peer.greeting = true;
-    peer.hellos_sent = 0;
-    peer.next_hello = core_.now;
-    if (!waits) waiting_hello_.push_back(i);
   }
 }
 

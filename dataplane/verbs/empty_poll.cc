@@ -53,11 +53,13 @@ void step_aside(const Context& context) {
 // False: it is not worth it now. first: of this wait.
 bool give_way(const Context& context, bool first) {
   std::int64_t from = clock_ns();
-  if (first) stepping_aside.waits(from);
-  if (first && stepping_aside.worthwhile(from)) {
-    stepping_aside.stepped(from);
-    step_aside(context);
-    from = clock_ns();
+  if (first) {
+    stepping_aside.waits(from);
+    if (stepping_aside.worthwhile(from)) {
+      stepping_aside.stepped(from);
+      step_aside(context);
+      from = clock_ns();
+    }
   }
   stepping_aside.goes_on(from);
   if (!giving_way.worthwhile(from)) return false;
