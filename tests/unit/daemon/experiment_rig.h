@@ -209,6 +209,7 @@ class ExperimentRig {
       nic["name"] = name;
       nic["generation"] = 1;
       nic["arm"] = arm;
+      nic["fallback"] = {{"algorithm", "dcqcn"}, {"profile", "paper"}};
       nics.push_back(std::move(nic));
     }
     return {{"ok", true}, {"nics", std::move(nics)}};

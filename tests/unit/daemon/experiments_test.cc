@@ -201,7 +201,7 @@ TEST_CASE("receivers' ports in two arms at a time: naive, spillover and total ef
 TEST_CASE("receivers' ports: what does not fit is refused, with its place", "[experiments]") {
   const ScratchFolder folder;
   ExperimentRig rig(folder);
-  const auto refused = [&](const std::string& plan, int status) {
+  const auto refused = [&](const std::string& plan, unsigned status) {
     const Reply reply = rig.start(plan, {{"file", "ports.toml"}});
     CHECK(reply.status == status);
     return reply.body.dump();

@@ -212,22 +212,23 @@ TEST_CASE("messages are counted by the cluster that they go to", "[threads]") {
   CHECK(second.figures.arm == 1);
   CHECK(second.messages[0].begun_bytes == 2000);
   CHECK(second.figures.tx_data_packets == 4);
-  // Which algorithm each has.
-  const auto algorithm_to = [&](std::uint32_t remote) {
+  // Which algorithm each has. Hosts number their queue pairs alike; addresses tell them apart.
+  constexpr std::uint8_t kHost1 = 2, kHost2 = 3;  // 10.0.0.2, 10.0.0.3
+  const auto algorithm_to = [&](std::uint8_t host) {
     telemetry::QueuePairRecord record;
     for (std::size_t r = 0; r < watch.reader.records(); ++r) {
-      if (watch.reader.read_record(0, r, record) && record.peer_number == remote) {
+      if (watch.reader.read_record(0, r, record) && record.peer.back() == host) {
         return std::string(record.algorithm.data());
       }
     }
     return std::string();
   };
-  const auto becomes = [&](std::uint32_t remote, const std::string& algorithm) {
-    for (int i = 0; i < 5000 && algorithm_to(remote) != algorithm; ++i) ::usleep(1000);
-    return algorithm_to(remote) == algorithm;
+  const auto becomes = [&](std::uint8_t host, const std::string& algorithm) {
+    for (int i = 0; i < 5000 && algorithm_to(host) != algorithm; ++i) ::usleep(1000);
+    return algorithm_to(host) == algorithm;
   };
-  CHECK(becomes(to1.sinks[0]->reply.qp_number, "dcqcn"));
-  CHECK(becomes(to2.sinks[0]->reply.qp_number, "swift"));
+  CHECK(becomes(kHost1, "dcqcn"));
+  CHECK(becomes(kHost2, "swift"));
   // The clusters go on counting with their arms exchanged.
   use({1, 0}, 6);
   to1.round(1, 500);
@@ -238,8 +239,8 @@ TEST_CASE("messages are counted by the cluster that they go to", "[threads]") {
   CHECK(watch.sample.clusters[0].figures.arm == 1);
   CHECK(watch.sample.clusters[1].figures.arm == 0);
   CHECK(watch.sample.clusters[0].messages[0].crossed == 0);
-  CHECK(becomes(to1.sinks[0]->reply.qp_number, "swift"));
-  CHECK(becomes(to2.sinks[0]->reply.qp_number, "dcqcn"));
+  CHECK(becomes(kHost1, "swift"));
+  CHECK(becomes(kHost2, "dcqcn"));
   service::ControlRequest end;
   end.name = "t";
   running.on_control([&] { CHECK(desk->end_trial(end).errors.empty()); });
