@@ -112,9 +112,11 @@ std::vector<std::uint64_t> seeds_from(std::uint64_t seed, std::uint64_t stream, 
 std::string command_of(const SearchOptions& options, std::uint64_t seed) {
   std::string out = "paceline tuner search " + options.task.input.file;
   if (!options.task.wave.empty()) out += " --wave " + options.task.wave;
-  out += fmt::format(" --window {} --block {} --blocks {} --evaluations {} --seed {} --name {}",
-                     options.task.window, options.task.block, options.blocks, options.evaluations,
-                     seed, options.name);
+  out += fmt::format(
+      " --window {} --block {} --blocks {} --evaluations {} --repetitions {} --finalists {} "
+      "--validation {} --seed {} --name {}",
+      options.task.window, options.task.block, options.blocks, options.evaluations,
+      options.repetitions, options.finalists, options.validation, seed, options.name);
   return out;
 }
 

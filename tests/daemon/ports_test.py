@@ -63,7 +63,7 @@ def short_plan(host, *more):
                           (r'length = "\w+"', 'length = "500ms"'), (r"max = \d+", "max = 12"),
                           ("whole_every = 4", "whole_every = 2"),
                           ("pause_share = 0.01", "pause_share = 1"),
-                          ("stall_ms = 50", "stall_ms = 200"),
+                          ("stall_ms = 50", "stall_ms = 100"),
                           ("retransmitted_packets = 10", "retransmitted_packets = 1000000"), *more):
         text, n = re.subn(what, instead, text)
         check(n == 1, f"{what}: {n} times")

@@ -108,17 +108,6 @@ void reaches_most_of_the_gain(Reference& reference, std::uint64_t seed) {
   CHECK(after - before >= 0.8 * (best - before));
 }
 
-// Where nothing is known to help, what is in force at the end is no worse than the default.
-void does_no_harm(Reference& reference, std::uint32_t pairs, std::uint64_t seed) {
-  const TunedRun run = reference.run(pairs, seed);
-  INFO(reference.name << ", seed " << seed << "\n" << story(run));
-  REQUIRE(run.finished);
-  CHECK(run.longest_breach_ns <= kMostBreach_ns);
-  if (run.status.incumbent == reference.champion) return;
-  CHECK(reference.value(run.status.incumbent, 3, 4) >
-        reference.value(reference.champion, 3, 4) - 0.05);
-}
-
 TEST_CASE("tuner in a world: an incast in waves", "[sim][slow]") {
   Reference reference("incast-waves", 1300, 208);
   reaches_most_of_the_gain(reference, 11);
@@ -126,12 +115,12 @@ TEST_CASE("tuner in a world: an incast in waves", "[sim][slow]") {
 
 TEST_CASE("tuner in a world: a skewed all-to-all, repeated", "[sim][slow]") {
   Reference reference("moe-waves", 2000, 160);
-  does_no_harm(reference, 10, 12);
+  reaches_most_of_the_gain(reference, 12);
 }
 
 TEST_CASE("tuner in a world: web search at 80 %", "[sim][slow]") {
-  Reference reference("websearch", 0, 100);
-  does_no_harm(reference, 6, 13);
+  Reference reference("websearch", 0, 200);
+  reaches_most_of_the_gain(reference, 13);
 }
 
 TEST_CASE("tuner in a world: moves that change nothing are not taken", "[sim][slow]") {

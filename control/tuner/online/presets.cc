@@ -136,12 +136,15 @@ class PresetReader {
 
   void read_signature(const TomlNode& table, Signature& out) {
     constexpr std::string_view kName = "signature.";
-    check_keys(table, kName, {"load", "degree", "bytes", "core_marks"});
+    check_keys(table, kName, {"load", "degree", "bytes", "core_marks", "link_gbps"});
     whole(table, kName, "load", 9, out.load);
     whole(table, kName, "degree", kDegrees - 1, out.degree);
     if (const TomlNode* node = required(table, kName, "core_marks")) {
       if (node->type != Type::boolean) wrong(*node, kName, "core_marks", "true or false");
       out.core_marks = node->boolean;
+    }
+    if (table.find("link_gbps") != nullptr) {
+      number(table, kName, "link_gbps", 0, 3200, out.link_gbps);
     }
     const TomlNode* bytes = required(table, kName, "bytes");
     if (bytes == nullptr) return;
@@ -211,10 +214,11 @@ std::string presets_text(const PresetLibrary& library) {
     const Signature& s = preset.signature;
     out += fmt::format(
         "\n[[preset]]\nname = \"{}\"\ncommand = \"{}\"\ngain = {}\ngain_sd = {}\n"
-        "signature = {{ load = {}, degree = {}, bytes = [{:.2f}, {:.2f}, {:.2f}], core_marks = {} "
-        "}}\n\n[preset.params]\n",
+        "signature = {{ load = {}, degree = {}, bytes = [{:.2f}, {:.2f}, {:.2f}], core_marks = {}, "
+        "link_gbps = {} }}\n\n[preset.params]\n",
         preset.name, preset.command, cc::number_text(preset.gain), cc::number_text(preset.gain_sd),
-        s.load, s.degree, s.bytes[0], s.bytes[1], s.bytes[2], s.core_marks);
+        s.load, s.degree, s.bytes[0], s.bytes[1], s.bytes[2], s.core_marks,
+        cc::number_text(s.link_gbps));
     for (const config::ParamValue& param : preset.params) {
       out += fmt::format("{} = {}\n", param.name, cc::number_text(param.value));
     }

@@ -10,7 +10,8 @@
 //   command = "paceline tuner search ..."   # that repeats the search
 //   gain = 0.41             # of the objective over the profile the search began with, on new seeds
 //   gain_sd = 0.05          # of that gain between seeds
-//   signature = { load = 6, degree = 5, bytes = [0, 0.2, 0.8], core_marks = false }
+//   # link_gbps: of the NICs it was found on; without it, or 0, it is thought as good on any
+//   signature = { load = 6, degree = 5, bytes = [0, 0.2, 0.8], core_marks = false, link_gbps = 25 }
 //   params = { increase_timer_us = 20 }     # over the champion's; names and ranges as in [cc]
 #pragma once
 

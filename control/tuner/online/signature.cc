@@ -45,9 +45,12 @@ double distance(const Signature& a, const Signature& b) {
   double bytes = 0;
   for (std::size_t s = 0; s < a.bytes.size(); ++s) bytes += std::abs(a.bytes[s] - b.bytes[s]);
   // Three deciles of load, a factor of 8 in the degree, half of the bytes in another class, or
-  // marks elsewhere: each alone makes a third of another workload.
+  // marks elsewhere: each alone makes a third of another workload. So does twice the link, for many
+  // parameters are rates and times.
+  const double links =
+      a.link_gbps > 0 && b.link_gbps > 0 ? std::abs(std::log2(a.link_gbps / b.link_gbps)) / 3 : 0;
   return apart(a.load, b.load) / 9 + apart(a.degree, b.degree) / 9 + bytes / 3 +
-         (a.core_marks == b.core_marks ? 0 : 1.0 / 3);
+         (a.core_marks == b.core_marks ? 0 : 1.0 / 3) + links;
 }
 
 void SignatureBuilder::add(const Window& window) {
@@ -105,6 +108,7 @@ Signature SignatureBuilder::signature() const {
   for (const std::uint64_t n : state_.bytes) bytes += n;
   for (std::size_t s = 0; s < out.bytes.size(); ++s) out.bytes[s] = share(state_.bytes[s], bytes);
   out.core_marks = share(state_.quiet_marks, state_.quiet_packets) > kCoreMarkShare;
+  out.link_gbps = static_cast<double>(state_.line_bps) / 1e9;
   return out;
 }
 

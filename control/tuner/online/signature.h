@@ -17,10 +17,12 @@ struct Signature {
   std::uint32_t degree = 0;  // p95 of the senders at a time, as a power of two, 0..kDegrees - 1
   std::array<double, telemetry::kMessageSizes> bytes{};  // shares by size, of what was begun
   bool core_marks = false;  // packets were marked while this NIC's own link was not busy
+  double link_gbps = 0;     // of the NIC; 0: nobody says, and any will do
 
   // "load 7, 16 senders, bytes 0.1/0.3/0.6, marks in the core"
   std::string words() const;
-  // Names the bucket: equal for signatures that are the same context. Shares in quarters.
+  // Names the bucket: equal for signatures that are the same context. Shares in quarters. A NIC's
+  // link stays what it is, so it has no part in this.
   std::string key() const;
   friend bool operator==(const Signature&, const Signature&) = default;
 };

@@ -20,6 +20,10 @@ class Writer {
   explicit Writer(Json& out) : out_(out) {}
   template <class T>
   void operator()(const char* name, const T& value) const;
+  template <class T>
+  void later(const char* name, const T& value) const {
+    (*this)(name, value);
+  }
 
  private:
   Json& out_;
@@ -30,6 +34,11 @@ class Reader {
   explicit Reader(const Json& in) : in_(in) {}
   template <class T>
   void operator()(const char* name, T& value) const;
+  // States of earlier versions do not have it.
+  template <class T>
+  void later(const char* name, T& value) const {
+    if (in_.contains(name)) (*this)(name, value);
+  }
 
  private:
   const Json& in_;
@@ -82,6 +91,7 @@ void visit(const F& field, T& s) requires std::is_same_v<std::remove_const_t<T>,
   field("degree", s.degree);
   field("bytes", s.bytes);
   field("core_marks", s.core_marks);
+  field.later("link_gbps", s.link_gbps);
 }
 
 template <class F, class T>

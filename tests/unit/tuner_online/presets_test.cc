@@ -19,7 +19,7 @@ name = "incast"
 command = "paceline tuner search x.toml"
 gain = 0.5
 gain_sd = 0.05
-signature = { load = 6, degree = 5, bytes = [0.1, 0.2, 0.7], core_marks = false }
+signature = { load = 6, degree = 5, bytes = [0.1, 0.2, 0.7], core_marks = false, link_gbps = 25 }
 params = { increase_timer_us = 20, start_rate = 0.1 }
 )";
 
@@ -57,6 +57,7 @@ TEST_CASE("presets: errors name the place, the value and what is allowed", "[tun
   one("gain_sd = 0.05", "gain_sd = 0", "9:11", "a number from");
   one("load = 6", "load = 11", "10:22", "a whole number from 0 to 9");
   one("0.1, 0.2, 0.7", "0.1, 0.2", "10:45", "three shares");
+  one("link_gbps = 25", "link_gbps = -1", "10:94", "a number from 0 to 3200");
   one("0.1, 0.2, 0.7", "0.9, 0.2, 0.7", "10:45", "add up to 1");
   one("increase_timer_us", "increase_timer", "11:12", "increase_timer_us");
   one("increase_timer_us = 20", "increase_timer_us = 0.2", "11:12", "0.2");
@@ -83,6 +84,13 @@ TEST_CASE("presets: promise what they gained, the less the stranger the workload
   here.bytes = {1, 0, 0};
   here.core_marks = true;
   CHECK(promises(library, here, 8)[0].mean == 0);
+  // On a link four times as fast a third is left; where the link is not known it makes no
+  // difference.
+  here = library.presets[0].signature;
+  here.link_gbps = 100;
+  CHECK(promises(library, here, 8)[0].mean == Approx(0.5 / 3));
+  here.link_gbps = 0;
+  CHECK(promises(library, here, 8)[0].mean == Approx(0.5));
   CHECK(promises(library, here, 0).empty());
 }
 

@@ -77,6 +77,11 @@ TEST_CASE("signature: distance is 0 to itself, and 1 to another world", "[tuner_
   far.degree = 1;
   CHECK(distance(a, far) > 1);
   CHECK(distance(a, far) == distance(far, a));
+  far = a;
+  a.link_gbps = 100;
+  CHECK(distance(a, far) == 0);  // nobody says of which link
+  far.link_gbps = 25;
+  CHECK(distance(a, far) == Approx(2.0 / 3));
 }
 
 ChangeDetector taught(Random& random, double load, double small) {
