@@ -24,6 +24,11 @@ constexpr std::int64_t kRefreshRtts = 2;
 constexpr std::size_t kAhead = 8;  // channels fetched before their turn
 constexpr double kLonePart = 4;    // of the margin, for a channel that has the port to itself
 
+// 1 or 0, computed: of a comparison that nothing predicts compilers make a branch where they like.
+std::uint32_t is_less(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>((std::uint64_t{a} - b) >> 63);
+}
+
 std::uint16_t next_seq(std::uint16_t seq) {
   return seq == 0xFFFF ? std::uint16_t{1} : static_cast<std::uint16_t>(seq + 1);
 }
@@ -106,13 +111,26 @@ void CadenceReceiver::decrease(std::int64_t now, std::uint32_t peer, std::uint32
   scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
 }
 
+void CadenceReceiver::Slots::grow(std::size_t channels) {
+  for (auto* column : {&peer, &limit, &share, &grant, &com}) column->resize(channels);
+  weight.resize(channels);
+}
+
 // Active channels with demand, by peer. Returns the sum of their limits.
 std::uint64_t CadenceReceiver::collect_slots() {
   const auto rtt = static_cast<std::uint64_t>(params_.rtt_ns);
   const std::uint64_t least = params_.min_grant_mbps;
-  const std::uint64_t ample = params_.link_mbps * rtt / 8000 + 1;  // whatever the cap
-  slots_.resize(active_count_);
-  Slot* slot = slots_.data();
+  const std::uint64_t link = params_.link_mbps;
+  const std::uint64_t ample = link * rtt / 8000 + 1;  // whatever the cap
+  // In locals: a weight that is written might be any member's byte.
+  std::uint32_t* const peers = slots_.peer.data();
+  std::uint32_t* const limits = slots_.limit.data();
+  std::uint32_t* const grants = slots_.grant.data();
+  std::uint32_t* const coms = slots_.com.data();
+  std::uint8_t* const weights = slots_.weight.data();
+  const Channel* const channels = channels_.data();
+  const std::size_t last = channels_.size() - 1;
+  std::size_t at = 0;
   std::uint64_t wanted = 0;
   for (std::size_t word = 0; word < active_.size(); ++word) {
     static_assert(kCountersPerBlock == 64, "a block of counters for each word of bits");
@@ -120,26 +138,27 @@ std::uint64_t CadenceReceiver::collect_slots() {
     for (std::uint64_t bits = active_[word]; bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
       const std::size_t peer = word * 64 + bit;
-      const Channel& ch = channels_[peer];
+      const Channel& ch = channels[peer];
       // Every other line is nothing that the processor would guess.
-      __builtin_prefetch(&channels_[std::min(peer + kAhead, channels_.size() - 1)]);
+      __builtin_prefetch(&channels[std::min(peer + kAhead, last)]);
       const std::uint64_t sent = ch.rx_base + counted[bit].rx_bytes;
       const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
-      std::uint64_t limit = std::min(ch.tx_cap, params_.link_mbps);
+      std::uint64_t limit = std::min<std::uint64_t>(ch.tx_cap, link);
       // Demand bounds increases only: what is nearly finished is over before a decrease arrives.
       if (left < ample && left < limit * rtt / 8000 + 1) {
         limit = std::min(limit, std::max<std::uint64_t>(left * 8000 / rtt, ch.grant));
       }
       limit = std::max(limit, least);
-      *slot++ = {static_cast<std::uint32_t>(peer),
-                 static_cast<std::uint32_t>(limit),
-                 0,
-                 ch.grant,
-                 ch.com,
-                 ch.weight};
+      peers[at] = static_cast<std::uint32_t>(peer);
+      limits[at] = static_cast<std::uint32_t>(limit);
+      grants[at] = ch.grant;
+      coms[at] = ch.com;
+      weights[at] = ch.weight;
+      ++at;
       wanted += limit;
     }
   }
+  slots_.size = at;
   return wanted;
 }
 
@@ -148,154 +167,163 @@ std::uint64_t CadenceReceiver::collect_slots() {
 // is lent: all of it to a lone channel, less the more channels there are, because what is lent must
 // be called back, a round trip, before a newcomer can have it.
 void CadenceReceiver::lend_idle(std::uint64_t idle) {
-  const std::uint64_t each = idle / (slots_.size() * slots_.size());
+  const std::uint64_t each = idle / (slots_.size * slots_.size);
   if (each == 0) return;
-  for (Slot& slot : slots_) {
-    const std::uint64_t most = std::min(channels_[slot.peer].tx_cap, params_.link_mbps);
-    slot.limit = static_cast<std::uint32_t>(
-        std::max<std::uint64_t>(slot.limit, std::min(slot.limit + each, most)));
+  for (std::size_t at = 0; at < slots_.size; ++at) {
+    const std::uint64_t most = std::min(channels_[slots_.peer[at]].tx_cap, params_.link_mbps);
+    const std::uint64_t limit = slots_.limit[at];
+    slots_.limit[at] =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(limit, std::min(limit + each, most)));
   }
 }
 
 // Channels in the order of limits lie all over: their lines come in while others are worked on.
 void CadenceReceiver::fetch_channel(std::span<const std::uint32_t> slots, std::size_t place) const {
-  if (place < slots.size()) __builtin_prefetch(&channels_[slots_[slots[place]].peer], 1);
+  if (place < slots.size()) __builtin_prefetch(&channels_[slots_.peer[slots[place]]], 1);
 }
 
-// Max-min shares, and whose grant they would change, in the order of limits.
+// Max-min shares, and whose grant they would change.
 void CadenceReceiver::share_out(std::uint64_t capacity) {
-  fill_.load(slots_);
-  fill_.fill(capacity);
-  const std::size_t size = slots_.size();
-  Slot* const slots = slots_.data();
+  const std::size_t size = slots_.size;
+  fill_.fill({slots_.limit.data(), size}, {slots_.weight.data(), size}, capacity,
+             {slots_.share.data(), size});
+  const std::uint32_t* const shares = slots_.share.data();
+  const std::uint32_t* const grants = slots_.grant.data();
   std::uint32_t* above = above_.data();
   std::uint32_t* below = below_.data();
-  for (std::size_t place = 0; place < size; ++place) {
-    const std::size_t at = fill_.slot(place);
-    Slot& slot = slots[at];
-    slot.share = fill_.share(place);
+  for (std::uint32_t at = 0; at < size; ++at) {
     // Written whether or not they stay: which of the two it is cannot be predicted.
-    *above = *below = static_cast<std::uint32_t>(at);
-    above += slot.share < slot.grant ? 1 : 0;
-    below += slot.share > slot.grant ? 1 : 0;
+    *above = *below = at;
+    above += is_less(shares[at], grants[at]);
+    below += is_less(grants[at], shares[at]);
   }
   above_count_ = static_cast<std::size_t>(above - above_.data());
   below_count_ = static_cast<std::size_t>(below - below_.data());
 }
 
 // Without a grant any share is. Not a condition first: nothing predicts it.
-bool CadenceReceiver::worth_raising(const Slot& slot) const {
-  return slot.share >
-         static_cast<std::uint32_t>((1 + params_.hysteresis) * static_cast<double>(slot.grant));
+bool CadenceReceiver::worth_raising(std::uint64_t share, std::uint32_t grant) const {
+  return share > static_cast<std::uint32_t>((1 + params_.hysteresis) * static_cast<double>(grant));
 }
 
-// Those of `from` that pass, in their order. Written whether or not they stay, as in share_out.
+// Those of `from` that pass, in the order of limits: where capacity is short, and when GRANTs
+// leave one after another, little demand goes first. Written whether or not they stay, as in
+// share_out.
 template <class Passes>
 std::span<const std::uint32_t> CadenceReceiver::select(std::span<const std::uint32_t> from,
                                                        Passes&& passes) {
   std::uint32_t* end = selected_.data();
   for (const std::uint32_t at : from) {
     *end = at;
-    end += passes(slots_[at]) ? 1 : 0;
+    end += passes(at) ? 1 : 0;
   }
-  return {selected_.data(), end};
+  const std::span<std::uint32_t> selected{selected_.data(), end};
+  fill_.order(selected);
+  return selected;
 }
 
 // Pass 1. Rates come down only where somebody else needs them.
 void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
   const std::uint64_t coming = com_sum_ - grant_sum_;  // decreases that wait for confirmation
+  const std::uint32_t* const shares = slots_.share.data();
   std::uint64_t wanted = 0;
-  bool starved = false;
+  std::uint32_t starved = 0;
   for (const std::uint32_t at : below()) {
-    const Slot& slot = slots_[at];
-    const bool worth = worth_raising(slot);
-    const bool lacks = slot.share > slot.com;
-    const std::uint32_t lack = (worth & lacks) ? slot.share - slot.com : 0;
+    const std::uint32_t share = shares[at];
+    const std::uint32_t com = slots_.com[at];
+    const std::uint32_t worth = worth_raising(share, slots_.grant[at]) ? 1 : 0;
+    const std::uint32_t lack = (share - com) & (0 - (worth & is_less(com, share)));
     wanted += lack;
-    starved |= lack > slot.share / kStarvedPart;
+    starved |= is_less(share / kStarvedPart, lack);
   }
   if (com_sum_ + wanted <= capacity + coming) return;
   std::uint64_t need = com_sum_ + wanted - capacity - coming;
-  starved = starved && active_count_ <= kRelieved;
+  const bool relieve = starved != 0 && active_count_ <= kRelieved;
 
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough, or what is left falls on few:
     // who came last would have the rest of what all others have a little too much of, and as long.
-    if (any && need <= (starved ? 0 : capacity / kIdlePart)) break;
+    if (any && need <= (relieve ? 0 : capacity / kIdlePart)) break;
     const double part = any ? 1.0 : 1.0 - params_.hysteresis;
     // Below a bound that is 0 without a grant.
-    const auto falls = select(above(), [part](const Slot& slot) {
-      return slot.share < static_cast<std::uint32_t>(part * static_cast<double>(slot.grant));
+    const auto falls = select(above(), [this, shares, part](std::uint32_t at) {
+      return shares[at] < static_cast<std::uint32_t>(part * static_cast<double>(slots_.grant[at]));
     });
     for (std::size_t i = 0; i < falls.size(); ++i) {
       fetch_channel(falls, i + kAhead);
-      Slot& slot = slots_[falls[i]];
-      const std::uint32_t freed = slot.grant - slot.share;
-      decrease(now, slot.peer, slot.share);
-      slot.grant = slot.share;
+      const std::uint32_t at = falls[i];
+      const std::uint32_t freed = slots_.grant[at] - shares[at];
+      decrease(now, slots_.peer[at], shares[at]);
+      slots_.grant[at] = shares[at];
       need -= std::min<std::uint64_t>(need, freed);
       if (any && need == 0) break;
     }
   }
 }
 
+// Raises one channel's grant towards its share, and what is committed to it from `room`.
+void CadenceReceiver::lift(std::int64_t now, std::uint32_t at, std::uint64_t capacity,
+                           std::uint64_t& room, std::uint32_t delay_us) {
+  Channel& ch = channels_[slots_.peer[at]];
+  const std::uint64_t share = slots_.share[at];
+  const std::uint64_t target = std::min(share, ch.com + room);
+  // A newcomer's first grant is worth waiting an RTT for; then it is at least half its share.
+  if (target <= ch.grant || (ch.grant == 0 && target * 2 < share)) {
+    retry_at_ = std::min(retry_at_, now + params_.rtt_ns);
+    return;
+  }
+  if (target > ch.com) {
+    room -= target - ch.com;
+    fresh_mbps_[fresh_slot_] += target - ch.com;
+    set_com(ch, static_cast<std::uint32_t>(target));
+    if (com_sum_ > capacity) worst_raise_ = std::max(worst_raise_, com_sum_ - capacity);
+  }
+  set_grant(ch, static_cast<std::uint32_t>(target));
+  slots_.grant[at] = ch.grant;
+  slots_.com[at] = ch.com;
+  ch.seq = next_seq(ch.seq);
+  schedule_grant(slots_.peer[at], delay_us);
+}
+
 // Pass 2. I1: whatever is added fits into the capacity beside everything committed.
 void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
   std::uint64_t room = capacity > com_sum_ ? capacity - com_sum_ : 0;
-  const auto lift = [&](Slot& slot, std::uint32_t delay_us) {
-    Channel& ch = channels_[slot.peer];
-    const std::uint64_t target = std::min<std::uint64_t>(slot.share, ch.com + room);
-    // A newcomer's first grant is worth waiting an RTT for; then it is at least half its share.
-    if (target <= ch.grant || (ch.grant == 0 && target * 2 < slot.share)) {
-      retry_at_ = std::min(retry_at_, now + params_.rtt_ns);
-      return;
-    }
-    if (target > ch.com) {
-      room -= target - ch.com;
-      fresh_mbps_[fresh_slot_] += target - ch.com;
-      set_com(ch, static_cast<std::uint32_t>(target));
-      if (com_sum_ > capacity) worst_raise_ = std::max(worst_raise_, com_sum_ - capacity);
-    }
-    set_grant(ch, static_cast<std::uint32_t>(target));
-    slot.grant = ch.grant;
-    slot.com = ch.com;
-    ch.seq = next_seq(ch.seq);
-    schedule_grant(slot.peer, delay_us);
-  };
+  const std::uint32_t* const shares = slots_.share.data();
+  const std::uint32_t* const grants = slots_.grant.data();
+  const std::uint32_t* const coms = slots_.com.data();
 
   // Newcomers of one allocation would all send at the same instant, again and again at equal
   // rates: each begins one packet time after the one before.
   const std::int64_t packet_ns = std::int64_t{params_.packet_bytes} * 8000 /
                                  std::max<std::int64_t>(1, static_cast<std::int64_t>(capacity));
   std::int64_t begin_ns = 0;
-  for (const std::uint32_t at : below()) {
-    Slot& slot = slots_[at];
-    if (slot.grant != 0) continue;
-    lift(slot, static_cast<std::uint32_t>(std::min(begin_ns, kBeginRtts * params_.rtt_ns) / 1000));
+  for (const std::uint32_t at :
+       select(below(), [grants](std::uint32_t slot) { return grants[slot] == 0; })) {
+    const std::int64_t delay_ns = std::min(begin_ns, kBeginRtts * params_.rtt_ns);
+    lift(now, at, capacity, room, static_cast<std::uint32_t>(delay_ns / 1000));
     begin_ns += packet_ns;
   }
-  // What the share is not worth, less is not either.
+  // What the share is not worth, less is not either; nor what is not within the room, which only
+  // shrinks.
   bool small_left = false;
-  const auto rises = select(below(), [this, &small_left](const Slot& slot) {
-    const bool granted = slot.grant != 0;
-    const bool more = slot.share > slot.grant;
-    const bool worth = worth_raising(slot);
-    small_left |= granted & more & !worth;
-    return granted & more & worth;
+  const auto rises = select(below(), [&](std::uint32_t at) {
+    const bool more = (grants[at] != 0) & (shares[at] > grants[at]);
+    const std::uint64_t target = std::min<std::uint64_t>(shares[at], coms[at] + room);
+    const bool worth = worth_raising(target, grants[at]);
+    small_left |= more & !worth;
+    return more & worth;
   });
   for (std::size_t i = 0; i < rises.size(); ++i) {
     fetch_channel(rises, i + kAhead);
-    Slot& slot = slots_[rises[i]];
-    const std::uint64_t target = std::min<std::uint64_t>(slot.share, slot.com + room);
-    Slot reachable = slot;
-    reachable.share = static_cast<std::uint32_t>(target);
-    if (!worth_raising(reachable)) {
+    const std::uint32_t at = rises[i];
+    const std::uint64_t target = std::min<std::uint64_t>(shares[at], coms[at] + room);
+    if (!worth_raising(target, grants[at])) {
       small_left = true;
       continue;
     }
-    const std::int64_t ready = channels_[slot.peer].sent_at + kRaiseRtts * params_.rtt_ns;
-    if (now >= ready || target >= 2 * std::uint64_t{slot.grant}) {
-      lift(slot, 0);
+    const std::int64_t ready = channels_[slots_.peer[at]].sent_at + kRaiseRtts * params_.rtt_ns;
+    if (now >= ready || target >= 2 * std::uint64_t{grants[at]}) {
+      lift(now, at, capacity, room, 0);
     } else {
       retry_at_ = std::min(retry_at_, ready);
     }
@@ -309,10 +337,10 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
       return;
     }
     topped_at_ = now;
-    for (const std::uint32_t at : below()) {
-      Slot& slot = slots_[at];
-      if (slot.grant > 0 && slot.com == slot.grant && slot.share > slot.grant) lift(slot, 0);
-    }
+    const auto crumbs = select(below(), [=](std::uint32_t at) {
+      return (grants[at] > 0) & (coms[at] == grants[at]) & (shares[at] > grants[at]);
+    });
+    for (const std::uint32_t at : crumbs) lift(now, at, capacity, room, 0);
   }
 }
 
@@ -335,7 +363,7 @@ void CadenceReceiver::allocate(std::int64_t now) {
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
   const std::uint64_t wanted = collect_slots();
-  if (slots_.empty()) return;
+  if (slots_.size == 0) return;
   if (wanted < capacity_) lend_idle(capacity_ - wanted);
   share_out(capacity_);
   lower(now, capacity_);

@@ -242,7 +242,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     due_.reserve(channels_.size());
     listed_.reserve(channels_.size());
     active_.resize(counter_blocks_.size());
-    slots_.reserve(channels_.size());
+    slots_.grow(channels_.size());
     fill_.reserve(channels_.size());
     above_.resize(channels_.size());
     below_.resize(channels_.size());

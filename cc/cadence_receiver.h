@@ -114,15 +114,17 @@ class CadenceReceiver final : public PortReceiver {
     std::uint32_t peer = 0;
     std::uint32_t value = 0;  // grant: effective delay in us; alpha in 1/65536; quick in Mb/s
   };
-  struct Slot {
-    std::uint32_t peer = 0;
-    std::uint32_t limit = 0;
-    std::uint32_t share = 0;
-    // Copies of the channel's, kept in step while an allocation runs: the passes over all slots
-    // then stay within one array.
-    std::uint32_t grant = 0;
-    std::uint32_t com = 0;
-    std::uint8_t weight = 0;
+  // The active channels of an allocation, by peer. Columns: most passes read two or three of them,
+  // one slot after the other.
+  struct Slots {
+    void grow(std::size_t channels);
+    std::size_t size = 0;  // in use
+    std::vector<std::uint32_t> peer;
+    std::vector<std::uint32_t> limit;
+    std::vector<std::uint32_t> share;
+    std::vector<std::uint32_t> grant;  // the channel's, kept in step while an allocation runs
+    std::vector<std::uint32_t> com;    // likewise
+    std::vector<std::uint8_t> weight;
   };
   struct Marked {
     std::uint32_t peer = 0;
@@ -178,14 +180,16 @@ class CadenceReceiver final : public PortReceiver {
   void lend_idle(std::uint64_t idle);
   void share_out(std::uint64_t capacity);
   std::span<const std::uint32_t> above() const { return {above_.data(), above_count_}; }
-  void fetch_channel(std::span<const std::uint32_t> slots, std::size_t place) const;
+  std::span<const std::uint32_t> below() const { return {below_.data(), below_count_}; }
   template <class Passes>
   std::span<const std::uint32_t> select(std::span<const std::uint32_t> from, Passes&& passes);
-  std::span<const std::uint32_t> below() const { return {below_.data(), below_count_}; }
+  void fetch_channel(std::span<const std::uint32_t> slots, std::size_t place) const;
+  void lift(std::int64_t now, std::uint32_t at, std::uint64_t capacity, std::uint64_t& room,
+            std::uint32_t delay_us);
   void lower(std::int64_t now, std::uint64_t capacity);
   void raise(std::int64_t now, std::uint64_t capacity);
   void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps);
-  bool worth_raising(const Slot& slot) const;
+  bool worth_raising(std::uint64_t share, std::uint32_t grant) const;
 
   CadenceParams params_;
   std::vector<Channel> channels_;  // by peer
@@ -196,10 +200,10 @@ class CadenceReceiver final : public PortReceiver {
   std::vector<Due> due_;
   std::size_t due_head_ = 0;
   std::vector<std::uint64_t> active_;  // a bit by peer: Mode::active
-  std::vector<Slot> slots_;            // scratch of an allocation
+  Slots slots_;                        // scratch of an allocation
   WaterFill fill_;
-  std::vector<std::uint32_t> above_;  // slots with a grant above their share, by limit; then room
-  std::vector<std::uint32_t> below_;  // likewise
+  std::vector<std::uint32_t> above_;     // slots with a grant above their share; then room
+  std::vector<std::uint32_t> below_;     // likewise
   std::vector<std::uint32_t> selected_;  // of either, as select() left it
   std::size_t above_count_ = 0;
   std::size_t below_count_ = 0;

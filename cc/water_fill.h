@@ -4,12 +4,15 @@
 //
 // The order is by limit per weight, then by index: total, so the way there does not matter.
 //
-// Cost: linear (a radix sort of the limits), nothing to sort where they come in order; no
-// allocation after reserve.
+// Cost: linear. Where weights are equal, a few passes that add up what is below a level find the
+// level (Newton's method on a concave function of pieces that are linear: each step halves the
+// distance or the slope), and nothing is sorted but the slots that order() is asked for. Where they
+// differ, all are sorted by radix. No allocation after reserve.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace paceline::cc {
@@ -19,59 +22,43 @@ class WaterFill {
   static constexpr std::size_t kMaxSlots = 1 << 14;
 
   void reserve(std::size_t slots);
-  // A slot of any type with `limit` and `weight`, 1 to 255. At most kMaxSlots.
-  template <class Slot>
-  void load(const std::vector<Slot>& slots) {
-    keys_.resize(slots.size());
-    weights_.resize(slots.size());
-    std::uint64_t* const keys = keys_.data();
-    std::uint8_t* const weights = weights_.data();
-    // Sums in locals: what is written through the pointers might alias members.
-    std::uint64_t bits = 0;
-    std::uint64_t sum = 0;
-    std::uint32_t last = 0;
-    std::uint32_t differ = 0;
-    bool sorted = true;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const std::uint32_t limit = slots[i].limit;
-      const std::uint8_t weight = slots[i].weight;
-      keys[i] = std::uint64_t{limit} << kIndexBits | i;
-      weights[i] = weight;
-      sorted &= limit >= last;
-      last = limit;
-      bits |= limit;
-      sum += weight;
-      differ |= static_cast<std::uint32_t>(weight ^ slots[0].weight);
-    }
-    limit_bits_ = bits;
-    weight_sum_ = sum;
-    sorted_ = sorted;
-    mixed_ = differ != 0;
-  }
-  void fill(std::uint64_t capacity);
-
-  // After fill, places 0 to size() - 1 of the order:
-  std::size_t size() const { return keys_.size(); }
-  std::size_t slot(std::size_t place) const { return keys_[place] & (kMaxSlots - 1); }
-  std::uint32_t share(std::size_t place) const { return shares_[place]; }
+  // Shares by slot; as many limits, weights (1 to 255) and shares as there are slots, at most
+  // kMaxSlots. `limits` stay with the caller, and are read again by order().
+  void fill(std::span<const std::uint32_t> limits, std::span<const std::uint8_t> weights,
+            std::uint64_t capacity, std::span<std::uint32_t> shares);
+  // Of the last fill: puts some of its slots, which come in the order of indices, in the order.
+  void order(std::span<std::uint32_t> slots);
 
  private:
   static constexpr unsigned kIndexBits = 14;
   static_assert(kMaxSlots == std::size_t{1} << kIndexBits);
 
-  void fill_weighted(std::uint64_t capacity);
-  void sort();
-  void radix_sort();
+  struct Below {
+    std::uint64_t sum = 0;     // of the limits up to a level
+    std::uint32_t beyond = 0;  // slots with more
+  };
+  struct Level {
+    std::uint32_t share = 0;  // of whoever has a limit above it
+    std::uint32_t slots = 0;  // how many these are
+    std::uint32_t left = 0;   // and to how many of them, the last ones, a unit more goes
+  };
+  Below add_up(std::uint32_t level) const;
+  Level find_level(std::uint64_t capacity);
+  std::uint32_t find_limit_from_top(std::uint32_t level, std::uint32_t rank);
+  void fill_equal(std::uint64_t capacity, std::span<std::uint32_t> shares);
+  void fill_weighted(std::uint64_t capacity, std::span<std::uint32_t> shares);
+  void sort_keys();
+  void radix_sort(std::uint64_t bits);
 
-  // Limit (per weight, in 2^-16, where weights differ) and index, then sorted by both.
+  std::span<const std::uint32_t> limits_;
+  std::span<const std::uint8_t> weights_;
+  // Limit (per weight, in 2^-16, where weights differ) and index, of the slots to be sorted.
   std::vector<std::uint64_t> keys_;
   std::vector<std::uint64_t> scratch_;
-  std::vector<std::uint8_t> weights_;  // by index
-  std::vector<std::uint32_t> shares_;  // by place
-  std::uint64_t limit_bits_ = 0;       // all limits or'ed: how many digits there are
-  std::uint64_t weight_sum_ = 0;
-  bool mixed_ = false;  // weights differ
-  bool sorted_ = true;
+  std::vector<std::uint64_t> ratios_;   // by index, where weights differ
+  std::vector<std::uint32_t> highest_;  // limits among which one is looked for
+  std::uint32_t level_ = 0;             // of the last fill: where the search for the next begins
+  bool mixed_ = false;                  // weights differ
 };
 
 }  // namespace paceline::cc

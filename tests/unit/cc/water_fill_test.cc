@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -16,31 +17,79 @@ struct Claim {
   std::uint8_t weight = 1;
 };
 
-// Shares by slot.
+// The order, by definition: limits per weight compared as fractions, then slots.
+std::vector<std::uint32_t> ordered(const std::vector<Claim>& claims) {
+  std::vector<std::uint32_t> slots(claims.size());
+  std::iota(slots.begin(), slots.end(), 0U);
+  std::stable_sort(slots.begin(), slots.end(), [&claims](std::uint32_t a, std::uint32_t b) {
+    return std::uint64_t{claims[a].limit} * claims[b].weight <
+           std::uint64_t{claims[b].limit} * claims[a].weight;
+  });
+  return slots;
+}
+
+// The shares, by definition: in the order, each has its limit as long as all that follow could have
+// as much per weight; the others divide what is left, and the last ones have what does not divide.
+std::vector<std::uint32_t> plain_shares(const std::vector<Claim>& claims, std::uint64_t capacity) {
+  std::uint64_t weights = 0;
+  for (const Claim& claim : claims) weights += claim.weight;
+  std::vector<std::uint32_t> shares(claims.size());
+  const std::vector<std::uint32_t> slots = ordered(claims);
+  std::size_t place = 0;
+  for (; place < slots.size(); ++place) {
+    const Claim& claim = claims[slots[place]];
+    if (claim.limit * weights > capacity * claim.weight) break;
+    shares[slots[place]] = claim.limit;
+    capacity -= claim.limit;
+    weights -= claim.weight;
+  }
+  std::uint64_t left = capacity;
+  for (std::size_t i = place; i < slots.size(); ++i) {
+    shares[slots[i]] = static_cast<std::uint32_t>(capacity * claims[slots[i]].weight / weights);
+    left -= shares[slots[i]];
+  }
+  for (std::size_t i = slots.size(); place < slots.size() && left > 0; --left) ++shares[slots[--i]];
+  return shares;
+}
+
+// Shares by slot, of a fill that may have been used before.
+std::vector<std::uint32_t> shares_of(WaterFill& fill, const std::vector<Claim>& claims,
+                                     std::uint64_t capacity) {
+  std::vector<std::uint32_t> limits(claims.size());
+  std::vector<std::uint8_t> weights(claims.size());
+  std::vector<std::uint32_t> shares(claims.size(), 0xFFFF'FFFF);
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    limits[i] = claims[i].limit;
+    weights[i] = claims[i].weight;
+  }
+  fill.reserve(claims.size());
+  fill.fill(limits, weights, capacity, shares);
+  // Every slot, and every third.
+  const std::vector<std::uint32_t> expected = ordered(claims);
+  for (const std::size_t part : {1U, 3U}) {
+    std::vector<std::uint32_t> some;
+    for (std::uint32_t i = 0; i < claims.size(); i += static_cast<std::uint32_t>(part)) {
+      some.push_back(i);
+    }
+    fill.order(some);
+    std::vector<std::uint32_t> wanted;
+    std::copy_if(expected.begin(), expected.end(), std::back_inserter(wanted),
+                 [part](std::uint32_t slot) { return slot % part == 0; });
+    REQUIRE(some == wanted);
+  }
+  REQUIRE(shares == plain_shares(claims, capacity));
+  return shares;
+}
+
 std::vector<std::uint32_t> shares_of(const std::vector<Claim>& claims, std::uint64_t capacity) {
   WaterFill fill;
-  fill.reserve(claims.size());
-  fill.load(claims);
-  fill.fill(capacity);
-  REQUIRE(fill.size() == claims.size());
-  std::vector<std::uint32_t> shares(claims.size(), 0xFFFF'FFFF);
-  for (std::size_t place = 0; place < fill.size(); ++place) {
-    const std::size_t slot = fill.slot(place);
-    if (place > 0) {  // by limit per weight, then by slot
-      const std::size_t before = fill.slot(place - 1);
-      const std::uint64_t left = std::uint64_t{claims[before].limit} * claims[slot].weight;
-      const std::uint64_t right = std::uint64_t{claims[slot].limit} * claims[before].weight;
-      REQUIRE((left < right || (left == right && before < slot)));
-    }
-    shares[slot] = fill.share(place);
-  }
-  return shares;
+  return shares_of(fill, claims, capacity);
 }
 
 // What max-min means in whole units: all of the capacity is used or everybody has the limit, and
 // whoever has less than the limit has at most a unit less per weight than anybody else.
-void check_max_min(const std::vector<Claim>& claims, std::uint64_t capacity) {
-  const std::vector<std::uint32_t> shares = shares_of(claims, capacity);
+void check_max_min(WaterFill& fill, const std::vector<Claim>& claims, std::uint64_t capacity) {
+  const std::vector<std::uint32_t> shares = shares_of(fill, claims, capacity);
   std::uint64_t limits = 0;
   std::uint64_t sum = 0;
   double level = 0;
@@ -77,21 +126,25 @@ TEST_CASE("water fill: max-min whatever the limits, weights and sizes") {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
     Random random(seed);
+    WaterFill fill;  // one for all: it begins with the level of the fill before
     for (int round = 0; round < 200; ++round) {
       // Both sorts: few slots, and many.
       const std::size_t size = 1 + random.below(round % 8 == 0 ? 3000 : 40);
       const bool mixed = random.below(3) == 0;
       const auto weight = static_cast<std::uint8_t>(1 + random.below(255));
       const unsigned bits = 1 + static_cast<unsigned>(random.below(32));
+      const bool spread = random.below(2) == 0;
       std::vector<Claim> claims(size);
       std::uint64_t limits = 0;
       for (Claim& claim : claims) {
-        claim.limit = static_cast<std::uint32_t>(random.below(std::uint64_t{1} << bits));
+        // Uniform, or of all orders of magnitude; and where there are few values, many alike.
+        const unsigned size_bits = spread ? 1 + static_cast<unsigned>(random.below(bits)) : bits;
+        claim.limit = static_cast<std::uint32_t>(random.below(std::uint64_t{1} << size_bits));
         claim.weight = mixed ? static_cast<std::uint8_t>(1 + random.below(255)) : weight;
         limits += claim.limit;
       }
       CAPTURE(round, size, mixed, bits);
-      check_max_min(claims, random.below(limits + limits / 4 + 2));
+      check_max_min(fill, claims, random.below(limits + limits / 4 + 2));
     }
   }
 }
