@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,6 +16,8 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "dataplane/transport/engine.h"
+#include "dataplane/wire/trim.h"
+#include "dataplane/wire/xack.h"
 #include "tests/soak/cable.h"
 
 namespace paceline::fuzz {
@@ -62,6 +65,106 @@ class MoodyMemory final : public transport::MemoryProvider {
   std::span<std::byte> memory_;
 };
 
+// What is left of a packet that a switch trims; it has a payload.
+inline void trim(Packet& packet, const WireAccounting& wire) {
+  wire::ParsedPacket whole;
+  const auto parsed = wire::parse_headers(packet.header_view(), packet.payload_bytes, whole);
+  promise(wire::patch_trimmed(packet.header_view(), 7), "a packet of data cannot be trimmed");
+  packet.payload_bytes = 0;
+  packet.payload_kind = PayloadKind::none;
+  packet.flags |= packet_flag::trimmed;
+  packet.traffic_class = 7;
+  packet.wire_bytes = wire.wire_bytes(packet.frame_bytes(), 0);
+  if (parsed != wire::ParseError::ok) return;
+  wire::ParsedPacket left;
+  promise(wire::parse_trimmed(packet.header_view(), left) == wire::ParseError::ok &&
+              left.dest_qpn == whole.dest_qpn && left.psn == whole.psn &&
+              left.payload_bytes == whole.payload_bytes,
+          "a trimmed packet does not say which one it was");
+}
+
+// The last switch before an engine: cuts off the payload of every so manieth packet, and puts
+// records into those that collect them.
+class TrimmingSwitch final : public Port {
+ public:
+  // Of every record, so that one that comes back is known to be ours.
+  static constexpr std::uint32_t kRateMbps = 100'000;
+
+  explicit TrimmingSwitch(Port& behind) : behind_(behind), wire_(behind.info().wire) {}
+
+  std::uint32_t trim_every = 0;  // 0: never
+  std::uint16_t hops = 1;        // switches on the way, at most kIntHops
+  std::uint16_t path = 1;
+  std::uint32_t queue_bytes = 0;
+  bool honest_peers = true;  // whatever records come back are ours
+
+  std::uint64_t trimmed() const { return trimmed_; }
+  void count_trimmed() { ++trimmed_; }
+
+  std::size_t rx(std::span<Packet*> burst) override {
+    const std::size_t n = behind_.rx(burst);
+    for (Packet* packet : burst.first(n)) pass(*packet);
+    return n;
+  }
+  std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override {
+    return behind_.tx(now, traffic_class, burst);
+  }
+  Picos rx_ready_at() const override { return behind_.rx_ready_at(); }
+  Picos tx_ready_at(std::uint8_t traffic_class) const override {
+    return behind_.tx_ready_at(traffic_class);
+  }
+  PacketPool& packets() override { return behind_.packets(); }
+  PortInfo info() const override { return behind_.info(); }
+
+ private:
+  void pass(Packet& packet) {
+    if ((packet.flags & packet_flag::telemetry) != 0) record(packet);
+    if (honest_peers) check_answer(packet);
+    sent_bytes_ += packet.wire_bytes;
+    if (packet.payload_bytes == 0 || packet.bth_offset == 0 || trim_every == 0) return;
+    if (++data_ % trim_every != 0) return;
+    trim(packet, wire_);
+    ++trimmed_;
+  }
+
+  void record(Packet& packet) {
+    while (packet.records < hops) {
+      IntHop hop;
+      hop.rate_mbps = kRateMbps;
+      hop.queue_bytes = queue_bytes;
+      hop.sent_bytes = static_cast<std::uint32_t>(sent_bytes_);
+      hop.time_ns = static_cast<std::uint32_t>(to_nanos(packet.time).count);
+      wire::store_int_record(tail_of(packet) + packet.records * wire::kIntRecordBytes, hop);
+      packet.records = (packet.records + 1U) & 7U;
+    }
+    packet.path = path & 0x1FFFU;
+  }
+
+  // Records that come back are as many as switches there can be, and theirs.
+  static void check_answer(const Packet& packet) {
+    wire::ParsedPacket parsed;
+    if (packet.payload_bytes != 0 ||
+        wire::parse_headers(packet.header_view(), 0, parsed) != wire::ParseError::ok ||
+        parsed.opcode != wire::Opcode::xack) {
+      return;
+    }
+    wire::Xack xack;
+    promise(wire::parse_xack(wire::xack_body(packet.header_view(), parsed), xack) ==
+                wire::ParseError::ok,
+            "an engine has sent an XACK that does not parse");
+    for (std::size_t at = 0; at < xack.records.size(); at += wire::kIntRecordBytes) {
+      promise(wire::load_int_record(xack.records.data() + at).rate_mbps == kRateMbps,
+              "a record has come back that no switch has written");
+    }
+  }
+
+  Port& behind_;
+  WireAccounting wire_;
+  std::uint64_t data_ = 0;
+  std::uint64_t trimmed_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+};
+
 struct End {
   static constexpr std::uint64_t kBase = 0x1'0000;
   static constexpr std::size_t kBytes = 16'384;  // that the input may play with
@@ -69,7 +172,8 @@ struct End {
 
   End(const PortInfo& info, PacketPool& pool, transport::EngineConfig config, unsigned index)
       : port(info, picos_from_nanos(500), pool, 0, Random(1, index)),
-        weather(port, {}, Random(2, index)),
+        last_switch(port),
+        weather(last_switch, {}, Random(2, index)),
         engine(std::move(config), weather),
         memory(kBytes),
         moody(memory),
@@ -83,6 +187,7 @@ struct End {
                                        transport::access::remote_invalidate;
 
   CableEnd port;
+  TrimmingSwitch last_switch;
   soak::BadWeather weather;
   transport::Engine engine;
   std::vector<std::byte> memory;
@@ -102,16 +207,19 @@ class EnginePair {
   static constexpr std::uint16_t kMtu = 1024;
   static constexpr std::uint32_t kQkey = 0x77;
 
-  // `unusual`: how the engines' configuration differs from the plain one.
+  // telemetry: switches record, and selective repeat returns the records. `unusual`: how the
+  // engines' configuration differs from the plain one.
   template <class Configure>
-  EnginePair(cc::AlgorithmId algorithm, Configure&& unusual) {
+  EnginePair(cc::AlgorithmId algorithm, bool telemetry, Configure&& unusual) {
     PortInfo info;
     info.link_rate = rate_from_gbps(100);
     info.payload_room = kMtu + 64;
     info.tx_burst = 4;
+    info.telemetry = telemetry;
     transport::EngineConfig config;
     config.payload_mtu = kMtu;
     config.base_rtt_ns = 1300;
+    if (telemetry) config.reliability = transport::Reliability::selective;
     config.primary = choose(algorithm, config, info);
     config.fallback = choose(cc::AlgorithmId::dcqcn, config, info);
     unusual(config);
@@ -150,6 +258,8 @@ class EnginePair {
     config.retransmit_timeout = picos_from_micros(20);
     return config;
   }
+
+  bool telemetry() const { return ends[0]->port.info().telemetry; }
 
   // A fresh queue pair in the slot of both ends, ready to send.
   void make(std::size_t slot, std::uint32_t first_psn) {
@@ -205,7 +315,7 @@ class EnginePair {
   }
 
   Picos now{0};
-  PacketPool pool{64, kMtu + 64, true};
+  PacketPool pool{64, kMtu + 64, true, 0, *std::pmr::new_delete_resource(), true};
   std::array<std::unique_ptr<End>, 2> ends;
 
  private:
@@ -246,6 +356,7 @@ class EnginePair {
     facts.full_packet_bytes = info.wire.wire_bytes(
         transport::EngineCore::kPlainHeaderBytes + config.payload_mtu + 8, config.payload_mtu);
     facts.base_rtt_ns = config.base_rtt_ns;
+    facts.telemetry = info.telemetry;
     auto resolved = cc::resolve_params(*cc::find(id), "", {}, facts);
     if (std::get_if<std::vector<cc::ParamError>>(&resolved) != nullptr) wrong("no parameters");
     return {id, std::get<std::vector<double>>(std::move(resolved))};
