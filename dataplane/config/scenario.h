@@ -152,6 +152,7 @@ struct WorkloadConfig {
   std::string cdf_file;
   double load = 0.8;                       // of each host's link
   Picos window = picos_from_micros(1000);  // arrivals are generated in [0, window)
+  double incast_load = 0;                  // incasts besides, of fan_in x message_bytes
   // ring_all_reduce
   std::uint64_t all_reduce_bytes = 0;   // gradient bytes per rank; 0 with `model` set
   std::string model;                    // "llama3-70b"

@@ -255,6 +255,7 @@ class Checker {
       }
       require(w.cdf != "file" || !w.cdf_file.empty(), {"workload.cdf", "workload.cdf_file"},
               "workload.cdf = \"file\" needs workload.cdf_file");
+      check_incasts();
     } else if (w.kind == "ring_all_reduce") {
       const bool both = w.all_reduce_bytes != 0 && !w.model.empty();
       const bool none = w.all_reduce_bytes == 0 && w.model.empty();
@@ -266,6 +267,24 @@ class Checker {
       require(!w.flows_file.empty(), {"workload.flows_file", "workload.kind"},
               "workload.kind = \"flows\" needs workload.flows_file");
     }
+  }
+
+  // Those on top of an open loop.
+  void check_incasts() {
+    const WorkloadConfig& w = s_.workload;
+    if (!given_.usable({"workload.incast_load"})) return;
+    for (const std::string_view key : {"workload.fan_in", "workload.message_bytes"}) {
+      const GivenKeys::Entry* entry = given_.find(key);
+      if (w.incast_load > 0 || entry == nullptr || entry->inherited) continue;
+      context_.errors->add(entry->where,
+                           fmt::format("{} does nothing with workload.kind = \"open_loop\" without "
+                                       "workload.incast_load",
+                                       key));
+    }
+    if (w.incast_load == 0 || !hosts_known()) return;
+    require(w.fan_in <= s_.fabric.hosts - 1, {"workload.fan_in", "fabric.hosts"},
+            fmt::format("workload.fan_in = {}: fabric.hosts = {} leaves at most {} senders",
+                        w.fan_in, s_.fabric.hosts, s_.fabric.hosts - 1));
   }
 
   // A key of another generator or topology does nothing, and its author does not know. (Inherited:

@@ -70,7 +70,7 @@ void ImpairedPort::damage(Packet& packet) {
   const std::uint64_t byte = bit / 8;
   const auto flip = static_cast<std::byte>(1U << (bit % 8));
   if (byte < headers) {
-    packet.header[wire::kEthernetBytes + byte] ^= flip;
+    packet.header_view()[wire::kEthernetBytes + byte] ^= flip;  // it may go on in a tail
   } else if (byte < headers + payload) {
     packet.payload[byte - headers] ^= flip;
   } else {

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,20 +14,13 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "dataplane/transport/engine.h"
+#include "tests/fuzz/trimming_switch.h"
 #include "tests/soak/cable.h"
 
 namespace paceline::fuzz {
 
 using soak::CableEnd;
 using transport::QpType;
-
-[[noreturn]] inline void wrong(const std::string& what) {
-  std::fprintf(stderr, "fuzz_engine: %s\n", what.c_str());
-  std::abort();
-}
-inline void promise(bool holds, const char* what) {
-  if (!holds) wrong(what);
-}
 
 // Answers later whenever `late` says so; then, once, in time.
 class MoodyMemory final : public transport::MemoryProvider {
@@ -69,7 +61,8 @@ struct End {
 
   End(const PortInfo& info, PacketPool& pool, transport::EngineConfig config, unsigned index)
       : port(info, picos_from_nanos(500), pool, 0, Random(1, index)),
-        weather(port, {}, Random(2, index)),
+        last_switch(port),
+        weather(last_switch, {}, Random(2, index)),
         engine(std::move(config), weather),
         memory(kBytes),
         moody(memory),
@@ -83,6 +76,7 @@ struct End {
                                        transport::access::remote_invalidate;
 
   CableEnd port;
+  TrimmingSwitch last_switch;
   soak::BadWeather weather;
   transport::Engine engine;
   std::vector<std::byte> memory;
@@ -102,16 +96,19 @@ class EnginePair {
   static constexpr std::uint16_t kMtu = 1024;
   static constexpr std::uint32_t kQkey = 0x77;
 
-  // `unusual`: how the engines' configuration differs from the plain one.
+  // telemetry: switches record, and selective repeat returns the records. `unusual`: how the
+  // engines' configuration differs from the plain one.
   template <class Configure>
-  EnginePair(cc::AlgorithmId algorithm, Configure&& unusual) {
+  EnginePair(cc::AlgorithmId algorithm, bool telemetry, Configure&& unusual) {
     PortInfo info;
     info.link_rate = rate_from_gbps(100);
     info.payload_room = kMtu + 64;
     info.tx_burst = 4;
+    info.telemetry = telemetry;
     transport::EngineConfig config;
     config.payload_mtu = kMtu;
     config.base_rtt_ns = 1300;
+    if (telemetry) config.reliability = transport::Reliability::selective;
     config.primary = choose(algorithm, config, info);
     config.fallback = choose(cc::AlgorithmId::dcqcn, config, info);
     unusual(config);
@@ -150,6 +147,8 @@ class EnginePair {
     config.retransmit_timeout = picos_from_micros(20);
     return config;
   }
+
+  bool telemetry() const { return ends[0]->port.info().telemetry; }
 
   // A fresh queue pair in the slot of both ends, ready to send.
   void make(std::size_t slot, std::uint32_t first_psn) {
@@ -205,7 +204,7 @@ class EnginePair {
   }
 
   Picos now{0};
-  PacketPool pool{64, kMtu + 64, true};
+  PacketPool pool{64, kMtu + 64, true, 0, *std::pmr::new_delete_resource(), true};
   std::array<std::unique_ptr<End>, 2> ends;
 
  private:
@@ -246,6 +245,7 @@ class EnginePair {
     facts.full_packet_bytes = info.wire.wire_bytes(
         transport::EngineCore::kPlainHeaderBytes + config.payload_mtu + 8, config.payload_mtu);
     facts.base_rtt_ns = config.base_rtt_ns;
+    facts.telemetry = info.telemetry;
     auto resolved = cc::resolve_params(*cc::find(id), "", {}, facts);
     if (std::get_if<std::vector<cc::ParamError>>(&resolved) != nullptr) wrong("no parameters");
     return {id, std::get<std::vector<double>>(std::move(resolved))};

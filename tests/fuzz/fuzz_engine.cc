@@ -1,7 +1,8 @@
 // libFuzzer target for the transport's state machines: a live pair of engines, to which the input
 // posts work, sends packets that parse (any opcode, numbers near those expected, any lengths, keys
-// and syndromes, our control messages), changes and destroys queue pairs, and lets time pass, in
-// any order. Promises: no assertion and no sanitizer complains, contexts agree with their queue
+// and syndromes, our control messages, whole or trimmed, with and without records of telemetry),
+// has switches trim and record, changes and destroys queue pairs, and lets time pass, in any order.
+// Promises: no assertion and no sanitizer complains, contexts agree with their queue
 // pairs, every packet comes home, and afterwards a fresh pair of queue pairs moves bytes through
 // the same engines. Seeds: tests/fuzz/corpus/engine.
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <span>
 
 #include "dataplane/wire/control.h"
+#include "dataplane/wire/int_record.h"
 #include "dataplane/wire/xack.h"
 #include "tests/fuzz/engine_pair.h"
 #include "tests/soak/pattern.h"
@@ -51,6 +53,7 @@ class Script {
     const std::uint8_t c = in_.byte();
     side_ = c >> 4 & 1U;
     slot_ = c >> 5 & 3U;
+    const bool switches = (c & 128U) != 0;  // have a hand in it
     switch (c & 15U) {
       case 0:
       case 1:
@@ -62,7 +65,7 @@ class Script {
       case 3:
       case 4:
       case 5:
-        inject(data_packet());
+        inject(switches ? after_switches(data_packet()) : data_packet());
         break;
       case 6:
         pair_.run(pair_.now + picos_from_nanos(1 + in_.byte()), kMostPolls);
@@ -77,7 +80,7 @@ class Script {
         pair_.make(slot_, in_.byte() < 128 ? 0xFF'FFF0U : in_.word() & 0xFF'FFFFU);
         break;
       case 10:
-        set_weather();
+        switches ? set_switches() : set_weather();
         break;
       case 11:
         change_regions();
@@ -234,7 +237,56 @@ class Script {
     x.trigger_port = 0xC123;
     x.bitmap_offset = in_.byte() < 200 ? 0 : in_.byte();
     for (std::uint64_t& word : x.bitmap) word = std::uint64_t{in_.word()} << 32 | in_.word();
+    x.trimmed = f.solicited;
+    std::array<std::byte, kIntHops * wire::kIntRecordBytes> records;
+    if (pair_.telemetry()) {
+      x.records = std::span(records).first(any_records(records.data()) * wire::kIntRecordBytes);
+      x.path = in_.byte() % 4;
+    }
     return wire::build_xack(header, wire::HeaderBuffer{packet.header}, f.dest_qpn, f.psn, x);
+  }
+
+  // What a switch may have put into a packet, or anybody into an XACK: how many records there are.
+  std::uint16_t any_records(std::byte* out) {
+    const auto count = static_cast<std::uint16_t>(in_.byte() % (kIntHops + 1));
+    for (std::uint16_t i = 0; i < count; ++i) {
+      IntHop hop;
+      const std::uint32_t rates[] = {TrimmingSwitch::kRateMbps, 1, 0, 0xFF'FFFF};
+      hop.rate_mbps = in_.pick(rates);
+      hop.queue_bytes = in_.byte() % 2 == 0 ? in_.byte() * 1024U : ~0U;
+      hop.sent_bytes = in_.word();
+      hop.time_ns = in_.word();
+      wire::store_int_record(out + i * wire::kIntRecordBytes, hop);
+    }
+    return count;
+  }
+
+  // As a packet arrives that has passed switches which trim it, record, or both.
+  Packet* after_switches(Packet* packet) {
+    const std::uint8_t how = in_.byte();
+    if ((how & 1U) != 0 && pair_.telemetry() && packet->header_bytes <= kMaxHeaderBytes) {
+      packet->flags |= packet_flag::telemetry;
+      packet->records = any_records(tail_of(*packet)) & 7U;
+      packet->path = (how >> 4U) & 0xFU;
+    }
+    if ((how & 2U) != 0 && packet->payload_bytes != 0) {
+      trim(*packet, end().port.info().wire);
+      end().last_switch.count_trimmed();
+    } else if ((how & 4U) != 0) {
+      // Of that mark, too, anything: it has no payload to lose, or keeps it.
+      packet->flags |= packet_flag::trimmed;
+      end().last_switch.count_trimmed();
+    }
+    return packet;
+  }
+
+  void set_switches() {
+    TrimmingSwitch& s = end().last_switch;
+    const std::uint8_t b = in_.byte();
+    s.trim_every = b & 7U;
+    s.hops = static_cast<std::uint16_t>((b >> 3U & 7U) % (kIntHops + 1));
+    s.path = b >> 6U;
+    s.queue_bytes = in_.byte() * 4096U;
   }
 
   // A packet of headers alone.
@@ -331,6 +383,7 @@ class Script {
   }
 
   void inject(Packet* packet) {
+    for (auto& e : pair_.ends) e->last_switch.honest_peers = false;
     end().port.inject(pair_.now, packet);
     end().touched = true;
   }
@@ -439,6 +492,7 @@ void fresh_pair_works(EnginePair& pair) {
     FreshEnd& f = fresh[side];
     Engine& engine = pair.ends[side]->engine;
     pair.ends[side]->weather.set({});
+    pair.ends[side]->last_switch.trim_every = 0;
     f.key = engine.regions().add_plain(kBase, f.memory, End::kAll, kDomain);
     QpConfig config = pair.qp_config(side, 1);
     config.pd = kDomain;
@@ -531,6 +585,9 @@ void all_quiet(EnginePair& pair) {
           "engines without queue pairs do not come to rest");
   for (auto& end : pair.ends) {
     promise(end->engine.inflight_bytes() == 0, "bytes in flight without a queue pair");
+    const std::uint64_t duplicates = end->weather.counters().duplicated;
+    promise(end->engine.counters().rx_trimmed <= end->last_switch.trimmed() + duplicates,
+            "an engine counts trimmed packets that no switch has trimmed");
   }
   for (auto& end : pair.ends) end->weather.take_back();
   promise(pair.pool.in_use() == 0, "packets are not home");
@@ -545,14 +602,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // The invariants of the algorithms hold among peers that tell the truth.
   const std::uint8_t how = input.byte();
   const bool forge = (how & 4U) != 0;
-  constexpr cc::AlgorithmId kAlgorithms[] = {cc::AlgorithmId::fixed, cc::AlgorithmId::dcqcn,
-                                             cc::AlgorithmId::cadence, cc::AlgorithmId::cadence};
-  fuzz::EnginePair pair(kAlgorithms[how & 3U], [&](transport::EngineConfig& config) {
-    config.check_invariants = !forge;
-    config.ack_every = (how & 8U) != 0 ? 4 : 1;
-    if ((how & 16U) != 0) config.reliability = transport::Reliability::selective;
-    if ((how & 48U) == 48) config.multipath = transport::Multipath::packet;
-  });
+  using cc::AlgorithmId;
+  constexpr AlgorithmId kAlgorithms[4][4] = {
+      {AlgorithmId::fixed, AlgorithmId::dcqcn, AlgorithmId::cadence, AlgorithmId::cadence},
+      {AlgorithmId::fixed, AlgorithmId::dcqcn, AlgorithmId::cadence, AlgorithmId::eqds},
+      {AlgorithmId::hpcc, AlgorithmId::powertcp, AlgorithmId::hpcc, AlgorithmId::powertcp},
+      {AlgorithmId::nscc, AlgorithmId::sird, AlgorithmId::homa, AlgorithmId::swift}};
+  const bool telemetry = how >> 6 == 2;
+  fuzz::EnginePair pair(kAlgorithms[how >> 6][how & 3U], telemetry,
+                        [&](transport::EngineConfig& config) {
+                          config.check_invariants = !forge;
+                          config.ack_every = (how & 8U) != 0 ? 4 : 1;
+                          if ((how & 16U) != 0)
+                            config.reliability = transport::Reliability::selective;
+                          if ((how & 48U) == 48) config.multipath = transport::Multipath::packet;
+                        });
   for (std::size_t slot = 0; slot < fuzz::End::kSlots; ++slot) pair.make(slot, 0xFF'FFFA);
   fuzz::Script script(input, pair, forge);
   for (std::size_t i = 0; i < fuzz::kMostCommands && !input.empty(); ++i) {

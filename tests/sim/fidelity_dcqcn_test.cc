@@ -9,6 +9,7 @@
 
 #include "dataplane/base/jain.h"
 #include "tests/sim/figure.h"
+#include "tests/sim/sim_support.h"
 
 namespace paceline::simtest {
 namespace {
@@ -152,6 +153,62 @@ TEST_CASE("fidelity: SIGCOMM'15 2 to 16 flows join one by one and share alike", 
     CHECK(queue > queue_of_fewer);
     queue_of_fewer = queue;
   }
+}
+
+struct Unlike {
+  double first = 0;   // the one's rate over the other's, in the first 100 us
+  double middle = 0;  // from 50 to 100 ms
+  double last = 0;    // from 150 to 200 ms
+  double sum = 0;     // then, Gb/s of payload
+};
+
+// Two flows into one port of 40 Gb/s that begin at 40 and 5 Gb/s.
+Unlike unlike_starts(const std::string& params, const std::string& ecn) {
+  const std::string toml =
+      "cc = { algorithm = \"dcqcn\", profile = \"paper\", params = { " + params +
+      " } }\n[fabric]\nrate = \"40Gb/s\"\nhosts = 3\nbuffer = \"12MB\"\necn = { " + ecn + " }\n" +
+      kPaperHosts + kLongMessages;
+  config::CcConfig slow = prepared(toml).scenario.cc;
+  slow.params.push_back({"start_rate", 0.125});
+  const Watched w = watch_flows(toml, {{1, 0, 100}, {2, 0, 100}}, 0, 200'000, 20, {}, {{2, slow}});
+  CHECK(w.stats.total_drops() == 0);
+  const auto ratio = [&w](double from, double to) {
+    return w.rate(1, from, to) / w.rate(2, from, to);
+  };
+  UNSCOPED_INFO("FIGURE unlike starts, "
+                << params << ", " << ecn << ": in 50 ms each " << ratio(10'000, 50'000) << " "
+                << ratio(50'000, 100'000) << " " << ratio(100'000, 150'000) << " "
+                << ratio(150'000, 200'000) << "; at last " << w.rate(1, 150'000, 200'000) << " and "
+                << w.rate(2, 150'000, 200'000) << ", queue " << w.queue_mean(150'000, 200'000)
+                << " +- " << w.queue_deviation(150'000, 200'000));
+  return {ratio(100, 200), ratio(50'000, 100'000), ratio(150'000, 200'000),
+          w.rate(1, 150'000, 200'000) + w.rate(2, 150'000, 200'000)};
+}
+
+TEST_CASE("fidelity: SIGCOMM'15 flows of unlike starts meet by DCQCN's timers and not by QCN's",
+          "[fidelity]") {
+  // A byte counter raises the faster flow more often, and above a cut-off both are cut alike: what
+  // is unequal stays so. The timer raises both alike; the ramp cuts the faster one more often.
+  const std::string qcn_pace = "byte_counter = 150000, increase_timer_us = 1500";
+  const std::string dcqcn_pace = "byte_counter = 10000000";  // and a timer of 55 us
+  const std::string cut_off = "kmin = \"40kB\", kmax = \"40kB\", pmax = 1";
+  const std::string ramp = "kmin = \"5kB\", kmax = \"200kB\", pmax = 0.01";
+  const Unlike qcn = unlike_starts(qcn_pace, cut_off);
+  CHECK(qcn.first > 6);  // 8 less what the first cuts are worth
+  CHECK(qcn.middle > 10);
+  CHECK(qcn.last > 10);
+  const Unlike paper = unlike_starts(dcqcn_pace, ramp);
+  CHECK(paper.first > 6);
+  CHECK(paper.middle < 1.5);
+  CHECK(paper.last < 1.25);
+  // Either half of the change alone brings them together, more slowly.
+  const Unlike timer = unlike_starts(dcqcn_pace, cut_off);
+  CHECK(timer.middle > 1.5);
+  CHECK(timer.last < 0.75 * timer.middle);
+  const Unlike marking = unlike_starts(qcn_pace, ramp);
+  CHECK(marking.middle > 1.5);
+  CHECK(marking.last < 1.5);
+  for (const Unlike* u : {&qcn, &paper, &timer, &marking}) CHECK(u->sum > 0.95 * 37);
 }
 
 }  // namespace

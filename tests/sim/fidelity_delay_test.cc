@@ -69,22 +69,27 @@ TEST_CASE("fidelity: CoNEXT'16 the queue of patched TIMELY is its fixed point", 
 }
 
 // 50 Gb/s and a switch that drops. Windows begin at a packet.
-std::string swift(std::uint32_t flows, const std::string& params) {
+std::string swift(std::uint32_t flows, const std::string& params,
+                  const std::string& timeout = "4ms") {
   return "cc = { algorithm = \"swift\", params = { start_window = 1" + params +
          " } }\n[fabric]\nrate = \"50Gb/s\"\nhosts = " + std::to_string(flows + 1) +
          "\nbuffer = \"12MB\"\nflow_control = \"none\"\npfc = { alpha = 8 }\n"
-         "ecn = { enabled = false }\n" +
-         kOneMessage;
+         "ecn = { enabled = false }\n[transport]\nretransmit_timeout = \"" +
+         timeout + "\"\n" + kOneMessage;
 }
 
 struct ManyToOne {
-  double goodput = 0;  // Gb/s of payload sent for the first time
+  double goodput = 0;  // Gb/s of payload that the receiver took in its turn
   double jain = 0;
   double queue_us = 0;  // mean, as time
-  double loss = 0;      // of all packets
+  double loss = 0;      // of all packets of data, repeats included
+  // Packets that came and were of no use: seen before, or ahead of one that was lost.
+  std::uint64_t wasted = 0;
+  double under_way = 0;  // packets at the end
 };
 
-ManyToOne many_to_one(std::uint32_t flows, const std::string& params) {
+ManyToOne many_to_one(std::uint32_t flows, const std::string& params,
+                      const std::string& timeout = "4ms") {
   std::vector<FigureFlow> all;
   std::vector<std::uint32_t> senders;
   for (std::uint32_t i = 0; i < flows; ++i) {
@@ -93,19 +98,27 @@ ManyToOne many_to_one(std::uint32_t flows, const std::string& params) {
   }
   const double from = 2.0 * flows + 10'000;
   const double to = from + 20'000;
-  const Watched w = watch_flows(swift(flows, params), all, 0, to, 20);
+  const Watched w = watch_flows(swift(flows, params, timeout), all, 0, to, 20);
   const std::vector<double> r = w.rates(senders, from, to);
   ManyToOne out;
-  out.goodput = std::accumulate(r.begin(), r.end(), 0.0);
+  out.goodput = w.goodput(from, to);
   out.jain = jain_index(r);
   out.queue_us = w.queue_mean(from, to) * 8 / 50e3;
-  out.loss =
-      static_cast<double>(w.stats.total_drops()) / static_cast<double>(w.stats.injected_packets);
-  UNSCOPED_INFO("FIGURE swift " << flows << params << ": goodput " << out.goodput << " jain "
-                                << out.jain << " queue " << out.queue_us << " us loss " << out.loss
-                                << " repeated " << w.counters.retransmitted_packets << " of "
-                                << w.counters.tx_data_packets << " timeouts "
-                                << w.counters.timeouts);
+  const std::uint64_t sent = w.counters.tx_data_packets + w.counters.retransmitted_packets;
+  out.loss = static_cast<double>(w.stats.total_drops()) / static_cast<double>(sent);
+  out.wasted = w.counters.duplicates + w.counters.out_of_sequence;
+  constexpr std::uint64_t kPayload = 4096;
+  const std::uint64_t taken = w.accepted.back() / kPayload;
+  const std::uint64_t gone = w.stats.total_drops() + taken + out.wasted;
+  out.under_way = static_cast<double>(sent) - static_cast<double>(gone);
+  UNSCOPED_INFO(
+      "FIGURE swift " << flows << params << ", timeout " << timeout << ": goodput " << out.goodput
+                      << " jain " << out.jain << " queue " << out.queue_us << " us loss "
+                      << out.loss << " repeated " << w.counters.retransmitted_packets << " of "
+                      << w.counters.tx_data_packets << " timeouts " << w.counters.timeouts
+                      << "; duplicates " << w.counters.duplicates << " out of turn "
+                      << w.counters.out_of_sequence << " dropped " << w.stats.total_drops()
+                      << " taken " << taken << " under way " << out.under_way);
   return out;
 }
 
@@ -137,8 +150,23 @@ TEST_CASE("fidelity: SIGCOMM'20 Swift with and without windows below a packet",
   const ManyToOne whole = many_to_one(5'000, ", min_window = 1");
   CHECK(swift.goodput > 0.9 * 49);
   CHECK(swift.loss < 0.001);
-  CHECK(whole.loss > 0.01);
-  CHECK(whole.goodput < swift.goodput);
+  // The paper has 28.7 % (and 2027 us); 24.0 % (and 1707 us) were measured.
+  CHECK(whole.loss > 0.18);
+  CHECK(whole.loss < 0.35);
+  // The switch is full of first copies, for nobody has two packets under way: nothing of what the
+  // port carries is waste while a timeout, 4 ms, is longer than the full queue, 1.7 ms.
+  CHECK(whole.goodput > 0.99 * 49);
+  CHECK(whole.wasted == 0);
+  // Sooner than that, the copies of what waits in the queue are what fills it.
+  const ManyToOne hasty = many_to_one(5'000, ", min_window = 1", "500us");
+  CHECK(hasty.loss > 0.5);
+  CHECK(hasty.goodput < 0.65 * 49);
+  CHECK(hasty.wasted > 10'000);
+  // Every packet sent was dropped, taken or of no use, but for those in the queue and on the wire.
+  for (const ManyToOne* run : {&swift, &whole, &hasty}) {
+    CHECK(run->under_way >= 0);
+    CHECK(run->under_way < (12e6 + 1e6) / 4'178);
+  }
 }
 
 }  // namespace

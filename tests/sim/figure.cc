@@ -10,6 +10,11 @@
 
 namespace paceline::simtest {
 
+double Watched::goodput(double from_us, double to_us) const {
+  return static_cast<double>(accepted.at(at(to_us)) - accepted.at(at(from_us))) * 8 /
+         ((to_us - from_us) * 1'000);
+}
+
 double Watched::rate(std::uint32_t host, double from_us, double to_us) const {
   const auto bytes = static_cast<double>(sent.at(at(to_us))[host] - sent.at(at(from_us))[host]);
   return bytes * 8 / ((to_us - from_us) * 1'000);
@@ -49,7 +54,7 @@ std::uint64_t Watched::queue_most(double from_us, double to_us) const {
 
 Watched watch_flows(const std::string& toml, const std::vector<FigureFlow>& flows,
                     std::uint32_t watched_host, double length_us, double interval_us,
-                    const FigureWiring& wiring) {
+                    const FigureWiring& wiring, const std::vector<FigureHost>& unlike) {
   auto read = config::read_scenario_text(toml, "figure", PACELINE_SOURCE_DIR,
                                          {.algorithms = cc::algorithms(), .overrides = {}});
   REQUIRE(read.errors == std::vector<std::string>{});
@@ -84,12 +89,24 @@ Watched watch_flows(const std::string& toml, const std::vector<FigureFlow>& flow
     auto& network = const_cast<VirtualWorld&>(world).network();
     out.queue.push_back(network.queue_bytes(network.topology().host_downlink(watched_host), at));
     out.arrived.push_back(network.stats().delivered_bytes);
+    out.accepted.push_back(world.engine(watched_host).counters().rx_data_bytes);
     std::vector<std::uint64_t> sent;
     for (std::uint32_t h = 0; h < world.hosts(); ++h) {
       sent.push_back(world.engine(h).counters().tx_data_bytes);
     }
     out.sent.push_back(std::move(sent));
   };
+  bool replaced = false;
+  if (!unlike.empty()) {
+    options.control_interval = picos_from_micros(1);
+    options.control = [&unlike, &replaced](VirtualWorld& world, Picos) {
+      for (const FigureHost& u : unlike) {
+        const std::uint32_t host[] = {u.host};
+        if (!replaced) world.reconfigure(world.cc_setup(u.cc), 1, 1, host);
+      }
+      replaced = true;
+    };
+  }
   VirtualWorld world(s, plan, options);
   CHECK(to_string(world.run()) == std::string(to_string(RunEnd::duration)));
   CHECK(world.problem() == "");

@@ -17,7 +17,8 @@ struct FigureFlow {
 
 // What was seen every `interval` of a run of `length`.
 struct Watched {
-  std::vector<std::vector<std::uint64_t>> sent;  // payload bytes by host, repeats included
+  std::vector<std::vector<std::uint64_t>> sent;  // payload bytes by host, without repeats
+  std::vector<std::uint64_t> accepted;           // payload that the watched host took in its turn
   std::vector<std::uint64_t> arrived;            // wire bytes that the fabric has delivered
   std::vector<std::uint64_t> queue;              // towards the watched host
   fabric::NetworkStats stats;
@@ -25,6 +26,8 @@ struct Watched {
   double interval_us = 0;
 
   std::size_t at(double us) const { return static_cast<std::size_t>(us / interval_us) - 1; }
+  // Gb/s of payload that the watched host took between two times: what got through, once.
+  double goodput(double from_us, double to_us) const;
   // Gb/s of a host's payload between two times.
   double rate(std::uint32_t host, double from_us, double to_us) const;
   std::vector<double> rates(const std::vector<std::uint32_t>& hosts, double from_us,
@@ -43,8 +46,14 @@ struct FigureWiring {
   std::uint32_t switches = 0;
   std::vector<config::LinkSpec> links;
 };
+// A host whose congestion control is replaced before its flows begin, as an operator would: at 1
+// us.
+struct FigureHost {
+  std::uint32_t host = 0;
+  config::CcConfig cc;
+};
 Watched watch_flows(const std::string& toml, const std::vector<FigureFlow>& flows,
                     std::uint32_t watched_host, double length_us, double interval_us,
-                    const FigureWiring& wiring = {});
+                    const FigureWiring& wiring = {}, const std::vector<FigureHost>& unlike = {});
 
 }  // namespace paceline::simtest

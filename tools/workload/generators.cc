@@ -16,6 +16,7 @@ namespace paceline::workload {
 namespace {
 
 constexpr std::uint16_t kHintAllToAll = 2;  // RequestMessage::hint_kind
+constexpr double kPicosPerSecond = 1e12;
 
 // Splits `total` by weight to whole bytes that add up exactly (largest remainder; ties to the lower
 // index). Entry `self` gets nothing.
@@ -48,6 +49,39 @@ void apportion(std::uint64_t total, std::span<const double> weights, std::size_t
     if (out[remainders[i].second] == 0) continue;
     --out[remainders[i].second];
     --given;
+  }
+}
+
+// Payload bytes per second of what hosts could send, times `load`.
+double offered(double load, std::span<const Rate> host_rates) {
+  double bits = 0;
+  for (const Rate rate : host_rates) bits += static_cast<double>(rate.bps);
+  return load * bits / 8;
+}
+
+// Incasts at random times, each of hosts drawn anew.
+void add_incasts(const config::WorkloadConfig& workload, std::span<const Rate> host_rates,
+                 std::uint64_t seed, MessagePlan& plan) {
+  const auto hosts = static_cast<std::uint32_t>(host_rates.size());
+  assert(workload.fan_in < hosts);
+  const double bytes =
+      static_cast<double>(workload.fan_in) * static_cast<double>(workload.message_bytes);
+  const double mean_gap = bytes / offered(workload.incast_load, host_rates) * kPicosPerSecond;
+  const auto window = static_cast<double>(workload.window.count);
+  Random random = stream(seed, Purpose::incast, 0);
+  std::vector<std::uint32_t> drawn(hosts);
+  std::iota(drawn.begin(), drawn.end(), 0U);
+  for (double t = exponential(random, mean_gap); t < window; t += exponential(random, mean_gap)) {
+    // The first of a shuffle, as far as it is needed: the receiver, then the senders.
+    for (std::uint32_t i = 0; i <= workload.fan_in; ++i) {
+      std::swap(drawn[i], drawn[i + random.below(hosts - i)]);
+      if (i == 0) continue;
+      plan.messages.push_back({.src = drawn[i],
+                               .dst = drawn[0],
+                               .bytes = workload.message_bytes,
+                               .start = Picos{static_cast<std::int64_t>(t)},
+                               .lane = kNoMessage});
+    }
   }
 }
 
@@ -150,7 +184,6 @@ MessagePlan open_loop(const config::WorkloadConfig& workload, std::span<const Ra
                       const Cdf& sizes, std::uint64_t seed) {
   const auto hosts = static_cast<std::uint32_t>(host_rates.size());
   assert(hosts >= 2);
-  constexpr double kPicosPerSecond = 1e12;
   MessagePlan plan;
   for (std::uint32_t h = 0; h < hosts; ++h) {
     Random random = stream(seed, Purpose::arrival, h);
@@ -166,6 +199,7 @@ MessagePlan open_loop(const config::WorkloadConfig& workload, std::span<const Ra
                                .lane = kNoMessage});
     }
   }
+  if (workload.incast_load > 0) add_incasts(workload, host_rates, seed, plan);
   sort_plan(plan);
   return plan;
 }

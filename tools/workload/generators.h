@@ -29,7 +29,8 @@ MessagePlan permutation(const config::WorkloadConfig& workload, std::uint32_t ho
 
 // Poisson arrivals at every host in [0, window), sizes from the CDF, destination uniform among the
 // others. `load` is payload bytes over the host's link rate, as the HPCC simulator's generator
-// counts it: headers come on top.
+// counts it: headers come on top. With incast_load, Poisson arrivals of incasts besides: receiver
+// and senders are drawn anew for each, its messages begin at once, and all have message_bytes.
 MessagePlan open_loop(const config::WorkloadConfig& workload, std::span<const Rate> host_rates,
                       const Cdf& sizes, std::uint64_t seed);
 

@@ -119,11 +119,14 @@ class Planner {
       return refuse("workload.receiver = {}: no such host, allowed is 0 .. {}", w_.receiver,
                     hosts_ - 1);
     }
-    if (w_.fan_in >= hosts_ || w_.fan_in == 0) {
-      return refuse("workload.fan_in = {}: {} hosts leave 1 .. {} senders", w_.fan_in, hosts_,
-                    hosts_ - 1);
-    }
+    if (!fan_in_fits()) return bad_fan_in();
     return incast(w_, hosts_, seed_);
+  }
+
+  bool fan_in_fits() const { return w_.fan_in != 0 && w_.fan_in < hosts_; }
+  MessagePlan bad_fan_in() {
+    return refuse("workload.fan_in = {}: {} hosts leave 1 .. {} senders", w_.fan_in, hosts_,
+                  hosts_ - 1);
   }
 
   MessagePlan all_to_all_plan() {
@@ -139,10 +142,13 @@ class Planner {
 
   MessagePlan open_loop_plan() {
     if (inputs_.sizes.points().empty()) return refuse("no flow sizes were loaded");
+    if (w_.incast_load > 0 && !fan_in_fits()) return bad_fan_in();
     double expected = 0;
     for (const Rate rate : inputs_.host_rates) {
-      expected += w_.load * static_cast<double>(rate.bps) / 8 / inputs_.sizes.mean() *
-                  (static_cast<double>(w_.window.count) / 1e12);
+      const double bytes =
+          static_cast<double>(rate.bps) / 8 * (static_cast<double>(w_.window.count) / 1e12);
+      expected += bytes * (w_.load / inputs_.sizes.mean() +
+                           w_.incast_load / static_cast<double>(w_.message_bytes));
     }
     if (expected > static_cast<double>(kMostMessages) / 2) return too_many(expected);
     return open_loop(w_, inputs_.host_rates, inputs_.sizes, seed_);

@@ -188,6 +188,18 @@ TEST_CASE("rules between keys", "[config]") {
   CHECK(errors_of("[workload]\nkind = \"open_loop\"\ncdf = \"file\"\n").size() == 1);
   CHECK(errors_of("[workload]\nkind = \"open_loop\"\ncdf = \"websearch\"\ncdf_file = \"x\"\n")
             .size() == 1);
+  const std::string open = "[workload]\nkind = \"open_loop\"\n";
+  CHECK(errors_of(open + "incast_load = 0.02\nfan_in = 31\nmessage_bytes = 500000\n") == Lines{});
+  CHECK(errors_of(open + "incast_load = 0.02\nfan_in = 32\n") ==
+        Lines{"s.toml:4:10: workload.fan_in = 32: fabric.hosts = 32 leaves at most 31 senders"});
+  CHECK(errors_of(open + "message_bytes = 500000\n") ==
+        Lines{"s.toml:3:17: workload.message_bytes does nothing with workload.kind = "
+              "\"open_loop\" without workload.incast_load"});
+  CHECK(errors_of(open + "incast_load = -0.1\n") ==
+        Lines{"s.toml:3:15: workload.incast_load = -0.1: out of range, allowed is [0 .. 1]"});
+  CHECK(errors_of("[workload]\nincast_load = 0.1\n") ==
+        Lines{"s.toml:2:15: workload.incast_load does nothing with workload.kind = \"incast\"; it "
+              "is for open_loop"});
   CHECK(errors_of("[fabric]\ntopology = \"file\"\n").size() == 1);
   CHECK(errors_of("[fabric]\ntopology = \"star\"\ntopology_file = \"x\"\n").size() == 1);
   CHECK(
@@ -203,7 +215,7 @@ TEST_CASE("rules between keys", "[config]") {
   CHECK(errors_of("[workload]\nkind = \"all_to_all\"\nfan_in = 3\n") ==
         Lines{"s.toml:3:10: workload.fan_in does nothing with workload.kind = \"all_to_all\"; it "
               "is for "
-              "incast"});
+              "incast open_loop"});
 }
 
 TEST_CASE("congestion control is checked against the algorithms' own tables", "[config]") {

@@ -186,6 +186,59 @@ TEST_CASE("open loop: each host loads its own link", "[workload]") {
   CHECK(first / second == Approx(4.0).epsilon(0.05));
 }
 
+TEST_CASE("open loop: incasts on top leave the rest as it is", "[workload]") {
+  config::WorkloadConfig w = workload("open_loop");
+  w.load = 0.3;
+  w.window = picos_from_micros(400'000);
+  w.fan_in = 6;
+  w.message_bytes = 500'001;
+  const std::vector<Rate> rates(8, rate_from_gbps(100));
+  constexpr std::uint64_t kSeed = 3;
+  INFO("seed " << kSeed);
+  const MessagePlan alone = open_loop(w, rates, fb_hadoop_cdf(), kSeed);
+  w.incast_load = 0.1;
+  const MessagePlan both = open_loop(w, rates, fb_hadoop_cdf(), kSeed);
+  CHECK(is_sorted(both));
+  std::map<std::int64_t, std::vector<PlannedMessage>> incasts;  // by their beginning
+  std::vector<PlannedMessage> rest;
+  for (const PlannedMessage& m : both.messages) {
+    if (m.bytes == w.message_bytes) {
+      incasts[m.start.count].push_back(m);
+    } else {
+      rest.push_back(m);
+    }
+  }
+  REQUIRE(rest.size() == alone.messages.size());
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    CHECK(rest[i].start == alone.messages[i].start);
+    CHECK(rest[i].src == alone.messages[i].src);
+    CHECK(rest[i].bytes == alone.messages[i].bytes);
+  }
+  // 8 hosts x 12.5 GB/s x 0.1 x 0.4 s / 3 MB.
+  const double expected = 8 * 12.5e9 * 0.1 * 0.4 / (6 * 500'001.0);
+  CHECK(static_cast<double>(incasts.size()) == Approx(expected).margin(4 * std::sqrt(expected)));
+  std::map<std::uint32_t, double> to;
+  std::map<std::uint32_t, double> from;
+  for (const auto& [at, messages] : incasts) {
+    CHECK(Picos{at} < w.window);
+    REQUIRE(messages.size() == 6);
+    std::set<std::uint32_t> senders;
+    for (const PlannedMessage& m : messages) {
+      CHECK(m.dst == messages.front().dst);
+      CHECK(m.src != m.dst);
+      CHECK(m.lane == kNoMessage);
+      senders.insert(m.src);
+      from[m.src] += 1;
+    }
+    CHECK(senders.size() == 6);
+    to[messages.front().dst] += 1;
+  }
+  const auto n = static_cast<double>(incasts.size());
+  CHECK(to.size() == 8);
+  for (const auto& [host, count] : to) CHECK(count == Approx(n / 8).margin(4 * std::sqrt(n / 8)));
+  for (const auto& [host, count] : from) CHECK(count == Approx(n * 6 / 8).epsilon(0.1));
+}
+
 // Runs a plan in steps: a message goes when what it waits for has arrived. Returns how many rounds.
 int rounds_to_finish(const MessagePlan& plan) {
   std::vector<bool> done(plan.messages.size());

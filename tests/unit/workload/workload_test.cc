@@ -95,6 +95,11 @@ TEST_CASE("what only the topology file decides is checked after it", "[workload]
   s.workload.receiver = 0;
   CHECK(make_plan(s, inputs.value, 1).errors ==
         Lines{"scenario \"hpcc-flows\": workload.fan_in = 16: 8 hosts leave 1 .. 7 senders"});
+  s.workload.kind = "open_loop";
+  s.workload.incast_load = 0.02;
+  const auto sizes = load_inputs(s);
+  CHECK(make_plan(s, sizes.value, 1).errors ==
+        Lines{"scenario \"hpcc-flows\": workload.fan_in = 16: 8 hosts leave 1 .. 7 senders"});
 }
 
 TEST_CASE("plans that would not fit are refused before they are made", "[workload]") {
@@ -116,6 +121,11 @@ TEST_CASE("plans that would not fit are refused before they are made", "[workloa
   s.workload.kind = "open_loop";
   s.workload.window = picos_from_micros(1'000'000'000);
   inputs = load_inputs(s);
+  CHECK(make_plan(s, inputs.value, 1).errors.size() == 1);
+  s.workload.window = picos_from_micros(1'000);
+  CHECK(make_plan(s, inputs.value, 1).errors.empty());
+  s.workload.incast_load = 1;
+  s.workload.message_bytes = 1;
   CHECK(make_plan(s, inputs.value, 1).errors.size() == 1);
 }
 
