@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/port/pause.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline {
@@ -40,7 +41,7 @@ struct DpdkCapabilities {
   bool tx_multi_segment = false;
   bool tx_fast_free = false;
   bool link_interrupt = false;
-  bool pause = false;              // IEEE 802.3x
+  PauseState pause;                // IEEE 802.3x
   bool virtual_addresses = false;  // the device reads any memory of the process
 
   SendPath send_path = SendPath::copied;

@@ -149,6 +149,7 @@ DpdkDeviceOpened DpdkDevice::open(Eal& eal, const DpdkDeviceSettings& settings,
   if (error.empty()) error = device->set_up_queues();
   if (!error.empty()) return refuse(error);
 
+  device->set_up_pause();
   device->capabilities_ = probe_capabilities(port_id);
   device->capabilities_.send_path = device->send_path_;
   device->capabilities_.send_refusal = device->send_refusal_;
@@ -170,6 +171,8 @@ DpdkDevice::DpdkDevice(const DpdkDeviceSettings& settings, std::uint16_t port_id
 DpdkDevice::~DpdkDevice() {
   rte_eth_dev_info info{};
   const bool known = rte_eth_dev_info_get(port_id_, &info) == 0;
+  // It may be the kernel's as well (mlx5).
+  if (pause_before_) set_pause(port_id_, *pause_before_);
   if (started_) rte_eth_dev_stop(port_id_);
   if (gate_ != nullptr) return;
   rte_eth_dev_close(port_id_);
@@ -300,6 +303,25 @@ std::string DpdkDevice::set_up_queues() {
   return "";
 }
 
+void DpdkDevice::set_up_pause() {
+  pause_frames_.emplace(port_id_);
+  if (!settings_.pause) return;
+  const auto note = [this](const std::string& text) {
+    notes_.push_back(settings_.device + ": " + text);
+  };
+  const PauseState before = probe_pause(port_id_);
+  const PausePlan plan = plan_pause(settings_.pause, before);
+  if (!plan.note.empty()) note(plan.note);
+  if (!plan.set) return;
+  const std::string error = set_pause(port_id_, *plan.set);
+  const PauseState after = probe_pause(port_id_);
+  if (after.mode != before.mode) pause_before_ = before.mode;
+  if (after.mode == *plan.set) return;
+  note("pause = \"" + std::string(name_of(*plan.set)) + "\" was not taken" +
+       (error.empty() ? "" : " (" + error + ")") + ": \"" + std::string(name_of(after.mode)) +
+       "\" is in force");
+}
+
 DpdkDeviceStatistics DpdkDevice::statistics() const {
   DpdkDeviceStatistics s;
   rte_eth_stats raw{};
@@ -312,6 +334,7 @@ DpdkDeviceStatistics DpdkDevice::statistics() const {
   s.rx_errors = raw.ierrors;
   s.rx_no_buffer = raw.rx_nombuf;
   s.tx_errors = raw.oerrors;
+  if (pause_frames_) s.pause = pause_frames_->read();
   return s;
 }
 

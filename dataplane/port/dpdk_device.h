@@ -15,6 +15,7 @@
 #include "dataplane/port/dpdk_capabilities.h"
 #include "dataplane/port/dpdk_eal.h"
 #include "dataplane/port/dpdk_memory.h"
+#include "dataplane/port/dpdk_pause.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline {
@@ -31,6 +32,7 @@ struct DpdkDeviceSettings {
   bool promiscuous = false;
   bool all_multicast = false;           // IPv6 neighbour discovery asks by multicast
   std::optional<wire::MacAddress> mac;  // none: the device's own
+  std::optional<PauseMode> pause;       // none: as it is
 };
 
 // From the device itself, all queues.
@@ -43,6 +45,7 @@ struct DpdkDeviceStatistics {
   std::uint64_t rx_errors = 0;     // broken frames
   std::uint64_t rx_no_buffer = 0;  // the device found no mbuf to receive into
   std::uint64_t tx_errors = 0;
+  PauseFrames pause{};
 };
 
 class DpdkDevice;
@@ -86,6 +89,7 @@ class DpdkDevice {
              std::span<DpdkMemory* const> memories);
   std::string configure();
   std::string set_up_queues();
+  void set_up_pause();
 
   DpdkDeviceSettings settings_;
   std::uint16_t port_id_;
@@ -95,6 +99,8 @@ class DpdkDevice {
   DpdkCapabilities capabilities_;
   std::vector<std::string> notes_;
   InterruptGate* gate_ = nullptr;
+  std::optional<PauseMode> pause_before_;  // to be put back; nothing where it was left alone
+  std::optional<PauseReader> pause_frames_;
   bool started_ = false;
 };
 
