@@ -33,6 +33,8 @@ constexpr auto kEalKeys = std::to_array<KeySpec>({
 
 constexpr std::string_view kPause[] = {"keep", "off", "receive", "send", "both"};
 
+constexpr std::string_view kClock[] = {"device", "poll"};
+
 constexpr auto kPortKeys = std::to_array<KeySpec>({
     {.path = "port.name", .meaning = "How others call it. Required."},
     {.path = "port.device",
@@ -70,6 +72,11 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
      .choices = kPause,
      .meaning = "Pause frames of the link (IEEE 802.3x): heeded (`receive`), sent, both, neither; "
                 "`keep` leaves the device as it is."},
+    {.path = "port.clock",
+     .form = Form::choice,
+     .choices = kClock,
+     .meaning = "What says when a packet came, for round trips: the `device`, where it stamps what "
+                "it receives, or the `poll` that finds it."},
 });
 
 constexpr auto kHostKeys = std::to_array<KeySpec>({
@@ -178,7 +185,8 @@ Field port_field(PortConfig& port, std::string_view name) {
   if (name == "tx_descriptors") return &port.tx_descriptors;
   if (name == "lend_payload") return &port.lend_payload;
   if (name == "promiscuous") return &port.promiscuous;
-  return &port.pause;
+  if (name == "pause") return &port.pause;
+  return &port.clock;
 }
 
 Field host_field(HostConfig& host, std::string_view name) {

@@ -126,6 +126,7 @@ std::string DpdkCapabilities::summary() const {
       text += "read from registered memory by the receiver";
       break;
   }
+  if (arrival_times) text += "; packets arrive when the device's clock says";
   if (pause.offered) {
     text += "; pause frames ";
     text += kPauseTexts[static_cast<std::size_t>(pause.mode)];
@@ -145,8 +146,8 @@ std::vector<std::string> DpdkCapabilities::missing() const {
   lacks(rx_ip_checksum, "no IPv4 checksum on receive: verified in software");
   lacks(rss, "no RSS over UDP: one queue receives everything");
   lacks(flow_rules, "no flow rules (" + flow_refusal + "): queue pairs are steered in software");
-  lacks(rx_timestamps,
-        "no receive timestamps: round trips are measured with the processor's clock");
+  lacks(arrival_times,
+        "packets arrive when a poll finds them, by the processor's clock: " + stamp_refusal);
   lacks(pause.offered, "no say in pause frames (IEEE 802.3x: " + pause.refusal +
                            "): what the link does about them is not known here");
   return lines;

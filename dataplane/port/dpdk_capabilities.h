@@ -37,6 +37,8 @@ struct DpdkCapabilities {
   bool flow_rules = false;   // takes a rule for UDP port 4791
   std::string flow_refusal;  // why not, in the driver's words
   bool rx_timestamps = false;
+  bool arrival_times = false;  // they tell when packets came
+  std::string stamp_refusal;   // why not
   bool rx_scatter = false;
   bool tx_multi_segment = false;
   bool tx_fast_free = false;

@@ -150,7 +150,10 @@ DpdkDeviceOpened DpdkDevice::open(Eal& eal, const DpdkDeviceSettings& settings,
   if (!error.empty()) return refuse(error);
 
   device->set_up_pause();
+  device->set_up_stamps();
   device->capabilities_ = probe_capabilities(port_id);
+  device->capabilities_.arrival_times = device->stamps_.has_value();
+  device->capabilities_.stamp_refusal = device->stamp_refusal_;
   device->capabilities_.send_path = device->send_path_;
   device->capabilities_.send_refusal = device->send_refusal_;
   if (is_one_of(device->capabilities_.driver, kNeedsGate)) {
@@ -220,6 +223,14 @@ std::string DpdkDevice::configure() {
   }
   conf.rxmode.mtu = std::max<std::uint32_t>(std::min(wanted, largest), info.min_mtu);
   conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+  if (!settings_.device_clock) {
+    stamp_refusal_ = "clock = \"poll\"";
+  } else if ((info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) == 0) {
+    stamp_refusal_ = "the device offers no receive timestamps";
+  } else {
+    stamping_ = true;
+    conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+  }
   conf.txmode.mq_mode = RTE_ETH_MQ_TX_NONE;
   // Only one memory, and no references: the driver may return packets without looking at each.
   const bool one_memory = std::all_of(memories_.begin(), memories_.end(),
@@ -320,6 +331,10 @@ void DpdkDevice::set_up_pause() {
   note("pause = \"" + std::string(name_of(*plan.set)) + "\" was not taken" +
        (error.empty() ? "" : " (" + error + ")") + ": \"" + std::string(name_of(after.mode)) +
        "\" is in force");
+}
+
+void DpdkDevice::set_up_stamps() {
+  if (stamping_) stamps_ = find_stamps(port_id_, stamp_refusal_);
 }
 
 DpdkDeviceStatistics DpdkDevice::statistics() const {

@@ -16,6 +16,7 @@
 #include "dataplane/port/dpdk_eal.h"
 #include "dataplane/port/dpdk_memory.h"
 #include "dataplane/port/dpdk_pause.h"
+#include "dataplane/port/dpdk_stamps.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline {
@@ -33,6 +34,8 @@ struct DpdkDeviceSettings {
   bool all_multicast = false;           // IPv6 neighbour discovery asks by multicast
   std::optional<wire::MacAddress> mac;  // none: the device's own
   std::optional<PauseMode> pause;       // none: as it is
+  // Packets say when they came by the device's clock, where it stamps them.
+  bool device_clock = true;
 };
 
 // From the device itself, all queues.
@@ -81,6 +84,8 @@ class DpdkDevice {
   wire::MacAddress mac() const { return capabilities_.mac; }
   DpdkDeviceStatistics statistics() const;
   bool link_up() const;
+  // Null: received packets do not say when they came; capabilities() say why.
+  const DpdkStampSource* stamps() const { return stamps_ ? &*stamps_ : nullptr; }
   // To be passed before each burst; null for drivers that need none.
   InterruptGate* gate() const { return gate_; }
 
@@ -90,6 +95,7 @@ class DpdkDevice {
   std::string configure();
   std::string set_up_queues();
   void set_up_pause();
+  void set_up_stamps();
 
   DpdkDeviceSettings settings_;
   std::uint16_t port_id_;
@@ -101,6 +107,9 @@ class DpdkDevice {
   InterruptGate* gate_ = nullptr;
   std::optional<PauseMode> pause_before_;  // to be put back; nothing where it was left alone
   std::optional<PauseReader> pause_frames_;
+  bool stamping_ = false;  // as configured
+  std::string stamp_refusal_;
+  std::optional<DpdkStampSource> stamps_;
   bool started_ = false;
 };
 

@@ -88,9 +88,9 @@ PauseFrames PauseReader::read() const {
   frames.counted = true;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const PauseCounter& counts = places_[i].counts;
-    std::uint64_t& sum = counts.priority ? (counts.sent ? frames.priority_sent
-                                                        : frames.priority_received)
-                                         : (counts.sent ? frames.sent : frames.received);
+    std::uint64_t& sum = counts.priority
+                             ? (counts.sent ? frames.priority_sent : frames.priority_received)
+                             : (counts.sent ? frames.sent : frames.received);
     sum += values[i];
   }
   return frames;

@@ -1,5 +1,5 @@
-// Pause frames of an Ethernet device of DPDK: asked, set, counted (pause.h). Of a configured device;
-// one thread at a time.
+// Pause frames of an Ethernet device of DPDK: asked, set, counted (pause.h). Of a configured
+// device; one thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -73,8 +73,8 @@ std::optional<PauseCounter> pause_counter(std::string_view name) {
     const bool numbered = !word.empty() && is_digit(word.back());
     while (!word.empty() && is_digit(word.back())) word.remove_suffix(1);
     // A number by itself behind such a word, "priority_3", belongs to it.
-    const bool number_alone = word.empty() && numbered && i != 0 &&
-                              is_among(words[i - 1], kPriorityWords);
+    const bool number_alone =
+        word.empty() && numbered && i != 0 && is_among(words[i - 1], kPriorityWords);
     if (is_among(word, kPriorityWords)) {
       counter.priority = true;
       counter.part |= numbered;

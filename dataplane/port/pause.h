@@ -26,8 +26,8 @@ std::optional<PauseMode> pause_mode_of(std::string_view name);
 // What a device says.
 struct PauseState {
   bool offered = false;
-  PauseMode mode = PauseMode::off;   // in force; where it is offered
-  std::string refusal;               // why it is not, in the driver's words
+  PauseMode mode = PauseMode::off;    // in force; where it is offered
+  std::string refusal;                // why it is not, in the driver's words
   std::uint8_t priority_classes = 0;  // that may be paused each by itself, queue by queue; 0: none
 };
 

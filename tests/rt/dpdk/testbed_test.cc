@@ -73,6 +73,8 @@ pause = "both"
   };
   CHECK(lines_with("pause = \"both\" has no effect") == 1);
   CHECK(lines_with("no say in pause frames (IEEE 802.3x: Operation not supported)") == 1);
+  CHECK(lines_with("packets arrive when a poll finds them, by the processor's clock: the device "
+                   "offers no receive timestamps") == 1);
   CHECK(!port->device->capabilities().pause.offered);
   CHECK(!port->device->statistics().pause.counted);
 }

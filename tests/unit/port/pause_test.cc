@@ -65,11 +65,11 @@ TEST_CASE("pause: counters of drivers are told by their names", "[port]") {
       {"MAC_RX_MAC_PAUSE_NUM", {false, false, false}},         // hns3
       {"tx_pfc_frames", {true, true, false}},                  // bnxt
       {"rx_priority_flow_control_frames", {false, true, false}},
-      {"rx_pfc_ena_frames_pri3", {false, true, true}},      // bnxt
-      {"rx_priority3_xoff_packets", {false, true, true}},   // i40e
-      {"tx_priority_3_xoff_packets", {true, true, true}},   //
-      {"MAC_TX_PFC_PRI5_PKT_NUM", {true, true, true}},      // hns3
-      {"rx_prio0_pause", {false, true, true}},              // mlx5 (ethtool)
+      {"rx_pfc_ena_frames_pri3", {false, true, true}},     // bnxt
+      {"rx_priority3_xoff_packets", {false, true, true}},  // i40e
+      {"tx_priority_3_xoff_packets", {true, true, true}},  //
+      {"MAC_TX_PFC_PRI5_PKT_NUM", {true, true, true}},     // hns3
+      {"rx_prio0_pause", {false, true, true}},             // mlx5 (ethtool)
   };
   for (const Name& name : good) {
     INFO(name.text);
@@ -82,8 +82,8 @@ TEST_CASE("pause: counters of drivers are told by their names", "[port]") {
   for (const char* other :
        {"rx_xon_packets", "rx_priority3_xon_to_xoff_packets", "rx_pfc_xon2xoff_frames_pri1",
         "rx_flow_control_unsupported_packets", "rx_unsupported_da_pausepfc_frames",
-        "rx_prio0_pause_duration", "tx_pause_storm_warning_events", "rx_good_packets", "xoff_packets",
-        "tx_offload_errors", "rx_flow_director_matches", ""}) {
+        "rx_prio0_pause_duration", "tx_pause_storm_warning_events", "rx_good_packets",
+        "xoff_packets", "tx_offload_errors", "rx_flow_director_matches", ""}) {
     INFO(other);
     CHECK(!pause_counter(other));
   }
