@@ -11,7 +11,8 @@ __extension__ using Wide = __int128;
 constexpr Picos kShortestBase = picos_from_micros(8'000);
 constexpr Picos kFirstInterval = picos_from_micros(1'000);
 constexpr Picos kInterval = picos_from_micros(10'000);
-// How far a clock's rate may drift while nobody looks: crystals 100 ppm, a servo that steers as much.
+// How far a clock's rate may drift while nobody looks: crystals 100 ppm, a servo that steers as
+// much.
 constexpr std::int64_t kDriftPpb = 200'000;
 constexpr std::int64_t kBillion = 1'000'000'000;
 // For what the widths of pairs do not cover.
@@ -107,8 +108,8 @@ void DeviceClock::add(const Point& point) {
     return;
   }
   rate_ = static_cast<std::uint64_t>(rate);
-  rate_ppb_ = static_cast<std::int64_t>(Wide((point.half + oldest.half).count) * kBillion /
-                                        base.count);
+  rate_ppb_ =
+      static_cast<std::int64_t>(Wide((point.half + oldest.half).count) * kBillion / base.count);
   if (ready_) return;
   // The line goes through all of them, or the clock was set in between.
   ready_ = std::all_of(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(count_),

@@ -1,8 +1,8 @@
 // Times of a device's free-running clock as times of the engine. The two are read together now and
-// then; from the pairs come the rate, over the last sixteen of them, and the offset, which is that of
-// the latest. A pair that took long is worth little and is left out. What the pairs so far do not
-// explain (the device's clock was set, stood still, or went round early) begins anew; until there
-// are pairs over 8 ms again no time is told.
+// then; from the pairs come the rate, over the last sixteen of them, and the offset, which is that
+// of the latest. A pair that took long is worth little and is left out. What the pairs so far do
+// not explain (the device's clock was set, stood still, or went round early) begins anew; until
+// there are pairs over 8 ms again no time is told.
 //
 // A stamp is believed when the packet can have come at that time: not after the poll that found it,
 // and not long before the last one that left nothing behind. A stamp later than the one before it

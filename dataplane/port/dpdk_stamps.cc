@@ -13,8 +13,8 @@ std::optional<DpdkStampSource> find_stamps(std::uint16_t port_id, std::string& r
   source.read = rte_eth_read_clock;
   std::uint64_t ticks = 0;
   if (const int result = rte_eth_read_clock(port_id, &ticks); result != 0) {
-    refusal = std::string("the clock of its timestamps cannot be read (") + rte_strerror(-result) +
-              ")";
+    refusal =
+        std::string("the clock of its timestamps cannot be read (") + rte_strerror(-result) + ")";
     return std::nullopt;
   }
   if (rte_mbuf_dyn_rx_timestamp_register(&source.field, &source.flag) != 0) {
@@ -50,8 +50,7 @@ Picos DpdkStamps::arrival(const rte_mbuf* mbuf) {
     ++unstamped_;
     return Picos{0};
   }
-  const std::uint64_t ticks =
-      *RTE_MBUF_DYNFIELD(mbuf, source_.field, const rte_mbuf_timestamp_t*);
+  const std::uint64_t ticks = *RTE_MBUF_DYNFIELD(mbuf, source_.field, const rte_mbuf_timestamp_t*);
   return device_.time_of(ticks, emptied_, now_).value_or(Picos{0});
 }
 

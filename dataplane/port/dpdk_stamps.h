@@ -1,5 +1,5 @@
-// Receive timestamps of a DPDK device: where they stand in its mbufs, the clock they are of, and one
-// queue's packets' arrival times made of them (device_clock.h).
+// Receive timestamps of a DPDK device: where they stand in its mbufs, the clock they are of, and
+// one queue's packets' arrival times made of them (device_clock.h).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct DpdkStampSource {
   std::uint16_t port_id = 0;
 };
 
-// Of a started device that was configured to stamp what it receives. Nothing: `refusal` says why its
-// stamps are of no use.
+// Of a started device that was configured to stamp what it receives. Nothing: `refusal` says why
+// its stamps are of no use.
 std::optional<DpdkStampSource> find_stamps(std::uint16_t port_id, std::string& refusal);
 
 class DpdkStamps {

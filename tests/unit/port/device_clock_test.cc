@@ -11,7 +11,8 @@
 namespace paceline::test {
 namespace {
 
-// The true relation of the two clocks. The rate may change; ticks never go back unless they are set.
+// The true relation of the two clocks. The rate may change; ticks never go back unless they are
+// set.
 class World {
  public:
   World(double hz, std::uint64_t first_ticks) : picos_per_tick_(1e12 / hz), ticks_(first_ticks) {}
@@ -51,7 +52,8 @@ double unit(std::mt19937_64& random) {
   return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
-// So many packets, each found `late` after it came at most; pairs are taken as the clock wants them.
+// So many packets, each found `late` after it came at most; pairs are taken as the clock wants
+// them.
 struct Walk {
   double hz = 1e9;
   std::uint64_t first_ticks = 0;
@@ -77,7 +79,8 @@ Walked walk(const Walk& w) {
     if (w.drift_ppm != 0 && i % 500 == 0) {
       world.set_rate(w.hz * (1 + w.drift_ppm * 1e-6 * (2 * unit(random) - 1)));
     }
-    world.go(Picos{1 + static_cast<std::int64_t>(unit(random) * 2 * static_cast<double>(w.gap.count))});
+    world.go(
+        Picos{1 + static_cast<std::int64_t>(unit(random) * 2 * static_cast<double>(w.gap.count))});
     const Picos came = world.now();
     const std::uint64_t stamp = world.ticks();
     world.go(Picos{static_cast<std::int64_t>(unit(random) * 30e6)});  // up to 30 us

@@ -11,7 +11,7 @@ constexpr std::uint32_t kPackets = 3000;
 
 struct StampShape {
   Reliability reliability = Reliability::go_back_n;
-  unsigned late_side = 0;           // 0: the sender, 1: the receiver
+  unsigned late_side = 0;  // 0: the sender, 1: the receiver
   Picos late = picos_from_micros(50);
   bool stamps = true;
   Picos error{0};  // of the stamps
