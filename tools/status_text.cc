@@ -69,6 +69,26 @@ void add_nics(std::string& text, const Json& set) {
   }
 }
 
+// What devices of this machine say.
+void add_devices(std::string& text, const Json& set) {
+  for (const Json& nic : list(set, "nics")) {
+    const auto at = nic.find("port");
+    if (at == nic.end() || !at->is_object()) continue;
+    const Json arrivals = at->value("arrivals", Json::object());
+    text += fmt::format("{:<12} missed {}, no buffer {}, errors {} in, {} out; pause {}",
+                        word(nic, "name"), number(*at, "rx_missed"), number(*at, "rx_no_buffer"),
+                        number(*at, "rx_errors"), number(*at, "tx_errors"),
+                        word(*at, "pause").empty() ? "not told" : word(*at, "pause"));
+    if (const auto frames = at->find("pause_frames"); frames != at->end() && frames->is_object()) {
+      text += fmt::format(", frames {} in, {} out",
+                          number(*frames, "received") + number(*frames, "priority_received"),
+                          number(*frames, "sent") + number(*frames, "priority_sent"));
+    }
+    text += fmt::format("; arrivals by the {}\n",
+                        word(arrivals, "clock") == "device" ? "device's clock" : "poll");
+  }
+}
+
 }  // namespace
 
 std::string nics_text(std::span<const attach::NicInfo> nics) {
@@ -128,6 +148,7 @@ StatusText status_text(const std::string& json) {
   StatusText out;
   for (const Json& set : list(status, "workers")) {
     add_nics(out.text, set);
+    add_devices(out.text, set);
     add_fabric(out.text, set);
   }
   add_programs(out.text, status);

@@ -68,6 +68,8 @@ struct PortConfig {
   std::uint32_t tx_descriptors = 1024;
   bool lend_payload = true;
   bool promiscuous = false;
+  std::string pause = "keep";
+  std::string clock = "device";
   std::optional<wire::MacAddress> mac;
   std::optional<HostConfig> host;  // none: whoever sends knows every MAC address
   std::string where;               // of the device, for whoever fails to open it

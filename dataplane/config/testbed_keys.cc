@@ -31,6 +31,10 @@ constexpr auto kEalKeys = std::to_array<KeySpec>({
                 "may use."},
 });
 
+constexpr std::string_view kPause[] = {"keep", "off", "receive", "send", "both"};
+
+constexpr std::string_view kClock[] = {"device", "poll"};
+
 constexpr auto kPortKeys = std::to_array<KeySpec>({
     {.path = "port.name", .meaning = "How others call it. Required."},
     {.path = "port.device",
@@ -63,6 +67,16 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
      .meaning = "Payloads leave from registered memory, where the device allows it, in place of a "
                 "copy of them."},
     {.path = "port.promiscuous", .meaning = "Frames for others come in as well."},
+    {.path = "port.pause",
+     .form = Form::choice,
+     .choices = kPause,
+     .meaning = "Pause frames of the link (IEEE 802.3x): heeded (`receive`), sent, both, neither; "
+                "`keep` leaves the device as it is."},
+    {.path = "port.clock",
+     .form = Form::choice,
+     .choices = kClock,
+     .meaning = "What says when a packet came, for round trips: the `device`, where it stamps what "
+                "it receives, or the `poll` that finds it."},
 });
 
 constexpr auto kHostKeys = std::to_array<KeySpec>({
@@ -170,7 +184,9 @@ Field port_field(PortConfig& port, std::string_view name) {
   if (name == "rx_descriptors") return &port.rx_descriptors;
   if (name == "tx_descriptors") return &port.tx_descriptors;
   if (name == "lend_payload") return &port.lend_payload;
-  return &port.promiscuous;
+  if (name == "promiscuous") return &port.promiscuous;
+  if (name == "pause") return &port.pause;
+  return &port.clock;
 }
 
 Field host_field(HostConfig& host, std::string_view name) {

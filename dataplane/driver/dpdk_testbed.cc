@@ -31,6 +31,8 @@ DpdkDeviceSettings settings_of(const config::PortConfig& port) {
   s.promiscuous = port.promiscuous;
   s.all_multicast = port.host.has_value();
   s.mac = port.mac;
+  s.device_clock = port.clock == "device";
+  s.pause = pause_mode_of(port.pause);  // nothing: "keep"
   return s;
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "dataplane/base/units.h"
+#include "dataplane/port/poll_clock.h"
 
 namespace paceline {
 
@@ -26,6 +27,11 @@ class TscClock {
 
   // Since calibration. Never negative; on one thread never less than the reading before.
   Picos now() const;
+
+  // For ports; this must outlive their use of it, and stay where it is.
+  PollClock poll_clock() const {
+    return {[](const void* of) { return static_cast<const TscClock*>(of)->now(); }, this};
+  }
 
   Source source() const { return source_; }
   // Ticks per second as measured; 10^9 for the system clock.

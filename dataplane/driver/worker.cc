@@ -90,6 +90,7 @@ void Worker::run(const TscClock& clock, const std::atomic<bool>& stop) {
   // Else the kernel adds 50 us to every sleep. Of this thread only; where it is refused, sleeps are
   // longer by that.
   if (settings_.idle.how == Idle::sleep) prctl(PR_SET_TIMERSLACK, 1000UL);
+  for (const WorkerTask& task : tasks_) task.port->use_clock(clock.poll_clock());
   Picos now{0};
   Picos asked{0};
   while (!stop.load(std::memory_order_acquire)) {
@@ -101,6 +102,7 @@ void Worker::run(const TscClock& clock, const std::atomic<bool>& stop) {
       asked = rest(now);
     }
   }
+  for (const WorkerTask& task : tasks_) task.port->use_clock({});
 }
 
 }  // namespace paceline

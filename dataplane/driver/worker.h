@@ -41,7 +41,7 @@ class WorkerApp {
 // One engine with what belongs to it; all outlive the worker.
 struct WorkerTask {
   transport::Engine* engine = nullptr;
-  const Port* port = nullptr;                    // the engine's
+  Port* port = nullptr;                          // the engine's
   WorkerApp* app = nullptr;                      // may be none
   neighbour::ResolvingPort* resolver = nullptr;  // that port, when it is one
 };
@@ -83,7 +83,7 @@ class Worker {
   bool turn(Picos now, Picos asked = Picos{0});
   // When the next turn is needed though nothing arrives.
   Picos next_deadline() const;
-  // Turns until `stop` is true. Time never goes back from turn to turn.
+  // Turns until `stop` is true. Time never goes back from turn to turn. Ports are told the clock.
   void run(const TscClock& clock, const std::atomic<bool>& stop);
 
   const WorkerSettings& settings() const { return settings_; }

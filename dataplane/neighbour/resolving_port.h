@@ -81,6 +81,8 @@ class ResolvingPort final : public Port {
   // The port behind, with the path MTU that ip_mtu leaves and the bytes of the tag.
   PortInfo info() const override;
 
+  void use_clock(const PollClock& clock) override { behind_.use_clock(clock); }
+
   // Timers, announcements, what waits for the port behind. `now` never goes back.
   void poll(Picos now);
   // Later than the last poll; kNever when nothing is to be done.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "dataplane/port/dpdk_pause.h"
 #include "dataplane/wire/headers.h"
 
 namespace paceline {
@@ -47,6 +48,10 @@ bool takes_flow_rule(std::uint16_t port_id, std::string& refusal) {
 // Drivers that have copied a frame out when the call returns (DPDK 22.11).
 constexpr std::string_view kSendInCall[] = {"net_memif", "net_af_packet", "net_tap", "net_pcap",
                                             "net_vhost"};
+
+// By PauseMode.
+constexpr std::string_view kPauseTexts[] = {"neither heeded nor sent", "heeded, not sent",
+                                            "sent, not heeded", "heeded and sent"};
 
 }  // namespace
 
@@ -100,8 +105,7 @@ DpdkCapabilities probe_capabilities(std::uint16_t port_id) {
   c.tx_multi_segment = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
   c.tx_fast_free = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
   c.link_interrupt = info.dev_flags != nullptr && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
-  rte_eth_fc_conf pause{};
-  c.pause = rte_eth_dev_flow_ctrl_get(port_id, &pause) == 0;
+  c.pause = probe_pause(port_id);
   c.virtual_addresses = rte_eal_iova_mode() == RTE_IOVA_VA;
   return c;
 }
@@ -122,6 +126,15 @@ std::string DpdkCapabilities::summary() const {
       text += "read from registered memory by the receiver";
       break;
   }
+  if (arrival_times) text += "; packets arrive when the device's clock says";
+  if (pause.offered) {
+    text += "; pause frames ";
+    text += kPauseTexts[static_cast<std::size_t>(pause.mode)];
+  }
+  if (pause.priority_classes != 0) {
+    text += "; offers pauses of " + std::to_string(pause.priority_classes) +
+            " priorities, which are not used";
+  }
   return text;
 }
 
@@ -133,9 +146,10 @@ std::vector<std::string> DpdkCapabilities::missing() const {
   lacks(rx_ip_checksum, "no IPv4 checksum on receive: verified in software");
   lacks(rss, "no RSS over UDP: one queue receives everything");
   lacks(flow_rules, "no flow rules (" + flow_refusal + "): queue pairs are steered in software");
-  lacks(rx_timestamps,
-        "no receive timestamps: round trips are measured with the processor's clock");
-  lacks(pause, "no pause frames (IEEE 802.3x)");
+  lacks(arrival_times,
+        "packets arrive when a poll finds them, by the processor's clock: " + stamp_refusal);
+  lacks(pause.offered, "no say in pause frames (IEEE 802.3x: " + pause.refusal +
+                           "): what the link does about them is not known here");
   return lines;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/port/pause.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline {
@@ -36,11 +37,13 @@ struct DpdkCapabilities {
   bool flow_rules = false;   // takes a rule for UDP port 4791
   std::string flow_refusal;  // why not, in the driver's words
   bool rx_timestamps = false;
+  bool arrival_times = false;  // they tell when packets came
+  std::string stamp_refusal;   // why not
   bool rx_scatter = false;
   bool tx_multi_segment = false;
   bool tx_fast_free = false;
   bool link_interrupt = false;
-  bool pause = false;              // IEEE 802.3x
+  PauseState pause;                // IEEE 802.3x
   bool virtual_addresses = false;  // the device reads any memory of the process
 
   SendPath send_path = SendPath::copied;

@@ -149,7 +149,11 @@ DpdkDeviceOpened DpdkDevice::open(Eal& eal, const DpdkDeviceSettings& settings,
   if (error.empty()) error = device->set_up_queues();
   if (!error.empty()) return refuse(error);
 
+  device->set_up_pause();
+  device->set_up_stamps();
   device->capabilities_ = probe_capabilities(port_id);
+  device->capabilities_.arrival_times = device->stamps_.has_value();
+  device->capabilities_.stamp_refusal = device->stamp_refusal_;
   device->capabilities_.send_path = device->send_path_;
   device->capabilities_.send_refusal = device->send_refusal_;
   if (is_one_of(device->capabilities_.driver, kNeedsGate)) {
@@ -170,6 +174,8 @@ DpdkDevice::DpdkDevice(const DpdkDeviceSettings& settings, std::uint16_t port_id
 DpdkDevice::~DpdkDevice() {
   rte_eth_dev_info info{};
   const bool known = rte_eth_dev_info_get(port_id_, &info) == 0;
+  // It may be the kernel's as well (mlx5).
+  if (pause_before_) set_pause(port_id_, *pause_before_);
   if (started_) rte_eth_dev_stop(port_id_);
   if (gate_ != nullptr) return;
   rte_eth_dev_close(port_id_);
@@ -217,6 +223,14 @@ std::string DpdkDevice::configure() {
   }
   conf.rxmode.mtu = std::max<std::uint32_t>(std::min(wanted, largest), info.min_mtu);
   conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+  if (!settings_.device_clock) {
+    stamp_refusal_ = "clock = \"poll\"";
+  } else if ((info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) == 0) {
+    stamp_refusal_ = "the device offers no receive timestamps";
+  } else {
+    stamping_ = true;
+    conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+  }
   conf.txmode.mq_mode = RTE_ETH_MQ_TX_NONE;
   // Only one memory, and no references: the driver may return packets without looking at each.
   const bool one_memory = std::all_of(memories_.begin(), memories_.end(),
@@ -300,6 +314,29 @@ std::string DpdkDevice::set_up_queues() {
   return "";
 }
 
+void DpdkDevice::set_up_pause() {
+  pause_frames_.emplace(port_id_);
+  if (!settings_.pause) return;
+  const auto note = [this](const std::string& text) {
+    notes_.push_back(settings_.device + ": " + text);
+  };
+  const PauseState before = probe_pause(port_id_);
+  const PausePlan plan = plan_pause(settings_.pause, before);
+  if (!plan.note.empty()) note(plan.note);
+  if (!plan.set) return;
+  const std::string error = set_pause(port_id_, *plan.set);
+  const PauseState after = probe_pause(port_id_);
+  if (after.mode != before.mode) pause_before_ = before.mode;
+  if (after.mode == *plan.set) return;
+  note("pause = \"" + std::string(name_of(*plan.set)) + "\" was not taken" +
+       (error.empty() ? "" : " (" + error + ")") + ": \"" + std::string(name_of(after.mode)) +
+       "\" is in force");
+}
+
+void DpdkDevice::set_up_stamps() {
+  if (stamping_) stamps_ = find_stamps(port_id_, stamp_refusal_);
+}
+
 DpdkDeviceStatistics DpdkDevice::statistics() const {
   DpdkDeviceStatistics s;
   rte_eth_stats raw{};
@@ -312,6 +349,7 @@ DpdkDeviceStatistics DpdkDevice::statistics() const {
   s.rx_errors = raw.ierrors;
   s.rx_no_buffer = raw.rx_nombuf;
   s.tx_errors = raw.oerrors;
+  if (pause_frames_) s.pause = pause_frames_->read();
   return s;
 }
 

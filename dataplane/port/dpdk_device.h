@@ -15,6 +15,8 @@
 #include "dataplane/port/dpdk_capabilities.h"
 #include "dataplane/port/dpdk_eal.h"
 #include "dataplane/port/dpdk_memory.h"
+#include "dataplane/port/dpdk_pause.h"
+#include "dataplane/port/dpdk_stamps.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline {
@@ -31,6 +33,9 @@ struct DpdkDeviceSettings {
   bool promiscuous = false;
   bool all_multicast = false;           // IPv6 neighbour discovery asks by multicast
   std::optional<wire::MacAddress> mac;  // none: the device's own
+  std::optional<PauseMode> pause;       // none: as it is
+  // Packets say when they came by the device's clock, where it stamps them.
+  bool device_clock = true;
 };
 
 // From the device itself, all queues.
@@ -43,6 +48,7 @@ struct DpdkDeviceStatistics {
   std::uint64_t rx_errors = 0;     // broken frames
   std::uint64_t rx_no_buffer = 0;  // the device found no mbuf to receive into
   std::uint64_t tx_errors = 0;
+  PauseFrames pause{};
 };
 
 class DpdkDevice;
@@ -78,6 +84,8 @@ class DpdkDevice {
   wire::MacAddress mac() const { return capabilities_.mac; }
   DpdkDeviceStatistics statistics() const;
   bool link_up() const;
+  // Null: received packets do not say when they came; capabilities() say why.
+  const DpdkStampSource* stamps() const { return stamps_ ? &*stamps_ : nullptr; }
   // To be passed before each burst; null for drivers that need none.
   InterruptGate* gate() const { return gate_; }
 
@@ -86,6 +94,8 @@ class DpdkDevice {
              std::span<DpdkMemory* const> memories);
   std::string configure();
   std::string set_up_queues();
+  void set_up_pause();
+  void set_up_stamps();
 
   DpdkDeviceSettings settings_;
   std::uint16_t port_id_;
@@ -95,6 +105,11 @@ class DpdkDevice {
   DpdkCapabilities capabilities_;
   std::vector<std::string> notes_;
   InterruptGate* gate_ = nullptr;
+  std::optional<PauseMode> pause_before_;  // to be put back; nothing where it was left alone
+  std::optional<PauseReader> pause_frames_;
+  bool stamping_ = false;  // as configured
+  std::string stamp_refusal_;
+  std::optional<DpdkStampSource> stamps_;
   bool started_ = false;
 };
 

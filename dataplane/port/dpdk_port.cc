@@ -99,9 +99,13 @@ DpdkPortMade DpdkPort::make(DpdkDevice& device, const DpdkPortSettings& settings
     if (loans == nullptr) return {nullptr, name + error};
     info.lends_payload = true;
   }
+  const DpdkStampSource* const stamps =
+      settings.stamps != nullptr ? settings.stamps : device.stamps();
+  info.stamps_arrivals = stamps != nullptr;
   auto port = std::unique_ptr<DpdkPort>(new DpdkPort(device, settings, info, engine_packets));
   port->pool_.keep_loans_with(*port);
   port->loans_ = loans;
+  if (stamps != nullptr) port->stamps_.emplace(*stamps);
   if (port->gate_ != nullptr && !port->gate_->add(port->visitor_)) {
     port->gate_ = nullptr;
     return {nullptr, name + "more than " + std::to_string(InterruptGate::kMostVisitors) +
@@ -223,18 +227,38 @@ std::size_t DpdkPort::rx(std::span<Packet*> burst) {
   // Once is enough unless everything that came was dropped; then the next burst has its turn.
   const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(kBurst, burst.size()));
   std::uint16_t n = 0;
+  bool looked = true;
   if (gate_ == nullptr) {
     n = rte_eth_rx_burst(port_id_, queue_, mbufs.data(), wanted);
   } else if (gate_->enter(visitor_)) {
     n = rte_eth_rx_burst(port_id_, queue_, mbufs.data(), wanted);
     InterruptGate::leave(visitor_);
+  } else {
+    looked = false;
   }
   for (std::uint16_t i = 0; i < n; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
-  for (std::uint16_t i = 0; i < n; ++i) {
-    Packet* const packet = accept(mbufs[i]);
-    if (packet != nullptr) burst[filled++] = packet;
+  if (stamps_) [[unlikely]] {
+    stamps_->burst(looked && n < wanted);
+    filled = accept_stamped({mbufs.data(), n}, burst);
+  } else {
+    for (std::uint16_t i = 0; i < n; ++i) {
+      Packet* const packet = accept(mbufs[i]);
+      if (packet != nullptr) burst[filled++] = packet;
+    }
   }
   pool_.settle();
+  return filled;
+}
+
+std::size_t DpdkPort::accept_stamped(std::span<rte_mbuf* const> mbufs, std::span<Packet*> burst) {
+  std::size_t filled = 0;
+  for (rte_mbuf* const mbuf : mbufs) {
+    const Picos came = stamps_->arrival(mbuf);
+    Packet* const packet = accept(mbuf);
+    if (packet == nullptr) continue;
+    packet->time = came;
+    burst[filled++] = packet;
+  }
   return filled;
 }
 

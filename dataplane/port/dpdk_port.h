@@ -4,8 +4,9 @@
 // the mbuf's private area, its payload stays where the device wrote it. A frame in several
 // segments, or in an mbuf that is not of the port's memory, is copied into one piece and counted.
 // The ICRC is taken out for the engine to check; Ethernet padding is dropped. What is no RoCEv2
-// datagram comes up whole (frame_split.h), with bth_offset 0 and no ICRC taken. Packet::time is 0:
-// the device says nothing about it.
+// datagram comes up whole (frame_split.h), with bth_offset 0 and no ICRC taken. Packet::time is
+// when the device's clock says that it came, in the time of the clock that use_clock() named; 0
+// where the device does not stamp, and PortInfo::stamps_arrivals is false.
 //
 // A payload that another port of the process lent is read where it lies.
 //
@@ -22,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -43,6 +45,8 @@ struct DpdkPortSettings {
   // this queue hold; where ports share a memory, each wants its part named.
   std::uint32_t engine_packets = 0;
   std::uint16_t pool_id = 0;
+  // Where arrival times come from. Null: the device's own stamps, where it has such.
+  const DpdkStampSource* stamps = nullptr;
 };
 
 struct DpdkPortCounters {
@@ -84,7 +88,12 @@ class DpdkPort final : public Port, private LoanKeeper {
   Picos tx_ready_at(std::uint8_t) const override { return tx_retry_at_; }
   PacketPool& packets() override { return pool_; }
   PortInfo info() const override { return info_; }
+  void use_clock(const PollClock& clock) override {
+    if (stamps_) stamps_->use_clock(clock);
+  }
 
+  // Null: packets do not say when they came. On the port's thread.
+  const DpdkStamps* stamps() const { return stamps_ ? &*stamps_ : nullptr; }
   DpdkDevice& device() { return device_; }
   const DpdkPortCounters& counters() const { return counters_; }
 
@@ -100,6 +109,7 @@ class DpdkPort final : public Port, private LoanKeeper {
   Packet* accept(void* received);
   Packet* accept_lent(rte_mbuf* head);
   Packet* copy_in(void* received, bool pieces);
+  std::size_t accept_stamped(std::span<rte_mbuf* const> mbufs, std::span<Packet*> burst);
   bool fill(Packet& packet, std::byte* frame, const FrameParts& parts);
 
   DpdkDevice& device_;
@@ -114,6 +124,7 @@ class DpdkPort final : public Port, private LoanKeeper {
   PacketPool pool_;
   DpdkLoans* loans_ = nullptr;  // of the memory; null: payloads are copied
   std::size_t borrowed_ = 0;    // received packets that refer to their senders' memory
+  std::optional<DpdkStamps> stamps_;
   InterruptGate::Visitor visitor_;
 };
 

@@ -67,6 +67,7 @@ class ImpairedPort : public Port {
   }
   PacketPool& packets() override { return behind_.packets(); }
   PortInfo info() const override { return behind_.info(); }
+  void use_clock(const PollClock& clock) override { behind_.use_clock(clock); }
 
   const ImpairmentCounters& counters() const { return counters_; }
   void set(const Impairments& impairments);

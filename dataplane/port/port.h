@@ -8,6 +8,7 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
+#include "dataplane/port/poll_clock.h"
 
 namespace paceline {
 
@@ -39,6 +40,9 @@ struct PortInfo {
   // Packets may refer to the sender's memory: nothing changes a payload on the way, and
   // PacketPool::end_loans() finds all that do, also those that have left.
   bool lends_payload = false;
+  // Received packets say when they came: Packet::time is of the clock that the engine is polled
+  // with, not after the poll that finds it; 0 where it is not known. Else nobody looks at it.
+  bool stamps_arrivals = false;
 };
 
 class Port {
@@ -66,6 +70,10 @@ class Port {
   virtual PacketPool& packets() = 0;
 
   virtual PortInfo info() const = 0;
+
+  // What the times of polls will be read from; {}: it goes away. Ports that stamp arrivals want to
+  // know. On the engine's thread.
+  virtual void use_clock(const PollClock& /*clock*/) {}
 };
 
 }  // namespace paceline

@@ -72,6 +72,7 @@ class CapturedPort final : public Port {
   }
   PacketPool& packets() override { return behind_.packets(); }
   PortInfo info() const override { return behind_.info(); }
+  void use_clock(const PollClock& clock) override { behind_.use_clock(clock); }
 
  private:
   Port& behind_;

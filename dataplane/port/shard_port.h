@@ -106,6 +106,7 @@ class ShardPort final : public Port {
   }
   PacketPool& packets() override { return device_.packets(); }
   PortInfo info() const override { return device_.info(); }
+  void use_clock(const PollClock& clock) override { device_.use_clock(clock); }
 
   const ShardPortCounters& counters() const { return receiver_.counters(); }
 

@@ -57,9 +57,40 @@ struct FabricReport {
   std::vector<QueueReport> queues;
 };
 
+// A port of this machine: what its device counts by itself, all queues, since it was made.
+struct PortReport {
+  bool known = false;  // false: there is no device, and nothing here means anything
+  std::uint64_t rx_missed = 0;
+  std::uint64_t rx_no_buffer = 0;
+  std::uint64_t rx_errors = 0;
+  std::uint64_t tx_errors = 0;
+  std::string_view pause;     // "off", "receive", "send", "both"; "": the device does not say
+  bool counts_pause = false;  // the four below are counted
+  std::uint64_t pause_sent = 0;
+  std::uint64_t pause_received = 0;
+  std::uint64_t priority_pause_sent = 0;
+  std::uint64_t priority_pause_received = 0;
+};
+
+// When packets came: by the device's clock where it stamps them (port/device_clock.h).
+struct ArrivalReport {
+  bool stamped = false;      // false: when the poll found them, and the rest is 0
+  bool clock_ready = false;  // its rate and offset are known now
+  std::uint64_t stamps = 0;
+  std::uint64_t unstamped = 0;
+  std::uint64_t refused = 0;  // too early or too late to be
+  std::uint64_t not_ready = 0;
+  std::uint64_t clock_jumps = 0;
+  std::uint64_t round_trips = 0;          // measured up to a stamp
+  std::uint64_t round_trips_refused = 0;  // that a stamp would have made negative
+  double clock_hz = 0;
+};
+
 struct NicReport {
   std::string name;
   telemetry::EngineCounters counters;
+  PortReport port{};
+  ArrivalReport arrivals{};
 };
 
 struct NicSetReport {

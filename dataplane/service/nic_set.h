@@ -59,11 +59,15 @@ class NicSet {
                                                          std::uint16_t local_id) const = 0;
   // A report with its names and its room, and no numbers yet.
   virtual NicSetReport blank_report() const { return {}; }
+  // Fills in what devices count by themselves, of a blank_report(). May take them a while.
+  virtual void ask_devices(NicSetReport& /*report*/) const {}
 
   // --- the worker's thread ---
   // The first and the last that happens on it; what is below happens between the two.
   virtual void enter_thread() {}
   virtual void leave_thread() {}
+  // What turns' times will be read from, on this thread; {}: it goes away.
+  virtual void use_clock(const PollClock& /*clock*/) {}
   // The engine was given something to do since the last turn: it is polled in the next.
   virtual void touch(std::size_t index) = 0;
   // Everything that is due at `now`, which never goes back. `gap`: for how long, up to now, nobody

@@ -179,6 +179,7 @@ void ServiceWorker::run() {
   prctl(PR_SET_NAME, name_.c_str());
   nics_->enter_thread();
   const TscClock clock = TscClock::calibrated();
+  nics_->use_clock(clock.poll_clock());
   Picos now{0};
   Picos asked{0};
   Picos before{0};
@@ -201,6 +202,7 @@ void ServiceWorker::run() {
     }
   }
   mailbox_.refuse();
+  nics_->use_clock({});
   nics_->leave_thread();
 }
 

@@ -83,8 +83,39 @@ Json fabric_of(const FabricReport& f) {
           {"queues", std::move(queues)}};
 }
 
+Json port_of(const PortReport& p) {
+  Json pause_frames;  // null: not counted
+  if (p.counts_pause) {
+    pause_frames = {{"sent", p.pause_sent},
+                    {"received", p.pause_received},
+                    {"priority_sent", p.priority_pause_sent},
+                    {"priority_received", p.priority_pause_received}};
+  }
+  return {{"rx_missed", p.rx_missed},
+          {"rx_no_buffer", p.rx_no_buffer},
+          {"rx_errors", p.rx_errors},
+          {"tx_errors", p.tx_errors},
+          {"pause", p.pause.empty() ? Json() : Json(p.pause)},
+          {"pause_frames", std::move(pause_frames)}};
+}
+
+Json arrivals_of(const ArrivalReport& a) {
+  if (!a.stamped) return {{"clock", "poll"}};
+  return {{"clock", "device"},
+          {"clock_ready", a.clock_ready},
+          {"clock_hz", a.clock_hz},
+          {"clock_jumps", a.clock_jumps},
+          {"stamps", a.stamps},
+          {"unstamped", a.unstamped},
+          {"refused", a.refused},
+          {"not_ready", a.not_ready},
+          {"round_trips", a.round_trips},
+          {"round_trips_refused", a.round_trips_refused}};
+}
+
 Json worker_of(ServiceWorker& worker) {
   NicSetReport report = worker.nics().blank_report();
+  worker.nics().ask_devices(report);
   // What each NIC runs now; it may have been changed since the start.
   std::vector<std::string_view> algorithms(worker.nics().size(), report.algorithm);
   worker.call(0, [&](Picos now) {
@@ -105,7 +136,14 @@ Json worker_of(ServiceWorker& worker) {
                 {"mtu", info.mtu},
                 {"up", info.up != 0},
                 {"algorithm", algorithms[i]}};
-    if (i < report.nics.size()) nic["counters"] = counters_of(report.nics[i].counters);
+    if (i < report.nics.size()) {
+      const NicReport& told = report.nics[i];
+      nic["counters"] = counters_of(told.counters);
+      if (told.port.known) {
+        nic["port"] = port_of(told.port);
+        nic["port"]["arrivals"] = arrivals_of(told.arrivals);
+      }
+    }
     nics.push_back(std::move(nic));
   }
   Json out = {{"name", worker.name()},

@@ -354,13 +354,27 @@ void Engine::flush_control() {
   }
 }
 
+// Time is that of the poll, but for what is measured: that ends when the packet came.
+void Engine::receive_stamped(std::span<Packet* const> burst) {
+  for (Packet* const packet : burst) {
+    core_.arrived = packet->time;
+    core_.stamped = core_.arrived.count > 0 && core_.arrived < core_.now;
+    receive(packet);
+  }
+  core_.stamped = false;
+}
+
 void Engine::poll(Picos now) {
   assert(now >= core_.now);
   core_.now = now;
   std::array<Packet*, kReceiveBurst> burst;
   for (std::uint32_t n = 1;; ++n) {
     const std::size_t received = core_.port.rx(burst);
-    for (std::size_t i = 0; i < received; ++i) receive(burst[i]);
+    if (core_.info.stamps_arrivals) [[unlikely]] {
+      receive_stamped({burst.data(), received});
+    } else {
+      for (std::size_t i = 0; i < received; ++i) receive(burst[i]);
+    }
     if (received != burst.size() || n == core_.config.receive_bursts) break;
     if (core_.control_head != nullptr) flush_control();
   }

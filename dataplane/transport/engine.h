@@ -116,6 +116,7 @@ class Engine {
   // the clock calls it, right before poll(now). Says nothing of a stop of the peer.
   void stopped(Picos now, Picos gap);
   const HostStops& host_stops() const { return core_.stops; }
+  const ArrivalStamps& arrival_stamps() const { return core_.stamps; }
   // When poll has something to do next (not counting packets that arrive): later than the last
   // poll, kNever when idle.
   Picos next_deadline() const {
@@ -185,6 +186,7 @@ class Engine {
 
  private:
   void receive(Packet* packet);
+  void receive_stamped(std::span<Packet* const> burst);
   void receive_trimmed(const Packet& packet);  // trimmed.cc
   bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
   void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);

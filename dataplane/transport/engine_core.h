@@ -22,6 +22,7 @@
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/telemetry/counters.h"
 #include "dataplane/transport/address_handle.h"
+#include "dataplane/transport/arrival_stamps.h"
 #include "dataplane/transport/async_events.h"
 #include "dataplane/transport/congestion_context.h"
 #include "dataplane/transport/engine_config.h"
@@ -72,6 +73,7 @@ struct alignas(64) EngineCore {
   bool tells_shards = false;       // other shards wait for what a poll brings about
   bool counts_apart = false;       // whose data it is may take more than its peer's entry to tell
   bool acks_waiting = false;       // `waiting_acks` has some
+  bool stamped = false;            // the packet in hand came before now, at `arrived`
   pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
@@ -101,6 +103,8 @@ struct alignas(64) EngineCore {
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
   AsyncEventList events;
   HostStops stops;
+  Picos arrived{0};
+  ArrivalStamps stamps;
   AddressHandleTable handles;
   std::array<DatagramMark, 64> datagram_marks{};  // when which datagram flow last got a CNP
   // ACKs among the control packets that wait, which later ones may replace: by queue-pair number.
@@ -173,6 +177,8 @@ struct alignas(64) EngineCore {
   Picos awake_to_time(Picos at) const {
     return has_stopped && at != kNever ? at + stops.total : at;
   }
+  // When the packet in hand came: as its port says, or now, when it was found.
+  Picos arrived_at() const { return stamped ? arrived : now; }
   // Whether what was sent then has been under way while the host stood still.
   bool spans_stop(Picos sent_at) const { return has_stopped && sent_at < stops.until; }
 

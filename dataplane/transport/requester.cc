@@ -255,7 +255,13 @@ std::uint32_t RequesterPart::sample_rtt(Picos sent_at) {
     ++core_.stops.samples_dropped;
     return 0;
   }
-  return static_cast<std::uint32_t>((core_.now - sent_at).count / 1000);
+  Picos answered = core_.now;
+  if (core_.stamped) [[unlikely]] {
+    const bool possible = core_.arrived > sent_at;
+    if (possible) answered = core_.arrived;
+    ++(possible ? core_.stamps.samples : core_.stamps.refused);
+  }
+  return static_cast<std::uint32_t>((answered - sent_at).count / 1000);
 }
 
 // A NAK of what was not even sent: the far queue pair is no more (ResponderPart::say_goodbye).

@@ -18,7 +18,7 @@ void ResponderPart::note_arrival(QueuePair& qp, const wire::ParsedPacket& parsed
   SelectiveReceive& s = qp.selective->receive;
   s.trigger = parsed.psn;
   s.trigger_port = parsed.udp_source_port;
-  s.arrival = core_.now;
+  s.arrival = core_.arrived_at();
   s.trigger_records = 0;
   if ((packet.flags & packet_flag::telemetry) != 0) [[unlikely]] {
     s.trigger_records = std::min<std::uint16_t>(packet.records, kIntHops);

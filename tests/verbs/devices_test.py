@@ -7,6 +7,7 @@ CASE: memif (no privilege), veth (a network namespace of its own, which ends wit
 all passed, 1 some failed, 77 skipped, and why.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -111,6 +112,19 @@ def peer_dies(wire):
     return text.strip().splitlines()[-1]
 
 
+def device_status(wire):
+    """What these devices do not tell is said, too."""
+    command = [wire.a.paceline, "testbed", "status", "--socket", wire.a.socket]
+    port = json.loads(run_alone(wire, [*command, "--json"]))["workers"][0]["nics"][0]["port"]
+    wanted = {"pause": None, "pause_frames": None, "rx_errors": 0, "arrivals": {"clock": "poll"}}
+    if any(port.get(name, "missing") != value for name, value in wanted.items()):
+        raise Failed(f"expected {wanted} in {port}")
+    line = [line for line in run_alone(wire, command).splitlines() if "arrivals by the poll" in line]
+    if len(line) != 1 or "pause not told" not in line[0]:
+        raise Failed(f"not one line about the device: {line}")
+    return line[0]
+
+
 PROGRAMS = [
     ("ibv_devinfo -v", device_information),
     pingpong("ibv_rc_pingpong", "-g", "0", "-c"),
@@ -119,6 +133,7 @@ PROGRAMS = [
     pingpong("ibv_srq_pingpong", "-g", "1", "-c"),
     perftest("ib_write_bw"), perftest("ib_write_bw", "-x", "1", "-b", server="a"),
     perftest("ib_send_lat"), perftest("ib_read_bw"), perftest("ib_atomic_lat"),
+    ("paceline testbed status", device_status),
 ]
 
 

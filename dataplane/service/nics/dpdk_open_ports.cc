@@ -1,3 +1,4 @@
+#include <deque>
 #include <utility>
 
 #include "dataplane/driver/dpdk_testbed.h"
@@ -13,14 +14,54 @@ class DpdkThread final : public PortThread {
   LcoreRegistration known_;
 };
 
+class DpdkPortDevice final : public PortDevice {
+ public:
+  explicit DpdkPortDevice(const TestbedPort& port) : port_(port) {}
+
+  void count(PortReport& report) const override {
+    const DpdkDeviceStatistics s = port_.device->statistics();
+    report.known = true;
+    report.rx_missed = s.rx_missed;
+    report.rx_no_buffer = s.rx_no_buffer;
+    report.rx_errors = s.rx_errors;
+    report.tx_errors = s.tx_errors;
+    const PauseState& pause = port_.device->capabilities().pause;
+    if (pause.offered) report.pause = name_of(pause.mode);
+    report.counts_pause = s.pause.counted;
+    report.pause_sent = s.pause.sent;
+    report.pause_received = s.pause.received;
+    report.priority_pause_sent = s.pause.priority_sent;
+    report.priority_pause_received = s.pause.priority_received;
+  }
+  void tell_arrivals(ArrivalReport& report) const override {
+    const DpdkStamps* const stamps = port_.ports.front()->stamps();
+    if (stamps == nullptr) return;
+    const DeviceClockCounters& c = stamps->clock().counters();
+    report.clock_ready = stamps->clock().ready();
+    report.clock_hz = stamps->clock().frequency();
+    report.stamps = c.stamps;
+    report.unstamped = stamps->unstamped();
+    report.refused = c.too_early + c.too_late;
+    report.not_ready = c.not_ready;
+    report.clock_jumps = c.jumps;
+  }
+
+ private:
+  const TestbedPort& port_;
+};
+
 class DpdkKeeper final : public PortKeeper {
  public:
-  explicit DpdkKeeper(std::unique_ptr<DpdkTestbed> testbed) : testbed_(std::move(testbed)) {}
+  explicit DpdkKeeper(std::unique_ptr<DpdkTestbed> testbed) : testbed_(std::move(testbed)) {
+    for (const TestbedPort& port : testbed_->ports()) devices_.emplace_back(port);
+  }
+  const PortDevice& device(std::size_t port) const { return devices_[port]; }
   DpdkTestbed& testbed() { return *testbed_; }
   std::unique_ptr<PortThread> enter_thread() override { return std::make_unique<DpdkThread>(); }
 
  private:
   std::unique_ptr<DpdkTestbed> testbed_;
+  std::deque<DpdkPortDevice> devices_;
 };
 
 // Headers of a WRITE with immediate over IPv6 around a payload: with one of them, the longest that
@@ -60,6 +101,7 @@ MadeNicSets open_port_nics(const config::Testbed& testbed) {
     std::vector<PortNic> ports(1);
     const std::string error =
         plan_port(testbed, config, keeper->testbed().ports()[i], ports.front());
+    ports.front().device = &keeper->device(i);
     if (!error.empty()) {
       made.errors.push_back(config.where + ": port \"" + config.name + "\": " + error);
     } else {

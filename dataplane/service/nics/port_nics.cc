@@ -24,6 +24,7 @@ PortNics::PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keepe
   for (std::size_t i = 0; i < ports.size(); ++i) {
     End& end = ends_[i];
     end.port = ports[i].port;
+    end.device = ports[i].device;
     transport::EngineConfig config = std::move(ports[i].engine);
     take_addresses(end.port->host().routes(), config);
     config.mac = end.port->host().mac();
@@ -93,10 +94,21 @@ NicSetReport PortNics::blank_report() const {
   return report;
 }
 
+void PortNics::ask_devices(NicSetReport& report) const {
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    if (ends_[i].device != nullptr) ends_[i].device->count(report.nics[i].port);
+  }
+}
+
 void PortNics::describe(Picos now, NicSetReport& report) {
   report.at = now;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
-    report.nics[i].counters = ends_[i].engine->counters();
+    NicReport& nic = report.nics[i];
+    nic.counters = ends_[i].engine->counters();
+    nic.arrivals.stamped = ends_[i].port->info().stamps_arrivals;
+    nic.arrivals.round_trips = ends_[i].engine->arrival_stamps().samples;
+    nic.arrivals.round_trips_refused = ends_[i].engine->arrival_stamps().refused;
+    if (ends_[i].device != nullptr) ends_[i].device->tell_arrivals(nic.arrivals);
   }
 }
 

@@ -19,6 +19,18 @@
 
 namespace paceline::service {
 
+// What a port's device tells of itself; outlives the NIC instance.
+class PortDevice {
+ public:
+  PortDevice() = default;
+  PortDevice(const PortDevice&) = delete;
+  PortDevice& operator=(const PortDevice&) = delete;
+  virtual ~PortDevice() = default;
+
+  virtual void count(PortReport& report) const = 0;             // any thread
+  virtual void tell_arrivals(ArrivalReport& report) const = 0;  // the worker's
+};
+
 struct PortNic {
   std::string name;
   neighbour::ResolvingPort* port = nullptr;
@@ -27,6 +39,7 @@ struct PortNic {
   // What its values of congestion control came from: names.
   std::string profile{};
   std::string fallback_profile{};
+  const PortDevice* device = nullptr;  // none: there is nothing to tell
 };
 
 // What a thread has to be to use the ports; made and destroyed on the worker's thread.
@@ -67,9 +80,13 @@ class PortNics final : public NicSet {
     return std::nullopt;
   }
   NicSetReport blank_report() const override;
+  void ask_devices(NicSetReport& report) const override;
 
   void enter_thread() override;
   void leave_thread() override { thread_.reset(); }
+  void use_clock(const PollClock& clock) override {
+    for (End& end : ends_) end.port->use_clock(clock);
+  }
   void touch(std::size_t index) override { ends_[index].touched = true; }
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override;
@@ -80,6 +97,7 @@ class PortNics final : public NicSet {
   struct End {
     std::unique_ptr<transport::Engine> engine;
     neighbour::ResolvingPort* port = nullptr;
+    const PortDevice* device = nullptr;
     Nic nic;
     bool touched = false;
   };

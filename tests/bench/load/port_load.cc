@@ -258,7 +258,7 @@ int run(const Options& options) {
       settings.name = "load";
       settings.idle.how = Idle::spin;
       Worker loop(settings);
-      loop.add({&side.engine(), paced ? static_cast<const Port*>(&notes) : &port, &side});
+      loop.add({&side.engine(), paced ? static_cast<Port*>(&notes) : &port, &side});
       loop.run(clock, stop);
     });
     until(worker, side.finished());

@@ -252,8 +252,16 @@ class Case:
 
     def tap(self):
         """One end makes the interface, the other sits on it as anybody on the machine might."""
-        self.start(["net_tap0,iface=pl0"], mtu=1024, mbps=500,
+        self.start(["net_tap0,iface=pl0"], mtu=1024, mbps=500, pause="both",
                    skip_words=("cannot be made", "/dev/net/tun"))
+        # The driver lets pause frames be asked for and switched off, no more.
+        self.expect("a refusal that says what is in force",
+                    any(line.startswith("note ") and line.endswith(
+                        'pause = "both" was not taken (Operation not supported): "off" is in force')
+                        for line in self.peers[0].lines))
+        self.expect("what is in force",
+                    any(line.startswith("is ") and line.endswith("pause frames neither heeded nor sent")
+                        for line in self.peers[0].lines))
         self.silence("pl0")
         run("ip", "link", "set", "pl0", "mtu", "1500", "up")
         other = Peer(self.program, 1, "net_af_packet0,iface=pl0", mtu=1024, mbps=500)

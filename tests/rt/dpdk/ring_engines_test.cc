@@ -3,9 +3,11 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
+#include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/dpdk_port.h"
 #include "dataplane/port/dpdk_ring_cable.h"
 #include "dataplane/port/impair.h"
+#include "tests/rt/dpdk/driver_part/stamping.h"
 #include "tests/rt/dpdk/environment.h"
 #include "tests/rt/support/verified_side.h"
 
@@ -19,7 +21,14 @@ struct Shape {
   bool ipv6 = false;
   std::uint16_t mtu = 4096;
   Impairments impairments{};
+  unsigned mbps = 10'000;
+  bool stamped = false;  // both ends by a clock of their own
 };
+
+// What two devices count: nanoseconds, from different times on.
+std::uint64_t device_ticks(unsigned index) {
+  return static_cast<std::uint64_t>(raw_monotonic_time().count) - (index == 0 ? 0 : 1ULL << 62);
+}
 
 void move_both_ways(const Shape& shape) {
   Eal& environment = eal();
@@ -40,6 +49,7 @@ void move_both_ways(const Shape& shape) {
     INFO(made.error);
     REQUIRE(made.cable != nullptr);
     std::unique_ptr<DpdkDevice> devices[2];
+    std::unique_ptr<Stamping> stamping[2];
     std::unique_ptr<DpdkPort> ports[2];
     for (unsigned i = 0; i < 2; ++i) {
       DpdkMemory* const memory = memories[shape.one_memory ? 0 : i].get();
@@ -51,9 +61,16 @@ void move_both_ways(const Shape& shape) {
       INFO(opened.error);
       REQUIRE(opened.device != nullptr);
       devices[i] = std::move(opened.device);
+    }
+    for (unsigned i = 0; i < 2; ++i) {
       DpdkPortSettings port;
-      port.link_rate = rate_from_gbps(10);
+      port.link_rate = rate_from_mbps(shape.mbps);
       port.engine_packets = shape.packets / (shape.one_memory ? 2 : 1);
+      if (shape.stamped) {
+        stamping[i] = std::make_unique<Stamping>(devices[i]->port_id(), devices[1 - i]->port_id(),
+                                                 [i] { return device_ticks(i); });
+        port.stamps = &stamping[i]->source();
+      }
       DpdkPortMade made_port = DpdkPort::make(*devices[i], port);
       INFO(made_port.error);
       REQUIRE(made_port.port != nullptr);
@@ -77,6 +94,12 @@ void move_both_ways(const Shape& shape) {
       });
       CHECK(side0.verdict() == "");
       CHECK(side1.verdict() == "");
+      for (VerifiedSide* const side : {&side0, &side1}) {
+        const transport::ArrivalStamps& stamps = side->engine().arrival_stamps();
+        CHECK((stamps.samples > 0) == shape.stamped);
+        // A round trip may be shorter than what the clocks differ by, now and then.
+        CHECK(stamps.refused <= stamps.samples / 10);
+      }
       const bool clean = shape.impairments.corrupt == 0;
       CHECK((telemetry::malformed_total(side0.engine().counters()) == 0) == clean);
     }
@@ -88,8 +111,10 @@ void move_both_ways(const Shape& shape) {
       CHECK(port->counters().rx_no_packet == 0);
       // Copied where the memories differ, and only there.
       CHECK(port->counters().rx_moved == (shape.one_memory ? 0 : port->counters().rx_packets));
+      CHECK((port->stamps() != nullptr) == shape.stamped);
     }
     for (auto& port : ports) port.reset();
+    for (auto& stamps : stamping) stamps.reset();
     for (auto& device : devices) device.reset();
   }
   // Engines, ports, devices and cable are gone: every packet is home.
@@ -104,6 +129,12 @@ TEST_CASE("two engines over net_ring, one memory: nothing is copied on the way",
 
 TEST_CASE("two engines over net_ring, a memory each, IPv6, MTU 1024", "[rt]") {
   move_both_ways({.one_memory = false, .ipv6 = true, .mtu = 1024});
+}
+
+// Real clocks: a packet comes when the other end puts it into the ring, and waits there for a poll.
+TEST_CASE("two engines over net_ring measure round trips by the devices' clocks", "[rt]") {
+  // It takes a while to know a clock.
+  move_both_ways({.mbps = 500, .stamped = true});
 }
 
 TEST_CASE("two engines over net_ring with few packets and short rings", "[rt]") {

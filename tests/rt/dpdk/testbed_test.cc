@@ -1,4 +1,5 @@
 // From a testbed file to open ports.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -32,6 +33,7 @@ rate = "10Gb/s"
 queues = 2
 packets = 3000
 mac = "02:00:00:00:00:07"
+pause = "both"
 )",
                                               "good.toml");
   REQUIRE(good.ok());
@@ -63,6 +65,18 @@ mac = "02:00:00:00:00:07"
   const auto report = opened.testbed->report();
   REQUIRE(!report.empty());
   CHECK(report[0].find("port null: net_null0: driver net_null, ") == 0);
+  // What it cannot do it goes on without, and says so once.
+  const auto lines_with = [&](const std::string& text) {
+    return std::count_if(report.begin(), report.end(), [&](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
+  };
+  CHECK(lines_with("pause = \"both\" has no effect") == 1);
+  CHECK(lines_with("no say in pause frames (IEEE 802.3x: Operation not supported)") == 1);
+  CHECK(lines_with("packets arrive when a poll finds them, by the processor's clock: the device "
+                   "offers no receive timestamps") == 1);
+  CHECK(!port->device->capabilities().pause.offered);
+  CHECK(!port->device->statistics().pause.counted);
 }
 
 TEST_CASE("testbed: what cannot be opened names its line") {

@@ -117,7 +117,7 @@ class VerifiedSide final : public WorkerApp {
 // One end of a conversation and the port it is on.
 struct Speaker {
   VerifiedSide* side;
-  const Port* port;
+  Port* port;
   neighbour::ResolvingPort* resolver = nullptr;
 };
 

@@ -210,6 +210,11 @@ TEST_CASE("testbed: errors of hosts and workers") {
   refuses(worker + "ports = [\"a\"]\n", "5:1: no worker serves \"a:1\"");
   refuses(worker + both + "cpu = -1\n",
           "8:7: worker.cpu = -1: expected an integer, allowed is [0 .. 4095]");
+  refuses(std::string(kPort) + "clock = \"nic\"\n",
+          "4:9: port.clock = \"nic\": allowed is \"device\" or \"poll\"");
+  refuses(std::string(kPort) + "pause = \"always\"\n",
+          "4:9: port.pause = \"always\": allowed is \"keep\", \"off\", \"receive\", \"send\" or "
+          "\"both\"");
   refuses(worker + both + "idle = \"doze\"\n",
           "8:8: worker.idle = \"doze\": allowed is \"spin\", \"yield\" or \"sleep\"");
   refuses(worker + both + "hiccup = \"20ms\"\n",

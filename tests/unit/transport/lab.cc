@@ -20,6 +20,7 @@ PortInfo info_of(const LabOptions& options) {
   info.payload_room = 4096;
   info.tx_burst = options.tx_burst;
   info.computes_icrc = false;
+  info.stamps_arrivals = options.stamps_arrivals;
   return info;
 }
 
@@ -66,7 +67,7 @@ std::size_t WirePort::rx(std::span<Packet*> burst) {
     if (!frame.payload.empty()) {
       std::memcpy(packet->payload, frame.payload.data(), frame.payload.size());
     }
-    packet->time = frame.at;
+    packet->time = later(Picos{0}, frame.at - stamp_error_);
     arriving_.pop_front();
     burst[n++] = packet;
   }

@@ -36,6 +36,8 @@ class WirePort final : public Port {
   // Finds nothing in this many calls of rx, whatever has arrived: as a device whose driver is busy
   // elsewhere.
   void blind_calls(unsigned calls) { blind_ = calls; }
+  // What received packets say of their arrival is so much too early.
+  void set_stamp_error(Picos early) { stamp_error_ = early; }
   // A packet out of nowhere: arrives here at `at` (not before what is already under way).
   void inject(Picos at, const Packet& packet, std::span<const std::byte> payload);
 
@@ -71,6 +73,7 @@ class WirePort final : public Port {
   Picos busy_until_{0};
   unsigned refuse_ = 0;
   unsigned blind_ = 0;
+  Picos stamp_error_{0};
   std::deque<Frame> arriving_;
   std::vector<Departure> departures_;
 };
@@ -97,6 +100,7 @@ struct LabOptions {
   Picos delay = picos_from_micros(1);
   std::uint32_t pool_packets = 4096;
   std::uint16_t tx_burst = 1;
+  bool stamps_arrivals = false;  // packets say when they came, though they are found later
   std::uint64_t seed = 1;
   Impairments impairments{};  // both ways
   EngineConfig engine{};      // addresses and algorithms without values are filled in

@@ -84,6 +84,9 @@ int run(const Options& options) {
   DpdkDeviceSettings device_settings;
   device_settings.device = options.at("device");
   device_settings.mtu_bytes = mtu;
+  if (const auto pause = options.find("pause"); pause != options.end()) {
+    device_settings.pause = pause_mode_of(pause->second);
+  }
   DpdkMemory* const queue = memory.memory.get();
   const DpdkDeviceOpened opened = DpdkDevice::open(*start.eal, device_settings, {&queue, 1});
   if (opened.device == nullptr) return give_up(opened.error);

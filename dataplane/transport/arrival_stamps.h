@@ -1,0 +1,15 @@
+// What came of the times at which a port says that packets arrived (PortInfo::stamps_arrivals).
+#pragma once
+
+#include <cstdint>
+
+namespace paceline::transport {
+
+struct ArrivalStamps {
+  std::uint64_t samples =
+      0;  // round trips that end with an arrival, not with the poll that found it
+  std::uint64_t refused =
+      0;  // an answer that came before what it answers was sent: the poll's time
+};
+
+}  // namespace paceline::transport
