@@ -154,6 +154,7 @@ class alignas(64) Scheduler {
     settle_limiter(context);
     context.limiter = limiter;
   }
+  std::uint8_t class_of_next(const CongestionContext& context) const;
   void push_ready(std::uint32_t index, CongestionContext& context);
   std::uint32_t pop_ready(unsigned traffic_class);
   bool wake_due(const CongestionContext& context) const;

@@ -36,6 +36,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     }
     return nullptr;
   }
+  if (context.decision.classed != 0 && !response) [[unlikely]]
+    RequesterPart::put_class(qp, *packet, context.traffic_class);
   const std::uint32_t bytes = packet->wire_bytes;
   const bool acknowledged = !response && !qp.unreliable;
   if (acknowledged) context.inflight_bytes += bytes;
@@ -125,8 +127,17 @@ void Scheduler::send() {
     while (count < limit && (ready_mask_ & bit) != 0 && !waits_in_line(traffic_class)) {
       const std::uint32_t index = pop_ready(traffic_class);
       CongestionContext& context = core_.contexts[index];
-      context.in_ring = false;
+      context.in_rings = static_cast<std::uint8_t>(context.in_rings & ~bit);
       if (context.place != ContextPlace::ready) continue;  // a stale entry
+      if (context.traffic_class != traffic_class || context.decision.classed != 0) [[unlikely]] {
+        // What goes first may have changed since: it goes in the class that it has now.
+        if (context.decision.classed != 0) context.traffic_class = class_of_next(context);
+        if (context.traffic_class != traffic_class) {
+          push_ready(index, context);
+          mask |= ready_mask_;
+          continue;
+        }
+      }
       if (wake_due(context)) {
         cc::Event event;
         event.signal = cc::Signal::tick;
@@ -135,6 +146,8 @@ void Scheduler::send() {
       }
       Packet* packet = send_one(index, context);
       if (packet != nullptr) burst[count++] = packet;
+      if (context.decision.classed != 0) [[unlikely]]
+        mask |= ready_mask_;
     }
     if (count == 0 && !waits_in_line(traffic_class)) {
       mask &= ~bit;
@@ -184,11 +197,11 @@ std::uint32_t Scheduler::create_context(cc::AlgorithmId algorithm, std::uint8_t 
     core_.free_contexts.pop_back();
   }
   CongestionContext& context = core_.contexts[index];
-  const bool in_ring = context.in_ring;  // a stale ring entry may still name the slot
+  const std::uint8_t in_rings = context.in_rings;  // stale ring entries may still name the slot
   context = CongestionContext{};
-  context.in_ring = in_ring;
+  context.in_rings = in_rings;
   context.in_use = true;
-  context.traffic_class = traffic_class;
+  context.traffic_class = context.own_class = traffic_class;
   context.peer = peer;
   context.limiter_since = core_.now;
   context.next_send = core_.now;
