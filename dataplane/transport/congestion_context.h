@@ -38,21 +38,18 @@ struct alignas(64) CongestionContext {
   ContextPlace place = ContextPlace::idle;
   cc::AlgorithmId algorithm{};
   cc::AlgorithmId fallback{};  // while on_fallback: which it is
-  std::uint8_t traffic_class =
-      0;  // of its next packet: its own, but while the decision is `classed`
+  std::uint8_t traffic_class = 0;
   cc::Limiter limiter = cc::Limiter::application;
   bool in_use = false;
-  bool on_fallback = false;  // `fallback` decides
-  std::uint8_t in_rings =
-      0;                   // bit per class in whose ready ring it has an entry (maybe a stale one)
-  bool timer_set = false;  // has an entry in the scheduler's timers
-  bool answers = false;    // one of its queue pairs has had READ responses to send
+  bool on_fallback = false;   // `fallback` decides
+  std::uint8_t in_rings = 0;  // bit per class: has an entry in its ready ring (maybe a stale one)
+  bool timer_set = false;     // has an entry in the scheduler's timers
+  bool answers = false;       // one of its queue pairs has had READ responses to send
   std::uint8_t arm = 0;
   std::uint8_t epoch = 0;
   bool proactive = false;       // `algorithm` is, and the context a channel of it
   std::uint8_t generation = 0;  // of the setup that it has been told of, low bits
   std::uint8_t side = 0;        // of two setups: which one's values it reads
-  std::uint8_t own_class = 0;   // of its queue pairs: what names its channel
 
   Picos limiter_since{0};
   std::uint32_t peer = 0xFFFF'FFFF;

@@ -174,7 +174,7 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
     return;
   }
   request.close = close;
-  request.traffic_class = context.own_class;
+  request.traffic_class = context.traffic_class;
   request.echo_wanted = cc::find(context.algorithm)->echo;
   request.arm = context.arm;
   request.epoch = context.epoch;

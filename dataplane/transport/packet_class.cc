@@ -22,7 +22,7 @@ std::uint8_t RequesterPart::class_of_next(const QueuePair& qp,
   const std::uint64_t offset = entry.answered ? 0 : std::uint64_t{r.cursor_packet} * qp.mtu;
   std::uint8_t wanted = cc::packet_class(context.algorithm, context.state.data(),
                                          core_.params_of(context), bytes, offset);
-  if (wanted >= kControlClass) wanted = context.own_class;
+  if (wanted >= kControlClass) wanted = context.traffic_class;
   const bool under_way = r.una_psn != r.max_psn;
   return under_way && wanted > qp.sent_class ? qp.sent_class : wanted;
 }

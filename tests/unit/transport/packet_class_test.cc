@@ -50,14 +50,14 @@ TEST_CASE("classes: by length of the message, and lower behind what may leave wi
   watch(lab, 0, sent);
   for (const auto [length, traffic_class] : {std::pair{1'000U, 6U}, {10'000U, 5U}, {40'000U, 4U}}) {
     sent.clear();
-    REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, length)) ==
-            PostResult::ok);
+    REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, length)) == PostResult::ok);
     CHECK(lab.run(picos_from_micros(100'000)));
     CAPTURE(length);
     REQUIRE(sent.size() == (length + kMtu - 1) / kMtu);
     // All of each is in its start; the queue pair was quiet, so that the next may rise.
     CHECK(sent.front().traffic_class == traffic_class);
-    CHECK(sent.back().traffic_class == (length < 20'000 ? traffic_class : sent.back().traffic_class));
+    CHECK(sent.back().traffic_class ==
+          (length < 20'000 ? traffic_class : sent.back().traffic_class));
   }
   sent.clear();
   REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 2, 0, 0, 1'000'000)) ==
@@ -71,16 +71,16 @@ TEST_CASE("classes: by length of the message, and lower behind what may leave wi
   CHECK(lab.leftovers() == "");
 }
 
-TEST_CASE("classes: a short message behind a long one of its queue pair does not overtake it; one "
-          "of another queue pair does",
-          "[transport][packet_class]") {
+TEST_CASE(
+    "classes: a short message behind a long one of its queue pair does not overtake it; one "
+    "of another queue pair does",
+    "[transport][packet_class]") {
   Lab lab(homa_lab());
   const Lab::Pair one = lab.connect();
   const Lab::Pair other = lab.connect(300, 400);
   std::vector<SentData> sent;
   watch(lab, 0, sent);
-  REQUIRE(lab.post(0, one.a, lab.request(WorkOpcode::write, 1, 0, 0, 1'000'000)) ==
-          PostResult::ok);
+  REQUIRE(lab.post(0, one.a, lab.request(WorkOpcode::write, 1, 0, 0, 1'000'000)) == PostResult::ok);
   REQUIRE(lab.post(0, one.a, lab.request(WorkOpcode::write, 2, 0, 1'000'000, 1'000)) ==
           PostResult::ok);
   lab.run(lab.now() + picos_from_micros(20));
@@ -129,16 +129,17 @@ TEST_CASE("classes: random requests over a bad cable arrive whole", "[transport]
       std::uint64_t at = 0;
       std::size_t writes = 0;
       for (std::uint64_t id = 0; id < 40; ++id) {
-        const std::uint64_t length = random.below(4) == 0 ? 1 + random.below(150'000)
-                                                          : 1 + random.below(4'000);
+        const std::uint64_t length =
+            random.below(4) == 0 ? 1 + random.below(150'000) : 1 + random.below(4'000);
         const Lab::Pair& pair = pairs[random.below(4)];
         if (at + length > 2'000'000) break;
         REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, id, at, at, length)) ==
                 PostResult::ok);
         // Memory that no WRITE touches.
         if (random.below(4) == 0) {
-          REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::read, 1'000 + id, 3'000'000, 3'500'000,
-                                                  1 + random.below(10'000))) == PostResult::ok);
+          REQUIRE(lab.post(0, pair.a,
+                           lab.request(WorkOpcode::read, 1'000 + id, 3'000'000, 3'500'000,
+                                       1 + random.below(10'000))) == PostResult::ok);
           ++writes;
         }
         at += length;
