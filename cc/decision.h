@@ -45,6 +45,9 @@ struct Decision {
   bool fallback = false;  // proactive: no grant to be had; the fallback algorithm decides for now
   bool urgent = false;    // due packets go before those of contexts without it (start bytes)
   bool timed = false;     // wake_at is a real timer: deliver `tick` then even when nothing is sent
+  // Not 0: packets of one queue pair go in several traffic classes, and packet_class (dispatch.h)
+  // says each one's. No bool, for plug-ins have padding here.
+  std::uint8_t classed = 0;
 };
 
 }  // namespace paceline::cc

@@ -206,6 +206,26 @@ inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const Para
   return want;
 }
 
+inline constexpr std::uint8_t kOwnClass = 0xFF;
+
+// While Decision::classed: the traffic class of a packet that begins at byte `offset` of a message
+// of so many bytes; kOwnClass: that of the queue pair.
+inline std::uint8_t packet_class(AlgorithmId id, const std::byte* state, const ParamBlock& block,
+                                 std::uint64_t message_bytes, std::uint64_t offset) {
+  std::uint8_t result = kOwnClass;
+  detail::with_algorithm(id, [&]<class Algorithm>() {
+    if constexpr (requires(const typename Algorithm::State& s,
+                           const typename Algorithm::Params& p) {
+                    Algorithm::packet_class(s, p, message_bytes, offset);
+                  }) {
+      result =
+          Algorithm::packet_class(*reinterpret_cast<const typename Algorithm::State*>(state),
+                                  block.as<typename Algorithm::Params>(), message_bytes, offset);
+    }
+  });
+  return result;
+}
+
 // What a context that waits for its turn leaves to the algorithm after this one.
 inline Rate waiting_rate(AlgorithmId id, const ParamBlock& block, Rate link_rate) {
   Rate rate{link_rate.bps / 16};

@@ -169,6 +169,7 @@ void GrantChannel::on_grant(const GrantPort& p, const Event& e, Decision& d) {
     request_at = now + 2 * p.rtt_ns;
   }
   if (voided) return;
+  if (g.priority != 0) priority = g.priority;
   rate_mbps = g.rate_mbps == 0 ? p.link_mbps : std::min(g.rate_mbps, p.link_mbps);
   if (limit > ceiling) {
     ceiling = limit;

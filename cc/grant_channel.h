@@ -81,6 +81,7 @@ struct GrantChannel {
   bool taken_over;  // nothing without a grant until the channel is idle: it goes on with old work
   bool congested;   // from the governor
   bool told_congested;
+  std::uint8_t priority;  // of the last GRANT that said one: level plus 1
 
   // The rules. decision.request is written by every call: act on it before the next event.
   void on_event(const GrantPort& port, const Event& event, Decision& decision);

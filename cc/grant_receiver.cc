@@ -172,6 +172,7 @@ void GrantReceiver::say(std::int64_t now, std::uint32_t peer, bool hold) {
   // For senders of an algorithm that lives on rates: they are leaving it.
   g.lease_us = static_cast<std::uint32_t>(std::max<std::int64_t>(reclaim_ns_ / 1000, 1));
   g.unscheduled_budget = port_.prefix_bytes;
+  g.priority = c.priority;
   g.active_senders = static_cast<std::uint16_t>(std::min<std::size_t>(listed_.size(), 0xFFFF));
   g.timestamp_echo_ns = c.req_stamp;
   g.receiver_hold_ns =

@@ -66,7 +66,8 @@ class GrantReceiver : public PortReceiver {
     std::uint16_t channel = 0;
     std::uint8_t round = 0;
     bool known = false;
-    bool congested = false;  // as the sender says
+    bool congested = false;     // as the sender says
+    std::uint8_t priority = 0;  // GrantMessage::priority
   };
 
   GrantReceiver(const GrantPort& port, std::int64_t reclaim_ns);
@@ -110,6 +111,13 @@ class GrantReceiver : public PortReceiver {
   std::size_t room_left() const { return out_.size() - filled_; }  // messages of this poll
   // Raises the ceiling by so many bytes and says so.
   void grant(std::int64_t now, std::uint32_t peer, std::uint64_t bytes);
+  // What GRANTs to the channel say from now on: a level of priority plus 1; 0: nothing.
+  void set_priority(std::uint32_t peer, std::uint8_t priority) {
+    channels_[peer].priority = priority;
+  }
+  void drop_priorities() {
+    for (Channel& c : channels_) c.priority = 0;
+  }
   std::span<const std::uint32_t> listed() const { return listed_; }
   bool is_listed(std::uint32_t peer) const {
     return peer < channels_.size() && channels_[peer].position != 0;

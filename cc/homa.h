@@ -13,18 +13,55 @@
 //     pairs of a channel take turns.
 //   - Between peers the order is that of backlogs: who has many short messages for a receiver
 //     counts as one long.
+//   - Priorities in the network are off unless `priorities` says how many (HomaPriorities below): a
+//     receiver cannot see whether switches honour them, and most keep one class lossless.
 //   - RPCs, RESEND and BUSY are RoCEv2's and its acknowledgements' business. Who loses data drops
 //     its grant and asks anew (grant_channel.h).
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "cc/grant_channel.h"
 #include "cc/port_sender.h"
+#include "dataplane/base/units.h"
 
 namespace paceline::cc {
+
+// Which traffic class a packet takes: levels 0 to levels - 1 are the classes below that of control
+// packets, the highest level next to it (SIGCOMM 2018, 3.4). Bytes that may leave without a grant
+// have the upper levels, by the length of their message: the shorter the higher. Granted bytes have
+// the lower ones, as the receiver's GRANT says.
+struct HomaPriorities {
+  static constexpr std::uint8_t kMost = kControlClass;  // levels: all classes but that of control
+  static constexpr std::size_t kCutoffs = 3;
+
+  std::uint8_t levels = 0;       // 0: off
+  std::uint8_t unscheduled = 0;  // of these, for bytes without a grant; fewer than levels
+  std::array<std::uint64_t, kCutoffs> cutoffs{};  // the highest takes messages up to the first
+  std::uint64_t prefix_bytes = 0;  // of a message's payload, may leave without a grant
+
+  std::uint8_t scheduled() const { return static_cast<std::uint8_t>(levels - unscheduled); }
+  std::uint8_t class_of(unsigned level) const {
+    return static_cast<std::uint8_t>(kControlClass - levels + level);
+  }
+  // Level of granted bytes for the sender with this rank (0: the least left) of so many that are
+  // granted at a time. The lowest levels that suffice: whoever comes with less left finds a higher
+  // one free, and need not wait for what is on its way. Beyond them all share the lowest.
+  unsigned level_of(std::size_t rank, std::size_t active) const {
+    const std::size_t used = std::min<std::size_t>(active, scheduled());
+    return rank + 1 < used ? static_cast<unsigned>(used - 1 - rank) : 0;
+  }
+  // Level of bytes without a grant. Requires unscheduled > 0.
+  unsigned level_of(std::uint64_t message_bytes) const {
+    unsigned below = 0;
+    while (below + 1 < unscheduled && message_bytes > cutoffs[below]) ++below;
+    return levels - 1U - below;
+  }
+};
 
 struct HomaParams {
   GrantPort port;
@@ -33,6 +70,7 @@ struct HomaParams {
   double oldest_share = 0;           // of granted bytes, for who waits longest
   std::uint32_t oldest_bytes = 0;    // at a time
   std::int64_t reclaim_ns = 0;
+  HomaPriorities priorities;
 };
 
 class Homa {
@@ -46,6 +84,11 @@ class Homa {
     kReclaim,
     kProbeLimit,
     kProbeMax,
+    kPriorities,
+    kUnscheduledLevels,
+    kCutoff1,
+    kCutoff2,
+    kCutoff3,
     kParams
   };
 
@@ -55,7 +98,10 @@ class Homa {
   static Params make_params(std::span<const double> values, const PortFacts& facts);
   static void on_event(State& state, const Params& params, const Event& event, Decision& decision) {
     state.on_event(params.port, event, decision);
+    decision.classed = params.priorities.levels;
   }
+  static std::uint8_t packet_class(const State& state, const Params& params,
+                                   std::uint64_t message_bytes, std::uint64_t offset);
   static void fill_request(State& state, const Params& /*params*/, const Event& event,
                            RequestMessage& request) {
     state.fill_request(event, request);

@@ -15,6 +15,7 @@ void HomaReceiver::set_params(const ParamBlock& params) {
   params_ = params.as<HomaParams>();
   take_port(params_.port, params_.reclaim_ns);
   ranked_.reserve(params_.overcommit + 1);
+  if (params_.priorities.levels == 0) drop_priorities();
 }
 
 // The K senders with the least left; of equals who asked first.
@@ -67,11 +68,35 @@ void HomaReceiver::pay_oldest(std::int64_t now) {
   }
   if (!found) return;
   aside_bytes_ -= params_.oldest_bytes;
+  if (params_.priorities.levels != 0) put_level(oldest, most_level(oldest));
   grant(now, oldest, std::min<std::uint64_t>(wanted(channel(oldest)), params_.oldest_bytes));
+}
+
+// What its bytes go at that are under way: a queue pair does not rise past them, so that a higher
+// level would not be taken up (dataplane/transport/packet_class.cc).
+unsigned HomaReceiver::most_level(std::uint32_t peer) {
+  const std::uint8_t said = channel(peer).priority;
+  const bool bound = said != 0 && outstanding(peer) > 0;
+  return bound ? said - 1U : params_.priorities.scheduled() - 1U;
+}
+
+void HomaReceiver::put_level(std::uint32_t peer, unsigned level) {
+  set_priority(peer, static_cast<std::uint8_t>(level + 1));
+}
+
+// By rank, and nobody above one with less left: who cannot rise would wait for all of the other.
+void HomaReceiver::put_levels() {
+  unsigned most = params_.priorities.scheduled() - 1U;
+  for (std::size_t rank = 0; rank < ranked_.size(); ++rank) {
+    const std::uint32_t peer = ranked_[rank].peer;
+    most = std::min({most, most_level(peer), params_.priorities.level_of(rank, active_)});
+    put_level(peer, most);
+  }
 }
 
 void HomaReceiver::share(std::int64_t now) {
   rank();
+  if (params_.priorities.levels != 0) put_levels();
   const std::uint64_t window =
       std::max<std::uint64_t>(params_.incoming_bytes / (active_ + 1), params_.port.packet_bytes);
   std::uint64_t incoming = under_way();

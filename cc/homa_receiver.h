@@ -4,8 +4,12 @@
 // grant unused the others fill the link. GRANTs are for a packet or more, the last one for what is
 // left.
 //
+// With priorities each GRANT says the level of what it grants, by rank (HomaPriorities::level_of),
+// as far as the sender can take it up: what it has under way binds it.
+//
 // Of granted bytes a share is put aside for who has waited longest: once enough of it has gathered,
-// that sender is granted it beyond all of the above.
+// that sender is granted it beyond all of the above, at the highest level that it can take up:
+// below others it would go on waiting in the network.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +39,9 @@ class HomaReceiver final : public GrantReceiver {
   void rank();
   bool pay(std::int64_t now, std::uint32_t peer, std::uint64_t most);
   void pay_oldest(std::int64_t now);
+  unsigned most_level(std::uint32_t peer);
+  void put_level(std::uint32_t peer, unsigned level);
+  void put_levels();
 
   HomaParams params_;
   std::vector<Ranked> ranked_;  // the active ones, fewest left first

@@ -85,6 +85,12 @@ struct RequestMessage {
   std::uint32_t hint_collective = 0;    // collective id
 };
 
+// Priorities in the network (Homa): levels 0, the lowest, to 6. In a GRANT 0 stands for "not said",
+// else 1 + the level, in 3 bits above the number of active senders.
+inline constexpr unsigned kPriorityBits = 3;
+inline constexpr unsigned kActiveSenderBits = 16 - kPriorityBits;
+inline constexpr std::uint16_t kMostActiveSenders = (1U << kActiveSenderBits) - 1;
+
 // Receiver -> sender: an absolute rate with a lease, and a cumulative byte ceiling.
 struct GrantMessage {
   bool hold = false;    // rate 0 on purpose: wait for rotation
@@ -100,7 +106,8 @@ struct GrantMessage {
   std::uint32_t lease_us = 0;
   std::uint32_t effective_delay_us = 0;  // an increase takes effect only after this
   std::uint32_t unscheduled_budget = 0;  // U_adv: bytes a fresh message may send ungranted
-  std::uint16_t active_senders = 0;
+  std::uint16_t active_senders = 0;      // kMostActiveSenders: that or more
+  std::uint8_t priority = 0;  // of what is granted, plus 1; 0: not said. Below 1 << kPriorityBits
   std::uint32_t timestamp_echo_ns = 0;  // RequestMessage::timestamp_ns answered
   std::uint32_t receiver_hold_ns = 0;   // time between that request and this grant
 };

@@ -41,10 +41,10 @@ struct alignas(64) CongestionContext {
   std::uint8_t traffic_class = 0;
   cc::Limiter limiter = cc::Limiter::application;
   bool in_use = false;
-  bool on_fallback = false;  // `fallback` decides
-  bool in_ring = false;      // has an entry in a ready ring (maybe a stale one)
-  bool timer_set = false;    // has an entry in the scheduler's timers
-  bool answers = false;      // one of its queue pairs has had READ responses to send
+  bool on_fallback = false;   // `fallback` decides
+  std::uint8_t in_rings = 0;  // bit per class: has an entry in its ready ring (maybe a stale one)
+  bool timer_set = false;     // has an entry in the scheduler's timers
+  bool answers = false;       // one of its queue pairs has had READ responses to send
   std::uint8_t arm = 0;
   std::uint8_t epoch = 0;
   bool proactive = false;       // `algorithm` is, and the context a channel of it

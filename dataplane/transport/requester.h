@@ -57,6 +57,11 @@ class RequesterPart {
   void on_timer(QueuePair& qp);
   void memory_ready(QueuePair& qp);
 
+  // While classes change from packet to packet (cc::Decision::classed): the class of the next one,
+  // and a packet that was built goes in it (packet_class.cc).
+  std::uint8_t class_of_next(const QueuePair& qp, const CongestionContext& context) const;
+  static void put_class(QueuePair& qp, Packet& packet, std::uint8_t traffic_class);
+
   // The queue pair is in error: the request that `psn` belongs to (the oldest, when none does)
   // completes with `status`, all others with `flushed`.
   void fail(QueuePair& qp, CompletionStatus status, Psn psn);

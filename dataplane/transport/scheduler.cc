@@ -90,12 +90,34 @@ void Scheduler::ReadyRing::grow(std::uint32_t entries) {
   head = 0;
 }
 
-void Scheduler::push_ready(std::uint32_t index, CongestionContext& context) {
-  if (context.in_ring) return;
-  context.in_ring = true;
-  ClassRings& rings = rings_[context.traffic_class];
+void Scheduler::push_ready(std::uint32_t index, CongestionContext& context, unsigned ring) {
+  const std::uint32_t bit = 1U << ring;
+  if ((context.in_rings & bit) != 0) return;
+  context.in_rings = static_cast<std::uint8_t>(context.in_rings | bit);
+  ClassRings& rings = rings_[ring];
   (context.decision.urgent ? rings.urgent : rings.ready).push(index);
-  ready_mask_ |= 1U << context.traffic_class;
+  ready_mask_ |= bit;
+}
+
+// The traffic class of the packet whose turn it is, where classes change from one to the next
+// (cc::Decision::classed). READ responses keep their own: nobody tells when they have arrived.
+std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
+  const QueuePair& qp = *core_.qps[context.active_head];
+  if (qp.unreliable || picks_response(qp)) return context.traffic_class;
+  return requester_->class_of_next(qp, context);
+}
+
+// Classes order packets in the network. Here contexts take turns whatever their packets' classes
+// are: receivers know nothing of one another, and a long message that is the shortest at its own
+// would hold up all that this host sends to others. But a class that the port does not take now
+// waits in the ring of that class, and holds up nobody.
+bool Scheduler::parked(std::uint32_t index, CongestionContext& context, unsigned ring) {
+  const unsigned next = class_of_next(context);
+  const bool taken = core_.port.tx_ready_at(static_cast<std::uint8_t>(next)) <= core_.now &&
+                     stalled_[next].empty() && in_line_[next].empty();
+  if (next == ring || taken) return false;
+  push_ready(index, context, next);
+  return true;
 }
 
 std::uint32_t Scheduler::pop_ready(unsigned traffic_class) {
@@ -154,7 +176,7 @@ void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {
   } else {
     context.place = ContextPlace::ready;
     set_limiter(context, cc::Limiter::port);
-    push_ready(index, context);
+    push_ready(index, context, context.traffic_class);
   }
   if (was == ContextPlace::paced) pacer_.cancel(index);
 }

@@ -26,6 +26,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     refresh(index, context);
     return nullptr;
   }
+  const std::uint8_t in_class =
+      context.decision.classed != 0 ? class_of_next(context) : context.traffic_class;
   const bool response = picks_response(qp) || (qp.response_ready && window_full(context));
   if (!(response ? responder_->build_response(qp, *packet) : requester_->build_next(qp, *packet))) {
     // Memory is not at hand; or the queue pair has failed, and left the ring.
@@ -36,6 +38,8 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     }
     return nullptr;
   }
+  if (context.decision.classed != 0 && !response) [[unlikely]]
+    RequesterPart::put_class(qp, *packet, in_class);
   const std::uint32_t bytes = packet->wire_bytes;
   const bool acknowledged = !response && !qp.unreliable;
   if (acknowledged) context.inflight_bytes += bytes;
@@ -121,12 +125,15 @@ void Scheduler::send() {
     }
     std::array<Packet*, kMaxBurst> burst;
     std::size_t count = 0;
+    bool sent_apart = false;
     // What is to go in line waits behind what is built so far: the burst ends there.
     while (count < limit && (ready_mask_ & bit) != 0 && !waits_in_line(traffic_class)) {
       const std::uint32_t index = pop_ready(traffic_class);
       CongestionContext& context = core_.contexts[index];
-      context.in_ring = false;
+      context.in_rings = static_cast<std::uint8_t>(context.in_rings & ~bit);
       if (context.place != ContextPlace::ready) continue;  // a stale entry
+      if (context.decision.classed != 0 && parked(index, context, traffic_class)) [[unlikely]]
+        continue;
       if (wake_due(context)) {
         cc::Event event;
         event.signal = cc::Signal::tick;
@@ -134,9 +141,17 @@ void Scheduler::send() {
         continue;
       }
       Packet* packet = send_one(index, context);
+      if (context.decision.classed != 0 && packet != nullptr &&
+          packet->traffic_class != traffic_class) [[unlikely]] {
+        if (count != 0) offer(traffic_class, {burst.data(), count});
+        count = 0;
+        offer(packet->traffic_class, {&packet, 1});
+        sent_apart = true;
+        break;
+      }
       if (packet != nullptr) burst[count++] = packet;
     }
-    if (count == 0 && !waits_in_line(traffic_class)) {
+    if (count == 0 && !sent_apart && !waits_in_line(traffic_class)) {
       mask &= ~bit;
       continue;
     }
@@ -184,9 +199,9 @@ std::uint32_t Scheduler::create_context(cc::AlgorithmId algorithm, std::uint8_t 
     core_.free_contexts.pop_back();
   }
   CongestionContext& context = core_.contexts[index];
-  const bool in_ring = context.in_ring;  // a stale ring entry may still name the slot
+  const std::uint8_t in_rings = context.in_rings;  // stale ring entries may still name the slot
   context = CongestionContext{};
-  context.in_ring = in_ring;
+  context.in_rings = in_rings;
   context.in_use = true;
   context.traffic_class = traffic_class;
   context.peer = peer;

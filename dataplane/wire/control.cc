@@ -107,7 +107,9 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   store_be32(p + 8, m.rate_mbps);
   store_be32(p + 12, m.lease_us);
   store_be48(p + 16, m.limit_total);
-  store_be16(p + 22, m.active_senders);
+  const unsigned active = std::min(m.active_senders, kMostActiveSenders);
+  store_be16(p + 22,
+             static_cast<std::uint16_t>(unsigned{m.priority} << kActiveSenderBits | active));
   store_be32(p + 24, m.effective_delay_us);
   store_be32(p + 28, m.unscheduled_budget);
   store_be32(p + 32, m.timestamp_echo_ns);
@@ -199,7 +201,9 @@ ParseError parse_control(std::span<const std::byte> body, GrantMessage& out) {
   out.rate_mbps = load_be32(p + 8);
   out.lease_us = load_be32(p + 12);
   out.limit_total = load_be48(p + 16);
-  out.active_senders = load_be16(p + 22);
+  const std::uint16_t senders = load_be16(p + 22);
+  out.active_senders = senders & kMostActiveSenders;
+  out.priority = static_cast<std::uint8_t>(senders >> kActiveSenderBits);
   out.effective_delay_us = load_be32(p + 24);
   out.unscheduled_budget = load_be32(p + 28);
   out.timestamp_echo_ns = load_be32(p + 32);

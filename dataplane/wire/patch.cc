@@ -70,6 +70,22 @@ std::optional<Ecn> read_ecn(std::span<const std::byte> headers) {
   return ecn_at(headers.data() + n.offset, n.ipv6);
 }
 
+bool patch_dscp(std::span<std::byte> headers, std::uint8_t dscp) {
+  const Network n = find_network(headers);
+  if (n.offset == 0) return false;
+  std::byte* const ip = headers.data() + n.offset;
+  const std::uint16_t old_word = load_be16(ip);
+  const unsigned bits = dscp & 63U;
+  if (n.ipv6) {
+    store_be16(ip, static_cast<std::uint16_t>((old_word & ~0x0FC0U) | bits << 6));
+    return true;
+  }
+  const auto new_word = static_cast<std::uint16_t>((old_word & ~0x00FCU) | bits << 2);
+  store_be16(ip, new_word);
+  store_be16(ip + 10, updated_checksum(load_be16(ip + 10), old_word, new_word));
+  return true;
+}
+
 bool patch_becn(std::span<std::byte> headers, std::size_t bth_offset, bool becn) {
   if (headers.size() < kBthBytes || bth_offset > headers.size() - kBthBytes) return false;
   std::byte* const p = headers.data() + bth_offset + 4;

@@ -26,6 +26,9 @@ bool mark_ce(std::span<std::byte> headers);
 // The code point, or nothing when this is not an IP packet.
 std::optional<Ecn> read_ecn(std::span<const std::byte> headers);
 
+// Rewrites the code point of the traffic class (0 to 63) and leaves ECN alone. The ICRC masks it.
+bool patch_dscp(std::span<std::byte> headers, std::uint8_t dscp);
+
 // BECN of the base transport header at `bth_offset`. The ICRC masks that byte.
 bool patch_becn(std::span<std::byte> headers, std::size_t bth_offset, bool becn);
 

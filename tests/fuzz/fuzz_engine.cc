@@ -363,6 +363,7 @@ class Script {
         m.effective_delay_us = in_.byte() < 250 ? 0 : in_.word();
         m.unscheduled_budget = in_.word();
         m.active_senders = in_.byte();
+        m.priority = m.active_senders % 8;
         m.timestamp_echo_ns = in_.word();
         bytes = wire::build_control(header, out, sequence, m);
         break;

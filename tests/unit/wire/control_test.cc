@@ -23,7 +23,7 @@ auto tie(const RequestMessage& m) {
 auto tie(const GrantMessage& m) {
   return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.crowd, m.queue_us, m.channel,
                     m.grant_seq, m.rate_mbps, m.limit_total, m.lease_us, m.effective_delay_us,
-                    m.unscheduled_budget, m.active_senders, m.timestamp_echo_ns,
+                    m.unscheduled_budget, m.active_senders, m.priority, m.timestamp_echo_ns,
                     m.receiver_hold_ns);
 }
 auto tie(const PathMessage& m) {
@@ -95,7 +95,8 @@ GrantMessage random_grant(Random& r) {
   m.lease_us = any<std::uint32_t>(r);
   m.effective_delay_us = any<std::uint32_t>(r);
   m.unscheduled_budget = any<std::uint32_t>(r);
-  m.active_senders = any<std::uint16_t>(r);
+  m.active_senders = static_cast<std::uint16_t>(r.below(kMostActiveSenders + 1U));
+  m.priority = static_cast<std::uint8_t>(r.below(1U << kPriorityBits));
   m.timestamp_echo_ns = any<std::uint32_t>(r);
   m.receiver_hold_ns = any<std::uint32_t>(r);
   return m;
@@ -254,6 +255,18 @@ TEST_CASE("control: byte layouts of version 1") {
         "31323334"
         "41424344"
         "51525354");
+
+  // Priority lies above the senders, which stop at 8191: more are not told of.
+  for (const unsigned priority : {1U, 7U}) {
+    grant.priority = static_cast<std::uint8_t>(priority);
+    const std::string said = hex(body_of(grant, flow, Opcode::grant)).substr(44, 4);
+    CHECK(said == (priority == 1 ? "3718" : "f718"));
+  }
+  grant.active_senders = 0xFFFF;
+  grant.priority = 2;
+  CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(44, 4) == "5fff");
+  grant.active_senders = 0x1718;
+  grant.priority = 0;
 
   // Credit (eqds) is a bit of its own.
   grant.revoke = false;

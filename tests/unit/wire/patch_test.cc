@@ -75,6 +75,26 @@ TEST_CASE("patch: any ECN code point to any other, checksum and ICRC stay right"
   }
 }
 
+TEST_CASE("patch: any DSCP to any other, ECN, checksum and ICRC stay right") {
+  const std::uint64_t seed = 14;
+  INFO("seed " << seed);
+  Random random(seed);
+  for (int i = 0; i < 3000; ++i) {
+    auto headers = random_packet(random);
+    const ParsedPacket before = parsed(headers);
+    const auto dscp = static_cast<std::uint8_t>(random.below(64));
+    const std::uint32_t crc = icrc(headers, before.l3_offset);
+    REQUIRE(patch_dscp(headers, dscp));
+    const ParsedPacket now = parsed(headers);  // its IPv4 checksum was verified
+    REQUIRE(now.dscp == dscp);
+    REQUIRE(now.ecn == before.ecn);
+    REQUIRE(now.flow_label == before.flow_label);
+    REQUIRE(icrc(headers, now.l3_offset) == crc);
+    REQUIRE(patch_dscp(headers, before.dscp));
+    REQUIRE(parsed(headers).dscp == before.dscp);
+  }
+}
+
 TEST_CASE("patch: marking respects transports that are not ECN-capable") {
   const std::uint64_t seed = 9;
   INFO("seed " << seed);
@@ -162,6 +182,7 @@ TEST_CASE("patch: what is not IP, or not whole, is left alone") {
       std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
       const auto original = cut;
       REQUIRE_FALSE(patch_ecn(cut, Ecn::ce));
+      REQUIRE_FALSE(patch_dscp(cut, 8));
       REQUIRE_FALSE(mark_ce(cut));
       REQUIRE_FALSE(read_ecn(cut));
       REQUIRE_FALSE(patch_udp_source_port(cut, 1));
@@ -173,6 +194,7 @@ TEST_CASE("patch: what is not IP, or not whole, is left alone") {
     auto arp = whole;
     store_be16(arp.data() + p.l3_offset - 2, 0x0806);
     REQUIRE_FALSE(patch_ecn(arp, Ecn::ce));
+    REQUIRE_FALSE(patch_dscp(arp, 8));
   }
 }
 
