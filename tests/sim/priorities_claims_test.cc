@@ -47,8 +47,8 @@ TEST_CASE("homa priorities: p99 of short messages at 80 % of web search falls by
 TEST_CASE("homa priorities: nothing comes out of sequence", "[priorities]") {
   for (const std::string reliability : {"go_back_n", "selective"}) {
     CAPTURE(reliability);
-    const tools::ScenarioRun r = prioritised(
-        {"workload.window=1ms", "transport.reliability=" + reliability});
+    const tools::ScenarioRun r =
+        prioritised({"workload.window=1ms", "transport.reliability=" + reliability});
     CHECK(r.counters.out_of_sequence == 0);
     CHECK(r.counters.naks_sent == 0);
   }
@@ -58,10 +58,10 @@ TEST_CASE("homa priorities: nothing comes out of sequence", "[priorities]") {
 TEST_CASE("homa priorities: with losses every message is whole", "[priorities]") {
   for (const std::string reliability : {"go_back_n", "selective"}) {
     CAPTURE(reliability);
-    const tools::PreparedScenario p = prepared(
-        shipped("homa-priorities", {"workload.window=300us", "fabric.loss=0.001",
-                                    "transport.retransmit_timeout=500us",
-                                    "transport.reliability=" + reliability}));
+    const tools::PreparedScenario p =
+        prepared(shipped("homa-priorities", {"workload.window=300us", "fabric.loss=0.001",
+                                             "transport.retransmit_timeout=500us",
+                                             "transport.reliability=" + reliability}));
     auto plan = workload::make_plan(p.scenario, p.inputs, p.scenario.seed);
     REQUIRE(plan.errors == std::vector<std::string>{});
     VirtualWorld world(p.scenario, std::move(plan.value), checked());
