@@ -14,7 +14,7 @@
 //   - Between peers the order is that of backlogs: who has many short messages for a receiver
 //     counts as one long.
 //   - Priorities in the network are off unless `priorities` says how many (HomaPriorities below): a
-//     receiver cannot see whether switches honour them, and most keep one class lossless.
+//     receiver cannot see whether switches honour them, and often one class alone is lossless.
 //   - RPCs, RESEND and BUSY are RoCEv2's and its acknowledgements' business. Who loses data drops
 //     its grant and asks anew (grant_channel.h).
 #pragma once

@@ -15,6 +15,7 @@
 #include "dataplane/driver/wall_clock.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port_capture.h"
+#include "tools/capture_files.h"
 #include "tools/cli.h"
 #include "tools/opened_ports.h"
 
@@ -57,11 +58,6 @@ std::vector<std::string> read_capture_limits(const CaptureOptions& options,
     duration = time.value;
   }
   return errors;
-}
-
-Nanos since_1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
 }
 
 // Until the limit, the end of `duration` or Ctrl-C. Returns when that was.

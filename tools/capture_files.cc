@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "dataplane/config/quantity.h"
 #include "tools/cli.h"
 
 namespace paceline::tools {
@@ -16,7 +18,49 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kExtension = ".pcapng";
 
+struct CaptureLimits {
+  std::uint64_t bytes = 256'000'000;  // per file
+  std::uint64_t packets = ~std::uint64_t{0};
+};
+
+// Empty when good.
+std::string read_limits(const CaptureOptions& options, CaptureLimits& limits) {
+  if (options.packets != 0) limits.packets = options.packets;
+  if (options.limit.empty()) return {};
+  const auto bytes = config::parse_bytes(options.limit);
+  if (!bytes.ok()) return "--capture-limit " + options.limit + ": " + bytes.error;
+  if (bytes.value < 1000) return "--capture-limit " + options.limit + ": allowed is 1kB or more";
+  limits.bytes = bytes.value;
+  return {};
+}
+
 }  // namespace
+
+Nanos since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
+}
+
+void CaptureOptions::add_to(CLI::App& command) {
+  CLI::Option* capture =
+      command
+          .add_option("--capture", paths,
+                      "write what crosses a link, both ways, with real payload and ICRC; the "
+                      "file's name is the link's: host0, leaf0-spine1, ... (repeatable)")
+          ->type_name("LINK.pcapng")
+          ->allow_extra_args(false);
+  command
+      .add_option("--capture-limit", limit,
+                  "stop writing a capture before it is larger (default: 256MB)")
+      ->type_name("SIZE")
+      ->needs(capture);
+  command
+      .add_option("--capture-packets", packets,
+                  "stop writing a capture after so many packets (default: no limit)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->needs(capture);
+}
 
 CaptureFiles::~CaptureFiles() { discard(); }
 
@@ -30,14 +74,15 @@ void CaptureFiles::discard() {
   files_.clear();
 }
 
-std::vector<std::string> CaptureFiles::open(const PreparedScenario& prepared,
-                                            const std::vector<std::string>& paths,
-                                            const CaptureLimits& limits) {
+std::vector<std::string> CaptureFiles::open(const config::Scenario& scenario,
+                                            const workload::NodeNumbers& numbers,
+                                            const CaptureOptions& options, Nanos epoch) {
+  CaptureLimits limits;
+  if (std::string wrong = read_limits(options, limits); !wrong.empty()) return {std::move(wrong)};
   std::vector<std::string> errors;
-  if (paths.empty()) return errors;
-  const config::Scenario& scenario = prepared.scenario;
-  const std::vector<NamedLink> links = link_names(scenario, prepared.inputs.numbers);
-  for (const std::string& path : paths) {
+  if (options.paths.empty()) return errors;
+  const std::vector<NamedLink> links = link_names(scenario, numbers);
+  for (const std::string& path : options.paths) {
     if (fs::path(path).extension() != kExtension) {
       errors.push_back(fmt::format("--capture {}: expected LINK{}, such as host0{}", path,
                                    kExtension, kExtension));
@@ -81,6 +126,7 @@ std::vector<std::string> CaptureFiles::open(const PreparedScenario& prepared,
     config.name = link.name;
     config.description = description;
     config.rate = world.fabric.links[file.link].rate;
+    config.epoch = epoch;
     config.most_bytes = limits.bytes;
     config.most_packets = limits.packets;
     file.capture = std::make_unique<LinkCapture>(file.out, config);
@@ -131,7 +177,7 @@ std::string CaptureFiles::warnings() const {
     const LinkCapture& capture = *file->capture;
     if (capture.full_at() == kNever) continue;
     text += fmt::format(
-        "paceline: {}: limit reached at {:.3f} us of virtual time: the first {} of {} packets are "
+        "paceline: {}: limit reached at {:.3f} us of the run: the first {} of {} packets are "
         "in it\n",
         file->path, static_cast<double>(capture.full_at().count) / 1e6, capture.written(),
         capture.seen());

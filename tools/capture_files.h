@@ -1,6 +1,6 @@
-// `paceline emulate --capture LINK.pcapng`: one file per link, written while the run goes on beside
-// its place and put there when the run is over, interrupted or not. What is in its place is always
-// a whole file.
+// `--capture LINK.pcapng` of `paceline emulate` and `join`: one file per link, written while the
+// run goes on beside its place and put there when the run is over, interrupted or not. What is in
+// its place is always a whole file.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,25 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
+#include "dataplane/config/scenario.h"
 #include "dataplane/driver/virtual_world.h"
 #include "dataplane/port/link_capture.h"
 #include "tools/link_names.h"
-#include "tools/scenario_run.h"
 
 namespace paceline::tools {
 
-struct CaptureLimits {
-  std::uint64_t bytes = 256'000'000;  // per file
-  std::uint64_t packets = ~std::uint64_t{0};
+// Now, by the machine's clock: the epoch of a capture of what really happens.
+Nanos since_1970();
+
+// The options of a command that captures links.
+struct CaptureOptions {
+  std::vector<std::string> paths;
+  std::string limit;
+  std::uint64_t packets = 0;
+
+  void add_to(CLI::App& command);
 };
 
 class CaptureFiles {
@@ -29,9 +38,12 @@ class CaptureFiles {
   // What was not finished leaves no trace.
   ~CaptureFiles();
 
-  // Opens a file per path, whose stem names the link. All errors; on any, nothing is left behind.
-  std::vector<std::string> open(const PreparedScenario& prepared,
-                                const std::vector<std::string>& paths, const CaptureLimits& limits);
+  // Opens a file per path, whose stem names the link of the fabric. `scenario` is prepared;
+  // `epoch`: of the run's time 0, since 1970, where it is one of this world. All errors; on any,
+  // nothing is left behind.
+  std::vector<std::string> open(const config::Scenario& scenario,
+                                const workload::NodeNumbers& numbers, const CaptureOptions& options,
+                                Nanos epoch = Nanos{0});
   std::vector<LinkTapping> taps() const;
   // The run is over. All errors.
   std::vector<std::string> finish(Picos end);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "control/experiment/results_file.h"
-#include "dataplane/config/quantity.h"
 #include "dataplane/config/scenario_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "tools/capture_files.h"
@@ -27,28 +26,13 @@ struct EmulateOptions {
   std::string series_out;
   std::string scenario;
   std::string arm;
-  std::vector<std::string> captures;
-  std::string capture_limit;
-  std::uint64_t capture_packets = 0;
+  CaptureOptions captures;
   std::string on_stop = "run-on";
   std::uint32_t threads = 1;
   bool real_time = false;
   bool check = false;
   bool quiet = false;
 };
-
-// Empty when good.
-std::string read_limits(const EmulateOptions& options, CaptureLimits& limits) {
-  if (options.capture_packets != 0) limits.packets = options.capture_packets;
-  if (options.capture_limit.empty()) return {};
-  const auto bytes = config::parse_bytes(options.capture_limit);
-  if (!bytes.ok()) return "--capture-limit " + options.capture_limit + ": " + bytes.error;
-  if (bytes.value < 1000) {
-    return "--capture-limit " + options.capture_limit + ": allowed is 1kB or more";
-  }
-  limits.bytes = bytes.value;
-  return {};
-}
 
 // cpu: of this thread; wall: of the run, by the clock.
 std::string speed_text(const ScenarioRun& run, double cpu, double wall) {
@@ -80,10 +64,6 @@ std::string speed_text(const ScenarioRun& run, double cpu, double wall) {
 }
 
 int run(const EmulateOptions& options) {
-  CaptureLimits limits;
-  if (const std::string error = read_limits(options, limits); !error.empty()) {
-    return report_errors({error});
-  }
   config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
   auto read = !options.scenario.empty() || !options.arm.empty()
@@ -99,7 +79,7 @@ int run(const EmulateOptions& options) {
   }
   const config::Scenario& scenario = prepared.value.scenario;
   CaptureFiles captures;
-  if (const auto errors = captures.open(prepared.value, options.captures, limits);
+  if (const auto errors = captures.open(scenario, prepared.value.inputs.numbers, options.captures);
       !errors.empty()) {
     return report_errors(errors);
   }
@@ -195,25 +175,7 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       ->add_option("--series-out", options->series_out,
                    "write queue, rate, pauses, CNPs, marks and losses over time, about 500 lines")
       ->type_name("FILE.csv");
-  CLI::Option* capture =
-      command
-          ->add_option(
-              "--capture", options->captures,
-              "write what crosses a link, both ways, with real payload and ICRC; the file's "
-              "name is the link's: host0, leaf0-spine1, ... (repeatable)")
-          ->type_name("LINK.pcapng")
-          ->allow_extra_args(false);
-  command
-      ->add_option("--capture-limit", options->capture_limit,
-                   "stop writing a capture before it is larger (default: 256MB)")
-      ->type_name("SIZE")
-      ->needs(capture);
-  command
-      ->add_option("--capture-packets", options->capture_packets,
-                   "stop writing a capture after so many packets (default: no limit)")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber)
-      ->needs(capture);
+  options->captures.add_to(*command);
   command
       ->add_option("--threads", options->threads,
                    "share the run between N threads (default: 1); the results are the same, and "

@@ -12,6 +12,7 @@
 #include "dataplane/driver/junction.h"
 #include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/scenario_setup.h"
+#include "tools/capture_files.h"
 #include "tools/cli.h"
 #include "tools/opened_ports.h"
 
@@ -24,6 +25,7 @@ struct JoinOptions {
   std::string testbed;
   std::vector<std::string> attach;
   std::string duration;
+  CaptureOptions captures;
   bool quiet = false;
 };
 
@@ -118,14 +120,25 @@ int run(const JoinOptions& options) {
   if (!options.quiet) {
     for (const std::string& line : opening.ports->report()) fmt::print(stderr, "{}\n", line);
   }
+  TscWallClock clock;
+  CaptureFiles captures;
+  if (errors = captures.open(read.value, workload::NodeNumbers{}, options.captures, since_1970());
+      !errors.empty()) {
+    return report_errors(errors);
+  }
   try {
     Junction junction(plan.fabric, ports);
-    TscWallClock clock;
+    for (const LinkTapping& tapping : captures.taps()) {
+      junction.network().tap(tapping.link, *tapping.tap);
+    }
     const Interrupt interrupt;
     if (!options.quiet) fmt::print(stderr, "joined; Ctrl-C ends it\n");
     const Picos end = junction.run(clock, Interrupt::flag(), duration);
+    if (errors = captures.finish(end); !errors.empty()) return report_errors(errors);
+    fmt::print(stderr, "{}", captures.warnings());
     if (!options.quiet) {
-      fmt::print("{}", join_text(junction, names, junction.network().stats(), end));
+      fmt::print("{}{}", join_text(junction, names, junction.network().stats(), end),
+                 captures.summary());
     }
   } catch (const std::invalid_argument& error) {
     return report_errors({error.what()});
@@ -152,6 +165,7 @@ void add_join_command(CLI::App& app, int& exit_code) {
       ->required()
       ->allow_extra_args(false);
   command->add_option("--duration", options->duration, "end after this time")->type_name("TIME");
+  options->captures.add_to(*command);
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
       "Frames that come in by a port enter the fabric on that host's link, and what the fabric\n"
@@ -160,10 +174,14 @@ void add_join_command(CLI::App& app, int& exit_code) {
       "happen while it runs, at their time after the start. Frames find their way by MAC address,\n"
       "learned as a switch does; so ARP, neighbour discovery and anything else passes. Traffic of\n"
       "the scenario ([workload]) is not run: what moves is what comes in.\n"
+      "--capture writes what really goes to and fro on a link, such as that of a port's host, and\n"
+      "marks what was dropped there.\n"
       "Examples:\n"
       "  paceline join fabric.toml --testbed two-ports.toml --attach 0=host0 --attach 1=host1\n"
       "  paceline join fabric.toml --testbed t.toml --attach 0=a --attach 1=b \\\n"
       "      --set fabric.loss=0.001 --set fabric.delay=50us --duration 60s\n"
+      "  paceline join fabric.toml --testbed t.toml --attach 0=a --attach 1=b --capture "
+      "host0.pcapng\n"
       "Exit status: 0 good (Ctrl-C ends it well), 2 bad input.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

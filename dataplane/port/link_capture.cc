@@ -12,6 +12,8 @@ namespace paceline {
 
 namespace {
 
+constexpr std::int64_t kNanosOfASecond = 1'000'000'000;
+
 const char* place_of(Fate fate) {
   switch (fate) {
     case Fate::lost:
@@ -35,9 +37,11 @@ wire::MacAddress pausing(bool forward) {
 
 LinkCapture::LinkCapture(std::ostream& out, const LinkCaptureConfig& config)
     : writer_(out, config.application),
+      fraction_(picos_from_nanos(config.epoch.count % kNanosOfASecond)),
       most_bytes_(config.most_bytes),
       most_packets_(config.most_packets) {
-  writer_.add_interface(config.name, config.description, config.rate.bps);
+  writer_.add_interface(config.name, config.description, config.rate.bps,
+                        config.epoch.count / kNanosOfASecond);
 }
 
 void LinkCapture::note(std::string_view text) {
@@ -48,7 +52,7 @@ void LinkCapture::note(std::string_view text) {
 void LinkCapture::show(Picos now, bool forward, const Packet& packet) {
   ++seen_;
   shown_ = {};
-  shown_.at = now;
+  shown_.at = now + fraction_;
   shown_.direction = forward ? CaptureDirection::outbound : CaptureDirection::inbound;
   comment_.clear();
   bytes_.clear();
@@ -65,9 +69,11 @@ void LinkCapture::show(Picos now, bool forward, const Packet& packet) {
   assert(packet.payload_kind != PayloadKind::elided);
   add(packet.header_view());
   if (packet.has_bytes()) add(packet.payload_view());
-  std::array<std::byte, wire::kIcrcBytes> trailer;
-  wire::store_le32(trailer.data(), packet.icrc);
-  add(trailer);
+  if (packet.bth_offset != 0) {
+    std::array<std::byte, wire::kIcrcBytes> trailer;
+    wire::store_le32(trailer.data(), packet.icrc);
+    add(trailer);
+  }
   if ((packet.flags & packet_flag::trimmed) != 0) note("trimmed on the way");
   if ((packet.flags & packet_flag::duplicate) != 0) note("a copy made on the way");
   if ((packet.flags & packet_flag::corrupt) != 0) {
@@ -88,7 +94,7 @@ void LinkCapture::settle(Fate fate, const char* reason) {
   shown_.comment = comment_;
   if (written_ == most_packets_ ||
       writer_.bytes() + PcapngWriter::frame_bytes(shown_) > most_bytes_) {
-    full_at_ = shown_.at;
+    full_at_ = shown_.at - fraction_;
     return;
   }
   writer_.frame(shown_);
@@ -97,7 +103,8 @@ void LinkCapture::settle(Fate fate, const char* reason) {
 
 void LinkCapture::finish(Picos end) {
   CaptureTotals totals;
-  totals.end = end;
+  totals.begin = fraction_;
+  totals.end = end + fraction_;
   totals.seen = seen_;
   totals.dropped = dropped_;
   if (full_at_ != kNever) totals.comment = "limit reached: later packets are counted only";

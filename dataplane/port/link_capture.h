@@ -1,4 +1,5 @@
-// Writes what a link shows (capture.h) into a pcapng file: real payload, real ICRC, both directions
+// Writes what a link shows (capture.h) into a pcapng file: real payload, real ICRC (what is no
+// RoCEv2 packet has none), both directions
 // on one interface that has the link's name; outbound is from the first end of the link to the
 // second. What was not delivered, damaged or copied on the way says so in a comment.
 #pragma once
@@ -19,6 +20,8 @@ struct LinkCaptureConfig {
   std::string_view name;         // of the link
   std::string_view description;
   Rate rate{};
+  // Of the capture's time 0, since 1970; 0: times are the run's own.
+  Nanos epoch{0};
   std::uint64_t most_bytes = ~std::uint64_t{0};  // of the file, statistics at its end not counted
   std::uint64_t most_packets = ~std::uint64_t{0};
 };
@@ -44,6 +47,7 @@ class LinkCapture final : public LinkTap {
   void note(std::string_view text);
 
   PcapngWriter writer_;
+  Picos fraction_;  // of a second, of the epoch
   std::uint64_t most_bytes_;
   std::uint64_t most_packets_;
   std::uint64_t seen_ = 0;

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import devices_test  # noqa: E402
@@ -149,8 +150,10 @@ action = "up"
 kind = "incast"
 fan_in = 2
 """)
+        captured = self.folder / "host1.pcapng"
         join = subprocess.Popen([self.paceline, "join", str(scenario), "--testbed", bed, "--attach", "0=p0",
-                                 "--attach", "1=p1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                 "--attach", "1=p1", "--capture", str(captured),
+                                 "--capture-packets", "20000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.running.append(join)
         for line in join.stderr:
             if b"joined" in line:
@@ -164,6 +167,25 @@ fan_in = 2
         self.expect("a good end", join.returncode == 0)
         text = out.decode()
         self.expect("losses", "link_loss" in text)
+        self.both_ways(captured)
+
+    def both_ways(self, captured):
+        """A link between two foreign peers: frames of both, what was dropped on it says so, and tshark reads it."""
+        if not shutil.which("tshark"):
+            print("no tshark: the capture is not decoded")
+            return
+        rows = subprocess.run(["tshark", "-r", str(captured), "-T", "fields", "-e", "frame.packet_flags_direction",
+                               "-e", "frame.comment", "-e", "infiniband.bth.opcode", "-e", "frame.time_epoch",
+                               "-e", "_ws.malformed"],
+                              capture_output=True, text=True, check=True).stdout.splitlines()
+        fields = [row.split("\t") for row in rows]
+        roce = [f for f in fields if f[2]]
+        self.expect(f"thousands of RoCE packets ({len(roce)})", len(roce) > 1000)
+        ways = {f[0] for f in roce}
+        self.expect(f"both directions ({ways})", len(ways) == 2)
+        self.expect("drops are marked", any("dropped" in f[1] or "lost" in f[1] for f in fields))
+        self.expect("nothing malformed", not any(f[4] for f in roce))
+        self.expect("times of today", abs(float(fields[0][3]) - time.time()) < 3600)
 
 
 def main():

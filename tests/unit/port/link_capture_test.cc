@@ -33,6 +33,7 @@ Packet* make(PacketPool& pool, std::uint16_t payload) {
   fields.payload_bytes = payload;
   p->header_bytes =
       static_cast<std::uint16_t>(wire::build_data(header, wire::HeaderBuffer{p->header}, fields));
+  p->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
   p->payload_kind = payload == 0 ? PayloadKind::none : PayloadKind::owned;
   p->payload_bytes = static_cast<std::uint16_t>((payload + 3) & ~3);
   for (std::uint16_t i = 0; i < p->payload_bytes; ++i) {
@@ -200,6 +201,29 @@ TEST_CASE("link capture: the reader notices what is wrong with a file") {
              text.size()));
     }
   }
+}
+
+// An ARP request on an emulated link between ports of a machine.
+TEST_CASE("link capture: what is no RoCEv2 packet has no ICRC, and times may be of this world") {
+  PacketPool pool(1, 4096);
+  std::ostringstream out;
+  LinkCaptureConfig today = config();
+  today.epoch = Nanos{1'700'000'000'250'000'007};
+  LinkCapture capture(out, today);
+  Packet* p = pool.alloc();
+  p->header_bytes = 42;
+  p->payload_kind = PayloadKind::none;
+  p->icrc = 0xAAAA'AAAA;
+  capture.show(Picos{800'000'000'000}, false, *p);
+  capture.settle(Fate::delivered, "");
+  capture.finish(Picos{900'000'000'000});
+  const test::PcapngFile file = read(out);
+  CHECK(test::check_capture(file) == "");
+  REQUIRE(file.packets.size() == 1);
+  CHECK(file.packets[0].frame.size() == 42);
+  // Whole seconds of the epoch are the interface's offset.
+  CHECK(file.packets[0].time == 1'050'000'007);
+  pool.free(p);
 }
 
 }  // namespace paceline
