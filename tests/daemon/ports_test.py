@@ -5,85 +5,20 @@ import json
 import os
 import re
 import subprocess
-import time
 
 from host import PACELINE, Host, check
-from programs import Failed, Running, listens, take_port
-from testbed import PATIENCE, ROOT, end, need, say
+from live import BUSY_MACHINE, Traffic, experiment, in_force, short_plan
+from testbed import PATIENCE, need, say
 
 # Each sender sends to a port of either cluster.
 SENDERS = ("h0", "h2", "h3")
 RECEIVERS = ("h1", "h4")
 
 
-class Traffic:
-    """ib_write_bw from each sender to both receivers, for so many seconds."""
-
-    def __init__(self, host, seconds):
-        self.programs = []
-        try:
-            ways = [(s, r, take_port()) for s in SENDERS for r in RECEIVERS]
-            for _, receiver, port in ways:
-                self.run(host, receiver, port, seconds)
-            host.wait_for("perftest listens",
-                          lambda: all(listens(port) for _, _, port in ways)
-                          or any(p.process.poll() is not None for p in self.programs))
-            for sender, _, port in ways:
-                self.run(host, sender, port, seconds, "127.0.0.1")
-        except BaseException:
-            self.close()
-            raise
-
-    def run(self, host, nic, port, seconds, *peer):
-        self.programs.append(Running(host, [
-            PACELINE, "exec", "--socket", host.socket, "--nic", nic, "--", "ib_write_bw", "-F",
-            "-D", str(seconds), "-t", "4", "-Q", "1", "-s", "65536", "-p", str(port), *peer]))
-
-    def finish(self, seconds):
-        limit = time.monotonic() + seconds * PATIENCE
-        try:
-            for program in self.programs:
-                program.finish(limit)
-        except Failed as error:
-            told = "\n".join(f"$ {' '.join(p.command)}\n{p.text()}" for p in self.programs)
-            raise AssertionError(f"{error}\n{told}") from None
-
-    def close(self):
-        for program in self.programs:
-            end(program.process)
-
-
-def short_plan(host, *more):
-    """The plan of the tree with blocks of half a second and twelve pairs, half of them whole."""
-    with open(os.path.join(ROOT, "configs", "experiments", "live-ports.toml"),
-              encoding="utf-8") as file:
-        text = file.read()
-    # A machine with too much to do pauses and stalls whatever is in force.
-    for what, instead in ((r'fct_p999 = "20ms"', 'fct_p999 = "10ms"'),
-                          (r'length = "\w+"', 'length = "500ms"'), (r"max = \d+", "max = 12"),
-                          ("whole_every = 4", "whole_every = 2"),
-                          ("pause_share = 0.01", "pause_share = 1"),
-                          ("stall_ms = 50", "stall_ms = 100"),
-                          ("retransmitted_packets = 10", "retransmitted_packets = 1000000"), *more):
-        text, n = re.subn(what, instead, text)
-        check(n == 1, f"{what}: {n} times")
-    path = os.path.join(host.folder, "live-ports.toml")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
-def experiment(host, *arguments, seconds=60):
-    """Exit status, output and errors of `paceline experiment ...`."""
-    done = subprocess.run([PACELINE, "experiment", *arguments], env=host.environment,
-                          cwd=host.folder, timeout=seconds * PATIENCE, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
-def in_force(host):
-    status, answer = host.ask("GET", "/v1/params")
-    return {nic["algorithm"] for nic in answer["nics"]} if status == 200 else set()
+def plan_of(host, *more):
+    """Half of the pairs of blocks are whole."""
+    return short_plan(host, "live-ports.toml", ("whole_every = 4", "whole_every = 2"), *BUSY_MACHINE,
+                      *more)
 
 
 def bytes_to(host, nic):
@@ -102,11 +37,11 @@ def flows(host):
 
 
 def to_its_end(host):
-    plan = short_plan(host)
+    plan = plan_of(host)
     code, text, errors = experiment(host, "plan", plan)
     check(code == 0, f"the plan: {errors}")
     digest = re.search(r"sha256 (\w{64})", text).group(1)
-    traffic = Traffic(host, 25)
+    traffic = Traffic(host, [(s, r) for s in SENDERS for r in RECEIVERS], 25)
     try:
         host.wait_for("traffic flows", lambda: flows(host))
         command = [PACELINE, "experiment", "run", plan, "--why", "ports", "--json"]
@@ -142,11 +77,11 @@ def to_its_end(host):
 
 
 def outsiders(host):
-    plan = short_plan(host, (r'nics = \["h3", "h4"\]', 'nics = ["h3", "h9"]'))
+    plan = plan_of(host, (r'nics = \["h3", "h4"\]', 'nics = ["h3", "h9"]'))
     code, _, errors = experiment(host, "run", plan, "--why", "no")
     check(code == 2 and re.search(r'live-ports\.toml:\d+: \[\[cluster\]\] "right": there is no NIC '
                                   r'"h9"; this service has h0, h1, h2, h3, h4', errors), errors)
-    plan = short_plan(host, (r'nics = \["h3", "h4"\]', 'nics = ["h2", "h4"]'))
+    plan = plan_of(host, (r'nics = \["h3", "h4"\]', 'nics = ["h2", "h4"]'))
     code, _, errors = experiment(host, "plan", plan)
     check(code == 2 and re.search(r'live-ports\.toml:\d+:\d+:.*"h2" belongs to another cluster',
                                   errors), errors)

@@ -9,11 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 from host import PACELINE, Host, check
-from programs import Failed, Running, listens, take_port
-from testbed import PATIENCE, ROOT, end, need, say
+from live import BUSY_MACHINE, Traffic, experiment, in_force, short_plan
+from testbed import PATIENCE, need, say
 
 SENDERS = ("h0", "h1", "h2", "h3")
 RECEIVER = "h4"
@@ -21,63 +20,9 @@ PLUGINS = sys.argv[4]  # the folder that they were built in
 VERDICTS = ("ship", "harmful", "no difference", "inconclusive")
 
 
-class Incast:
-    """ib_write_bw from four hosts to the fifth, for so many seconds."""
-
-    def __init__(self, host, seconds):
-        self.programs = []
-        try:
-            pairs = [(sender, take_port()) for sender in SENDERS]
-            for _, port in pairs:
-                self.run(host, RECEIVER, port, seconds)
-            host.wait_for("perftest listens",
-                          lambda: all(listens(port) for _, port in pairs)
-                          or any(p.process.poll() is not None for p in self.programs))
-            for sender, port in pairs:
-                self.run(host, sender, port, seconds, "127.0.0.1")
-        except BaseException:
-            self.close()
-            raise
-
-    def run(self, host, nic, port, seconds, *peer):
-        self.programs.append(Running(host, [
-            PACELINE, "exec", "--socket", host.socket, "--nic", nic, "--", "ib_write_bw", "-F",
-            "-D", str(seconds), "-t", "4", "-Q", "1", "-s", "65536", "-p", str(port), *peer]))
-
-    def finish(self, seconds):
-        limit = time.monotonic() + seconds * PATIENCE
-        try:
-            for program in self.programs:
-                program.finish(limit)
-        except Failed as error:
-            told = "\n".join(f"$ {' '.join(p.command)}\n{p.text()}" for p in self.programs)
-            raise AssertionError(f"{error}\n{told}") from None
-
-    def close(self):
-        for program in self.programs:
-            end(program.process)
-
-
-def short_plan(host, name, *more):
-    """The plan of the tree with blocks of half a second and twelve pairs; and more to replace."""
-    with open(os.path.join(ROOT, "configs", "experiments", name), encoding="utf-8") as file:
-        text = file.read()
-    for what, instead in ((r'fct_p999 = "20ms"', 'fct_p999 = "10ms"'),
-                          (r'length = "\w+"', 'length = "500ms"'), (r"max = \d+", "max = 12"), *more):
-        text, n = re.subn(what, instead, text)
-        check(n == 1, f"{name}: {what}")
-    path = os.path.join(host.folder, name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
-def experiment(host, *arguments, seconds=60):
-    """Exit status and output of `paceline experiment ...`."""
-    done = subprocess.run([PACELINE, "experiment", *arguments], env=host.environment,
-                          cwd=host.folder, timeout=seconds * PATIENCE, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+def incast(host, seconds):
+    """From four hosts to the fifth."""
+    return Traffic(host, [(sender, RECEIVER) for sender in SENDERS], seconds)
 
 
 def bytes_to_receiver(host):
@@ -86,21 +31,12 @@ def bytes_to_receiver(host):
     return sum(pair["rx_bytes"] for pair in samples)
 
 
-def in_force(host):
-    """Nothing while the daemon has no service to ask."""
-    status, answer = host.ask("GET", "/v1/params")
-    return {nic["algorithm"] for nic in answer["nics"]} if status == 200 else set()
-
-
 def promising(host):
-    # A machine with too much to do pauses and stalls whatever is in force.
-    plan = short_plan(host, "live-incast.toml", ("pause_share = 0.01", "pause_share = 1"),
-                      ("stall_ms = 50", "stall_ms = 100"),
-                      ("retransmitted_packets = 10", "retransmitted_packets = 1000000"))
+    plan = short_plan(host, "live-incast.toml", *BUSY_MACHINE)
     code, text, errors = experiment(host, "plan", plan)
     check(code == 0, f"the plan: {errors}")
     digest = re.search(r"sha256 (\w{64})", text).group(1)
-    traffic = Incast(host, 20)
+    traffic = incast(host, 20)
     try:
         host.wait_for("traffic flows", lambda: bytes_to_receiver(host) > 1e6)
         code, text, errors = experiment(host, "run", plan, "--why", "incast at h4", "--json",
@@ -191,7 +127,7 @@ def plugin(host):
 
 def reckless(host, plan, digest):
     """The experiment once. False: nothing came of it, and all is as before."""
-    traffic = Incast(host, 12)
+    traffic = incast(host, 12)
     try:
         host.wait_for("traffic flows", lambda: bytes_to_receiver(host) > 1e6)
         code, text, errors = experiment(host, "run", plan, "--why", "what if?", "--json",
