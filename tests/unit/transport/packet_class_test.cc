@@ -48,7 +48,8 @@ TEST_CASE("classes: by length of the message, and lower behind what may leave wi
   const Lab::Pair pair = lab.connect();
   std::vector<SentData> sent;
   watch(lab, 0, sent);
-  for (const auto [length, traffic_class] : {std::pair{1'000U, 6U}, {10'000U, 5U}, {40'000U, 4U}}) {
+  for (const auto& [length, traffic_class] :
+       {std::pair{1'000U, 6U}, {10'000U, 5U}, {40'000U, 4U}}) {
     sent.clear();
     REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, length)) == PostResult::ok);
     CHECK(lab.run(picos_from_micros(100'000)));
