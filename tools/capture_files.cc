@@ -24,7 +24,7 @@ struct CaptureLimits {
 };
 
 // Empty when good.
-std::string read_limits(const CaptureOptions& options, CaptureLimits& limits) {
+std::string read_limits(const LinkCaptureOptions& options, CaptureLimits& limits) {
   if (options.packets != 0) limits.packets = options.packets;
   if (options.limit.empty()) return {};
   const auto bytes = config::parse_bytes(options.limit);
@@ -41,7 +41,7 @@ Nanos since_1970() {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
 }
 
-void CaptureOptions::add_to(CLI::App& command) {
+void LinkCaptureOptions::add_to(CLI::App& command) {
   CLI::Option* capture =
       command
           .add_option("--capture", paths,
@@ -76,7 +76,7 @@ void CaptureFiles::discard() {
 
 std::vector<std::string> CaptureFiles::open(const config::Scenario& scenario,
                                             const workload::NodeNumbers& numbers,
-                                            const CaptureOptions& options, Nanos epoch) {
+                                            const LinkCaptureOptions& options, Nanos epoch) {
   CaptureLimits limits;
   if (std::string wrong = read_limits(options, limits); !wrong.empty()) return {std::move(wrong)};
   std::vector<std::string> errors;

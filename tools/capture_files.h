@@ -22,7 +22,7 @@ namespace paceline::tools {
 Nanos since_1970();
 
 // The options of a command that captures links.
-struct CaptureOptions {
+struct LinkCaptureOptions {
   std::vector<std::string> paths;
   std::string limit;
   std::uint64_t packets = 0;
@@ -42,8 +42,8 @@ class CaptureFiles {
   // `epoch`: of the run's time 0, since 1970, where it is one of this world. All errors; on any,
   // nothing is left behind.
   std::vector<std::string> open(const config::Scenario& scenario,
-                                const workload::NodeNumbers& numbers, const CaptureOptions& options,
-                                Nanos epoch = Nanos{0});
+                                const workload::NodeNumbers& numbers,
+                                const LinkCaptureOptions& options, Nanos epoch = Nanos{0});
   std::vector<LinkTapping> taps() const;
   // The run is over. All errors.
   std::vector<std::string> finish(Picos end);

@@ -26,7 +26,7 @@ struct EmulateOptions {
   std::string series_out;
   std::string scenario;
   std::string arm;
-  CaptureOptions captures;
+  LinkCaptureOptions captures;
   std::string on_stop = "run-on";
   std::uint32_t threads = 1;
   bool real_time = false;

@@ -25,7 +25,7 @@ struct JoinOptions {
   std::string testbed;
   std::vector<std::string> attach;
   std::string duration;
-  CaptureOptions captures;
+  LinkCaptureOptions captures;
   bool quiet = false;
 };
 

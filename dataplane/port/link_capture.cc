@@ -12,7 +12,7 @@ namespace paceline {
 
 namespace {
 
-constexpr std::int64_t kNanosOfASecond = 1'000'000'000;
+constexpr std::int64_t kEpochSecond = 1'000'000'000;
 
 const char* place_of(Fate fate) {
   switch (fate) {
@@ -37,11 +37,11 @@ wire::MacAddress pausing(bool forward) {
 
 LinkCapture::LinkCapture(std::ostream& out, const LinkCaptureConfig& config)
     : writer_(out, config.application),
-      fraction_(picos_from_nanos(config.epoch.count % kNanosOfASecond)),
+      fraction_(picos_from_nanos(config.epoch.count % kEpochSecond)),
       most_bytes_(config.most_bytes),
       most_packets_(config.most_packets) {
   writer_.add_interface(config.name, config.description, config.rate.bps,
-                        config.epoch.count / kNanosOfASecond);
+                        config.epoch.count / kEpochSecond);
 }
 
 void LinkCapture::note(std::string_view text) {
