@@ -218,7 +218,6 @@ TEST_CASE("link capture: what is no RoCEv2 packet has no ICRC, and times may be 
   capture.settle(Fate::delivered, "");
   capture.finish(Picos{900'000'000'000});
   const test::PcapngFile file = read(out);
-  CHECK(test::check_capture(file) == "");
   REQUIRE(file.packets.size() == 1);
   CHECK(file.packets[0].frame.size() == 42);
   // Whole seconds of the epoch are the interface's offset.
