@@ -25,7 +25,7 @@ void HomaReceiver::rank() {
     const Channel& c = channel(peer);
     if (wanted(c) == 0) continue;
     const std::uint64_t here = arrived(peer);
-    const Ranked one{c.final_total > here ? c.final_total - here : 0, peer};
+    const Ranked one{c.final_total > here ? c.final_total - here : 0, peer, 0};
     const auto before = [this](const Ranked& a, const Ranked& b) {
       if (a.left != b.left) return a.left < b.left;
       const std::int64_t since_a = channel(a.peer).born_at;
@@ -44,12 +44,14 @@ void HomaReceiver::rank() {
 }
 
 // False when there is no room for the message.
-bool HomaReceiver::pay(std::int64_t now, std::uint32_t peer, std::uint64_t most) {
+bool HomaReceiver::pay(std::int64_t now, const Ranked& to, std::uint64_t most) {
+  const std::uint32_t peer = to.peer;
   const std::uint64_t want = wanted(channel(peer));
   std::uint64_t bytes = std::min(want, most);
   if (bytes == 0 || (bytes < want && bytes < params_.port.packet_bytes)) return true;
   bytes = std::min(with_headers(peer, bytes), want);
   if (!room()) return false;
+  if (params_.priorities.levels != 0) put_level(peer, to.level);
   grant(now, peer, bytes);
   aside_bytes_ += params_.oldest_share * static_cast<double>(bytes);
   return true;
@@ -88,9 +90,9 @@ void HomaReceiver::put_level(std::uint32_t peer, unsigned level) {
 void HomaReceiver::put_levels() {
   unsigned most = params_.priorities.scheduled() - 1U;
   for (std::size_t rank = 0; rank < ranked_.size(); ++rank) {
-    const std::uint32_t peer = ranked_[rank].peer;
-    most = std::min({most, most_level(peer), params_.priorities.level_of(rank, active_)});
-    put_level(peer, most);
+    most = std::min(
+        {most, most_level(ranked_[rank].peer), params_.priorities.level_of(rank, active_)});
+    ranked_[rank].level = most;
   }
 }
 
@@ -105,7 +107,7 @@ void HomaReceiver::share(std::int64_t now) {
     const std::uint64_t free =
         params_.incoming_bytes > incoming ? params_.incoming_bytes - incoming : 0;
     const std::uint64_t before = channel(one.peer).limit_total;
-    if (!pay(now, one.peer, std::min(window > has ? window - has : 0, free))) return;
+    if (!pay(now, one, std::min(window > has ? window - has : 0, free))) return;
     incoming += channel(one.peer).limit_total - before;
   }
   pay_oldest(now);

@@ -32,12 +32,13 @@ class HomaReceiver final : public GrantReceiver {
   struct Ranked {
     std::uint64_t left = 0;  // of its demand
     std::uint32_t peer = 0;
+    unsigned level = 0;  // of what it is granted now, with priorities
   };
 
   void share(std::int64_t now) override;
   std::int64_t share_at() const override { return next_at_; }
   void rank();
-  bool pay(std::int64_t now, std::uint32_t peer, std::uint64_t most);
+  bool pay(std::int64_t now, const Ranked& to, std::uint64_t most);
   void pay_oldest(std::int64_t now);
   unsigned most_level(std::uint32_t peer);
   void put_level(std::uint32_t peer, unsigned level);

@@ -27,6 +27,13 @@ class ArmGuard {
   std::optional<Trip> look(const GuardSample& nic,
                            std::span<const telemetry::ClusterSample> clusters,
                            const GuardLimits& limits);
+  // The only arm that has a strike: of what the whole NIC did it is the likely one.
+  std::optional<std::uint8_t> suspect() const {
+    if (arms_[0].judge.calm() == arms_[1].judge.calm()) return std::nullopt;
+    return arms_[0].judge.calm() ? std::uint8_t{1} : std::uint8_t{0};
+  }
+  // Neither arm has a strike.
+  bool calm() const { return arms_[0].judge.calm() && arms_[1].judge.calm(); }
 
  private:
   struct Arm {

@@ -204,9 +204,11 @@ void CongestionDesk::look(std::size_t nic) {
   if (trip) {
     // The port towards a NIC serves the arm of its own cluster.
     std::optional<std::uint8_t> arm;
-    if (two && trip->rule == GuardRule::dropped) arm = of.in_force.arm;
+    if (two) {
+      arm = trip->rule == GuardRule::dropped ? std::optional(of.in_force.arm) : of.by_arm.suspect();
+    }
     tripped(nic, *trip, {}, arm);
-  } else if (of.judge.calm()) {
+  } else if (of.judge.calm() && (!two || of.by_arm.calm())) {
     of.reported = false;
   }
 }

@@ -42,6 +42,8 @@ void TelemetryPublisher::count_session(std::size_t nic, bool more) {
 
 void TelemetryPublisher::note(std::size_t nic, const NicInForce& in_force) {
   states_[nic].in_force = in_force;
+  // Clusters may be others now; and nobody watched them where there were none.
+  for (State::Cluster& cluster : states_[nic].clusters) cluster.waited = false;
   states_[nic].changed = true;
   active_ = true;
   next_ = Picos{0};
@@ -120,7 +122,7 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   for (std::size_t c = 0; c < body.clusters; ++c) {
     telemetry::MessageMeter& of = meters_[nic].of(c);
     clusters[c].figures = {state.in_force.arm_of[c], state.whole.queue_pairs_to[c],
-                           meters_[nic].packets_to(c), engine.retransmitted_to(c),
+                           engine.sent_to(c), engine.retransmitted_to(c),
                            state.clusters[c].stalled_ns};
     clusters[c].messages = &of.figures();
     clusters[c].sizes = of.take_changed();

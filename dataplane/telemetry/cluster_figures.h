@@ -19,7 +19,7 @@ inline constexpr std::uint8_t kNoCluster = 0xFF;
 struct ClusterFigures {
   std::uint32_t arm = 0;                    // in force for them: 0 is the champion
   std::uint32_t queue_pairs = 0;            // that lead there
-  std::uint64_t tx_data_packets = 0;        // of the messages begun, each packet once
+  std::uint64_t tx_data_packets = 0;        // data, first transmissions
   std::uint64_t retransmitted_packets = 0;  // data
   std::uint64_t stalled_ns = 0;             // messages under way, and nothing of them moved
 };

@@ -19,7 +19,7 @@ class NicMeter {
   void set_epoch(std::uint8_t epoch) {
     all_.set_epoch(epoch);
     if (clusters_ == nullptr) return;
-    for (Cluster& cluster : *clusters_) cluster.meter.set_epoch(epoch);
+    for (MessageMeter& cluster : *clusters_) cluster.set_epoch(epoch);
   }
   // From now on messages are counted by so many clusters, too; 0: no more. `own`: that of this
   // NIC's port. Allocates the first time. What was counted stays.
@@ -28,9 +28,9 @@ class NicMeter {
     own_ = own;
     if (count == 0 || clusters_ != nullptr) return;
     clusters_ = std::make_unique<Clusters>();
-    for (Cluster& cluster : *clusters_) {
-      cluster.meter = MessageMeter(ideal_);
-      cluster.meter.set_epoch(all_.epoch());
+    for (MessageMeter& cluster : *clusters_) {
+      cluster = MessageMeter(ideal_);
+      cluster.set_epoch(all_.epoch());
     }
   }
   std::uint32_t clusters() const { return used_; }
@@ -41,9 +41,7 @@ class NicMeter {
     MessageBegun begun = all_.begin(now_ns, bytes);
     if (cluster >= used_) return begun;
     begun.cluster = cluster;
-    Cluster& of = (*clusters_)[cluster];
-    of.meter.begin(now_ns, bytes);
-    of.packets += packets_of(bytes);
+    (*clusters_)[cluster].begin(now_ns, bytes);
     return begun;
   }
   // Once for each that began.
@@ -51,27 +49,15 @@ class NicMeter {
     MessageBegun same = message;
     all_.end(message, now_ns, how);
     if (same.cluster == kNoCluster) return;
-    (*clusters_)[same.cluster].meter.end(same, now_ns, how);
+    (*clusters_)[same.cluster].end(same, now_ns, how);
   }
 
   MessageMeter& all() { return all_; }
   // Below clusters().
-  MessageMeter& of(std::size_t cluster) { return (*clusters_)[cluster].meter; }
-  // Data packets of the messages that began, each once.
-  std::uint64_t packets_to(std::size_t cluster) const { return (*clusters_)[cluster].packets; }
+  MessageMeter& of(std::size_t cluster) { return (*clusters_)[cluster]; }
 
  private:
-  struct Cluster {
-    MessageMeter meter;
-    std::uint64_t packets = 0;
-  };
-  using Clusters = std::array<Cluster, kMostClusters>;
-
-  // A message without payload is a packet, too.
-  std::uint64_t packets_of(std::uint64_t bytes) const {
-    const std::uint64_t mtu = ideal_.mtu_bytes == 0 ? 1 : ideal_.mtu_bytes;
-    return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu;
-  }
+  using Clusters = std::array<MessageMeter, kMostClusters>;
 
   MessageIdeal ideal_;
   MessageMeter all_;

@@ -46,7 +46,7 @@ bool RequesterPart::build_datagram(QueuePair& qp, Packet& packet) {
   core_.finish_packet(handle.header, handle.path.traffic_class, packet, payload);
   core_.contexts[handle.context].backlog_bytes -= payload;
   --handle.uses;
-  sent_unacknowledged(qp, payload, true);
+  sent_unacknowledged(qp, handle.peer, payload, true);
   // The next one may be another context's business.
   if (r.cursor != r.queue.tail() && context_of(qp, r.queue.at(r.cursor).request) != qp.context) {
     qp.requester.stops |= requester_stop::target;

@@ -156,7 +156,9 @@ class Engine {
   QpState state_of(std::uint32_t qp_number) const;
   // Where data of a queue pair goes, of UD that of an address handle; kNoCluster: nobody says.
   std::uint8_t cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const;
-  // Data packets that went there again, since the first time that there were clusters.
+  // Data packets that went there, for the first time and again, since the first time that there
+  // were clusters.
+  std::uint64_t sent_to(std::size_t cluster) const;
   std::uint64_t retransmitted_to(std::size_t cluster) const;
   // Requests of its send queue that are not complete; 0 when there is no such queue pair.
   std::uint32_t queued_sends(std::uint32_t qp_number) const;

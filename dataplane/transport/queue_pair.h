@@ -208,7 +208,7 @@ struct alignas(64) QueuePair {
   bool unreliable = false;      // UC or UD: nothing is acknowledged
   bool established = false;     // a packet of the peer has come
   bool response_ready = false;  // a READ response may go out now
-  std::uint8_t sent_class = 0;  // of its newest packet, where classes change (Decision::classed)
+  std::uint8_t sent_class = 0;  // of its newest packet as a requester
   std::uint32_t remote_number = 0;
   std::uint32_t peer = kNoIndex;         // engine's peer table
   std::uint32_t context = kNoIndex;      // congestion context that its data is charged to

@@ -31,7 +31,7 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
   const Psn end = entry.first_psn + entry.packets;
   if (before(r.max_psn, end)) {
     r.max_psn = end;
-    ++core_.counters.tx_data_packets;
+    core_.count_data(qp.peer);
   } else {
     core_.count_retransmitted(qp);
   }

@@ -143,7 +143,7 @@ class RequesterPart {
   PostResult check_unreliable(const QueuePair& qp, const QueuedRequest& request) const;
   bool build_unreliable(QueuePair& qp, Packet& packet);
   bool build_datagram(QueuePair& qp, Packet& packet);
-  void sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bool last);
+  void sent_unacknowledged(QueuePair& qp, std::uint32_t peer, std::uint32_t payload, bool last);
   void fail_sends(QueuePair& qp, CompletionStatus status);
   void drop_datagrams(QueuePair& qp);
 

@@ -365,7 +365,7 @@ bool RequesterPart::build_next(QueuePair& qp, Packet& packet) {
   }
   if (r.next_psn == r.max_psn) {
     ++r.max_psn;
-    ++core_.counters.tx_data_packets;
+    core_.count_data(qp.peer);
     core_.counters.tx_data_bytes += payload;
   } else {
     core_.count_retransmitted(qp);

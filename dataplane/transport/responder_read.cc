@@ -303,7 +303,7 @@ bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {
   core_.finish_packet(qp, packet, payload);
 
   if (!run.repair && index >= resource.sent) {
-    ++core_.counters.tx_data_packets;
+    core_.count_data(qp.peer);
     core_.counters.tx_data_bytes += payload;
     qp.counters.tx_bytes += payload;
   } else {

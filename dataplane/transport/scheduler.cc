@@ -107,6 +107,12 @@ std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
   return requester_->class_of_next(qp, context);
 }
 
+// In the ring of its own class. Out of line: seldom needed, and push_ready stays small where it is.
+[[gnu::cold, gnu::noinline]] void Scheduler::take_own_turn(std::uint32_t index,
+                                                           CongestionContext& context) {
+  push_ready(index, context, context.traffic_class);
+}
+
 // Classes order packets in the network. Here contexts take turns whatever their packets' classes
 // are: receivers know nothing of one another, and a long message that is the shortest at its own
 // would hold up all that this host sends to others. But a class that the port does not take now
@@ -147,7 +153,12 @@ bool Scheduler::response_first(CongestionContext& context) {
 void Scheduler::note_response(const QueuePair& qp) {
   CongestionContext& context = core_.contexts[qp.context];
   context.answers = true;
-  if (context.place == ContextPlace::blocked) refresh(qp.context, context);
+  if (context.place == ContextPlace::blocked) {
+    refresh(qp.context, context);
+  } else if (context.place == ContextPlace::ready && context.decision.classed != 0) {
+    // It may wait for a class that responses do not go in.
+    take_own_turn(qp.context, context);
+  }
 }
 
 void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {

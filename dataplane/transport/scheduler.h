@@ -157,6 +157,7 @@ class alignas(64) Scheduler {
   std::uint8_t class_of_next(const CongestionContext& context) const;
   bool parked(std::uint32_t index, CongestionContext& context, unsigned ring);
   void push_ready(std::uint32_t index, CongestionContext& context, unsigned ring);
+  void take_own_turn(std::uint32_t index, CongestionContext& context);
   std::uint32_t pop_ready(unsigned traffic_class);
   bool wake_due(const CongestionContext& context) const;
   bool ceiling_reached(const CongestionContext& context) const;

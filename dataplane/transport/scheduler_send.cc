@@ -38,8 +38,13 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
     }
     return nullptr;
   }
-  if (context.decision.classed != 0 && !response) [[unlikely]]
-    RequesterPart::put_class(qp, *packet, in_class);
+  if (!response) {
+    if (context.decision.classed != 0) [[unlikely]] {
+      RequesterPart::put_class(qp, *packet, in_class);
+    } else {
+      qp.sent_class = context.traffic_class;
+    }
+  }
   const std::uint32_t bytes = packet->wire_bytes;
   const bool acknowledged = !response && !qp.unreliable;
   if (acknowledged) context.inflight_bytes += bytes;
@@ -132,8 +137,13 @@ void Scheduler::send() {
       CongestionContext& context = core_.contexts[index];
       context.in_rings = static_cast<std::uint8_t>(context.in_rings & ~bit);
       if (context.place != ContextPlace::ready) continue;  // a stale entry
-      if (context.decision.classed != 0 && parked(index, context, traffic_class)) [[unlikely]]
+      if (context.decision.classed != 0) [[unlikely]] {
+        if (parked(index, context, traffic_class)) continue;
+      } else if (context.traffic_class != traffic_class) [[unlikely]] {
+        // It waited here while its classes changed, or the slot's last owner did.
+        take_own_turn(index, context);
         continue;
+      }
       if (wake_due(context)) {
         cc::Event event;
         event.signal = cc::Signal::tick;
@@ -141,8 +151,7 @@ void Scheduler::send() {
         continue;
       }
       Packet* packet = send_one(index, context);
-      if (context.decision.classed != 0 && packet != nullptr &&
-          packet->traffic_class != traffic_class) [[unlikely]] {
+      if (packet != nullptr && packet->traffic_class != traffic_class) [[unlikely]] {
         if (count != 0) offer(traffic_class, {burst.data(), count});
         count = 0;
         offer(packet->traffic_class, {&packet, 1});

@@ -43,9 +43,7 @@ void ControlPlane::reconfigure(const ArmsByPeer& arms, std::uint8_t epoch) {
   const Before before = before_change();
   if (second_ == nullptr) second_ = std::make_unique<SecondArm>();
   if (core_.second_params == nullptr) core_.second_params = std::make_unique<ParamTable>();
-  if (core_.retransmitted_to == nullptr) {
-    core_.retransmitted_to = std::make_unique<EngineCore::ByCluster>();
-  }
+  if (core_.packets_to == nullptr) core_.packets_to = std::make_unique<EngineCore::ByCluster>();
   setup_ = arms.setups[0];
   second_->setup = arms.setups[1];
   second_->arm_of = arms.arm_of;
@@ -73,6 +71,11 @@ void ControlPlane::place(Peer& peer) const {
       peer.cluster < second_->arm_of.size() ? second_->arm_of[peer.cluster] : std::uint8_t{0};
 }
 
+void EngineCore::count_by_cluster(std::uint32_t peer, std::uint64_t ClusterPackets::*which) {
+  const std::uint8_t cluster = peers[peer].cluster;
+  if (cluster < packets_to->size()) ++((*packets_to)[cluster].*which);
+}
+
 std::uint8_t Engine::cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const {
   EngineCore& core = const_cast<EngineCore&>(core_);
   const QueuePair* const qp = core.find_qp(qp_number);
@@ -85,8 +88,12 @@ std::uint8_t Engine::cluster_of(std::uint32_t qp_number, std::uint32_t address_h
   return peer == kNoIndex ? telemetry::kNoCluster : core_.peers[peer].cluster;
 }
 
+std::uint64_t Engine::sent_to(std::size_t cluster) const {
+  return core_.packets_to == nullptr ? 0 : (*core_.packets_to)[cluster].sent;
+}
+
 std::uint64_t Engine::retransmitted_to(std::size_t cluster) const {
-  return core_.retransmitted_to == nullptr ? 0 : (*core_.retransmitted_to)[cluster];
+  return core_.packets_to == nullptr ? 0 : (*core_.packets_to)[cluster].again;
 }
 
 }  // namespace paceline::transport

@@ -49,14 +49,15 @@ bool RequesterPart::build_unreliable(QueuePair& qp, Packet& packet) {
       qp.header, wire::HeaderBuffer{packet.header}, fields, &reth, request.immediate));
   core_.finish_packet(qp, packet, payload);
   core_.contexts[qp.context].backlog_bytes -= payload;
-  sent_unacknowledged(qp, payload, last);
+  sent_unacknowledged(qp, qp.peer, payload, last);
   return true;
 }
 
 // The packet at next_psn is built; with the last one its request is complete (9.8.2.1).
-void RequesterPart::sent_unacknowledged(QueuePair& qp, std::uint32_t payload, bool last) {
+void RequesterPart::sent_unacknowledged(QueuePair& qp, std::uint32_t peer, std::uint32_t payload,
+                                        bool last) {
   RequesterState& r = qp.requester;
-  ++core_.counters.tx_data_packets;
+  core_.count_data(peer);
   core_.counters.tx_data_bytes += payload;
   qp.counters.tx_bytes += payload;
   r.backlog_bytes -= payload;

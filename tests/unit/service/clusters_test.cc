@@ -208,7 +208,7 @@ TEST_CASE("messages are counted by the cluster that they go to", "[threads]") {
   CHECK(first.figures.arm == 0);
   CHECK(first.messages[0].begun == 2);
   CHECK(first.messages[0].completed_bytes == 80'000);
-  CHECK(first.figures.tx_data_packets == 2 * ((40'000 + 4095) / 4096));
+  CHECK(first.figures.tx_data_packets == 2 * ((40'000 + 1023) / 1024));
   CHECK(second.figures.arm == 1);
   CHECK(second.messages[0].begun_bytes == 2000);
   CHECK(second.figures.tx_data_packets == 4);
