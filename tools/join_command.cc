@@ -122,12 +122,12 @@ int run(const JoinOptions& options) {
   }
   TscWallClock clock;
   CaptureFiles captures;
-  if (errors = captures.open(read.value, workload::NodeNumbers{}, options.captures, since_1970());
-      !errors.empty()) {
-    return report_errors(errors);
-  }
   try {
     Junction junction(plan.fabric, ports);
+    if (errors = captures.open(read.value, workload::NodeNumbers{}, options.captures, since_1970());
+        !errors.empty()) {
+      return report_errors(errors);
+    }
     for (const LinkTapping& tapping : captures.taps()) {
       junction.network().tap(tapping.link, *tapping.tap);
     }

@@ -65,6 +65,7 @@ void DeviceClock::begin_anew() {
 }
 
 void DeviceClock::forget() {
+  first_ = 0;
   count_ = 0;
   ready_ = false;
   last_ = Picos{-1};

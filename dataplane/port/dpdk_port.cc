@@ -218,11 +218,15 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
   return taken;
 }
 
-std::size_t DpdkPort::rx(std::span<Packet*> burst) {
-  std::array<rte_mbuf*, kBurst> mbufs;
-  // Whoever lent them is not kept waiting by an engine that has put packets aside.
+// Whoever lent them is not kept waiting by an engine that has put packets aside.
+void DpdkPort::own_received() {
   if (borrowed_ != 0) [[unlikely]]
     pool_.own_loans();
+}
+
+std::size_t DpdkPort::rx(std::span<Packet*> burst) {
+  std::array<rte_mbuf*, kBurst> mbufs;
+  own_received();  // for whoever does not say when a burst has been looked at
   std::size_t filled = 0;
   // Once is enough unless everything that came was dropped; then the next burst has its turn.
   const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(kBurst, burst.size()));

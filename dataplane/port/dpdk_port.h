@@ -104,6 +104,7 @@ class DpdkPort final : public Port, private LoanKeeper {
   // As LoanKeeper.
   void release(Packet& packet) override;
   void recall() override;
+  void own_received() override;
   rte_mbuf* frame_of(Packet& packet);
   void take_back(std::span<Packet* const> packets, std::span<rte_mbuf* const> mbufs);
   Packet* accept(void* received);

@@ -47,6 +47,8 @@ class LoanKeeper {
   virtual void release(Packet& packet) = 0;
   // What has left by the port refers to nobody's memory any more.
   virtual void recall() = 0;
+  // Nor does what came in by it.
+  virtual void own_received() = 0;
 
  protected:
   ~LoanKeeper() = default;
@@ -124,6 +126,12 @@ class PacketPool {
     own_loans();
     if (keeper_ != nullptr) [[unlikely]]
       keeper_->recall();
+  }
+  // The pool's user has looked at a burst that the port received: what it keeps of it has its bytes
+  // from here on. Whoever lent them may be on this thread, and could not wait for them.
+  void burst_seen() {
+    if (keeper_ != nullptr) [[unlikely]]
+      keeper_->own_received();
   }
   // The same of one packet, whose payload is lent; of all that are the pool's user's.
   void own_loan(Packet& packet);

@@ -375,6 +375,7 @@ void Engine::poll(Picos now) {
     } else {
       for (std::size_t i = 0; i < received; ++i) receive(burst[i]);
     }
+    core_.pool.burst_seen();
     if (received != burst.size() || n == core_.config.receive_bursts) break;
     if (core_.control_head != nullptr) flush_control();
   }

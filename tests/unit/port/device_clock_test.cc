@@ -175,6 +175,11 @@ TEST_CASE("device clock: one that is set begins anew, and lies to nobody meanwhi
     World world(1e9, random());
     DeviceClock clock;
     make_ready(clock, world);
+    // Sooner or later: with the pairs anywhere in their ring.
+    for (std::uint64_t more = 0; more < 2 * seed; ++more) {
+      world.go(picos_from_micros(1'000));
+      clock.pair(world.read(picos_from_nanos(500), 0.5));
+    }
     // By a millisecond to a day, forwards or back.
     const auto by = static_cast<std::uint64_t>(std::pow(10.0, 6 + 8 * unit(random)));
     world.jump(random() % 2 == 0 ? by : ~by + 1);
