@@ -71,6 +71,9 @@ std::string Engine::check_conservation() const {
     inflight[qp->context] += qp->requester.inflight_bytes;
     backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     ++attached[qp->context];
+    if (!requester_.repair_adds_up(*qp)) {
+      return "queue pair " + std::to_string(qp->number) + ": what it is to send again is off";
+    }
   }
   for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {
     const CongestionContext& context = core_.contexts[i];

@@ -46,6 +46,8 @@ class RequesterPart {
   void on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   // Of a READ response for `qp` only the headers have come (trimmed.cc).
   void on_trimmed_response(QueuePair& qp, Psn psn);
+  // For Engine::check_conservation.
+  bool repair_adds_up(const QueuePair& qp) const;
   // The peer speaks XACK: from the next request on, if none is under way.
   void begin_selective(QueuePair& qp);
   void on_cnp(QueuePair& qp);

@@ -97,6 +97,7 @@ class ResponderPart {
   void disown(QueuePair& qp, std::uint64_t bytes);
   void give_due(QueuePair& qp);
   void drop_stale_repairs(QueuePair& qp);
+  void update_response_ready(QueuePair& qp);
 
   // Answers (responder_answer.cc).
   void acknowledge(QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);

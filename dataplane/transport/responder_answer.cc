@@ -139,7 +139,8 @@ void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
   }
 }
 
-// Responses asked for again whose request is not kept any more.
+// Responses asked for again whose request is not kept any more. At once when one is forgotten: what
+// is to be sent next may be asked for in the midst of anything.
 void ResponderPart::drop_stale_repairs(QueuePair& qp) {
   if (!qp.responder.selective) return;
   FixedRing<ResponseAsk>& repairs = qp.selective->receive.repairs;
@@ -149,6 +150,13 @@ void ResponderPart::drop_stale_repairs(QueuePair& qp) {
   }
 }
 
+void ResponderPart::update_response_ready(QueuePair& qp) {
+  ResponderState& r = qp.responder;
+  drop_stale_repairs(qp);
+  const bool repairs = r.selective && !qp.selective->receive.repairs.empty();
+  qp.response_ready = (r.responses.any_due() || repairs) && !r.response_waits;
+}
+
 // All that may be answered now; settles whether a READ response is the next thing to be sent.
 void ResponderPart::give_due(QueuePair& qp) {
   ResponderState& r = qp.responder;
@@ -156,9 +164,7 @@ void ResponderPart::give_due(QueuePair& qp) {
     send_atomic_acknowledge(qp, r.responses.serving());
     r.responses.advance();
   }
-  drop_stale_repairs(qp);
-  const bool repairs = qp.responder.selective && !qp.selective->receive.repairs.empty();
-  qp.response_ready = (r.responses.any_due() || repairs) && !r.response_waits;
+  update_response_ready(qp);
   if (r.responses.any_due() || !r.answer_due) return;
   r.answer_due = false;
   // A NAK of what has come since is none any more.

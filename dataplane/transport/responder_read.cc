@@ -39,6 +39,8 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   if (qp.responder.selective && r.responses.depth() != 0 && !r.responses.has_room()) {
     const ResponderResource dropped = r.responses.drop_oldest();
     if (!dropped.atomic) disown(qp, rest_of(qp, dropped, dropped.next));
+    update_response_ready(qp);
+    scheduler_.settle(qp);
   }
   if (r.in_message || !r.responses.has_room()) {
     refuse(qp, wire::NakCode::invalid_request);
@@ -66,6 +68,7 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
     core_.contexts[qp.context].backlog_bytes -= unsent;
   }
   r.responses.add(resource);
+  drop_stale_repairs(qp);
   if (qp.responder.selective) {
     qp.selective->receive.answer_due = true;
   } else if (!resource.atomic) {

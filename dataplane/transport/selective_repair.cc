@@ -146,7 +146,6 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
   } else {
     s.response_at = kNever;
   }
-  update_repair(qp);
   settle_repaired(qp);
   report_ack(qp, acked, 0);
   arm_selective(qp);
@@ -286,7 +285,6 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
       probed = true;
     }
   }
-  update_repair(qp);
   resume(qp);
   // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
   if (lost != 0 || timed_out || probed) {

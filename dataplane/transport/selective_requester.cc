@@ -149,7 +149,6 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   }
   const std::uint64_t trimmed = xack.trimmed ? take_trim(qp, xack.trigger) : 0;
   const std::uint64_t lost = trimmed + find_lost(qp);
-  update_repair(qp);
   const std::uint32_t marked = s.newly_marked(xack.marked_bytes, acked);
   IntStack stack;
   const IntStack* const int_stack = records_of(xack, stack);

@@ -77,11 +77,22 @@ void RequesterPart::update_window(QueuePair& qp) {
                                            : r.stops & ~requester_stop::window);
 }
 
-// Whether there is something to repair; what is done needs none.
+// Whether there is something to repair; what is done needs none. Holds after every change of what
+// is lost, asked for or done: the scheduler may ask for the length of the next packet at any time.
 void RequesterPart::update_repair(QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   while (!s.asks.empty() && before(s.asks.front().first, qp.requester.una_psn)) s.asks.pop();
   qp.requester.repair = s.lost != 0 || !s.asks.empty();
+}
+
+// For tests: counted packet by packet.
+bool RequesterPart::repair_adds_up(const QueuePair& qp) const {
+  const RequesterState& r = qp.requester;
+  if (!r.selective) return !r.repair;
+  const SelectiveSend& s = qp.selective->send;
+  const auto lost = std::count_if(s.sent.begin(), s.sent.end(),
+                                  [](const SentPacket& p) { return p.has(sent_flag::lost); });
+  return lost == s.lost && r.repair == (s.lost != 0 || !s.asks.empty());
 }
 
 void RequesterPart::forget_flight(QueuePair& qp, SentPacket& sent) {
@@ -108,6 +119,7 @@ std::uint32_t RequesterPart::mark_delivered(QueuePair& qp, SentPacket& sent) {
       qp.requester.backlog_bytes -= sent.extent;
       core_.contexts[qp.context].backlog_bytes -= sent.extent;
     }
+    update_repair(qp);
   }
   if (!sent.has(sent_flag::request)) sent.set(sent_flag::delivered);
   return sent.wire_bytes;
@@ -203,6 +215,7 @@ bool RequesterPart::advance_selective(QueuePair& qp) {
   for (Psn* mark : {&s.peer_expected, &s.highest, &s.lost_from, &s.flying_from, &s.responses_to}) {
     if (before(*mark, r.una_psn)) *mark = r.una_psn;
   }
+  update_repair(qp);
   complete_before(qp, r.una_psn);
   r.retries_left = qp.config.retry_count;
   r.rnr_left = qp.config.rnr_retry;

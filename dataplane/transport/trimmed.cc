@@ -115,7 +115,6 @@ void RequesterPart::on_trimmed_response(QueuePair& qp, Psn psn) {
   // Before the peer has the request there can be no response to it.
   if (s.at(entry.first_psn).has(sent_flag::lost)) return;
   ask(qp, psn, 1);
-  update_repair(qp);
   scheduler_.settle(qp);
 }
 
