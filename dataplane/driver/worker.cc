@@ -27,10 +27,13 @@ Worker::Worker(const WorkerSettings& settings)
 // True when there was something to do.
 bool Worker::run_task(const WorkerTask& task, Picos now, Picos gap) {
   transport::Engine& engine = *task.engine;
+  // Before the engine hears of the stop: from then on its next deadline is later than now, and on a
+  // machine where every turn is late nothing would ever be due.
+  const bool was_due = engine.next_deadline() <= now;
   if (gap.count != 0) [[unlikely]]
     engine.stopped(now, gap);
   const bool stepped = task.app != nullptr && task.app->step(now);
-  const bool due = stepped || engine.next_deadline() <= now;
+  const bool due = was_due || stepped;
   if (!due && task.port->rx_ready_at() > now) return false;
   if (task.resolver != nullptr) task.resolver->poll(now);
   const std::uint64_t received = engine.counters().rx_packets;

@@ -52,6 +52,9 @@ Packet* Scheduler::send_one(std::uint32_t index, CongestionContext& context) {
   context.sent_since_event += bytes;
   if (qp.requester.rate_limited && !response) [[unlikely]]
     requester_->charge_limit(qp, bytes);
+  // The last answer before a refusal: with it the queue pair has failed, and left the ring.
+  if (!qp.active) [[unlikely]]
+    return packet;
 
   // Late by more than the burst allowance: the lost time is not made up.
   Picos start = context.next_send;

@@ -64,9 +64,10 @@ void PortNics::enter_thread() {
 bool PortNics::turn(Picos now, Picos gap) {
   bool any = false;
   for (End& end : ends_) {
+    // Asked before it hears of the stop: see Worker::run_task.
+    const bool due = end.touched || end.engine->next_deadline() <= now;
     if (gap.count > 0) [[unlikely]]
       end.engine->stopped(now, gap);
-    const bool due = end.touched || end.engine->next_deadline() <= now;
     if (!due && end.port->rx_ready_at() > now) continue;
     end.touched = false;
     const neighbour::ResolvingCounters& counters = end.port->counters();
