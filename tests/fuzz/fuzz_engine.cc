@@ -501,6 +501,8 @@ void fresh_pair_works(EnginePair& pair) {
     config.send_cq = &f.sent;
     config.receive_cq = &f.received;
     config.receive_queue = &f.receives;
+    // Longer than receivers take to reclaim what they granted to peers that lied.
+    config.retransmit_timeout = picos_from_micros(1000);
     config.retry_count = 100;
     config.rnr_retry = 7;
     f.qp = engine.create_qp(config);

@@ -186,7 +186,7 @@ Unlike unlike_starts(const std::string& params, const std::string& ecn) {
 }
 
 TEST_CASE("fidelity: SIGCOMM'15 flows of unlike starts meet by DCQCN's timers and not by QCN's",
-          "[fidelity]") {
+          "[fidelity][slow]") {
   // A byte counter raises the faster flow more often, and above a cut-off both are cut alike: what
   // is unequal stays so. The timer raises both alike; the ramp cuts the faster one more often.
   const std::string qcn_pace = "byte_counter = 150000, increase_timer_us = 1500";

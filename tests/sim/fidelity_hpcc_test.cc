@@ -134,7 +134,7 @@ TEST_CASE("fidelity: SIGCOMM'19 figure 11 for web search at half load", "[fideli
 // Queues of 60 x 500 kB stand before everybody for milliseconds under DCQCN, and pauses spread
 // them; HPCC keeps them to the first round trip of the senders, 160 kB each, which no sender can
 // know of. One seed's 3 ms have four incasts, of which the shortest flows' p99 are made.
-TEST_CASE("fidelity: SIGCOMM'19 figure 11 for Hadoop with incasts", "[fidelity]") {
+TEST_CASE("fidelity: SIGCOMM'19 figure 11 for Hadoop with incasts", "[fidelity][slow]") {
   const Three t = three("hpcc-hadoop-30", "3ms", 1);
   INFO(t.table("hadoop"));
   for (const std::size_t i : bins_up_to(t.dcqcn, 120'000)) {
