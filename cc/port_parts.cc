@@ -1,14 +1,14 @@
 #include "cc/port_parts.h"
 
-#include "cc/cadence_receiver.h"
-#include "cc/cadence_sender.h"
+#include "cc/cadence/receiver.h"
+#include "cc/cadence/sender.h"
 #include "cc/dispatch.h"
-#include "cc/eqds_receiver.h"
-#include "cc/eqds_sender.h"
-#include "cc/homa_receiver.h"
+#include "cc/eqds/receiver.h"
+#include "cc/eqds/sender.h"
+#include "cc/homa/receiver.h"
 #include "cc/plugin/receiver.h"
-#include "cc/sird_receiver.h"
-#include "cc/sird_sender.h"
+#include "cc/sird/receiver.h"
+#include "cc/sird/sender.h"
 
 namespace paceline::cc {
 

@@ -5,21 +5,21 @@
 #include <utility>
 #include <vector>
 
-#include "cc/cadence.h"
-#include "cc/dcqcn.h"
-#include "cc/dctcp.h"
-#include "cc/eqds.h"
-#include "cc/fixed.h"
-#include "cc/homa.h"
-#include "cc/hpcc.h"
+#include "cc/cadence/cadence.h"
+#include "cc/eqds/eqds.h"
+#include "cc/homa/homa.h"
 #include "cc/nearest_name.h"
-#include "cc/nscc.h"
 #include "cc/plugin/plugin.h"
-#include "cc/powertcp.h"
-#include "cc/sird.h"
-#include "cc/swift.h"
-#include "cc/theta_powertcp.h"
-#include "cc/timely.h"
+#include "cc/rate/dcqcn.h"
+#include "cc/rate/fixed.h"
+#include "cc/rate/timely.h"
+#include "cc/sird/sird.h"
+#include "cc/window/dctcp.h"
+#include "cc/window/hpcc.h"
+#include "cc/window/nscc.h"
+#include "cc/window/powertcp.h"
+#include "cc/window/swift.h"
+#include "cc/window/theta_powertcp.h"
 
 namespace paceline::cc {
 

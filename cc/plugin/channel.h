@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "cc/grant_channel.h"
+#include "cc/grants/grant_channel.h"
 #include "cc/plugin/call.h"
 #include "cc/plugin/paceline_cc.h"
 

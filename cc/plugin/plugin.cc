@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "cc/grant_channel.h"
+#include "cc/grants/grant_channel.h"
 #include "cc/params.h"
 
 namespace paceline::cc::plugin {

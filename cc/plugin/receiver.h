@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/grant_receiver.h"
+#include "cc/grants/grant_receiver.h"
 #include "cc/plugin/channel.h"
 #include "cc/plugin/paceline_cc.h"
 

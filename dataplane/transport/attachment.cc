@@ -215,9 +215,9 @@ void ControlPlane::offer_selective(QueuePair& qp) {
   qp.responder.selective = true;
 }
 
-// A receiver that many can send to is asked first (cc/cadence.h), and one that few can is not: so
-// all that are connected have to know, before they send, when the number doubles. When it falls,
-// that costs time only: a quarter of it is worth a message.
+// A receiver that many can send to is asked first (cc/cadence/cadence.h), and one that few can is
+// not: so all that are connected have to know, before they send, when the number doubles. When it
+// falls, that costs time only: a quarter of it is worth a message.
 void ControlPlane::count_crowd() {
   const std::uint8_t now = crowd_of(std::max(connected_, core_.config.expected_peers));
   if (now == crowd_ || now + 1 == crowd_) return;

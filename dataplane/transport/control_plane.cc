@@ -15,7 +15,7 @@ namespace paceline::transport {
 
 namespace {
 
-// What a proactive algorithm goes on hearing while its fallback decides (cc/cadence.h).
+// What a proactive algorithm goes on hearing while its fallback decides (cc/cadence/cadence.h).
 constexpr std::uint32_t kProactiveSignals =
     cc::signal_bit(cc::Signal::message) | cc::signal_bit(cc::Signal::idle) |
     cc::signal_bit(cc::Signal::grant) | cc::signal_bit(cc::Signal::share) |

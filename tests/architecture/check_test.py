@@ -55,8 +55,8 @@ class Check(unittest.TestCase):
         self.good({})
 
     def test_the_message_names_line_and_what_is_allowed(self):
-        self.bad("cc/dcqcn.cc", '#include "cc/event.h"\n\n#include "dataplane/transport/engine.h"\n',
-                 "cc/dcqcn.cc:3: error:", "cc may not include", "dataplane/base/units")
+        self.bad("cc/rate/dcqcn.cc", '#include "cc/event.h"\n\n#include "dataplane/transport/engine.h"\n',
+                 "cc/rate/dcqcn.cc:3: error:", "cc may not include", "dataplane/base/units")
 
     def test_directions(self):
         engine = '#include "dataplane/transport/engine.h"\n'
@@ -113,6 +113,13 @@ class Check(unittest.TestCase):
         self.bad("dataplane/base/a.h", "#include <fmt/format.h>\n", "standard library only")
         self.bad("cc/a.h", "#include <thread>\n", "returns a decision")
         self.good({"dataplane/base/a.h": "#include <immintrin.h>\n"})
+
+    def test_algorithms_do_not_include_one_another(self):
+        shelf = {"cc/cadence/b.h": "#pragma once\n", "cc/grants/c.h": "#pragma once\n"}
+        self.good(shelf | {"cc/cadence/a.cc": '#include "cc/cadence/b.h"\n#include "cc/grants/c.h"\n'})
+        code, output = run(GOOD | shelf | {"cc/eqds/a.cc": '#include "cc/cadence/b.h"\n'})
+        self.assertEqual(code, 1, output)
+        self.assertIn("cc/eqds/a.cc:1: error: a header of another algorithm", output)
 
     def test_comments_and_literals_are_no_code(self):
         self.good({"cc/a.cc": '// std::log(x), "dataplane/transport/engine.h"\n'

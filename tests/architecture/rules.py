@@ -88,6 +88,10 @@ LIBM = (
 )
 
 # What no file may contain, but for the places named. `where` and `allowed` are prefixes of paths.
+# Algorithms stand side by side: what two of them need belongs to the ground floor, to `grants` (what
+# receivers grant) or to `window` (what windows have in common).
+SHELF = ("cadence", "eqds", "homa", "rate", "sird", "window")
+
 # Comments and literals are blanked before the pattern is tried. `only_if` is a pattern that must occur
 # somewhere in the same file.
 FORBIDDEN = (
@@ -161,6 +165,15 @@ FORBIDDEN = (
         "allowed": (),
         "instead": "randomness is passed in and seeded: dataplane/base/random.h",
     },
+) + tuple(
+    {
+        "what": "a header of another algorithm",
+        "pattern": rf'#\s*include "cc/(?:{"|".join(other for other in SHELF if other != mine)})/',
+        "where": (f"cc/{mine}/",),
+        "allowed": (),
+        "instead": "what both need goes to cc/ or cc/grants/",
+    }
+    for mine in SHELF + ("grants",)
 )
 
 # One idea per file.

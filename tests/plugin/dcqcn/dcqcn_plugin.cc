@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "cc/dcqcn.h"
+#include "cc/rate/dcqcn.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "cc/cadence.h"
+#include "cc/cadence/cadence.h"
 #include "tests/unit/cc/cadence_params.h"
 
 namespace paceline::cc {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cc/cadence.h"
+#include "cc/cadence/cadence.h"
 
 namespace paceline::cc {
 

@@ -1,7 +1,7 @@
 // The delay branch of Cadence's path loop, rule by rule.
 #include <catch2/catch.hpp>
 
-#include "cc/cadence.h"
+#include "cc/cadence/cadence.h"
 #include "tests/unit/cc/cadence_params.h"
 
 namespace paceline::cc {

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "cc/cadence.h"
-#include "cc/cadence_receiver.h"
+#include "cc/cadence/cadence.h"
+#include "cc/cadence/receiver.h"
 #include "dataplane/base/random.h"
 
 namespace paceline::cc {

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "cc/cadence.h"
-#include "cc/cadence_sender.h"
+#include "cc/cadence/cadence.h"
+#include "cc/cadence/sender.h"
 #include "dataplane/base/random.h"
 #include "tests/unit/cc/cadence_params.h"
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "cc/cadence.h"
-#include "cc/cadence_receiver.h"
-#include "cc/cadence_sender.h"
+#include "cc/cadence/cadence.h"
+#include "cc/cadence/receiver.h"
+#include "cc/cadence/sender.h"
 #include "dataplane/base/random.h"
 
 namespace paceline::cc::test {

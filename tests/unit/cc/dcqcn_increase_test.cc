@@ -1,4 +1,4 @@
-#include "cc/dcqcn_increase.h"
+#include "cc/rate/dcqcn_increase.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

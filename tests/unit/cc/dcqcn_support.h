@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/dcqcn.h"
+#include "cc/rate/dcqcn.h"
 #include "cc_support.h"
 
 namespace paceline::cc::test {

@@ -1,5 +1,5 @@
 // One case per rule of DCQCN. Numbers are worked out by hand beside each check.
-#include "cc/dcqcn.h"
+#include "cc/rate/dcqcn.h"
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // DCTCP, rule by rule.
-#include "cc/dctcp.h"
+#include "cc/window/dctcp.h"
 
 #include "flow_driver.h"
 

@@ -1,5 +1,5 @@
 // The pull pacer, rule by rule (eqds_receiver.h), with hand-written REQUESTs.
-#include "cc/eqds_receiver.h"
+#include "cc/eqds/receiver.h"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/cadence_params.h"
+#include "cc/cadence/params.h"
 #include "cc/dispatch.h"
 
 namespace paceline::cc {

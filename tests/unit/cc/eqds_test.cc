@@ -1,12 +1,12 @@
 // The sender's half of EQDS: events in, decisions out; and the governor of speculative bytes.
-#include "cc/eqds.h"
+#include "cc/eqds/eqds.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "cc/cadence_params.h"
-#include "cc/eqds_sender.h"
+#include "cc/cadence/params.h"
+#include "cc/eqds/sender.h"
 
 namespace paceline::cc {
 namespace {

@@ -1,4 +1,4 @@
-#include "cc/fixed.h"
+#include "cc/rate/fixed.h"
 
 #include "cc_support.h"
 

@@ -1,8 +1,8 @@
 // The sending half that SIRD and Homa share: rounds, ceilings, what a REQUEST says and when.
-#include "cc/grant_channel.h"
+#include "cc/grants/grant_channel.h"
 
-#include "cc/homa.h"
-#include "cc/sird.h"
+#include "cc/homa/homa.h"
+#include "cc/sird/sird.h"
 #include "tests/unit/cc/grant_support.h"
 
 namespace paceline::cc::test {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/grant_channel.h"
-#include "cc/grant_receiver.h"
+#include "cc/grants/grant_channel.h"
+#include "cc/grants/grant_receiver.h"
 #include "tests/unit/cc/cc_support.h"
 
 namespace paceline::cc::test {

@@ -1,5 +1,5 @@
 // Homa's receiver rule by rule: who is granted, how much, and the share of the oldest.
-#include "cc/homa_receiver.h"
+#include "cc/homa/receiver.h"
 
 #include <algorithm>
 #include <vector>

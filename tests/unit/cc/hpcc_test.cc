@@ -1,5 +1,5 @@
 // HPCC, rule by rule. T is 10 us, a path 125,000 bytes, W_AI 62.5 (50 Mb/s).
-#include "cc/hpcc.h"
+#include "cc/window/hpcc.h"
 
 #include "telemetry_driver.h"
 

@@ -1,5 +1,5 @@
 // NSCC, quadrant by quadrant and rule by rule.
-#include "cc/nscc.h"
+#include "cc/window/nscc.h"
 
 #include "flow_driver.h"
 

@@ -1,5 +1,5 @@
 // PowerTCP with telemetry, rule by rule. tau is 10 us, a path 125,000 bytes, beta a tenth of it.
-#include "cc/powertcp.h"
+#include "cc/window/powertcp.h"
 
 #include "telemetry_driver.h"
 

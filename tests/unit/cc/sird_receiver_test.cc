@@ -1,5 +1,5 @@
 // SIRD's receiver rule by rule: buckets, pace, policies, the two loops, what never arrives.
-#include "cc/sird_receiver.h"
+#include "cc/sird/receiver.h"
 
 #include "tests/unit/cc/grant_support.h"
 

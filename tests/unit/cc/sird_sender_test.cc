@@ -1,10 +1,10 @@
 // csn: credit of all receivers that has piled up at a host, against SThr.
-#include "cc/sird_sender.h"
+#include "cc/sird/sender.h"
 
 #include <array>
 
-#include "cc/cadence.h"
-#include "cc/sird.h"
+#include "cc/cadence/cadence.h"
+#include "cc/sird/sird.h"
 #include "tests/unit/cc/grant_support.h"
 
 namespace paceline::cc::test {

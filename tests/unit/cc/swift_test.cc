@@ -1,5 +1,5 @@
 // Swift, transition by transition.
-#include "cc/swift.h"
+#include "cc/window/swift.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // theta-PowerTCP, rule by rule.
-#include "cc/theta_powertcp.h"
+#include "cc/window/theta_powertcp.h"
 
 #include "flow_driver.h"
 

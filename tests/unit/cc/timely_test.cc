@@ -1,5 +1,5 @@
 // TIMELY, rule by rule of its two laws.
-#include "cc/timely.h"
+#include "cc/rate/timely.h"
 
 #include "flow_driver.h"
 

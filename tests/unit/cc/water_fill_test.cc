@@ -1,5 +1,5 @@
 // Max-min shares against what defines them, and against a fill one unit at a time.
-#include "cc/water_fill.h"
+#include "cc/grants/water_fill.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

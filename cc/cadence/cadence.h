@@ -1,0 +1,144 @@
+// Cadence: proactive congestion control for unmodified Ethernet switches. The receiving port grants
+// absolute rates with a lease (receiver.h), the sending port shares its uplink
+// (sender.h), and this state machine, one per channel (source port, destination port,
+// class), obeys the smallest of three rates
+//     rate = min(G grant, T uplink share, P path rate),   sent_total <= L,   in flight <= W.
+// Paper: none; our own design, docs/algorithms/cadence.md holds the law, the messages and what was
+// taken from whom (SIRD, DASR, Flowtune, EQDS, Homa). Not implemented: path entropy,
+// collective-wide scheduling beyond the degree hint.
+//
+// Bytes. sent_total, the ceiling, unscheduled_total and demand count WIRE bytes of the channel's
+// data packets, as PortFacts::full_packet_bytes does, retransmissions included; every one of them
+// is charged, in the fallback too. Event::backlog_bytes and message_bytes are payload bytes;
+// Cadence adds the overhead of full packets itself. A packet may leave when sent_total + its wire
+// bytes <= decision.ceiling.
+//
+// Events it needs (AlgorithmInfo::wants): message, idle, share, grant, path_report, nack, timeout,
+// port_down, port_up; of `ack` those with a round trip (kWantsRoundTrips): with one in flight a
+// granted channel costs next to nothing per packet. Ticks: decision.timed always goes with wake_at.
+//
+// Backlog and loss: bytes to be retransmitted count as backlog again before nack or timeout is
+// delivered, so that a channel that had gone idle asks for them like for a message.
+//
+// Order of a start: Signal::message -> (uplink_want asks for start bytes) -> Signal::share with the
+// answer -> decision.request and a ceiling that covers the start bytes. Until the share has come
+// nothing may be sent; see port_sender.h for the engine's loop.
+//
+// Fallback contract (I5). When leases have run out and REQUESTs stay unanswered, the rate halves
+// every RTT to R_fb and then decision.fallback becomes true, with rate R_fb, ceiling kUnlimited.
+//   - The engine then starts the reactive algorithm on its own state with
+//     Handover{rate = decision.rate, ...} and takes its decisions for this context, with ceiling
+//     kUnlimited; acks, CNPs, nacks, timeouts go to that algorithm.
+//   - It goes on delivering message, idle, grant, share, tick, port_* to Cadence, which probes with
+//     REQUESTs (every 8 RTT, doubling to request_max_ns) while there is backlog, and keeps calling
+//     uplink_want/update. Cadence's wake_at stays valid beside the reactive algorithm's own.
+//   - When a GRANT arrives decision.fallback is false again, rate and ceiling are Cadence's, and
+//   the
+//     reactive state is dropped. sent_total never restarts.
+// Leaving for another algorithm, or destroying the last queue pair: fill_request, set close, send.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "cc/algorithm.h"
+#include "cc/cadence/params.h"
+#include "cc/port_sender.h"
+
+namespace paceline::cc {
+
+const AlgorithmInfo& cadence_info();
+
+class Cadence {
+ public:
+  using Params = CadenceParams;
+
+  enum class Phase : std::uint8_t {
+    idle,        // no backlog; a grant, if any, was given up and the receiver knows it
+    asking,      // message posted, start bytes asked for, nothing sent
+    requesting,  // REQUEST out, no grant yet; start bytes may be leaving
+    granted,     // a grant (or HOLD) with a live lease is in force
+    decaying,    // the lease ran out: G halves per RTT
+    fallback,    // the reactive algorithm decides
+    closing,     // backlog gone, grant given up, the receiver has not confirmed yet
+  };
+
+  struct State {
+    // Cumulative wire bytes.
+    std::uint64_t limit_total;        // L of the grants taken
+    std::uint64_t start_end;          // sent_total up to which bytes leave without a grant
+    std::uint64_t unscheduled_total;  // announced so far
+    std::uint64_t told_final;         // sent_total + demand of the last REQUEST
+    std::uint64_t sent_total;         // as of the last event
+    std::uint64_t backlog_wire;       // as of the last event, estimated wire bytes
+    // Times in ns.
+    std::int64_t lease_end;
+    std::int64_t decay_at;      // next halving
+    std::int64_t request_at;    // REQUEST timer (retry, refresh or probe)
+    std::int64_t gave_up_at;    // grants that answer an older REQUEST are void
+    std::int64_t raise_at;      // a delayed increase takes effect
+    std::int64_t path_cut_at;   // last decrease of P
+    std::int64_t path_step_at;  // next clean RTT
+    std::int64_t budget_at;     // when U_adv was learned
+    std::int64_t requested_at;  // last REQUEST
+    std::int64_t started_at;    // last answer with start bytes
+    // Rates in Mb/s.
+    std::uint32_t grant_mbps;
+    std::uint32_t raise_mbps;  // effective from raise_at
+    std::uint32_t share_mbps;
+    std::uint32_t cap_mbps;  // announced as tx_cap
+    std::uint32_t path_mbps;
+    // Bytes.
+    std::uint32_t want_bytes;    // start bytes asked of the governor
+    std::uint32_t budget_bytes;  // U_adv
+    std::uint32_t refresh_ns;    // REQUEST interval while granted
+    std::uint32_t probe_ns;      // current retry interval
+    std::uint32_t spacing_ns;    // least interval of refreshing REQUESTs, from the governor
+    std::uint32_t taken_stamp;   // when the newest grant was taken, as timestamp_ns counts
+    std::uint32_t min_rtt_ns;
+    std::uint32_t control_rtt_ns;  // of REQUEST and GRANT, smoothed; 0: none yet
+    std::uint32_t queue_ns;        // of the receiver's port, as the last GRANT said
+    std::uint32_t hint_collective;
+    std::uint16_t hint_degree;
+    std::uint16_t hint_kind;
+    std::uint16_t grant_seq;  // newest taken; 0 = none in force
+    std::uint16_t seen_seq;   // newest seen, in force or not
+    std::uint16_t req_seq;
+    std::uint16_t path_seq;
+    std::uint16_t active_senders;  // at the receiver, from the last grant
+    Phase phase;
+    std::uint8_t probes;  // REQUESTs since the last GRANT
+    std::uint8_t clean_rtts;
+    std::uint8_t crowd;  // peers that have connections to the receiver: crowd_of
+    bool asks_start;     // want_bytes waits for the governor's answer
+    bool covered;        // the last REQUEST announced all backlog as unscheduled: no grant wanted
+    bool unconfirmed;    // a give-up that the receiver may not know of yet
+    bool held;           // granted rate 0 on purpose: waits for its turn
+    bool asked;          // a REQUEST since the last idle asked for a grant: giving up must be told
+    bool down;           // port_down
+    bool seq_known;      // seen_seq is valid
+    bool path_limited;   // path_mbps is below the link
+  };
+
+  static Params make_params(std::span<const double> values, const PortFacts& facts) {
+    return make_cadence_params(values, facts);
+  }
+
+  // See algorithm.h. decision.request is written by every call: act on it before the next event.
+  static void on_event(State& state, const Params& params, const Event& event, Decision& decision);
+
+  // Fills what Cadence knows: req_seq, grant_echo, sent_total, unscheduled_total, demand_bytes,
+  // tx_cap_mbps, timestamp_ns, hint fields. The engine sets close, traffic_class, echo_wanted, arm,
+  // epoch, channel. event is the one just delivered. Every call is one REQUEST.
+  static void fill_request(State& state, const Params& params, const Event& event,
+                           RequestMessage& request);
+
+  // For PortSender::update, after every event.
+  static UplinkWant uplink_want(const State& state, const Params& params);
+  static Rate waiting_rate(const Params& params) { return rate_from_mbps(params.fallback_mbps); }
+};
+
+static_assert(std::is_trivially_copyable_v<Cadence::State>);
+static_assert(sizeof(Cadence::State) <= kStateBytes);
+
+}  // namespace paceline::cc

@@ -1,0 +1,69 @@
+// Parameters of Cadence and what is derived from them once per parameter set: shared by the sender
+// context (cadence.h), the uplink governor (sender.h) and the allocator of the receiving
+// port (receiver.h). The table of names, ranges and sources is in params.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cc/algorithm.h"
+#include "cc/channel_units.h"
+#include "dataplane/base/units.h"
+
+namespace paceline::cc {
+
+// Wire bytes planned for one REQUEST, GRANT or PATH: Ethernet, IPv4, UDP, BTH, 40 to 60 bytes of
+// payload, ICRC, frame check sequence, preamble and gap. A planning figure: only pacing of control
+// messages depends on it.
+inline constexpr std::uint32_t kControlWireBytes = 136;
+
+// A RequestMessage::tx_cap_mbps that asks for no grant: every announced byte is unscheduled.
+inline constexpr std::uint32_t kCapNoGrant = 0;
+
+struct CadenceParams {
+  // The port.
+  std::uint32_t link_mbps = 0;
+  std::uint32_t mtu_bytes = 0;
+  std::uint32_t packet_bytes = 0;    // full packet on the wire
+  std::uint32_t overhead_bytes = 0;  // packet_bytes - mtu_bytes
+  std::int64_t rtt_ns = 0;           // base round trip T
+  std::uint32_t bdp_bytes = 0;       // C * T, wire bytes
+
+  // Receiver.
+  double eta = 0;
+  std::uint32_t eta_mbps = 0;        // eta * C
+  std::uint32_t q_target_bytes = 0;  // virtual queue left alone
+  std::int64_t drain_ns = 0;         // T_drain
+  std::int64_t alloc_ns = 0;         // T_alloc: least time between two allocations
+  std::int64_t control_ns = 0;       // least mean time between two GRANTs of the port
+  std::int64_t lease_min_ns = 0;
+  std::int64_t rotation_ns = 0;      // a waiting channel replaces an active one this often
+  std::uint32_t max_active = 0;      // A_max
+  std::uint32_t budget_bytes = 0;    // kappa * BDP: unscheduled bytes welcome per start window
+  double fair_floor = 0;             // least share of eta*C against foreign traffic
+  std::uint32_t min_grant_mbps = 0;  // R_min
+  double hysteresis = 0;             // relative change of a share worth a GRANT
+
+  // Sender.
+  std::uint32_t small_bytes = 0;       // messages up to this are sent at once (U = m)
+  std::uint32_t bulk_start_bytes = 0;  // U of larger ones towards a receiver not known to be idle
+  std::uint32_t fallback_mbps = 0;     // R_fb
+  std::uint32_t path_min_mbps = 0;     // P_min
+  double path_increase = 0;            // a: additive increase per clean RTT, of the grant
+  double path_decrease = 0;
+  double path_window = 0;
+  std::int64_t path_target_ns = 0;
+  std::uint32_t probe_limit = 0;     // REQUESTs unanswered before the fallback takes over
+  std::uint32_t request_max_ns = 0;  // longest interval of the exponential probe
+};
+
+// Wire bytes of a message of `payload` bytes, in full packets and a last one.
+constexpr std::uint64_t message_wire_bytes(const CadenceParams& p, std::uint64_t payload) {
+  return payload + (payload + p.mtu_bytes - 1) / p.mtu_bytes * p.overhead_bytes;
+}
+
+std::span<const ParamSpec> cadence_param_specs();
+std::span<const Profile> cadence_profiles();
+CadenceParams make_cadence_params(std::span<const double> values, const PortFacts& facts);
+
+}  // namespace paceline::cc

@@ -1,0 +1,51 @@
+// Parts of the sender's state machine that only read the state or touch one aspect of it: start
+// bytes, path rate, and the decision that follows from the state. Used by cadence.cc alone.
+#pragma once
+
+#include <cstdint>
+
+#include "cc/cadence/cadence.h"
+
+namespace paceline::cc::cadence {
+
+using State = Cadence::State;
+using Phase = Cadence::Phase;
+
+// Beyond the packets' own overhead: RETH (16), immediate (4), padding (3), rounded up.
+inline constexpr std::uint32_t kMessageSlackBytes = 32;
+// Grants cannot be older than this: after it, timestamps (which wrap after 4.29 s) are not asked.
+inline constexpr std::int64_t kStampValidNs = 1'000'000'000;
+// U_adv describes the last 8 RTT at the receiver (its start window); after every further 8 RTT
+// without news the sender assumes half as many competitors.
+inline constexpr std::int64_t kBudgetRtts = 8;
+
+inline bool has_backlog(const State& s) { return s.backlog_wire > 0; }
+inline bool in_start(const State& s) { return s.sent_total < s.start_end; }
+
+// Some of the backlog is not covered by announced start bytes, or might not be: every wish contains
+// the slack, a reduced answer may not.
+inline bool needs_grant(const State& s) {
+  return has_backlog(s) && s.sent_total + s.backlog_wire + kMessageSlackBytes > s.start_end;
+}
+
+// Start bytes (wire) to ask for when `message` payload bytes were posted.
+std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t now,
+                         std::uint64_t message);
+
+// P: sets it after congestion, and lets it grow for every round trip without any.
+void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate);
+void grow_path(State& s, const CadenceParams& p, std::int64_t now);
+// P by delay: a round trip that neither the path nor the receiver's port explains.
+// Returns whether P was cut.
+bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::uint32_t rtt_ns);
+// Bytes that a rate may have under way.
+std::uint64_t path_window(const State& s, const CadenceParams& p, std::int64_t now,
+                          std::uint32_t rate);
+
+// A REQUEST timer (retry, refresh, probe) is running.
+bool timer_runs(const State& s);
+
+// What follows from the state, for the engine.
+void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& d);
+
+}  // namespace paceline::cc::cadence

@@ -1,0 +1,54 @@
+// Homa's receiver (homa.h): one per port and class. Senders with demand that is not granted are
+// ranked by what they have left; the first K are active. Each may have max_incoming / (active + 1)
+// bytes granted and not arrived, and all together max_incoming: as long as one of them keeps its
+// grant unused the others fill the link. GRANTs are for a packet or more, the last one for what is
+// left.
+//
+// With priorities each GRANT says the level of what it grants, by rank (HomaPriorities::level_of),
+// as far as the sender can take it up: what it has under way binds it.
+//
+// Of granted bytes a share is put aside for who has waited longest: once enough of it has gathered,
+// that sender is granted it beyond all of the above, at the highest level that it can take up:
+// below others it would go on waiting in the network.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/grants/grant_receiver.h"
+#include "cc/homa/homa.h"
+
+namespace paceline::cc {
+
+class HomaReceiver final : public GrantReceiver {
+ public:
+  explicit HomaReceiver(const HomaParams& params);
+
+  void set_params(const ParamBlock& params) override;
+
+  std::uint32_t active() const { return active_; }  // at the last look
+
+ private:
+  struct Ranked {
+    std::uint64_t left = 0;  // of its demand
+    std::uint32_t peer = 0;
+    unsigned level = 0;  // of what it is granted now, with priorities
+  };
+
+  void share(std::int64_t now) override;
+  std::int64_t share_at() const override { return next_at_; }
+  void rank();
+  bool pay(std::int64_t now, const Ranked& to, std::uint64_t most);
+  void pay_oldest(std::int64_t now);
+  unsigned most_level(std::uint32_t peer);
+  void put_level(std::uint32_t peer, unsigned level);
+  void put_levels();
+
+  HomaParams params_;
+  std::vector<Ranked> ranked_;  // the active ones, fewest left first
+  std::uint32_t active_ = 0;
+  double aside_bytes_ = 0;  // for the oldest
+  std::int64_t next_at_ = 0;
+};
+
+}  // namespace paceline::cc
