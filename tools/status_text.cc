@@ -84,6 +84,10 @@ void add_devices(std::string& text, const Json& set) {
                           number(*frames, "received") + number(*frames, "priority_received"),
                           number(*frames, "sent") + number(*frames, "priority_sent"));
     }
+    const Json loans = at->value("loans", Json::object());
+    text += fmt::format("; lent {} sent, {} copied, {} recalled, {} overdue, {} received",
+                        number(loans, "sent"), number(loans, "copied"), number(loans, "recalled"),
+                        number(loans, "overdue"), number(loans, "received"));
     text += fmt::format("; arrivals by the {}\n",
                         word(arrivals, "clock") == "device" ? "device's clock" : "poll");
   }

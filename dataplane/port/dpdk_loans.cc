@@ -22,8 +22,12 @@ using namespace dpdk;
 
 enum class LoanState : std::uint32_t { free, lent, moving, moved, taken };
 
-constexpr std::uint16_t kSegmentRoom = 64;  // for an ICRC; a line of its own
 constexpr unsigned kSpinsBeforeYield = 1000;
+
+// A cache line, for writing.
+void fetch_line(const void* object, std::size_t line) {
+  __builtin_prefetch(static_cast<const std::byte*>(object) + 64 * line, 1);
+}
 
 // Until `done`; the other thread may have lost its processor. False: a tenth of a second was not
 // enough.
@@ -50,15 +54,17 @@ struct alignas(64) DpdkLoans::Loan {
   rte_mbuf_ext_shared_info shared{};
   std::atomic<LoanState> state{LoanState::free};
   std::uint32_t bytes = 0;
-  rte_mbuf* segment = nullptr;
+  rte_mbuf* segment =
+      nullptr;                // of the payload, that of the ICRC behind it; null: a driver has them
   std::byte* room = nullptr;  // of the packet, for the bytes
+  std::array<std::byte, wire::kIcrcBytes> icrc{};
 };
 
 DpdkLoansMade DpdkLoans::make(const std::string& name, std::uint32_t most, int socket) {
   // Two segments a loan. A thread's cache in DPDK keeps some of them from others.
   constexpr std::uint32_t kCache = 64;
   rte_mempool* const pool =
-      rte_pktmbuf_pool_create(name.c_str(), 2 * most + 4 * kCache, kCache, 0, kSegmentRoom, socket);
+      rte_pktmbuf_pool_create(name.c_str(), 2 * most + 4 * kCache, kCache, 0, 0, socket);
   if (pool == nullptr) {
     return {nullptr, "segments \"" + name + "\": " + std::string(rte_strerror(rte_errno))};
   }
@@ -76,30 +82,48 @@ DpdkLoans::DpdkLoans(rte_mempool* pool, std::uint32_t most)
 DpdkLoans::~DpdkLoans() { rte_mempool_free(pool_); }
 
 void DpdkLoans::returned(void* /*address*/, void* loan) {
+  static_cast<Loan*>(loan)->segment = nullptr;
   static_cast<Loan*>(loan)->state.store(LoanState::free, std::memory_order_release);
+}
+
+void DpdkLoans::expect(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) fetch_line(&loans_[(next_ + i) % most_], 0);
+}
+
+// Segments that refer to the loan, which ends when a driver has freed both.
+bool DpdkLoans::give_segments(Loan& loan) {
+  std::array<rte_mbuf*, 2> segments;
+  if (rte_pktmbuf_alloc_bulk(pool_, segments.data(), 2) != 0) return false;
+  rte_mbuf* const payload = segments[0];
+  rte_mbuf* const icrc = segments[1];
+  const auto refer = [&loan](rte_mbuf* segment, void* address, std::uint16_t bytes) {
+    rte_pktmbuf_attach_extbuf(segment, address, reinterpret_cast<rte_iova_t>(address), bytes,
+                              &loan.shared);
+    segment->data_len = bytes;
+  };
+  refer(payload, loan.icrc.data(), 0);  // until it is known
+  refer(icrc, loan.icrc.data(), wire::kIcrcBytes);
+  payload->next = icrc;
+  rte_mbuf_ext_refcnt_set(&loan.shared, 2);
+  loan.segment = payload;
+  return true;
 }
 
 bool DpdkLoans::attach(rte_mbuf* head, const Packet& packet, const std::byte* bytes) {
   Loan& loan = loans_[next_ % most_];
   if (loan.state.load(std::memory_order_acquire) != LoanState::free) return false;
-  std::array<rte_mbuf*, 2> segments;
-  if (rte_pktmbuf_alloc_bulk(pool_, segments.data(), 2) != 0) return false;
+  if (loan.segment == nullptr && !give_segments(loan)) return false;
   ++next_;
-  rte_mbuf* const payload = segments[0];
-  rte_mbuf* const icrc = segments[1];
   loan.bytes = packet.payload_bytes;
-  loan.segment = payload;
   loan.room = packet.payload;
-  rte_mbuf_ext_refcnt_set(&loan.shared, 1);
+  wire::store_le32(loan.icrc.data(), packet.icrc);
+  rte_mbuf* const payload = loan.segment;
   // Drivers only read what they send.
   auto* const address = const_cast<std::byte*>(bytes);
-  rte_pktmbuf_attach_extbuf(payload, address, reinterpret_cast<rte_iova_t>(address),
-                            packet.payload_bytes, &loan.shared);
+  payload->buf_addr = address;
+  payload->buf_iova = reinterpret_cast<rte_iova_t>(address);
+  payload->buf_len = packet.payload_bytes;
   payload->data_len = packet.payload_bytes;
-  payload->next = icrc;
-  icrc->data_off = 0;
-  icrc->data_len = wire::kIcrcBytes;
-  wire::store_le32(buffer_of(icrc), packet.icrc);
   head->next = payload;
   head->nb_segs = 3;
   head->pkt_len = std::uint32_t{head->data_len} + packet.payload_bytes + wire::kIcrcBytes;
@@ -107,10 +131,24 @@ bool DpdkLoans::attach(rte_mbuf* head, const Packet& packet, const std::byte* by
   return true;
 }
 
+DpdkLoans::Loan* DpdkLoans::loan_of(const rte_mbuf* head) {
+  const rte_mbuf* const payload = head->next;
+  if (payload == nullptr || !RTE_MBUF_HAS_EXTBUF(payload) || payload->shinfo->free_cb != returned) {
+    return nullptr;
+  }
+  return static_cast<Loan*>(payload->shinfo->fcb_opaque);
+}
+
 void DpdkLoans::detach(rte_mbuf* head) {
-  rte_pktmbuf_free(head->next);
+  Loan* const loan = loan_of(head);
+  assert(loan != nullptr);
   head->next = nullptr;
   head->nb_segs = 1;
+  loan->state.store(LoanState::free, std::memory_order_release);
+}
+
+std::uint32_t DpdkLoans::icrc_of(const rte_mbuf* head) {
+  return wire::load_le32(loan_of(head)->icrc.data());
 }
 
 // False: a receiver does not come to an end with it.
@@ -153,12 +191,34 @@ std::size_t DpdkLoans::out() const {
   return count;
 }
 
-bool DpdkLoans::take(rte_mbuf* head) {
-  rte_mbuf* const payload = head->next;
-  if (payload == nullptr || !RTE_MBUF_HAS_EXTBUF(payload) || payload->shinfo->free_cb != returned) {
-    return false;
+// Where a line is, stands in one before it: a round through all frames for each step.
+void DpdkLoans::fetch(std::span<rte_mbuf* const> heads) {
+  // The mbuf, and the packet behind it, which is filled in.
+  constexpr std::size_t kLines = (sizeof(rte_mbuf) + sizeof(Packet)) / 64;
+  for (const rte_mbuf* const head : heads) {
+    for (std::size_t line = 0; line < kLines; ++line) fetch_line(head, line);
   }
-  Loan& loan = *static_cast<Loan*>(payload->shinfo->fcb_opaque);
+  for (const rte_mbuf* const head : heads) {
+    const std::byte* const frame = buffer_of(head) + head->data_off;
+    __builtin_prefetch(frame);
+    __builtin_prefetch(frame + head->data_len - 1);
+    if (head->next == nullptr) continue;
+    __builtin_prefetch(head->next);
+    __builtin_prefetch(&head->next->next);
+  }
+  for (const rte_mbuf* const head : heads) {
+    const rte_mbuf* const payload = head->next;
+    if (payload == nullptr) continue;
+    if (RTE_MBUF_HAS_EXTBUF(payload)) fetch_line(payload->shinfo, 0);
+    const std::byte* const bytes = buffer_of(payload) + payload->data_off;
+    for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(bytes + 64 * line);
+  }
+}
+
+bool DpdkLoans::take(rte_mbuf* head) {
+  Loan* const found = loan_of(head);
+  if (found == nullptr) return false;
+  Loan& loan = *found;
   LoanState state = loan.state.load(std::memory_order_acquire);
   for (;;) {
     if (state == LoanState::taken) return true;  // a second look at the same frame

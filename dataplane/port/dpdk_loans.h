@@ -10,12 +10,17 @@
 //             \ -> moving -> moved (the bytes are in the packet's own buffer) -> taken -> free
 //
 // Most drivers copy within the call that sends: their loans are free again when it returns.
+//
+// What a thread has written is slow for another one to read or write, line by line. So the ICRC
+// lies in the loan, and a loan keeps its segments: a port that receives gives the loan back and
+// does not touch them. A driver that frees them takes them, and the loan gets others.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "dataplane/port/packet.h"
@@ -42,11 +47,18 @@ class DpdkLoans {
   DpdkLoans(const DpdkLoans&) = delete;
   DpdkLoans& operator=(const DpdkLoans&) = delete;
 
+  // So many are about to be attached, at most: what is written then is fetched now.
+  void expect(std::size_t count);
   // The frame of a packet whose payload is at `bytes`; its headers are in `head` already. False:
   // there are too many loans, nothing was done.
   bool attach(rte_mbuf* head, const Packet& packet, const std::byte* bytes);
-  // The frame comes back from a driver that did not take it: `head` alone again.
+  // The frames come back from a driver that did not take them, the last `count` that were attached:
+  // detached one by one, and their loans are the next ones again.
+  void take_back(std::size_t count) { next_ -= count; }
+  // `head`, that was attached here or taken, alone again; the loan has ended.
   static void detach(rte_mbuf* head);
+  // Of a frame that was taken.
+  static std::uint32_t icrc_of(const rte_mbuf* head);
   // Nothing of this port's that is on its way refers to memory elsewhere any more. Returns how many
   // had to be copied. What a receiver is reading is waited for, a tenth of a second at most;
   // overdue() counts what took longer.
@@ -58,14 +70,19 @@ class DpdkLoans {
   // A received frame: a loan of this process? It is the caller's to read then, until its segments
   // are freed or detached.
   static bool take(rte_mbuf* head);
+  // Frames that another thread has just handed on, of which all lines are in its processor's cache:
+  // starts to fetch them, all at a time, where one after the other would be waited for.
+  static void fetch(std::span<rte_mbuf* const> heads);
 
  private:
   struct Loan;
   DpdkLoans(rte_mempool* pool, std::uint32_t most);
   static void returned(void* address, void* loan);
   static bool settle(Loan& loan, bool patient, std::size_t& copied);
+  static Loan* loan_of(const rte_mbuf* head);
+  bool give_segments(Loan& loan);
 
-  rte_mempool* pool_;  // of segments: they have no more of their own than room for an ICRC
+  rte_mempool* pool_;  // of segments: they have no bytes of their own
   std::uint32_t most_;
   std::unique_ptr<Loan[]> loans_;
   std::uint64_t next_ = 0;    // the loan that is made next

@@ -68,6 +68,7 @@ DpdkMemory::~DpdkMemory() { rte_mempool_free(pool_); }
 
 std::size_t DpdkMemory::take(std::span<Packet*> out) {
   constexpr std::size_t kMost = 64;
+  constexpr std::size_t kTouched = (sizeof(rte_mbuf) + sizeof(Packet) + RTE_PKTMBUF_HEADROOM) / 64;
   std::size_t taken = 0;
   while (taken < out.size()) {
     std::array<void*, kMost> mbufs;
@@ -76,7 +77,12 @@ std::size_t DpdkMemory::take(std::span<Packet*> out) {
     while (n != 0 && rte_mempool_get_bulk(pool_, mbufs.data(), n) != 0) n /= 2;
     if (n == 0) break;
     for (unsigned i = 0; i < n; ++i) {
-      out[taken++] = packet_of(static_cast<rte_mbuf*>(mbufs[i]));
+      auto* const mbuf = static_cast<rte_mbuf*>(mbufs[i]);
+      // Another thread may have freed it. The mbuf, the packet, and where headers are put.
+      for (std::size_t line = 0; line < kTouched; ++line) {
+        __builtin_prefetch(reinterpret_cast<std::byte*>(mbuf) + 64 * line, 1);
+      }
+      out[taken++] = packet_of(mbuf);
     }
   }
   return taken;

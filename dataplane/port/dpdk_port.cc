@@ -105,6 +105,7 @@ DpdkPortMade DpdkPort::make(DpdkDevice& device, const DpdkPortSettings& settings
   auto port = std::unique_ptr<DpdkPort>(new DpdkPort(device, settings, info, engine_packets));
   port->pool_.keep_loans_with(*port);
   port->loans_ = loans;
+  port->from_thread_ = path == SendPath::handed_on;
   if (stamps != nullptr) port->stamps_.emplace(*stamps);
   if (port->gate_ != nullptr && !port->gate_->add(port->visitor_)) {
     port->gate_ = nullptr;
@@ -168,12 +169,15 @@ rte_mbuf* DpdkPort::frame_of(Packet& packet) {
 
 // The driver did not take them: they are as they were.
 void DpdkPort::take_back(std::span<Packet* const> packets, std::span<rte_mbuf* const> mbufs) {
+  std::size_t detached = 0;
   for (std::size_t i = 0; i < mbufs.size(); ++i) {
     if (mbufs[i]->next == nullptr) continue;
     DpdkLoans::detach(mbufs[i]);
-    --counters_.tx_lent;
+    ++detached;
     pool_.lend(*packets[i], packets[i]->loan);
   }
+  counters_.tx_lent -= detached;
+  if (detached != 0) loans_->take_back(detached);
 }
 
 std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
@@ -181,6 +185,7 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
   std::size_t count = 0;
   std::size_t taken = 0;  // from the front of `burst`, dropped ones included
   std::array<std::uint32_t, kBurst> bytes;
+  if (from_thread_) loans_->expect(std::min<std::size_t>(kBurst, burst.size()));
   // A prefix that ends before the first packet that cannot be sent; that one alone comes next.
   for (; count < kBurst && count < burst.size(); ++count) {
     Packet& packet = *burst[count];
@@ -240,7 +245,11 @@ std::size_t DpdkPort::rx(std::span<Packet*> burst) {
   } else {
     looked = false;
   }
-  for (std::uint16_t i = 0; i < n; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
+  if (from_thread_) {
+    DpdkLoans::fetch({mbufs.data(), n});
+  } else {
+    for (std::uint16_t i = 0; i < n; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
+  }
   if (stamps_) [[unlikely]] {
     stamps_->burst(looked && n < wanted);
     filled = accept_stamped({mbufs.data(), n}, burst);
@@ -300,12 +309,8 @@ Packet* DpdkPort::accept(void* received) {
 // Headers, payload where its owner has it, ICRC. nullptr, and nothing done: cut in another way.
 Packet* DpdkPort::accept_lent(rte_mbuf* head) {
   rte_mbuf* const payload = head->next;
-  rte_mbuf* const icrc = payload->next;
   std::byte* const frame = buffer_of(head) + head->data_off;
-  if (head->nb_segs != 3 || icrc->data_len != wire::kIcrcBytes ||
-      payload->data_len > info_.payload_room) {
-    return nullptr;
-  }
+  if (head->nb_segs != 3 || payload->data_len > info_.payload_room) return nullptr;
   const std::size_t payload_at = std::size_t{head->data_off} + head->data_len;
   if (payload_at < kMaxHeaderBytes || payload_at > latest_payload_) return nullptr;
   // Looks at headers and lengths. Where the ICRC would be are old bytes of the packet's own.
@@ -314,7 +319,7 @@ Packet* DpdkPort::accept_lent(rte_mbuf* head) {
       parts.payload_bytes != payload->data_len) {
     return nullptr;
   }
-  parts.icrc = wire::load_le32(buffer_of(icrc) + icrc->data_off);
+  parts.icrc = DpdkLoans::icrc_of(head);
   Packet& packet = *packet_of(head);
   fill(packet, frame, parts);
   packet.pool_id = pool_.id();
@@ -350,6 +355,7 @@ Packet* DpdkPort::copy_in(void* received, bool pieces) {
       packet = nullptr;
     }
   }
+  if (!pieces && mbuf->next != nullptr) DpdkLoans::detach(mbuf);
   rte_pktmbuf_free(mbuf);
   return packet;
 }

@@ -124,6 +124,7 @@ class DpdkPort final : public Port, private LoanKeeper {
   std::size_t latest_payload_;  // where in an mbuf a payload may begin at the latest
   PacketPool pool_;
   DpdkLoans* loans_ = nullptr;  // of the memory; null: payloads are copied
+  bool from_thread_ = false;    // what comes, another thread has written
   std::size_t borrowed_ = 0;    // received packets that refer to their senders' memory
   std::optional<DpdkStamps> stamps_;
   InterruptGate::Visitor visitor_;

@@ -65,7 +65,14 @@ void ShardReceiver::take_home() {
   }
 }
 
+// The list of loans is this thread's: what another one is to read has its bytes before.
 void ShardReceiver::hand_over(std::uint32_t to, std::span<Packet* const> handed) {
+  if (exchange_.pools_[to] != &pool()) {
+    for (Packet* const packet : handed) {
+      if (packet->payload_kind == PayloadKind::lent) [[unlikely]]
+        pool().own_loan(*packet);
+    }
+  }
   const std::size_t pushed = exchange_.lane(shard_, to).forward.push(handed);
   counters_.handed_over += pushed;
   counters_.handed_over_full += handed.size() - pushed;

@@ -72,6 +72,16 @@ struct PortReport {
   std::uint64_t priority_pause_received = 0;
 };
 
+// Payloads that a port's packets referred to in place of having them (port/dpdk_loans.h), since the
+// start, in packets.
+struct LoanReport {
+  std::uint64_t sent = 0;
+  std::uint64_t copied = 0;    // to be sent so, but too many were out
+  std::uint64_t recalled = 0;  // of those sent: copied on the way, their memory was wanted back
+  std::uint64_t overdue = 0;   // of those sent: wanted back, and read for a tenth of a second more
+  std::uint64_t received = 0;  // read in the sender's memory
+};
+
 // When packets came: by the device's clock where it stamps them (port/device_clock.h).
 struct ArrivalReport {
   bool stamped = false;      // false: when the poll found them, and the rest is 0
@@ -91,6 +101,7 @@ struct NicReport {
   telemetry::EngineCounters counters;
   PortReport port{};
   ArrivalReport arrivals{};
+  LoanReport loans{};
 };
 
 struct NicSetReport {

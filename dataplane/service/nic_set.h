@@ -84,6 +84,8 @@ class NicSet {
   virtual std::optional<LastHop> last_hop(Picos /*now*/, std::size_t /*index*/) {
     return std::nullopt;
   }
+  // Of a port of this machine; as above.
+  virtual std::optional<LoanReport> loans(std::size_t /*index*/) const { return std::nullopt; }
 };
 
 }  // namespace paceline::service

@@ -154,7 +154,6 @@ PairAdapter::Step PairAdapter::invalidate(Picos now, std::uint32_t index,
   if (!s_.engine->regions().invalidate(slot.immediate, s_.pd, 0, s_.number)) {
     return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
   }
-  s_.engine->end_loans();
   return done_here(now, index, slot);
 }
 
@@ -180,7 +179,6 @@ PairAdapter::Step PairAdapter::bind_window(Picos now, std::uint32_t index,
   if (!known || !s_.engine->regions().bind(bind)) {
     return refuse(now, index, slot, attach::EntryStatus::window_bind_error);
   }
-  s_.engine->end_loans();
   return done_here(now, index, slot);
 }
 

@@ -237,7 +237,6 @@ void Session::close() {
     for (const std::uint32_t number : leaving_handles_) nic.destroy_address_handle(now, number);
     for (const auto& [handle, window] : windows_) nic.regions().remove_window(window.key);
     for (const auto& [handle, region] : regions_) nic.regions().remove(region.key);
-    nic.end_loans();
   });
   worker().unwatch(wake_.get());
   for (auto& [handle, region] : regions_) {

@@ -88,10 +88,7 @@ std::uint32_t Session::add_region(const RegionObject& region) {
 
 bool Session::remove_region(const RegionObject& region) {
   bool busy = false;
-  on_worker([&](Picos) {
-    busy = !engine().regions().remove(region.key);
-    if (!busy) engine().end_loans();
-  });
+  on_worker([&](Picos) { busy = !engine().regions().remove(region.key); });
   return !busy;
 }
 
@@ -177,7 +174,6 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
     const bool ran = on_worker([&](Picos) {
       free =
           engine().regions().change(region->key, engine_access(changed.access), changed.pd->number);
-      engine().end_loans();
     });
     if (!ran) return worker_gone();
   }
@@ -243,10 +239,7 @@ Verdict Session::free_window(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   WindowObject* const window = windows_.find(handle);
   if (window == nullptr) return nothing_called("memory window", handle);
-  on_worker([&](Picos) {
-    engine().regions().remove_window(window->key);
-    engine().end_loans();
-  });
+  on_worker([&](Picos) { engine().regions().remove_window(window->key); });
   tenant_.regions.give();
   --window->pd->uses;
   windows_.erase(handle);

@@ -99,6 +99,14 @@ Json port_of(const PortReport& p) {
           {"pause_frames", std::move(pause_frames)}};
 }
 
+Json loans_of(const LoanReport& l) {
+  return {{"sent", l.sent},
+          {"copied", l.copied},
+          {"recalled", l.recalled},
+          {"overdue", l.overdue},
+          {"received", l.received}};
+}
+
 Json arrivals_of(const ArrivalReport& a) {
   if (!a.stamped) return {{"clock", "poll"}};
   return {{"clock", "device"},
@@ -142,6 +150,7 @@ Json worker_of(ServiceWorker& worker) {
       if (told.port.known) {
         nic["port"] = port_of(told.port);
         nic["port"]["arrivals"] = arrivals_of(told.arrivals);
+        nic["port"]["loans"] = loans_of(told.loans);
       }
     }
     nics.push_back(std::move(nic));

@@ -205,6 +205,13 @@ void TelemetryPublisher::fill(Picos now, std::size_t nic, const WorkerFigures& w
   put(NicSeries::worker_sleeps, worker.sleeps);
   put(NicSeries::worker_busy_cycles, worker.busy_cycles);
   put(NicSeries::worker_packets, packets_);
+  if (const auto loans = nics_.loans(nic)) {
+    put(NicSeries::port_loans_sent, loans->sent);
+    put(NicSeries::port_loans_copied, loans->copied);
+    put(NicSeries::port_loans_recalled, loans->recalled);
+    put(NicSeries::port_loans_overdue, loans->overdue);
+    put(NicSeries::port_loans_received, loans->received);
+  }
 }
 
 // Places without a queue pair are passed over quickly, eight for the price of one.

@@ -70,7 +70,7 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"unsupported_operations", "packets", counter, "operations that the engine does not have"},
     {"digest_mismatches", "packets", counter, "elided payloads that arrived in a wrong place"},
     {"memory_waits", "1", counter, "times a memory region answered later"},
-    {"tx_lent_bytes", "bytes", counter, "payload sent without a copy, where the NIC is emulated"},
+    {"tx_lent_bytes", "bytes", counter, "payload sent without a copy"},
     {"no_packet", "1", counter, "times the packet pool was empty"},
     {"tx_stalled", "packets", counter, "refused by the port after it had said it would take them"},
     {"malformed", "packets", counter, "dropped by the parser, all reasons"},
@@ -103,6 +103,12 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"worker_sleeps", "1", counter, "worker: times it slept"},
     {"worker_busy_cycles", "cycles", counter, "worker: ticks of its clock in busy turns"},
     {"worker_packets", "packets", counter, "worker: sent and received, by all its NICs"},
+    {"port_loans_sent", "packets", counter, "port: sent with the payload where it lay"},
+    {"port_loans_copied", "packets", counter, "port: copied instead, too many were out"},
+    {"port_loans_recalled", "packets", counter,
+     "port: of those sent, copied under way, wanted back"},
+    {"port_loans_overdue", "packets", counter, "port: of those sent, still read .1 s after that"},
+    {"port_loans_received", "packets", counter, "port: received, read in the sender's memory"},
 }};
 
 // The engine's counters under the engine's names, none left out.
@@ -125,6 +131,7 @@ static_assert(kSeries[series_index(NicSeries::malformed)].name == "malformed");
 static_assert(kSeries[series_index(NicSeries::limited_port_ns)].name == "limited_port_ns");
 static_assert(kSeries[series_index(NicSeries::paused_ns)].name == "paused_ns");
 static_assert(kSeries[series_index(NicSeries::worker_packets)].name == "worker_packets");
+static_assert(kSeries[series_index(NicSeries::port_loans_received)].name == "port_loans_received");
 
 }  // namespace
 

@@ -54,6 +54,11 @@ enum class NicSeries : std::uint8_t {
   worker_sleeps,
   worker_busy_cycles,
   worker_packets,
+  port_loans_sent,
+  port_loans_copied,
+  port_loans_recalled,
+  port_loans_overdue,
+  port_loans_received,
   count,
 };
 

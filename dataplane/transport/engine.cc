@@ -21,6 +21,7 @@ Engine::Engine(EngineConfig config, Port& port)
       responder_(core_, scheduler_, requester_),
       control_(core_, scheduler_),
       states_(core_, requester_, responder_, control_) {
+  core_.regions.end_loans_of(core_.pool);
   scheduler_.connect(requester_, responder_, control_);
 }
 

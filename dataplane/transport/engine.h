@@ -35,7 +35,6 @@ class Engine {
   RegionTable& regions() { return core_.regions; }
   // No packet on its way refers to registered memory any more (PortInfo::lends_payload): to be
   // called after a region was removed or rights to it were taken away, before its owner is told.
-  void end_loans() { core_.pool.end_loans(); }
   // A queue pair in state RESET; its number, 0 when there are no more.
   std::uint32_t create_qp(const QpConfig& config);
   // Changes its state and attributes: all that `mask` (of qp_attribute) names, or nothing.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "dataplane/port/packet_pool.h"
 #include "dataplane/transport/region_windows.h"
 
 namespace paceline::transport {
@@ -22,6 +23,10 @@ void RegionTable::draw_keys_from(const KeySecret& secret) {
   mask_ = 0;
 }
 
+void RegionTable::end_loans() {
+  if (pool_ != nullptr) pool_->end_loans();
+}
+
 bool RegionTable::invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t needed,
                              std::uint32_t qp) {
   if (find(key) == nullptr) return false;
@@ -34,6 +39,7 @@ bool RegionTable::invalidate(std::uint32_t key, std::uint32_t pd, std::uint8_t n
     return true;
   }
   region.revoked = true;
+  end_loans();
   return true;
 }
 
@@ -132,6 +138,7 @@ std::uint32_t RegionTable::add_provided(std::uint64_t base, std::uint64_t length
 
 // Only the key stays: the next one here is another.
 void RegionTable::vacate(std::uint32_t index) {
+  end_loans();
   const std::uint32_t kept = data_[index].key;
   data_[index] = Region{};
   data_[index].key = kept;
@@ -158,6 +165,7 @@ bool RegionTable::change(std::uint32_t key, std::uint8_t access, std::uint32_t p
     return false;
   }
   Region& region = data_[place(key)];
+  end_loans();
   region.access = access | access::local_read;
   region.pd = pd;
   region.revoked = false;

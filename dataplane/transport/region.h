@@ -12,6 +12,10 @@
 
 #include "dataplane/transport/region_keys.h"
 
+namespace paceline {
+class PacketPool;
+}
+
 namespace paceline::transport {
 
 enum class MemoryResult : std::uint8_t {
@@ -150,6 +154,9 @@ class alignas(64) RegionTable {
   // From now on keys are drawn. Before the first region; tables that have the same secret and get
   // the same regions in the same order give the same keys.
   void draw_keys_from(const KeySecret& secret);
+  // Whatever takes a region or a window away, or its rights, ends the loans of this pool: payloads
+  // may be on their way from there. The pool must outlive all such calls.
+  void end_loans_of(PacketPool& pool) { pool_ = &pool; }
 
   // `pd`: the protection domain, a number that the owner of the engine gives out. Queue pairs
   // reach only regions of their own.
@@ -194,6 +201,7 @@ class alignas(64) RegionTable {
   RegionWindows& windows();
   bool has_windows(std::uint32_t key) const;
   void unbind(Region& region, std::uint32_t window);
+  void end_loans();
 
   Region* data_ = &first_;
   std::uint32_t size_ = 0;
@@ -205,6 +213,7 @@ class alignas(64) RegionTable {
   std::uint64_t draws_ = 0;
   std::uint32_t used_ = 0;                  // with a secret: places that are taken
   std::unique_ptr<RegionWindows> windows_;  // once there are any, or may be
+  PacketPool* pool_ = nullptr;
 };
 
 }  // namespace paceline::transport

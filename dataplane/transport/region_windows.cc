@@ -26,6 +26,7 @@ std::uint32_t RegionTable::add_window(WindowType type, std::uint32_t pd) {
 
 // Nothing can be reached by it any more; its key and its domain stay.
 void RegionTable::unbind(Region& region, std::uint32_t window) {
+  end_loans();
   Window& w = windows_->windows.find(window)->second;
   if (w.parent != 0) --windows_->bound.find(w.parent >> 8)->second;
   w.parent = 0;

@@ -220,7 +220,6 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     refuse(qp, wire::NakCode::remote_access_error);
     return Outcome::done;
   }
-  if (parsed.properties.has_ieth()) core_.pool.end_loans();
   r.address += parsed.payload_bytes;
   r.received += parsed.payload_bytes;
   if (r.message_is_write) r.remaining -= parsed.payload_bytes;

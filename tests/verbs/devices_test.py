@@ -119,8 +119,12 @@ def device_status(wire):
     wanted = {"pause": None, "pause_frames": None, "rx_errors": 0, "arrivals": {"clock": "poll"}}
     if any(port.get(name, "missing") != value for name, value in wanted.items()):
         raise Failed(f"expected {wanted} in {port}")
+    loans = port["loans"]  # of WRITEs from memory that the service shares
+    if loans["sent"] == 0 or loans["overdue"] != 0 or loans["recalled"] > loans["sent"]:
+        raise Failed(f"loans: {loans}")
     line = [line for line in run_alone(wire, command).splitlines() if "arrivals by the poll" in line]
-    if len(line) != 1 or "pause not told" not in line[0]:
+    lent = f"lent {loans['sent']} sent, "
+    if len(line) != 1 or "pause not told" not in line[0] or lent not in line[0]:
         raise Failed(f"not one line about the device: {line}")
     return line[0]
 

@@ -74,6 +74,7 @@ NicRow nic_row(const NicLook* before, const NicLook& now, double otherwise) {
   row.epoch = now.epoch;
   row.guard = now.guard;
   row.plugin_quarantines = now.value("plugin_quarantines");
+  row.loans_overdue = now.value("port_loans_overdue");
   row.link_bps = now.rate_bps;
   row.queue_bytes = now.value("last_hop_queue_bytes");
   row.queue_pairs = now.value("queue_pairs");
@@ -83,7 +84,9 @@ NicRow nic_row(const NicLook* before, const NicLook& now, double otherwise) {
   const auto more = [&](const char* series) {
     return growth(before->value(series), now.value(series));
   };
-  row.tx_bps = more("tx_data_bytes") * 8 / seconds;
+  const double sent = more("tx_data_bytes");
+  row.tx_bps = sent * 8 / seconds;
+  row.lent_share = sent > 0 ? std::min(1.0, more("tx_lent_bytes") / sent) : 0;
   row.rx_bps = more("rx_data_bytes") * 8 / seconds;
   const double arrived = more("rx_data_packets");
   row.marked_share = arrived > 0 ? more("rx_ce_packets") / arrived : 0;

@@ -22,11 +22,13 @@ struct NicRow {
   std::uint32_t epoch = 0;
   std::uint32_t guard = 0;
   std::uint64_t plugin_quarantines = 0;  // since the service began
+  std::uint64_t loans_overdue = 0;       // packets; likewise
   std::uint64_t link_bps = 0;
   double tx_bps = 0;  // payload, first transmissions
   double rx_bps = 0;
   double messages_per_s = 0;  // completed
   double p99_slowdown = 0;  // of messages up to 1 MiB that completed in the span; 0: there are none
+  double lent_share = 0;    // of the payload sent: without a copy
   double marked_share = 0;  // of data packets received
   double cnps_per_s = 0;    // received
   double resent_per_s = 0;  // packets

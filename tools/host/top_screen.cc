@@ -56,6 +56,7 @@ void put_nics(Lines& lines, const TopRows& rows, const TopView& view) {
     if (nic.plugin_quarantines != 0) {
       note += fmt::format("  QUARANTINE {}", nic.plugin_quarantines);
     }
+    if (nic.loans_overdue != 0) note += fmt::format("  LOANS OVERDUE {}", nic.loans_overdue);
     put(lines,
         fmt::format("{:<12} {:<9} {:>10} {:>10} {:>10} {:>7} {:>7} {:>8} {:>8} {:>9} {:>5}  {}",
                     nic.name, nic.algorithm, rate_text(nic.tx_bps), rate_text(nic.rx_bps),
@@ -165,11 +166,13 @@ std::string top_json(const TopRows& rows) {
                     {"epoch", nic.epoch},
                     {"guard", nic.guard},
                     {"plugin_quarantines", nic.plugin_quarantines},
+                    {"loans_overdue", nic.loans_overdue},
                     {"link_bps", nic.link_bps},
                     {"tx_bps", nic.tx_bps},
                     {"rx_bps", nic.rx_bps},
                     {"messages_per_s", nic.messages_per_s},
                     {"p99_slowdown", nic.p99_slowdown},
+                    {"lent_share", nic.lent_share},
                     {"marked_share", nic.marked_share},
                     {"cnps_per_s", nic.cnps_per_s},
                     {"resent_per_s", nic.resent_per_s},

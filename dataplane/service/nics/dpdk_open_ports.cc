@@ -45,6 +45,10 @@ class DpdkPortDevice final : public PortDevice {
     report.not_ready = c.not_ready;
     report.clock_jumps = c.jumps;
   }
+  LoanReport loans() const override {
+    const DpdkPortCounters& c = port_.ports.front()->counters();
+    return {c.tx_lent, c.tx_lent_copied, c.tx_recalled, c.tx_overdue, c.rx_lent};
+  }
 
  private:
   const TestbedPort& port_;

@@ -109,8 +109,16 @@ void PortNics::describe(Picos now, NicSetReport& report) {
     nic.arrivals.stamped = ends_[i].port->info().stamps_arrivals;
     nic.arrivals.round_trips = ends_[i].engine->arrival_stamps().samples;
     nic.arrivals.round_trips_refused = ends_[i].engine->arrival_stamps().refused;
-    if (ends_[i].device != nullptr) ends_[i].device->tell_arrivals(nic.arrivals);
+    if (ends_[i].device == nullptr) continue;
+    ends_[i].device->tell_arrivals(nic.arrivals);
+    nic.loans = ends_[i].device->loans();
   }
+}
+
+std::optional<LoanReport> PortNics::loans(std::size_t index) const {
+  const PortDevice* const device = ends_[index].device;
+  if (device == nullptr) return std::nullopt;
+  return device->loans();
 }
 
 }  // namespace paceline::service

@@ -29,6 +29,7 @@ class PortDevice {
 
   virtual void count(PortReport& report) const = 0;             // any thread
   virtual void tell_arrivals(ArrivalReport& report) const = 0;  // the worker's
+  virtual LoanReport loans() const = 0;                         // likewise
 };
 
 struct PortNic {
@@ -92,6 +93,7 @@ class PortNics final : public NicSet {
   Picos next_deadline() const override;
   bool hears_the_world() const override { return true; }
   void describe(Picos now, NicSetReport& report) override;
+  std::optional<LoanReport> loans(std::size_t index) const override;
 
  private:
   struct End {

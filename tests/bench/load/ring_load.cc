@@ -30,7 +30,7 @@ struct RingOptions {
   bool copy = false;
 };
 
-constexpr std::uint32_t kPackets = 4096;  // of both ports
+constexpr std::uint32_t kPackets = 1024;  // of both ports
 constexpr unsigned kSlots = 256;
 
 int refuse(const std::string& why) {

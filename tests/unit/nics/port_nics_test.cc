@@ -52,6 +52,33 @@ TEST_CASE("a GID leads on the link, through a gateway, or nowhere") {
   CHECK_FALSE(behind.nics.path_to(0, ip("fe80::1")).has_value());  // nothing to come from
 }
 
+struct CountingDevice final : PortDevice {
+  void count(PortReport& report) const override { report.known = true; }
+  void tell_arrivals(ArrivalReport&) const override {}
+  LoanReport loans() const override { return {5, 4, 3, 2, 1}; }
+};
+
+TEST_CASE("a port tells of the payloads that it has lent, where there is a device") {
+  Hub hub(2);
+  PortHost without(hub, 2);
+  CHECK_FALSE(without.nics.loans(0).has_value());
+  CountingDevice device;
+  neighbour::ResolvingPort port(hub.port(0), host_config(1), Random(5, 1));
+  PortNics nics({{"p", &port,
+                  ::paceline::test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed),
+                  "", "", &device}},
+                nullptr);
+  NicSetReport report = nics.blank_report();
+  nics.describe(Picos{1}, report);
+  for (const LoanReport& loans : {nics.loans(0).value(), report.nics[0].loans}) {
+    CHECK(loans.sent == 5);
+    CHECK(loans.copied == 4);
+    CHECK(loans.recalled == 3);
+    CHECK(loans.overdue == 2);
+    CHECK(loans.received == 1);
+  }
+}
+
 TEST_CASE("a port tells its name, its addresses and its rate, and hears the world") {
   Hub hub(1);
   PortHost host(hub, 1);

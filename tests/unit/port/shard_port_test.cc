@@ -1,9 +1,11 @@
 #include "dataplane/port/shard_port.h"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <deque>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -51,6 +53,12 @@ class Device final : public Port {
     address(*packet, wire::Opcode::rc_send_only, queue_pair);
     packet->digest = number;
     waiting_.push_back(packet);
+  }
+  // The latest has its payload elsewhere.
+  void lend_last(std::span<const std::byte> bytes) {
+    Packet& packet = *waiting_.back();
+    packet.payload_bytes = static_cast<std::uint16_t>(bytes.size());
+    pool_.lend(packet, bytes.data());
   }
   std::size_t rx(std::span<Packet*> burst) override {
     std::size_t n = 0;
@@ -208,6 +216,42 @@ TEST_CASE("a full ring between shards drops and counts, and nobody waits", "[por
   exchange.drain();
   CHECK(pool0.in_use() == 0);
   CHECK(pool1.in_use() == 0);
+}
+
+// Whoever lent the payload may want it back while the other thread reads.
+TEST_CASE("what another shard's thread gets refers to nobody's memory", "[port]") {
+  constexpr std::uint16_t kBytes = 300;
+  const bool one_pool = GENERATE(false, true);
+  CAPTURE(one_pool);
+  PacketPool pool0(64, 512);
+  PacketPool pool1(64, 512, false, 1);
+  Device device0(pool0);
+  Device device1(one_pool ? pool0 : pool1);
+  ShardExchange exchange(1, 64);
+  ShardPort port0(exchange, 0, device0);
+  ShardPort port1(exchange, 1, device1);
+  std::vector<std::byte> memory(kBytes, std::byte{0x5A});
+  for (const std::uint32_t queue_pair : {0x41U, 0x43U}) {
+    device0.arrive(queue_pair, 0);
+    device0.lend_last(memory);
+  }
+  CHECK(pool0.lent() == 2);
+  CHECK(numbers_of(port0).empty());
+  // On one thread the list is the same, and the end of the loans finds them.
+  CHECK(pool0.lent() == (one_pool ? 2 : 0));
+  if (one_pool) pool0.end_loans();
+  std::fill(memory.begin(), memory.end(), std::byte{0xDD});
+  std::array<Packet*, 2> burst{};
+  REQUIRE(port1.rx(burst) == 2);
+  for (Packet* const packet : burst) {
+    CHECK(packet->payload_kind == PayloadKind::owned);
+    CHECK(packet->payload_bytes == kBytes);
+    CHECK(std::all_of(packet->payload, packet->payload + kBytes,
+                      [](std::byte b) { return b == std::byte{0x5A}; }));
+    port1.packets().free(packet);
+  }
+  CHECK(numbers_of(port0).empty());
+  CHECK(pool0.in_use() + pool1.in_use() == 0);
 }
 
 TEST_CASE("an exchange needs room for a call and a sensible number of shards", "[port]") {

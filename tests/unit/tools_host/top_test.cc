@@ -15,6 +15,7 @@ NicLook nic_look(std::uint64_t at_ns, std::uint64_t bytes) {
   nic.algorithm = "dcqcn";
   nic.at_ns = at_ns;
   nic.values = {{"tx_data_bytes", bytes},        {"rx_data_packets", bytes / 1000},
+                {"tx_lent_bytes", bytes / 2},    {"port_loans_overdue", 3},
                 {"rx_ce_packets", bytes / 4000}, {"queue_pairs", 2},
                 {"limited_path_ns", 3 * bytes},  {"limited_application_ns", bytes}};
   return nic;
@@ -53,6 +54,8 @@ TEST_CASE("top: rates are differences over the time between the looks", "[tools]
   REQUIRE(rows.nics.size() == 1);
   CHECK(rows.nics[0].tx_bps == Approx(2'500'000 * 8 / 2.0));
   CHECK(rows.nics[0].marked_share == Approx(0.25));
+  CHECK(rows.nics[0].lent_share == Approx(0.5));
+  CHECK(rows.nics[0].loans_overdue == 3);
   CHECK(rows.nics[0].limited[static_cast<std::size_t>(cc::Limiter::path)] == Approx(0.75));
   CHECK(main_limiter(rows.nics[0].limited) == "path 75 %");
   REQUIRE(rows.queue_pairs.size() == 3);
@@ -105,6 +108,7 @@ TEST_CASE("top: the screen fits the terminal and says what there is", "[tools]")
   CHECK(all.find("1.00 Gb/s") != std::string::npos);
   CHECK(all.find("10.0.0.3") != std::string::npos);
   CHECK(all.find("12.5") != std::string::npos);
+  CHECK(all.find("LOANS OVERDUE 3") != std::string::npos);
   view.width = 40;
   view.height = 6;
   view.keys = true;

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "dataplane/port/packet_pool.h"
+
 namespace paceline::transport::test {
 namespace {
 
@@ -159,6 +161,32 @@ TEST_CASE("a window grants its part of the region to peers, and nothing else", "
     CHECK_FALSE(w.table.remove_window(w.window));
     CHECK(w.table.remove(w.region));
   }
+}
+
+// Payloads may be on their way from what is taken away.
+TEST_CASE("what takes memory away from peers ends the loans of it", "[transport]") {
+  Windowed w(WindowType::two);
+  PacketPool pool(4, 512);
+  w.table.end_loans_of(pool);
+  const auto ends = [&](const auto& change) {
+    Packet* const packet = pool.alloc();
+    packet->payload_bytes = 300;
+    pool.lend(*packet, w.memory.data());
+    REQUIRE(change());
+    const bool ended = pool.lent() == 0;
+    pool.free(packet);
+    return ended;
+  };
+  const WindowBind b = w.bind();
+  CHECK(ends([&] { return w.table.bind(b); }));
+  CHECK(ends([&] { return w.table.invalidate(b.key, 3, 0, 77); }));
+  CHECK(ends([&] { return w.table.remove_window(b.key); }));
+  CHECK(ends([&] { return w.table.change(w.region, access::remote, 3); }));
+  CHECK(ends([&] { return w.table.invalidate(w.region, 3, 0); }));
+  CHECK(ends([&] { return w.table.remove(w.region); }));
+  // What is refused, or adds to what there is, ends none.
+  CHECK_FALSE(ends([&] { return !w.table.remove(w.region); }));
+  CHECK_FALSE(ends([&] { return add(w.table) != 0; }));
 }
 
 TEST_CASE("a window of type 1 is bound again at will, of type 2 when it is free", "[transport]") {
