@@ -33,8 +33,6 @@ class Engine {
 
   // --- control operations: may allocate ---
   RegionTable& regions() { return core_.regions; }
-  // No packet on its way refers to registered memory any more (PortInfo::lends_payload): to be
-  // called after a region was removed or rights to it were taken away, before its owner is told.
   // A queue pair in state RESET; its number, 0 when there are no more.
   std::uint32_t create_qp(const QpConfig& config);
   // Changes its state and attributes: all that `mask` (of qp_attribute) names, or nothing.
