@@ -98,6 +98,46 @@ class EventWheel {
     return pop_slot_before(end, time, actor);
   }
 
+  // Removes all entries before `end` and hands them to visit(actor, time), in no order: for who
+  // works off what happens within a span of time by place. visit must not call the wheel.
+  template <class Visit>
+  void take_before(Picos end, Visit&& visit) {
+    Picos time;
+    std::uint32_t actor = 0;
+    for (; window_begin_ != window_end_; ++window_begin_) {
+      const Entry entry = window_[window_begin_];
+      Node& node = nodes_[entry.actor];
+      if (node.time != entry.time || node.prev != kInWindow) continue;
+      if (entry.time >= end.count) return;
+      take(node);
+      visit(entry.actor, Picos{entry.time});
+    }
+    // Slots that end by then, whole; one that does not, as usual.
+    for (;;) {
+      const auto first = static_cast<std::size_t>(cursor_ + 1) & slot_mask_;
+      std::size_t index = 0;
+      if (!find_slot(first, index)) break;
+      const std::int64_t slot =
+          cursor_ + 1 + static_cast<std::int64_t>((index - first) & slot_mask_);
+      if ((slot + 1) << shift_ > end.count) break;
+      cursor_ = slot;
+      actor = heads_[index];
+      vacate(index);
+      while (actor != kNone) {
+        Node& node = nodes_[actor];
+        const std::uint32_t next = node.next;
+        time = {node.time};
+        node.time = kNever.count;
+        node.prev = kNone;
+        visit(actor, time);
+        actor = next;
+      }
+      now_ = slot << shift_;
+      if (!heap_.empty()) migrate();
+    }
+    while (pop_before(end, time, actor)) visit(actor, time);
+  }
+
   // Looks further ahead than the calls before: visit(actor, end of the slot) for the next actor
   // whose entry has been fetched meanwhile, or for none in this call. Slots come in order, actors
   // of one slot in none. False when there is nothing more within the ring. For prefetching: what is

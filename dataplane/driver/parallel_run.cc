@@ -15,6 +15,9 @@ constexpr std::uint64_t kProgressEvents = 1 << 16;
 // A window in which fewer events are to be expected is worked off by one thread: to wait for one
 // another would take longer.
 constexpr std::uint64_t kWorthSharing = 128;
+// The same where windows are worked off node by node: a visit that finds one event costs more than
+// the event queue.
+constexpr std::uint64_t kWorthSweeping = 64;
 // Events over which it is found out how close together they are.
 constexpr std::uint64_t kPaceEvents = 2048;
 
@@ -77,6 +80,13 @@ ParallelRun::ParallelRun(std::vector<std::unique_ptr<WorldPart>>& parts,
       to_send_(hosts.size()),
       shares_(parts.size()),
       barrier_(static_cast<std::uint32_t>(parts.size())) {
+  if (options_.sweep) {  // every link is one between nodes that are worked off one after another
+    for (std::uint32_t link = 0; link < spec.links.size(); ++link) {
+      lookahead_ = earlier(lookahead_, fabric::shortest_delay(spec, 2 * link));
+    }
+    for (auto& part : parts_) part->prepare_sweeps();
+  }
+  if (options_.sample) next_sample_ = options_.sample_interval;
   // has_unsent: what is sent in a window is acknowledged after it, for it passes a host's link four
   // times.
   for (std::uint32_t link = 0; link < spec.links.size(); ++link) {
@@ -149,6 +159,7 @@ ParallelRun::Window ParallelRun::decide(std::uint64_t window, Place& place) cons
   }
   if (out.over) return out;
 
+  out.begin = all.next;
   out.end =
       earlier(saturating_add(all.next, lookahead_), saturating_add(options_.duration, Picos{1}));
   if (all.events - place.events >= kPaceEvents) {
@@ -156,14 +167,23 @@ ParallelRun::Window ParallelRun::decide(std::uint64_t window, Place& place) cons
     place.events = all.events;
     place.time = all.next;
   }
-  const Picos least = place.pace * static_cast<std::int64_t>(kWorthSharing);
-  out.alone = !all.unsent || least > lookahead_;
+  const Picos least =
+      place.pace * static_cast<std::int64_t>(options_.sweep ? kWorthSweeping : kWorthSharing);
   std::size_t& next = place.connection;
   while (next < connections_.size() && connections_[next] < all.next) ++next;
-  if (out.alone || next == connections_.size() || connections_[next] >= out.end) return out;
-  out.alone = connections_[next] - all.next <= least;
-  out.end = connections_[next];
-  if (out.alone) out.end += Picos{1};
+  const Picos connection = next < connections_.size() ? connections_[next] : kNever;
+  const bool too_few = !all.unsent || least > lookahead_;
+  const bool connects = connection < out.end;
+  out.alone = too_few || (connects && connection - all.next <= least);
+  if (!out.alone) {
+    out.end = earlier(out.end, connection);
+  } else if (parts_.size() == 1) {  // for as long as it likes: nobody waits
+    const Picos span = all.unsent ? place.pace * static_cast<std::int64_t>(kPaceEvents) : kNever;
+    out.end = earlier(later(out.end, saturating_add(all.next, span)),
+                      saturating_add(options_.duration, Picos{1}));
+  } else if (!too_few) {
+    out.end = connection + Picos{1};
+  }
   return out;
 }
 
@@ -175,13 +195,17 @@ void ParallelRun::work(std::uint32_t index) {
   Place place;
   std::uint64_t progress_at = kProgressEvents;
   for (std::uint64_t window = 0;; ++window) {
-    const Window next = decide(window, place);
+    Window next = decide(window, place);
     if (next.over) {
       if (index == 0) end_ = next.how;
       break;
     }
+    if (next_sample_ != kNever) {
+      sample_until_next_event();
+      next.end = earlier(next.end, next_sample_);
+    }
     if (!next.alone) {
-      run_window(index, window, next.end);
+      run_window(index, window, next);
     } else if (index == 0) {
       run_alone(window, next.end);
     }
@@ -207,16 +231,21 @@ void ParallelRun::work(std::uint32_t index) {
 }
 
 // Every thread its own part. What is thrown ends the run; the parts are then in no usable state.
-void ParallelRun::run_window(std::uint32_t part, std::uint64_t window, Picos end) {
+void ParallelRun::run_window(std::uint32_t part, std::uint64_t window, const Window& of) {
   Share& share = shares_[part];
   WorldPart& own = *parts_[part];
   share.alone = false;
   try {
     take_in(part, window);
     open_lists(part, window);
-    std::uint64_t budget = ~std::uint64_t{0};
-    own.work(end, ~std::uint64_t{0}, budget);
-    report(part, window, end);
+    Picos leaving = kNever;
+    if (own.sweeps()) {
+      leaving = own.sweep(of.begin, of.end);
+    } else {
+      std::uint64_t budget = ~std::uint64_t{0};
+      own.work(of.end, ~std::uint64_t{0}, budget);
+    }
+    report(part, window, of.end, leaving);
   } catch (const NotAlone&) {
     share.reports[(window + 1) & 1].failed = true;
   } catch (...) {
@@ -239,7 +268,8 @@ void ParallelRun::run_alone(std::uint64_t window, Picos end) {
       finished += parts_[part]->finished().size();
       shares_[part].alone = true;
     }
-    for (;;) {
+    if (parts == 1) end = work_single(end, over);
+    while (parts != 1) {
       std::uint32_t first = parts;
       Picos time = end;
       std::uint32_t actor = 0;
@@ -263,7 +293,10 @@ void ParallelRun::run_alone(std::uint64_t window, Picos end) {
       over = finished == plan_.messages.size();
     }
     for (std::uint32_t part = 0; part < parts; ++part) {
-      report(part, window, over ? Picos{0} : end);
+      WorldPart& own = *parts_[part];
+      const bool settle = own.sweeps() && !over;
+      report(part, window, over ? Picos{0} : end,
+             settle ? own.network().settle(end - Picos{1}) : kNever);
     }
     shares_[0].reports[(window + 1) & 1].is_over = over;
   } catch (const NotAlone&) {
@@ -271,6 +304,27 @@ void ParallelRun::run_alone(std::uint64_t window, Picos end) {
   } catch (...) {
     shares_[0].problem = std::current_exception();
     shares_[0].reports[(window + 1) & 1].failed = true;
+  }
+}
+
+// The same where there is one part: until `end`, or for so long that somebody should look whether
+// the run is to stop. Returns the time before which everything has happened.
+Picos ParallelRun::work_single(Picos end, bool& over) {
+  WorldPart& own = *parts_[0];
+  std::uint64_t budget = kProgressEvents;
+  const WorldPart::Pause pause = own.work(end, plan_.messages.size(), budget);
+  use_.events_alone += kProgressEvents - budget;
+  over = pause == WorldPart::Pause::finished;
+  return pause == WorldPart::Pause::budget ? earlier(end, own.wheel().next_time()) : end;
+}
+
+// A look at the world that is due before anything else happens in it, unless nothing does.
+void ParallelRun::sample_until_next_event() {
+  for (;;) {
+    const Picos event = parts_[0]->wheel().next_time();
+    if (event == kNever || event > options_.duration || event < next_sample_) return;
+    options_.sample(next_sample_);
+    next_sample_ += options_.sample_interval;
   }
 }
 
@@ -285,13 +339,14 @@ void ParallelRun::open_lists(std::uint32_t part, std::uint64_t window) {
   parts_[part]->network().send_to(lists);
 }
 
-// end: of the window, before which everything has happened.
-void ParallelRun::report(std::uint32_t part, std::uint64_t window, Picos end) {
+// end: of the window, before which everything has happened. leaving: when the next packet leaves a
+// queue, where the next window has to begin by then.
+void ParallelRun::report(std::uint32_t part, std::uint64_t window, Picos end, Picos leaving) {
   WorldPart& own = *parts_[part];
   Share& share = shares_[part];
   Report report;
   if (end.count > 0) report.next = own.network().decide_leaving(end - Picos{1});
-  report.next = earlier(report.next, own.wheel().next_time());
+  report.next = earlier(report.next, earlier(leaving, own.wheel().next_time()));
   report.next = earlier(report.next, own.network().first_sent_away());
   report.finished = own.finished().size();
   report.bytes_done = own.bytes_done();

@@ -1,8 +1,9 @@
-// Runs the parts of a world on a thread each, with the result of one thread. Conservative: time is
-// cut into windows no longer than the lookahead, so that what one part does within a window is felt
-// in another after it; packets that cross are handed over between windows. What cannot be done
-// within a part (connections, the end of the run) happens in windows that one thread works off for
-// all parts, in the order of (time, actor). docs/architecture.md, "Parallel virtual time".
+// Runs the parts of a world in windows of time no longer than the lookahead, so that what one part
+// does within a window is felt in another after it; packets that cross are handed over between
+// windows. Each part has a thread; a single one is this thread's. Conservative: the result is that
+// of working off event after event. What cannot be done within a part (connections, the end of the
+// run), and windows in which too little happens, one thread works off for all parts, in the order
+// of (time, actor). docs/architecture.md, "Parallel virtual time".
 #pragma once
 
 #include <array>
@@ -54,6 +55,10 @@ class ParallelRun {
     Picos duration = kNever;
     const std::atomic<bool>* stop = nullptr;
     std::function<void(double)> progress;
+    bool sweep = false;  // parts work off their windows node by node (WorldPart::sweep)
+    // Of a single part: called every sample_interval, once everything before has happened.
+    Picos sample_interval = kNever;
+    std::function<void(Picos)> sample;
   };
 
   // Everything must outlive the run. The parts have not begun, and send to nobody yet.
@@ -105,6 +110,7 @@ class ParallelRun {
     Picos time{0};
   };
   struct Window {
+    Picos begin{0};
     Picos end{0};
     bool alone = false;
     bool over = false;
@@ -113,11 +119,13 @@ class ParallelRun {
 
   Window decide(std::uint64_t window, Place& place) const;
   void work(std::uint32_t index);
-  void run_window(std::uint32_t part, std::uint64_t window, Picos end);
+  void run_window(std::uint32_t part, std::uint64_t window, const Window& of);
   void run_alone(std::uint64_t window, Picos end);
+  Picos work_single(Picos end, bool& over);
+  void sample_until_next_event();
   void take_in(std::uint32_t part, std::uint64_t window);
   void open_lists(std::uint32_t part, std::uint64_t window);
-  void report(std::uint32_t part, std::uint64_t window, Picos end);
+  void report(std::uint32_t part, std::uint64_t window, Picos end, Picos leaving = kNever);
   bool has_unsent(Share& share);
 
   std::vector<std::unique_ptr<WorldPart>>& parts_;
@@ -131,6 +139,7 @@ class ParallelRun {
   std::uint64_t bytes_total_ = 0;
   std::vector<Share> shares_;
   SpinBarrier barrier_;
+  Picos next_sample_ = kNever;
   End end_ = End::completed;
   ParallelUse use_;
 };

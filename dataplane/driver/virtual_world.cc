@@ -98,6 +98,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
   }
   index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
   if (options_.threads > 1) one_thread_because_ = obstacle();
+  sweeping_ = may_sweep();
   build(one_thread_because_.empty() ? options_.threads : 1);
   FabricIdeal(scenario_, setup_.fabric, network().topology()).fill(plan_);
 }
@@ -119,15 +120,26 @@ void VirtualWorld::refuse_odd_options() const {
 
 // Why the work cannot be shared; empty: it can.
 std::string VirtualWorld::obstacle() const {
+  if (options_.sample) return "time series look at the whole fabric at once";
+  return order_matters();
+}
+
+// Why the order of events at different places is to be that of time; empty: it need not.
+std::string VirtualWorld::order_matters() const {
   if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
   if (!options_.taps.empty()) return "captures are written in the order of time";
-  if (options_.sample) return "time series look at the whole fabric at once";
   if (options_.control) return "hosts are changed under way, all at the same time";
   if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
   if (setup_.fabric.drop_control_ppm != 0) {
     return "fabric.drop_control_ppm draws from one generator for all hosts";
   }
   return ParallelRun::obstacle(plan_);
+}
+
+// Whether windows are worked off node by node.
+bool VirtualWorld::may_sweep() const {
+  return options_.sweep && order_matters().empty() && (!options_.sample || options_.restart) &&
+         fabric::Network::sweep_obstacle(setup_.fabric).empty();
 }
 
 // The world at time 0, in as many parts as there are threads, or as the fabric has.
@@ -256,7 +268,7 @@ RunEnd VirtualWorld::run() {
   RunEnd end = RunEnd::completed;
   if (options_.real_time.clock != nullptr) {
     end = run_in_real_time();
-  } else if (parts_.size() == 1 || !run_in_parallel(end)) {
+  } else if ((parts_.size() == 1 && !sweeping_) || !run_in_parallel(end)) {
     end = run_alone();
   }
   if (end == RunEnd::stalled) {
@@ -327,11 +339,20 @@ RunEnd VirtualWorld::run_alone() {
 
 // False: the run has to be repeated by one thread, for which the world is ready.
 bool VirtualWorld::run_in_parallel(RunEnd& end) {
+  std::function<void(Picos)> sample;
+  if (options_.sample) {
+    sample = [this](Picos at) {
+      now_ = at;
+      options_.sample(*this, at);
+    };
+  }
   parallel_ = std::make_unique<ParallelRun>(
       parts_, setup_.fabric, division_, *hosts_, plan_,
-      ParallelRun::Options{scenario_.duration, options_.stop, options_.progress});
+      ParallelRun::Options{scenario_.duration, options_.stop, options_.progress, sweeping_,
+                           options_.sample_interval, sample});
   const ParallelRun::End how = parallel_->run();
   use_ = parallel_->use();
+  if (parts_.size() == 1) use_.threads.clear();
   parallel_.reset();
   bool good = how != ParallelRun::End::misjudged;
   for (const auto& part : parts_) {
@@ -350,10 +371,14 @@ bool VirtualWorld::run_in_parallel(RunEnd& end) {
     }
   }
   if (!good) {
-    one_thread_because_ = "the run ended, or hosts connected, at a time that could not be foreseen";
+    sweeping_ = false;
+    if (options_.threads > 1)
+      one_thread_because_ =
+          "the run ended, or hosts connected, at a time that could not be foreseen";
     finished_.clear();
     use_ = {};
     build(1);
+    if (options_.restart) options_.restart();
     return false;
   }
   switch (how) {
@@ -390,10 +415,13 @@ bool VirtualWorld::check_all() {
   return false;
 }
 
+const std::vector<WorldPart::Finished>& VirtualWorld::finished() const {
+  return parts_.size() == 1 && !sweeping_ ? parts_.front()->finished() : finished_;
+}
+
 std::uint64_t VirtualWorld::trace_hash() const {
   std::uint64_t h = 0;
-  for (const WorldPart::Finished& finished :
-       parts_.size() == 1 ? parts_.front()->finished() : finished_) {
+  for (const WorldPart::Finished& finished : this->finished()) {
     const MessageRecord& record = records_[finished.message];
     h = mix(h ^ mix(static_cast<std::uint64_t>(record.completed.count) + finished.message) ^
             (record.failed ? 1U : 0U));

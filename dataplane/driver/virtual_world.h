@@ -46,6 +46,9 @@ struct WorldOptions {
   // Time series: called every `sample_interval` of virtual time with the world. Changes no result.
   Picos sample_interval = kNever;
   std::function<void(const class VirtualWorld&, Picos)> sample;
+  // Called when the run begins anew, because it ended otherwise than could be foreseen: samples so
+  // far are void. Without it a world that is sampled is worked off event by event.
+  std::function<void()> restart;
   // Called every `control_interval` of virtual time, before anything else happens then; may change
   // the world (VirtualWorld::reconfigure), so that it decides what comes out. One thread.
   Picos control_interval = kNever;
@@ -55,6 +58,9 @@ struct WorldOptions {
   // 1..kMaxThreads to share the work, if it can be shared (one_thread_because()). Changes no
   // result.
   std::uint32_t threads = 1;
+  // Windows of time are worked off node by node where nothing stands against it: faster, the larger
+  // the world. Changes no result.
+  bool sweep = true;
   // With a clock: the world runs in real time, on one thread. This changes results, by how late the
   // machine is.
   RealTimeOptions real_time;
@@ -138,6 +144,9 @@ class VirtualWorld final : public Connector {
   void prepare_real_time();
   void refuse_odd_options() const;
   std::string obstacle() const;
+  std::string order_matters() const;
+  bool may_sweep() const;
+  const std::vector<WorldPart::Finished>& finished() const;
   bool check_all();
 
   config::Scenario scenario_;
@@ -161,6 +170,7 @@ class VirtualWorld final : public Connector {
   std::uint64_t bytes_total_ = 0;
   std::uint32_t connections_ = 0;
   std::string one_thread_because_;
+  bool sweeping_ = false;
   std::string problem_;
 };
 

@@ -32,14 +32,21 @@ bool Worker::run_task(const WorkerTask& task, Picos now, Picos gap) {
   const bool was_due = engine.next_deadline() <= now;
   if (gap.count != 0) [[unlikely]]
     engine.stopped(now, gap);
+  const bool looks = was_due || task.port->rx_ready_at() <= now;
+  std::size_t received = 0;
+  if (looks) {
+    if (task.resolver != nullptr) task.resolver->poll(now);
+    received = engine.take(now);
+  }
+  // What has just come is answered in the same turn.
   const bool stepped = task.app != nullptr && task.app->step(now);
-  const bool due = was_due || stepped;
-  if (!due && task.port->rx_ready_at() > now) return false;
-  if (task.resolver != nullptr) task.resolver->poll(now);
-  const std::uint64_t received = engine.counters().rx_packets;
-  engine.poll(now);
+  if (!looks) {
+    if (!stepped) return false;
+    if (task.resolver != nullptr) task.resolver->poll(now);
+  }
+  engine.give(now);
   ++counters_.polls;
-  return due || engine.counters().rx_packets != received;
+  return was_due || stepped || received != 0;
 }
 
 bool Worker::turn(Picos now, Picos asked) {

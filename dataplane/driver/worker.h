@@ -1,11 +1,12 @@
-// Runs engines to completion on the calling thread: the same poll(now) and next_deadline() that the
-// virtual driver calls, with `now` read from a clock, once per turn. A worker is one thread with
-// its engines, their ports and applications; nothing of it is shared with another.
+// Runs engines to completion on the calling thread: the same next_deadline() and, in its two
+// halves, poll(now) that the virtual driver calls, with `now` read from a clock, once per turn. A
+// worker is one thread with its engines, their ports and applications; nothing of it is shared with
+// another.
 //
-// A turn, for each engine: the port in front is given the time (ResolvingPort: neighbours), the
-// application its step, and the engine is polled when a packet may have arrived, a deadline has
-// come or the application asked. Where the host stood still between two turns, engines are told
-// first.
+// A turn, for each engine: when a packet may have arrived or a deadline has come, the port in front
+// is given the time (ResolvingPort: neighbours) and the engine takes what there is; the application
+// has its step; and what either brought about leaves. So a message is answered in the turn that
+// finds it. Where the host stood still between two turns, engines are told first.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@
 
 namespace paceline {
 
-// What an application does with the engine between two polls.
+// What an application does with the engine between what has come and what is sent.
 class WorkerApp {
  public:
   WorkerApp() = default;
@@ -32,7 +33,7 @@ class WorkerApp {
   virtual ~WorkerApp() = default;
 
   // Posts what it has and takes its completions; must not block. True when it posted or told the
-  // engine something: the engine is then polled at the same time. Called once per turn.
+  // engine something: the engine then sends at the same time. Called once per turn.
   virtual bool step(Picos now) = 0;
   // When it wants a step at the latest, though nothing completes: how long a worker may sleep.
   virtual Picos next_step() const { return kNever; }
@@ -66,6 +67,7 @@ struct WorkerCounters {
 // time: polls find bursts, and come late.
 inline void suit_worker(transport::EngineConfig& config) {
   config.coalesce_acks = true;
+  config.answers_last = true;
   config.receive_bursts = 1;
   config.pacing_catch_up = picos_from_micros(200);
   config.plugin_clock = plugin_clock();

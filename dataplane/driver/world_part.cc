@@ -35,6 +35,23 @@ void WorldPart::begin(std::uint32_t host) {
   for (std::size_t i = before; i < finished_.size(); ++i) finished_[i].at = kBeforeAll;
 }
 
+// Application first, then engine, until neither has work at `now`: the group of one host. Returns
+// when it is due next.
+inline Picos WorldPart::poll_group(std::uint32_t index, Picos now) {
+  WorldHost& host = (*hosts_)[index];
+  if (sharded_) [[unlikely]] {
+    poll_shards(host, now);
+    return host.next_deadline();
+  }
+  if (!prefetching_) host.engine.prefetch();
+  if (host.app.due(now)) host.app.poll(now);
+  do {
+    host.engine.poll(now);
+  } while (!host.app.completions().empty() && host.app.poll(now));
+  if (!host.app.newly_finished().empty()) take_finished(host);
+  return earlier(host.engine.next_deadline(), host.app.next_deadline());
+}
+
 // Inlined into the loop: an event is little more than a call.
 inline void WorldPart::act(Picos time, std::uint32_t actor) {
   now_ = time;
@@ -107,31 +124,45 @@ void WorldPart::take_finished(WorldHost& host) {
 }
 
 // The same with several engines.
-void WorldPart::poll_shards(std::uint32_t index, Picos now) {
-  WorldHost& host = (*hosts_)[index];
+void WorldPart::poll_shards(WorldHost& host, Picos now) {
   if (host.app.due(now)) host.app.poll(now);
   do {
     host.shards->poll(now);
   } while (!host.app.completions().empty() && host.app.poll(now));
   if (!host.app.newly_finished().empty()) take_finished(host);
-  wheel_.schedule(first_host_actor_ + index, host.next_deadline());
 }
 
-// The group of one host: application first, then engine, until neither has work at `now`.
 void WorldPart::poll_host(std::uint32_t index, Picos now) {
-  if (sharded_) [[unlikely]] {
-    poll_shards(index, now);
-    return;
+  wheel_.schedule(first_host_actor_ + index, poll_group(index, now));
+}
+
+// A host in a window (world_sweep.cc): arrivals by its one link, and its own deadlines; at one time
+// the link comes first.
+void WorldPart::sweep_host(std::uint32_t host, Picos end) {
+  const std::uint32_t link = network_.downlink(host);
+  const std::uint32_t actor = first_host_actor_ + host;
+  Picos due = earlier(due_at_[host], wheel_.scheduled_at(actor));
+  due_at_[host] = kNever;
+  for (;;) {
+    const Picos arrival = network_.next_arrival(link);
+    if (arrival < end && arrival <= due) {
+      now_ = arrival;
+      actor_ = link;
+      network_.arrive_next(link);
+      ++events_;
+      if (network_.woken_hosts().empty()) continue;
+      network_.clear_woken();
+    } else if (due < end) {
+      now_ = due;
+      actor_ = actor;
+      ++events_;
+    } else {
+      break;
+    }
+    due = poll_group(host, now_);
   }
-  WorldHost& host = (*hosts_)[index];
-  if (!prefetching_) host.engine.prefetch();
-  if (host.app.due(now)) host.app.poll(now);
-  do {
-    host.engine.poll(now);
-  } while (!host.app.completions().empty() && host.app.poll(now));
-  if (!host.app.newly_finished().empty()) take_finished(host);
-  wheel_.schedule(first_host_actor_ + index,
-                  earlier(host.engine.next_deadline(), host.app.next_deadline()));
+  network_.wait_for_next(link);
+  wheel_.schedule(actor, due);
 }
 
 }  // namespace paceline

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dataplane/base/event_wheel.h"
@@ -54,6 +55,15 @@ class WorldPart {
   // are done (and taken from it), or none is left.
   Pause work(Picos end, std::uint64_t messages, std::uint64_t& budget);
 
+  // From now on windows of time can be worked off node by node (world_sweep.cc); the fabric must
+  // allow it (Network::sweep_obstacle).
+  void prepare_sweeps();
+  bool sweeps() const { return !nodes_.empty(); }
+  // The same events as work() in a window [begin, end) no longer than the shortest delay of a link,
+  // before which everything has happened: each node's in their order, node after node. Returns the
+  // time of the next departure, before which no window may begin.
+  Picos sweep(Picos begin, Picos end);
+
   // --- in real time (real_time_run.h), instead of work() ---
   struct DueHost {
     std::uint32_t host = 0;
@@ -74,8 +84,11 @@ class WorldPart {
   }
 
   Picos now() const { return now_; }  // of the last event
-  // Events of what this part holds the truth about: their sum is that of the undivided world.
-  std::uint64_t events() const { return events_ - network_.foreign_events(); }
+  // Arrivals of packets, and times at which a host was due, of what this part holds the truth
+  // about: their sum is that of the undivided world.
+  std::uint64_t events() const {
+    return events_ + network_.swept_events() - network_.idle_events() - network_.foreign_events();
+  }
   // Whether an event of this actor happens in every part: the agenda of link events.
   bool shared_actor(std::uint32_t actor) const {
     return actor == network_.links() && actor < first_host_actor_;
@@ -86,9 +99,24 @@ class WorldPart {
   std::uint64_t bytes_done() const { return bytes_done_; }
 
  private:
+  // A node's turn in a window; where in due_links_ its links are.
+  struct Visit {
+    std::uint32_t node = 0;  // hosts, then switches
+    std::uint32_t links_begin = 0;
+    std::uint32_t links_end = 0;
+  };
+
   void act(Picos time, std::uint32_t actor);
+  void collect(Picos end);
+  void prefetch_visits(std::size_t current) const;
+  void prefetch_host(std::uint32_t host, unsigned ahead) const;
+  std::span<const std::uint32_t> links_of(const Visit& visit) const {
+    return {due_links_.data() + visit.links_begin, visit.links_end - visit.links_begin};
+  }
+  void sweep_host(std::uint32_t host, Picos end);
+  Picos poll_group(std::uint32_t index, Picos now);
   void poll_host(std::uint32_t index, Picos now);
-  [[gnu::noinline]] void poll_shards(std::uint32_t index, Picos now);
+  [[gnu::noinline]] void poll_shards(WorldHost& host, Picos now);
   void take_finished(WorldHost& host);
   void note_due(std::uint32_t host, Picos at);
 
@@ -111,6 +139,15 @@ class WorldPart {
   bool prefetching_ = false;
   bool sharded_ = false;  // hosts have several engines
   LookAhead ahead_;
+  // Windows node by node: a bit by node with something to do, and their visits in the order of
+  // their numbers; links that are due, as they come and by node; when hosts that left the wheel
+  // are.
+  std::vector<std::uint64_t> nodes_;
+  std::vector<Visit> visits_;
+  std::vector<std::uint32_t> taken_;
+  std::vector<std::uint32_t> due_links_of_;
+  std::vector<std::uint32_t> due_links_;
+  std::vector<Picos> due_at_;
 };
 
 }  // namespace paceline

@@ -80,7 +80,10 @@ void Network::link_fired(std::uint32_t link_id, Picos now) {
     if (link.head == nullptr) advance(link, now);
     wheel_.schedule(first_actor_ + link_id, link.head_time);
   }
-  if (arrived == nullptr) return;
+  if (arrived == nullptr) {
+    ++idle_events_;
+    return;
+  }
   if (link.notable != 0) [[unlikely]] {
     arrive_notable(link, arrived, now);
   } else {

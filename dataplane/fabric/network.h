@@ -108,6 +108,44 @@ class Network {
   std::uint32_t host_at(std::uint32_t id) const;
   const Packet* first_on(std::uint32_t id) const;
 
+  // --- a window of time, node by node, instead of link_fired (network_sweep.cc) ---
+  //
+  // For who works off a window [begin, end) no longer than the shortest delay of a link, so that
+  // what a node does within it is felt by others after it: each node's events in their order, the
+  // nodes in any. Why this fabric cannot be worked off so; empty: it can, once prepared.
+  static std::string sweep_obstacle(const FabricSpec& spec);
+  void prepare_sweeps();
+  // The node at which packets of a directed link arrive in this part: a host, or a switch, which
+  // come after the hosts. `link` may be an actor that is none: kNowhere.
+  std::uint32_t node_of(std::uint32_t actor) const { return node_of_[actor]; }
+  // Of a host: the link that ends there.
+  std::uint32_t downlink(std::uint32_t host) const { return downlink_[host]; }
+  // A bit for every node; set: a switch with packets queued, which must be visited in each window.
+  const std::vector<std::uint64_t>& backlogged_nodes() const { return backlogged_nodes_; }
+  void begin_sweep(Picos begin, Picos end);
+  // Everything at this switch in the window; returns the time of the last. `due`: the links to it
+  // that the wheel had before the window's end.
+  Picos sweep_switch(std::uint32_t index, std::span<const std::uint32_t> due);
+  // When the next packet arrives by this link; it arrives.
+  Picos next_arrival(std::uint32_t link) const;
+  void arrive_next(std::uint32_t link);
+  // Puts the link back into the wheel, once all of the window has arrived.
+  void wait_for_next(std::uint32_t link);
+  // After the last node. When the next packet leaves a queue: no event, but no window may begin
+  // later.
+  Picos end_sweep();
+  // The same after events that link_fired worked off, all before `until`.
+  Picos settle(Picos until);
+  // Brings near what a switch or a host will touch, while `ahead` other nodes come before it; calls
+  // with kSweepAhead, and one less each time, follow one another, each reading what the one before
+  // has fetched.
+  static constexpr unsigned kSweepAhead = 5;
+  void prefetch_sweep(std::uint32_t index, std::span<const std::uint32_t> due,
+                      unsigned ahead) const;
+  void prefetch_arrivals(std::uint32_t host, unsigned ahead) const;
+  // Packets that arrived at switches in sweep_switch.
+  std::uint64_t swept_events() const { return swept_events_; }
+
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.
   std::span<const std::uint32_t> woken_hosts() const { return woken_; }
@@ -142,6 +180,8 @@ class Network {
   // dropped from the queues in front of it. Changes no result. One tap per link, which must outlive
   // the network's use.
   void tap(std::uint32_t link, LinkTap& tap);
+  // No more, from now on. Between events.
+  void untap(std::uint32_t link);
 
   // One part of a fabric that several networks work on, each on a thread of its own
   // (docs/architecture.md, "Parallel virtual time"). Every network is built from the whole spec;
@@ -160,6 +200,9 @@ class Network {
   void take_in(std::span<const Crossing> packets);
   // Events of links that enter this part, or of link events, which another part counts as well.
   std::uint64_t foreign_events() const { return foreign_events_; }
+  // Calls of link_fired by which nothing arrived: departures that are events because somebody is
+  // paused, or the agenda. Which there are depends on when somebody looks.
+  std::uint64_t idle_events() const { return idle_events_; }
   // After a run: makes this network the whole, by taking over what `other` holds the truth about.
   // Afterwards neither is used but for reading.
   void gather(const Network& other);
@@ -257,6 +300,10 @@ class Network {
   void build_switches();
   void build_links();
 
+  // Windows node by node, network_sweep.cc.
+  void depart_in_time(Switch& sw, Picos before, std::uint32_t before_link);
+  Picos advance_backlogged(std::uint32_t index, Picos until);
+
   struct Agenda {
     Picos at{0};
     bool reroute = false;  // the switches learn of it
@@ -301,8 +348,20 @@ class Network {
   std::span<std::vector<Crossing>> away_;  // by part
   Picos first_away_ = kNever;
   std::uint64_t foreign_events_ = 0;
+  std::uint64_t idle_events_ = 0;
   Histogram last_hop_depth_;
   Histogram core_depth_;
+
+  bool sweeping_ = false;  // links keep out of the wheel, but for what comes after the window
+  Picos sweep_begin_{0};
+  Picos sweep_end_{0};
+  Picos next_leaving_ = kNever;
+  std::uint64_t swept_events_ = 0;
+  std::vector<std::uint32_t> node_of_;           // by actor of the network
+  std::vector<std::uint32_t> downlink_;          // by host
+  std::vector<std::uint64_t> backlogged_nodes_;  // as it was at the end of the last window
+  std::vector<std::uint64_t> arrivals_;          // of one switch: time, then link
+  std::vector<std::uint32_t> unscheduled_;       // switches with exact departures
 };
 
 }  // namespace paceline::fabric

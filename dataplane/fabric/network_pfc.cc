@@ -103,6 +103,7 @@ void Network::set_exact(const Switch& sw, bool exact) {
 // When something happens on this link next: its head arrives, or with exact departures a packet
 // leaves.
 void Network::reschedule(Link& link) {
+  if (sweeping_) return;  // end_sweep sees to it
   Picos next = link.head_time;
   if (link.eligible() != 0 && exact(link)) next = earlier(next, link.busy);
   wheel_.schedule(first_actor_ + link.id, next);

@@ -18,6 +18,14 @@ void Network::tap(std::uint32_t link, LinkTap& tap) {
   }
 }
 
+void Network::untap(std::uint32_t link) {
+  if (link >= taps_.size() || taps_[link] == nullptr) return;
+  taps_[link] = nullptr;
+  for (const std::uint32_t id : {2 * link, 2 * link + 1}) {
+    links_[id].notable = static_cast<std::uint8_t>(links_[id].notable & ~Link::kTapped);
+  }
+}
+
 void Network::arrive_tapped(const Link& link, Packet* packet, Picos now) {
   LinkTap& tap = *taps_[link.id / 2];
   tap.show(now, (link.id & 1U) == 0, *packet);

@@ -50,6 +50,7 @@ struct Row {
   std::uint64_t events = 0;
   std::uint64_t trace_hash = 0;
   std::vector<double> speeds;  // hops/s, one per round
+  bool sweep = true;           // windows node by node where it can be; else event by event
 };
 
 double best(const std::vector<double>& speeds) {
@@ -69,7 +70,8 @@ std::vector<Row> cases() {
                     0,
                     0,
                     0,
-                    {}});
+                    {},
+                    true});
   }
   for (const char* algorithm : {"dcqcn", "cadence", "fixed"}) {
     rows.push_back({fmt::format("incast 63:1, 1024 B, {}", algorithm),
@@ -77,7 +79,8 @@ std::vector<Row> cases() {
                     0,
                     0,
                     0,
-                    {}});
+                    {},
+                    true});
   }
   for (const char* algorithm : {"dcqcn", "cadence", "fixed"}) {
     rows.push_back({fmt::format("MoE all-to-all 32, 4096 B, {}", algorithm),
@@ -85,16 +88,31 @@ std::vector<Row> cases() {
                     0,
                     0,
                     0,
-                    {}});
+                    {},
+                    true});
   }
-  for (const char* hosts : {"1024", "8192"}) {
-    rows.push_back({fmt::format("permutation, fat tree of {}", hosts),
-                    {fmt::format("permutation-{}", hosts), "dcqcn", 1'000'000, 4096},
+  // 250 kB are as much set-up and first round trips as they are traffic; 1 MB is traffic.
+  struct Tree {
+    const char* hosts;
+    const char* size;
+    std::uint64_t message_bytes;
+    bool by_event;
+  };
+  for (const Tree& tree :
+       {Tree{"1024", "1 MB", 1'000'000, true}, Tree{"8192", "250 kB", 250'000, true},
+        Tree{"8192", "1 MB", 1'000'000, false}}) {
+    rows.push_back({fmt::format("permutation, fat tree of {}, {}", tree.hosts, tree.size),
+                    {fmt::format("permutation-{}", tree.hosts), "dcqcn", tree.message_bytes, 4096},
                     0,
                     0,
                     0,
-                    {}});
-    if (rows.back().which.workload == "permutation-8192") rows.back().which.message_bytes = 250'000;
+                    {},
+                    true});
+    if (!tree.by_event) continue;
+    Row by_event = rows.back();
+    by_event.name += ", event by event";
+    by_event.sweep = false;
+    rows.push_back(std::move(by_event));
   }
   return rows;
 }
@@ -103,7 +121,9 @@ void run_once(Row& row) {
   const config::Scenario scenario = perf::scenario_of(row.which);
   MessagePlan plan = perf::plan_of(scenario);
   const double begin = thread_cpu_seconds();
-  VirtualWorld world(scenario, std::move(plan));
+  WorldOptions options;
+  options.sweep = row.sweep;
+  VirtualWorld world(scenario, std::move(plan), std::move(options));
   perf::run_to_completion(world);
   const double spent = thread_cpu_seconds() - begin;
   row.hops = world.network().stats().hops;
@@ -232,7 +252,7 @@ int run(unsigned rounds, const std::string& only, const std::string& json_path) 
 
   fmt::print("{}; load average {} at the start; {} rounds; thread CPU time\n\n", cpu_model(), load,
              rounds);
-  fmt::print("{:<34} {:>9} {:>7} {:>7} {:>7} {:>8} {:>7}  {}\n", "", "hops", "best", "median",
+  fmt::print("{:<55} {:>9} {:>7} {:>7} {:>7} {:>8} {:>7}  {}\n", "", "hops", "best", "median",
              "ns/hop", "fabric", "holds", "trace hash");
   nlohmann::ordered_json json;
   json["cpu"] = cpu_model();
@@ -245,7 +265,7 @@ int run(unsigned rounds, const std::string& only, const std::string& json_path) 
     const double top = best(row.speeds);
     const bool on_tree = row.which.workload.starts_with("permutation");
     const double bare = best(on_tree ? tree : fabric);
-    fmt::print("{:<34} {:>9} {:>6.2f}M {:>6.2f}M {:>7.1f} {:>8.3f} {:>7.3f}  {:016x}\n", row.name,
+    fmt::print("{:<55} {:>9} {:>6.2f}M {:>6.2f}M {:>7.1f} {:>8.3f} {:>7.3f}  {:016x}\n", row.name,
                row.hops, top / 1e6, median(row.speeds) / 1e6, 1e9 / top, top / bare,
                top / best(holds), row.trace_hash);
     json["cases"].push_back({{"name", row.name},

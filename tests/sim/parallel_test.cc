@@ -61,8 +61,11 @@ struct Outcome {
   }
 };
 
-Outcome outcome(const std::string& toml, std::uint32_t threads, bool exact_departures = false) {
+// sweep: windows node by node; else event by event.
+Outcome outcome(const std::string& toml, std::uint32_t threads, bool exact_departures = false,
+                bool sweep = false) {
   WorldOptions options = checked();
+  options.sweep = sweep;
   options.threads = threads;
   options.exact_departures = exact_departures;
   VirtualWorld world = world_of(toml, options);
@@ -120,14 +123,17 @@ Outcome same_with_any_number(const std::string& toml, RunEnd end = RunEnd::compl
   REQUIRE(one.end == end);
   REQUIRE(one.failed == 0);
   CHECK(one.use.threads.empty());
-  for (const std::uint32_t threads : numbers) {
-    CAPTURE(threads);
-    const Outcome many = outcome(toml, threads, exact_departures);
-    CHECK(many.one_thread_because == "");
-    CHECK(many.use.threads.size() == threads);
-    CHECK(many.events_shared() > 0);
-    check_same(many, one);
+  for (const bool sweep : {false, true}) {
+    for (const std::uint32_t threads : numbers) {
+      CAPTURE(threads, sweep);
+      const Outcome many = outcome(toml, threads, exact_departures, sweep);
+      CHECK(many.one_thread_because == "");
+      CHECK(many.use.threads.size() == threads);
+      CHECK(many.events_shared() > 0);
+      check_same(many, one);
+    }
   }
+  check_same(outcome(toml, 1, exact_departures, true), one);
   return one;
 }
 

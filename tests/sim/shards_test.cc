@@ -139,7 +139,9 @@ TEST_CASE("shards: with losses, by go-back-N and by selective repeat", "[sim]") 
 
 TEST_CASE("shards: peers are found out by HELLO, which one engine asks for all", "[sim]") {
   const std::vector<std::string> discover = {"transport.peers=discover"};
-  const Total one = same_with_shards(kCadence + kAllToAll, {1, 2}, discover);
+  // By when an answer comes who begins first: single runs differ by some percent.
+  const Total one =
+      same_with_shards(kCadence + kAllToAll, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, discover);
   CHECK(one.counters.hellos_received > 0);
   CHECK(one.counters.grants_received > 0);
 }

@@ -1,5 +1,6 @@
 #include "dataplane/base/event_wheel.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <set>
@@ -22,6 +23,17 @@ std::vector<Popped> drain(EventWheel& wheel) {
   return out;
 }
 
+// The same in both, beyond the ring now and then.
+void schedule_some(Random& random, std::int64_t now, EventWheel& wheel, EventWheel& plain) {
+  for (std::uint64_t n = random.below(40); n > 0; --n) {
+    const auto actor = static_cast<std::uint32_t>(random.below(64));
+    const std::uint64_t reach = random.below(8) == 0 ? 1ULL << 36 : 1ULL << 22;
+    const Picos at{now + static_cast<std::int64_t>(random.below(reach))};
+    wheel.schedule(actor, at);
+    plain.schedule(actor, at);
+  }
+}
+
 TEST_CASE("event wheel orders by time, then by actor, not by insertion") {
   EventWheel wheel(8);
   wheel.schedule(5, {1000});
@@ -42,13 +54,7 @@ TEST_CASE("event wheel pops what is before a time, and keeps the rest in order")
     std::vector<Popped> popped, expected;
     std::int64_t now = 0;
     for (int round = 0; round < 400; ++round) {
-      for (std::uint64_t n = random.below(40); n > 0; --n) {
-        const auto actor = static_cast<std::uint32_t>(random.below(64));
-        const std::uint64_t reach = random.below(8) == 0 ? 1ULL << 36 : 1ULL << 22;
-        const Picos at{now + static_cast<std::int64_t>(random.below(reach))};
-        wheel.schedule(actor, at);
-        plain.schedule(actor, at);
-      }
+      schedule_some(random, now, wheel, plain);
       const Picos end{now + static_cast<std::int64_t>(random.below(1U << 21))};
       Picos time{};
       std::uint32_t actor = 0;
@@ -63,6 +69,40 @@ TEST_CASE("event wheel pops what is before a time, and keeps the rest in order")
       now = end.count;
     }
     CHECK(popped.size() > 1000);
+  }
+}
+
+TEST_CASE(
+    "event wheel hands over at once what is before a time, and goes on as if it had been popped") {
+  for (const unsigned shift : {4U, 14U, 20U}) {
+    Random random(8, shift);
+    EventWheel wheel(64, shift, 12);
+    EventWheel plain(64, shift, 12);
+    std::int64_t now = 0;
+    std::size_t taken_in_all = 0;
+    for (int round = 0; round < 400; ++round) {
+      schedule_some(random, now, wheel, plain);
+      const Picos end{now + static_cast<std::int64_t>(random.below(1U << 21))};
+      std::vector<Popped> taken, expected;
+      Picos time{};
+      std::uint32_t actor = 0;
+      if (random.below(3) != 0) {
+        wheel.take_before(end, [&](std::uint32_t who, Picos at) {
+          CHECK(wheel.scheduled_at(who) == kNever);
+          taken.emplace_back(at.count, who);
+        });
+        std::sort(taken.begin(), taken.end());
+      } else {
+        while (wheel.pop_before(end, time, actor)) taken.emplace_back(time.count, actor);
+      }
+      while (plain.pop_before(end, time, actor)) expected.emplace_back(time.count, actor);
+      REQUIRE(taken == expected);
+      taken_in_all += taken.size();
+      REQUIRE(wheel.next_time() == plain.next_time());
+      now = end.count;
+    }
+    CHECK(taken_in_all > 1'000);
+    CHECK(drain(wheel) == drain(plain));
   }
 }
 

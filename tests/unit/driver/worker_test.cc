@@ -65,6 +65,95 @@ TEST_CASE("worker: an engine is polled when there is a reason to") {
   CHECK(worker.next_deadline() == us(9));
 }
 
+// One end of a cable whose application has a SEND for whatever it is told to answer.
+struct TalkingEnd final : WorkerApp {
+  static constexpr std::uint64_t kBase = 0x1000;
+  static constexpr std::uint32_t kBytes = 64;
+
+  TalkingEnd(RingCable& cable, unsigned index, bool last)
+      : port(cable.end(index)), self(index), engine(config_of(index, last), port), receives(8) {
+    key = engine.regions().add_plain(kBase, memory, transport::access::local_write);
+    transport::QpConfig config;
+    config.send_cq = config.receive_cq = &done;
+    config.receive_queue = &receives;
+    qp = engine.create_qp(config);
+    receives.post({1, kBase, kBytes, key});
+  }
+  transport::EngineConfig config_of(unsigned index, bool last) const {
+    transport::EngineConfig config = test::roce_engine_config(
+        wire::IpAddress::v4(0x0A000001 + index), wire::MacAddress::local(index + 1), port.info(),
+        cc::AlgorithmId::fixed);
+    suit_worker(config);
+    config.answers_last = last;
+    return config;
+  }
+  bool connect(std::uint32_t remote) {
+    return engine.connect(
+        {0}, qp,
+        {wire::IpAddress::v4(0x0A000002 - self), wire::MacAddress::local(2 - self), remote, Psn(7)},
+        Psn(7), 0xC000);
+  }
+  bool post(Picos now, std::uint64_t bytes) {
+    transport::WorkRequest request;
+    request.opcode = transport::WorkOpcode::send;
+    request.local_address = kBase;
+    request.local_key = key;
+    request.length = bytes;
+    return engine.post_send(now, qp, request) == transport::PostResult::ok;
+  }
+  // Answers what has come.
+  bool step(Picos now) override {
+    transport::Completion completion;
+    bool posted = false;
+    while (done.poll({&completion, 1}) != 0) {
+      if (completion.opcode != transport::CompletionOpcode::receive) continue;
+      posted = post(now, answer_bytes);
+    }
+    return posted;
+  }
+  WorkerTask task() { return {&engine, &port, this}; }
+
+  Port& port;
+  unsigned self;
+  transport::CompletionQueue done{16};
+  transport::Engine engine;
+  transport::ReceiveQueue receives;
+  std::vector<std::byte> memory = std::vector<std::byte>(16384);
+  std::uint32_t key = 0;
+  std::uint32_t qp = 0;
+  std::uint64_t answer_bytes = kBytes;
+};
+
+// The opcodes that a SEND is answered with, in one turn of its receiver.
+std::vector<wire::Opcode> answered_with(bool last, std::uint64_t answer_bytes) {
+  RingCable cable;
+  TalkingEnd asking(cable, 0, last);
+  TalkingEnd answering(cable, 1, last);
+  answering.answer_bytes = answer_bytes;
+  REQUIRE(asking.connect(answering.qp));
+  REQUIRE(answering.connect(asking.qp));
+  REQUIRE(asking.post(us(1), TalkingEnd::kBytes));
+  asking.engine.poll(us(1));
+  Worker worker;
+  worker.add(answering.task());
+  CHECK(worker.turn(us(2)));
+  std::vector<wire::Opcode> opcodes;
+  Packet* packet = nullptr;
+  while (asking.port.rx({&packet, 1}) != 0) {
+    opcodes.push_back(static_cast<wire::Opcode>(packet->header[packet->bth_offset]));
+    asking.port.packets().free(packet);
+  }
+  return opcodes;
+}
+
+TEST_CASE("worker: what comes is answered in the same turn, and acknowledged behind the answer") {
+  using enum wire::Opcode;
+  CHECK(answered_with(true, 64) == std::vector{rc_send_only, rc_acknowledge});
+  CHECK(answered_with(false, 64) == std::vector{rc_acknowledge, rc_send_only});
+  // Of more than a packet all would go ahead: it waits for the acknowledgement.
+  CHECK(answered_with(true, 4097) == std::vector{rc_acknowledge, rc_send_first, rc_send_last});
+}
+
 TEST_CASE("worker: time that is missing is counted and told to the engines") {
   WorkerLab one;
   WorkerLab two;
