@@ -41,6 +41,34 @@ Nanos since_1970() {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
 }
 
+WholeFile::~WholeFile() {
+  if (beside_.empty()) return;
+  out_.close();
+  std::error_code ignored;
+  fs::remove(beside_, ignored);
+}
+
+std::string WholeFile::open(const std::string& path) {
+  const std::string beside = path + ".partial";
+  errno = 0;
+  out_.open(beside, std::ios::binary | std::ios::trunc);
+  if (!out_) return fmt::format("{}: cannot be written: {}", beside, std::strerror(errno));
+  path_ = path;
+  beside_ = beside;
+  return {};
+}
+
+std::string WholeFile::finish() {
+  errno = 0;
+  out_.close();
+  if (!out_) return fmt::format("{}: writing failed: {}", path_, std::strerror(errno));
+  std::error_code error;
+  fs::rename(beside_, path_, error);
+  if (error) return fmt::format("{}: cannot be replaced: {}", path_, error.message());
+  beside_.clear();
+  return {};
+}
+
 void LinkCaptureOptions::add_to(CLI::App& command) {
   CLI::Option* capture =
       command

@@ -21,6 +21,26 @@ namespace paceline::tools {
 // Now, by the machine's clock: the epoch of a capture of what really happens.
 Nanos since_1970();
 
+// A file that is written beside its place and put there when it is whole.
+class WholeFile {
+ public:
+  WholeFile() = default;
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+  // What was not finished leaves no trace.
+  ~WholeFile();
+
+  // What is wrong, empty: nothing.
+  std::string open(const std::string& path);
+  std::string finish();
+  std::ofstream& out() { return out_; }
+
+ private:
+  std::string path_;
+  std::string beside_;  // empty: nothing is there
+  std::ofstream out_;
+};
+
 // The options of a command that captures links.
 struct LinkCaptureOptions {
   std::vector<std::string> paths;

@@ -69,6 +69,16 @@ void add_nics(std::string& text, const Json& set) {
   }
 }
 
+// Who looks costs the worker a copy of each frame: it should be seen.
+void add_captures(std::string& text, const Json& set) {
+  for (const Json& nic : list(set, "nics")) {
+    const auto at = nic.find("capture");
+    if (at == nic.end() || !at->is_object()) continue;
+    text += fmt::format("{:<12} is being captured: {} frames, {} of them missed\n",
+                        word(nic, "name"), number(*at, "frames"), number(*at, "missed"));
+  }
+}
+
 // What devices of this machine say.
 void add_devices(std::string& text, const Json& set) {
   for (const Json& nic : list(set, "nics")) {
@@ -153,6 +163,7 @@ StatusText status_text(const std::string& json) {
   for (const Json& set : list(status, "workers")) {
     add_nics(out.text, set);
     add_devices(out.text, set);
+    add_captures(out.text, set);
     add_fabric(out.text, set);
   }
   add_programs(out.text, status);

@@ -25,6 +25,29 @@ const HostConfig& checked(const HostConfig& config) {
   throw std::invalid_argument(text);
 }
 
+// What a counter of drops counts, for people.
+const char* reason_of(const ResolvingCounters& c, const std::uint64_t& counter) {
+  struct Reason {
+    const std::uint64_t& counter;
+    const char* text;
+  };
+  const Reason reasons[] = {{c.drop_not_ip, "not IP"},
+                            {c.drop_too_long, "longer than the IP MTU"},
+                            {c.drop_no_room, "no room for a tag"},
+                            {c.drop_not_unicast, "not to a single host"},
+                            {c.drop_own_address, "to ourselves"},
+                            {c.drop_no_route, "no route"},
+                            {c.drop_unanswered, "no answer from the neighbour"},
+                            {c.drop_failed, "the neighbour was silent"},
+                            {c.drop_table_full, "neighbour table full"},
+                            {c.drop_park_full, "too many wait for the neighbour"},
+                            {c.own_dropped, "too many of our own wait"}};
+  for (const Reason& reason : reasons) {
+    if (&reason.counter == &counter) return reason.text;
+  }
+  return "";
+}
+
 std::size_t slot_index(const IpAddress& a) {
   return static_cast<std::size_t>((a.high() ^ a.low()) * 0x9E37'79B9'7F4A'7C15U >> 56);
 }
@@ -48,7 +71,7 @@ Packet* ResolvingPort::Fifo::pop() {
 }
 
 ResolvingPort::ResolvingPort(Port& behind, const HostConfig& config, Random random)
-    : behind_(behind),
+    : behind_(&behind),
       info_(behind.info()),
       host_(checked(config), random),
       ip_mtu_(config.ip_mtu),
@@ -64,7 +87,7 @@ ResolvingPort::ResolvingPort(Port& behind, const HostConfig& config, Random rand
 }
 
 ResolvingPort::~ResolvingPort() {
-  PacketPool& pool = behind_.packets();
+  PacketPool& pool = behind_->packets();
   for (Fifo& fifo : parked_) {
     while (fifo.head != nullptr) pool.free(fifo.pop());
   }
@@ -145,7 +168,7 @@ ResolvingPort::Fate ResolvingPort::prepare_slow(Packet& packet, const IpAddress&
       return {};
     case NeighbourTable::Use::wait: {
       const bool full = parked_[route.index].count >= park_limit_each_ ||
-                        parked_total_ >= park_limit_ || behind_.packets().scarce();
+                        parked_total_ >= park_limit_ || behind_->packets().scarce();
       return full ? Fate{&counters_.drop_park_full} : Fate{nullptr, route.index};
     }
     case NeighbourTable::Use::failed:
@@ -156,10 +179,18 @@ ResolvingPort::Fate ResolvingPort::prepare_slow(Packet& packet, const IpAddress&
   return {&counters_.drop_table_full};
 }
 
+void ResolvingPort::drop(Packet& packet, std::uint64_t& counter) {
+  ++counter;
+  if (drop_tap_ != nullptr) [[unlikely]] {
+    drop_tap_->show(now_, true, packet);
+    drop_tap_->settle(paceline::Fate::never_sent, reason_of(counters_, counter));
+  }
+  behind_->packets().free(&packet);
+}
+
 void ResolvingPort::keep_or_drop(Packet& packet, std::uint8_t traffic_class, const Fate& fate) {
   if (fate.drop != nullptr) {
-    ++*fate.drop;
-    behind_.packets().free(&packet);
+    drop(packet, *fate.drop);
     return;
   }
   packet.traffic_class = traffic_class;
@@ -179,7 +210,7 @@ std::size_t ResolvingPort::tx(Picos now, std::uint8_t traffic_class,
   std::size_t ready = 0;  // so many from `done` on can leave
   const auto send_ready = [&] {
     if (ready == 0) return true;
-    const std::size_t sent = behind_.tx(now, traffic_class, burst.subspan(done, ready));
+    const std::size_t sent = behind_->tx(now, traffic_class, burst.subspan(done, ready));
     counters_.tx_sent += sent;
     done += sent;
     return sent == std::exchange(ready, 0);
@@ -212,7 +243,7 @@ std::size_t ResolvingPort::rx(std::span<Packet*> burst) {
   std::size_t filled = 0;
   for (unsigned round = 0; round < kMaxRounds && filled < burst.size(); ++round) {
     const std::span<Packet*> room = burst.subspan(filled);
-    const std::size_t received = behind_.rx(room);
+    const std::size_t received = behind_->rx(room);
     counters_.rx_packets += received;
     for (std::size_t i = 0; i < received; ++i) {
       Packet* const packet = room[i];
@@ -228,7 +259,7 @@ std::size_t ResolvingPort::rx(std::span<Packet*> burst) {
         case HostStack::Verdict::taken:
         case HostStack::Verdict::refused:
           ++counters_.rx_consumed;
-          behind_.packets().free(packet);
+          behind_->packets().free(packet);
           break;
       }
       if (result.resolved != NeighbourTable::kNone) release(result.resolved);
@@ -261,7 +292,7 @@ bool ResolvingPort::flush(Fifo& fifo, std::uint8_t traffic_class, std::uint64_t&
       burst[count++] = p;
     }
     Packet* const rest = burst[count - 1]->next;  // what is taken is no longer ours to read
-    const std::size_t sent = behind_.tx(now_, traffic_class, {burst.data(), count});
+    const std::size_t sent = behind_->tx(now_, traffic_class, {burst.data(), count});
     sent_counter += sent;
     fifo.count -= static_cast<std::uint32_t>(sent);
     fifo.head = sent == count ? rest : burst[sent];
@@ -279,8 +310,7 @@ void ResolvingPort::flush_all() {
 
 void ResolvingPort::enqueue_own(Packet* packet) {
   if (own_count_ >= kMaxQueuedOwn) {
-    ++counters_.own_dropped;
-    behind_.packets().free(packet);
+    drop(*packet, counters_.own_dropped);
     return;
   }
   ++own_count_;
@@ -289,7 +319,7 @@ void ResolvingPort::enqueue_own(Packet* packet) {
 }
 
 Packet* ResolvingPort::new_packet() {
-  Packet* const packet = behind_.packets().alloc();
+  Packet* const packet = behind_->packets().alloc();
   ++(packet == nullptr ? counters_.own_no_packet : counters_.own_made);
   return packet;
 }
@@ -309,9 +339,8 @@ void ResolvingPort::release(std::uint32_t neighbour) {
 void ResolvingPort::give_up(std::uint32_t neighbour) {
   Fifo& fifo = parked_[neighbour];
   while (fifo.head != nullptr) {
-    behind_.packets().free(fifo.pop());
+    drop(*fifo.pop(), counters_.drop_unanswered);
     --parked_total_;
-    ++counters_.drop_unanswered;
   }
 }
 
@@ -368,7 +397,7 @@ Picos ResolvingPort::next_deadline() const {
   Picos next = earlier(host_.table().next_deadline(), host_.next_announcement());
   for (std::uint32_t mask = queued_mask_; mask != 0; mask &= mask - 1) {
     const auto traffic_class = static_cast<std::uint8_t>(std::countr_zero(mask));
-    next = earlier(next, behind_.tx_ready_at(traffic_class));
+    next = earlier(next, behind_->tx_ready_at(traffic_class));
   }
   return next == kNever ? kNever : later(next, now_ + Picos{1});
 }

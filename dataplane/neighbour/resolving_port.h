@@ -26,6 +26,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/neighbour/host_stack.h"
+#include "dataplane/port/capture.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
@@ -73,15 +74,23 @@ class ResolvingPort final : public Port {
 
   std::size_t rx(std::span<Packet*> burst) override;
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
-  Picos rx_ready_at() const override { return earlier(behind_.rx_ready_at(), next_deadline()); }
+  Picos rx_ready_at() const override { return earlier(behind_->rx_ready_at(), next_deadline()); }
   Picos tx_ready_at(std::uint8_t traffic_class) const override {
-    return behind_.tx_ready_at(traffic_class);
+    return behind_->tx_ready_at(traffic_class);
   }
-  PacketPool& packets() override { return behind_.packets(); }
+  PacketPool& packets() override { return behind_->packets(); }
   // The port behind, with the path MTU that ip_mtu leaves and the bytes of the tag.
   PortInfo info() const override;
 
-  void use_clock(const PollClock& clock) override { behind_.use_clock(clock); }
+  void use_clock(const PollClock& clock) override { behind_->use_clock(clock); }
+
+  // What is behind it. Another one may take its place, between polls: one that looks at what passes
+  // and has the same packets.
+  Port& behind() { return *behind_; }
+  void put_behind(Port& port) { behind_ = &port; }
+  // Shows `tap` what is dropped here from now on, with the reason, and that alone; nullptr:
+  // nothing.
+  void show_drops(LinkTap* tap) { drop_tap_ = tap; }
 
   // Timers, announcements, what waits for the port behind. `now` never goes back.
   void poll(Picos now);
@@ -130,6 +139,7 @@ class ResolvingPort final : public Port {
   Fate prepare(Packet& packet, std::uint8_t traffic_class);
   Fate prepare_slow(Packet& packet, const wire::IpAddress& source,
                     const wire::IpAddress& destination, Slot& slot);
+  void drop(Packet& packet, std::uint64_t& counter);
   void keep_or_drop(Packet& packet, std::uint8_t traffic_class, const Fate& fate);
   void write_addresses(Packet& packet, const wire::MacAddress& destination) const;
   bool flush(std::uint8_t traffic_class);
@@ -142,7 +152,8 @@ class ResolvingPort final : public Port {
   void run_due();
   void forget_cached();
 
-  Port& behind_;
+  Port* behind_;
+  LinkTap* drop_tap_ = nullptr;
   PortInfo info_;
   HostStack host_;
   std::uint32_t ip_mtu_;

@@ -44,8 +44,6 @@ class LinkCapture final : public LinkTap {
   Picos full_at() const { return full_at_; }
 
  private:
-  void note(std::string_view text);
-
   PcapngWriter writer_;
   Picos fraction_;  // of a second, of the epoch
   std::uint64_t most_bytes_;
@@ -55,6 +53,7 @@ class LinkCapture final : public LinkTap {
   std::uint64_t dropped_ = 0;
   Picos full_at_ = kNever;
   CapturedFrame shown_;           // its fate is not known yet
+  std::uint8_t shown_flags_ = 0;  // of the packet
   std::vector<std::byte> bytes_;  // of it
   std::string comment_;
 };

@@ -58,10 +58,10 @@ PcapngWriter::PcapngWriter(std::ostream& out, std::string_view application) : ou
 
 std::uint32_t PcapngWriter::add_interface(std::string_view name, std::string_view description,
                                           std::uint64_t bits_per_second,
-                                          std::int64_t offset_seconds) {
+                                          std::int64_t offset_seconds, std::uint32_t snap) {
   begin(kInterfaceDescription);
   put32(kLinkTypeEthernet);
-  put32(0);  // no limit of what is kept of a frame
+  put32(snap);
   text_option(kInterfaceName, name);
   text_option(kInterfaceText, description);
   option(kInterfaceSpeed, 8);
@@ -89,7 +89,7 @@ void PcapngWriter::frame(const CapturedFrame& f) {
   put32(f.interface);
   put64_halves(nanos_of(f.at));
   put32(length);
-  put32(length);
+  put32(f.original_bytes == 0 ? length : f.original_bytes);
   put_bytes(f.bytes);
   pad();
   option(kPacketFlags, 4);

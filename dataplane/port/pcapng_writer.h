@@ -21,6 +21,7 @@ struct CapturedFrame {
   std::uint32_t interface = 0;         // number from add_interface
   Picos at{0};                         // rounded down to a nanosecond; not negative
   std::span<const std::byte> bytes{};  // without frame check sequence
+  std::uint32_t original_bytes = 0;    // of a frame that was cut: how long it was; 0: it was not
   CaptureDirection direction = CaptureDirection::unknown;
   bool crc_error = false;    // "CRC error" of the link-layer flags
   std::string_view comment;  // none: ""
@@ -41,9 +42,10 @@ class PcapngWriter {
   PcapngWriter(std::ostream& out, std::string_view application);
 
   // Returns the number of the interface: 0, 1, ... Its times are to be added to `offset_seconds`,
-  // since 1970.
+  // since 1970. `snap`: frames are cut to so many bytes; 0: they are not.
   std::uint32_t add_interface(std::string_view name, std::string_view description,
-                              std::uint64_t bits_per_second, std::int64_t offset_seconds = 0);
+                              std::uint64_t bits_per_second, std::int64_t offset_seconds = 0,
+                              std::uint32_t snap = 0);
   void frame(const CapturedFrame& frame);
   // Interface statistics: at the end, once per interface.
   void totals(const CaptureTotals& totals);

@@ -25,10 +25,11 @@ void frame_of(const Packet& packet, std::vector<std::byte>& out) {
 PortCapture::PortCapture(std::ostream& out, const PortCaptureConfig& config)
     : writer_(out, config.application),
       fraction_(picos_from_nanos(config.epoch.count % kNanosOfASecond)),
+      begin_(config.begin),
       most_bytes_(config.most_bytes),
       most_packets_(config.most_packets) {
   writer_.add_interface(config.name, config.description, config.rate.bps,
-                        config.epoch.count / kNanosOfASecond);
+                        config.epoch.count / kNanosOfASecond, config.snap);
 }
 
 void PortCapture::frame(Picos now, CaptureDirection direction, const Packet& packet) {
@@ -37,24 +38,29 @@ void PortCapture::frame(Picos now, CaptureDirection direction, const Packet& pac
 }
 
 void PortCapture::frame(Picos now, CaptureDirection direction, std::span<const std::byte> bytes) {
-  ++seen_;
-  if (full_) return;
   CapturedFrame captured;
-  captured.at = now + fraction_;
+  captured.at = now;
   captured.bytes = bytes;
   captured.direction = direction;
+  frame(captured);
+}
+
+void PortCapture::frame(CapturedFrame frame) {
+  ++seen_;
+  if (full_) return;
+  frame.at = frame.at + fraction_;
   if (written_ == most_packets_ ||
-      writer_.bytes() + PcapngWriter::frame_bytes(captured) > most_bytes_) {
+      writer_.bytes() + PcapngWriter::frame_bytes(frame) > most_bytes_) {
     full_ = true;
     return;
   }
-  writer_.frame(captured);
+  writer_.frame(frame);
   ++written_;
 }
 
 void PortCapture::finish(Picos end, std::uint64_t lost) {
   CaptureTotals totals;
-  totals.begin = fraction_;
+  totals.begin = begin_ + fraction_;
   totals.end = end + fraction_;
   totals.seen = seen_ + lost;
   totals.dropped = lost;

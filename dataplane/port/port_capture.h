@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dataplane/port/pcapng_writer.h"
-#include "dataplane/port/port.h"
+#include "dataplane/port/watched_port.h"
 
 namespace paceline {
 
@@ -21,6 +21,8 @@ struct PortCaptureConfig {
   Rate rate{};
   // Of the capture's time 0, since 1970.
   Nanos epoch{0};
+  Picos begin{0};                                // of the capture, on the same clock
+  std::uint32_t snap = 0;                        // frames are cut to so many bytes; 0: they are not
   std::uint64_t most_bytes = ~std::uint64_t{0};  // of the file, statistics at its end not counted
   std::uint64_t most_packets = ~std::uint64_t{0};
 };
@@ -33,6 +35,8 @@ class PortCapture {
   void frame(Picos now, CaptureDirection direction, const Packet& packet);
   // The same of a frame that was put aside by frame_of().
   void frame(Picos now, CaptureDirection direction, std::span<const std::byte> bytes);
+  // The same with all that can be said of it.
+  void frame(CapturedFrame frame);
   // Writes the statistics. lost: what the device itself dropped, as it says.
   void finish(Picos end, std::uint64_t lost);
 
@@ -44,6 +48,7 @@ class PortCapture {
  private:
   PcapngWriter writer_;
   Picos fraction_;  // of a second, of the epoch
+  Picos begin_;
   std::uint64_t most_bytes_;
   std::uint64_t most_packets_;
   std::uint64_t seen_ = 0;
@@ -56,28 +61,16 @@ class PortCapture {
 void frame_of(const Packet& packet, std::vector<std::byte>& out);
 
 // The port behind it, captured: for whoever owns the engine on it. Changes nothing else.
-class CapturedPort final : public Port {
+class CapturedPort final : public WatchedPort {
  public:
   // Both outlive it.
-  CapturedPort(Port& behind, PortCapture& capture) : behind_(behind), capture_(capture) {}
-
-  // The time of what is received next; the caller's loop says so before it polls.
-  void tell_time(Picos now) { now_ = now; }
+  CapturedPort(Port& behind, PortCapture& capture) : WatchedPort(behind), capture_(capture) {}
 
   std::size_t rx(std::span<Packet*> burst) override;
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
-  Picos rx_ready_at() const override { return behind_.rx_ready_at(); }
-  Picos tx_ready_at(std::uint8_t traffic_class) const override {
-    return behind_.tx_ready_at(traffic_class);
-  }
-  PacketPool& packets() override { return behind_.packets(); }
-  PortInfo info() const override { return behind_.info(); }
-  void use_clock(const PollClock& clock) override { behind_.use_clock(clock); }
 
  private:
-  Port& behind_;
   PortCapture& capture_;
-  Picos now_{0};
   std::vector<std::vector<std::byte>> offered_;  // a packet is gone once it is taken
 };
 

@@ -221,7 +221,7 @@ bool put_aside(const std::string& text, ControlAnswer& answer) {
 
 std::string ControlOperations::refuse(const std::string& why) { return text_of(refusal(0, {why})); }
 
-ControlAnswer ControlOperations::answer(std::string_view text) {
+ControlAnswer ControlOperations::answer(std::string_view text, const ControlClient& client) {
   const ParsedControl parsed = parse_control(text);
   const ControlRequest& request = parsed.request;
   ControlAnswer answer;
@@ -299,6 +299,16 @@ ControlAnswer ControlOperations::answer(std::string_view text) {
       case ControlOp::plugins:
         out = plugins(std::move(out));
         break;
+      case ControlOp::capture: {
+        const CaptureDesk::Begun begun = captures_.begin(client, request);
+        errors = begun.errors;
+        if (!errors.empty()) break;
+        out["bytes"] = begun.ring_bytes;
+        out["page_bytes"] = begun.page_bytes;
+        answer.descriptor = begun.ring;
+        answer.second_descriptor = begun.page;
+        break;
+      }
     }
   }
   const bool ok = errors.empty();

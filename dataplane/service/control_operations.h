@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "dataplane/attach/shared_memory.h"
+#include "dataplane/service/capture_desk.h"
 #include "dataplane/service/congestion_desk.h"
 #include "dataplane/service/control_request.h"
 #include "dataplane/service/service.h"
@@ -16,6 +17,7 @@ namespace paceline::service {
 struct ControlAnswer {
   std::string text;             // at most kMostControlBytes
   int descriptor = -1;          // of whoever answers, or `memory`'s
+  int second_descriptor = -1;   // goes with the first
   attach::SharedMemory memory;  // what was too long for a message
 };
 
@@ -27,9 +29,13 @@ class ControlOperations {
       : service_(service),
         desk_(desk),
         attach_socket_(std::move(attach_socket)),
-        status_(std::move(status)) {}
+        status_(std::move(status)),
+        captures_(service) {}
 
-  ControlAnswer answer(std::string_view text);
+  // `client`: who asks, where it is one that can go away.
+  ControlAnswer answer(std::string_view text, const ControlClient& client = {});
+  // Its connection has ended: so does what it had for itself.
+  void gone(const ControlClient& client) { captures_.end_all_of(client); }
   // To somebody who may ask nothing.
   static std::string refuse(const std::string& why);
 
@@ -38,6 +44,7 @@ class ControlOperations {
   CongestionDesk& desk_;
   std::string attach_socket_;
   std::function<std::string()> status_;
+  CaptureDesk captures_;
 };
 
 }  // namespace paceline::service

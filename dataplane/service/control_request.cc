@@ -47,6 +47,7 @@ const std::vector<OpSpec>& ops() {
       {"clear_guard", ControlOp::clear_guard, {"nics"}},
       {"load_plugin", ControlOp::load_plugin, {"path", "sha256"}},
       {"plugins", ControlOp::plugins, {}},
+      {"capture", ControlOp::capture, {"nic", "bytes", "snap"}},
   };
   return all;
 }
@@ -306,6 +307,16 @@ void read_body(const ParsedJson& object, Members& members, ControlRequest& out,
     case ControlOp::load_plugin:
       out.path = members.text("path", true, kMostPath).value_or("");
       out.change.sha256 = members.digest();
+      return;
+    case ControlOp::capture:
+      out.nic = members.text("nic", true).value_or("");
+      if (members.find("bytes") != nullptr) {
+        out.ring_bytes = members.whole("bytes", kLeastCaptureBytes, kMostCaptureBytes, true);
+      }
+      if (members.find("snap") != nullptr) {
+        out.snap = static_cast<std::uint32_t>(
+            members.whole("snap", kLeastCaptureSnap, kMostCaptureSnap, true));
+      }
       return;
     case ControlOp::plugins:
     case ControlOp::hello:

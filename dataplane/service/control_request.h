@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/port/capture_ring.h"
 #include "dataplane/service/guard_judge.h"
 
 namespace paceline::service {
@@ -29,6 +30,7 @@ enum class ControlOp : std::uint8_t {
   clear_guard,
   load_plugin,
   plugins,
+  capture,
 };
 
 inline constexpr std::string_view kPluginPrefix = "plugin:";
@@ -59,6 +61,9 @@ struct ControlRequest {
   std::vector<std::vector<std::string>> clusters;  // of a trial, instead of nics; empty: none
   std::vector<std::uint8_t> arms;                  // of use_arm, by cluster; empty: one for all
   std::string path;                                // of a plug-in
+  std::string nic;                                 // to capture
+  std::uint64_t ring_bytes = kUsualCaptureBytes;
+  std::uint32_t snap = kMostCaptureSnap;
   GuardLimits guard;
   std::uint32_t hold_ms = 0;
   std::uint8_t arm = 0;

@@ -25,27 +25,35 @@ namespace {
 // Of one client in a row, before others are asked.
 constexpr int kControlInARow = 4;
 
-// One whole message, a descriptor with it. False: the other end does not read, or is gone.
+// One whole message, its descriptors with it. False: the other end does not read, or is gone.
 bool send_answer(int socket, const ControlAnswer& answer) {
   iovec part{const_cast<char*>(answer.text.data()), answer.text.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+  const std::array<int, 2> descriptors{answer.descriptor, answer.second_descriptor};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(descriptors))> room{};
   if (answer.descriptor >= 0) {
+    const std::size_t bytes = sizeof(int) * (answer.second_descriptor >= 0 ? 2 : 1);
     message.msg_control = room.data();
-    message.msg_controllen = room.size();
+    message.msg_controllen = CMSG_SPACE(bytes);
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &answer.descriptor, sizeof(int));
+    header->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(header), descriptors.data(), bytes);
   }
   ssize_t sent = 0;
   do {
     sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   return sent == static_cast<ssize_t>(answer.text.size());
+}
+
+pid_t process_at(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof(peer);
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? peer.pid : 0;
 }
 
 }  // namespace
@@ -150,38 +158,41 @@ bool ControlServer::accept() {
     send_answer(socket.get(), answer);
     return true;
   }
-  clients_.emplace_back(listening_.get_executor(), socket.get());
+  clients_.emplace_back(listening_.get_executor(), socket.get(),
+                        ControlClient{++last_client_, process_at(socket.get())});
   socket.release();
   wait_for_request(std::prev(clients_.end()));
   return true;
 }
 
 void ControlServer::wait_for_request(Place at) {
-  at->async_wait(Socket::wait_read, [this, at](const boost::system::error_code& error) {
+  at->socket.async_wait(Socket::wait_read, [this, at](const boost::system::error_code& error) {
     if (error) return;
     bool goes_on = false;
     try {
-      goes_on = serve(at->native_handle());
+      goes_on = serve(*at);
     } catch (const std::exception& wrong) {
       spdlog::warn("control: a client is sent away: {}", wrong.what());
     }
     if (goes_on) {
       wait_for_request(at);
     } else {
+      operations_.gone(at->who);
       clients_.erase(at);
     }
   });
 }
 
-bool ControlServer::serve(int socket) {
+bool ControlServer::serve(Client& client) {
+  const int socket = client.socket.native_handle();
   for (int i = 0; i < kControlInARow; ++i) {
     // Descriptors that come with it are dropped by the kernel: there is no room for them.
     const ssize_t got = ::recv(socket, room_.data(), room_.size(), MSG_DONTWAIT);
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
     // One byte more than allowed shows that it was cut off, and is refused for its length.
-    const ControlAnswer answer =
-        operations_.answer(std::string_view(room_.data(), static_cast<std::size_t>(got)));
+    const ControlAnswer answer = operations_.answer(
+        std::string_view(room_.data(), static_cast<std::size_t>(got)), client.who);
     if (!send_answer(socket, answer)) return false;
   }
   return true;

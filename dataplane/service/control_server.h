@@ -41,7 +41,13 @@ class ControlServer {
 
  private:
   using Socket = boost::asio::posix::stream_descriptor;
-  using Place = std::list<Socket>::iterator;
+  struct Client {
+    Client(const boost::asio::any_io_executor& executor, int descriptor, ControlClient client)
+        : socket(executor, descriptor), who(client) {}
+    Socket socket;
+    ControlClient who;
+  };
+  using Place = std::list<Client>::iterator;
 
   void wait_for_clients();
   // False: there are no descriptors left.
@@ -50,7 +56,7 @@ class ControlServer {
   std::string judge_peer(int socket) const;
   void wait_for_request(Place at);
   // False: the connection is over.
-  bool serve(int socket);
+  bool serve(Client& client);
   void wait_for_tick();
 
   Service& service_;
@@ -60,7 +66,8 @@ class ControlServer {
   boost::asio::steady_timer breath_;  // until descriptors may be there again
   boost::asio::steady_timer look_;
   std::uint64_t now_ms_ = 0;  // since the start
-  std::list<Socket> clients_;
+  std::list<Client> clients_;
+  std::uint64_t last_client_ = 0;
   std::vector<char> room_;  // for one request
   bool grouped_ = false;    // members of a group may connect, too
   unsigned group_ = 0;

@@ -96,12 +96,22 @@ struct ArrivalReport {
   double clock_hz = 0;
 };
 
+// What somebody captures (port/capture_ring.h): what crossed since it began.
+struct CaptureReport {
+  bool running = false;  // false: nobody does, and nothing here means anything
+  std::uint64_t frames = 0;
+  std::uint64_t missed = 0;  // of these: the reader was late
+  std::uint64_t ring_bytes = 0;
+  std::uint32_t snap = 0;
+};
+
 struct NicReport {
   std::string name;
   telemetry::EngineCounters counters;
   PortReport port{};
   ArrivalReport arrivals{};
   LoanReport loans{};
+  CaptureReport capture{};
 };
 
 struct NicSetReport {

@@ -10,6 +10,7 @@
 
 #include "dataplane/attach/protocol.h"
 #include "dataplane/base/units.h"
+#include "dataplane/port/capture_ring_writer.h"
 #include "dataplane/service/nic_report.h"
 #include "dataplane/transport/attributes.h"
 #include "dataplane/transport/engine.h"
@@ -77,6 +78,11 @@ class NicSet {
   virtual Picos next_deadline() const = 0;
   // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
   virtual bool hears_the_world() const = 0;
+  // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways and
+  // with what is dropped there; nullptr: no more. May allocate. What is wrong, empty: nothing.
+  virtual std::string capture(std::size_t /*index*/, CaptureRingWriter* /*ring*/) {
+    return "it cannot be captured";
+  }
   // Fills the numbers of a blank_report() in; `now` as in turn(). Does not allocate, and changes no
   // result.
   virtual void describe(Picos /*now*/, NicSetReport& /*report*/) {}

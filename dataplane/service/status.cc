@@ -107,6 +107,11 @@ Json loans_of(const LoanReport& l) {
           {"received", l.received}};
 }
 
+Json capture_of(const CaptureReport& c) {
+  return {
+      {"frames", c.frames}, {"missed", c.missed}, {"ring_bytes", c.ring_bytes}, {"snap", c.snap}};
+}
+
 Json arrivals_of(const ArrivalReport& a) {
   if (!a.stamped) return {{"clock", "poll"}};
   return {{"clock", "device"},
@@ -147,6 +152,7 @@ Json worker_of(ServiceWorker& worker) {
     if (i < report.nics.size()) {
       const NicReport& told = report.nics[i];
       nic["counters"] = counters_of(told.counters);
+      if (told.capture.running) nic["capture"] = capture_of(told.capture);
       if (told.port.known) {
         nic["port"] = port_of(told.port);
         nic["port"]["arrivals"] = arrivals_of(told.arrivals);

@@ -9,6 +9,7 @@ all passed, 1 some failed, 77 skipped, and why.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from capture_test import Capturing, directions, rows_of  # noqa: E402
 from perftest_cases import rows  # noqa: E402  (the folder of this file is not on the path before)
 from programs import Failed, Running, run_alone, run_pair, run_table, take_port  # noqa: E402
 from testbed import PATIENCE, ROOT, Testbed, end, need, say, skip  # noqa: E402
@@ -129,6 +131,24 @@ def device_status(wire):
     return line[0]
 
 
+def capture(wire):
+    """Of a port while programs use it: both ways, the answers of its neighbour, and tshark reads it."""
+    file = os.path.join(wire.folder, "a0.pcapng")
+    capturing = Capturing(wire.a, "a0", file)
+    pingpong("ibv_rc_pingpong", "-g", "0", "-c")[1](wire)
+    text = capturing.interrupt()
+    if shutil.which("tshark") is None:
+        return "no tshark"
+    both = directions(file, "infiniband.bth")
+    if min(both.values()) < 200:
+        raise Failed(f"fewer than 200 packets each way: {both}\n{text}")
+    # Behind the BTH of the manufacturer's opcodes (0xC0 and up: docs/wire-protocol.md) it reads nothing.
+    known = rows_of(file, "infiniband.bth.opcode < 0xc0")
+    if not known or rows_of(file, "infiniband.bth.opcode < 0xc0 && !infiniband.invariant.crc"):
+        raise Failed(f"of {len(known)} packets, some without an ICRC")
+    return f"{both['2']} out, {both['1']} in"
+
+
 PROGRAMS = [
     ("ibv_devinfo -v", device_information),
     pingpong("ibv_rc_pingpong", "-g", "0", "-c"),
@@ -138,6 +158,7 @@ PROGRAMS = [
     perftest("ib_write_bw"), perftest("ib_write_bw", "-x", "1", "-b", server="a"),
     perftest("ib_send_lat"), perftest("ib_read_bw"), perftest("ib_atomic_lat"),
     ("paceline testbed status", device_status),
+    ("paceline capture", capture),
 ]
 
 

@@ -81,7 +81,8 @@ class Case:
 
     def __enter__(self):
         self.holdings()  # the first question makes a tenant of who asks
-        self.before = self.holdings()
+        # What the last case's peers and the question itself had is closed a little later: the least of several.
+        self.before = min((self.holdings() for _ in range(5)), key=lambda held: held[2:])
         return self
 
     def __exit__(self, *_):

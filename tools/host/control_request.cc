@@ -78,4 +78,10 @@ ControlConnection::Answer ControlConnection::ask(Json request) {
   return answer;
 }
 
+bool ControlConnection::closed() const {
+  char byte = 0;
+  const ssize_t n = ::recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 }  // namespace paceline::tools

@@ -22,6 +22,8 @@ class ControlConnection {
   };
   // `request` without schema and id. Waits at most five seconds.
   Answer ask(nlohmann::json request);
+  // The other end has gone; between requests.
+  bool closed() const;
 
  private:
   attach::Descriptor socket_;

@@ -80,6 +80,8 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
     // All there is: a sender on a fast link has sent far more than a burst since the last turn, and
     // what waits for long is sent again.
     config.receive_bursts = 0;
+    // Control packets have a class of their own on the fabric: nothing is gained by their waiting.
+    config.answers_last = false;
     Host& host = hosts_[h];
     host.port = &network_.host_port(h);
     std::string name("h");
@@ -170,6 +172,20 @@ bool EmulatedNics::turn(Picos now, Picos gap) {
   due_.clear();
   next_ = wheel_.next_time();
   return any;
+}
+
+// A testbed's host hangs on a switch: no other one has its link.
+std::string EmulatedNics::capture(std::size_t index, CaptureRingWriter* ring) {
+  Host& host = hosts_[index];
+  const std::uint32_t uplink = network_.topology().host_uplink(static_cast<std::uint32_t>(index));
+  if (host.captured != nullptr) network_.untap(uplink / 2);
+  host.captured = nullptr;
+  if (ring == nullptr) return {};
+  ring->set_forward((uplink & 1U) == 0 ? CaptureDirection::outbound : CaptureDirection::inbound);
+  ring->set_without_icrc(network_.spec().computes_icrc);
+  network_.tap(uplink / 2, *ring);
+  host.captured = ring;
+  return {};
 }
 
 }  // namespace paceline::service

@@ -49,6 +49,8 @@ class EmulatedNics final : public NicSet {
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override { return due_.empty() ? next_ : Picos{0}; }
   bool hears_the_world() const override { return false; }
+  // The link between the host and its switch: frames as they arrive at its other end.
+  std::string capture(std::size_t index, CaptureRingWriter* ring) override;
   NicSetReport blank_report() const override;
   void describe(Picos now, NicSetReport& report) override;
   std::optional<LastHop> last_hop(Picos now, std::size_t index) override;
@@ -61,6 +63,7 @@ class EmulatedNics final : public NicSet {
     Port* port = nullptr;
     Nic nic;
     bool due = false;  // in due_
+    CaptureRingWriter* captured = nullptr;
   };
 
   static fabric::FabricSpec prepared(const WorldPlan& plan, const EmulatedSettings& settings);

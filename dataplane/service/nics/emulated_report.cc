@@ -2,6 +2,7 @@
 #include <cassert>
 
 #include "dataplane/service/nics/emulated_nics.h"
+#include "dataplane/service/nics/nic_info.h"
 
 namespace paceline::service {
 
@@ -50,6 +51,8 @@ void EmulatedNics::describe(Picos now, NicSetReport& report) {
   report.at = now;
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     report.nics[h].counters = hosts_[h].engine->counters();
+    report.nics[h].capture = {};
+    if (hosts_[h].captured != nullptr) report.nics[h].capture = capture_report(*hosts_[h].captured);
   }
   const fabric::NetworkStats& stats = network_.stats();
   FabricReport& out = report.fabric;

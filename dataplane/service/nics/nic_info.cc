@@ -48,6 +48,10 @@ attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig&
   return info;
 }
 
+CaptureReport capture_report(const CaptureRingWriter& ring) {
+  return {true, ring.frames(), ring.missed(), ring.bytes(), ring.snap()};
+}
+
 NicCongestion nic_congestion(const transport::EngineConfig& config, const PortInfo& port,
                              const std::string& profile, const std::string& fallback_profile) {
   // Ethernet, IPv4, UDP, BTH around the payload, and the ICRC is the wire's.

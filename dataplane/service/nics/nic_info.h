@@ -20,4 +20,7 @@ attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig&
 NicCongestion nic_congestion(const transport::EngineConfig& config, const PortInfo& port,
                              const std::string& profile, const std::string& fallback_profile);
 
+// Of a capture that runs; on the worker's thread.
+CaptureReport capture_report(const CaptureRingWriter& ring);
+
 }  // namespace paceline::service

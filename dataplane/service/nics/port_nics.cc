@@ -43,7 +43,10 @@ PortNics::PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keepe
 }
 
 // Engines give their packets back to ports that still are.
-PortNics::~PortNics() { ends_.clear(); }
+PortNics::~PortNics() {
+  for (End& end : ends_) let_go(end);
+  ends_.clear();
+}
 
 std::optional<transport::QpPath> PortNics::path_to(std::size_t from,
                                                    const wire::IpAddress& to) const {
@@ -70,6 +73,8 @@ bool PortNics::turn(Picos now, Picos gap) {
       end.engine->stopped(now, gap);
     if (!due && end.port->rx_ready_at() > now) continue;
     end.touched = false;
+    if (end.captured) [[unlikely]]
+      end.captured->tell_time(now);
     const neighbour::ResolvingCounters& counters = end.port->counters();
     const std::uint64_t received = counters.rx_packets;
     end.port->poll(now);
@@ -77,6 +82,25 @@ bool PortNics::turn(Picos now, Picos gap) {
     any |= due || counters.rx_packets != received;
   }
   return any;
+}
+
+// Of a capture, if there is one.
+void PortNics::let_go(End& end) {
+  if (!end.captured) return;
+  end.port->show_drops(nullptr);
+  end.port->put_behind(end.captured->behind());
+  end.captured.reset();
+}
+
+std::string PortNics::capture(std::size_t index, CaptureRingWriter* ring) {
+  End& end = ends_[index];
+  let_go(end);
+  if (ring == nullptr) return {};
+  ring->set_without_icrc(end.port->info().computes_icrc);
+  end.captured.emplace(end.port->behind(), *ring);
+  end.port->put_behind(*end.captured);
+  end.port->show_drops(ring);
+  return {};
 }
 
 Picos PortNics::next_deadline() const {
@@ -106,6 +130,7 @@ void PortNics::describe(Picos now, NicSetReport& report) {
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     NicReport& nic = report.nics[i];
     nic.counters = ends_[i].engine->counters();
+    nic.capture = ends_[i].captured ? capture_report(ends_[i].captured->ring()) : CaptureReport{};
     nic.arrivals.stamped = ends_[i].port->info().stamps_arrivals;
     nic.arrivals.round_trips = ends_[i].engine->arrival_stamps().samples;
     nic.arrivals.round_trips_refused = ends_[i].engine->arrival_stamps().refused;

@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cc/algorithm.h"
 #include "dataplane/base/random.h"
 #include "dataplane/neighbour/resolving_port.h"
+#include "dataplane/port/ring_captured_port.h"
 #include "dataplane/service/nic_set.h"
 #include "dataplane/transport/engine_config.h"
 
@@ -92,6 +94,8 @@ class PortNics final : public NicSet {
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override;
   bool hears_the_world() const override { return true; }
+  // Frames as the device has them, and with their reason those that do not get that far.
+  std::string capture(std::size_t index, CaptureRingWriter* ring) override;
   void describe(Picos now, NicSetReport& report) override;
   std::optional<LoanReport> loans(std::size_t index) const override;
 
@@ -102,7 +106,10 @@ class PortNics final : public NicSet {
     const PortDevice* device = nullptr;
     Nic nic;
     bool touched = false;
+    std::optional<RingCapturedPort> captured;  // behind `port` while somebody captures it
   };
+
+  static void let_go(End& end);
 
   std::shared_ptr<PortKeeper> keeper_;
   std::vector<End> ends_;

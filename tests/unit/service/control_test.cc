@@ -10,87 +10,13 @@
 #include "dataplane/service/control_server.h"
 #include "dataplane/telemetry/segment_reader.h"
 #include "dataplane/telemetry/series.h"
-#include "tests/unit/service/service_support.h"
+#include "tests/unit/service/controlled_service.h"
 
 using namespace paceline;
 using namespace paceline::test;
 using Json = nlohmann::json;
 
 namespace {
-
-class ControlClient {
- public:
-  explicit ControlClient(const std::string& path) : socket_(attach::connect_socket(path)) {
-    REQUIRE(socket_);
-  }
-  bool send(const std::string& text) {
-    return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(text.size());
-  }
-  Json receive() {
-    std::vector<char> room(service::kMostControlBytes);
-    alignas(cmsghdr) std::array<char, 64> control{};
-    iovec part{room.data(), room.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-    if (got <= 0) return {};
-    descriptor.reset();
-    if (const cmsghdr* const header = CMSG_FIRSTHDR(&message); header != nullptr) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-      descriptor.reset(fd);
-    }
-    return Json::parse(room.data(), room.data() + got);
-  }
-  Json ask(const std::string& op, Json members = Json::object()) {
-    members["schema"] = 1;
-    members["id"] = ++id_;
-    members["op"] = op;
-    REQUIRE(send(members.dump()));
-    Json answer = receive();
-    REQUIRE(answer.value("id", 0) == id_);
-    INFO(answer.dump());
-    CHECK(answer.value("ok", false) == !answer.contains("errors"));
-    return answer;
-  }
-  Json good(const std::string& op, Json members = Json::object()) {
-    Json answer = ask(op, std::move(members));
-    INFO(answer.dump());
-    REQUIRE(answer.at("ok") == true);
-    return answer;
-  }
-  std::vector<std::string> errors(const std::string& op, Json members = Json::object()) {
-    return ask(op, std::move(members)).value("errors", std::vector<std::string>{});
-  }
-
-  attach::Descriptor descriptor;
-
- private:
-  attach::Descriptor socket_;
-  int id_ = 0;
-};
-
-struct ControlledService {
-  explicit ControlledService(std::vector<std::unique_ptr<service::NicSet>> nics = two_hosts())
-      : running({}, std::move(nics)) {
-    running.on_control([this] {
-      control = std::make_unique<service::ControlServer>(
-          running.service(), running.server().context(), running.path(),
-          [this] { return running.server().status_of_all(); });
-      wrong = control->listen(service::control_socket_beside(running.path()));
-    });
-    REQUIRE(wrong.empty());
-  }
-  ~ControlledService() { running.stop(); }
-
-  RunningService running;
-  std::unique_ptr<service::ControlServer> control;
-  std::string wrong;
-};
 
 // What a reader of the segment sees, once `holds` says that it is what was waited for.
 struct Watcher {

@@ -262,6 +262,22 @@ TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
   refused(with({"replay", "bad.pcap", "--speed", "x0"}), "--speed x0: allowed are original, max");
   refused(with({"capture", "-o", "no/where.pcapng"}), "no/where.pcapng");
   refused(with({"capture", "-o", "a.pcapng", "--limit", "3B"}), "allowed is 1kB or more");
+  refused({"capture", "-w", "a.pcapng"}, "a NIC of a service by --nic, or a port");
+  refused(with({"capture", "-w", "a.pcapng", "--nic", "h0"}), "a NIC of a service by --nic");
+  refused({"capture", "-w", "a.pcapng", "--port", "p"}, "--testbed and --port belong together");
+  refused(with({"capture", "-w", "a.pcapng", "--snap", "100"}), "are for a NIC of a service");
+  const Strings nic = {"capture", "-w", "a.pcapng", "--nic", "h0", "--socket", "none.sock"};
+  const auto nic_with = [&nic](const Strings& more) {
+    Strings arguments = nic;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  refused(nic_with({"--snap", "63"}), "--snap 63: allowed is 64 to 65535 bytes");
+  refused(nic_with({"--ring", "1kB"}), "--ring 1kB: allowed is 65536 to 134217728 bytes");
+  refused(nic_with({"--duration", "0s"}), "--duration 0s: allowed is more than 0");
+  const Outcome nobody = paceline_command(folder, nic);
+  CHECK(nobody.code == 1);
+  CHECK_THAT(nobody.err, Contains("no service answers at none.sock.control"));
   folder.write("s.toml", "schema = 1\n");
   refused({"join", "s.toml", "--testbed", "bed.toml", "--attach", "x=p"},
           "--attach x=p: allowed is HOST=PORT");

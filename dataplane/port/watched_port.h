@@ -1,0 +1,29 @@
+// A port in front of another that shows somebody what passes, and changes nothing: what those have
+// in common who capture. They say what rx and tx show; all else is the port's behind.
+#pragma once
+
+#include "dataplane/port/port.h"
+
+namespace paceline {
+
+class WatchedPort : public Port {
+ public:
+  // The time of what is received next; the caller's loop says so before it polls.
+  void tell_time(Picos now) { now_ = now; }
+
+  Picos rx_ready_at() const final { return behind_.rx_ready_at(); }
+  Picos tx_ready_at(std::uint8_t traffic_class) const final {
+    return behind_.tx_ready_at(traffic_class);
+  }
+  PacketPool& packets() final { return behind_.packets(); }
+  PortInfo info() const final { return behind_.info(); }
+  void use_clock(const PollClock& clock) final { behind_.use_clock(clock); }
+
+ protected:
+  explicit WatchedPort(Port& behind) : behind_(behind) {}  // outlives it
+
+  Port& behind_;
+  Picos now_{0};
+};
+
+}  // namespace paceline
