@@ -21,6 +21,7 @@ Engine::Engine(EngineConfig config, Port& port)
       responder_(core_, scheduler_, requester_),
       control_(core_, scheduler_),
       states_(core_, requester_, responder_, control_) {
+  core_.answers_last = core_.config.answers_last;
   core_.regions.end_loans_of(core_.pool);
   scheduler_.connect(requester_, responder_, control_);
 }
@@ -365,9 +366,10 @@ void Engine::receive_stamped(std::span<Packet* const> burst) {
   core_.stamped = false;
 }
 
-void Engine::poll(Picos now) {
+inline std::size_t Engine::take_in(Picos now) {
   assert(now >= core_.now);
   core_.now = now;
+  std::size_t taken = 0;
   std::array<Packet*, kReceiveBurst> burst;
   for (std::uint32_t n = 1;; ++n) {
     const std::size_t received = core_.port.rx(burst);
@@ -377,17 +379,24 @@ void Engine::poll(Picos now) {
       for (std::size_t i = 0; i < received; ++i) receive(burst[i]);
     }
     core_.pool.burst_seen();
+    taken += received;
     if (received != burst.size() || n == core_.config.receive_bursts) break;
     if (core_.control_head != nullptr) flush_control();
   }
+  return taken;
+}
 
+inline void Engine::send_out() {
+  const Picos now = core_.now;
   // Most polls have one thing to do: each part is entered only when it is due.
   if (core_.qp_timers.next_deadline_settled() <= now) run_qp_timers();
   const bool control = core_.control_active;
   if (control && control_.next_deadline() <= now) control_.poll();
   if (scheduler_.due()) scheduler_.run_due();
   if (control && control_.sender_due()) control_.poll_sender();
-  if (core_.control_head != nullptr) flush_control();
+  if (core_.control_head != nullptr && !(core_.answers_last && scheduler_.sends_little())) {
+    flush_control();
+  }
   if (scheduler_.has_ready()) {
     scheduler_.send();
     // What sending brought about (a REQUEST after the last byte) need not wait.
@@ -396,6 +405,19 @@ void Engine::poll(Picos now) {
   if (core_.cq_overrun) states_.fail_overrun();
   if (core_.tells_shards) [[unlikely]]
     control_.tell_shards();
+}
+
+void Engine::poll(Picos now) {
+  take_in(now);
+  send_out();
+}
+
+std::size_t Engine::take(Picos now) { return take_in(now); }
+
+void Engine::give(Picos now) {
+  assert(now >= core_.now);
+  core_.now = now;
+  send_out();
 }
 
 void Engine::stopped(Picos now, Picos gap) {

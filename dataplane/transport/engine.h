@@ -107,10 +107,15 @@ class Engine {
   void memory_ready(Picos now, std::uint32_t qp_number);
 
   void poll(Picos now);
+  // The same in two halves, for a driver whose application has its turn between them: what take()
+  // has received is completed, and what the application posts in answer leaves with give(), which
+  // must follow at the same time. take() returns how many packets it received.
+  std::size_t take(Picos now);
+  void give(Picos now);
   // Between the poll before and the one to come, `gap` ending now, nobody could poll: the host
   // stood still. What peers sent meanwhile is waiting, so none of that time counts for
   // retransmission timers, and no round trip that spans it reaches congestion control. Whoever owns
-  // the clock calls it, right before poll(now). Says nothing of a stop of the peer.
+  // the clock calls it, right before poll(now) or take(now). Says nothing of a stop of the peer.
   void stopped(Picos now, Picos gap);
   const HostStops& host_stops() const { return core_.stops; }
   const ArrivalStamps& arrival_stamps() const { return core_.stamps; }
@@ -184,6 +189,8 @@ class Engine {
   const std::string& violation() const { return control_.violation(); }
 
  private:
+  [[gnu::always_inline]] std::size_t take_in(Picos now);
+  [[gnu::always_inline]] void send_out();
   void receive(Packet* packet);
   void receive_stamped(std::span<Packet* const> burst);
   void receive_trimmed(const Packet& packet);  // trimmed.cc

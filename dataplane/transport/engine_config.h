@@ -48,6 +48,9 @@ struct EngineConfig {
   // An ACK replaces one of the same queue pair that the same poll has made (vol. 1, 9.7.5.1.2).
   // Worth it where polls find bursts: in real time.
   bool coalesce_acks = false;
+  // Where less than a packet's worth of data waits for the port, answers go behind it: the peer has
+  // the data the sooner, and sees to the answers while it would wait.
+  bool answers_last = false;
   // Of 16 packets, that a poll takes at most; 0: all there is. One is enough where the next poll
   // follows at once: the application then answers the first while others come.
   std::uint32_t receive_bursts = 0;

@@ -74,6 +74,7 @@ struct alignas(64) EngineCore {
   bool counts_apart = false;       // whose data it is may take more than its peer's entry to tell
   bool acks_waiting = false;       // `waiting_acks` has some
   bool stamped = false;            // the packet in hand came before now, at `arrived`
+  bool answers_last = false;       // as configured
   pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed

@@ -139,9 +139,9 @@ void RequesterPart::answers_lost(QueuePair& qp) {
     return;
   }
   --r.retries_left;
-  // No event: what was lost is the peer's data. The repeated request tells its algorithm.
+  // No loss of ours: what was lost is the peer's data. The repeated request tells its algorithm.
   rewind(qp);
-  resume(qp);
+  resume_announced(qp);
 }
 
 void RequesterPart::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {

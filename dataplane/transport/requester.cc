@@ -331,6 +331,15 @@ void RequesterPart::resume(QueuePair& qp) {
   }
 }
 
+// An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
+// asks for nothing, and what was rewound waits for ever.
+void RequesterPart::resume_announced(QueuePair& qp) {
+  const CongestionContext& context = core_.contexts[qp.context];
+  const bool quiet = context.active_head == kNoIndex;
+  resume(qp);
+  if (quiet && context.active_head != kNoIndex) scheduler_.announce_backlog(qp.context);
+}
+
 void RequesterPart::on_timer(QueuePair& qp) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
@@ -344,7 +353,7 @@ void RequesterPart::on_timer(QueuePair& qp) {
   }
   if (r.timeout_at > core_.awake()) {
     if (r.timeout_at != kNever) set_timer(qp, core_.awake_to_time(r.timeout_at));
-    resume(qp);  // an RNR back-off may have ended
+    resume_announced(qp);  // an RNR back-off may have ended
     return;
   }
   r.timeout_at = kNever;

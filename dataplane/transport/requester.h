@@ -201,6 +201,8 @@ class RequesterPart {
   void arm_timer(QueuePair& qp);
   void set_timer(QueuePair& qp, Picos at);
   void resume(QueuePair& qp);
+  // The same, where no event of its own tells the algorithm that what it saw leave is back.
+  void resume_announced(QueuePair& qp);
 
   EngineCore& core_;
   Scheduler& scheduler_;

@@ -46,7 +46,8 @@ class alignas(64) Scheduler {
   // Another algorithm takes the context over, with all that waits and is in flight.
   void replace_algorithm(std::uint32_t index, cc::AlgorithmId algorithm,
                          const cc::Handover& handover);
-  // The context took over work that was posted before: its algorithm hears of it like of a message.
+  // Work that was posted before is the context's, taken over or to be sent again: its algorithm
+  // hears of it like of a message.
   void announce_backlog(std::uint32_t index);
 
   // Tells the algorithm and applies its decision. `event` needs only what is special to it; totals
@@ -97,6 +98,14 @@ class alignas(64) Scheduler {
     return earlier(pacer_.next_deadline_settled(), timers_.next_deadline_settled()) <= core_.now;
   }
   bool has_ready() const { return (ready_mask_ | stalled_mask_) != 0; }
+
+  // One context is ready, with no more than fits into a packet, and nothing waits in front of it.
+  bool sends_little() const {
+    if (stalled_mask_ != 0 || !std::has_single_bit(ready_mask_)) return false;
+    const ClassRings& rings = rings_[static_cast<unsigned>(std::countr_zero(ready_mask_))];
+    return rings.urgent.count == 0 && rings.ready.count == 1 &&
+           core_.contexts[rings.ready.front].backlog_bytes <= core_.config.payload_mtu;
+  }
 
   SendClaim send_claim() const {
     const std::uint32_t mask = ready_mask_ | stalled_mask_;

@@ -285,9 +285,11 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
       probed = true;
     }
   }
-  resume(qp);
   // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
-  if (lost != 0 || timed_out || probed) {
+  if (lost == 0 && !timed_out && !probed) {
+    resume_announced(qp);
+  } else {
+    resume(qp);
     cc::Event event;
     event.signal = timed_out ? cc::Signal::timeout : cc::Signal::nack;
     event.lost_bytes = static_cast<std::uint32_t>(lost);

@@ -96,5 +96,30 @@ TEST_CASE("WRITE with immediate needs a receive request at its end only", "[tran
   CHECK(std::memcmp(lab.a().memory.data(), lab.b().memory.data(), 4 * kMtu) == 0);
 }
 
+// An algorithm that has heard of the last byte gives up what it was granted. What the back-off
+// brings back is work that it has to hear of.
+TEST_CASE("whoever grants rates hears of what is sent again after a back-off", "[transport]") {
+  for (const auto algorithm : {cc::AlgorithmId::cadence, cc::AlgorithmId::eqds,
+                               cc::AlgorithmId::sird, cc::AlgorithmId::homa}) {
+    for (const auto reliability : {Reliability::go_back_n, Reliability::selective}) {
+      CAPTURE(static_cast<int>(algorithm), static_cast<int>(reliability));
+      LabOptions options = with_rnr(7);
+      options.qp.min_rnr_timer = 16;  // 2.56 ms: every grant and every lingering is over
+      options.engine.reliability = reliability;
+      options.engine.primary = choose_cc(algorithm, options);
+      Lab lab(options);
+      const Lab::Pair pair = lab.connect();
+      lab.post(0, pair.a, lab.request(WorkOpcode::send, 1, 0, 0, 6 * kMtu));
+      lab.run(picos_from_micros(1000));
+      CHECK(lab.a().counters().rnr_received == 1);
+      REQUIRE(lab.b().post_receive(5, 0, 6 * kMtu));
+      CHECK(lab.run(picos_from_micros(20'000)));
+      CHECK(lab.a().sent().size() == 1);
+      CHECK(lab.b().received().size() == 1);
+      CHECK(lab.leftovers().empty());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace paceline::transport::test
