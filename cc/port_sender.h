@@ -34,6 +34,7 @@ struct UplinkWant {
   bool active = false;             // scheduled bytes wait, or will once the start bytes are gone
   bool awaits_grant = false;       // active, and the limit is not known yet
   std::uint8_t weight = 1;         // share of the uplink relative to other contexts, >= 1
+  bool bulk = false;               // there is so much left that others' weights are to count
   std::uint32_t credit_bytes = 0;  // granted bytes that have piled up unused
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
 };

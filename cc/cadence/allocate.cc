@@ -10,7 +10,8 @@ namespace {
 // Capacity that debt leaves to grants at the least: I4 holds under a flood of starts, too.
 constexpr std::uint64_t kDebtFloor = 16;
 constexpr std::int64_t kBeginRtts = 16;  // newcomers begin one after another within this
-constexpr std::int64_t kRaiseRtts = 2;   // least time between increases of one channel
+constexpr std::int64_t kRaiseRtts = 2;   // least time between increases of one channel...
+constexpr std::uint32_t kLargeStep = 8;  // ... but of such a part of the link, or to twice
 constexpr std::int64_t kTopUpRtts = 8;   // least time between general small increases
 // Idle capacity worth a general increase of small amounts, of the link, and how often.
 constexpr std::uint64_t kIdlePart = 64;
@@ -20,9 +21,11 @@ constexpr std::uint32_t kStarvedPart = 8;  // of its share, that a channel may l
 // Among more channels it may lack more: what it lacks is spread over so many then that to agree
 // with each costs more than it waits for (all-to-alls of 64 and 72 hosts: 3 and 11 %).
 constexpr std::uint32_t kRelieved = 32;
+// Among more channels than this a share is less than a packet in a round trip whoever it is for:
+// then all are alike, and an allocation need not put them in order.
+constexpr std::uint32_t kFavoured = 256;
 constexpr std::int64_t kRefreshRtts = 2;
 constexpr std::size_t kAhead = 8;  // channels fetched before their turn
-constexpr double kLonePart = 4;    // of the margin, for a channel that has the port to itself
 
 // 1 or 0, computed: of a comparison that nothing predicts compilers make a branch where they like.
 std::uint32_t is_less(std::uint32_t a, std::uint32_t b) {
@@ -35,12 +38,9 @@ std::uint16_t next_seq(std::uint16_t seq) {
 
 }  // namespace
 
-// The margin that eta leaves is for senders that coincide. One alone needs a quarter of it, so that
-// what others' ACKs pile up drains.
 std::uint64_t CadenceReceiver::plan() const {
   const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
-  const double eta = listed_.size() > 1 ? params_.eta : 1 - (1 - params_.eta) / kLonePart;
-  const auto planned = static_cast<std::uint64_t>(eta * static_cast<double>(usable));
+  const std::uint64_t planned = plan_mbps(params_, listed_.size()) * usable / params_.link_mbps;
   return planned - planned * eta_cut_ / 64;
 }
 
@@ -55,6 +55,7 @@ std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
   const std::uint64_t busy = com_sum_ + foreign_mbps_;
   const std::uint64_t spare = busy < usable ? bytes_at(usable - busy, params_.rtt_ns) : 0;
   const std::uint64_t tolerated = params_.q_target_bytes + spare + bytes_before_fresh(now);
+  if (debt_bytes_ > tolerated) forget_paid(now);
   if (debt_bytes_ > tolerated) {
     const std::uint64_t cut =
         (debt_bytes_ - tolerated) * 8000 / static_cast<std::uint64_t>(params_.drain_ns);
@@ -102,18 +103,21 @@ void CadenceReceiver::rotate(std::int64_t now) {
   }
 }
 
-void CadenceReceiver::decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps) {
+void CadenceReceiver::decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps,
+                               bool later) {
   Channel& ch = channels_[peer];
   ch.old_lease_end = std::max(ch.old_lease_end, ch.lease_end);
   set_grant(ch, mbps);
   ch.seq = next_seq(ch.seq);
-  schedule_grant(peer);
+  ch.later = later;
+  schedule_grant(peer, later ? static_cast<std::uint32_t>(params_.rtt_ns / 1000) : 0);
   scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
 }
 
 void CadenceReceiver::Slots::grow(std::size_t channels) {
   for (auto* column : {&peer, &limit, &share, &grant, &com}) column->resize(channels);
   weight.resize(channels);
+  left.resize(channels);
 }
 
 // Active channels with demand, by peer. Returns the sum of their limits.
@@ -122,12 +126,15 @@ std::uint64_t CadenceReceiver::collect_slots() {
   const std::uint64_t least = params_.min_grant_mbps;
   const std::uint64_t link = params_.link_mbps;
   const std::uint64_t ample = link * rtt / 8000 + 1;  // whatever the cap
+  const bool favoured = active_count_ <= kFavoured && params_.little_weight != 1;
+  std::uint64_t most_left = 0;
   // In locals: a weight that is written might be any member's byte.
   std::uint32_t* const peers = slots_.peer.data();
   std::uint32_t* const limits = slots_.limit.data();
   std::uint32_t* const grants = slots_.grant.data();
   std::uint32_t* const coms = slots_.com.data();
   std::uint8_t* const weights = slots_.weight.data();
+  std::uint64_t* const lefts = slots_.left.data();
   const Channel* const channels = channels_.data();
   const std::size_t last = channels_.size() - 1;
   std::size_t at = 0;
@@ -154,11 +161,19 @@ std::uint64_t CadenceReceiver::collect_slots() {
       grants[at] = ch.grant;
       coms[at] = ch.com;
       weights[at] = ch.weight;
+      lefts[at] = left;
+      most_left = std::max(most_left, left);
       ++at;
       wanted += limit;
     }
   }
   slots_.size = at;
+  if (favoured && most_left >= bulk_bytes(params_)) {
+    for (std::size_t slot = 0; slot < at; ++slot) {
+      const std::uint32_t weight = weights[slot] * favour(params_, lefts[slot]);
+      weights[slot] = static_cast<std::uint8_t>(std::min<std::uint32_t>(weight, 255));
+    }
+  }
   return wanted;
 }
 
@@ -239,6 +254,10 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
   if (com_sum_ + wanted <= capacity + coming) return;
   std::uint64_t need = com_sum_ + wanted - capacity - coming;
   const bool relieve = starved != 0 && active_count_ <= kRelieved;
+  // Who takes the place has its first byte here an RTT after the decrease is confirmed. Until then
+  // the rate goes on, unless a queue is to drain or the port has more than it can carry.
+  const bool later = debt_bytes_ <= params_.q_target_bytes &&
+                     grant_sum_ + foreign_mbps_ <= std::min(params_.link_mbps, drain_mbps_);
 
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough, or what is left falls on few:
@@ -253,7 +272,7 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
       fetch_channel(falls, i + kAhead);
       const std::uint32_t at = falls[i];
       const std::uint32_t freed = slots_.grant[at] - shares[at];
-      decrease(now, slots_.peer[at], shares[at]);
+      decrease(now, slots_.peer[at], shares[at], later);
       slots_.grant[at] = shares[at];
       need -= std::min<std::uint64_t>(need, freed);
       if (any && need == 0) break;
@@ -274,7 +293,7 @@ void CadenceReceiver::lift(std::int64_t now, std::uint32_t at, std::uint64_t cap
   }
   if (target > ch.com) {
     room -= target - ch.com;
-    fresh_mbps_[fresh_slot_] += target - ch.com;
+    fresh_mbps_[fresh_slot_] += static_cast<std::int64_t>(target - ch.com);
     set_com(ch, static_cast<std::uint32_t>(target));
     if (com_sum_ > capacity) worst_raise_ = std::max(worst_raise_, com_sum_ - capacity);
   }
@@ -322,7 +341,9 @@ void CadenceReceiver::raise(std::int64_t now, std::uint64_t capacity) {
       continue;
     }
     const std::int64_t ready = channels_[slots_.peer[at]].sent_at + kRaiseRtts * params_.rtt_ns;
-    if (now >= ready || target >= 2 * std::uint64_t{grants[at]}) {
+    const bool much = target >= 2 * std::uint64_t{grants[at]} ||
+                      target - grants[at] >= params_.link_mbps / kLargeStep;
+    if (now >= ready || much) {
       lift(now, at, capacity, room, 0);
     } else {
       retry_at_ = std::min(retry_at_, ready);

@@ -12,39 +12,8 @@ using namespace cadence;
 // A sender that has its receiver to itself keeps its grant this long after its last byte.
 constexpr std::int64_t kLingerRtts = 8;
 
-std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
-std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::int32_t>(a - b);
-}
 std::uint32_t mbps(Rate r) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(r.bps / 1'000'000, kCapUnlimited));
-}
-
-// Drops whatever was granted. Called before the REQUEST that says so is filled.
-void give_up(State& s, std::int64_t now) {
-  s.grant_mbps = 0;
-  s.raise_mbps = 0;
-  s.held = false;
-  s.grant_seq = 0;
-  s.limit_total = 0;
-  s.gave_up_at = now;
-}
-
-// Grants that answer a REQUEST older than the last give-up were computed for a sender that still
-// held its rate; the receiver has released that capacity since.
-bool is_void(const State& s, std::int64_t now, std::uint32_t stamp_echo) {
-  if (s.gave_up_at == 0 || now - s.gave_up_at > kStampValidNs) return false;
-  return stamp_distance(stamp_echo, stamp(s.gave_up_at)) < 0;
-}
-
-std::uint32_t first_probe(const CadenceParams& p, Phase phase) {
-  return static_cast<std::uint32_t>(phase == Phase::fallback ? 8 * p.rtt_ns : 2 * p.rtt_ns);
-}
-
-void enter(State& s, const CadenceParams& p, Phase phase) {
-  s.phase = phase;
-  s.probes = 0;
-  s.probe_ns = first_probe(p, phase);
 }
 
 void ask_start(State& s, std::uint32_t bytes) {
@@ -52,16 +21,31 @@ void ask_start(State& s, std::uint32_t bytes) {
   s.asks_start = true;
 }
 
-// The REQUEST with demand 0, repeated until the receiver confirms.
-void close(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
-  give_up(s, now);
-  s.unconfirmed = true;
-  enter(s, p, Phase::closing);
-  d.fallback = false;
+// The grant is given up while what is left still leaves at its rate. The REQUEST says that no grant
+// is wanted, so that others have the room a round trip sooner than if they heard of the last byte.
+void end_ahead(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
+  enter(s, p, Phase::ending);
+  s.end_total = s.sent_total + s.backlog_wire + p.packet_bytes;
+  s.gave_up_at = now;
   d.request = true;
 }
 
-void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t bytes) {
+// More is to be sent after all: what is left of the end leaves like start bytes, which are charged,
+// and the rest asks.
+void resume(State& s, const CadenceParams& p, Decision& d) {
+  const std::uint64_t left = s.end_total - std::min(s.end_total, s.sent_total);
+  s.unscheduled_total += left;
+  s.start_end = s.sent_total + left;
+  s.grant_mbps = 0;
+  s.grant_seq = 0;
+  s.limit_total = 0;
+  enter(s, p, Phase::requesting);
+  s.asked = true;
+  d.request = true;
+}
+
+void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t bytes,
+                Decision& d) {
   const std::int64_t now = e.now.count;
   if (e.hint_kind != 0 || e.hint_degree != 0) {
     s.hint_kind = e.hint_kind;
@@ -93,6 +77,10 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
         ask_start(s, start_wish(s, p, now, 2 * bytes));
       }
       break;
+    case Phase::ending:
+      resume(s, p, d);
+      ask_start(s, start_wish(s, p, now, bytes));
+      return;
     case Phase::decaying:
       return;
     case Phase::fallback:
@@ -126,6 +114,7 @@ void on_idle(State& s, const CadenceParams& p, const Event& e, Decision& d) {
       [[fallthrough]];
     case Phase::asking:
     case Phase::requesting:
+    case Phase::ending:
     case Phase::decaying:
       if (!s.asked && !s.unconfirmed) {  // all left as start bytes: there is nothing to give up
         enter(s, p, Phase::idle);
@@ -159,126 +148,7 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   if (share.announce && scheduled) d.request = true;
 }
 
-void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated, Decision& d) {
-  const GrantMessage& g = *e.grant;
-  const std::int64_t now = e.now.count;
-  const std::int64_t lease_ns = std::int64_t{g.lease_us} * 1000;
-  const std::uint64_t limit = extend_total(s.sent_total, g.limit_total);
-  const bool in_force = s.phase == Phase::granted && s.grant_seq != 0;
-  const std::uint32_t before = in_force ? s.grant_mbps : 0;
-  const std::uint32_t rate = g.hold ? 0 : g.rate_mbps;
-
-  s.lease_end = repeated && in_force ? std::max(s.lease_end, now + lease_ns) : now + lease_ns;
-  s.limit_total = std::max(s.limit_total, limit);
-  s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 2, p.rtt_ns));
-  if (!repeated || !in_force) {
-    s.held = g.hold;
-    // A newcomer that has not begun yet goes on waiting for its turn, at whatever rate: else the
-    // first change of all shares would let all that wait begin at the same time.
-    const bool waits = in_force && s.raise_mbps > 0 && s.raise_at > now;
-    s.raise_mbps = 0;
-    if (rate > before && (g.effective_delay_us > 0 || waits)) {
-      s.grant_mbps = before;
-      s.raise_mbps = rate;
-      if (g.effective_delay_us > 0) {
-        s.raise_at = now + std::int64_t{g.effective_delay_us} * 1000;
-      }
-    } else {
-      s.grant_mbps = rate;
-    }
-    s.taken_stamp = stamp(now);
-    // A decrease frees capacity only when it is confirmed: at once, and so is the end of a decay or
-    // of the fallback. Any other increase is confirmed by the next REQUEST, whenever that is.
-    if (rate < before || s.phase == Phase::decaying || s.phase == Phase::fallback) {
-      d.request = true;
-    }
-  } else if (stamp_distance(g.timestamp_echo_ns, s.taken_stamp) < 0) {
-    d.request = true;  // repeated because the confirmation got lost
-  }
-  s.grant_seq = g.grant_seq;
-  if (s.phase != Phase::granted) enter(s, p, Phase::granted);
-  s.probes = 0;
-  d.fallback = false;
-  s.request_at = now + std::max(s.refresh_ns, s.spacing_ns);
-}
-
-// REQUEST and GRANT overtake data: their round trip is that of the empty path and of the hosts.
-void time_control(State& s, std::int64_t now, const GrantMessage& g) {
-  const std::uint32_t away = stamp(now) - g.timestamp_echo_ns;
-  if (g.timestamp_echo_ns == 0 || away >= kStampValidNs || away <= g.receiver_hold_ns) return;
-  const std::uint32_t rtt = away - g.receiver_hold_ns;
-  s.control_rtt_ns =
-      s.control_rtt_ns == 0 ? rtt : s.control_rtt_ns - s.control_rtt_ns / 4 + rtt / 4;
-}
-
-void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
-  const GrantMessage& g = *e.grant;
-  const std::int64_t now = e.now.count;
-  const std::int32_t newer = s.seq_known ? seq_distance(g.grant_seq, s.seen_seq) : 1;
-  if (newer < 0) return;
-  s.seen_seq = g.grant_seq;
-  s.seq_known = true;
-  s.budget_bytes = g.unscheduled_budget;
-  s.budget_at = now;
-  s.active_senders = g.active_senders;
-  if (g.crowd != 0) s.crowd = g.crowd;
-  s.queue_ns = std::uint32_t{g.queue_us} * 1000;
-  time_control(s, now, g);
-  if (is_void(s, now, g.timestamp_echo_ns)) return;
-  s.probes = 0;
-  s.unconfirmed = false;
-
-  if (g.revoke) {
-    if (s.phase == Phase::closing || s.phase == Phase::idle || !has_backlog(s)) {
-      if (s.phase == Phase::closing) enter(s, p, Phase::idle);
-      return;
-    }
-    if (s.phase == Phase::asking) return;
-    give_up(s, now);
-    enter(s, p, Phase::requesting);
-    d.fallback = false;
-    d.request = true;
-    return;
-  }
-  if (g.rate_mbps == 0 && !g.hold) {  // confirms that nothing is granted
-    if (s.phase == Phase::closing) enter(s, p, Phase::idle);
-    return;
-  }
-  switch (s.phase) {
-    case Phase::idle:
-      close(s, p, now, d);  // the receiver reserves capacity that was given up
-      return;
-    case Phase::closing:
-    case Phase::asking:
-      return;
-    case Phase::fallback:
-      if (!has_backlog(s)) {
-        close(s, p, now, d);
-        return;
-      }
-      [[fallthrough]];
-    case Phase::requesting:
-    case Phase::granted:
-    case Phase::decaying:
-      take_grant(s, p, e, newer == 0, d);
-      return;
-  }
-}
-
-void on_path(State& s, const CadenceParams& p, const Event& e) {
-  const PathMessage& m = *e.path;
-  const std::int64_t now = e.now.count;
-  if (seq_distance(m.seq, s.path_seq) <= 0) return;
-  s.path_seq = m.seq;
-  if (m.quick_adapt_mbps > 0) {
-    cut_path(s, p, now, std::uint64_t{m.quick_adapt_mbps} * 4 / 5);
-  } else if (m.alpha_q16 > 0 && now - s.path_cut_at >= p.rtt_ns) {
-    const std::uint64_t rate = s.grant_mbps > 0 ? std::min(s.grant_mbps, s.path_mbps) : s.path_mbps;
-    cut_path(s, p, now, rate - rate * m.alpha_q16 / (2 * 65536));
-  }
-}
-
-void on_loss(State& s, const CadenceParams& p, const Event& e) {
+void on_loss(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   const std::int64_t now = e.now.count;
   if (e.signal == Signal::timeout) {
     cut_path(s, p, now, s.path_mbps / 2);
@@ -286,19 +156,20 @@ void on_loss(State& s, const CadenceParams& p, const Event& e) {
     cut_path(s, p, now, std::uint64_t{s.path_mbps} * 7 / 10);
   }
   if (s.phase == Phase::idle || s.phase == Phase::closing) {
-    on_message(s, p, e, std::max<std::uint64_t>(e.lost_bytes, 1));
+    on_message(s, p, e, std::max<std::uint64_t>(e.lost_bytes, 1), d);
   }
 }
 
 // Everything that time alone does.
 void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
-  if (s.raise_mbps > 0 && now >= s.raise_at) {
-    s.grant_mbps = s.raise_mbps;
-    s.raise_mbps = 0;
+  if (s.next_mbps > 0 && now >= s.next_at) {
+    s.grant_mbps = s.next_mbps;
+    s.next_mbps = 0;
   }
   if (s.phase == Phase::granted && now >= s.lease_end) {
     enter(s, p, Phase::decaying);
-    s.raise_mbps = 0;
+    if (s.next_mbps > 0) s.grant_mbps = std::min(s.grant_mbps, s.next_mbps);
+    s.next_mbps = 0;
     s.decay_at = s.lease_end;
     d.request = true;
   }
@@ -313,6 +184,11 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
   if (!timer_runs(s) || now < s.request_at) return;
   d.request = true;
   if (s.phase == Phase::granted) return;
+  if (s.phase == Phase::ending) {  // slower than its grant was: it takes a new one
+    give_up(s, now);
+    enter(s, p, Phase::requesting);
+    return;
+  }
   if (s.phase == Phase::requesting && !s.asked) {
     s.asked = true;  // the start bytes do not suffice, or the uplink is slow: a grant does no harm
     return;
@@ -332,12 +208,13 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
 
 std::int64_t request_interval(const State& s) {
   if (s.phase == Phase::requesting && !s.asked) return 4 * std::int64_t{s.probe_ns};
+  if (s.phase == Phase::ending) return 2 * std::int64_t{s.probe_ns};
   return s.phase == Phase::granted ? std::max(s.refresh_ns, s.spacing_ns) : s.probe_ns;
 }
 
 void start(State& s, const CadenceParams& p, const Event& e) {
   s.share_mbps = s.cap_mbps = s.path_mbps = p.link_mbps;
-  s.budget_bytes = p.small_bytes;
+  s.budget_bytes = p.most_start_bytes;
   s.budget_at = e.now.count - (std::int64_t{1} << 40);  // never told
   s.requested_at = e.now.count;
   s.started_at = e.now.count - kBudgetRtts * p.rtt_ns;
@@ -347,7 +224,6 @@ void start(State& s, const CadenceParams& p, const Event& e) {
   if (e.handover != nullptr && e.handover->rate.bps > 0) {
     // A live connection goes on no faster than it did; the path loop lifts it within a few RTT.
     cut_path(s, p, e.now.count, mbps(e.handover->rate));
-    s.min_rtt_ns = e.handover->min_rtt_ns;
   }
   s.crowd = e.crowd;
   enter(s, p, Phase::idle);
@@ -375,10 +251,10 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
 
   switch (e.signal) {
     case Signal::start:
-      on_message(s, p, e, e.backlog_bytes);
+      on_message(s, p, e, e.backlog_bytes, d);
       break;
     case Signal::message:
-      on_message(s, p, e, e.message_bytes);
+      on_message(s, p, e, e.message_bytes, d);
       break;
     case Signal::idle:
       on_idle(s, p, e, d);
@@ -394,7 +270,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
     case Signal::nack:
     case Signal::timeout:
-      on_loss(s, p, e);
+      on_loss(s, p, e, d);
       break;
     case Signal::port_down:
       s.down = true;
@@ -409,7 +285,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
     case Signal::port_up:
       s.down = false;
-      on_message(s, p, e, e.backlog_bytes);
+      on_message(s, p, e, e.backlog_bytes, d);
       break;
     case Signal::ack:
       if (e.rtt_ns != 0) take_round_trip(s, p, now, e.rtt_ns);
@@ -427,8 +303,10 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   }
   // Backlog beyond the start bytes appeared after a REQUEST that asked for nothing.
   if (s.phase == Phase::requesting && !s.asked && !s.asks_start && needs_grant(s)) d.request = true;
+  if (at_end(s, p)) end_ahead(s, p, now, d);
   if (d.request) {
-    s.covered = s.phase == Phase::requesting && !s.asked && !needs_grant(s);
+    s.covered =
+        s.phase == Phase::ending || (s.phase == Phase::requesting && !s.asked && !needs_grant(s));
     if (has_backlog(s) && !s.covered) s.asked = true;
     s.requested_at = now;
     s.request_at = now + request_interval(s);
@@ -472,14 +350,19 @@ UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
       w.awaits_grant = w.active;
       break;
     case Phase::granted:
+    case Phase::ending:
     case Phase::decaying:
       w.active = has_backlog(s);
-      w.limit = rate_from_mbps(std::min(std::max(s.grant_mbps, s.raise_mbps), s.path_mbps));
+      w.limit = rate_from_mbps(std::min(std::max(s.grant_mbps, s.next_mbps), s.path_mbps));
       break;
     case Phase::fallback:
       w.active = has_backlog(s);
       w.limit = rate_from_mbps(p.fallback_mbps);
       break;
+  }
+  if (w.active) {
+    w.weight = static_cast<std::uint8_t>(favour(p, s.backlog_wire));
+    w.bulk = s.backlog_wire >= bulk_bytes(p);
   }
   return w;
 }

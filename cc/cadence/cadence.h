@@ -58,6 +58,7 @@ class Cadence {
     asking,      // message posted, start bytes asked for, nothing sent
     requesting,  // REQUEST out, no grant yet; start bytes may be leaving
     granted,     // a grant (or HOLD) with a live lease is in force
+    ending,      // the grant was given up ahead: what was left then still leaves at its rate
     decaying,    // the lease ran out: G halves per RTT
     fallback,    // the reactive algorithm decides
     closing,     // backlog gone, grant given up, the receiver has not confirmed yet
@@ -69,6 +70,7 @@ class Cadence {
     std::uint64_t start_end;          // sent_total up to which bytes leave without a grant
     std::uint64_t unscheduled_total;  // announced so far
     std::uint64_t told_final;         // sent_total + demand of the last REQUEST
+    std::uint64_t end_total;          // sent_total up to which a grant given up ahead is used
     std::uint64_t sent_total;         // as of the last event
     std::uint64_t backlog_wire;       // as of the last event, estimated wire bytes
     // Times in ns.
@@ -76,7 +78,7 @@ class Cadence {
     std::int64_t decay_at;      // next halving
     std::int64_t request_at;    // REQUEST timer (retry, refresh or probe)
     std::int64_t gave_up_at;    // grants that answer an older REQUEST are void
-    std::int64_t raise_at;      // a delayed increase takes effect
+    std::int64_t next_at;       // a delayed change takes effect
     std::int64_t path_cut_at;   // last decrease of P
     std::int64_t path_step_at;  // next clean RTT
     std::int64_t budget_at;     // when U_adv was learned
@@ -84,18 +86,17 @@ class Cadence {
     std::int64_t started_at;    // last answer with start bytes
     // Rates in Mb/s.
     std::uint32_t grant_mbps;
-    std::uint32_t raise_mbps;  // effective from raise_at
+    std::uint32_t next_mbps;  // effective from next_at
     std::uint32_t share_mbps;
     std::uint32_t cap_mbps;  // announced as tx_cap
     std::uint32_t path_mbps;
     // Bytes.
-    std::uint32_t want_bytes;    // start bytes asked of the governor
-    std::uint32_t budget_bytes;  // U_adv
-    std::uint32_t refresh_ns;    // REQUEST interval while granted
-    std::uint32_t probe_ns;      // current retry interval
-    std::uint32_t spacing_ns;    // least interval of refreshing REQUESTs, from the governor
-    std::uint32_t taken_stamp;   // when the newest grant was taken, as timestamp_ns counts
-    std::uint32_t min_rtt_ns;
+    std::uint32_t want_bytes;      // start bytes asked of the governor
+    std::uint32_t budget_bytes;    // U_adv
+    std::uint32_t refresh_ns;      // REQUEST interval while granted
+    std::uint32_t probe_ns;        // current retry interval
+    std::uint32_t spacing_ns;      // least interval of refreshing REQUESTs, from the governor
+    std::uint32_t taken_stamp;     // when the newest grant was taken, as timestamp_ns counts
     std::uint32_t control_rtt_ns;  // of REQUEST and GRANT, smoothed; 0: none yet
     std::uint32_t queue_ns;        // of the receiver's port, as the last GRANT said
     std::uint32_t hint_collective;

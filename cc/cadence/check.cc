@@ -45,8 +45,8 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
     // its way when the channel appeared may count twice: at most one start, but where another
     // algorithm had the connection before.
     const std::uint64_t arrived = ch.rx_base + counters(peer).rx_bytes;
-    const std::uint64_t ceiling =
-        std::max(ch.limit_total, ch.sent_known) + params_.small_bytes + 2 * params_.packet_bytes;
+    const std::uint64_t ceiling = std::max(ch.limit_total, ch.sent_known) +
+                                  params_.most_start_bytes + 2 * params_.packet_bytes;
     if (!ch.midway && ch.mode == Mode::active && ch.echo == ch.seq && ch.seq != 0 &&
         arrived > ceiling) {
       return fault("I2: arrived beyond the ceiling, bytes", arrived, ceiling);
@@ -72,8 +72,8 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
   }
   if (grant != grant_sum_) return fault("sum of grants, Mb/s", grant_sum_, grant);
   if (com != com_sum_) return fault("I1: sum of committed rates, Mb/s", com_sum_, com);
-  const std::uint64_t most =
-      std::max<std::uint64_t>(committed > 1 ? params_.eta_mbps : params_.link_mbps, stood_mbps_);
+  const std::uint64_t most = std::max<std::uint64_t>(
+      committed > 1 ? plan_mbps(params_, 2) : params_.link_mbps, stood_mbps_);
   if (com > most) return fault("I1: committed beyond the plan, Mb/s", com, most);
   if (worst_raise_ > 0) return fault("I1: an increase beyond the capacity, Mb/s", worst_raise_, 0);
   if (active != active_count_) return fault("active channels", active_count_, active);

@@ -13,6 +13,7 @@ namespace {
 enum Index : std::size_t {
   kEta,
   kSmallMessage,
+  kSmallPackets,
   kBulkStart,
   kKappa,
   kQueueTarget,
@@ -24,6 +25,7 @@ enum Index : std::size_t {
   kMaxActive,
   kFairFloor,
   kMinGrant,
+  kLittleWeight,
   kHysteresis,
   kPathIncrease,
   kPathTarget,
@@ -38,11 +40,14 @@ enum Index : std::size_t {
 constexpr std::string_view kDesign = "own design: docs/algorithms/cadence.md";
 
 constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
-    {"eta", "1", 0.98, 0.80, 1.00, true, "share of the link that grants may add up to",
+    {"eta", "1", 0.995, 0.80, 1.00, true,
+     "share of the link that grants to eight senders and more may add up to",
      "own design; UEC RCCC paces pulls at 0.99 (uet-htsim uec.cpp)"},
-    {"small_message", "BDP", 1.0, 0, 4, true,
+    {"small_message", "BDP", 0.75, 0, 4, true,
      "messages up to this are sent at once, without waiting for a grant",
      "SIRD (NSDI'25) and pHost (CoNEXT'15): 1 BDP unscheduled"},
+    {"small_packets", "packets", 16, 0, 256, true,
+     "messages up to this are sent at once, too, as far as they fit into a BDP", kDesign},
     {"u_bulk", "BDP", 0.05, 0, 1, true,
      "bytes of a larger message sent before the grant (rounded up to a packet); N senders that "
      "start together build a queue of N times this",
@@ -52,7 +57,7 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
      kDesign},
     {"q_target", "packets", 8, 1, 256, true,
      "virtual queue of unscheduled bytes that is left alone", kDesign},
-    {"t_drain", "RTT", 2, 0.5, 16, true, "time in which debt beyond q_target is paid off", kDesign},
+    {"t_drain", "RTT", 8, 0.5, 16, true, "time in which debt beyond q_target is paid off", kDesign},
     {"t_alloc", "RTT", 0.25, 0.05, 4, false, "least time between two allocations", kDesign},
     {"control_share", "1", 0.01, 0.001, 0.05, true,
      "share of the link that REQUESTs and GRANTs may take in the long run", kDesign},
@@ -65,19 +70,22 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
      "share of the plan kept against foreign traffic on the port, however much there is", kDesign},
     {"r_min", "1", 1.0 / 1024, 1e-5, 0.1, true, "least grant of an active channel, of the link",
      kDesign},
+    {"little_weight", "1", 3, 1, 8, true,
+     "share of a port, the sender's and the receiver's, of a channel with less than four BDP left, "
+     "against one with more, where one has sixteen; 1 = all alike",
+     "own design; the shortest first: SRPT as in Homa (SIGCOMM'18) and pFabric (SIGCOMM'13)"},
     {"hysteresis", "1", 0.04, 0, 0.5, true, "relative change of a share that is worth a GRANT",
      kDesign},
     {"path_increase", "1", 0.05, 0.01, 0.2, true,
      "additive increase of the path rate per clean round trip, of the grant", kDesign},
     {"path_target", "RTT", 4.0, 0, 64, true,
      "queueing delay that the path rate tolerates, beyond the receiver's own, 1 at least; 0 = "
-     "delay "
-     "is not looked at",
+     "delay is not looked at",
      kDesign},
     {"path_decrease", "1", 0.8, 0.05, 2, true,
      "share of the excess delay in the round trip that a cut of the path rate takes off",
      "beta of Swift, SIGCOMM 2020"},
-    {"path_window", "RTT", 1.1, 0, 64, true,
+    {"path_window", "RTT", 1, 0, 64, true,
      "bytes under way, in round trips of the present rate, beside two packets; 0 = no bound",
      kDesign},
     {"r_fallback", "1", 1.0 / 128, 1e-4, 1, true,
@@ -91,12 +99,12 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
 constexpr std::array<ProfileValue, 3> k25G = {
     {{"a_max", 32, 0}, {"q_target", 4, 0}, {"u_bulk", 0.05, 0}}};
 constexpr std::array<ProfileValue, 1> k400G = {{{"q_target", 16, 0}}};
-constexpr std::array<ProfileValue, 2> kDesign12 = {{{"u_bulk", 0.25, 0}, {"eta", 0.98, 0}}};
+constexpr std::array<ProfileValue, 1> kEager = {{{"u_bulk", 0.25, 0}}};
 
 constexpr std::array<Profile, 3> kCadenceProfiles = {{
     {"25g", "design table for 25 Gb/s ports: docs/algorithms/cadence.md", k25G},
     {"400g", "design table for 400 Gb/s ports: docs/algorithms/cadence.md", k400G},
-    {"eager", "bulk messages start with a quarter BDP: docs/algorithms/cadence.md", kDesign12},
+    {"eager", "bulk messages start with a quarter BDP: docs/algorithms/cadence.md", kEager},
 }};
 
 constexpr std::uint32_t kWants = signal_bit(Signal::message) | signal_bit(Signal::idle) |
@@ -131,6 +139,13 @@ std::span<const ParamSpec> cadence_param_specs() { return kCadenceSpecs; }
 std::span<const Profile> cadence_profiles() { return kCadenceProfiles; }
 const AlgorithmInfo& cadence_info() { return kInfo; }
 
+std::uint32_t plan_mbps(const CadenceParams& p, std::size_t senders) {
+  constexpr std::uint64_t kMany = 8;
+  const std::uint64_t counted = std::clamp<std::uint64_t>(senders, 2, kMany);
+  const std::uint64_t margin = p.link_mbps - p.eta_mbps;
+  return p.link_mbps - static_cast<std::uint32_t>(margin * counted / kMany);
+}
+
 CadenceParams make_cadence_params(std::span<const double> values, const PortFacts& facts) {
   assert(values.size() == kParams);
   assert(facts.link_rate.bps >= 1'000'000 && facts.mtu_bytes > 0 && facts.base_rtt_ns > 0);
@@ -158,9 +173,12 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
   p.budget_bytes = share_of(p.bdp_bytes, values[kKappa]);
   p.fair_floor = values[kFairFloor];
   p.min_grant_mbps = std::max(1U, share_of(p.link_mbps, values[kMinGrant]));
+  p.little_weight = static_cast<std::uint32_t>(values[kLittleWeight]);
   p.hysteresis = values[kHysteresis];
 
-  p.small_bytes = share_of(p.bdp_bytes, values[kSmallMessage]);
+  p.small_bytes = std::max(share_of(p.bdp_bytes, values[kSmallMessage]),
+                           std::min(share_of(p.packet_bytes, values[kSmallPackets]), p.bdp_bytes));
+  p.most_start_bytes = std::max({p.small_bytes, p.bdp_bytes, p.packet_bytes});
   p.bulk_start_bytes = share_of(p.bdp_bytes, values[kBulkStart]);
   // Whole packets: a fraction of one cannot be sent.
   if (p.bulk_start_bytes > 0) {

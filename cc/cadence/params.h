@@ -3,6 +3,7 @@
 // port (receiver.h). The table of names, ranges and sources is in params.cc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -42,10 +43,12 @@ struct CadenceParams {
   std::uint32_t budget_bytes = 0;    // kappa * BDP: unscheduled bytes welcome per start window
   double fair_floor = 0;             // least share of eta*C against foreign traffic
   std::uint32_t min_grant_mbps = 0;  // R_min
+  std::uint32_t little_weight = 1;   // of a channel with little left: see favour()
   double hysteresis = 0;             // relative change of a share worth a GRANT
 
   // Sender.
   std::uint32_t small_bytes = 0;       // messages up to this are sent at once (U = m)
+  std::uint32_t most_start_bytes = 0;  // no start is larger: a BDP where no others are expected
   std::uint32_t bulk_start_bytes = 0;  // U of larger ones towards a receiver not known to be idle
   std::uint32_t fallback_mbps = 0;     // R_fb
   std::uint32_t path_min_mbps = 0;     // P_min
@@ -56,6 +59,27 @@ struct CadenceParams {
   std::uint32_t probe_limit = 0;     // REQUESTs unanswered before the fallback takes over
   std::uint32_t request_max_ns = 0;  // longest interval of the exponential probe
 };
+
+// What a port's rates may add up to, of senders that coincide at it: eta C for eight and more, more
+// for fewer (1 - (1 - eta) n/8; one counts as two). The margin is for packets that meet, and few
+// meet few.
+std::uint32_t plan_mbps(const CadenceParams& p, std::size_t senders);
+
+// What the rates of a sending port may add up to: the rest is for ACKs of what the port receives
+// and for control.
+constexpr std::uint32_t uplink_mbps(const CadenceParams& p) {
+  return p.link_mbps - p.link_mbps / 50;
+}
+
+// How much more of a port than others, of the sender's and the receiver's, a channel gets that has
+// `left` wire bytes left: little_weight below four BDP, 1 above. It counts where another channel of
+// the port has bulk_bytes left: where all are alike, who comes next is not worth agreeing upon.
+constexpr std::uint64_t bulk_bytes(const CadenceParams& p) {
+  return 16 * std::uint64_t{p.bdp_bytes};
+}
+constexpr std::uint32_t favour(const CadenceParams& p, std::uint64_t left) {
+  return left < 4 * std::uint64_t{p.bdp_bytes} ? p.little_weight : 1;
+}
 
 // Wire bytes of a message of `payload` bytes, in full packets and a last one.
 constexpr std::uint64_t message_wire_bytes(const CadenceParams& p, std::uint64_t payload) {

@@ -10,15 +10,15 @@ constexpr std::int64_t kQuietRtts = 32;
 
 std::uint32_t start_budget(const State& s, const CadenceParams& p, std::int64_t now) {
   const std::int64_t doublings = (now - s.budget_at) / (kBudgetRtts * p.rtt_ns);
-  if (doublings >= 16) return p.small_bytes;
+  if (doublings >= 16) return p.most_start_bytes;
   const std::uint64_t grown = std::uint64_t{s.budget_bytes} << doublings;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(grown, p.small_bytes));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(grown, p.most_start_bytes));
 }
 
 // Of a message that takes more than a round trip. The larger it is, the less a round trip matters
 // to it and the more a start of its full size costs others. Where the receiver has said how many
 // peers have connections to it, those may start together: with the share of each they send it kappa
-// BDP. Few get all of it, two being the neighbours of a ring or a pipeline, of which one sends;
+// BDP. Few get a BDP each, two being the neighbours of a ring or a pipeline, of which one sends;
 // many nothing, where that is less than a packet each: they ask first. What a message little larger
 // than a round trip's may send beyond that falls with its square, so that a byte more does not make
 // it wait. Where nothing was said, it falls as its inverse down to the bulk start.
@@ -28,7 +28,7 @@ std::uint64_t bulk_start(const State& s, const CadenceParams& p, std::uint64_t w
   const std::uint64_t inverse = small * small / wire;
   const std::uint32_t peers = peers_of(s.crowd);
   if (peers == 0) return std::max<std::uint64_t>(inverse, p.bulk_start_bytes);
-  if (peers <= kFew) return small;
+  if (peers <= kFew) return p.most_start_bytes;
   const std::uint64_t share =
       std::max<std::uint64_t>(p.budget_bytes / peers, inverse * small / wire);
   return share / p.packet_bytes * p.packet_bytes;
@@ -40,6 +40,29 @@ std::uint32_t start_rate(const State& s, const CadenceParams& p) {
 
 }  // namespace
 
+void enter(State& s, const CadenceParams& p, Phase phase) {
+  s.phase = phase;
+  s.probes = 0;
+  s.probe_ns = first_probe(p, phase);
+}
+
+void give_up(State& s, std::int64_t now) {
+  s.grant_mbps = 0;
+  s.next_mbps = 0;
+  s.held = false;
+  s.grant_seq = 0;
+  s.limit_total = 0;
+  s.gave_up_at = now;
+}
+
+void close(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
+  give_up(s, now);
+  s.unconfirmed = true;
+  enter(s, p, Phase::closing);
+  d.fallback = false;
+  d.request = true;
+}
+
 std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t now,
                          std::uint64_t message) {
   const std::uint64_t wire = message_wire_bytes(p, message) + kMessageSlackBytes;
@@ -48,7 +71,7 @@ std::uint32_t start_wish(const State& s, const CadenceParams& p, std::int64_t no
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
   std::uint64_t wish = wire;
   if (wire > small && s.phase != Phase::granted) {
-    wish = quiet ? small : bulk_start(s, p, wire);
+    wish = std::min<std::uint64_t>(wire, quiet ? p.most_start_bytes : bulk_start(s, p, wire));
   }
   wish = std::min<std::uint64_t>(wish, budget);
   if (s.hint_degree > 1) {
@@ -69,6 +92,7 @@ bool timer_runs(const State& s) {
       return has_backlog(s);
     case Phase::requesting:
     case Phase::granted:
+    case Phase::ending:
     case Phase::decaying:
     case Phase::closing:
       return true;
@@ -100,6 +124,14 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
       wish = start ? std::max(start_rate(s, p), s.grant_mbps) : s.grant_mbps;
       d.ceiling = std::max(s.limit_total, s.start_end);
       if (wish > s.grant_mbps) d.wake_bytes = s.start_end - s.sent_total;
+      if (may_end(s, p)) {
+        const std::uint64_t last = last_round_trip(s, p) / 8000;
+        d.wake_bytes = s.backlog_wire > last ? s.backlog_wire - last : 0;
+      }
+      break;
+    case Phase::ending:
+      wish = s.grant_mbps;
+      d.ceiling = s.end_total;
       break;
     case Phase::decaying:  // start bytes that waited this long follow at the decaying rate (I5)
       wish = s.grant_mbps;
@@ -137,7 +169,7 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
   if (timer_runs(s)) wake = std::min(wake, s.request_at);
   if (s.phase == Phase::granted) {
     wake = std::min(wake, s.lease_end);
-    if (s.raise_mbps > 0) wake = std::min(wake, s.raise_at);
+    if (s.next_mbps > 0) wake = std::min(wake, s.next_at);
   }
   if (s.phase == Phase::decaying && s.grant_mbps > p.fallback_mbps) {
     wake = std::min(wake, s.decay_at);

@@ -10,6 +10,14 @@ namespace {
 constexpr unsigned kCleanRtts = 5;
 // What a GRANT said of the receiver's queue is true then; by so many RTTs later it has drained.
 constexpr std::int64_t kQueueRtts = 8;
+// Were all windows as much wider as the queue takes, the port would hold it twice: the senders'
+// part of it is this fraction.
+constexpr std::int64_t kQueueWindow = 4;
+// Beside a round trip of its rate a channel may have this many packets under way, but what it sends
+// within half a round trip at most: of many that send to one port each then has one packet on its
+// way, and whoever finds a queue there waits for its ACK. A catch-up does not stand in the port
+// until the plan's margin has drained it.
+constexpr std::uint64_t kWindowPackets = 2;
 
 // The unloaded round trip. REQUEST and GRANT overtake data: theirs holds no queue, but all that the
 // hosts' software takes at present, which is no congestion of the path. A shorter path than T says
@@ -60,7 +68,6 @@ void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
 }
 
 bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::uint32_t rtt_ns) {
-  if (s.min_rtt_ns == 0 || rtt_ns < s.min_rtt_ns) s.min_rtt_ns = rtt_ns;
   if (s.phase == Phase::fallback || p.path_target_ns == 0) return false;
   const std::int64_t queued = std::int64_t{rtt_ns} - unloaded_rtt(s, p) - explained(s, p, now);
   const std::int64_t excess = queued - p.path_target_ns;
@@ -81,8 +88,12 @@ std::uint64_t path_window(const State& s, const CadenceParams& p, std::int64_t n
                           std::uint32_t rate) {
   if (p.path_window == 0) return kUnlimited;
   const auto unloaded = static_cast<double>(unloaded_rtt(s, p));
-  const auto span = static_cast<std::int64_t>(p.path_window * unloaded) + explained(s, p, now);
-  return bytes_at(rate, span) + 2 * p.packet_bytes;
+  const auto span =
+      static_cast<std::int64_t>(p.path_window * unloaded) + explained(s, p, now) / kQueueWindow;
+  const std::uint64_t slack = bytes_at(rate, p.rtt_ns / 2);
+  const std::uint64_t most = std::uint64_t{kWindowPackets} * p.packet_bytes;
+  // Of the slowest rates a round trip is less than a byte: a packet may go all the same.
+  return std::max<std::uint64_t>(bytes_at(rate, span) + std::min(most, slack), 1);
 }
 
 }  // namespace paceline::cc::cadence

@@ -65,7 +65,7 @@ void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
   // A confirmation overtakes the data sent before it by about two packet times and the sender's
   // spacing: what still arrives at the old rate goes into a running debt.
   if (mbps < ch.com && debt_bytes_ > 0) {
-    debt_bytes_ += bytes_at(ch.com - mbps, params_.rtt_ns / 4);
+    add_debt(debt_at_, bytes_at(ch.com - mbps, params_.rtt_ns / 4));
   }
   com_sum_ = com_sum_ - ch.com + mbps;
   ch.com = mbps;
@@ -114,6 +114,7 @@ void CadenceReceiver::list(std::int64_t now, std::uint32_t peer) {
   listed_.push_back(peer);
   ch.position = static_cast<std::uint32_t>(listed_.size());
   const ChannelCounters& c = counters(peer);
+  other_bytes_ -= c.rx_bytes;
   ch.last_rx = static_cast<std::uint32_t>(c.rx_bytes);
   ch.last_packets = static_cast<std::uint16_t>(c.rx_packets);
   ch.last_ce = static_cast<std::uint16_t>(c.ce_packets);
@@ -131,6 +132,7 @@ void CadenceReceiver::unlist(std::uint32_t peer) {
   channels_[last].position = ch.position;
   listed_.pop_back();
   ch.position = 0;
+  other_bytes_ += counters(peer).rx_bytes;
 }
 
 void CadenceReceiver::activate(std::int64_t now, std::uint32_t peer) {
@@ -169,6 +171,15 @@ void CadenceReceiver::release(std::uint32_t peer) {
   dirty_ = dirty_ || active_count_ + waiting_count_ > 0;
 }
 
+// Its sender gives up what it has, and the rest of its bytes, a round trip's, still comes at that
+// rate: whoever is granted it now has the first byte here when that is over.
+void CadenceReceiver::release_ahead(std::int64_t now, Channel& ch) {
+  advance_debt(now);
+  fresh_mbps_[fresh_slot_] -= ch.com;
+  com_sum_ -= ch.com;
+  ch.com = 0;
+}
+
 void CadenceReceiver::schedule_grant(std::uint32_t peer, std::uint32_t delay_us) {
   if (channels_[peer].due) return;
   channels_[peer].due = true;
@@ -191,7 +202,7 @@ void CadenceReceiver::open(std::int64_t now, Channel& ch, std::uint32_t peer,
   ch.seq = r.grant_echo;
   ch.path_us = micros(now) - 1'000'000;
   // Its total may hold years of starts; the newest one is all that can still be on its way.
-  const std::uint64_t newest = std::max(params_.small_bytes, params_.bulk_start_bytes);
+  const std::uint64_t newest = std::max(params_.most_start_bytes, params_.bulk_start_bytes);
   ch.unscheduled_total = r.unscheduled_total - std::min(r.unscheduled_total, newest);
   ch.sent_known = r.sent_total;
   ch.rx_base = r.sent_total - counters(peer).rx_bytes;
@@ -211,7 +222,7 @@ void CadenceReceiver::forget_uncharged(Channel& ch, std::uint32_t peer, std::uin
 
 void CadenceReceiver::charge(std::int64_t now, Channel& ch, std::uint64_t bytes) {
   advance_debt(now);
-  debt_bytes_ += bytes;
+  add_debt(now, bytes);
   charged_at_ = now;
   advance_windows(now);
   if (ch.start_window != window_) {
@@ -222,9 +233,13 @@ void CadenceReceiver::charge(std::int64_t now, Channel& ch, std::uint64_t bytes)
   if (debt_bytes_ > params_.q_target_bytes && active_count_ > 0) dirty_ = true;
 }
 
-void CadenceReceiver::confirm(Channel& ch, std::uint16_t echo) {
+void CadenceReceiver::confirm(std::int64_t now, Channel& ch, std::uint16_t echo) {
   ch.echo = echo;
   if (echo != ch.seq || echo == 0 || ch.com == ch.grant) return;
+  if (ch.later) {  // its bytes come at the old rate for another RTT
+    advance_debt(now);
+    fresh_mbps_[fresh_slot_] -= ch.com - ch.grant;
+  }
   set_com(ch, ch.grant);
   ch.old_lease_end = 0;
   dirty_ = true;
@@ -281,10 +296,11 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     charge(now, ch, start);
     list(now, peer);  // its bytes count in the port's utilisation
   }
-  confirm(ch, r.grant_echo);
+  confirm(now, ch, r.grant_echo);
 
   if (r.demand_bytes == 0 || r.tx_cap_mbps == kCapNoGrant) {
     const bool tell = r.demand_bytes == 0;
+    if (!tell) release_ahead(now, ch);
     release(peer);
     ch.final_total = sent + r.demand_bytes;
     // A number of its own, so that a grant still on its way is older than this confirmation.

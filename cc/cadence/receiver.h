@@ -90,6 +90,7 @@ class CadenceReceiver final : public PortReceiver {
     std::uint8_t start_window = 0;  // window in which its last start was counted
     bool due : 1 = false;           // a GRANT is in due_
     bool midway : 1 = false;        // traffic of another algorithm came in with it
+    bool later : 1 = false;  // its newest decrease takes effect an RTT after its sender knows
 
     std::int64_t req_at = 0;       // last REQUEST
     std::uint64_t sent_known = 0;  // sent or announced as unscheduled
@@ -125,6 +126,7 @@ class CadenceReceiver final : public PortReceiver {
     std::vector<std::uint32_t> grant;  // the channel's, kept in step while an allocation runs
     std::vector<std::uint32_t> com;    // likewise
     std::vector<std::uint8_t> weight;
+    std::vector<std::uint64_t> left;  // bytes
   };
   struct Marked {
     std::uint32_t peer = 0;
@@ -138,7 +140,7 @@ class CadenceReceiver final : public PortReceiver {
   void open(std::int64_t now, Channel& ch, std::uint32_t peer, const RequestMessage& r);
   void forget_uncharged(Channel& ch, std::uint32_t peer, std::uint64_t sent);
   void charge(std::int64_t now, Channel& ch, std::uint64_t bytes);
-  void confirm(Channel& ch, std::uint16_t echo);
+  void confirm(std::int64_t now, Channel& ch, std::uint16_t echo);
   void schedule_grant(std::uint32_t peer, std::uint32_t delay_us = 0);
   void fill_grant(std::int64_t now, Channel& ch, std::uint32_t peer, bool revoked, GrantMessage& g);
   std::uint64_t known_sent(const Channel& ch, std::uint32_t peer) const;
@@ -153,6 +155,7 @@ class CadenceReceiver final : public PortReceiver {
   void activate(std::int64_t now, std::uint32_t peer);
   void enqueue(std::int64_t now, std::uint32_t peer);
   void release(std::uint32_t peer);
+  void release_ahead(std::int64_t now, Channel& ch);
   void set_com(Channel& ch, std::uint32_t mbps);
   void set_grant(Channel& ch, std::uint32_t mbps);
   void set_mode(std::uint32_t peer, Mode mode);
@@ -165,6 +168,9 @@ class CadenceReceiver final : public PortReceiver {
   void attribute_path(std::int64_t now, const Marked& marked);
   void advance_debt(std::int64_t now);
   void pay_debt(std::int64_t span);
+  void add_debt(std::int64_t now, std::uint64_t bytes);
+  std::uint64_t owed_since(std::int64_t since) const;
+  void forget_paid(std::int64_t now);
   std::uint64_t bytes_before_fresh(std::int64_t now) const;
   void advance_windows(std::int64_t now);
   std::int64_t lease_of(const Channel& ch) const;
@@ -172,7 +178,7 @@ class CadenceReceiver final : public PortReceiver {
 
   // Allocation (allocate.cc).
   void allocate(std::int64_t now);
-  std::uint64_t plan() const;  // eta * C, less what a standing queue took off
+  std::uint64_t plan() const;  // plan_mbps, less what a standing queue took off
   std::uint64_t plan_capacity(std::int64_t now);
   void fill_active(std::int64_t now);
   void rotate(std::int64_t now);
@@ -188,7 +194,7 @@ class CadenceReceiver final : public PortReceiver {
             std::uint32_t delay_us);
   void lower(std::int64_t now, std::uint64_t capacity);
   void raise(std::int64_t now, std::uint64_t capacity);
-  void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps);
+  void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps, bool later = false);
   bool worth_raising(std::uint64_t share, std::uint32_t grant) const;
 
   CadenceParams params_;
@@ -219,13 +225,20 @@ class CadenceReceiver final : public PortReceiver {
   std::int64_t debt_at_ = 0;
   std::uint64_t debt_bits_left_ = 0;  // remainder of the drain, so that it does not round away
   std::int64_t charged_at_ = 0;
-  // Increases of the last RTT, by quarters: committed, but not on the wire here yet.
-  std::array<std::uint64_t, 4> fresh_mbps_{};
+  std::array<std::uint64_t, 16> owed_{};  // what came into the debt, by quarters of an RTT
+  std::int64_t owed_quarter_ = 0;         // the newest of them
+  std::int64_t measured_at_ = 0;          // arrivals were last counted for it...
+  std::uint64_t measured_bytes_ = 0;      // ... and this was their total
+  // Increases of the last RTT, by quarters: committed, but not on the wire here yet. Less what is
+  // committed to nobody any more and still comes as long.
+  std::array<std::int64_t, 4> fresh_mbps_{};
   std::size_t fresh_slot_ = 0;
   std::int64_t fresh_at_ = 0;        // when the present quarter began
   std::uint64_t foreign_bytes_ = 0;  // since the last scan
   std::uint64_t foreign_mbps_ = 0;   // X
-  std::uint32_t util_q8_ = 0;        // port utilisation of the last two scans, 256 = full
+  // Arrivals so far: what the counters of listed channels show, and this (modulo 2^64).
+  std::uint64_t other_bytes_ = 0;
+  std::uint32_t util_q8_ = 0;  // port utilisation of the last two scans, 256 = full
   std::uint32_t last_util_q8_ = 0;
   std::uint64_t long_bytes_ = 0;  // arrivals since long_at_, for the standing-queue loop
   std::int64_t long_at_ = 0;

@@ -12,15 +12,19 @@ constexpr std::int64_t kReplanPart = 64;      // drift of the plan that is worth
 constexpr std::int64_t kReplanRtts = 32;      // for less than that, this often
 constexpr std::uint32_t kFullQ8 = 248;        // 0.97: a last-hop queue cannot persist below
 constexpr std::uint32_t kEmptyQ8 = 230;       // 0.90: the port's queue was empty at some moment
-// The standing-queue loop: a port planned below 0.98 that measures full over a long window drains
-// a queue that no ledger knows of (uncounted bytes, a sender's clock, a wrong overhead).
-constexpr std::int64_t kLongRtts = 32;
-constexpr std::uint64_t kStandingPermille = 995;
-constexpr std::uint64_t kClearPermille = 985;
+// The standing-queue loop: a port that was marked and measures full over a long window drains a
+// queue that no ledger knows of (uncounted bytes, a sender's clock, a wrong overhead). Full: a
+// quarter of the margin and less is idle; three quarters: no queue. Without marks a full port is
+// what is wanted: windows bound what stands there.
+constexpr std::int64_t kLongRtts = 64;
 constexpr std::uint32_t kMaxEtaCut = 8;
 constexpr std::uint32_t kQuickQ16 = 32768;  // more than half of the packets marked
 constexpr std::int64_t kQuickHoldRtts = 3;
 constexpr std::int64_t kLeasePackets = 8;  // a lease outlives this many packets of its rate
+// Arrivals are compared with what the port could carry over half an RTT at the least, and this at
+// the most.
+constexpr std::int64_t kMeasureRtts = 2;
+constexpr std::uint64_t kIdlePackets = 2;  // fewer may be one that has not come as a whole yet
 constexpr std::int64_t kHoldLeaseMaxNs = 60'000'000;
 
 }  // namespace
@@ -44,11 +48,13 @@ std::uint32_t CadenceReceiver::start_budget() const {
 
 void CadenceReceiver::pay_debt(std::int64_t span) {
   if (debt_bytes_ == 0 || span <= 0) return;
-  std::uint64_t fresh = 0;
-  for (const std::uint64_t mbps : fresh_mbps_) fresh += mbps;
+  std::int64_t fresh = 0;
+  for (const std::int64_t mbps : fresh_mbps_) fresh += mbps;
   // One sender cannot put more into the port than its own link carries, granted and start bytes
   // together: what it was granted leaves its start bytes all the room they need.
-  const std::uint64_t granted = listed_.size() > 1 ? com_sum_ - std::min(com_sum_, fresh) : 0;
+  const std::int64_t arriving = static_cast<std::int64_t>(com_sum_) - fresh;
+  const std::uint64_t granted =
+      listed_.size() > 1 ? static_cast<std::uint64_t>(std::max<std::int64_t>(arriving, 0)) : 0;
   const std::uint64_t busy = granted + foreign_mbps_;
   if (busy >= drain_mbps_) return;
   const std::uint64_t units =
@@ -75,18 +81,57 @@ void CadenceReceiver::advance_debt(std::int64_t now) {
   debt_at_ = now;
 }
 
+void CadenceReceiver::add_debt(std::int64_t now, std::uint64_t bytes) {
+  const std::int64_t quarter = now / std::max<std::int64_t>(params_.rtt_ns / 4, 1);
+  const auto kept = static_cast<std::int64_t>(owed_.size());
+  for (std::int64_t q = std::max(owed_quarter_ + 1, quarter - kept + 1); q <= quarter; ++q) {
+    owed_[static_cast<std::size_t>(q % kept)] = 0;
+  }
+  owed_quarter_ = std::max(owed_quarter_, quarter);
+  owed_[static_cast<std::size_t>(owed_quarter_ % kept)] += bytes;
+  debt_bytes_ += bytes;
+}
+
+// What came into the debt from then on; what is older than the ring is left out.
+std::uint64_t CadenceReceiver::owed_since(std::int64_t since) const {
+  const auto kept = static_cast<std::int64_t>(owed_.size());
+  const std::int64_t first = since / std::max<std::int64_t>(params_.rtt_ns / 4, 1);
+  std::uint64_t bytes = 0;
+  for (std::int64_t q = std::max({first, owed_quarter_ - kept + 1, std::int64_t{0}});
+       q <= owed_quarter_; ++q) {
+    bytes += owed_[static_cast<std::size_t>(q % kept)];
+  }
+  return bytes;
+}
+
+// The ledger believes that whoever is granted a rate sends at it. Where somebody does not, the port
+// idles while the ledger still knows a queue. A port that idled has none, but of what was
+// announced since, and an RTT before that: so long a start takes to get here.
+void CadenceReceiver::forget_paid(std::int64_t now) {
+  const std::int64_t span = now - measured_at_;
+  if (2 * span < params_.rtt_ns) return;
+  std::uint64_t total = other_bytes_ + foreign_bytes_;
+  for (const std::uint32_t peer : listed_) total += counters(peer).rx_bytes;
+  const std::uint64_t came = total - measured_bytes_;
+  measured_bytes_ = total;
+  measured_at_ = now;
+  if (span > kMeasureRtts * params_.rtt_ns) return;  // too long ago to tell when it idled
+  if (came + kIdlePackets * params_.packet_bytes > bytes_at(drain_mbps_, span)) return;
+  debt_bytes_ = std::min(debt_bytes_, owed_since(now - span - params_.rtt_ns));
+}
+
 // What drains until the increases of the last RTT have arrived.
 std::uint64_t CadenceReceiver::bytes_before_fresh(std::int64_t now) const {
   const std::int64_t quarter = std::max<std::int64_t>(params_.rtt_ns / 4, 1);
-  std::uint64_t bytes = 0;
+  std::int64_t bytes = 0;
   for (std::size_t age = 0; age < fresh_mbps_.size(); ++age) {
     const std::size_t slot = (fresh_slot_ + fresh_mbps_.size() - age) % fresh_mbps_.size();
     const std::int64_t arrives =
         fresh_at_ +
         (static_cast<std::int64_t>(fresh_mbps_.size()) - static_cast<std::int64_t>(age)) * quarter;
-    bytes += bytes_at(fresh_mbps_[slot], arrives - now);
+    bytes += fresh_mbps_[slot] * std::max<std::int64_t>(arrives - now, 0) / 8000;
   }
-  return bytes;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
 }
 
 std::int64_t CadenceReceiver::lease_of(const Channel& ch) const {
@@ -161,18 +206,17 @@ void CadenceReceiver::watch_standing_queue(std::int64_t now, std::uint64_t bytes
   const std::int64_t span = now - long_at_;
   if (span < kLongRtts * params_.rtt_ns) return;
   const std::uint64_t full = bytes_at(params_.link_mbps, span);
-  const std::uint64_t permille = long_bytes_ * 1000 / full;
+  const std::uint64_t idle = full - std::min(long_bytes_, full);
+  const std::uint64_t margin = bytes_at(params_.link_mbps - params_.eta_mbps, span);
   long_bytes_ = 0;
   long_at_ = now;
-  // One sender's data and the ACKs of others may fill the port without a queue; marks tell.
-  const bool queues =
-      listed_.size() > 1 ? params_.eta * 1000 < static_cast<double>(kClearPermille) : long_marked_;
+  const bool marked = long_marked_;
   long_marked_ = false;
   const bool explained = debt_bytes_ > 0 || now - charged_at_ < span;
-  if (queues && !explained && permille >= kStandingPermille && eta_cut_ < kMaxEtaCut) {
+  if (marked && !explained && 4 * idle <= margin && eta_cut_ < kMaxEtaCut) {
     ++eta_cut_;
     dirty_ = true;
-  } else if (permille < kClearPermille && eta_cut_ > 0) {
+  } else if (4 * idle > 3 * margin && eta_cut_ > 0) {
     --eta_cut_;
     dirty_ = true;
   }
@@ -222,6 +266,7 @@ void CadenceReceiver::scan(std::int64_t now) {
       std::min<std::uint64_t>((rx + foreign_bytes_) * 8000 / uspan * 256 / params_.link_mbps, 512));
   long_marked_ = long_marked_ || !marked_.empty();
   watch_standing_queue(now, rx + foreign_bytes_);
+  other_bytes_ += foreign_bytes_;
   foreign_bytes_ = 0;
   const std::int64_t weight = std::min(span, kForeignRtts * params_.rtt_ns);
   const auto now_mbps = static_cast<std::int64_t>(foreign * 8000 / uspan);

@@ -100,29 +100,31 @@ void CadenceSender::share_uplink(std::int64_t now) {
   share_at_ = now + params_.alloc_ns;
   // Ascending limit per weight; the index makes the order total, hence deterministic.
   order_.assign(active_.begin(), active_.end());
+  weighted_ = std::any_of(active_.begin(), active_.end(),
+                          [this](std::uint32_t c) { return entries_[c].want.bulk; });
   const auto before = [this](std::uint32_t a, std::uint32_t b) {
-    const std::uint64_t left = std::uint64_t{limit_of(entries_[a])} * entries_[b].want.weight;
-    const std::uint64_t right = std::uint64_t{limit_of(entries_[b])} * entries_[a].want.weight;
+    const std::uint64_t left = std::uint64_t{limit_of(entries_[a])} * weight_of(entries_[b]);
+    const std::uint64_t right = std::uint64_t{limit_of(entries_[b])} * weight_of(entries_[a]);
     return left != right ? left < right : a < b;
   };
   std::sort(order_.begin(), order_.end(), before);
 
   std::uint64_t weights = 0;
-  for (const std::uint32_t c : order_) weights += entries_[c].want.weight;
-  // ACKs, control and start bytes use the uplink, too: the margin of the downlink serves here.
-  std::uint64_t left = params_.eta_mbps;  // not taken by contexts below the level
-  std::size_t bound = 0;                  // first context the uplink limits
+  for (const std::uint32_t c : order_) weights += weight_of(entries_[c]);
+  // ACKs of what comes in and control use the uplink, too: 2 to 3 % of it, if as much comes in.
+  std::uint64_t left = uplink_mbps(params_);  // not taken by contexts below the level
+  std::size_t bound = 0;                      // first context the uplink limits
   for (; bound < order_.size(); ++bound) {
     const Entry& entry = entries_[order_[bound]];
     const std::uint64_t limit = limit_of(entry);
-    if (limit * weights > left * entry.want.weight) break;
+    if (limit * weights > left * weight_of(entry)) break;
     left -= limit;
-    weights -= entry.want.weight;
+    weights -= weight_of(entry);
   }
 
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Entry& entry = entries_[order_[i]];
-    const std::uint64_t weight = entry.want.weight;
+    const std::uint64_t weight = weight_of(entry);
     if (i >= bound) {
       const auto share = static_cast<std::uint32_t>(left * weight / weights);
       deliver_changes(now, order_[i], share, share);
@@ -137,9 +139,9 @@ void CadenceSender::share_uplink(std::int64_t now) {
     for (std::size_t j = bound; j > 0 && steps < kLevelSteps; --j, ++steps) {
       const Entry& other = entries_[order_[j - 1]];
       const std::uint64_t limit = limit_of(other);
-      if (limit * sharers <= room * other.want.weight) break;
+      if (limit * sharers <= room * weight_of(other)) break;
       room += limit;
-      sharers += other.want.weight;
+      sharers += weight_of(other);
     }
     deliver_changes(now, order_[i], params_.link_mbps,
                     static_cast<std::uint32_t>(room * weight / sharers));
@@ -169,12 +171,12 @@ void CadenceSender::deliver_changes(std::int64_t now, std::uint32_t context, std
   if (!announce && !rate_changed && !spacing_changed) return;
   entry.share_mbps = share;
   entry.told_contexts = static_cast<std::uint32_t>(active_.size());
-  if (announce) {
-    entry.told_mbps = cap;
-    entry.told_at = now;
-  }
+  if (announce) entry.told_at = now;
+  // What a context holds is what its receiver was told, for every REQUEST of it says so again: were
+  // a share to bring it a cap that is not announced, nobody here would know when that is over.
+  if (announce || entry.told_mbps == 0) entry.told_mbps = cap;
   ready_.push_back({context, UplinkShare{.rate = rate_from_mbps(share),
-                                         .cap = rate_from_mbps(cap),
+                                         .cap = rate_from_mbps(entry.told_mbps),
                                          .start_bytes = 0,
                                          .request_spacing_ns = spacing_ns(),
                                          .answers_start = false,

@@ -54,6 +54,7 @@ class CadenceSender final : public PortSender {
   };
 
   std::uint32_t limit_of(const Entry& entry) const;
+  std::uint64_t weight_of(const Entry& entry) const { return weighted_ ? entry.want.weight : 1; }
   void share_uplink(std::int64_t now);
   void deliver_changes(std::int64_t now, std::uint32_t context, std::uint32_t share,
                        std::uint32_t cap);
@@ -76,6 +77,7 @@ class CadenceSender final : public PortSender {
   std::int64_t credit_at_ = 0;
   std::int64_t share_at_ = 0;  // next water-fill, when dirty_
   std::size_t rotation_ = 0;   // where leftover packets of room go next
+  bool weighted_ = false;      // some context has so much left that weights count
   bool dirty_ = false;
 };
 

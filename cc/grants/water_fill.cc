@@ -13,22 +13,9 @@ constexpr unsigned kMostDigitBits = 11;
 constexpr unsigned kFewDigitBits = 8;    // where clearing more digits is not worth a pass less
 constexpr std::size_t kManySlots = 512;  // from here on it is
 constexpr std::size_t kFewSlots = 48;    // a comparison sort is cheaper than clearing the digits
-constexpr unsigned kBucketBits = 10;     // of a count of limits
-constexpr std::size_t kFewLimits = 64;   // likewise
 // Two limits per weight that differ, differ by at least 1 / 255^2 > 2^-16: whole multiples of 2^-16
 // keep the order exactly.
 constexpr unsigned kRatioBits = 16;
-
-// Those from `least` on, `width` of them at most. Computed, not asked: nothing predicts it.
-void keep(std::vector<std::uint32_t>& limits, std::uint64_t least, std::uint64_t width) {
-  std::uint32_t* end = limits.data();
-  for (const std::uint32_t limit : limits) {
-    *end = limit;
-    const std::uint64_t from = limit - least;  // beyond 2^63 if it is less
-    end += ((from - width) >> 63) & ~(from >> 63);
-  }
-  limits.resize(static_cast<std::size_t>(end - limits.data()));
-}
 
 }  // namespace
 
@@ -36,7 +23,6 @@ void WaterFill::reserve(std::size_t slots) {
   keys_.reserve(slots);
   scratch_.reserve(slots);
   ratios_.reserve(slots);
-  highest_.reserve(slots);
 }
 
 // Least significant digit first: stable, so equal limits stay in the order of their indices.
@@ -128,9 +114,10 @@ WaterFill::Below WaterFill::add_up(std::uint32_t level) const {
 
 // A step goes from any level to one not above the right one, and from there on upwards: what the
 // slots would get at a level grows ever less with it.
-WaterFill::Level WaterFill::find_level(std::uint64_t capacity) {
+std::uint32_t WaterFill::find_level(std::uint64_t capacity) {
+  constexpr std::uint32_t kMost = 0xFFFF'FFFF;
   const auto even =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity / limits_.size(), 0xFFFF'FFFF));
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity / limits_.size(), kMost));
   std::uint32_t level = std::max(level_, even);
   for (;;) {
     const Below below = add_up(level);
@@ -138,69 +125,20 @@ WaterFill::Level WaterFill::find_level(std::uint64_t capacity) {
       level = even;
       continue;
     }
-    if (below.beyond == 0) return {};  // everybody has the limit
-    const std::uint64_t rest = capacity - below.sum;
-    const std::uint64_t next = rest / below.beyond;
+    if (below.beyond == 0) return kMost;  // everybody has the limit
+    const std::uint64_t next = (capacity - below.sum) / below.beyond;
     if (next == level) {
       level_ = level;
-      return {level, below.beyond, static_cast<std::uint32_t>(rest % below.beyond)};
+      return level;
     }
-    level = static_cast<std::uint32_t>(std::min<std::uint64_t>(next, 0xFFFF'FFFF));
-  }
-}
-
-// The limit that the rank-th slot from the end of the order has, rank at least 1, of those above
-// the level.
-std::uint32_t WaterFill::find_limit_from_top(std::uint32_t level, std::uint32_t rank) {
-  highest_.assign(limits_.begin(), limits_.end());
-  keep(highest_, std::uint64_t{level} + 1, std::uint64_t{1} << 32);
-  for (;;) {
-    std::uint32_t least = 0xFFFF'FFFF;
-    std::uint32_t most = 0;
-    for (const std::uint32_t limit : highest_) {
-      least = std::min(least, limit);
-      most = std::max(most, limit);
-    }
-    if (least == most) return least;
-    if (highest_.size() <= kFewLimits) {
-      const auto place = highest_.end() - static_cast<std::ptrdiff_t>(rank);
-      std::nth_element(highest_.begin(), place, highest_.end());
-      return *place;
-    }
-    const auto width = static_cast<unsigned>(std::bit_width(most - least));
-    const unsigned shift = width > kBucketBits ? width - kBucketBits : 0;
-    std::array<std::uint32_t, std::size_t{1} << kBucketBits> counts{};
-    for (const std::uint32_t limit : highest_) ++counts[(limit - least) >> shift];
-    std::uint32_t bucket = (most - least) >> shift;
-    for (; counts[bucket] < rank; --bucket) rank -= counts[bucket];
-    keep(highest_, least + (std::uint64_t{bucket} << shift), std::uint64_t{1} << shift);
+    level = static_cast<std::uint32_t>(std::min<std::uint64_t>(next, kMost));
   }
 }
 
 void WaterFill::fill_equal(std::uint64_t capacity, std::span<std::uint32_t> shares) {
-  const std::size_t size = limits_.size();
-  const Level level = find_level(capacity);
-  std::uint32_t from = 0xFFFF'FFFF;  // limits above it have a unit more...
-  std::size_t bound = size;          // ... and this one itself, from that slot on
-  if (level.slots == 0) {
-    std::copy(limits_.begin(), limits_.end(), shares.begin());
-    return;
-  }
-  if (level.left > 0) {
-    from = find_limit_from_top(level.share, level.left);
-    std::uint32_t higher = 0;
-    for (const std::uint32_t limit : limits_) higher += limit > from ? 1 : 0;
-    for (std::uint32_t same = level.left - higher; same > 0;) {
-      same -= limits_[--bound] == from ? 1 : 0;
-    }
-  }
+  const std::uint32_t level = find_level(capacity);
   const std::uint32_t* const limits = limits_.data();
-  for (std::size_t i = 0; i < bound; ++i) {
-    shares[i] = std::min(limits[i], level.share) + (limits[i] > from ? 1 : 0);
-  }
-  for (std::size_t i = bound; i < size; ++i) {
-    shares[i] = std::min(limits[i], level.share) + (limits[i] >= from ? 1 : 0);
-  }
+  for (std::size_t i = 0; i < shares.size(); ++i) shares[i] = std::min(limits[i], level);
 }
 
 void WaterFill::fill_weighted(std::uint64_t capacity, std::span<std::uint32_t> shares) {
@@ -225,13 +163,9 @@ void WaterFill::fill_weighted(std::uint64_t capacity, std::span<std::uint32_t> s
     weights -= weight;
   }
   if (place == size) return;
-  std::uint64_t left = capacity;
   for (; place < size; ++place) {
-    const std::uint64_t share = capacity * weights_[slot(place)] / weights;
-    shares[slot(place)] = static_cast<std::uint32_t>(share);
-    left -= share;
+    shares[slot(place)] = static_cast<std::uint32_t>(capacity * weights_[slot(place)] / weights);
   }
-  for (std::size_t i = size - left; i < size; ++i) ++shares[slot(i)];
 }
 
 }  // namespace paceline::cc

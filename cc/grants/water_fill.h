@@ -1,6 +1,7 @@
 // Max-min shares: of a capacity among slots that each have a limit and a weight. Everybody gets the
-// level times its weight, or its limit if that is less; what whole units leave over goes, one
-// each, to the last slots in the order.
+// level times its weight, or its limit if that is less, in whole units. What these leave over, less
+// than a unit a slot, stays: shares that are to be equal are equal, so that senders that take turns
+// go on taking turns.
 //
 // The order is by limit per weight, then by index: total, so the way there does not matter.
 //
@@ -37,14 +38,8 @@ class WaterFill {
     std::uint64_t sum = 0;     // of the limits up to a level
     std::uint32_t beyond = 0;  // slots with more
   };
-  struct Level {
-    std::uint32_t share = 0;  // of whoever has a limit above it
-    std::uint32_t slots = 0;  // how many these are
-    std::uint32_t left = 0;   // and to how many of them, the last ones, a unit more goes
-  };
   Below add_up(std::uint32_t level) const;
-  Level find_level(std::uint64_t capacity);
-  std::uint32_t find_limit_from_top(std::uint32_t level, std::uint32_t rank);
+  std::uint32_t find_level(std::uint64_t capacity);
   void fill_equal(std::uint64_t capacity, std::span<std::uint32_t> shares);
   void fill_weighted(std::uint64_t capacity, std::span<std::uint32_t> shares);
   void sort_keys();
@@ -55,10 +50,9 @@ class WaterFill {
   // Limit (per weight, in 2^-16, where weights differ) and index, of the slots to be sorted.
   std::vector<std::uint64_t> keys_;
   std::vector<std::uint64_t> scratch_;
-  std::vector<std::uint64_t> ratios_;   // by index, where weights differ
-  std::vector<std::uint32_t> highest_;  // limits among which one is looked for
-  std::uint32_t level_ = 0;             // of the last fill: where the search for the next begins
-  bool mixed_ = false;                  // weights differ
+  std::vector<std::uint64_t> ratios_;  // by index, where weights differ
+  std::uint32_t level_ = 0;            // of the last fill: where the search for the next begins
+  bool mixed_ = false;                 // weights differ
 };
 
 }  // namespace paceline::cc

@@ -104,7 +104,7 @@ struct GrantMessage {
   std::uint32_t rate_mbps = 0;
   std::uint64_t limit_total = 0;  // ceiling for the sender's sent_total
   std::uint32_t lease_us = 0;
-  std::uint32_t effective_delay_us = 0;  // an increase takes effect only after this
+  std::uint32_t effective_delay_us = 0;  // a change takes effect only after this
   std::uint32_t unscheduled_budget = 0;  // U_adv: bytes a fresh message may send ungranted
   std::uint16_t active_senders = 0;      // kMostActiveSenders: that or more
   std::uint8_t priority = 0;  // of what is granted, plus 1; 0: not said. Below 1 << kPriorityBits

@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     ),
     "dataplane/neighbour": (
         "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
-        "dataplane/port/packet_pool",
+        "dataplane/port/packet_pool", "dataplane/port/capture",
     ),
     "dataplane/driver": BELOW_DRIVER,
     # What a program and the service say to each other: both include it, and it knows neither.

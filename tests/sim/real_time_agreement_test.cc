@@ -52,9 +52,9 @@ TEST_CASE("real time agrees with virtual time on a slow incast") {
     REQUIRE(virtual_time.run.end == RunEnd::duration);
     REQUIRE(real_time.run.end == RunEnd::duration);
     const RealTimeReport& report = real_time.run.real_time;
-    // 20 us of 1 Gb/s.
-    const auto allowed =
-        static_cast<double>(bytes_in(report.tolerance, read.value.scenarios[0].fabric.rate));
+    const config::Scenario& file = read.value.scenarios[0];
+    const double allowed =
+        tools::queue_allowed(report, file.fabric.rate, 4, file.transport.payload_bytes);
     const tools::Agreement a = tools::compare(virtual_time.windows, real_time.windows, report,
                                               {1, 2, 3, 4}, allowed, kWarmUp);
     if (!a.enough() || !report.credible()) {

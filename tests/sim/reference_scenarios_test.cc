@@ -52,8 +52,8 @@ const Bounds kBounds[] = {
     // 55 us:
     // most of 1 MB has been sent by then (docs/fidelity.md: .40 for 16 x 1 MB).
     {"incast-16", "dcqcn", 0.33, 0.46},
-    // .980: the plan, eta, less a round trip of 1.3 ms; more than eta would be a plan overdrawn.
-    {"incast-16", "cadence", 0.96, 0.985},
+    // .989: the plan, eta, less a round trip of 1.3 ms; more than eta would be a plan overdrawn.
+    {"incast-16", "cadence", 0.97, 0.995},
     // .11-.35. ECMP puts three or more flows on some uplink; nobody can do better than 1/3 then,
     // and two
     // (1/2) on the worst uplink is a draw that hardly happens with 64 flows.

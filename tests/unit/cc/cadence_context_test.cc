@@ -1,75 +1,13 @@
 // The sender's state machine, rule by rule.
 #include <catch2/catch.hpp>
-#include <vector>
 
 #include "cc/cadence/cadence.h"
-#include "tests/unit/cc/cadence_params.h"
+#include "tests/unit/cc/cadence_sender.h"
 
 namespace paceline::cc {
 namespace {
 
 using Phase = Cadence::Phase;
-
-// A context with a governor that grants every ask and a wire that only counts.
-struct Sender {
-  CadenceParams p = cadence_params_100g();
-  Cadence::State s{};
-  Decision d{};
-  std::int64_t now = 1'000'000;
-  std::uint64_t sent = 0, backlog = 0;
-  unsigned requests = 0;
-  RequestMessage last{};
-  std::uint32_t uplink_room = 0xFFFF'FFFF;
-
-  Sender() { event({.signal = Signal::start}); }
-
-  void event(Event e) {
-    e.now = Nanos{now};
-    e.sent_total = sent;
-    e.backlog_bytes = backlog;
-    Cadence::on_event(s, p, e, d);
-    if (d.request) {
-      ++requests;
-      last = RequestMessage{};
-      Cadence::fill_request(s, p, e, last);
-    }
-    const UplinkWant want = Cadence::uplink_want(s, p);
-    if (!want.asks_start) return;
-    UplinkShare share;
-    share.rate = share.cap = rate_from_gbps(100);
-    share.start_bytes = std::min(want.start_bytes, uplink_room);
-    share.answers_start = true;
-    event({.signal = Signal::share, .share = &share});
-  }
-  void post(std::uint64_t bytes) {
-    backlog += bytes;
-    event({.message_bytes = bytes, .signal = Signal::message});
-  }
-  void send(std::uint64_t payload) {  // as whole packets
-    sent += message_wire_bytes(p, payload);
-    backlog -= payload;
-    if (backlog == 0) event({.signal = Signal::idle});
-  }
-  void tick() { event({.signal = Signal::tick}); }
-  void tick_at(std::int64_t ns) {
-    now = ns;
-    tick();
-  }
-  GrantMessage grant(std::uint16_t seq, std::uint32_t mbps) {
-    GrantMessage g;
-    g.grant_seq = seq;
-    g.rate_mbps = mbps;
-    g.limit_total = sent + 1'000'000;
-    g.lease_us = 100;
-    g.unscheduled_budget = p.bdp_bytes;
-    g.active_senders = 4;
-    g.timestamp_echo_ns = last.timestamp_ns;
-    return g;
-  }
-  void deliver(const GrantMessage& g) { event({.signal = Signal::grant, .grant = &g}); }
-};
-
-std::uint64_t mbps(const Decision& d) { return d.rate.bps / 1'000'000; }
 
 TEST_CASE("cadence: the table's defaults lie within their ranges and the state fits") {
   for (const ParamSpec& spec : cadence_info().params) {
@@ -171,9 +109,9 @@ TEST_CASE("cadence: the receiver's peers share a BDP of starts; of many each ask
     CHECK(each * peers <= p.bdp_bytes);
   }
   CHECK(start_of(63, 10'000'000) == 0);
-  // What fits into a round trip is never asked for, and one byte more does not make it wait.
+  // What is small is never asked for, and one byte more does not make it wait.
   CHECK(start_of(63, 40'000) >= message_wire_bytes(p, 40'000));
-  CHECK(start_of(63, p.bdp_bytes + 1) > p.bdp_bytes / 2);
+  CHECK(start_of(63, p.small_bytes) > p.small_bytes / 2);
 }
 
 TEST_CASE("cadence: the newest word on the receiver's peers counts, and silence changes nothing") {
@@ -323,14 +261,73 @@ TEST_CASE("cadence: whoever waits to begin goes on waiting when its share change
   w.deliver(g);
   const std::int64_t begin = w.now + 12'000;
   w.now += 5000;
-  w.deliver(w.grant(2, 1500));
+  w.deliver(w.grant(2, 1600));
+  GrantMessage less = w.grant(3, 1500);
+  less.effective_delay_us = 2;  // a decrease to who has begun: no other beginning
+  w.deliver(less);
   CHECK(w.d.rate.bps == 0);
   CHECK(w.d.wake_at.count == begin);
   w.tick_at(begin);
   CHECK(mbps(w.d) == 1500);
   // Once it has begun, changes are at once.
-  w.deliver(w.grant(3, 1700));
+  w.deliver(w.grant(4, 1700));
   CHECK(mbps(w.d) == 1700);
+}
+
+TEST_CASE(
+    "cadence: a delayed decrease is confirmed at once and takes effect when it says, a round trip "
+    "later at the most") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  w.deliver(w.grant(1, 90'000));
+  w.now += 20'000;
+  GrantMessage g = w.grant(2, 40'000);
+  g.effective_delay_us = 3;
+  const unsigned before = w.requests;
+  w.deliver(g);
+  CHECK(w.requests == before + 1);
+  CHECK(w.last.grant_echo == 2);
+  CHECK(mbps(w.d) == 90'000);
+  CHECK(w.d.wake_at.count == w.now + 3000);
+  const std::int64_t at = w.now + 3000;
+  // A lower one that would come later does not keep the rate up for longer.
+  w.now += 1000;
+  GrantMessage lower = w.grant(3, 30'000);
+  lower.effective_delay_us = 4;
+  w.deliver(lower);
+  CHECK(mbps(w.d) == 90'000);
+  w.tick_at(at);
+  CHECK(mbps(w.d) == 30'000);
+
+  w.now += 20'000;
+  GrantMessage long_delay = w.grant(4, 20'000);
+  long_delay.effective_delay_us = 1000;
+  w.deliver(long_delay);
+  CHECK(w.d.wake_at.count <= w.now + w.p.rtt_ns);
+  // Without a delay, and to 0, at once.
+  w.deliver(w.grant(5, 10'000));
+  CHECK(mbps(w.d) == 10'000);
+  GrantMessage hold = w.grant(6, 0);
+  hold.hold = true;
+  hold.effective_delay_us = 3;
+  w.deliver(hold);
+  CHECK(w.d.rate.bps == 0);
+}
+
+TEST_CASE("cadence: the end of a lease does not bring back the rate before a delayed decrease") {
+  Sender w;
+  w.post(10'000'000);
+  w.send(4096);
+  w.deliver(w.grant(1, 90'000));
+  w.now += 20'000;
+  GrantMessage g = w.grant(2, 40'000);
+  g.effective_delay_us = 3;
+  g.lease_us = 2;
+  w.deliver(g);
+  w.tick_at(w.s.lease_end);
+  CHECK(w.s.phase == Phase::decaying);
+  CHECK(mbps(w.d) <= 40'000);
 }
 
 TEST_CASE(

@@ -122,10 +122,11 @@ TEST_CASE("cadence network: skewed all-to-all on 32 hosts", "[slow]") {
       const bool done = w.run(100'000'000);
       INFO(w.violation());
       REQUIRE(done);
-      // eta 0.98, ACKs 2 %, control 0.6 %, and 20 us of jitter on at least 1.3 ms.
-      CHECK(efficiency(w) >= (skew == 0 ? 0.89 : 0.93));
+      // eta 0.995, ACKs 2 %, control 0.8 %, and 20 us of jitter on at least 1.3 ms.
+      CHECK(efficiency(w) >= (skew == 0 ? 0.93 : 0.965));
       CHECK(w.peak_queue() < 400'000);
-      CHECK(static_cast<double>(w.control_bytes()) < 0.01 * static_cast<double>(w.data_bytes()));
+      // control_share, and a 32nd of the 8 % that idle.
+      CHECK(static_cast<double>(w.control_bytes()) < 0.0125 * static_cast<double>(w.data_bytes()));
     }
   }
 }
@@ -135,10 +136,10 @@ TEST_CASE("cadence network: short messages leave at line rate at once") {
   o.hosts = 4;
   World w(o);
   const std::size_t small = w.post(0, 3, 2'000, 0);
-  const std::size_t bdp = w.post(1, 3, 50'000, 100'000);
+  const std::size_t most = w.post(1, 3, 45'000, 100'000);
   const bool done = w.run(1'000'000);
   REQUIRE(done);
-  for (const std::size_t id : {small, bdp}) {
+  for (const std::size_t id : {small, most}) {
     const Flow& f = w.flows()[id];
     CHECK(static_cast<double>(f.finish_ns - f.start_ns) < 1.02 * w.base_ns(f.bytes) + 100);
   }

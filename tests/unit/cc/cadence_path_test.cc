@@ -14,7 +14,8 @@ struct Granted {
   Decision d{};
   std::int64_t now = 1'000'000;
 
-  explicit Granted(std::uint8_t queue_us = 0, std::uint32_t control_rtt_ns = 2000) {
+  explicit Granted(std::uint8_t queue_us = 0, std::uint32_t control_rtt_ns = 2000,
+                   std::uint32_t rate_mbps = 80'000) {
     event({.signal = Signal::start});
     event({.message_bytes = 100'000'000, .signal = Signal::message});
     UplinkShare share;
@@ -23,7 +24,7 @@ struct Granted {
     event({.signal = Signal::share, .share = &share});
     GrantMessage g;
     g.grant_seq = 1;
-    g.rate_mbps = 80'000;
+    g.rate_mbps = rate_mbps;
     g.limit_total = 10'000'000;
     g.lease_us = 10'000;
     g.queue_us = queue_us;
@@ -95,9 +96,23 @@ TEST_CASE("cadence path: bytes under way are bounded by the present rate") {
   w.round_trip(10 * t);
   const std::uint64_t part = bytes_at(48'000, span) + 2 * w.p.packet_bytes;
   CHECK(w.d.window_bytes == Approx(static_cast<double>(part)).epsilon(0.001));
-  // A queue at the receiver's port is filled by others: it takes no rate off.
+  // A queue at the receiver's port is filled by others: a quarter of it is this sender's to fill.
   Granted told(100);
-  CHECK(told.d.window_bytes >= bytes_at(80'000, 100'000));
+  told.round_trip(t);
+  CHECK(told.d.window_bytes ==
+        Approx(static_cast<double>(whole + bytes_at(80'000, 25'000))).epsilon(0.001));
+}
+
+// Of many that send to one port each has one packet on its way, whatever it has to catch up.
+TEST_CASE("cadence path: a narrow grant has one packet under way, and half a round trip's slack") {
+  Granted w(0, 2000, 3'200);
+  w.round_trip(w.p.rtt_ns);
+  const std::uint64_t window = bytes_at(3'200, w.p.rtt_ns) + bytes_at(3'200, w.p.rtt_ns / 2);
+  CHECK(w.d.window_bytes == Approx(static_cast<double>(window)).epsilon(0.001));
+  CHECK(w.d.window_bytes < w.p.packet_bytes);  // after a packet it is full
+  Granted slowest(0, 2000, 1);                 // Mb/s: half a byte in a round trip
+  slowest.round_trip(slowest.p.rtt_ns);
+  CHECK(slowest.d.window_bytes > 0);
 }
 
 TEST_CASE("cadence path: delay may be left alone") {

