@@ -99,8 +99,9 @@ bool run_cell(const PreparedScenario& prepared, const config::CcConfig& cc, std:
     (real ? cell.real_time : cell.virtual_time) = recorder.windows();
     if (real) cell.report = run.real_time;
   }
-  const auto allowed =
-      static_cast<double>(bytes_in(cell.report.tolerance, prepared.scenario.fabric.rate));
+  const double allowed =
+      queue_allowed(cell.report, prepared.scenario.fabric.rate, cell.senders.size(),
+                    prepared.scenario.transport.payload_bytes);
   cell.agreement = compare(cell.virtual_time, cell.real_time, cell.report, cell.senders, allowed,
                            settings.warm_up);
   return true;
@@ -250,7 +251,8 @@ void add_agree_command(CLI::App& app, int& exit_code) {
       "for more than 100 us is left out and counted (with --on-stop hold there is none). They "
       "agree when the medians over the other\n"
       "windows, of the queue, of a sender's rate and of the rate of all, are within 10 %; a\n"
-      "queue always by what takes 2 % of the unloaded round trip to send.\n"
+      "queue always by what takes 2 % of the unloaded round trip to send, or a packet of each "
+      "sender.\n"
       "A run lasts as long as the scenario's duration. With a core of its own it is closest:\n"
       "  chrt -f 50 paceline agree configs/experiments/real-time.toml\n"
       "  paceline agree configs/experiments/real-time.toml --on-stop hold --out agree.json\n"

@@ -70,6 +70,12 @@ bool Agreement::close() const {
          std::abs(rate_difference) <= kClose && std::abs(total_difference) <= kClose;
 }
 
+double queue_allowed(const RealTimeReport& report, Rate rate, std::size_t senders,
+                     std::uint32_t packet_bytes) {
+  return static_cast<double>(std::max<std::uint64_t>(bytes_in(report.tolerance, rate),
+                                                     std::uint64_t{packet_bytes} * senders));
+}
+
 Agreement compare(const std::vector<AgreementWindow>& virtual_time,
                   const std::vector<AgreementWindow>& real_time, const RealTimeReport& report,
                   const std::vector<std::uint32_t>& senders, double queue_allowed, Picos warm_up) {

@@ -56,15 +56,19 @@ struct Agreement {
   double rate_difference = 0;
   double total_difference = 0;
 
-  // Allowed are 10 %, and of the queue always this: what delays a packet by no more than hosts may
-  // be late, RealTimeReport::tolerance. A queue of a packet or two depends on how senders that do
-  // not know of each other happen to be in step.
+  // Allowed are 10 %, and of the queue always this: see queue_allowed().
   double queue_allowed = 0;
   static constexpr double kClose = 0.1;
   static constexpr std::size_t kFewest = 20;  // windows, to say anything
   bool enough() const { return counted >= kFewest; }
   bool close() const;
 };
+
+// Bytes by which queues may differ: what delays a packet by no more than hosts may be late
+// (RealTimeReport::tolerance), or a packet of each sender, which is what depends on how senders
+// that do not know of each other happen to be in step. In virtual time equal rates stay in step.
+double queue_allowed(const RealTimeReport& report, Rate rate, std::size_t senders,
+                     std::uint32_t packet_bytes);
 
 // senders: the hosts whose rates count. queue_allowed: bytes, see there.
 Agreement compare(const std::vector<AgreementWindow>& virtual_time,

@@ -70,6 +70,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   if (control.series) {
     options.sample_interval = recorder.first_distance();
     options.sample = [&](const VirtualWorld&, Picos at) { recorder.look(*running, at); };
+    options.restart = [&] { recorder = SeriesRecorder(recorder.first_distance()); };
   }
   if (control.sample) {
     options.sample_interval = control.sample_interval;
