@@ -1,13 +1,28 @@
 #include "tools/cc_command.h"
 
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <string_view>
 
+#include "cc/cadence/cadence.h"
+#include "cc/eqds/eqds.h"
+#include "cc/grants/grant_channel.h"
 #include "cc/params.h"
+#include "cc/rate/dcqcn.h"
+#include "cc/rate/timely.h"
 #include "cc/registry.h"
+#include "cc/window/dctcp.h"
+#include "cc/window/hpcc.h"
+#include "cc/window/nscc.h"
+#include "cc/window/powertcp.h"
+#include "cc/window/swift.h"
+#include "cc/window/theta_powertcp.h"
 
 using namespace paceline;
 using namespace paceline::tools;
@@ -47,6 +62,29 @@ std::string read(const std::string& path) {
   std::ifstream file(path);
   REQUIRE(file.is_open());
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string reference_page(std::string_view algorithm) {
+  return read(PACELINE_SOURCE_DIR "/docs/algorithms/" + std::string(algorithm) + ".md");
+}
+
+// Headings of a page as links name them: lower case, blanks as hyphens, no other punctuation.
+std::set<std::string> anchors_of(const std::string& page) {
+  std::set<std::string> anchors;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("##", 0) != 0) continue;
+    std::string anchor;
+    for (const char c : line.substr(line.find(' ') + 1)) {
+      const auto u = static_cast<unsigned char>(c);
+      if (c == ' ') anchor += '-';
+      if (c == '-' || c == '_' || std::isalnum(u) != 0) {
+        anchor += static_cast<char>(std::tolower(u));
+      }
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
 }
 
 }  // namespace
@@ -117,12 +155,47 @@ TEST_CASE("cc show: a profile that does not fit the link is an error") {
 }
 
 TEST_CASE("cc show: the tables of the reference pages are the tables of the program") {
-  for (const std::string name :
-       {"fixed", "dcqcn", "swift", "timely", "dctcp", "theta-powertcp", "nscc", "eqds"}) {
-    const std::string page = read(PACELINE_SOURCE_DIR "/docs/algorithms/" + name + ".md");
-    const Shown shown = show(name, "", CcFormat::markdown);
-    CAPTURE(name);
-    INFO("replace the table by the output of: paceline cc show " << name << " --markdown");
-    CHECK(page.find("\n\n" + shown.out + "\n") != std::string::npos);
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+    const Shown shown = show(std::string(info.name), "", CcFormat::markdown);
+    CAPTURE(info.name);
+    INFO("replace the table by the output of: paceline cc show " << info.name << " --markdown");
+    CHECK(reference_page(info.name).find("\n\n" + shown.out + "\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("reference pages say how much state an algorithm keeps") {
+  const std::map<std::string_view, std::size_t> sizes = {
+      {"dcqcn", sizeof(cc::Dcqcn::State)},     {"timely", sizeof(cc::Timely::State)},
+      {"swift", sizeof(cc::Swift::State)},     {"dctcp", sizeof(cc::Dctcp::State)},
+      {"nscc", sizeof(cc::Nscc::State)},       {"theta-powertcp", sizeof(cc::ThetaPowerTcp::State)},
+      {"hpcc", sizeof(cc::Hpcc::State)},       {"powertcp", sizeof(cc::PowerTcp::State)},
+      {"cadence", sizeof(cc::Cadence::State)}, {"eqds", sizeof(cc::Eqds::State)},
+      {"sird", sizeof(cc::GrantChannel)},      {"homa", sizeof(cc::GrantChannel)}};
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+    if (info.name == "fixed") continue;  // keeps none
+    CAPTURE(info.name);
+    REQUIRE(sizes.count(info.name) == 1);
+    const std::string words = std::to_string(sizes.at(info.name)) + " bytes per ";
+    CHECK(reference_page(info.name).find(words) != std::string::npos);
+  }
+}
+
+TEST_CASE("reference pages name the figure they reproduce, and where it is shown") {
+  const std::set<std::string> shown = anchors_of(read(PACELINE_SOURCE_DIR "/docs/fidelity.md"));
+  CHECK(shown.count("swift-sigcomm-2020-50-gbs-a-switch-of-12-mb-that-drops-go-back-n") == 1);
+  const std::string link = "(../fidelity.md#";
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+    const std::string page = reference_page(info.name);
+    CAPTURE(info.name);
+    // Nobody has published one of cadence; its page has our own.
+    const bool own = info.id == cc::AlgorithmId::cadence;
+    CHECK(page.find(own ? "\n## Figures\n" : "\n## The figure it reproduces\n") !=
+          std::string::npos);
+    for (std::size_t at = page.find(link); at != std::string::npos; at = page.find(link, at + 1)) {
+      const std::size_t begin = at + link.size();
+      const std::string anchor = page.substr(begin, page.find(')', begin) - begin);
+      CAPTURE(anchor);
+      CHECK(shown.count(anchor) == 1);
+    }
   }
 }
