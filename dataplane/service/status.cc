@@ -193,7 +193,8 @@ Json session_of(Service& service, const Session& session) {
                    {"by_copy_bytes", memory.by_copy_bytes},
                    {"copies", memory.copies},
                    {"copied_bytes", memory.copied_bytes},
-                   {"faults", memory.faults}};
+                   {"faults", memory.faults},
+                   {"refused", memory.refused}};
   return out;
 }
 
