@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,18 +84,23 @@ int serve(const std::string& file, std::string socket, std::string control,
   settings.start_unix_ns = unix_nanos();
   raise_descriptor_limit();
 
+  const bool ports = !read.value.ports.empty();
   service::Service service(std::move(settings), std::move(made.sets));
-  if (const std::string wrong = service.start(); !wrong.empty()) return complain(wrong);
   service::Server server(service);
-  if (const std::string wrong = server.listen(socket); !wrong.empty()) {
+  std::optional<service::ControlServer> controls;
+  int status = kBadInput;
+  const std::string wrong = service.start([&]() -> std::string {
+    status = kFailed;
+    if (std::string error = server.listen(socket); !error.empty()) return error;
+    controls.emplace(service, server.context(), socket,
+                     [&server] { return server.status_of_all(); });
+    if (std::string error = controls->listen(control); !error.empty()) return error;
+    status = kBadInput;
+    return service.give_up_privileges(ports);
+  });
+  if (!wrong.empty()) {
     complain(wrong);
-    return kFailed;
-  }
-  service::ControlServer controls(service, server.context(), socket,
-                                  [&server] { return server.status_of_all(); });
-  if (const std::string wrong = controls.listen(control); !wrong.empty()) {
-    complain(wrong);
-    return kFailed;
+    return status;
   }
   boost::asio::signal_set signals(server.context(), SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code& error, int number) {
@@ -103,6 +109,7 @@ int serve(const std::string& file, std::string socket, std::string control,
     server.stop();
   });
   spdlog::info("{}: {} NICs at {}, control at {}", file, service.nics().size(), socket, control);
+  spdlog::info("runs as {}", service.privileges().text());
   server.run();
   service.stop();
   return kGood;

@@ -198,6 +198,14 @@ Json session_of(Service& service, const Session& session) {
   return out;
 }
 
+Json privileges_of(const Privileges& p) {
+  Json kept = Json::array();
+  for (const KeptCapability& one : p.kept) {
+    kept.push_back({{"name", one.name}, {"in_force", one.in_force}, {"why", one.why}});
+  }
+  return {{"user", p.user}, {"capabilities", std::move(kept)}};
+}
+
 Json tenant_of(const Tenant& t) {
   Json refused = Json::object();
   for (const auto& [error, count] : t.refused) refused[::strerrorname_np(error)] = count;
@@ -233,6 +241,7 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
   const Json all = {{"schema", 1},
                     {"version", PACELINE_VERSION},
                     {"pid", ::getpid()},
+                    {"privileges", privileges_of(service.privileges())},
                     {"workers", std::move(workers)},
                     {"tenants", std::move(tenants)},
                     {"sessions", std::move(list)}};

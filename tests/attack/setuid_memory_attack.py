@@ -6,13 +6,15 @@ program that waits for input; children that kept the socket register its memory,
 registered already, by copy, and a second process reads and writes it by RDMA. The same where the
 number of a process that has ended is given to another one. What copies is a process of that user:
 it can kill it, but reach neither its memory, which is the service's, nor the service. A well-behaved
-tenant of that user has its memory copied.
+tenant of that user has its memory copied, by a service that keeps the least capabilities.
 """
 
 import argparse
 import ctypes
 import errno
+import json
 import os
+import pwd
 import re
 import select
 import shutil
@@ -28,7 +30,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import testbed as bed  # noqa: E402
 
 USER = 54321  # of nobody
-REGISTER, OPEN, CREATE_PD = 13, 3, 10
+STATUS, REGISTER, OPEN, CREATE_PD = 5, 13, 3, 10
+SETUID, SETGID, PTRACE = 7, 6, 19  # capabilities
 
 
 def be_user(user=USER):
@@ -269,11 +272,79 @@ def check_copier(service, nic):
     bed.say("what copies was killed by its user, and reached by nothing else")
 
 
+def check_copier_ends(service, nic):
+    """It has the service's memory: it does not outlive it."""
+    raw = Raw(service.socket)
+    pd = raw.open(nic)
+    own = ctypes.create_string_buffer(4096)
+    if raw.register(pd, ctypes.addressof(own), 4096):
+        return "its own memory was refused"
+    limit = time.monotonic() + 10 * bed.PATIENCE
+    while not copiers(service) and time.monotonic() < limit:
+        time.sleep(0.01)
+    copier = copiers(service)[0]
+    os.write(service.ready, b"x")
+    while os.path.exists(f"/proc/{copier}") and time.monotonic() < limit:
+        time.sleep(0.01)
+    return "it outlived the service" if os.path.exists(f"/proc/{copier}") else ""
+
+
+# --- the service's own rights ---
+
+def check_rights(service, user):
+    """The user, the capabilities of every thread, and what status says of them."""
+    raw = Raw(service.socket)
+    raw.ask(1, bytes(40))
+    told = json.loads(raw.ask(STATUS)[1])["privileges"]
+    bed.say(f"privileges: {told}")
+    kept = {one["name"]: one["in_force"] for one in told["capabilities"]}
+    if told["user"] != user or kept != {"cap_setuid": True, "cap_setgid": True,
+                                        "cap_sys_ptrace": False}:
+        fail("status: other privileges than were expected")
+    effective = 1 << SETUID | 1 << SETGID
+    folder = f"/proc/{service.process.pid}/task"
+    for thread in os.listdir(folder):
+        with open(f"{folder}/{thread}/status", encoding="utf-8") as file:
+            facts = dict(line.split(":\t") for line in file.read().splitlines() if ":\t" in line)
+        sets = [int(facts[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")]
+        if facts["Name"] == "paceline-copy":
+            continue
+        if sets != [effective | 1 << PTRACE, effective, 0, 0] or facts["NoNewPrivs"] != "1":
+            fail(f"thread {facts['Name']}: capabilities {sets}")
+        if facts["Uid"].split() != [str(user)] * 4:
+            fail(f"thread {facts['Name']}: users {facts['Uid']}")
+
+
 def check_honest(service, programs, folder, user=USER):
     said, changed = run(service, programs, folder, "honest", False, user)
     bed.say(f"honest, user {user}: {said!r} {changed!r}")
     if said != "register 0\nread 0 4096\nwrite 0\n" or changed != "changed 8\n":
         fail("a well-behaved tenant has not got its memory copied")
+
+
+def as_another_user(given, folder):
+    """A service that became somebody else serves root and users alike."""
+    nobody = pwd.getpwnam("nobody").pw_uid
+    with bed.Testbed(given.paceline, given.dataplane,
+                     sets=("service.open=true", 'service.user="nobody"')) as service:
+        os.chmod(service.folder, 0o755)
+        check_rights(service, nobody)
+        check_honest(service, given.programs, folder)
+        check_honest(service, given.programs, folder, 0)
+        check_attack(service, given.programs, folder, "inherited", True)
+        result, service.ready = os.pipe()
+        child = os.fork()
+        if child == 0:
+            be_program_of_user()
+            said = check_copier_ends(service, "h0")
+            bed.say(f"the service is killed: {said or 'what copied has ended'}")
+            os._exit(1 if said else 0)
+        os.close(service.ready)
+        os.read(result, 1)
+        service.process.kill()
+        service.process.wait()
+        if os.waitpid(child, 0)[1] != 0:
+            fail("what copies")
 
 
 def main():
@@ -294,6 +365,7 @@ def main():
             bed.skip(f"{folder} is mounted without set-user-id programs")
         with bed.Testbed(given.paceline, given.dataplane, sets=("service.open=true",)) as service:
             os.chmod(service.folder, 0o755)
+            check_rights(service, 0)
             check_honest(service, given.programs, folder)
             check_honest(service, given.programs, folder, 0)
             check_copier(service, "h1")
@@ -305,6 +377,7 @@ def main():
             check_honest(service, given.programs, folder)
             if not service.alive():
                 fail("the service has ended")
+        as_another_user(given, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     bed.say("passed")

@@ -193,7 +193,7 @@ void look(void* at) {
 
 }  // namespace
 
-TEST_CASE("work with a tenant's credentials has its rights and no others", "[memory][threads]") {
+TEST_CASE("work with a tenant's credentials has its rights and no others", "[memory]") {
   if (::geteuid() != 0) return;  // root only
   Child root(0);
   ProgramMemory memory(root.connection.get());
