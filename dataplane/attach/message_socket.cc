@@ -1,5 +1,6 @@
 #include "dataplane/attach/message_socket.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -153,7 +154,10 @@ Descriptor listen_socket(const std::string& path, unsigned mode) {
   Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return {};
   bool good = ::bind(fd.get(), address_of(*name), name->length) == 0;
-  if (good && path.front() != '@') good = ::chmod(path.c_str(), mode) == 0;
+  // Who may write the folder may have put a link there since.
+  if (good && path.front() != '@') {
+    good = ::fchmodat(AT_FDCWD, path.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0;
+  }
   if (good && ::listen(fd.get(), 64) == 0) return fd;
   const int error = errno;
   fd.reset();

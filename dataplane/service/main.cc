@@ -40,9 +40,8 @@ int complain(const std::string& text) {
 }
 
 // Where programs look for it when nobody says otherwise.
-std::string usual_socket() {
-  using namespace paceline::attach;
-  return socket_in(runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()));
+std::string usual_folder() {
+  return paceline::attach::runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid());
 }
 
 // Each session and each queue has descriptors: as many as may be had.
@@ -78,7 +77,15 @@ int serve(const std::string& file, std::string socket, std::string control,
   }
   for (const std::string& note : made.notes) spdlog::info("{}", note);
   service::ServiceSettings settings = service::settings_of(read.value.service);
-  if (socket.empty()) socket = settings.socket.empty() ? usual_socket() : settings.socket;
+  if (socket.empty()) socket = settings.socket;
+  if (socket.empty()) {
+    const std::string folder = usual_folder();
+    if (!attach::is_folder_of(folder, ::geteuid())) {
+      return complain(fmt::format(
+          "{}: not a folder of this user; make it, or say --socket where programs attach", folder));
+    }
+    socket = attach::socket_in(folder);
+  }
   if (control.empty()) control = service::control_socket_beside(socket);
   settings.testbed = file;
   settings.start_unix_ns = unix_nanos();
