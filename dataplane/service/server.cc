@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "dataplane/attach/text.h"
+#include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/status.h"
 
 namespace paceline::service {
@@ -28,8 +29,14 @@ bool credentials_of(int socket, Peer& peer) {
   ucred credentials{};
   socklen_t length = sizeof(credentials);
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return false;
-  peer = {credentials.pid, credentials.uid};
+  peer = {credentials.pid, credentials.uid, nullptr};
   return true;
+}
+
+// Each message that is received says from then on which process sent it (attach::Message::sender).
+void tell_senders(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 }
 
 attach::Transfer answer(int socket, const attach::Header& request, const Verdict& verdict,
@@ -59,6 +66,7 @@ std::string Server::listen(const std::string& path) {
                                      path)
                                : fmt::format("{}: {}", path, std::strerror(errno));
   }
+  tell_senders(socket.get());
   path_ = path;
   listening_.assign(socket.release());
   wait_for_programs();
@@ -95,6 +103,7 @@ bool Server::accept() {
     if (exhausted) spdlog::warn("a program could not be let in: {}", std::strerror(errno));
     return !exhausted;
   }
+  tell_senders(socket.get());
   Peer peer;
   if (!credentials_of(socket.get(), peer)) return true;
   if (!service_.may_attach(peer.user)) {
@@ -103,6 +112,7 @@ bool Server::accept() {
     return true;
   }
   try {
+    peer.program = std::make_shared<ProgramMemory>(socket.get());
     connections_.emplace_back(context_, std::move(socket), service_, peer);
   } catch (const std::exception& error) {
     spdlog::warn("a program could not be let in: {}", error.what());

@@ -42,6 +42,14 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
   if (operation == Operation::list_nics) return list_nics(reply);
   if (operation == Operation::open_nic) return open_nic(request, reply);
   if (!opened_) return {EPROTO, "no NIC is open"};
+  // Addresses are those of the process that connected, not of one that inherited its connection.
+  const bool memory = operation == Operation::share_memory ||
+                      operation == Operation::register_region ||
+                      operation == Operation::reregister_region;
+  if (memory && request.sender != peer_.pid) {
+    return {EPERM, fmt::format("process {} asks for memory of process {}, which connected",
+                               request.sender, peer_.pid)};
+  }
   switch (operation) {
     case Operation::query_port:
       return query_port(reply);
@@ -138,7 +146,7 @@ Verdict Session::open_nic(const Message& request, Reply& reply) {
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_ || !worker().watch(wake_.get())) return {errno, "eventfd"};
   ServiceWorker* const worker_of = &worker();
-  memory_ = TenantMemory::make(peer_.pid, [worker_of] { worker_of->wake(); });
+  memory_ = TenantMemory::make(peer_.program, [worker_of] { worker_of->wake(); });
   if (memory_ == nullptr) return {ENOMEM, "the thread that copies could not be started"};
 
   WorkerSessionSetup setup;

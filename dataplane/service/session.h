@@ -20,9 +20,12 @@
 
 namespace paceline::service {
 
+class ProgramMemory;
+
 struct Peer {
   pid_t pid = 0;
   uid_t user = 0;
+  std::shared_ptr<ProgramMemory> program;
 };
 
 // What goes back. The descriptors stay the session's.

@@ -119,7 +119,7 @@ Verdict Session::register_region(const Message& request, Reply& reply) {
   if (region.memory == nullptr) {
     tenant_.regions.give();
     tenant_.registered_bytes.give(r.length);
-    return {error != 0 ? error : EIO, "the memory cannot be reached"};
+    return memory_unreachable(error != 0 ? error : EIO);
   }
   ++pd->uses;
   const std::uint32_t handle = regions_.next();
@@ -162,7 +162,7 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
     changed.memory = memory_->add(r.address, r.length, extents, error);
     if (changed.memory == nullptr) {
       tenant_.registered_bytes.give(more_bytes);
-      return {error, "the memory cannot be reached"};
+      return memory_unreachable(error);
     }
     changed.iova = r.iova;
     changed.length = r.length;

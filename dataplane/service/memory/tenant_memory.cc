@@ -26,7 +26,7 @@ using transport::MemoryResult;
 
 // What one tenant's regions copy by: the thread and the worker's side of it.
 struct Copying {
-  Copying(ProgramMemory program, std::function<void()> wake)
+  Copying(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
       : thread(std::move(program), std::move(wake)), desk(thread) {}
   CopyThread thread;
   CopyDesk desk;
@@ -110,7 +110,8 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
 
 class Tenant final : public TenantMemory {
  public:
-  Tenant(pid_t pid, std::function<void()> wake) : pid_(pid), wake_(std::move(wake)) {}
+  Tenant(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
+      : program_(std::move(program)), wake_(std::move(wake)) {}
 
   int share(attach::Descriptor memory) override {
     if (shared_) return EALREADY;
@@ -159,6 +160,7 @@ class Tenant final : public TenantMemory {
     out.copies = of.copies.load(std::memory_order_relaxed);
     out.copied_bytes = of.bytes.load(std::memory_order_relaxed);
     out.faults = of.faults.load(std::memory_order_relaxed);
+    out.refused = of.refused.load(std::memory_order_relaxed);
     return out;
   }
 
@@ -173,13 +175,13 @@ class Tenant final : public TenantMemory {
   }
 
  private:
-  // The thread begins with the first region that needs it.
+  // The thread begins with the first region that needs it. Later ones are refused, too, once the
+  // program cannot be reached any more.
   int start_copying() {
+    if (const int error = program_->error(); error != 0) return error;
     if (copying_ != nullptr) return 0;
-    ProgramMemory program;
-    if (const int error = program.open(pid_); error != 0) return error == ENOENT ? ESRCH : error;
     try {
-      copying_ = std::make_unique<Copying>(std::move(program), wake_);
+      copying_ = std::make_unique<Copying>(program_, wake_);
     } catch (const std::system_error&) {
       return EAGAIN;  // as many threads as there may be
     }
@@ -187,7 +189,7 @@ class Tenant final : public TenantMemory {
     return 0;
   }
 
-  const pid_t pid_;
+  const std::shared_ptr<ProgramMemory> program_;
   const std::function<void()> wake_;
   attach::Descriptor shared_;
   std::unique_ptr<Copying> copying_;
@@ -199,8 +201,9 @@ class Tenant final : public TenantMemory {
 
 }  // namespace
 
-std::unique_ptr<TenantMemory> TenantMemory::make(pid_t pid, std::function<void()> wake) {
-  return std::make_unique<Tenant>(pid, std::move(wake));
+std::unique_ptr<TenantMemory> TenantMemory::make(std::shared_ptr<ProgramMemory> program,
+                                                 std::function<void()> wake) {
+  return std::make_unique<Tenant>(std::move(program), std::move(wake));
 }
 
 }  // namespace paceline::service

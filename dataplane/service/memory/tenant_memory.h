@@ -21,13 +21,16 @@
 
 namespace paceline::service {
 
+class ProgramMemory;
+
 // Bytes by the way they are reached, and what the copy thread did.
 struct TenantMemoryCounters {
   std::uint64_t shared_bytes = 0;   // registered now
   std::uint64_t by_copy_bytes = 0;  // registered now
   std::uint64_t copies = 0;         // jobs of the copy thread
   std::uint64_t copied_bytes = 0;
-  std::uint64_t faults = 0;  // of these jobs: the program's memory was not there
+  std::uint64_t faults = 0;   // of these jobs: the program's memory was not there
+  std::uint64_t refused = 0;  // of these faults: the kernel does not let the tenant
 };
 
 // One registered region as the engine sees it. Wholly shared and contiguous: plain() is its
@@ -44,9 +47,10 @@ class RegionMemory {
 
 class TenantMemory {
  public:
-  // `pid`: of the program, as its socket's credentials say. `wake` is called by the copy thread
-  // when take_ready() has something new: it must wake the worker, and not block.
-  static std::unique_ptr<TenantMemory> make(pid_t pid, std::function<void()> wake);
+  // `wake` is called by the copy thread when take_ready() has something new: it must wake the
+  // worker, and not block, lock or allocate.
+  static std::unique_ptr<TenantMemory> make(std::shared_ptr<ProgramMemory> program,
+                                            std::function<void()> wake);
   TenantMemory() = default;
   TenantMemory(const TenantMemory&) = delete;
   TenantMemory& operator=(const TenantMemory&) = delete;
@@ -57,7 +61,8 @@ class TenantMemory {
   // The program's shared memory, once. 0, or an errno: EPERM when it is not sealed as it must be.
   virtual int share(attach::Descriptor memory) = 0;
   // Maps what is shared. nullptr with `error` an errno: EINVAL when the extents do not add up to
-  // `length` or lie outside of the shared memory, ENOMEM, EFAULT when nothing is there.
+  // `length` or lie outside of the shared memory, ENOMEM; of what is by copy, what
+  // ProgramMemory::error() says.
   virtual std::unique_ptr<RegionMemory> add(std::uint64_t address, std::uint64_t length,
                                             std::span<const attach::Extent> extents,
                                             int& error) = 0;
