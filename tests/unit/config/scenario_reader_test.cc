@@ -325,6 +325,13 @@ TEST_CASE("nesting is limited before a parser meets it", "[config]") {
   CHECK(errors_of("# " + key + "\nseed = 1 # " + repeated("[", kParts) + "\n") == Lines{});
 }
 
+TEST_CASE("a table of the wrong kind is one error", "[config]") {
+  CHECK(errors_of("[fabric]\nhosts = 4\n[[workload]]\nkind = \"incast\"\n[[workload]]\n") ==
+        Lines{"s.toml:3:1: workload = an array: expected a table, [workload]"});
+  CHECK(errors_of("[workload]\nkind = \"permutation\"\n[[fabric]]\nhosts = 4\n") ==
+        Lines{"s.toml:3:1: fabric = an array: expected a table, [fabric]"});
+}
+
 TEST_CASE("overrides are values of the same keys", "[config]") {
   const auto s = read("[fabric]\nhosts = 8\n[workload]\nfan_in = 4\n[cc]\nalgorithm = \"react\"\n",
                       {"fabric.ecn.kmin=200kB", "fabric.hosts=16", "cc.params.gain=0.01", "seed=9",
