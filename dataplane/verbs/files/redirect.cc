@@ -1,5 +1,9 @@
 #include "dataplane/verbs/files/redirect.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -33,6 +37,17 @@ void Path::look() {
     path_ = buffer_.data();
     return;
   }
+}
+
+void tell_of_missing(const char* asked) {
+  constexpr std::string_view kLine =
+      "paceline: rdma_cm (/dev/infiniband/rdma_cm) is not offered: connect queue pairs without it "
+      "(perftest: without -R; docs/run-your-program.md)\n";
+  static std::atomic<bool> told{false};
+  if (std::strcmp(asked, "/dev/infiniband/rdma_cm") != 0 || told.exchange(true)) return;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  errno = error;
 }
 
 }  // namespace paceline::files
