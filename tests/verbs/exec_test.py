@@ -50,6 +50,9 @@ def no_manager(run):
     status, text, told = run("--", sys.executable, "-c", program)
     expect((status, text, told.count("paceline: rdma_cm")) == (0, "None None\n", 1),
            f"rdma_cm: {text.strip()}, {told.strip()}")
+    if shutil.which("ucx_info"):
+        _, _, told = run("--", "ucx_info", "-d")
+        expect("paceline:" not in told, f"UCX, which does without, is told nothing: {told.strip()}")
     _, _, told = run("--", "sh", "-c", "test -e /dev/infiniband/rdma_cm; ls /dev/infiniband")
     expect(told == "", f"who only looks is told nothing: {told.strip()}")
 

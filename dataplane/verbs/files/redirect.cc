@@ -16,6 +16,14 @@ constexpr std::string_view kNodes = "/dev/infiniband";
 constexpr std::array<std::string_view, 3> kRoots = {kNodes, "/sys/class/infiniband",
                                                     "/sys/class/infiniband_verbs"};
 
+// UCX tries it by itself, and goes on without.
+bool is_ucx() {
+  void* const module = ::dlopen("libuct_rdmacm.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  if (module == nullptr) return false;
+  ::dlclose(module);
+  return true;
+}
+
 // Read once: the program may clear its environment, and other threads may be writing to it.
 std::string_view tree() {
   static const char* const root = std::getenv("PACELINE_FILES");
@@ -46,7 +54,9 @@ void tell_of_missing(const char* asked) {
   static std::atomic<bool> told{false};
   if (std::strcmp(asked, "/dev/infiniband/rdma_cm") != 0 || told.exchange(true)) return;
   const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  if (!is_ucx()) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  }
   errno = error;
 }
 
