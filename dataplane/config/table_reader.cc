@@ -235,6 +235,11 @@ void walk_table(const TomlNode& node, const std::string& table,
       } else {
         walk.context.errors->add(m.value.where, fmt::format("{} = {}: expected a table, [{}]", path,
                                                             describe(m.value), path));
+        // Its keys may be in there: no rule between keys holds for their defaults.
+        for (const KeySpec& lost : keys) {
+          if (!lost.path.starts_with(path + ".")) continue;
+          walk.given.add({std::string(lost.path), m.value.where, true, false});
+        }
       }
     } else {
       report_unknown_key(m, table, names, walk.context);

@@ -4,6 +4,7 @@
   exec_test.py PACELINE PACELINE-DATAPLANE
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -34,6 +35,26 @@ def static(program):
     text = subprocess.run(["readelf", "--wide", "--segments", program], capture_output=True,
                           text=True).stdout
     return "LOAD" in text and "INTERP" not in text
+
+
+def no_manager(run):
+    """The first request for rdma_cm is answered with a line of ours, once; it fails as before."""
+    program = ("import ctypes; library = ctypes.CDLL('librdmacm.so.1', use_errno=True);"
+               " create = library.rdma_create_event_channel; create.restype = ctypes.c_void_p;"
+               " print(create(), create())")
+    try:
+        ctypes.CDLL("librdmacm.so.1")
+    except OSError:
+        say("skipped: rdma_cm (librdmacm1 is not installed)")
+        return
+    status, text, told = run("--", sys.executable, "-c", program)
+    expect((status, text, told.count("paceline: rdma_cm")) == (0, "None None\n", 1),
+           f"rdma_cm: {text.strip()}, {told.strip()}")
+    if shutil.which("ucx_info"):
+        _, _, told = run("--", "ucx_info", "-d")
+        expect("paceline:" not in told, f"UCX, which does without, is told nothing: {told.strip()}")
+    _, _, told = run("--", "sh", "-c", "test -e /dev/infiniband/rdma_cm; ls /dev/infiniband")
+    expect(told == "", f"who only looks is told nothing: {told.strip()}")
 
 
 def main():
@@ -96,6 +117,7 @@ def main():
         expect(status == 41, "the exit status is the program's")
         status, text, _ = run("--", write(folder, "no-hash-bang", "echo run by a shell $1\n"), "indeed")
         expect(text == "run by a shell indeed\n", f"a script without #!: {text}")
+        no_manager(run)
         # The device files, by many ways to look at them.
         look = ("test -c /dev/infiniband/uverbs0 -a -r /dev/infiniband/uverbs1 && ls /sys/class/infiniband"
                 " && cat /sys/class/infiniband/h1/ports/1/gid_attrs/types/0 && stat -c %F"
