@@ -220,9 +220,6 @@ int run(const AbOptions& options) {
   if (!options.quiet) {
     fmt::print("\n{}\n", options.markdown ? experiment::format_markdown(analysis, table)
                                           : experiment::format_table(analysis, table));
-    for (const std::string& summary : experiment::summary_lines(analysis)) {
-      fmt::print("{}\n", summary);
-    }
     fmt::print("\nraw results: {} (content hash {:016x})\n", out,
                experiment::content_hash(results, analysis));
     if (!page.empty()) fmt::print("{}", written_text(page));

@@ -22,6 +22,7 @@
 #include "tools/nic_list.h"
 #include "tools/program_check.h"
 #include "tools/runtime_folder.h"
+#include "tools/service_process.h"
 
 namespace paceline::tools {
 
@@ -70,10 +71,7 @@ Libraries find_libraries(const std::string& wanted) {
     }
     return {folder, {}};
   }
-  return {{},
-          fmt::format("{} is not in {}, {} or {}: build or install it", wanted,
-                      places[0].lexically_normal().string(), places[1].lexically_normal().string(),
-                      places[2].lexically_normal().string())};
+  return {{}, missing_part(wanted, places)};
 }
 
 // `first` in front of the list in the environment, once.
