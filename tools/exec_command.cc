@@ -123,7 +123,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
     std::string error = make_runtime_folder(runtime);
     WrittenTree tree;
     if (error.empty() && errors.empty()) {
-      tree = write_device_tree(runtime, device_tree(listing.nics));
+      tree = write_device_tree(runtime, socket, device_tree(listing.nics));
       error = tree.error;
     }
     if (!error.empty()) {

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dataplane/base/printable.h"
 #include "tools/nic_list.h"
 
 namespace paceline::tools {
@@ -41,7 +42,7 @@ std::string end_of_log(const std::string& path) {
   std::ifstream file(path);
   std::deque<std::string> last;
   for (std::string line; std::getline(file, line);) {
-    last.push_back("  " + line);
+    last.push_back("  " + printable(line));
     if (last.size() > kLogLines) last.pop_front();
   }
   return last.empty() ? "  (its log is empty)" : fmt::format("{}", fmt::join(last, "\n"));

@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/attach/text.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
+#include "tools/device_tree.h"
 #include "tools/nic_list.h"
 #include "tools/runtime_folder.h"
 #include "tools/service_process.h"
@@ -38,6 +40,15 @@ bool good_testbed_name(const std::string& name) {
 
 std::string socket_of(const TestbedOptions& options) {
   return options.socket.empty() ? service_socket(options.name) : options.socket;
+}
+
+// What the service prints. One with a socket of its own has the log beside it, so that two of them
+// do not write to one file.
+std::string log_of(const TestbedOptions& options) {
+  if (options.socket.empty() || options.socket.starts_with('@')) {
+    return fmt::format("{}/{}.log", runtime_folder(), options.name);
+  }
+  return options.socket + ".log";
 }
 
 // " --name x", as far as others have to be told.
@@ -87,7 +98,7 @@ int up(const TestbedOptions& options) {
   start.program = program.path;
   start.testbed = std::filesystem::absolute(options.file).string();
   start.socket = socket;
-  start.log = fmt::format("{}/{}.log", folder, options.name);
+  start.log = log_of(options);
   start.sets = options.sets;
   const std::string wrong = options.foreground ? become_service(start) : start_service(start);
   if (!wrong.empty()) {
@@ -96,7 +107,8 @@ int up(const TestbedOptions& options) {
   }
   const NicListing listing = list_nics(socket);
   fmt::print("{}", nics_text(listing.nics));
-  const std::string first = listing.nics.empty() ? "h0" : listing.nics.front().name.data();
+  const std::string first =
+      listing.nics.empty() ? "h0" : attach::text_of(listing.nics.front().name);
   fmt::print(
       "log: {}\nNow run a program on one of them, for example\n"
       "  paceline exec{} --nic {} -- ibv_devinfo\nand end the testbed with\n"
@@ -115,16 +127,13 @@ int status(const TestbedOptions& options) {
     fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, got.error);
     return kExitFailed;
   }
-  if (options.json) {
-    fmt::print("{}\n", got.json);
-    return kExitGood;
-  }
-  const StatusText text = status_text(got.json);
+  const StatusText text = options.json ? status_json(got.json) : status_text(got.json);
   if (!text.error.empty()) {
     fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, text.error);
     return kExitFailed;
   }
-  fmt::print("service    process {} at {}\n{}", peer.pid, socket, text.text);
+  if (!options.json) fmt::print("service    process {} at {}\n", peer.pid, socket);
+  fmt::print("{}", text.text);
   return kExitGood;
 }
 
@@ -136,6 +145,10 @@ int down(const TestbedOptions& options) {
     fmt::print(stderr, "paceline: error: {}\n", wrong);
     return kExitFailed;
   }
+  // A service that ended by itself leaves its log, which may say why.
+  std::error_code ignored;
+  std::filesystem::remove(log_of(options), ignored);
+  remove_device_trees(runtime_folder(), socket_of(options));
   fmt::print("down: process {} has ended\n", peer.pid);
   return kExitGood;
 }

@@ -15,7 +15,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/driver/plugin_load.h"
@@ -35,7 +37,7 @@ constexpr int kFailed = 1;
 constexpr int kBadInput = 2;
 
 int complain(const std::string& text) {
-  fmt::print(stderr, "paceline-dataplane: error: {}\n", text);
+  fmt::print(stderr, "paceline-dataplane: error: {}\n", paceline::printable_lines(text));
   return kBadInput;
 }
 
@@ -67,12 +69,12 @@ int serve(const std::string& file, std::string socket, std::string control,
   options.overrides = overrides;
   const config::Read<config::Testbed> read = config::read_testbed_file(file, options);
   if (!read.ok()) {
-    for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", error);
+    for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", printable_lines(error));
     return kBadInput;
   }
   service::MadeNicSets made = nic_sets_of(read.value);
   if (!made.errors.empty()) {
-    for (const std::string& error : made.errors) fmt::print(stderr, "{}\n", error);
+    for (const std::string& error : made.errors) fmt::print(stderr, "{}\n", printable_lines(error));
     return kBadInput;
   }
   for (const std::string& note : made.notes) spdlog::info("{}", note);
@@ -125,6 +127,7 @@ int serve(const std::string& file, std::string socket, std::string control,
 }  // namespace
 
 int main(int argc, char** argv) {
+  paceline::attach::log_printable_text();
   CLI::App app{"The service that owns NIC instances: programs reach them through libibverbs"};
   app.set_version_flag("--version", "paceline-dataplane " PACELINE_VERSION);
   std::string testbed;

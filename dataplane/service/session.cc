@@ -9,6 +9,7 @@
 #include <new>
 
 #include "dataplane/attach/text.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/service/refusals.h"
 #include "dataplane/service/service_limits.h"
 
@@ -112,7 +113,8 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
 Verdict Session::hello(const Message& request, Reply& reply) {
   if (greeted_) return {EPROTO, "hello was said"};
   greeted_ = true;
-  program_ = attach::text_of(request.as<attach::HelloRequest>().program);
+  // It is shown to the operator, in logs and in answers of the API.
+  program_ = printable(attach::text_of(request.as<attach::HelloRequest>().program));
   attach::HelloReply answer;
   answer.service_pid = static_cast<std::uint32_t>(::getpid());
   attach::put_text(answer.version, PACELINE_VERSION);

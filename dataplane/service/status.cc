@@ -246,7 +246,7 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
                     {"tenants", std::move(tenants)},
                     {"sessions", std::move(list)}};
   // A program's name need not be text.
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return all.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace paceline::service

@@ -1,6 +1,7 @@
 // `paceline experiment`: compares two congestion controls on a running host, through pacelined.
 
 #include "tools/host/experiment_command.h"
+#include "dataplane/base/printable.h"
 
 #include <chrono>
 #include <cmath>
@@ -52,9 +53,9 @@ int code_of(const Json& experiment) {
 
 void show(const ExperimentOptions& options, const Json& answer, const std::string& text) {
   if (options.daemon.json) {
-    fmt::print("{}\n", answer.dump());
+    fmt::print("{}\n", json_line(answer));
   } else {
-    fmt::print("{}", text);
+    fmt::print("{}", printable_lines(text));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "control/experiment/live/planning.h"
 #include "control/experiment/progress.h"
 #include "control/experiment/statistics.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/config/quantity.h"
 
 namespace paceline::tools {
@@ -85,7 +86,7 @@ std::string guard_text(const live::Plan& plan) {
 
 std::string text_of(const Json& object, const char* name) {
   const auto at = object.find(name);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+  return at != object.end() && at->is_string() ? printable(at->get<std::string>()) : std::string();
 }
 
 double number_of(const Json& object, const char* name) {
