@@ -1,9 +1,12 @@
 #include "tools/scenario_run.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
+#include "cc/registry.h"
 #include "dataplane/driver/fabric_ideal.h"
+#include "dataplane/driver/plugin_watch.h"
 #include "tools/link_names.h"
 #include "tools/run_metrics.h"
 #include "tools/run_series.h"
@@ -78,6 +81,15 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   options.taps = control.taps;
   options.threads = control.threads;
   options.real_time = control.real_time;
+  std::optional<PluginTimeLimit> limit;
+  const cc::AlgorithmInfo* const algorithm = cc::find(cc.algorithm);
+  if (algorithm != nullptr && cc::is_plugin(algorithm->id) && control.real_time.clock == nullptr) {
+    limit.emplace();
+    options.progress = [&control](double share) {
+      PluginTimeLimit::passed();
+      if (control.progress) control.progress(share);
+    };
+  }
   VirtualWorld* running = nullptr;
   SeriesRecorder recorder(first_look_distance(scenario, plan));
   if (control.series) {

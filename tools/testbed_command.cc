@@ -1,5 +1,6 @@
 // `paceline testbed up|status|down`: a service with the NIC instances of a testbed file.
 
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "tools/device_tree.h"
 #include "tools/nic_list.h"
 #include "tools/runtime_folder.h"
+#include "tools/service_absence.h"
 #include "tools/service_process.h"
 #include "tools/service_request.h"
 #include "tools/status_text.h"
@@ -62,11 +64,9 @@ int refuse_name(const TestbedOptions& options) {
       "--name {}: allowed are letters, digits, '-' and '_', at most 64", options.name)});
 }
 
-int nobody(const TestbedOptions& options, const std::string& why) {
-  fmt::print(stderr,
-             "paceline: error: no testbed answers at {} ({}). Start one:\n"
-             "  paceline testbed up configs/testbeds/pair.toml{}\n",
-             socket_of(options), why, how_to_name(options));
+int nobody(const TestbedOptions& options, const ServicePeer& peer) {
+  fmt::print(stderr, "paceline: error: {}\n",
+             service_absence(socket_of(options), peer.code, peer.error, how_to_name(options)));
   return kExitFailed;
 }
 
@@ -121,8 +121,9 @@ int status(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
   const std::string socket = socket_of(options);
   const ServicePeer peer = service_peer(socket);
-  if (peer.pid == 0) return nobody(options, peer.error);
+  if (peer.pid == 0) return nobody(options, peer);
   const ServiceStatus got = service_status(socket);
+  if (got.code == EACCES) return nobody(options, {0, got.error, got.code});
   if (!got.error.empty()) {
     fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, got.error);
     return kExitFailed;
@@ -140,7 +141,7 @@ int status(const TestbedOptions& options) {
 int down(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
   const ServicePeer peer = service_peer(socket_of(options));
-  if (peer.pid == 0) return nobody(options, peer.error);
+  if (peer.pid == 0) return nobody(options, peer);
   if (const std::string wrong = end_service(peer.pid); !wrong.empty()) {
     fmt::print(stderr, "paceline: error: {}\n", wrong);
     return kExitFailed;
