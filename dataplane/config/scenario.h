@@ -11,11 +11,19 @@
 
 namespace paceline::config {
 
+struct EcnAtRate {  // thresholds of ports with links of this rate
+  Rate rate{};
+  std::uint64_t kmin_bytes = 0;
+  std::uint64_t kmax_bytes = 0;
+  double pmax = 0;
+};
+
 struct EcnConfig {
   bool enabled = true;
   std::uint64_t kmin_bytes = 400'000;
   std::uint64_t kmax_bytes = 1'600'000;
   double pmax = 0.2;  // marking probability at kmax; above kmax everything is marked
+  std::vector<EcnAtRate> at_rates;
 };
 
 struct PfcConfig {

@@ -78,6 +78,9 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.ecn.kmin_bytes = from.ecn.kmin_bytes;
   spec.ecn.kmax_bytes = from.ecn.kmax_bytes;
   spec.ecn.pmax = from.ecn.pmax;
+  for (const config::EcnAtRate& own : from.ecn.at_rates) {
+    spec.ecn.at_rates.push_back({own.rate, {own.kmin_bytes, own.kmax_bytes, own.pmax}});
+  }
   spec.pfc.enabled = from.pfc.enabled;
   spec.credit.enabled = from.flow_control == "credit";
   spec.credit.buffer_bytes = from.credit.buffer_bytes;

@@ -37,12 +37,21 @@ enum class LoadBalance : std::uint8_t {
 
 // RED on the instantaneous length of the egress queue of the packet's class: never at or below
 // kmin, linear to pmax at kmax, always above kmax. Only ECT packets are marked.
-struct EcnSpec {
-  bool enabled = true;
+struct MarkingCurve {
   std::uint64_t kmin_bytes = 400'000;
   std::uint64_t kmax_bytes = 1'600'000;
   double pmax = 0.2;
+};
+struct EcnSpec : MarkingCurve {
+  bool enabled = true;
   bool mark_at_dequeue = true;  // length behind the departing packet; else length found on arrival
+  // Other curves for ports whose link is built with exactly this rate; a LinkEvent that changes the
+  // rate of a link leaves its curve as it is.
+  struct AtRate {
+    Rate rate{};
+    MarkingCurve curve;
+  };
+  std::vector<AtRate> at_rates;
 };
 
 // Priority flow control over a dynamically shared buffer, with the rules of the HPCC simulator's

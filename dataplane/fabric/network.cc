@@ -214,11 +214,13 @@ void Network::depart(Link& link, Egress& egress) {
     consider_resume(sw, ingress, traffic_class, start);
 }
 
-// queue_bytes > kmin. One draw per packet between kmin and kmax that can be marked.
+// queue_bytes > ecn_kmin_. One draw per packet between kmin and kmax that can be marked.
 void Network::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
   if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return;
-  if (queue_bytes <= ecn_kmax_ &&
-      egress.marking.uniform() >= static_cast<double>(queue_bytes - ecn_kmin_) * ecn_slope_) {
+  const Curve& curve = curves_[egress.curve];
+  if (queue_bytes <= curve.kmin) return;
+  if (queue_bytes <= curve.kmax &&
+      egress.marking.uniform() >= static_cast<double>(queue_bytes - curve.kmin) * curve.slope) {
     return;
   }
   packet->ecn = Ecn::ce;

@@ -108,7 +108,7 @@ inline RandomScenario trimming_scenario(std::uint64_t seed) {
 }
 
 // The same with what an operator may set, and what may go wrong: weights, spraying, links that
-// fail, return, change and misbehave, regular fabrics with computed routes.
+// fail, return, change and misbehave, regular fabrics with computed routes, curves of rates.
 inline RandomScenario wild_scenario(std::uint64_t seed) {
   RandomScenario out = random_scenario(seed);
   FabricSpec& spec = out.spec;
@@ -155,6 +155,11 @@ inline RandomScenario wild_scenario(std::uint64_t seed) {
       event.at += someday() / 2;
       spec.events.push_back(event);
     }
+  }
+  if (random.below(2) == 0) {
+    const std::uint64_t kmin = random.below(20'000);
+    spec.ecn.at_rates.push_back(
+        {spec.links.back().rate, {kmin, kmin + random.below(20'000), random.uniform()}});
   }
   return out;
 }
