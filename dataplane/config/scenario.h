@@ -88,6 +88,8 @@ struct FabricConfig {
   Picos reorder_delay = picos_from_micros(10);   // by at most this
   std::string load_balance = "ecmp";             // "ecmp" | "spray" | "spray_random"
   std::vector<std::uint32_t> class_weights;      // of the 8 classes; 0 or empty: strict priority
+  std::uint32_t ack_class = 7;                   // of ACKs in switches
+  std::uint32_t cnp_class = 7;                   // of CNPs in switches
   Picos reroute_delay = picos_from_micros(100);  // from a failure to new next hops
   std::string queued_when_down = "drop";         // "drop" | "keep"
   // 0: count real Ethernet frames plus `frame_overhead_bytes`. Otherwise a packet with payload

@@ -90,6 +90,7 @@ class Checker {
     require(!trim.enabled || spec_.class_weights[trim.to_class % kTrafficClasses] == 0,
             "trimming: class " + std::to_string(trim.to_class) +
                 " has a weight; trimmed packets need strict priority");
+    answers();
     require(spec_.buffer_bytes <= 0xFFFF'FFFF,
             "switch buffer of " + std::to_string(spec_.buffer_bytes) + " B: at most 4 GiB - 1");
     require(pfc.reserve_bytes <= spec_.buffer_bytes && pfc.headroom_bytes <= spec_.buffer_bytes &&
@@ -123,6 +124,16 @@ class Checker {
                                                 std::to_string(of.kmax_bytes) + " B");
     require(of.pmax >= 0 && of.pmax <= 1,
             name + "pmax " + std::to_string(of.pmax) + " must be within 0 and 1");
+  }
+
+  void answers() {
+    for (const std::uint8_t to : {spec_.ack_class, spec_.cnp_class}) {
+      require(to < kTrafficClasses, "class " + std::to_string(to) + " of ACKs or CNPs: at most " +
+                                        std::to_string(kTrafficClasses - 1));
+      // Hosts send them whether there are credits or not.
+      require(!spec_.credit.enabled || (spec_.pfc.lossless_classes >> to & 1U) == 0,
+              "class " + std::to_string(to) + " of ACKs or CNPs: credits rule there");
+    }
   }
 
   void credits() {

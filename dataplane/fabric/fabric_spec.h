@@ -104,6 +104,11 @@ struct FabricSpec {
   // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
   // the higher class first, ahead of all classes with a weight.
   std::array<std::uint32_t, kTrafficClasses> class_weights{};
+  // Classes in which switches queue acknowledgements (NAKs, XACKs and those of atomics included)
+  // and CNPs, where these come in the control class. Hosts send both before all data, and no pause
+  // of these classes holds a host's own.
+  std::uint8_t ack_class = kControlClass;
+  std::uint8_t cnp_class = kControlClass;
   Picos reorder_delay = picos_from_micros(10);  // LinkSpec::reorder: lateness uniform in (0, this]
 
   std::vector<LinkEvent> events;  // any order; those at one time happen in the order given

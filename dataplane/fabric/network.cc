@@ -113,6 +113,8 @@ void Network::inject(Link& link, Packet* packet, Picos now) {
       packet->route = host;
     }
   }
+  if (moves_answers_) [[unlikely]]
+    packet->traffic_class = class_in_switches(*packet);
   ++stats_.injected_packets;
   stats_.injected_bytes += packet->wire_bytes;
   if (spec_.drop_control_ppm != 0 && packet->bth_offset != 0) {

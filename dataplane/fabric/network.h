@@ -219,6 +219,7 @@ class Network {
 
   // Hot path, network.cc.
   void inject(Link& link, Packet* packet, Picos now);
+  std::uint8_t class_in_switches(const Packet& packet) const;
   void transmit(Link& link, Packet* packet, Picos start);
   void launch(Link& link, Packet* packet, Picos start, Picos late);
   void put_on_wire(Link& link, Packet* packet, Picos start, Picos late = Picos{0});
@@ -336,6 +337,7 @@ class Network {
   std::vector<Curve> curves_;                     // the first is that of rates without their own
   std::uint64_t trim_above_ = ~std::uint64_t{0};  // where nothing is trimmed
   bool mark_at_enqueue_ = false;
+  bool moves_answers_ = false;      // to ack_class or cnp_class
   unsigned strict_classes_ = 0xFF;  // bit per class without a weight
   std::array<std::uint32_t, kTrafficClasses> quantum_{};
   std::vector<Dwrr> dwrr_;                 // per egress, where a class has a weight

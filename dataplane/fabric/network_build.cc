@@ -52,6 +52,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
       ports_(spec.hosts, memory),
       trim_above_(spec.trim.enabled ? spec.trim.threshold_bytes : ~std::uint64_t{0}),
       mark_at_enqueue_(!spec.ecn.mark_at_dequeue),
+      moves_answers_(spec.ack_class != kControlClass || spec.cnp_class != kControlClass),
       control_loss_(spec.seed, kControlLossStream) {
   if (std::uint64_t{first_actor_id} + actors_needed(spec) > wheel.actors()) {
     throw std::invalid_argument("fabric: the event wheel has too few actors");

@@ -1,4 +1,5 @@
-// What a scenario says of switches beyond single keys: thresholds by the rate of a link.
+// What a scenario says of switches beyond single keys: thresholds by the rate of a link, and the
+// classes of answers.
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -90,6 +91,24 @@ kmax = 7
   CHECK(read_switches("[fabric.ecn]\nat_rates = 3\n").errors ==
         Messages{"s.toml:2:1: unknown key \"at_rates\" in [fabric.ecn]; did you mean "
                  "\"at_rate\"?"});
+}
+
+TEST_CASE("classes of answers in switches", "[config]") {
+  const auto s = read_switches("[fabric]\nack_class = 3\ncnp_class = 5\n");
+  REQUIRE(s.errors == Messages{});
+  CHECK(s.value.fabric.ack_class == 3);
+  CHECK(s.value.fabric.cnp_class == 5);
+  CHECK(read_switches("[fabric]\nack_class = 8\n").errors ==
+        Messages{"s.toml:2:13: fabric.ack_class = 8: out of range, allowed is [0 .. 7]"});
+  CHECK(
+      read_switches("[fabric]\nflow_control = \"credit\"\nack_class = 3\ncnp_class = 2\n").errors ==
+      Messages{"s.toml:3:13: fabric.ack_class = 3: fabric.flow_control = \"credit\" rules class "
+               "3, and hosts send these packets without credits; allowed is any other class"});
+  CHECK(read_switches("[fabric]\ncnp_class = 3\n[transport]\ncalibration = true\n"
+                      "cnp_in_ack = true\n")
+            .errors ==
+        Messages{"s.toml:2:13: fabric.cnp_class does nothing with transport.cnp_in_ack = true; it "
+                 "is for CNPs that are packets of their own"});
 }
 
 }  // namespace
