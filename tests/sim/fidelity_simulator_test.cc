@@ -1,12 +1,14 @@
 // Rules of the HPCC authors' simulator (alibaba-edu/High-Precision-Congestion-Control @9f4be2a)
-// that change results: acknowledgements that wait behind data. docs/fidelity.md has the
-// figures.
+// that change results: acknowledgements that wait behind data, units of telemetry and a window
+// of payload. docs/fidelity.md has the figures.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "dataplane/base/jain.h"
+#include "tests/sim/figure.h"
 #include "tests/sim/sim_support.h"
 
 namespace paceline::simtest {
@@ -17,6 +19,29 @@ std::string simulator_packets(const std::string& more_fabric, const std::string&
   return "[fabric]\nhosts = 20\nrate = \"100Gb/s\"\nfixed_overhead_bytes = 48\n"
          "small_packet_bytes = 60\n" +
          more_fabric + "[transport]\ncalibration = true\npayload_bytes = 1000\n" + transport;
+}
+
+// Jain's index of three flows that join at 0, 1 and 25 ms, over 45 to 50 ms.
+double share_of_three(const std::string& params, const std::string& delay) {
+  const Watched w =
+      watch_flows("cc = { algorithm = \"hpcc\", profile = \"simulator\"" + params + " }\n" +
+                      simulator_packets("int = true\ndelay = \"" + delay + "\"\n",
+                                        "reliability = \"selective\"\nwindow_packets = 4096\n"),
+                  {{0, 3, 0}, {1, 3, 1'000}, {2, 3, 25'000}}, 3, 50'000, 1'000);
+  const std::vector<double> rates = w.rates({0, 1, 2}, 45'000, 50'000);
+  UNSCOPED_INFO("FIGURE hpcc simulator" << params << ", " << delay << ": " << rates[0] << " "
+                                        << rates[1] << " " << rates[2] << " Gb/s");
+  CHECK(rates[0] + rates[1] + rates[2] > 80);
+  JainIndex jain;
+  for (const double rate : rates) jain.add(rate);
+  return jain.value();
+}
+
+TEST_CASE("fidelity: three flows under HPCC's simulator profile come to equal shares",
+          "[fidelity][slow]") {
+  for (const char* const delay : {"1us", "1010ns", "1025ns"}) {
+    CHECK(share_of_three("", delay) > 0.9);
+  }
 }
 
 // Hosts 1 and 2 send 1 MB each to host 0, from the beginning and at line rate. At 50 us host 0
