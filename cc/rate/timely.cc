@@ -1,6 +1,7 @@
 // Values marked (r) are recalled from the papers and were not read again there; those of [HC] were:
 //   [HC]   alibaba-edu/High-Precision-Congestion-Control, simulation/src/point-to-point/model/
-//          rdma-hw.cc, attribute defaults; its run.py scales the steps by bandwidth / 10 Gb/s.
+//          rdma-hw.cc: code and attribute defaults.
+//   [HR]   the same repository, simulation/run.py: it scales the steps by bandwidth / 10 Gb/s.
 #include "cc/rate/timely.h"
 
 #include <algorithm>
@@ -40,6 +41,7 @@ constexpr ParamSpec kTimelySpecs[] = {
      "own; HC: 100 Mb/s"},
     {"start_rate", "1", 1, 0.0001, 1, true, "rate of a new flow, as a share of the line rate",
      "HC; SIGCOMM'15, section 4.3 divides the line among the sender's flows"},
+    kRateWindowSpec,
 };
 static_assert(std::size(kTimelySpecs) == Timely::kParams);
 
@@ -131,8 +133,7 @@ Timely::Params Timely::make_params(std::span<const double> values, const PortFac
   p.start_bps = std::max(values[kStartRate] * p.link_bps, p.min_bps);
   p.step_bps = values[kAdditiveIncreaseMbps] * 1e6;
   p.gain = values[kGradientGain];
-  const double base_ns = facts.base_rtt_ns != 0 ? facts.base_rtt_ns : 10'000;
-  p.min_rtt_ns = values[kMinRttUs] > 0 ? values[kMinRttUs] * 1000 : base_ns;
+  p.min_rtt_ns = values[kMinRttUs] > 0 ? values[kMinRttUs] * 1000 : unloaded_rtt_ns(facts);
   p.low_ns = values[kLowUs] * 1000;
   p.high_ns = values[kHighUs] * 1000;
   p.reference_ns = values[kReferenceRttUs] > 0 ? values[kReferenceRttUs] * 1000 : p.low_ns;
@@ -141,6 +142,7 @@ Timely::Params Timely::make_params(std::span<const double> values, const PortFac
   p.hyper_factor = values[kHyperFactor];
   p.hyper_after = static_cast<std::uint32_t>(values[kHyperAfter]);
   p.segment_bytes = static_cast<std::uint32_t>(values[kSegmentBytes]);
+  p.window = rate_window(values[kWindowRoundTrips], facts);
   p.patched = values[kPatched] != 0;
   return p;
 }
@@ -161,6 +163,7 @@ void Timely::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   }
   s.rate_bps = std::clamp(s.rate_bps, p.min_bps, p.link_bps);
   d.rate = max_rate(Rate{1}, Rate{static_cast<std::uint64_t>(s.rate_bps)});
+  d.window_bytes = p.window.of(d.rate);
 }
 
 AlgorithmInfo Timely::info() {

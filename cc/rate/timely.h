@@ -9,8 +9,8 @@
 // minimum round trip at most. Not implemented: bursts of whole segments (a segment is the unit of
 // an update here; packets are paced one by one), a start at the share of one among the sender's
 // flows (`start_rate` is fixed), subtracting a segment's serialisation from its round trip (samples
-// are of single packets). TIMELY has no window and no reaction to loss: it relies on a lossless
-// fabric, and so does this.
+// are of single packets). TIMELY has no window (a cap is to be had:
+// `window_round_trips`) and no reaction to loss: it relies on a lossless fabric, and so does this.
 // Samples are the transport's: one per round trip under go-back-N, one per XACK under selective
 // repeat.
 #pragma once
@@ -20,6 +20,7 @@
 #include <span>
 
 #include "cc/algorithm.h"
+#include "cc/rate/rate_window.h"
 
 namespace paceline::cc {
 
@@ -39,6 +40,7 @@ class Timely {
     kSegmentBytes,
     kMinRateMbps,
     kStartRate,
+    kWindowRoundTrips,
     kParams
   };
 
@@ -65,6 +67,7 @@ class Timely {
     double hyper_factor = 0;
     std::uint32_t hyper_after = 0;
     std::uint32_t segment_bytes = 0;
+    RateWindow window;
     bool patched = false;
   };
 

@@ -1,6 +1,6 @@
 // Rules of the HPCC authors' simulator (alibaba-edu/High-Precision-Congestion-Control @9f4be2a)
 // that change results: acknowledgements that wait behind data, units of telemetry and a window
-// of payload. docs/fidelity.md has the figures.
+// of payload, windows that cap a rate. docs/fidelity.md has the figures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,6 +73,52 @@ TEST_CASE("fidelity: acknowledgements wait behind data where switches queue them
   // Behind every class of data: until the port has nothing else, after 2 MB.
   CHECK(beside_an_incast("ack_class = 0\n") ==
         Approx(1.08 + 2000 * kPacket + 1 - 50).margin(2 * kPacket));
+}
+
+// The 16-to-1 incast of the calibration, each sender with at most what its rate sends in an
+// unloaded round trip: means over the marking seeds 1 to 5.
+struct Capped {
+  double fct_mean_us = 0;
+  double last_us = 0;
+  double deepest = 0;
+};
+Capped capped_incast(const std::string& algorithm, const std::string& window) {
+  constexpr int kSeeds = 5;
+  Capped out;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    const tools::ScenarioRun r =
+        run(shipped("calibration/s1-incast16-jittered",
+                    {"cc.algorithm=" + algorithm, "cc.profile=hpcc-repo",
+                     "cc.params.window_round_trips=" + window, "seed=" + std::to_string(seed)}));
+    REQUIRE(r.end == RunEnd::completed);
+    CHECK(r.network.total_drops() == 0);
+    double last = 0;
+    for (const tools::FlowRow& flow : r.flows) {
+      const double us = static_cast<double>(flow.fct.count) / 1e6;
+      out.fct_mean_us += us / (16 * kSeeds);
+      last = std::max(last, us);
+    }
+    out.last_us += last / kSeeds;
+    out.deepest += static_cast<double>(r.queues.max_bytes) / kSeeds;
+  }
+  return out;
+}
+
+// 1.048: the cap counts payload there, packets of 1000 and 48 bytes here. Means of the simulator
+// over its five draws of the starts (S1j0 to S1j4), times corrected for its clock of whole
+// nanoseconds.
+TEST_CASE("fidelity: a window that follows the rate, as the simulator's _vwin", "[fidelity]") {
+  constexpr double kClock = 83.84 / 83;
+  const Capped dcqcn = capped_incast("dcqcn", "1.048");
+  CHECK(dcqcn.fct_mean_us == Approx(1200.9 * kClock).epsilon(0.05));
+  CHECK(dcqcn.last_us == Approx(1339.4 * kClock).epsilon(0.05));
+  const Capped timely = capped_incast("timely", "1.048");
+  CHECK(timely.fct_mean_us == Approx(1384.0 * kClock).epsilon(0.05));
+  CHECK(timely.last_us == Approx(1398.9 * kClock).epsilon(0.05));
+  // 16 windows of 52 packets, where 6 and 15 MB wait without.
+  for (const Capped& capped : {dcqcn, timely}) CHECK(capped.deepest < 16 * 53 * 1048);
+  CHECK(capped_incast("dcqcn", "0").deepest > 5e6);
+  CHECK(capped_incast("timely", "0").deepest > 14e6);
 }
 
 }  // namespace

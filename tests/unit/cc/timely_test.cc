@@ -72,6 +72,15 @@ TEST_CASE("timely: hyperactive increase after five updates without a positive gr
   CHECK(flow.state.calm == 0);
 }
 
+TEST_CASE("timely: window_round_trips caps what is in flight by the rate") {
+  CHECK(TimelyFlow().decision.window_bytes == kUnlimited);
+  TimelyFlow flow({{"start_rate", 0.5}, {"window_round_trips", 2}});
+  CHECK(flow.decision.window_bytes == 125'001);  // 50 Gb/s for 20 us
+  timely_segment(flow, 2000);
+  CHECK(flow.decision.window_bytes ==
+        static_cast<std::uint64_t>(125'000 * (1 - 0.8 * (1 - 500.0 / 2000))) + 1);
+}
+
 TEST_CASE("timely: one update per segment and per minimum round trip at most") {
   TimelyFlow flow({{"start_rate", 0.1}, {"additive_increase_mbps", 100}});
   flow.send(100'000);
