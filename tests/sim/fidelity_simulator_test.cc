@@ -1,6 +1,6 @@
 // Rules of the HPCC authors' simulator (alibaba-edu/High-Precision-Congestion-Control @9f4be2a)
 // that change results: acknowledgements that wait behind data, units of telemetry and a window
-// of payload, windows that cap a rate. docs/fidelity.md has the figures.
+// of payload, windows that cap a rate, TIMELY's steps. docs/fidelity.md has the figures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -119,6 +119,14 @@ TEST_CASE("fidelity: a window that follows the rate, as the simulator's _vwin", 
   for (const Capped& capped : {dcqcn, timely}) CHECK(capped.deepest < 16 * 53 * 1048);
   CHECK(capped_incast("dcqcn", "0").deepest > 5e6);
   CHECK(capped_incast("timely", "0").deepest > 14e6);
+}
+
+// Before the profile had that simulator's rules the last flow ended at 1345 us.
+TEST_CASE("fidelity: TIMELY hpcc-repo in the incast, as the simulator's", "[fidelity]") {
+  constexpr double kClock = 83.84 / 83;
+  const Capped timely = capped_incast("timely", "0");
+  CHECK(timely.fct_mean_us == Approx(1316.1 * kClock).epsilon(0.05));
+  CHECK(timely.last_us == Approx(1462.2 * kClock).epsilon(0.05));
 }
 
 }  // namespace
