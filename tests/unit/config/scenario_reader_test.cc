@@ -109,7 +109,7 @@ TEST_CASE("an unknown key is answered with the nearest one", "[config]") {
   CHECK(errors_of("[fabric.ecn]\nsteepness = 1\n") ==
         Lines{"s.toml:2:1: unknown key \"steepness\" in [fabric.ecn]; allowed is \"enabled\", "
               "\"kmin\", "
-              "\"kmax\" or \"pmax\""});
+              "\"kmax\", \"pmax\" or \"at_rate\""});
 }
 
 TEST_CASE("a value of the wrong kind, unit or range is named with what is allowed", "[config]") {
