@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "dataplane/base/build_version.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
 
@@ -14,7 +15,7 @@ int main(int argc, char** argv) {
   namespace tools = paceline::tools;
   CLI::App app{
       "Paceline: RDMA congestion control in virtual time, on a loopback testbed and on a NIC"};
-  app.set_version_flag("--version", "paceline " PACELINE_VERSION);
+  app.set_version_flag("--version", std::string("paceline ") + paceline::build_version());
   app.require_subcommand(1);
   app.footer(
       "Start here:  paceline ab configs/experiments/first.toml\n"
