@@ -24,6 +24,7 @@
 #include "control/daemon/privileges.h"
 #include "control/daemon/systemd.h"
 #include "dataplane/attach/runtime_folder.h"
+#include "dataplane/base/build_version.h"
 
 extern char** environ;
 
@@ -175,7 +176,7 @@ int serve(const std::string& file, DaemonConfig config) {
 
 int main(int argc, char** argv) {
   CLI::App app{"The host daemon of Paceline: telemetry, live parameters, experiments"};
-  app.set_version_flag("--version", "pacelined " PACELINE_VERSION);
+  app.set_version_flag("--version", std::string("pacelined ") + paceline::build_version());
   std::string file = "/etc/paceline/pacelined.toml";
   bool check = false;
   bool openapi = false;

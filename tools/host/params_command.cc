@@ -146,7 +146,7 @@ void add_params_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  paceline params get\n"
-      "  paceline params set rate_ai_mbps=20 --why \"slow recovery on rail 3\"\n"
+      "  paceline params set additive_increase_mbps=20 --why \"slow recovery on rail 3\"\n"
       "  paceline params set --algorithm cadence --nic h4 --why \"incast at h4\" --dry-run\n"
       "  paceline params set --algorithm plugin:/opt/plugins/mine.so --why \"see what it does\"\n"
       "  paceline params history\n"

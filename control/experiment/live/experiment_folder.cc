@@ -88,8 +88,11 @@ void read_circumstances(const std::string& text, const std::string& path, Experi
     out.circumstances.hard_guard = body.at("hard_guard").get<std::string>();
     out.circumstances.stopped = body.at("stopped").get<std::string>();
     out.circumstances.calibrated = body.at("calibrated").get<bool>();
-  } catch (const nlohmann::json::exception& error) {
-    errors.push_back(fmt::format("{}: {}", path, error.what()));
+  } catch (const nlohmann::json::exception&) {
+    errors.push_back(fmt::format(
+        "{}: expected the JSON that pacelined wrote: null_experiment, finished, hard_guard, "
+        "stopped and calibrated",
+        path));
   }
 }
 
