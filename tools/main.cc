@@ -12,6 +12,7 @@
 #include "dataplane/config/diagnostics.h"
 #include "tools/cli.h"
 #include "tools/host/experiment_command.h"
+#include "tools/host/guard_command.h"
 
 namespace {
 
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
   tools::add_top_command(app, exit_code);
   tools::add_params_command(app, exit_code);
   tools::add_explain_command(app, exit_code);
+  tools::add_guard_command(app, exit_code);
   tools::add_experiment_command(app, exit_code);
   try {
     app.parse(argc, argv);
