@@ -17,6 +17,7 @@
 #include "dataplane/config/diagnostics.h"
 #include "tools/cli.h"
 #include "tools/host/experiment_command.h"
+#include "tools/host/guard_command.h"
 
 namespace paceline::tools {
 
@@ -262,6 +263,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_top_command(app, exit_code);
   add_params_command(app, exit_code);
   add_explain_command(app, exit_code);
+  add_guard_command(app, exit_code);
   add_experiment_command(app, exit_code);
 }
 
