@@ -204,7 +204,7 @@ std::vector<std::string_view> names_under(std::string_view table) {
     if (std::find(names.begin(), names.end(), rest) == names.end()) names.push_back(rest);
   }
   if (table.empty()) names.insert(names.begin(), {"schema", "cc", "event"});
-  if (table == "fabric.ecn") names.push_back("at_rate");
+  if (table == "fabric.ecn") names.emplace_back("at_rate");
   return names;
 }
 

@@ -116,7 +116,7 @@ std::string find_nic(const ExplainOptions& options, int& code) {
 
 // The busiest first; only what moved between two looks of the daemon, one a second, is busy.
 std::optional<std::vector<SeenPair>> by_traffic(const ExplainOptions& options, int& code) {
-  const auto before = see_pairs(options, code);
+  auto before = see_pairs(options, code);
   if (!before || before->empty()) return before;
   std::this_thread::sleep_for(kBetweenLooks);
   auto pairs = see_pairs(options, code);

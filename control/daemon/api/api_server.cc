@@ -65,7 +65,7 @@ using TcpAcceptor = net::ip::tcp::acceptor;
 std::shared_ptr<TcpAcceptor> tcp_acceptor(net::io_context& context,
                                           const net::ip::tcp::endpoint& endpoint,
                                           boost::system::error_code& error) {
-  const auto acceptor = std::make_shared<TcpAcceptor>(context);
+  auto acceptor = std::make_shared<TcpAcceptor>(context);
   acceptor->open(endpoint.protocol(), error);
   if (!error) acceptor->set_option(net::socket_base::reuse_address(true), error);
   if (!error) acceptor->bind(endpoint, error);

@@ -74,7 +74,7 @@ class CopyThread {
 
  private:
   struct State;
-  static void run(void* state);
+  static void run(void* of);
   std::shared_ptr<State> state_;
 };
 
