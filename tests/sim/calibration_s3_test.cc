@@ -15,7 +15,7 @@
 namespace paceline::calibration {
 namespace {
 
-constexpr double kShort = 1000;  // bytes; all others have 1 MB
+constexpr std::uint64_t kShort = 1000;  // bytes; all others have 1 MB
 
 // Microseconds.
 struct Crossing {
