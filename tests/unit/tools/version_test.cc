@@ -10,7 +10,7 @@
 namespace paceline::tools {
 namespace {
 
-TEST_CASE("--version names the version and the commit", "[cli]") {
+TEST_CASE("the version option names the version and the commit", "[cli]") {
   const Folder folder;
   const Outcome outcome = paceline_command(folder, {"--version"});
   CHECK(outcome.code == 0);
