@@ -67,7 +67,7 @@ struct CopyThread::State {
   CopyCounters counters;
   std::mutex mutex;  // of what follows; never the worker's
   std::function<void()> wake;
-  std::vector<std::shared_ptr<CopyLedger>> kept;
+  std::vector<std::shared_ptr<const void>> kept;
 };
 
 CopyThread::CopyThread(ProgramMemory program, std::function<void()> wake)
@@ -83,11 +83,13 @@ CopyThread::CopyThread(ProgramMemory program, std::function<void()> wake)
   thread.detach();  // it may never end: ~CopyThread waits for `ended`, and not for ever
 }
 
+void CopyThread::leave() {
+  const std::lock_guard lock(state_->mutex);
+  state_->wake = nullptr;
+}
+
 CopyThread::~CopyThread() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->wake = nullptr;
-  }
+  leave();
   state_->stop.store(true, std::memory_order_seq_cst);
   state_->asleep.store(0, std::memory_order_seq_cst);
   futex_wake(state_->asleep);
@@ -119,9 +121,9 @@ void CopyThread::submit(std::uint32_t index) {
 
 std::size_t CopyThread::take_done(std::span<std::uint32_t> out) { return state_->done.pop(out); }
 
-void CopyThread::keep(std::shared_ptr<CopyLedger> ledger) {
+void CopyThread::keep(std::shared_ptr<const void> what) {
   const std::lock_guard lock(state_->mutex);
-  state_->kept.push_back(std::move(ledger));
+  state_->kept.push_back(std::move(what));
 }
 
 const CopyCounters& CopyThread::counters() const { return state_->counters; }

@@ -39,6 +39,7 @@ class RegionView {
   int check(std::uint64_t address, std::uint64_t length, std::span<const attach::Extent> extents,
             int memory) const;
   int map(std::uint64_t address, std::span<const attach::Extent> extents, int memory);
+  static int populate(std::byte* place, std::size_t bytes);
 
   std::uint64_t length_ = 0;
   std::uint64_t shared_bytes_ = 0;
