@@ -1,5 +1,6 @@
 #include "dataplane/service/server.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -19,6 +21,7 @@
 
 #include "dataplane/attach/foreign_descriptors.h"
 #include "dataplane/attach/text.h"
+#include "dataplane/service/memory/view_guard.h"
 #include "dataplane/service/status.h"
 
 namespace paceline::service {
@@ -72,8 +75,18 @@ Server::Server(Service& service)
       aside_(service.aside()),
       way_back_(std::make_shared<WayBack>()),
       listening_(context_),
-      breath_(context_) {
+      breath_(context_),
+      spoilt_views_(context_) {
   way_back_->context = &context_;
+  attach::Descriptor event(::fcntl(view_guard::spoilt_event(), F_DUPFD_CLOEXEC, 0));
+  if (event) {
+    spoilt_views_.assign(event.release());
+    wait_for_spoilt_views();
+  } else {
+    spdlog::warn(
+        "userfaultfd does not serve here (Linux 5.14 and its system call are needed): programs can "
+        "make the service allocate memory (docs/memory.md)");
+  }
 }
 
 Server::~Server() { way_back_->end(); }
@@ -179,8 +192,40 @@ void Server::guarded(Place at, Serve serve) {
   } catch (const std::exception& error) {
     spdlog::warn("session {} is ended: {}", at->session.number(), error.what());
   }
-  if (next == Next::request) wait_for_request(at);
-  if (next == Next::end) end(at);
+  at->under_way = next == Next::errand;
+  if (next == Next::request && !at->over) {
+    wait_for_request(at);
+  } else if (next != Next::errand) {
+    end(at);
+  }
+}
+
+void Server::wait_for_spoilt_views() {
+  spoilt_views_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                           [this](const boost::system::error_code& error) {
+                             if (error) return;
+                             end_spoilt_sessions();
+                             wait_for_spoilt_views();
+                           });
+}
+
+void Server::end_spoilt_sessions() {
+  std::array<std::uintptr_t, view_guard::kRemembered> all{};
+  const auto addresses = std::span(all).first(view_guard::take_spoilt(all));
+  for (Place at = connections_.begin(); at != connections_.end();) {
+    const Place here = at++;
+    Session& session = here->session;
+    if (std::none_of(addresses.begin(), addresses.end(),
+                     [&](std::uintptr_t address) { return session.holds(address); })) {
+      continue;
+    }
+    spdlog::warn(
+        "session {} of user {} (process {}) is ended: it took pages out of memory that is "
+        "registered",
+        session.number(), session.peer().user, session.peer().pid);
+    here->over = true;
+    if (!here->under_way) end(here);
+  }
 }
 
 // What lies unread in the socket is closed with it.

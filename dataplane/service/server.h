@@ -43,6 +43,8 @@ class Server {
         : socket(context), session(service, peer) {}
     boost::asio::posix::stream_descriptor socket;
     Session session;
+    bool under_way = false;  // an errand is
+    bool over = false;       // it ends with that
   };
   using Place = std::list<Connection>::iterator;
   // One request whose answer waits for work aside.
@@ -62,6 +64,9 @@ class Server {
   // A program for which there is no memory or no thread is sent away; the others are served on.
   template <class Serve>
   void guarded(Place at, Serve serve);
+  // Ends the sessions whose programs took pages out of registered memory (view_guard.h).
+  void wait_for_spoilt_views();
+  void end_spoilt_sessions();
   Next serve_some(Place at);
   Next finish(Place at, const std::shared_ptr<Errand>& errand);
   void end(Place at);
@@ -74,6 +79,7 @@ class Server {
   std::shared_ptr<WayBack> way_back_;
   boost::asio::posix::stream_descriptor listening_;
   boost::asio::steady_timer breath_;  // until descriptors may be there again
+  boost::asio::posix::stream_descriptor spoilt_views_;
   std::list<Connection> connections_;
   attach::SharedMemory status_;  // the last text that was too long for a message
   std::string path_;

@@ -80,6 +80,8 @@ class Session {
   bool admitted() const { return counted_; }
   bool greeted() const { return greeted_; }
   TenantMemoryCounters memory() const;
+  // Whether that address of this process is in a view of its regions.
+  bool holds(std::uintptr_t address);
 
  private:
   using Message = attach::Message;

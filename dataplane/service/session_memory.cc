@@ -46,6 +46,11 @@ std::uint64_t shared_bytes(std::span<const attach::Extent> extents) {
 Verdict windows_bound() { return {EBUSY, "memory windows are bound to the region"}; }
 
 Verdict unreachable(int error) {
+  if (error == ENODATA) {
+    return {EFAULT,
+            "the shared memory has no pages in a part of the region: nothing was written "
+            "there yet, and the service makes none for a program"};
+  }
   return {error != 0 ? error : EIO, "the memory cannot be reached"};
 }
 
@@ -293,6 +298,13 @@ Verdict Session::deregister_region(const Message& request, Reply& reply) {
   --region->pd->uses;
   regions_.erase(handle);
   return unmap_memory(std::move(memory), reply, {});
+}
+
+bool Session::holds(std::uintptr_t address) {
+  for (const auto& [handle, region] : regions_) {
+    if (region.memory->holds(address)) return true;
+  }
+  return false;
 }
 
 Verdict Session::allocate_window(const Message& request, Reply& reply) {

@@ -45,6 +45,7 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
     if (!view.wholly_shared()) return {};
     return {view.at(0, view.length()), view.length()};
   }
+  bool holds(std::uintptr_t address) const override { return view.holds(address); }
   transport::MemoryProvider& provider() override { return *this; }
 
  private:

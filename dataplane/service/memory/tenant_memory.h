@@ -40,6 +40,8 @@ class RegionMemory {
   RegionMemory& operator=(const RegionMemory&) = delete;
   virtual ~RegionMemory() = default;
   virtual std::span<std::byte> plain() = 0;  // empty: use provider()
+  // Whether that address of this process is in what is mapped for it.
+  virtual bool holds(std::uintptr_t address) const = 0;
   virtual transport::MemoryProvider& provider() = 0;
 };
 
@@ -61,7 +63,8 @@ class TenantMemory {
   // The program's shared memory, once. 0, or an errno: EPERM when it is not sealed as it must be.
   virtual int share(attach::Descriptor memory) = 0;
   // Maps what is shared. nullptr with `error` an errno: EINVAL when the extents do not add up to
-  // `length` or lie outside of the shared memory, ENOMEM, EFAULT when nothing is there.
+  // `length` or lie outside of the shared memory, ENODATA when the shared memory has no pages in a
+  // part of them (none are made for a program), ENOMEM.
   virtual std::unique_ptr<RegionMemory> add(std::uint64_t address, std::uint64_t length,
                                             std::span<const attach::Extent> extents,
                                             int& error) = 0;
