@@ -17,6 +17,7 @@
 #include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/detail_collector.h"
+#include "tools/plugin_check.h"
 #include "tools/report_file.h"
 #include "tools/scenario_run.h"
 
@@ -163,7 +164,7 @@ int run(const AbOptions& options) {
   if (!read.ok()) return report_errors(read.errors);
   const config::Experiment& experiment = read.value;
   std::vector<PreparedScenario> scenarios;
-  std::vector<std::string> errors;
+  std::vector<std::string> errors = plugins_out_of_bounds();
   for (const config::Scenario& scenario : experiment.scenarios) {
     auto prepared = prepare(scenario);
     errors.insert(errors.end(), prepared.errors.begin(), prepared.errors.end());
@@ -220,9 +221,6 @@ int run(const AbOptions& options) {
   if (!options.quiet) {
     fmt::print("\n{}\n", options.markdown ? experiment::format_markdown(analysis, table)
                                           : experiment::format_table(analysis, table));
-    for (const std::string& summary : experiment::summary_lines(analysis)) {
-      fmt::print("{}\n", summary);
-    }
     fmt::print("\nraw results: {} (content hash {:016x})\n", out,
                experiment::content_hash(results, analysis));
     if (!page.empty()) fmt::print("{}", written_text(page));

@@ -1,5 +1,9 @@
 // `paceline cc`: wiring of tools/cc_command.h to the command line.
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -31,12 +35,21 @@ struct CcOptions {
   bool no_cost = false;
 };
 
+std::size_t terminal_width() {
+  constexpr std::size_t kLeast = 60;
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
+    return kTextColumns;
+  }
+  return size.ws_col == 0 ? kTextColumns : std::max<std::size_t>(size.ws_col, kLeast);
+}
+
 // All or none: what cannot be loaded is an error.
 bool load_all(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const cc::Registered loaded = algorithm_of("plugin:" + path);
     if (loaded.info != nullptr) continue;
-    std::cerr << "paceline cc list: " << loaded.error << "\n";
+    report_errors({loaded.error});
     return false;
   }
   return true;
@@ -60,8 +73,7 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
   make->callback([options, &exit_code] {
     PluginKind kind = options->language == "c" ? PluginKind::c : PluginKind::cpp;
     if (options->receiver && kind == PluginKind::cpp) {
-      std::cerr << "paceline cc new: --receiver: there is none in c++, only in c\n";
-      exit_code = kExitBadInput;
+      exit_code = report_errors({"--receiver: there is none in c++, only in c"});
       return;
     }
     if (options->receiver) kind = PluginKind::receiver;
@@ -99,7 +111,7 @@ void add_cc_command(CLI::App& app, int& exit_code) {
       exit_code = kExitBadInput;
       return;
     }
-    exit_code = run_cc_list(std::cout, format_of(options->json, false));
+    exit_code = run_cc_list(std::cout, format_of(options->json, false), terminal_width());
   });
 
   add_plugin_commands(*command, options, exit_code);
@@ -123,6 +135,7 @@ void add_cc_command(CLI::App& app, int& exit_code) {
       "  paceline cc show dcqcn --profile hpcc-repo --link-rate 400 --json");
   show->callback([options, &exit_code] {
     options->show.format = format_of(options->json, options->markdown);
+    options->show.width = terminal_width();
     options->show.link_rate = Rate{static_cast<std::uint64_t>(options->link_gbps * 1e9)};
     exit_code = run_cc_show(std::cout, std::cerr, options->show);
   });

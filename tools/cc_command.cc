@@ -10,11 +10,14 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
+#include "control/experiment/wrapped_text.h"
 #include "tools/cc_plugin_command.h"
+#include "tools/cc_sources.h"
 
 namespace paceline::tools {
 namespace {
 
+using experiment::wrapped;
 using OrderedJson = nlohmann::ordered_json;
 
 std::string_view key_name(cc::ContextKey key) {
@@ -69,17 +72,19 @@ std::string text_of(const cc::AlgorithmInfo& info, const std::vector<double>& va
                     const CcShowOptions& options) {
   const std::string_view profile =
       options.profile.empty() ? cc::kDefaultProfile : std::string_view(options.profile);
-  std::string text = fmt::format("{}: {}\n", info.name, info.summary);
+  const auto sentence = [&options](const std::string& words) {
+    return wrapped(words, 0, 4, options.width);
+  };
+  std::string text = sentence(fmt::format("{}: {}", info.name, info.summary));
   text += fmt::format("{}, one context per {}, ECN echo {}{}\n", kind_name(info),
                       key_name(info.key), echo_name(info.echo),
                       cc::needs_telemetry(info) ? ", needs telemetry of switches" : "");
-  text += fmt::format("profiles: {}\n", fmt::join(profile_names(info), ", "));
-  text += fmt::format("values of profile {}, link {} Mb/s", profile,
-                      cc::number_text(static_cast<double>(options.link_rate.bps) / 1e6));
-  if (const cc::Profile* found = cc::find_profile(info, profile)) {
-    text += fmt::format(" ({})", found->source);
-  }
-  text += "\n\n";
+  text += sentence(fmt::format("profiles: {}", fmt::join(profile_names(info), ", ")));
+  const cc::Profile* const found = cc::find_profile(info, profile);
+  text += sentence(fmt::format("values of profile {}, link {} Mb/s{}", profile,
+                               cc::number_text(static_cast<double>(options.link_rate.bps) / 1e6),
+                               found == nullptr ? "" : fmt::format(" ({})", found->source))) +
+          "\n";
   std::vector<std::vector<std::string>> rows{{"parameter", "value", "unit", "allowed", "live"}};
   for (std::size_t i = 0; i < values.size(); ++i) {
     const cc::ParamSpec& spec = info.params[i];
@@ -88,8 +93,12 @@ std::string text_of(const cc::AlgorithmInfo& info, const std::vector<double>& va
   }
   text += aligned(rows) + "\n";
   for (const cc::ParamSpec& spec : info.params) {
-    text += fmt::format("{}\n    {}\n    [{}]\n", spec.name, spec.meaning, spec.source);
+    text +=
+        fmt::format("{}\n{}{}", spec.name, wrapped(std::string(spec.meaning), 4, 4, options.width),
+                    wrapped(fmt::format("[{}]", spec.source), 4, 4, options.width));
   }
+  const std::string legend = source_legend(info);
+  if (!legend.empty()) text += "\nsources in brackets\n" + legend;
   return text;
 }
 
@@ -170,7 +179,7 @@ std::string markdown_of(const cc::AlgorithmInfo& info) {
 
 }  // namespace
 
-int run_cc_list(std::ostream& out, CcFormat format) {
+int run_cc_list(std::ostream& out, CcFormat format, std::size_t width) {
   if (format == CcFormat::json) {
     OrderedJson list = OrderedJson::array();
     for (const cc::AlgorithmInfo& info : cc::algorithms()) list.push_back(json_of(info));
@@ -184,7 +193,13 @@ int run_cc_list(std::ostream& out, CcFormat format) {
                     std::string(info.summary)});
   }
   if (format == CcFormat::text) {
-    out << aligned(rows);
+    std::size_t names = 0;
+    for (const auto& row : rows) names = std::max(names, row[0].size());
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      out << wrapped(fmt::format("{:<{}}  {}", rows[i][0], names, rows[i][3]), 0, names + 2, width)
+          << wrapped(fmt::format("{}; profiles: {}", rows[i][1], rows[i][2]), names + 2, names + 4,
+                     width);
+    }
     return 0;
   }
   out << markdown_row(rows.front())
@@ -196,7 +211,7 @@ int run_cc_list(std::ostream& out, CcFormat format) {
 int run_cc_show(std::ostream& out, std::ostream& err, const CcShowOptions& options) {
   const cc::Registered found = algorithm_of(options.name);
   if (found.info == nullptr) {
-    err << fmt::format("paceline cc show: {}\n", found.error);
+    err << fmt::format("paceline: error: {}\n", found.error);
     return 2;
   }
   const cc::AlgorithmInfo* const info = found.info;
@@ -205,7 +220,7 @@ int run_cc_show(std::ostream& out, std::ostream& err, const CcShowOptions& optio
   const cc::ResolvedParams resolved = cc::resolve_params(*info, options.profile, {}, facts);
   if (const auto* errors = std::get_if<std::vector<cc::ParamError>>(&resolved)) {
     for (const cc::ParamError& error : *errors) {
-      err << fmt::format("paceline cc show: {}\n", error.message);
+      err << fmt::format("paceline: error: {}\n", error.message);
     }
     return 2;
   }

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/plugin_watch.h"
 #include "tools/cli.h"
 #include "tools/plugin_check.h"
 
@@ -67,6 +68,7 @@ int run_cc_check(std::ostream& out, std::ostream& err, const std::string& path, 
     return kExitBadInput;
   }
   const cc::AlgorithmInfo& info = *loaded.info;
+  const PluginTimeLimit limit;
   out << fmt::format("{}: {}\n{} parameters, {} profiles\n\n", info.name, info.summary,
                      info.params.size(), info.profiles.size());
   std::size_t failed = 0;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "control/experiment/progress.h"
+#include "dataplane/base/printable.h"
 
 namespace paceline::tools {
 
@@ -61,7 +62,9 @@ std::vector<std::string> InputOptions::overrides() const {
 }
 
 int report_errors(const std::vector<std::string>& errors) {
-  for (const std::string& error : errors) fmt::print(stderr, "paceline: error: {}\n", error);
+  for (const std::string& error : errors) {
+    fmt::print(stderr, "paceline: error: {}\n", printable_lines(error));
+  }
   return kExitBadInput;
 }
 

@@ -86,6 +86,19 @@ bool is_own_folder(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
 }
 
+std::uint64_t hash_of_text(const std::string& text) {
+  std::uint64_t hash = 0xcbf2'9ce4'8422'2325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100'0000'01b3;
+  return hash;
+}
+
+// What the names of all trees of a service begin with.
+std::string trees_of(const std::string& socket) {
+  const bool abstract = socket.starts_with('@');
+  const std::string path = abstract ? socket : fs::absolute(socket).lexically_normal().string();
+  return fmt::format("files-{:016x}-", hash_of_text(path));
+}
+
 }  // namespace
 
 std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics) {
@@ -101,12 +114,12 @@ std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics) {
   return out;
 }
 
-WrittenTree write_device_tree(const std::string& runtime, const std::vector<TreeFile>& files) {
+WrittenTree write_device_tree(const std::string& runtime, const std::string& socket,
+                              const std::vector<TreeFile>& files) {
   std::string all;
   for (const TreeFile& file : files) all += file.path + '\n' + file.text;
-  std::uint64_t hash = 0xcbf2'9ce4'8422'2325;  // FNV-1a
-  for (const char c : all) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100'0000'01b3;
-  const std::string folder = fmt::format("{}/files-{:016x}", runtime, hash);
+  const std::string folder =
+      fmt::format("{}/{}{:016x}", runtime, trees_of(socket), hash_of_text(all));
   if (is_own_folder(folder)) return {folder, {}};
   std::string made = folder + "-XXXXXX";
   if (::mkdtemp(made.data()) == nullptr) {
@@ -121,6 +134,17 @@ WrittenTree write_device_tree(const std::string& runtime, const std::vector<Tree
   fs::remove_all(made, ignored);
   if (!error.empty()) return {{}, error};
   return {folder, {}};
+}
+
+void remove_device_trees(const std::string& runtime, const std::string& socket) {
+  const std::string begin = trees_of(socket);
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(runtime, error)) {
+    const std::string path = entry.path().string();
+    if (!entry.path().filename().string().starts_with(begin) || !is_own_folder(path)) continue;
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+  }
 }
 
 }  // namespace paceline::tools

@@ -19,12 +19,16 @@ struct TreeFile {
 // N is the place of an instance in `nics`, as in ibv_device::dev_name.
 std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics);
 
-// Writes the tree into a folder of `runtime` whose name says what is in it, so that programs that
-// ask for the same share it, and nobody need remove it. Empty `folder`: see `error`.
+// Writes the tree into a folder of `runtime` whose name says of which service it is, by its socket,
+// and what is in it: programs of one service share it. Empty `folder`: see `error`.
 struct WrittenTree {
   std::string folder;
   std::string error;
 };
-WrittenTree write_device_tree(const std::string& runtime, const std::vector<TreeFile>& files);
+WrittenTree write_device_tree(const std::string& runtime, const std::string& socket,
+                              const std::vector<TreeFile>& files);
+
+// All trees of a service that has ended.
+void remove_device_trees(const std::string& runtime, const std::string& socket);
 
 }  // namespace paceline::tools

@@ -13,6 +13,7 @@
 #include "tools/cli.h"
 #include "tools/emulate_report.h"
 #include "tools/experiment_pick.h"
+#include "tools/plugin_check.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {
@@ -74,6 +75,7 @@ int run(const EmulateOptions& options) {
   if (!read.ok()) return report_errors(read.errors);
   auto prepared = prepare(std::move(read.value));
   if (!prepared.ok()) return report_errors(prepared.errors);
+  if (const auto errors = plugins_out_of_bounds(); !errors.empty()) return report_errors(errors);
   for (const std::string& path : {options.out, options.flows_out, options.series_out}) {
     if (const auto errors = check_output(path); !errors.empty()) return report_errors(errors);
   }

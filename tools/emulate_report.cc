@@ -56,7 +56,10 @@ std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& 
   for (const experiment::MetricSpec& spec : experiment::metric_table()) {
     const double value = r.metrics[spec.metric];
     if (std::isnan(value)) continue;
-    text += fmt::format("  {:<24} {:>14}\n", spec.label, value_text(spec, value));
+    text += fmt::format("  {:<24} {:>14}{}\n", spec.label, value_text(spec, value),
+                        spec.metric == experiment::Metric::deepest_queue_bytes
+                            ? "  " + run.queues.deepest_port
+                            : "");
   }
   text += fmt::format("trace hash {:016x}\n", r.trace_hash);
   return text;
@@ -158,6 +161,8 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
   if (n.credit_updates != 0) network["credit_updates"] = n.credit_updates;
   network["pause_ps"] = n.pause_time.count;
   network["buffer_used_max_bytes"] = n.buffer_used_max;
+  network["deepest_queue_bytes"] = run.queues.max_bytes;
+  network["deepest_queue_port"] = run.queues.deepest_port;
   for (std::size_t i = 0; i < fabric::kDropReasons; ++i) {
     network["drops"][fabric::to_string(static_cast<fabric::DropReason>(i))] = n.drops[i];
   }

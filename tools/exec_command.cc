@@ -22,6 +22,8 @@
 #include "tools/nic_list.h"
 #include "tools/program_check.h"
 #include "tools/runtime_folder.h"
+#include "tools/service_absence.h"
+#include "tools/service_process.h"
 
 namespace paceline::tools {
 
@@ -70,10 +72,7 @@ Libraries find_libraries(const std::string& wanted) {
     }
     return {folder, {}};
   }
-  return {{},
-          fmt::format("{} is not in {}, {} or {}: build or install it", wanted,
-                      places[0].lexically_normal().string(), places[1].lexically_normal().string(),
-                      places[2].lexically_normal().string())};
+  return {{}, missing_part(wanted, places)};
 }
 
 // `first` in front of the list in the environment, once.
@@ -89,13 +88,17 @@ std::string in_front(const std::string& first, const std::string& list, char bet
   return out;
 }
 
+// What `testbed up` needs to start the testbed that is asked for here.
+std::string start_options(const ExecOptions& options, const std::string& socket) {
+  if (socket == service_socket(kDefaultTestbed)) return "";
+  if (socket == service_socket(options.name)) return " --name " + options.name;
+  return " --socket " + socket;
+}
+
 std::vector<std::string> check_nics(const ExecOptions& options, const std::string& socket,
                                     const NicListing& listing) {
   if (!listing.error.empty()) {
-    return {
-        fmt::format("no service answers at {} ({}). Start one:  paceline testbed up "
-                    "configs/testbeds/pair.toml",
-                    socket, listing.error)};
+    return {service_absence(socket, listing.code, listing.error, start_options(options, socket))};
   }
   std::vector<std::string> names;
   for (const attach::NicInfo& nic : listing.nics) names.push_back(attach::text_of(nic.name));
@@ -125,7 +128,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
     std::string error = make_runtime_folder(runtime);
     WrittenTree tree;
     if (error.empty() && errors.empty()) {
-      tree = write_device_tree(runtime, device_tree(listing.nics));
+      tree = write_device_tree(runtime, socket, device_tree(listing.nics));
       error = tree.error;
     }
     if (!error.empty()) {

@@ -11,6 +11,7 @@ namespace paceline::tools {
 struct NicListing {
   std::vector<attach::NicInfo> nics;
   std::string error;
+  int code = 0;  // an errno, where there is one
 };
 
 // Waits for an answer at most five seconds.

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "cc/params.h"
+#include "cc/registry.h"
 #include "dataplane/config/scenario_reader.h"
 #include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/plugin_watch.h"
 #include "dataplane/driver/virtual_world.h"
 #include "tools/workload/generators.h"
 
@@ -48,6 +50,7 @@ CheckedRun run_checked(const cc::AlgorithmInfo& plugin, const CheckScenario& s) 
   }
   WorldOptions options;
   options.check_invariants = true;
+  options.progress = [](double) { PluginTimeLimit::passed(); };
   try {
     const config::Scenario& scenario = read.value;
     VirtualWorld world(scenario,
@@ -88,6 +91,11 @@ double end_of_range(const cc::ParamSpec& spec, bool high, double link_mbps) {
 std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin) {
   constexpr double kLinkMbps = 100'000;  // of a scenario that does not say
   std::vector<CheckResult> results;
+  if (const cc::plugin::Plugin* const loaded = cc::plugin_of(plugin.id)) {
+    results.push_back({"it touches nothing but what it is given", out_of_bounds(*loaded)});
+    // What writes where it may not would only damage the runs below.
+    if (!results.back().problem.empty()) return results;
+  }
   const CheckedRun plain = run_checked(plugin, {});
   results.push_back({"an incast of eight is served", plain.problem});
   results.push_back({"its decisions are within bounds", mended(plain.counters)});

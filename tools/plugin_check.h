@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cc/algorithm.h"
+#include "cc/plugin/plugin.h"
 
 namespace paceline::tools {
 
@@ -14,11 +15,17 @@ struct CheckResult {
   std::string problem;  // empty: passed
 };
 
-// Every check, in order: liveness at the defaults and at both ends of every parameter, recovery
-// from loss and from a link that was down, determinism, and that no decision had to be mended. With
-// a receiving half, that control packets may get lost, and that many senders with little are
-// served.
+// Every check, in order: that it touches nothing but what it is given, liveness at the defaults and
+// at both ends of every parameter, recovery from loss and from a link that was down, determinism,
+// and that no decision had to be mended. With a receiving half, that control packets may get lost,
+// and that many senders with little are served.
 std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin);
+
+// What a plug-in touches beyond what a call gives it, between pages that nobody may touch: empty,
+// or the first place. Of the part that takes events.
+std::string out_of_bounds(const cc::plugin::Plugin& plugin);
+// An error for each of those that are loaded and do: results with one in the process mean nothing.
+std::vector<std::string> plugins_out_of_bounds();
 
 // Time per event, of the plug-in and of a built-in, measured in turns.
 struct EventCost {

@@ -14,6 +14,7 @@
 #include "cc/params.h"
 #include "cc/port_parts.h"
 #include "cc/registry.h"
+#include "dataplane/driver/plugin_watch.h"
 #include "tools/cli.h"
 #include "tools/plugin_check.h"
 
@@ -160,6 +161,7 @@ EventCost cost_of(const cc::AlgorithmInfo& plugin, cc::AlgorithmId other, int pe
     owns.push_back(own.seconds_of_turn());
     built_ins.push_back(built_in.seconds_of_turn());
     ratios.push_back(owns.back() / built_ins.back());
+    PluginTimeLimit::passed();
   }
   const double nanos = 1e9 / per_turn;
   return {middle(owns) * nanos, middle(built_ins) * nanos, middle(ratios)};

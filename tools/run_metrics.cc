@@ -112,6 +112,41 @@ void fairness_metric(const VirtualWorld& world, const std::vector<FlowRow>& flow
   if (throughput.size() >= 2) metrics[Metric::jain_fairness] = jain_index(throughput);
 }
 
+// What congestion lost is `drops`; what the scenario asked to lose has metrics of its own, by
+// cause.
+void loss_metrics(const fabric::Network& network, MetricValues& metrics) {
+  const fabric::FabricSpec& spec = network.spec();
+  const fabric::NetworkStats& net = network.stats();
+  const auto dropped = [&net](fabric::DropReason reason) {
+    return net.drops[static_cast<std::size_t>(reason)];
+  };
+  const auto a_link = [&spec](double fabric::LinkSpec::*chance) {
+    return std::any_of(spec.links.begin(), spec.links.end(),
+                       [chance](const fabric::LinkSpec& link) { return link.*chance > 0; });
+  };
+  const auto an_event = [&spec](fabric::LinkAction action) {
+    return std::any_of(spec.events.begin(), spec.events.end(),
+                       [action](const fabric::LinkEvent& event) { return event.action == action; });
+  };
+  metrics[Metric::drops] = static_cast<double>(dropped(fabric::DropReason::buffer_full) +
+                                               dropped(fabric::DropReason::headroom_exhausted));
+  const auto count = [&metrics](Metric metric, bool asked_for, std::uint64_t packets) {
+    if (asked_for || packets != 0) metrics[metric] = static_cast<double>(packets);
+  };
+  const bool fails = an_event(fabric::LinkAction::down);
+  count(Metric::lost_link_down, fails, dropped(fabric::DropReason::link_down));
+  count(Metric::lost_no_route, fails, dropped(fabric::DropReason::no_route));
+  count(Metric::lost_on_links,
+        a_link(&fabric::LinkSpec::loss) || an_event(fabric::LinkAction::loss),
+        dropped(fabric::DropReason::link_loss));
+  count(Metric::damaged_on_links,
+        a_link(&fabric::LinkSpec::error_rate) || an_event(fabric::LinkAction::corrupt),
+        net.corrupted_packets);
+  count(Metric::lost_control, spec.drop_control_ppm != 0,
+        dropped(fabric::DropReason::control_loss));
+  count(Metric::trimmed, spec.trim.enabled, net.trimmed_packets);
+}
+
 }  // namespace
 
 experiment::Distribution distribution_of(const VirtualWorld& world,
@@ -150,12 +185,7 @@ MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flow
   metrics[Metric::queue_p99_bytes] =
       static_cast<double>(world.network().last_hop_depth().quantile(0.99));
   metrics[Metric::queue_max_bytes] = static_cast<double>(world.network().last_hop_max_bytes());
-  // Losses of control packets that a scenario asks for are not the congestion control's doing.
-  const auto dropped = [&net](fabric::DropReason reason) {
-    return static_cast<double>(net.drops[static_cast<std::size_t>(reason)]);
-  };
-  metrics[Metric::drops] =
-      dropped(fabric::DropReason::buffer_full) + dropped(fabric::DropReason::headroom_exhausted);
+  loss_metrics(world.network(), metrics);
   metrics[Metric::retransmitted_bytes] = static_cast<double>(counters.retransmitted_bytes);
   metrics[Metric::pfc_pause_us] = micros(net.pause_time);
   metrics[Metric::ecn_marks] = static_cast<double>(net.marked_packets);

@@ -1,9 +1,13 @@
 #include "tools/scenario_run.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
+#include "cc/registry.h"
 #include "dataplane/driver/fabric_ideal.h"
+#include "dataplane/driver/plugin_watch.h"
+#include "tools/link_names.h"
 #include "tools/run_metrics.h"
 #include "tools/run_series.h"
 
@@ -27,14 +31,26 @@ experiment::RunStatus status_of(RunEnd end, std::uint64_t failed) {
   return experiment::RunStatus::failed;
 }
 
-QueueDepths queue_depths(const fabric::Network& network) {
+std::string port_name(const PreparedScenario& prepared, std::uint32_t directed) {
+  const std::vector<NamedLink> links = link_names(prepared.scenario, prepared.inputs.numbers);
+  const NamedLink& link = links.at(directed / 2);
+  const bool forward = directed % 2 == 0;
+  const std::size_t parallel = link.name.find('#');
+  return (forward ? link.first : link.second) + " to " + (forward ? link.second : link.first) +
+         (parallel == std::string::npos ? "" : " " + link.name.substr(parallel));
+}
+
+QueueDepths queue_depths(const fabric::Network& network, const PreparedScenario& prepared) {
   QueueDepths depths;
+  std::uint32_t deepest = 0;
   for (std::uint32_t link = 0; link < network.links(); ++link) {
     const auto stats = network.egress_stats(link);
     if (!stats) continue;
+    if (stats->max_bytes > depths.max_bytes) deepest = link;
     depths.max_bytes = std::max(depths.max_bytes, stats->max_bytes);
     depths.mean_bytes = std::max(depths.mean_bytes, stats->mean_bytes);
   }
+  if (depths.max_bytes != 0) depths.deepest_port = port_name(prepared, deepest);
   return depths;
 }
 
@@ -65,6 +81,15 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   options.taps = control.taps;
   options.threads = control.threads;
   options.real_time = control.real_time;
+  std::optional<PluginTimeLimit> limit;
+  const cc::AlgorithmInfo* const algorithm = cc::find(cc.algorithm);
+  if (algorithm != nullptr && cc::is_plugin(algorithm->id) && control.real_time.clock == nullptr) {
+    limit.emplace();
+    options.progress = [&control](double share) {
+      PluginTimeLimit::passed();
+      if (control.progress) control.progress(share);
+    };
+  }
   VirtualWorld* running = nullptr;
   SeriesRecorder recorder(first_look_distance(scenario, plan));
   if (control.series) {
@@ -106,7 +131,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.counters += world.counters(h);
   }
   run.network = world.network().stats();
-  run.queues = queue_depths(world.network());
+  run.queues = queue_depths(world.network(), prepared);
   run.thread_use = world.thread_use();
   run.one_thread_because = world.one_thread_because();
   run.real_time = world.real_time();
@@ -126,6 +151,14 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.distribution = distribution_of(world, run.flows);
   }
   result.metrics = measure(world, run.flows, run.counters);
+  const fabric::FabricSpec& spec = world.network().spec();
+  const bool tiers = std::any_of(spec.links.begin(), spec.links.end(), [&spec](const auto& link) {
+    return link.a >= spec.hosts && link.b >= spec.hosts;
+  });
+  if (tiers) {
+    result.metrics[experiment::Metric::deepest_queue_bytes] =
+        static_cast<double>(run.queues.max_bytes);
+  }
   result.messages_started = started;
   result.messages_completed = world.messages_completed();
   result.hops = run.network.hops;

@@ -37,10 +37,11 @@ struct FlowRow {
   bool failed = false;
 };
 
-// Depth of switch queues, exact: the deepest that any port was, and the time-weighted mean of the
-// port whose mean is greatest.
+// Depth of switch queues, exact: the deepest that any port was, where, and the time-weighted mean
+// of the port whose mean is greatest.
 struct QueueDepths {
   std::uint64_t max_bytes = 0;
+  std::string deepest_port;  // "leaf3 to spine1", "#2" behind it for a parallel link; empty: none
   double mean_bytes = 0;
 };
 

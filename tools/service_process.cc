@@ -9,13 +9,13 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dataplane/base/printable.h"
 #include "tools/nic_list.h"
 
 namespace paceline::tools {
@@ -42,7 +42,7 @@ std::string end_of_log(const std::string& path) {
   std::ifstream file(path);
   std::deque<std::string> last;
   for (std::string line; std::getline(file, line);) {
-    last.push_back("  " + line);
+    last.push_back("  " + printable(line));
     if (last.size() > kLogLines) last.pop_front();
   }
   return last.empty() ? "  (its log is empty)" : fmt::format("{}", fmt::join(last, "\n"));
@@ -70,10 +70,20 @@ FoundService find_dataplane() {
     const fs::path file = place / kProgram;
     if (::access(file.c_str(), X_OK) == 0) return {fs::canonical(file, error).string(), {}};
   }
-  return {{},
-          fmt::format("{} is not in {}, {} or {}: build or install it", kProgram,
-                      places[0].lexically_normal().string(), places[1].lexically_normal().string(),
-                      places[2].lexically_normal().string())};
+  return {{}, missing_part(kProgram, places)};
+}
+
+std::string missing_part(const std::string& name, std::span<const fs::path> places) {
+  std::vector<std::string> folders;
+  folders.reserve(places.size());
+  for (const fs::path& place : places) folders.push_back(place.lexically_normal().string());
+  std::error_code error;
+  const fs::path build = places.front() / "..";
+  return fmt::format("{} is not in {}. {}", name, fmt::join(folders, ", "),
+                     fs::exists(build / "CMakeCache.txt", error)
+                         ? fmt::format("Build it:  cmake --build {} --target testbed_programs",
+                                       fs::canonical(build, error).string())
+                         : "Install all of paceline:  cmake --install BUILD_FOLDER");
 }
 
 std::vector<std::string> service_command(const ServiceStart& start) {

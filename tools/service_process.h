@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,9 @@ struct FoundService {
   std::string error;
 };
 FoundService find_dataplane();
+// Says that `name` is in none of the places, and how to get it: one command, which differs between
+// a build tree and an installation. The first place is the folder of the own executable.
+std::string missing_part(const std::string& name, std::span<const std::filesystem::path> places);
 
 struct ServiceStart {
   std::string program;

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "dataplane/attach/message_socket.h"
+#include "dataplane/attach/turned_away.h"
 
 namespace paceline::tools {
 
@@ -33,18 +34,18 @@ std::string read_all(int file) {
 
 ServicePeer service_peer(const std::string& socket) {
   const attach::Descriptor connection = attach::connect_socket(socket);
-  if (!connection) return {0, std::strerror(errno)};
+  if (!connection) return {0, std::strerror(errno), errno};
   ucred credentials{};
   socklen_t length = sizeof(credentials);
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
-    return {0, std::strerror(errno)};
+    return {0, std::strerror(errno), errno};
   }
-  return {credentials.pid, {}};
+  return {credentials.pid, {}, 0};
 }
 
 ServiceStatus service_status(const std::string& socket) {
   const attach::Descriptor connection = attach::connect_socket(socket);
-  if (!connection) return {{}, std::strerror(errno)};
+  if (!connection) return {{}, std::strerror(errno), errno};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kStatusPatience,
                sizeof(kStatusPatience));
   attach::HelloRequest hello;
@@ -57,16 +58,22 @@ ServiceStatus service_status(const std::string& socket) {
     header.operation = operation;
     const bool first = operation == attach::Operation::hello;
     reply = {};
-    if (attach::send_message(connection.get(), header,
-                             first ? greeting : std::span<const std::byte>{}) !=
-            attach::Transfer::done ||
-        attach::receive_message(connection.get(), reply) != attach::Transfer::done) {
+    const bool sent = attach::send_message(connection.get(), header,
+                                           first ? greeting : std::span<const std::byte>{}) ==
+                      attach::Transfer::done;
+    const attach::Transfer got =
+        sent ? attach::receive_message(connection.get(), reply) : attach::Transfer::closed;
+    const bool refused =
+        got == attach::Transfer::closed && attach::turned_away(connection.get(), reply);
+    if (got != attach::Transfer::done && !refused) {
       return {{}, "it does not answer; perhaps it is of another version"};
     }
-    if (reply.header.error != 0) return {{}, std::strerror(reply.header.error)};
+    if (reply.header.error != 0) {
+      return {{}, std::strerror(reply.header.error), reply.header.error};
+    }
   }
-  if (!reply.descriptors.empty()) return {read_all(reply.descriptors.front().get()), {}};
-  return {std::string(reinterpret_cast<const char*>(reply.body.data()), reply.body.size()), {}};
+  if (!reply.descriptors.empty()) return {read_all(reply.descriptors.front().get()), {}, 0};
+  return {std::string(reinterpret_cast<const char*>(reply.body.data()), reply.body.size()), {}, 0};
 }
 
 }  // namespace paceline::tools

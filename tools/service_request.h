@@ -11,6 +11,7 @@ namespace paceline::tools {
 struct ServicePeer {
   pid_t pid = 0;
   std::string error;
+  int code = 0;  // an errno
 };
 ServicePeer service_peer(const std::string& socket);
 
@@ -18,6 +19,7 @@ ServicePeer service_peer(const std::string& socket);
 struct ServiceStatus {
   std::string json;
   std::string error;
+  int code = 0;  // an errno, where there is one
 };
 ServiceStatus service_status(const std::string& socket);
 

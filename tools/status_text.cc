@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/attach/text.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::tools {
@@ -11,13 +13,15 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kNoStatus = "what it says is no status";
+
 std::uint64_t number(const Json& in, const char* key) {
   const auto at = in.find(key);
   return at != in.end() && at->is_number() ? at->get<std::uint64_t>() : 0;
 }
 std::string word(const Json& in, const char* key) {
   const auto at = in.find(key);
-  return at != in.end() && at->is_string() ? at->get<std::string>() : "";
+  return at != in.end() && at->is_string() ? printable(at->get<std::string>()) : "";
 }
 // A member that is a list, or an empty one.
 const Json& list(const Json& in, const char* key) {
@@ -38,8 +42,8 @@ void add_fabric(std::string& text, const Json& set) {
   if (const auto all = fabric.find("drops"); all != fabric.end() && all->is_object()) {
     for (const auto& [reason, packets] : all->items()) {
       if (!packets.is_number() || packets.get<std::uint64_t>() == 0) continue;
-      drops +=
-          fmt::format("{}{} {}", drops.empty() ? "" : ", ", packets.get<std::uint64_t>(), reason);
+      drops += fmt::format("{}{} {}", drops.empty() ? "" : ", ", packets.get<std::uint64_t>(),
+                           printable(reason));
     }
   }
   text += fmt::format("drops      {}\n", drops.empty() ? "none" : drops);
@@ -117,8 +121,8 @@ std::string nics_text(std::span<const attach::NicInfo> nics) {
     const std::string rate =
         nic.rate_mbps == 0 ? "unlimited"
                            : fmt::format("{:g} Gb/s", static_cast<double>(nic.rate_mbps) / 1000);
-    text += fmt::format("{:<12} {:<16} {:<24} {:>12} {:>6}\n", nic.name.data(), gid(0), gid(1),
-                        rate, nic.mtu);
+    text += fmt::format("{:<12} {:<16} {:<24} {:>12} {:>6}\n", printable(attach::text_of(nic.name)),
+                        gid(0), gid(1), rate, nic.mtu);
   }
   return text;
 }
@@ -156,9 +160,15 @@ void add_programs(std::string& text, const Json& status) {
 
 }  // namespace
 
+StatusText status_json(const std::string& json) {
+  const Json status = Json::parse(json, nullptr, false);
+  if (!status.is_object()) return {{}, kNoStatus};
+  return {status.dump(-1, ' ', true) + "\n", {}};
+}
+
 StatusText status_text(const std::string& json) {
   const Json status = Json::parse(json, nullptr, false);
-  if (!status.is_object()) return {{}, "what it says is no status"};
+  if (!status.is_object()) return {{}, kNoStatus};
   StatusText out;
   for (const Json& set : list(status, "workers")) {
     add_nics(out.text, set);

@@ -10,10 +10,13 @@ namespace paceline::tools {
 
 std::string nics_text(std::span<const attach::NicInfo> nics);
 
+// Texts of programs in them are without control characters.
 struct StatusText {
   std::string text;
   std::string error;  // it is no status
 };
 StatusText status_text(const std::string& json);
+// The status itself, in ASCII.
+StatusText status_json(const std::string& json);
 
 }  // namespace paceline::tools

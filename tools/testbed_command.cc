@@ -1,5 +1,6 @@
 // `paceline testbed up|status|down`: a service with the NIC instances of a testbed file.
 
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -7,11 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/attach/text.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
+#include "tools/device_tree.h"
 #include "tools/nic_list.h"
 #include "tools/runtime_folder.h"
+#include "tools/service_absence.h"
 #include "tools/service_process.h"
 #include "tools/service_request.h"
 #include "tools/status_text.h"
@@ -40,6 +44,15 @@ std::string socket_of(const TestbedOptions& options) {
   return options.socket.empty() ? service_socket(options.name) : options.socket;
 }
 
+// What the service prints. One with a socket of its own has the log beside it, so that two of them
+// do not write to one file.
+std::string log_of(const TestbedOptions& options) {
+  if (options.socket.empty() || options.socket.starts_with('@')) {
+    return fmt::format("{}/{}.log", runtime_folder(), options.name);
+  }
+  return options.socket + ".log";
+}
+
 // " --name x", as far as others have to be told.
 std::string how_to_name(const TestbedOptions& options) {
   if (!options.socket.empty()) return " --socket " + options.socket;
@@ -51,11 +64,9 @@ int refuse_name(const TestbedOptions& options) {
       "--name {}: allowed are letters, digits, '-' and '_', at most 64", options.name)});
 }
 
-int nobody(const TestbedOptions& options, const std::string& why) {
-  fmt::print(stderr,
-             "paceline: error: no testbed answers at {} ({}). Start one:\n"
-             "  paceline testbed up configs/testbeds/pair.toml{}\n",
-             socket_of(options), why, how_to_name(options));
+int nobody(const TestbedOptions& options, const ServicePeer& peer) {
+  fmt::print(stderr, "paceline: error: {}\n",
+             service_absence(socket_of(options), peer.code, peer.error, how_to_name(options)));
   return kExitFailed;
 }
 
@@ -87,7 +98,7 @@ int up(const TestbedOptions& options) {
   start.program = program.path;
   start.testbed = std::filesystem::absolute(options.file).string();
   start.socket = socket;
-  start.log = fmt::format("{}/{}.log", folder, options.name);
+  start.log = log_of(options);
   start.sets = options.sets;
   const std::string wrong = options.foreground ? become_service(start) : start_service(start);
   if (!wrong.empty()) {
@@ -96,7 +107,8 @@ int up(const TestbedOptions& options) {
   }
   const NicListing listing = list_nics(socket);
   fmt::print("{}", nics_text(listing.nics));
-  const std::string first = listing.nics.empty() ? "h0" : listing.nics.front().name.data();
+  const std::string first =
+      listing.nics.empty() ? "h0" : attach::text_of(listing.nics.front().name);
   fmt::print(
       "log: {}\nNow run a program on one of them, for example\n"
       "  paceline exec{} --nic {} -- ibv_devinfo\nand end the testbed with\n"
@@ -109,33 +121,35 @@ int status(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
   const std::string socket = socket_of(options);
   const ServicePeer peer = service_peer(socket);
-  if (peer.pid == 0) return nobody(options, peer.error);
+  if (peer.pid == 0) return nobody(options, peer);
   const ServiceStatus got = service_status(socket);
+  if (got.code == EACCES) return nobody(options, {0, got.error, got.code});
   if (!got.error.empty()) {
     fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, got.error);
     return kExitFailed;
   }
-  if (options.json) {
-    fmt::print("{}\n", got.json);
-    return kExitGood;
-  }
-  const StatusText text = status_text(got.json);
+  const StatusText text = options.json ? status_json(got.json) : status_text(got.json);
   if (!text.error.empty()) {
     fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, text.error);
     return kExitFailed;
   }
-  fmt::print("service    process {} at {}\n{}", peer.pid, socket, text.text);
+  if (!options.json) fmt::print("service    process {} at {}\n", peer.pid, socket);
+  fmt::print("{}", text.text);
   return kExitGood;
 }
 
 int down(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
   const ServicePeer peer = service_peer(socket_of(options));
-  if (peer.pid == 0) return nobody(options, peer.error);
+  if (peer.pid == 0) return nobody(options, peer);
   if (const std::string wrong = end_service(peer.pid); !wrong.empty()) {
     fmt::print(stderr, "paceline: error: {}\n", wrong);
     return kExitFailed;
   }
+  // A service that ended by itself leaves its log, which may say why.
+  std::error_code ignored;
+  std::filesystem::remove(log_of(options), ignored);
+  remove_device_trees(runtime_folder(), socket_of(options));
   fmt::print("down: process {} has ended\n", peer.pid);
   return kExitGood;
 }

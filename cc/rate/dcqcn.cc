@@ -174,6 +174,7 @@ void Dcqcn::on_event(State& s, const Params& p, const Event& event, Decision& de
   }
   const bool climbing = s.increase_at != kNeverNs && !dcqcn::at_rest(s.rates, p.increase);
   decision.rate = Rate{s.rates.current_bps};
+  decision.window_bytes = p.window.of(decision.rate);
   decision.wake_at = Nanos{climbing ? std::min(s.cut_at, s.increase_at) : s.cut_at};
   decision.wake_bytes =
       climbing && p.byte_counter != 0 ? p.byte_counter - s.byte_count : kUnlimited;

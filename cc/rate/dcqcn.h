@@ -28,6 +28,7 @@
 
 #include "cc/algorithm.h"
 #include "cc/rate/dcqcn_increase.h"
+#include "cc/rate/rate_window.h"
 
 namespace paceline::cc {
 
@@ -51,6 +52,7 @@ class Dcqcn {
     kHyperRamp,
     kMinRateMbps,
     kStartRate,
+    kWindowRoundTrips,
     kParams
   };
 
@@ -66,6 +68,7 @@ class Dcqcn {
     double alpha_gain = 0;
     double initial_alpha = 0;
     double min_decrease_factor = 0;  // rate after a cut / rate before, at least
+    RateWindow window;
     bool sampled = false;
     bool clamp_target = false;
     bool clamp_after_timer = false;

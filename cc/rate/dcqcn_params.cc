@@ -62,6 +62,7 @@ constexpr ParamSpec kDcqcnSpecs[] = {
      "HC, NS3; NV rpg_min_rate"},
     {"start_rate", "1", 1, 0.001, 1, true, "rate of a new context as a share of the line rate",
      "D15: line rate"},
+    kRateWindowSpec,
 };
 static_assert(std::size(kDcqcnSpecs) == Dcqcn::kParams);
 
@@ -259,6 +260,7 @@ Dcqcn::Params Dcqcn::make_params(std::span<const double> values, const PortFacts
   p.alpha_gain = values[kAlphaGain];
   p.initial_alpha = values[kInitialAlpha];
   p.min_decrease_factor = values[kMinDecreaseFactor];
+  p.window = rate_window(values[kWindowRoundTrips], facts);
   p.sampled = values[kCnpSampling] != 0;
   p.clamp_target = values[kClampTarget] != 0;
   p.clamp_after_timer = values[kClampAfterTimer] != 0;

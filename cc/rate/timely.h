@@ -6,11 +6,13 @@
 // fixed point that the original lacks.
 //
 // Implemented: both laws, the gradient filter, hyperactive increase, one update per segment and per
-// minimum round trip at most. Not implemented: bursts of whole segments (a segment is the unit of
-// an update here; packets are paced one by one), a start at the share of one among the sender's
-// flows (`start_rate` is fixed), subtracting a segment's serialisation from its round trip (samples
-// are of single packets). TIMELY has no window and no reaction to loss: it relies on a lossless
-// fabric, and so does this.
+// minimum round trip at most; and by parameter the rules of the HPCC authors' simulator in their
+// place: hyperactive increase below the lower threshold, one update per round trip. Not
+// implemented: bursts of whole segments (a segment is the unit of an update here; packets are paced
+// one by one), a start at the share of one among the sender's flows (`start_rate` is fixed),
+// subtracting a segment's serialisation from its round trip (samples are of single packets). TIMELY
+// has no window (a cap is to be had: `window_round_trips`) and no reaction to loss: it relies on a
+// lossless fabric, and so does this.
 // Samples are the transport's: one per round trip under go-back-N, one per XACK under selective
 // repeat.
 #pragma once
@@ -20,6 +22,8 @@
 #include <span>
 
 #include "cc/algorithm.h"
+#include "cc/rate/rate_window.h"
+#include "cc/round_trip.h"
 
 namespace paceline::cc {
 
@@ -33,12 +37,15 @@ class Timely {
     kAdditiveIncreaseMbps,
     kHyperAfter,
     kHyperFactor,
+    kHyperBelowLow,
     kDecrease,
     kPatched,
     kReferenceRttUs,
     kSegmentBytes,
+    kRoundTripUpdates,
     kMinRateMbps,
     kStartRate,
+    kWindowRoundTrips,
     kParams
   };
 
@@ -47,8 +54,9 @@ class Timely {
     double rtt_diff_ns = 0;         // filtered difference of successive samples
     Nanos updated{};                // of the newest update
     std::uint64_t acked = 0;        // bytes since then
+    RoundTrip round;                // round_trip_updates: since the newest update
     std::uint32_t last_rtt_ns = 0;  // sample of the newest update; 0: none yet
-    std::uint32_t calm = 0;         // updates in a row with a gradient of 0 or less
+    std::uint32_t calm = 0;         // updates in a row that count towards hyperactive increase
   };
 
   struct Params {
@@ -65,7 +73,10 @@ class Timely {
     double hyper_factor = 0;
     std::uint32_t hyper_after = 0;
     std::uint32_t segment_bytes = 0;
+    RateWindow window;
     bool patched = false;
+    bool hyper_below_low = false;
+    bool round_trip_updates = false;
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts);

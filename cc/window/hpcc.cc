@@ -1,5 +1,6 @@
 //   [HR]  alibaba-edu/High-Precision-Congestion-Control @9f4be2a, simulation/run.py: the authors'
 //         simulator.
+//   [HC]  the same repository, simulation/src/network/utils/int-header.h.
 // Values marked (r) are recalled from the paper and were not read again there.
 #include "cc/window/hpcc.h"
 
@@ -8,6 +9,9 @@
 
 namespace paceline::cc {
 namespace {
+
+// What a full packet takes on the wire for the records, beyond PortFacts::full_packet_bytes.
+constexpr double kRecordsOnWire = 42;
 
 constexpr ParamSpec kHpccSpecs[] = {
     {"eta", "1", 0.95, 0.1, 1, true, "utilisation that links are kept at",
@@ -24,6 +28,13 @@ constexpr ParamSpec kHpccSpecs[] = {
      "lower bound of window / T; slower flows hear too rarely of counters that wrap",
      "own; HR: 1000"},
     {"loss_decrease", "1", 0.5, 0.01, 0.99, true, "share of the window that a loss takes", "own"},
+    {"int_multi", "1", 0, 0, 256, true,
+     "bytes that links have sent are read in whole units of 128 times this, queues in units of 80 "
+     "times this; 0: as records have them, 64 and 16",
+     "HC, int-header.h; HR: link / 25 Gb/s"},
+    {"payload_window", "flag", 0, 0, 1, true,
+     "1: the window counts payload, so that on the unloaded path it leaves sending to the rate",
+     "HC, rdma-queue-pair.cc: GetOnTheFly"},
 };
 static_assert(std::size(kHpccSpecs) == Hpcc::kParams);
 
@@ -33,10 +44,8 @@ constexpr ProfileValue kHpccPaper[] = {
     {"additive_increase_mbps", 50, 100e9},
 };
 constexpr ProfileValue kHpccSimulator[] = {
-    {"eta", 0.95},
-    {"max_stage", 0},
-    {"additive_increase_mbps", 10, 25e9},
-    {"min_rate_mbps", 1000},
+    {"eta", 0.95},           {"max_stage", 0},       {"additive_increase_mbps", 10, 25e9},
+    {"min_rate_mbps", 1000}, {"int_multi", 1, 25e9}, {"payload_window", 1},
 };
 constexpr Profile kHpccProfiles[] = {
     {"paper", "SIGCOMM'19, section 5.1 (r); the increase grows with the link", kHpccPaper},
@@ -47,7 +56,7 @@ constexpr Profile kHpccProfiles[] = {
 bool measure(Hpcc::State& s, const Hpcc::Params& p, const Event& e) {
   double fullest = -1;
   double ns = 0;
-  const bool measured = s.links.take(e, [&](const LinkSpan& link) {
+  const bool measured = s.links.take(e, p.units, [&](const LinkSpan& link) {
     const double queue = std::min(link.queue_before, link.queue);
     const double u = queue / (link.rate * p.base_ns) + link.sent / (link.ns * link.rate);
     if (u <= fullest) return;
@@ -91,6 +100,11 @@ Hpcc::Params Hpcc::make_params(std::span<const double> values, const PortFacts& 
   p.increase = values[kIncrease] * bytes_per_mbps;
   p.min_window = values[kMinRate] * bytes_per_mbps;
   p.loss_decrease = values[kLossDecrease];
+  p.units.sent = std::max(static_cast<std::uint32_t>(128 * values[kIntMulti]), 1U);
+  p.units.queue = std::max(static_cast<std::uint32_t>(80 * values[kIntMulti]), 1U);
+  if (values[kPayloadWindow] != 0 && facts.mtu_bytes != 0) {
+    p.wire_share = std::max((p.path.packet_bytes + kRecordsOnWire) / facts.mtu_bytes, 1.0);
+  }
   // W_init: the link's rate for T, one packet at least.
   const double fills = static_cast<double>(p.path.link_rate.bps) * p.base_ns * 1e-9 / 8;
   p.max_window = std::max({fills, p.path.packet_bytes, p.min_window});
@@ -126,6 +140,9 @@ void Hpcc::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       return;
   }
   decide_window(d, s.window, p.path, p.base_ns, Pacing::by_round_trip);
+  if (d.limiter == Limiter::window) {
+    d.window_bytes = static_cast<std::uint64_t>(s.window * p.wire_share);
+  }
 }
 
 AlgorithmInfo Hpcc::info() {

@@ -32,6 +32,8 @@ class Hpcc {
     kBaseRttUs,
     kMinRate,
     kLossDecrease,
+    kIntMulti,
+    kPayloadWindow,
     kParams
   };
 
@@ -54,6 +56,8 @@ class Hpcc {
     double max_window = 0;
     double loss_decrease = 0;
     std::uint32_t max_stage = 0;
+    IntUnits units;
+    double wire_share = 1;  // bytes on the wire that may be in flight for each of the window
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts);

@@ -19,6 +19,12 @@ struct LinkSpan {
   double queue = 0;         // bytes
 };
 
+// Counts are read in whole units of so many bytes: what fewer bits on the wire leave of them.
+struct IntUnits {
+  std::uint32_t sent = 1;   // positive
+  std::uint32_t queue = 1;  // positive
+};
+
 class IntLinks {
  public:
   // Takes what came back with an event, and calls visit(LinkSpan) for each link of the path. False,
@@ -26,7 +32,7 @@ class IntLinks {
   // another way; it is older than what came before; or that is so old that counters may have
   // wrapped.
   template <class Visit>
-  bool take(const Event& e, Visit&& visit) {
+  bool take(const Event& e, const IntUnits& units, Visit&& visit) {
     if (e.int_stack == nullptr || e.int_stack->hops == 0) return false;
     const IntStack& stack = *e.int_stack;
     const bool known = last_.hops == stack.hops && last_.path == stack.path && fresh(e.now, stack);
@@ -35,7 +41,7 @@ class IntLinks {
         const std::uint32_t ns = elapsed(i, stack);
         if (ns == 0 || ns > kIntTimeWrap / 2) return false;  // overtaken on the way
       }
-      for (std::uint32_t i = 0; i < stack.hops; ++i) visit(span(i, stack));
+      for (std::uint32_t i = 0; i < stack.hops; ++i) visit(span(i, stack, units));
     }
     last_ = stack;
     taken_at_ = e.now;
@@ -47,14 +53,22 @@ class IntLinks {
     return (stack.hop[i].time_ns - last_.hop[i].time_ns) & (kIntTimeWrap - 1);
   }
 
-  LinkSpan span(std::uint32_t i, const IntStack& stack) const {
+  static std::uint32_t whole(std::uint32_t count, std::uint32_t unit) {
+    return unit == 1 ? count : count - count % unit;
+  }
+
+  LinkSpan span(std::uint32_t i, const IntStack& stack, const IntUnits& units) const {
     const IntHop& hop = stack.hop[i];
+    const IntHop& before = last_.hop[i];
     LinkSpan s;
     s.ns = elapsed(i, stack);
     s.rate = hop.rate_mbps / 8000.0;
-    s.sent = (hop.sent_bytes - last_.hop[i].sent_bytes) & (kIntSentWrap - 1);
-    s.queue_before = last_.hop[i].queue_bytes;
-    s.queue = hop.queue_bytes;
+    // Not below 0 where the counter wraps within a unit: what is cut off after it is no more than
+    // what was counted.
+    s.sent = (whole(hop.sent_bytes, units.sent) - whole(before.sent_bytes, units.sent)) &
+             (kIntSentWrap - 1);
+    s.queue_before = whole(before.queue_bytes, units.queue);
+    s.queue = whole(hop.queue_bytes, units.queue);
     return s;
   }
 

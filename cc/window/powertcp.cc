@@ -42,7 +42,7 @@ constexpr double kLeastPower = 1e-3;
 bool take_power(PowerTcp::State& s, const PowerTcp::Params& p, const Event& e) {
   double most = -1;
   double ns = 0;
-  const bool measured = s.links.take(e, [&](const LinkSpan& link) {
+  const bool measured = s.links.take(e, IntUnits{}, [&](const LinkSpan& link) {
     const double full = link.rate * p.base_ns;
     const double current = (link.queue - link.queue_before + link.sent) / link.ns;
     const double voltage = link.queue + full;

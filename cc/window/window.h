@@ -1,5 +1,5 @@
-// What algorithms with a window share: the units of their path, round trips told by bytes, and how
-// a window becomes a decision.
+// What algorithms with a window share: the units of their path, and how a window becomes a
+// decision.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "cc/algorithm.h"
 #include "cc/decision.h"
 #include "cc/event.h"
+#include "cc/round_trip.h"
 
 namespace paceline::cc {
 
@@ -48,22 +49,6 @@ inline double start_window(const Event& event, const WindowPath& path, double ow
       event.handover->srtt_ns != 0 ? event.handover->srtt_ns : path.base_rtt_ns;
   return std::max(std::min(bytes_of(event.handover->rate, rtt), own), least);
 }
-
-// Round trips told by bytes, whatever the transport reports and however it repairs losses: one is
-// over when a packet sent after its beginning has left the network.
-struct RoundTrip {
-  std::uint64_t began_at = 0;  // sent_total then
-
-  void begin(const Event& e) { began_at = e.sent_total; }
-
-  // True once per round trip; the next one has begun then.
-  bool over(const Event& e) {
-    const std::uint64_t gone = e.sent_total - std::min(e.inflight_bytes, e.sent_total);
-    if (gone <= began_at) return false;
-    began_at = e.sent_total;
-    return true;
-  }
-};
 
 enum class Pacing : std::uint8_t { ack_clock, by_round_trip };
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "control/experiment/json_reader.h"
 #include "dataplane/service/control_protocol.h"
 
 namespace paceline::daemon {
@@ -39,7 +40,7 @@ std::string request_text(std::uint64_t id, std::string_view op, const json& memb
 }
 
 ControlAnswer answer_of(std::string_view text, std::uint64_t id) {
-  json body = json::parse(text, nullptr, false);
+  json body = experiment::JsonReader::parse(text);
   if (!body.is_object()) return unanswered("the service answered with what is no JSON object");
   const auto whole = [&](const char* name) -> std::uint64_t {
     const auto at = body.find(name);

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "control/experiment/json_reader.h"
+
 namespace paceline::daemon {
 
 using nlohmann::json;
@@ -19,7 +21,7 @@ bool is_damage(const SqlResult& result) {
   return result.primary() == SQLITE_CORRUPT || result.primary() == SQLITE_NOTADB;
 }
 
-json parsed(const std::string& text) { return json::parse(text, nullptr, false); }
+json parsed(const std::string& text) { return experiment::JsonReader::parse(text); }
 
 // Bytes that are no UTF-8 (names of files) must not keep anything from being noted.
 std::string dumped(const json& body) {

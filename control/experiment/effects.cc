@@ -12,6 +12,18 @@
 namespace paceline::experiment {
 namespace {
 
+// Occasional metrics have numbers of their own: one more of them leaves the streams of all other
+// metrics as they are.
+std::size_t stream_number(Metric metric) {
+  constexpr std::size_t kOccasional = 0x8000;
+  const bool occasional = spec_of(metric).occasional;
+  const auto& table = metric_table();
+  const auto before =
+      std::count_if(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(index_of(metric)),
+                    [occasional](const MetricSpec& spec) { return spec.occasional == occasional; });
+  return (occasional ? kOccasional : 0) + static_cast<std::size_t>(before);
+}
+
 // One bootstrap stream per comparison. The summaries come after all scenarios.
 std::uint64_t stream_of(std::size_t block, std::size_t arm, std::size_t metric) {
   return (std::uint64_t{block} << 32) | (std::uint64_t{arm} << 16) | metric;
@@ -195,7 +207,7 @@ Analysis analyse(std::span<const RunResult> runs, const AnalysisPlan& plan) {
       for (const MetricSpec& spec : metric_table()) {
         if (!applies(grid, s, a, spec.metric)) continue;
         const Pairs pairs = pairs_of(grid, s, a, spec.metric);
-        const std::uint64_t stream = stream_of(s, a, index_of(spec.metric));
+        const std::uint64_t stream = stream_of(s, a, stream_number(spec.metric));
         MetricEffect effect;
         effect.metric = spec.metric;
         effect.role = spec.role;

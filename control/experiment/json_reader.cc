@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/json_depth.h"
+
 namespace paceline::experiment {
 namespace {
 
@@ -21,6 +23,11 @@ std::string shortened(const Json& value) {
 }
 
 }  // namespace
+
+Json JsonReader::parse(std::string_view text) {
+  if (json_too_deep(text)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, false);
+}
 
 std::string_view JsonReader::kind_of(const Json& value) {
   switch (value.type()) {

@@ -40,6 +40,9 @@ class JsonReader {
   std::vector<std::string> names(const Json& object, const std::string& path, const char* key,
                                  std::size_t least);
 
+  // A discarded value where the text is no JSON or nested deeper than kDeepestJson.
+  static Json parse(std::string_view text);
+
   static std::string_view kind_of(const Json& value);  // "an object", "a number", ...
 
  private:

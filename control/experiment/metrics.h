@@ -2,8 +2,9 @@
 // analysis compares and the table prints. Values of a run are an array indexed by Metric; NaN means
 // "does not apply to this run" (no message of that size, no collective), never "zero".
 //
-// Adding a metric: append a row (and an enumerator) in its group. Names are part of the results
-// file's schema 1 and never change their meaning.
+// Adding a metric: a row and an enumerator in its group, `occasional`, so that files and intervals
+// of runs that it does not apply to stay as they were. Names are part of the results file's schema
+// 1 and never change their meaning.
 #pragma once
 
 #include <array>
@@ -38,7 +39,14 @@ enum class Metric : std::uint8_t {
   slowdown_large_p99,
   queue_p99_bytes,
   queue_max_bytes,
+  deepest_queue_bytes,
   drops,
+  lost_link_down,
+  lost_no_route,
+  lost_on_links,
+  damaged_on_links,
+  lost_control,
+  trimmed,
   retransmitted_bytes,
   pfc_pause_us,
   ecn_marks,
@@ -53,7 +61,7 @@ enum class Metric : std::uint8_t {
   limited_credit,
   limited_port,
 };
-inline constexpr std::size_t kMetricCount = 35;
+inline constexpr std::size_t kMetricCount = 42;
 
 // Which direction is good. `neither`: the number says how an algorithm works, not how well.
 enum class Better : std::uint8_t { higher, lower, neither };
@@ -86,6 +94,7 @@ struct MetricSpec {
                           // did not finish is at least as bad as any that did
   bool headline;          // in the brief table
   std::string_view meaning;  // definition, for the documentation and the JSON
+  bool occasional = false;   // in a results file only where it applies to one of the runs
 };
 
 // Bounds of the size bins, inclusive: 64 KiB and 1 MiB are the common RDMA message sizes.

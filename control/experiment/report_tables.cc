@@ -58,12 +58,19 @@ double mean_over_runs(const Results& results, const std::string& scenario, const
   return count == 0 ? kUndefined : sum / count;
 }
 
-// A row per scenario and arm, a column per metric.
-std::string means_table(const PageContext& page, std::span<const Metric> metrics) {
+// A row per scenario and arm, a column per metric; for occasional ones if a run has it.
+std::string means_table(const PageContext& page, std::span<const Metric> wanted) {
   const AnalysisPlan& plan = page.analysis.plan;
   std::string out =
       "<div class=\"scroll\"><table class=\"means\">\n<thead><tr><th scope=\"col\">scenario</th>"
       "<th scope=\"col\">arm</th>";
+  const auto shown = [&page](Metric metric) {
+    return !spec_of(metric).occasional ||
+           std::any_of(page.results.runs.begin(), page.results.runs.end(),
+                       [metric](const RunResult& run) { return !std::isnan(run.metrics[metric]); });
+  };
+  std::vector<Metric> metrics;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(metrics), shown);
   for (const Metric metric : metrics) {
     out += fmt::format("<th scope=\"col\" class=\"n\" title=\"{}\">{}</th>",
                        html_escaped(spec_of(metric).meaning), html_escaped(spec_of(metric).label));
@@ -184,9 +191,19 @@ std::string overview_table(const Analysis& analysis) {
 }
 
 std::string costs_table(const PageContext& page) {
-  constexpr std::array kCosts = {
-      Metric::control_overhead, Metric::drops, Metric::retransmitted_bytes,
-      Metric::pfc_pause_us,     Metric::cnps,  Metric::ecn_marks};
+  constexpr std::array kCosts = {Metric::control_overhead,
+                                 Metric::drops,
+                                 Metric::lost_link_down,
+                                 Metric::lost_no_route,
+                                 Metric::lost_on_links,
+                                 Metric::damaged_on_links,
+                                 Metric::lost_control,
+                                 Metric::trimmed,
+                                 Metric::retransmitted_bytes,
+                                 Metric::deepest_queue_bytes,
+                                 Metric::pfc_pause_us,
+                                 Metric::cnps,
+                                 Metric::ecn_marks};
   return means_table(page, kCosts);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -58,10 +59,24 @@ void write_plan(JsonWriter& json, const AnalysisPlan& plan) {
   json.end_array();
 }
 
-void write_metric_table(JsonWriter& json) {
+// Every metric, of the occasional ones those that apply to one of the runs.
+std::vector<const MetricSpec*> metrics_of(const std::vector<RunResult>& runs) {
+  std::vector<const MetricSpec*> metrics;
+  for (const MetricSpec& spec : metric_table()) {
+    const bool wanted =
+        !spec.occasional || std::any_of(runs.begin(), runs.end(), [&spec](const RunResult& run) {
+          return !std::isnan(run.metrics[spec.metric]);
+        });
+    if (wanted) metrics.push_back(&spec);
+  }
+  return metrics;
+}
+
+void write_metric_table(JsonWriter& json, const std::vector<const MetricSpec*>& metrics) {
   json.key("metrics");
   json.begin_array();
-  for (const MetricSpec& spec : metric_table()) {
+  for (const MetricSpec* metric : metrics) {
+    const MetricSpec& spec = *metric;
     json.begin_object(Layout::compact);
     json.member("name", spec.name);
     json.member("unit", to_text(spec.unit));
@@ -73,7 +88,8 @@ void write_metric_table(JsonWriter& json) {
   json.end_array();
 }
 
-void write_run(JsonWriter& json, const RunResult& run) {
+void write_run(JsonWriter& json, const RunResult& run,
+               const std::vector<const MetricSpec*>& metrics) {
   json.begin_object(Layout::compact);
   json.member("scenario", std::string_view(run.scenario));
   json.member("arm", std::string_view(run.arm));
@@ -89,7 +105,7 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.member("trace_hash", std::string_view(fmt::format("0x{:016x}", run.trace_hash)));
   json.key("metrics");
   json.begin_object();
-  for (const MetricSpec& spec : metric_table()) json.member(spec.name, run.metrics[spec.metric]);
+  for (const MetricSpec* spec : metrics) json.member(spec->name, run.metrics[spec->metric]);
   json.end_object();
   json.end_object();
 }
@@ -132,7 +148,8 @@ std::string text_of(const Results& results, const Analysis& analysis, const Deta
   json.member("version", std::string_view(results.version));
   write_plan(json, plan);
   json.member("configuration", std::string_view(results.configuration));
-  write_metric_table(json);
+  const std::vector<const MetricSpec*> metrics = metrics_of(results.runs);
+  write_metric_table(json, metrics);
 
   const auto place = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) - names.begin();
@@ -148,7 +165,7 @@ std::string text_of(const Results& results, const Analysis& analysis, const Deta
   });
   json.key("runs");
   json.begin_array();
-  for (const RunResult* run : ordered) write_run(json, *run);
+  for (const RunResult* run : ordered) write_run(json, *run, metrics);
   json.end_array();
 
   json.key("effects");

@@ -15,6 +15,7 @@
 #include "control/experiment/detail_json.h"
 #include "control/experiment/json_reader.h"
 #include "control/experiment/results_file.h"
+#include "dataplane/base/json_depth.h"
 
 namespace paceline::experiment {
 namespace {
@@ -147,6 +148,9 @@ ResultsFileError::ResultsFileError(std::vector<std::string> errors)
     : std::runtime_error(joined(errors)), errors_(std::move(errors)) {}
 
 Results parse_results(std::string_view text, std::string_view source) {
+  if (json_too_deep(text)) {
+    throw ResultsFileError({fmt::format("{}: nested deeper than {} levels", source, kDeepestJson)});
+  }
   Json root;
   try {
     root = Json::parse(text);

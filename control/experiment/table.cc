@@ -6,6 +6,7 @@
 #include <array>
 
 #include "control/experiment/report.h"
+#include "control/experiment/wrapped_text.h"
 
 namespace paceline::experiment {
 namespace {
@@ -54,24 +55,9 @@ void append_line(std::string& out, std::string line) {
   out += '\n';
 }
 
-// A sentence broken at spaces; further lines are indented by two more.
+// A sentence; further lines are indented by two more.
 void append_wrapped(std::string& out, const std::string& text, std::size_t indent) {
-  std::string line(indent, ' ');
-  bool empty = true;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, space - at);
-    at = space + 1;
-    if (!empty && line.size() + 1 + word.size() > kTextWidth) {
-      append_line(out, line);
-      line.assign(indent + 2, ' ');
-      empty = true;
-    }
-    if (!empty) line += ' ';
-    line += word;
-    empty = false;
-  }
-  append_line(out, line);
+  out += wrapped(text, indent, indent + 2, kTextWidth);
 }
 
 void append_block(std::string& out, const ReportBlock& block, const Widths& w, bool color) {

@@ -9,6 +9,7 @@
 
 #include "control/experiment/json_reader.h"
 #include "control/experiment/number_text.h"
+#include "dataplane/base/json_depth.h"
 #include "dataplane/config/document.h"
 
 namespace paceline::league {
@@ -101,6 +102,10 @@ config::Read<Bounds> read_bounds_file(const std::string& path, const Plan& plan)
   const auto text = config::read_text_file(path, config::kLongestDocument);
   if (!text.ok()) {
     out.errors = text.errors;
+    return out;
+  }
+  if (json_too_deep(text.value)) {
+    out.errors.push_back(fmt::format("{}: nested deeper than {} levels", path, kDeepestJson));
     return out;
   }
   Json root;

@@ -258,7 +258,11 @@ std::string format_league(const Results& results) {
   }
   out += standing_lines(plan, "edge only", results.standings.edge, width);
   out += standing_lines(plan, "with switches", results.standings.switches, width);
-  return out + "\n(the last three: geometric means of the ratio to the best of the kind)\n";
+  return out +
+         "\nUndominated is not best: who sends little keeps queues short, and nobody beats that. "
+         "Read "
+         "it with\nefficiency and p99 slowdown beside it. (The last three columns: geometric means "
+         "of the ratio to the best\nof the kind.)\n";
 }
 
 }  // namespace paceline::league

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "control/experiment/json_reader.h"
 #include "control/experiment/json_writer.h"
 #include "control/league/cell.h"
 
@@ -89,7 +90,7 @@ std::string run_line(const Run& run, std::uint64_t key) {
 }
 
 std::optional<KeyedRun> parse_run_line(std::string_view line) {
-  const Json root = Json::parse(line, nullptr, false);
+  const Json root = experiment::JsonReader::parse(line);
   if (!root.is_object()) return std::nullopt;
   try {
     KeyedRun out;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -22,8 +23,16 @@ Glance look(int socket, std::span<std::byte> out) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
+  // Where each message says who sent it there is room for that and nothing else: the kernel puts it
+  // in front of descriptors.
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(ucred))> room{};
+  int tells_senders = 0;
+  socklen_t length = sizeof(tells_senders);
+  ::getsockopt(socket, SOL_SOCKET, SO_PASSCRED, &tells_senders, &length);
+  if (tells_senders != 0) message.msg_control = room.data();
   Glance glance;
   do {
+    message.msg_controllen = tells_senders != 0 ? room.size() : 0;
     glance.bytes = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
   } while (glance.bytes < 0 && errno == EINTR);
   // Without room for them descriptors are said to be cut off; those in the socket are not touched.

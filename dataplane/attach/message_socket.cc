@@ -1,5 +1,6 @@
 #include "dataplane/attach/message_socket.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -36,19 +37,25 @@ const sockaddr* address_of(const SocketName& name) {
   return reinterpret_cast<const sockaddr*>(&name.address);
 }
 
-// Room for the descriptors of a message, aligned as the kernel wants it.
+// Room for what comes beside a message, aligned as the kernel wants it.
 struct alignas(cmsghdr) ControlRoom {
-  std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> bytes{};
+  std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int)) + CMSG_SPACE(sizeof(ucred))>
+      bytes{};
 };
 
-void take_descriptors(msghdr& message, std::vector<Descriptor>& out) {
+void take_ancillary(msghdr& message, Message& out) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+      ucred credentials{};
+      std::memcpy(&credentials, CMSG_DATA(c), sizeof credentials);
+      out.sender = credentials.pid;
+    }
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-      out.emplace_back(fd);
+      out.descriptors.emplace_back(fd);
     }
   }
 }
@@ -89,6 +96,7 @@ Transfer send_message(int socket, const Header& header, std::span<const std::byt
 Transfer receive_message(int socket, Message& out) {
   out.body.resize(kMaxMessage - sizeof(Header));
   out.descriptors.clear();
+  out.sender = 0;
   std::array<iovec, 2> parts{
       iovec{&out.header, sizeof(Header)},
       iovec{out.body.data(), out.body.size()},
@@ -108,7 +116,7 @@ Transfer receive_message(int socket, Message& out) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Transfer::again;
     return errno == ECONNRESET ? Transfer::closed : Transfer::failed;
   }
-  take_descriptors(message, out.descriptors);
+  take_ancillary(message, out);
   const auto bytes = static_cast<std::size_t>(got);
   out.body.resize(bytes <= sizeof(Header) ? 0 : bytes - sizeof(Header));
   if (bytes == 0) return Transfer::closed;
@@ -146,7 +154,10 @@ Descriptor listen_socket(const std::string& path, unsigned mode) {
   Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return {};
   bool good = ::bind(fd.get(), address_of(*name), name->length) == 0;
-  if (good && path.front() != '@') good = ::chmod(path.c_str(), mode) == 0;
+  // Who may write the folder may have put a link there since.
+  if (good && path.front() != '@') {
+    good = ::fchmodat(AT_FDCWD, path.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0;
+  }
   if (good && ::listen(fd.get(), 64) == 0) return fd;
   const int error = errno;
   fd.reset();

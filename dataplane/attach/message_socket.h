@@ -18,6 +18,8 @@ struct Message {
   Header header{};
   std::vector<std::byte> body;
   std::vector<Descriptor> descriptors;
+  // The process that sent it, as the kernel says (SO_PASSCRED); 0: the socket does not ask for it.
+  int sender = 0;
 
   // The body as a T: bytes it does not have are zero, bytes beyond are left (beyond()).
   template <class T>

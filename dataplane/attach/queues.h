@@ -95,7 +95,7 @@ struct WorkQueueHeader {
   SharedIndex tail;  // the program's: one past the newest request
   // The service's: one past the newest slot that it has copied out. A shared receive queue: one
   // past the newest request that a message has taken; what is between it and the tail counts as
-  // outstanding.
+  // outstanding. It is written before the tail of the completion queue that tells of the message.
   SharedIndex taken;
 };
 static_assert(sizeof(WorkQueueHeader) == 2 * kLine);

@@ -2,6 +2,8 @@
 // whoever calls.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
 
 #include "dataplane/attach/protocol.h"
@@ -16,6 +18,12 @@ inline std::string runtime_folder(const char* xdg_runtime_dir, unsigned user) {
     return std::string(xdg_runtime_dir) + "/paceline";
   }
   return user == 0 ? kSystemFolder : "/tmp/paceline-" + std::to_string(user);
+}
+
+// False: somebody else made it first, as anybody may in /tmp, or it is not there.
+inline bool is_folder_of(const std::string& folder, unsigned user) {
+  struct stat facts {};
+  return ::lstat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == user;
 }
 
 inline std::string socket_in(const std::string& folder) { return folder + "/" + kDefaultSocket; }

@@ -172,6 +172,19 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .meaning = "Weights of traffic classes 0 to 7 in every switch port. Classes of weight 0 have "
                 "strict priority, the higher one first; the others share by deficit round robin "
                 "what those leave. Class 7 (ACKs, control) stays strict. Empty: all strict."},
+    {.path = "fabric.ack_class",
+     .field = PACELINE_FIELD(fabric.ack_class),
+     .min = 0,
+     .max = 7,
+     .meaning = "Traffic class in which switches queue ACKs, NAKs and XACKs. 7: ahead of data; 3: "
+                "with data, and paused with it, as in the HPCC simulator. Hosts send them first "
+                "all the same. Answers behind READ responses go with those."},
+    {.path = "fabric.cnp_class",
+     .field = PACELINE_FIELD(fabric.cnp_class),
+     .min = 0,
+     .max = 7,
+     .meaning = "The same for CNPs. With `transport.cnp_in_ack` they are ACKs, and `ack_class` "
+                "holds."},
     {.path = "fabric.flow_control",
      .form = Form::choice,
      .field = PACELINE_FIELD(fabric.flow_control),

@@ -11,11 +11,19 @@
 
 namespace paceline::config {
 
+struct EcnAtRate {  // thresholds of ports with links of this rate
+  Rate rate{};
+  std::uint64_t kmin_bytes = 0;
+  std::uint64_t kmax_bytes = 0;
+  double pmax = 0;
+};
+
 struct EcnConfig {
   bool enabled = true;
   std::uint64_t kmin_bytes = 400'000;
   std::uint64_t kmax_bytes = 1'600'000;
   double pmax = 0.2;  // marking probability at kmax; above kmax everything is marked
+  std::vector<EcnAtRate> at_rates;
 };
 
 struct PfcConfig {
@@ -80,6 +88,8 @@ struct FabricConfig {
   Picos reorder_delay = picos_from_micros(10);   // by at most this
   std::string load_balance = "ecmp";             // "ecmp" | "spray" | "spray_random"
   std::vector<std::uint32_t> class_weights;      // of the 8 classes; 0 or empty: strict priority
+  std::uint32_t ack_class = 7;                   // of ACKs in switches
+  std::uint32_t cnp_class = 7;                   // of CNPs in switches
   Picos reroute_delay = picos_from_micros(100);  // from a failure to new next hops
   std::string queued_when_down = "drop";         // "drop" | "keep"
   // 0: count real Ethernet frames plus `frame_overhead_bytes`. Otherwise a packet with payload

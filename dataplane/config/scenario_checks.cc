@@ -6,6 +6,7 @@
 #include <bit>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "cc/registry.h"
 #include "dataplane/config/fabric_shape.h"
@@ -118,6 +119,11 @@ class Checker {
     require(f.class_weights.size() != 8 || f.class_weights[7] == 0, {"fabric.class_weights"},
             "fabric.class_weights: class 7 carries ACKs and control and stays strict; its weight "
             "is 0");
+    const GivenKeys::Entry* const cnp_class = given_.find("fabric.cnp_class");
+    require(!s_.transport.cnp_in_ack || cnp_class == nullptr || cnp_class->inherited,
+            {"fabric.cnp_class"},
+            "fabric.cnp_class does nothing with transport.cnp_in_ack = true; it is for CNPs that "
+            "are packets of their own");
   }
 
   void check_flow_control() {
@@ -145,6 +151,13 @@ class Checker {
               fmt::format("{} does nothing with fabric.flow_control = \"credit\"; it is for "
                           "\"pfc\"",
                           key));
+    }
+    for (const auto& [key, to] :
+         {std::pair{"fabric.ack_class", f.ack_class}, std::pair{"fabric.cnp_class", f.cnp_class}}) {
+      require(to != kDefaultDataClass, {key, "fabric.flow_control"},
+              fmt::format("{} = {}: fabric.flow_control = \"credit\" rules class {}, and hosts "
+                          "send these packets without credits; allowed is any other class",
+                          key, to, to));
     }
     bool copies = f.duplicate > 0;
     for (const EventConfig& event : s_.events) copies = copies || event.action == "duplicate";

@@ -55,6 +55,10 @@ Field experiment_field(Experiment& experiment, std::string_view name);
 std::span<const KeySpec> event_keys();
 Field event_field(EventConfig& event, std::string_view name);
 
+// Keys of a [[fabric.ecn.at_rate]]; their `field` is null, see marking_rate_field.
+std::span<const KeySpec> marking_rate_keys();
+Field marking_rate_field(EcnAtRate& one, std::string_view name);
+
 // Keys of the [cc] table of a scenario and of an [[arm]]: algorithm, profile, fallback,
 // fallback_profile, params. Their values are checked against the algorithms' own tables.
 std::span<const std::string_view> cc_keys();

@@ -12,11 +12,15 @@ namespace {
 constexpr std::string_view kHead =
     "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
 
-std::string row(const KeySpec& key, const Field& field) {
+std::string row(const KeySpec& key, const Field& field, const std::string& value) {
   std::string meaning(key.meaning);
   if (!key.used_by.empty()) meaning += fmt::format(" ({})", key.used_by);
-  return fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name(), type_text(key, field),
-                     value_text(key, field), allowed_text(key, field), meaning);
+  return fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name(), type_text(key, field), value,
+                     allowed_text(key, field), meaning);
+}
+
+std::string row(const KeySpec& key, const Field& field) {
+  return row(key, field, value_text(key, field));
 }
 
 }  // namespace
@@ -33,15 +37,17 @@ std::string scenario_reference_markdown() {
     }
     out += row(key, key.field(defaults));
   }
+  EcnAtRate at_rate;
+  out += "\n### `[[fabric.ecn.at_rate]]`\n\n";
+  out += kHead;
+  for (const KeySpec& key : marking_rate_keys()) {
+    out += row(key, marking_rate_field(at_rate, key.name()), "none");
+  }
   EventConfig event;
   out += "\n### `[[event]]`\n\n";
   out += kHead;
   for (const KeySpec& key : event_keys()) {
-    const Field field = event_field(event, key.name());
-    std::string meaning(key.meaning);
-    if (!key.used_by.empty()) meaning += fmt::format(" ({})", key.used_by);
-    out += fmt::format("| `{}` | {} | none | {} | {} |\n", key.name(), type_text(key, field),
-                       allowed_text(key, field), meaning);
+    out += row(key, event_field(event, key.name()), "none");
   }
   const CcConfig cc;
   out += fmt::format(

@@ -204,6 +204,7 @@ std::vector<std::string_view> names_under(std::string_view table) {
     if (std::find(names.begin(), names.end(), rest) == names.end()) names.push_back(rest);
   }
   if (table.empty()) names.insert(names.begin(), {"schema", "cc", "event"});
+  if (table == "fabric.ecn") names.push_back("at_rate");
   return names;
 }
 
@@ -223,6 +224,10 @@ void walk_table(const TomlNode& node, const std::string& table,
       continue;
     }
     const std::string path = dotted(table, m.key);
+    if (path == "fabric.ecn.at_rate") {
+      read_marking_rates(m.value, walk.out.fabric.ecn.at_rates, walk.context);
+      continue;
+    }
     const auto keys = scenario_keys();
     const auto key =
         std::find_if(keys.begin(), keys.end(), [&](const KeySpec& k) { return k.path == path; });
@@ -235,6 +240,11 @@ void walk_table(const TomlNode& node, const std::string& table,
       } else {
         walk.context.errors->add(m.value.where, fmt::format("{} = {}: expected a table, [{}]", path,
                                                             describe(m.value), path));
+        // Its keys may be in there: no rule between keys holds for their defaults.
+        for (const KeySpec& lost : keys) {
+          if (!lost.path.starts_with(path + ".")) continue;
+          walk.given.add({std::string(lost.path), m.value.where, true, false});
+        }
       }
     } else {
       report_unknown_key(m, table, names, walk.context);

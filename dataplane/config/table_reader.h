@@ -61,6 +61,9 @@ void read_scenario_table(const TomlNode& root, std::span<const std::string_view>
 // The [[event]] tables of a scenario. Whether their links exist is check_scenario's business.
 void read_events(const TomlNode& list, std::vector<EventConfig>& out, ReadContext& context);
 
+// The [[fabric.ecn.at_rate]] tables of a scenario.
+void read_marking_rates(const TomlNode& list, std::vector<EcnAtRate>& out, ReadContext& context);
+
 // A [cc] table: algorithm, profile, params and fallback, checked against the algorithms' tables.
 // `also_valid` are keys of the same table that the caller reads (an arm's name).
 void read_cc_table(const TomlNode& node, std::string_view table,

@@ -106,6 +106,7 @@ struct ServiceConfig {
   std::string socket;
   bool open = false;
   std::vector<std::uint32_t> users;
+  std::string user;
   std::uint32_t sessions = 256;
   std::uint32_t queue_pairs = 8192;
   std::uint32_t completion_queues = 8192;

@@ -65,6 +65,12 @@ class TestbedReader {
     fail_value(context_, node, key, why);
   }
 
+  // Files to be filled in have "<PCI address>" and the like where only the reader knows what it is.
+  void refuse_placeholder(const TomlNode& node, std::string_view key) {
+    if (!node.text.starts_with('<')) return;
+    fail(node, key, "a placeholder; fill in what it names, the head of the file says how");
+  }
+
   void read_eal(const TomlNode& table) {
     if (!table.is_table()) return errors_.add(table.where, "expected a table, [eal]");
     EalConfig& eal = out_.eal;
@@ -73,8 +79,10 @@ class TestbedReader {
         [&](std::string_view name) { return eal_field(eal, name); },
         [&](const TomlMember& m) {
           std::vector<std::string>& target = m.key == "vdevs" ? eal.vdevs : eal.pci_allow;
-          read_texts(m, "eal", context_,
-                     [&](const TomlNode& item) { target.push_back(item.text); });
+          read_texts(m, "eal", context_, [&](const TomlNode& item) {
+            refuse_placeholder(item, fmt::format("eal.{}", m.key));
+            target.push_back(item.text);
+          });
         });
     if (const TomlMember* m = table.find("in_memory"); m != nullptr && eal.in_memory) {
       if (eal.no_huge) {
@@ -114,6 +122,8 @@ class TestbedReader {
         errors_.add(table.where, fmt::format("a [[port]] needs \"{}\"", key));
       } else if (m->value.type == Type::text && m->value.text.empty()) {
         fail(m->value, fmt::format("port.{}", key), "expected a text that is not empty");
+      } else if (m->value.type == Type::text) {
+        refuse_placeholder(m->value, fmt::format("port.{}", key));
       }
     }
     const auto fits = {256U, 512U, 1024U, 2048U, 4096U};

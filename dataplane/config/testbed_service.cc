@@ -20,6 +20,10 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 4'294'967'294.0,
      .meaning = "User ids that may attach, besides the service's own and root."},
+    {.path = "service.user",
+     .meaning =
+         "User that a service of root's becomes, with its groups, once devices and sockets are "
+         "open; see [service.md](service.md#what-it-may-do). Empty: it stays who it is."},
     {.path = "service.sessions",
      .min = 1,
      .max = kMostObjects,
@@ -85,6 +89,7 @@ Field service_field(ServiceConfig& service, std::string_view name) {
   if (name == "socket") return &service.socket;
   if (name == "open") return &service.open;
   if (name == "users") return &service.users;
+  if (name == "user") return &service.user;
   if (name == "sessions") return &service.sessions;
   if (name == "queue_pairs") return &service.queue_pairs;
   if (name == "completion_queues") return &service.completion_queues;

@@ -1,7 +1,10 @@
 #include "dataplane/config/toml_guard.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace paceline::config {
 
@@ -23,6 +26,7 @@ class Guard {
       if (c == '\n') {
         line_begins = true;
         header_ = false;
+        dots_ = 0;
         skip(1);
       } else if (c == ' ' || c == '\t' || c == '\r') {
         skip(1);
@@ -57,14 +61,21 @@ class Guard {
     }
   }
 
-  void fail(const char* message) {
-    errors_.add({source_, line_, column_}, message);
+  void fail(std::string message) {
+    errors_.add({source_, line_, column_}, std::move(message));
     good_ = false;
   }
 
+  bool too_deep() {
+    fail(fmt::format("nested deeper than {} levels", kDeepestToml));
+    return false;
+  }
+
+  static bool is_quote(char c) { return c == '"' || c == '\''; }
+
   static bool starts_key(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '"' || c == '\'';
+           c == '-' || is_quote(c);
   }
 
   bool header_has_name() {
@@ -79,15 +90,20 @@ class Guard {
 
   // One character, string or comment; false to stop.
   bool other(char c) {
+    if (c == '.') {
+      if (++dots_ >= kDeepestToml) return too_deep();
+    } else if (!starts_key(c)) {
+      dots_ = 0;
+    }
     if (c == '#') {
       while (!at_end() && peek() != '\n') skip(1);
-    } else if (c == '"' || c == '\'') {
+    } else if (is_quote(c)) {
       return string(c);
     } else if ((static_cast<unsigned char>(c) & 0x80U) != 0) {
       fail("not valid TOML: a character beyond ASCII outside quotes");
       return false;
     } else {
-      if (!header_ && (c == '[' || c == '{')) ++depth_;
+      if (!header_ && (c == '[' || c == '{') && ++depth_ > kDeepestToml) return too_deep();
       if (!header_ && (c == ']' || c == '}') && depth_ > 0) --depth_;
       skip(1);
     }
@@ -123,8 +139,9 @@ class Guard {
   std::size_t at_ = 0;
   std::uint32_t line_ = 1;
   std::uint32_t column_ = 1;
-  int depth_ = 0;        // open brackets and braces of values
-  bool header_ = false;  // on the line of a table header
+  std::size_t depth_ = 0;  // open brackets and braces of values
+  std::size_t dots_ = 0;   // since what can be no part of a dotted key
+  bool header_ = false;    // on the line of a table header
   bool good_ = true;
 };
 

@@ -12,18 +12,17 @@ namespace paceline::config {
 
 namespace {
 
-constexpr int kDepthLimit = 32;  // no schema here is deeper than 5
-
 Where at(const toml::source_region& region, const std::string& source) {
   return {source, region.begin.line, region.begin.column};
 }
 
-// Past the depth limit the tree is cut and `too_deep` says where.
-TomlNode convert(const toml::node& in, const std::string& source, int depth, Diagnostics& errors) {
+// Past the depth limit the tree is cut and an error says where.
+TomlNode convert(const toml::node& in, const std::string& source, std::size_t depth,
+                 Diagnostics& errors) {
   TomlNode out;
   out.where = at(in.source(), source);
-  if (depth > kDepthLimit) {
-    errors.add(out.where, fmt::format("nested deeper than {} levels", kDepthLimit));
+  if (depth > kDeepestToml) {
+    errors.add(out.where, fmt::format("nested deeper than {} levels", kDeepestToml));
     return out;
   }
   switch (in.type()) {
@@ -137,6 +136,10 @@ TomlNode parse_override_value(std::string_view text, const Where& where) {
 }
 
 std::string set_at(TomlNode& root, std::string_view path, TomlNode value) {
+  if (static_cast<std::size_t>(std::count(path.begin(), path.end(), '.')) >= kDeepestToml) {
+    return fmt::format("\"{}...\" is nested deeper than {} levels", path.substr(0, 40),
+                       kDeepestToml);
+  }
   TomlNode* node = &root;
   const Where where = value.where;
   for (std::string_view rest = path;;) {

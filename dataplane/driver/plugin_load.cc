@@ -17,6 +17,7 @@
 #include "cc/plugin/plugin.h"
 #include "dataplane/config/document.h"
 #include "dataplane/config/sha256.h"
+#include "dataplane/driver/plugin_watch.h"
 #include "dataplane/driver/tsc_clock.h"
 
 namespace paceline {
@@ -71,6 +72,7 @@ std::optional<cc::Registered> loaded_already(const std::string& real, const std:
 // The shared object that the loader finds at `place`.
 cc::Registered take_up(const std::string& place, const std::string& path, const std::string& real,
                        const std::string& sha256) {
+  const PluginLoading loading(path);
   // All symbols now: not in the middle of traffic. Its own: two plug-ins may use the same names.
   void* const handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {nullptr, path + ": " + loader_error()};
@@ -93,6 +95,8 @@ cc::Registered take_up(const std::string& place, const std::string& path, const 
   if (registered.info == nullptr) {
     registered.error = path + ": " + registered.error;
     dlclose(handle);
+  } else {
+    name_in_crashes(reinterpret_cast<const void*>(entry), path);
   }
   return registered;
 }
@@ -107,6 +111,7 @@ cc::Registered load_plugin(const std::string& path) {
   if (!content.ok()) return {nullptr, content.errors.front()};
   const std::string digest = sha256(content.value);
   if (auto known = loaded_already(real, digest)) return *known;
+  const PluginTimeLimit limit;
   return take_up(real, path, real, digest);
 }
 

@@ -67,6 +67,8 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   for (std::size_t c = 0; c < std::min(from.class_weights.size(), spec.class_weights.size()); ++c) {
     spec.class_weights[c] = from.class_weights[c];
   }
+  spec.ack_class = static_cast<std::uint8_t>(from.ack_class);
+  spec.cnp_class = static_cast<std::uint8_t>(from.cnp_class);
   spec.reroute_delay = from.reroute_delay;
   spec.keep_queued_when_down = from.queued_when_down == "keep";
   for (const config::EventConfig& event : scenario.events) {
@@ -78,6 +80,9 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.ecn.kmin_bytes = from.ecn.kmin_bytes;
   spec.ecn.kmax_bytes = from.ecn.kmax_bytes;
   spec.ecn.pmax = from.ecn.pmax;
+  for (const config::EcnAtRate& own : from.ecn.at_rates) {
+    spec.ecn.at_rates.push_back({own.rate, {own.kmin_bytes, own.kmax_bytes, own.pmax}});
+  }
   spec.pfc.enabled = from.pfc.enabled;
   spec.credit.enabled = from.flow_control == "credit";
   spec.credit.buffer_bytes = from.credit.buffer_bytes;

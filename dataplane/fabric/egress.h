@@ -46,6 +46,7 @@ struct alignas(64) Egress {
   std::uint32_t switch_index = 0;
   std::uint16_t port = 0;  // number of the port within the switch
   bool last_hop = false;   // towards a host
+  std::uint8_t curve = 0;  // by which it marks: one of the network's
   // A packet touches the line above and one of these: the queues of data (class 3) and control (7)
   // lie on one each.
   std::array<ClassQueue, kTrafficClasses> queues{};

@@ -10,6 +10,8 @@ namespace paceline::fabric {
 
 namespace {
 
+constexpr std::size_t kMostCurves = 255;  // Egress::curve
+
 class Checker {
  public:
   explicit Checker(const FabricSpec& spec) : spec_(spec) {}
@@ -71,12 +73,7 @@ class Checker {
                  spec_.links.size() ==
                      std::size_t{spec_.hosts} + shape.leaf_links() + shape.core_links()),
             "nodes and links are not those of the regular shape");
-    const EcnSpec& ecn = spec_.ecn;
-    require(ecn.kmin_bytes <= ecn.kmax_bytes, "ECN: kmin " + std::to_string(ecn.kmin_bytes) +
-                                                  " B must not exceed kmax " +
-                                                  std::to_string(ecn.kmax_bytes) + " B");
-    require(ecn.pmax >= 0 && ecn.pmax <= 1,
-            "ECN: pmax " + std::to_string(ecn.pmax) + " must be within 0 and 1");
+    marking();
     const PfcSpec& pfc = spec_.pfc;
     require(pfc.alpha >= 1.0 / 65536 && pfc.alpha <= 64,
             "PFC: alpha " + std::to_string(pfc.alpha) + " must be within 1/65536 and 64");
@@ -93,6 +90,7 @@ class Checker {
     require(!trim.enabled || spec_.class_weights[trim.to_class % kTrafficClasses] == 0,
             "trimming: class " + std::to_string(trim.to_class) +
                 " has a weight; trimmed packets need strict priority");
+    answers();
     require(spec_.buffer_bytes <= 0xFFFF'FFFF,
             "switch buffer of " + std::to_string(spec_.buffer_bytes) + " B: at most 4 GiB - 1");
     require(pfc.reserve_bytes <= spec_.buffer_bytes && pfc.headroom_bytes <= spec_.buffer_bytes &&
@@ -102,6 +100,40 @@ class Checker {
     require(
         spec_.drop_control_ppm <= 1'000'000,
         "drop_control_ppm " + std::to_string(spec_.drop_control_ppm) + " must not exceed 1000000");
+  }
+
+  void marking() {
+    const EcnSpec& ecn = spec_.ecn;
+    curve(ecn, "ECN: ");
+    require(ecn.at_rates.size() <= kMostCurves,
+            "ECN: curves for " + std::to_string(ecn.at_rates.size()) + " rates; at most " +
+                std::to_string(kMostCurves));
+    for (std::size_t i = 0; i < ecn.at_rates.size(); ++i) {
+      const Rate rate = ecn.at_rates[i].rate;
+      const std::string name = "ECN at " + std::to_string(rate.bps) + " b/s: ";
+      curve(ecn.at_rates[i].curve, name);
+      const auto same = [&](const EcnSpec::AtRate& other) { return other.rate == rate; };
+      require(std::none_of(ecn.at_rates.begin(), ecn.at_rates.begin() + static_cast<long>(i), same),
+              name + "given twice");
+    }
+  }
+
+  void curve(const MarkingCurve& of, const std::string& name) {
+    require(of.kmin_bytes <= of.kmax_bytes, name + "kmin " + std::to_string(of.kmin_bytes) +
+                                                " B must not exceed kmax " +
+                                                std::to_string(of.kmax_bytes) + " B");
+    require(of.pmax >= 0 && of.pmax <= 1,
+            name + "pmax " + std::to_string(of.pmax) + " must be within 0 and 1");
+  }
+
+  void answers() {
+    for (const std::uint8_t to : {spec_.ack_class, spec_.cnp_class}) {
+      require(to < kTrafficClasses, "class " + std::to_string(to) + " of ACKs or CNPs: at most " +
+                                        std::to_string(kTrafficClasses - 1));
+      // Hosts send them whether there are credits or not.
+      require(!spec_.credit.enabled || (spec_.pfc.lossless_classes >> to & 1U) == 0,
+              "class " + std::to_string(to) + " of ACKs or CNPs: credits rule there");
+    }
   }
 
   void credits() {

@@ -37,12 +37,21 @@ enum class LoadBalance : std::uint8_t {
 
 // RED on the instantaneous length of the egress queue of the packet's class: never at or below
 // kmin, linear to pmax at kmax, always above kmax. Only ECT packets are marked.
-struct EcnSpec {
-  bool enabled = true;
+struct MarkingCurve {
   std::uint64_t kmin_bytes = 400'000;
   std::uint64_t kmax_bytes = 1'600'000;
   double pmax = 0.2;
+};
+struct EcnSpec : MarkingCurve {
+  bool enabled = true;
   bool mark_at_dequeue = true;  // length behind the departing packet; else length found on arrival
+  // Other curves for ports whose link is built with exactly this rate; a LinkEvent that changes the
+  // rate of a link leaves its curve as it is.
+  struct AtRate {
+    Rate rate{};
+    MarkingCurve curve;
+  };
+  std::vector<AtRate> at_rates;
 };
 
 // Priority flow control over a dynamically shared buffer, with the rules of the HPCC simulator's
@@ -95,6 +104,11 @@ struct FabricSpec {
   // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
   // the higher class first, ahead of all classes with a weight.
   std::array<std::uint32_t, kTrafficClasses> class_weights{};
+  // Classes in which switches queue acknowledgements (NAKs, XACKs and those of atomics included)
+  // and CNPs, where these come in the control class. Hosts send both before all data, and no pause
+  // of these classes holds a host's own.
+  std::uint8_t ack_class = kControlClass;
+  std::uint8_t cnp_class = kControlClass;
   Picos reorder_delay = picos_from_micros(10);  // LinkSpec::reorder: lateness uniform in (0, this]
 
   std::vector<LinkEvent> events;  // any order; those at one time happen in the order given

@@ -113,6 +113,8 @@ void Network::inject(Link& link, Packet* packet, Picos now) {
       packet->route = host;
     }
   }
+  if (moves_answers_) [[unlikely]]
+    packet->traffic_class = class_in_switches(*packet);
   ++stats_.injected_packets;
   stats_.injected_bytes += packet->wire_bytes;
   if (spec_.drop_control_ppm != 0 && packet->bth_offset != 0) {
@@ -214,11 +216,13 @@ void Network::depart(Link& link, Egress& egress) {
     consider_resume(sw, ingress, traffic_class, start);
 }
 
-// queue_bytes > kmin. One draw per packet between kmin and kmax that can be marked.
+// queue_bytes > ecn_kmin_. One draw per packet between kmin and kmax that can be marked.
 void Network::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
   if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return;
-  if (queue_bytes <= ecn_kmax_ &&
-      egress.marking.uniform() >= static_cast<double>(queue_bytes - ecn_kmin_) * ecn_slope_) {
+  const Curve& curve = curves_[egress.curve];
+  if (queue_bytes <= curve.kmin) return;
+  if (queue_bytes <= curve.kmax &&
+      egress.marking.uniform() >= static_cast<double>(queue_bytes - curve.kmin) * curve.slope) {
     return;
   }
   packet->ecn = Ecn::ce;

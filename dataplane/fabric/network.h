@@ -219,6 +219,7 @@ class Network {
 
   // Hot path, network.cc.
   void inject(Link& link, Packet* packet, Picos now);
+  std::uint8_t class_in_switches(const Packet& packet) const;
   void transmit(Link& link, Packet* packet, Picos start);
   void launch(Link& link, Packet* packet, Picos start, Picos late);
   void put_on_wire(Link& link, Packet* packet, Picos start, Picos late = Picos{0});
@@ -296,6 +297,7 @@ class Network {
 
   // Construction, network_build.cc.
   void build_choices();
+  void build_marking();
   void build_events();
   void build_switches();
   void build_links();
@@ -324,11 +326,18 @@ class Network {
   NetworkStats stats_;
   Picos now_{0};                   // of the link event in progress or last seen
   std::uint64_t late_pauses_ = 0;  // pauses or resumes decided after their time: must stay 0
-  std::uint64_t ecn_kmin_ = 0;     // ~0 where marking is off
-  std::uint64_t ecn_kmax_ = 0;
-  double ecn_slope_ = 0;                          // pmax / (kmax - kmin)
+  // Of all curves in use the least kmin; ~0 where marking is off.
+  std::uint64_t ecn_kmin_ = ~std::uint64_t{0};
+  struct Curve {
+    explicit Curve(const MarkingCurve& of);
+    std::uint64_t kmin = 0;
+    std::uint64_t kmax = 0;
+    double slope = 0;  // pmax / (kmax - kmin)
+  };
+  std::vector<Curve> curves_;                     // the first is that of rates without their own
   std::uint64_t trim_above_ = ~std::uint64_t{0};  // where nothing is trimmed
   bool mark_at_enqueue_ = false;
+  bool moves_answers_ = false;      // to ack_class or cnp_class
   unsigned strict_classes_ = 0xFF;  // bit per class without a weight
   std::array<std::uint32_t, kTrafficClasses> quantum_{};
   std::vector<Dwrr> dwrr_;                 // per egress, where a class has a weight

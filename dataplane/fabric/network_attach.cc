@@ -41,6 +41,7 @@ bool Network::send(std::uint32_t host, std::uint8_t traffic_class, Packet* packe
   const std::uint32_t frame = packet->frame_bytes() - (packet->bth_offset == 0 ? 4U : 0U);
   packet->wire_bytes = spec_.wire.wire_bytes(frame, packet->payload_bytes);
   packet->traffic_class = traffic_class;
+  if (moves_answers_) packet->traffic_class = class_in_switches(*packet);
   packet->entropy = flow_hash(*packet);
   packet->route = to < spec_.hosts ? to : kRouteNone;
   ++stats_.injected_packets;

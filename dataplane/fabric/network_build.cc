@@ -50,16 +50,12 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
       links_(&memory),
       egresses_(&memory),
       ports_(spec.hosts, memory),
-      ecn_kmin_(spec.ecn.enabled ? spec.ecn.kmin_bytes : ~std::uint64_t{0}),
-      ecn_kmax_(spec.ecn.kmax_bytes),
       trim_above_(spec.trim.enabled ? spec.trim.threshold_bytes : ~std::uint64_t{0}),
       mark_at_enqueue_(!spec.ecn.mark_at_dequeue),
+      moves_answers_(spec.ack_class != kControlClass || spec.cnp_class != kControlClass),
       control_loss_(spec.seed, kControlLossStream) {
   if (std::uint64_t{first_actor_id} + actors_needed(spec) > wheel.actors()) {
     throw std::invalid_argument("fabric: the event wheel has too few actors");
-  }
-  if (spec_.ecn.kmax_bytes > spec_.ecn.kmin_bytes) {
-    ecn_slope_ = spec_.ecn.pmax / static_cast<double>(spec_.ecn.kmax_bytes - spec_.ecn.kmin_bytes);
   }
   if (spec_.credit.enabled) {
     credits_ = std::make_unique<CreditBook>(spec_);
@@ -67,6 +63,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
   }
   build_switches();
   build_links();
+  build_marking();
   build_choices();
   build_events();
   for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
@@ -162,6 +159,25 @@ void Network::build_links() {
       egress.last_hop = (links_[id].to & Link::kToSwitch) == 0;
       egress.marking = Random(spec_.seed, kMarkingStream + id);
     }
+  }
+}
+
+Network::Curve::Curve(const MarkingCurve& of) : kmin(of.kmin_bytes), kmax(of.kmax_bytes) {
+  if (kmax > kmin) slope = of.pmax / static_cast<double>(kmax - kmin);
+}
+
+void Network::build_marking() {
+  const std::vector<EcnSpec::AtRate>& at_rates = spec_.ecn.at_rates;
+  curves_.emplace_back(spec_.ecn);
+  for (const EcnSpec::AtRate& at_rate : at_rates) curves_.emplace_back(at_rate.curve);
+  if (!spec_.ecn.enabled) return;
+  for (Egress& egress : egresses_) {
+    const Rate rate = spec_.links[egress.link / 2].rate;
+    const auto own = std::find_if(at_rates.begin(), at_rates.end(),
+                                  [&](const EcnSpec::AtRate& at) { return at.rate == rate; });
+    egress.curve =
+        own == at_rates.end() ? 0 : static_cast<std::uint8_t>(1 + (own - at_rates.begin()));
+    ecn_kmin_ = std::min(ecn_kmin_, curves_[egress.curve].kmin);
   }
 }
 

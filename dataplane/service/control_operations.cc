@@ -26,7 +26,7 @@ Json head(std::uint64_t id, bool ok) {
 }
 
 std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 Json refusal(std::uint64_t id, std::vector<std::string> errors) {

@@ -91,7 +91,7 @@ std::string ControlServer::listen(const std::string& path) {
     return errno == EADDRINUSE ? fmt::format("{}: a service answers there already", path)
                                : fmt::format("{}: {}", path, std::strerror(errno));
   }
-  if (grouped_ && path.front() != '@' && ::chown(path.c_str(), uid_t(-1), group_) != 0) {
+  if (grouped_ && path.front() != '@' && ::lchown(path.c_str(), uid_t(-1), group_) != 0) {
     return fmt::format("{}: to give it to the group {}: {}", path, group, std::strerror(errno));
   }
   path_ = path;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/driver/plugin_load.h"
@@ -34,14 +37,13 @@ constexpr int kFailed = 1;
 constexpr int kBadInput = 2;
 
 int complain(const std::string& text) {
-  fmt::print(stderr, "paceline-dataplane: error: {}\n", text);
+  fmt::print(stderr, "paceline-dataplane: error: {}\n", paceline::printable_lines(text));
   return kBadInput;
 }
 
 // Where programs look for it when nobody says otherwise.
-std::string usual_socket() {
-  using namespace paceline::attach;
-  return socket_in(runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()));
+std::string usual_folder() {
+  return paceline::attach::runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid());
 }
 
 // Each session and each queue has descriptors: as many as may be had.
@@ -67,34 +69,47 @@ int serve(const std::string& file, std::string socket, std::string control,
   options.overrides = overrides;
   const config::Read<config::Testbed> read = config::read_testbed_file(file, options);
   if (!read.ok()) {
-    for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", error);
+    for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", printable_lines(error));
     return kBadInput;
   }
   service::MadeNicSets made = nic_sets_of(read.value);
   if (!made.errors.empty()) {
-    for (const std::string& error : made.errors) fmt::print(stderr, "{}\n", error);
+    for (const std::string& error : made.errors) fmt::print(stderr, "{}\n", printable_lines(error));
     return kBadInput;
   }
   for (const std::string& note : made.notes) spdlog::info("{}", note);
   service::ServiceSettings settings = service::settings_of(read.value.service);
-  if (socket.empty()) socket = settings.socket.empty() ? usual_socket() : settings.socket;
+  if (socket.empty()) socket = settings.socket;
+  if (socket.empty()) {
+    const std::string folder = usual_folder();
+    if (!attach::is_folder_of(folder, ::geteuid())) {
+      return complain(fmt::format(
+          "{}: not a folder of this user; make it, or say --socket where programs attach", folder));
+    }
+    socket = attach::socket_in(folder);
+  }
   if (control.empty()) control = service::control_socket_beside(socket);
   settings.testbed = file;
   settings.start_unix_ns = unix_nanos();
   raise_descriptor_limit();
 
+  const bool ports = !read.value.ports.empty();
   service::Service service(std::move(settings), std::move(made.sets));
-  if (const std::string wrong = service.start(); !wrong.empty()) return complain(wrong);
   service::Server server(service);
-  if (const std::string wrong = server.listen(socket); !wrong.empty()) {
+  std::optional<service::ControlServer> controls;
+  int status = kBadInput;
+  const std::string wrong = service.start([&]() -> std::string {
+    status = kFailed;
+    if (std::string error = server.listen(socket); !error.empty()) return error;
+    controls.emplace(service, server.context(), socket,
+                     [&server] { return server.status_of_all(); });
+    if (std::string error = controls->listen(control); !error.empty()) return error;
+    status = kBadInput;
+    return service.give_up_privileges(ports);
+  });
+  if (!wrong.empty()) {
     complain(wrong);
-    return kFailed;
-  }
-  service::ControlServer controls(service, server.context(), socket,
-                                  [&server] { return server.status_of_all(); });
-  if (const std::string wrong = controls.listen(control); !wrong.empty()) {
-    complain(wrong);
-    return kFailed;
+    return status;
   }
   boost::asio::signal_set signals(server.context(), SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code& error, int number) {
@@ -103,6 +118,7 @@ int serve(const std::string& file, std::string socket, std::string control,
     server.stop();
   });
   spdlog::info("{}: {} NICs at {}, control at {}", file, service.nics().size(), socket, control);
+  spdlog::info("runs as {}", service.privileges().text());
   server.run();
   service.stop();
   return kGood;
@@ -111,6 +127,7 @@ int serve(const std::string& file, std::string socket, std::string control,
 }  // namespace
 
 int main(int argc, char** argv) {
+  paceline::attach::log_printable_text();
   CLI::App app{"The service that owns NIC instances: programs reach them through libibverbs"};
   app.set_version_flag("--version", "paceline-dataplane " PACELINE_VERSION);
   std::string testbed;

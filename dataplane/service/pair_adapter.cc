@@ -213,6 +213,8 @@ attach::CompletionEntry PairAdapter::entry_of(const transport::Completion& compl
   } else if (s_.receives != nullptr) {
     entry.wr_id = s_.receives->view().wr_id(index);
     entry.retired = index + 1;
+  } else if (s_.shared != nullptr) {
+    s_.shared->tell_taken();
   }
   return entry;
 }

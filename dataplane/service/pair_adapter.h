@@ -38,7 +38,8 @@ class PairAdapter {
     CompletionAdapter* send_cq = nullptr;
     CompletionAdapter* receive_cq = nullptr;
     WorkQueueView send;
-    OwnReceives* receives = nullptr;       // nullptr: it shares a receive queue
+    OwnReceives* receives = nullptr;       // nullptr: it shares a receive queue,
+    SharedReceives* shared = nullptr;      // this one
     int notices = -1;                      // the pipe of its session
     telemetry::NicMeter* meter = nullptr;  // of its NIC; nullptr: nobody counts
     std::uint32_t user = 0;                // whose it is
@@ -73,7 +74,8 @@ class PairAdapter {
   void count_end(const transport::Completion& completion);
   // It goes: what is under way will not be heard of again.
   void count_lost();
-  // What the program sees of it.
+  // What the program sees of it. Room that the completion stands for is visible before the entry
+  // is: in a shared receive queue it is told here, in queues of its own it comes with the entry.
   attach::CompletionEntry entry_of(const transport::Completion& completion) const;
   // True once after what the program wrote made no sense: the queue pair is in error.
   bool report_failed() { return failed_ && !std::exchange(reported_, true); }

@@ -72,9 +72,8 @@ bool SharedReceives::pump() {
 }
 
 bool SharedReceives::settle() {
+  tell_taken();
   const auto queued = static_cast<std::uint32_t>(queue_.size());
-  const std::uint32_t taken = view_.next() - queued;
-  if (taken != told_) view_.tell_taken(told_ = taken);
   if (limit_ == 0 || broken_ || queued + view_.waiting() >= limit_) return false;
   limit_ = 0;
   return true;

@@ -49,8 +49,14 @@ class SharedReceives {
   // Takes what the program has posted; true when there was anything. A queue that makes no sense
   // is left alone from then on (broken()).
   bool pump();
-  // Tells the program how many requests messages have taken. True once when fewer than the limit
-  // are left: the limit is then disarmed (vol. 1, 10.2.9.2).
+  // Tells the program how many requests messages have taken. Called before the completion of such a
+  // message becomes visible: a program that has polled it finds the room.
+  void tell_taken() {
+    const std::uint32_t taken = view_.next() - static_cast<std::uint32_t>(queue_.size());
+    if (taken != told_) view_.tell_taken(told_ = taken);
+  }
+  // Likewise for messages without a completion. True once when fewer requests than the limit are
+  // left: the limit is then disarmed (vol. 1, 10.2.9.2).
   bool settle();
   void arm(std::uint32_t limit) { limit_ = limit; }
   std::uint32_t limit() const { return limit_; }

@@ -24,6 +24,26 @@ inline Verdict out_of_range(const char* what, std::uint64_t value, std::uint64_t
   return {EINVAL, fmt::format("{} = {}: {} to {}", what, value, least, most)};
 }
 
+// By TenantMemory::add.
+inline Verdict memory_unreachable(int error) {
+  switch (error) {
+    case ESRCH:
+      return {error, "the process that connected has ended, or runs another program now"};
+    case EPERM:
+    case EACCES:
+      return {error,
+              "the rights of this user do not reach the memory of the process (another user's, or "
+              "not dumpable)"};
+    default:
+      return {error, "the memory cannot be reached"};
+  }
+}
+
+inline Verdict not_who_connected(int sender, int connected) {
+  return {EPERM, fmt::format("process {} asks for memory of process {}, which connected", sender,
+                             connected)};
+}
+
 inline Verdict worker_gone() { return {EIO, "the worker has ended"}; }
 
 }  // namespace paceline::service

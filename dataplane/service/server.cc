@@ -21,6 +21,7 @@
 
 #include "dataplane/attach/foreign_descriptors.h"
 #include "dataplane/attach/text.h"
+#include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/memory/view_guard.h"
 #include "dataplane/service/status.h"
 
@@ -35,8 +36,14 @@ bool credentials_of(int socket, Peer& peer) {
   ucred credentials{};
   socklen_t length = sizeof(credentials);
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return false;
-  peer = {credentials.pid, credentials.uid};
+  peer = {credentials.pid, credentials.uid, nullptr};
   return true;
+}
+
+// Each message that is received says from then on which process sent it (attach::Message::sender).
+void tell_senders(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 }
 
 attach::Transfer answer(int socket, const attach::Header& request, const Verdict& verdict,
@@ -102,6 +109,7 @@ std::string Server::listen(const std::string& path) {
                                      path)
                                : fmt::format("{}: {}", path, std::strerror(errno));
   }
+  tell_senders(socket.get());
   path_ = path;
   // They are due between open_nic and share_memory alone.
   attach::allow_descriptors(socket.get(), false);
@@ -142,6 +150,7 @@ bool Server::accept() {
     if (exhausted) spdlog::warn("a program could not be let in: {}", std::strerror(errno));
     return !exhausted;
   }
+  tell_senders(socket.get());
   Peer peer;
   if (!credentials_of(socket.get(), peer)) {
     strangers_.close(std::move(socket));
@@ -154,6 +163,7 @@ bool Server::accept() {
     return true;
   }
   try {
+    peer.program = std::make_shared<ProgramMemory>(socket.get());
     connections_.emplace_back(context_, service_, peer);
   } catch (const std::exception& error) {
     spdlog::warn("a program could not be let in: {}", error.what());

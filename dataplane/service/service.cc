@@ -28,7 +28,7 @@ Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> 
 
 Service::~Service() { stop(); }
 
-std::string Service::start() {
+std::string Service::start(const std::function<std::string()>& before) {
   const ObjectLimits& limits = settings_.limits;
   if (limits.requests == 0 || limits.requests > kMostRequests || limits.segments == 0 ||
       limits.segments > kMostSegments || limits.inline_bytes > kMostInlineBytes ||
@@ -54,8 +54,15 @@ std::string Service::start() {
     return fmt::format("getrandom: {}", std::strerror(error));
   }
   if (!make_segment()) return fmt::format("telemetry segment: {}", std::strerror(errno));
+  if (before) {
+    if (std::string wrong = before(); !wrong.empty()) return wrong;
+  }
   for (const auto& worker : workers_) worker->start();
   return {};
+}
+
+std::string Service::give_up_privileges(bool ports) {
+  return drop_privileges({settings_.user, ports}, privileges_);
 }
 
 bool Service::make_segment() {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "dataplane/attach/aside.h"
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/protocol.h"
+#include "dataplane/service/privileges.h"
 #include "dataplane/service/service_settings.h"
 #include "dataplane/service/service_worker.h"
 #include "dataplane/service/tenant.h"
@@ -36,8 +38,12 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // Starts the workers. What is wrong, empty: nothing.
-  std::string start();
+  // Starts the workers; `before` opens what else needs rights that are given up then. What is
+  // wrong, empty: nothing.
+  std::string start(const std::function<std::string()>& before = {});
+  // Of `before`, and the last of it. `ports`: devices of this machine are open.
+  std::string give_up_privileges(bool ports);
+  const Privileges& privileges() const { return privileges_; }
   void stop();
 
   const ServiceSettings& settings() const { return settings_; }
@@ -80,6 +86,7 @@ class Service {
   std::vector<std::unique_ptr<ServiceWorker>> workers_;
   std::map<uid_t, Tenant> tenants_;
   attach::Descriptor userfaultfd_;
+  Privileges privileges_;
   std::uint32_t last_pd_ = 0;
   std::uint32_t last_session_ = 0;
 };

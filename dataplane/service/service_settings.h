@@ -58,6 +58,8 @@ struct ServiceSettings {
   // that the socket's file belongs to. `open`: anybody.
   std::vector<uid_t> users;
   bool open = false;
+  // Whom a service that root starts becomes, once devices and sockets are open; empty: nobody.
+  std::string user;
   TenantQuota quota{};
   ObjectLimits limits{};
   WorkerTimes times{};

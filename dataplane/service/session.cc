@@ -9,6 +9,7 @@
 #include <new>
 
 #include "dataplane/attach/text.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/service/refusals.h"
 #include "dataplane/service/service_limits.h"
 
@@ -51,6 +52,13 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
   if (operation == Operation::list_nics) return list_nics(reply);
   if (operation == Operation::open_nic) return open_nic(request, reply);
   if (!opened_) return {EPROTO, "no NIC is open"};
+  // Addresses are those of the process that connected, not of one that inherited its connection.
+  const bool memory = operation == Operation::share_memory ||
+                      operation == Operation::register_region ||
+                      operation == Operation::reregister_region;
+  if (memory && request.sender != peer_.pid) {
+    return not_who_connected(request.sender, peer_.pid);
+  }
   switch (operation) {
     case Operation::query_port:
       return query_port(reply);
@@ -113,7 +121,8 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
 Verdict Session::hello(const Message& request, Reply& reply) {
   if (greeted_) return {EPROTO, "hello was said"};
   greeted_ = true;
-  program_ = attach::text_of(request.as<attach::HelloRequest>().program);
+  // It is shown to the operator, in logs and in answers of the API.
+  program_ = printable(attach::text_of(request.as<attach::HelloRequest>().program));
   attach::HelloReply answer;
   answer.service_pid = static_cast<std::uint32_t>(::getpid());
   attach::put_text(answer.version, PACELINE_VERSION);
@@ -147,7 +156,7 @@ Verdict Session::open_nic(const Message& request, Reply& reply) {
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_ || !worker().watch(wake_.get())) return {errno, "eventfd"};
   ServiceWorker* const worker_of = &worker();
-  memory_ = TenantMemory::make(peer_.pid, [worker_of] { worker_of->wake(); });
+  memory_ = TenantMemory::make(peer_.program, [worker_of] { worker_of->wake(); });
   if (memory_ == nullptr) return {ENOMEM, "the thread that copies could not be started"};
 
   WorkerSessionSetup setup;

@@ -21,9 +21,12 @@
 
 namespace paceline::service {
 
+class ProgramMemory;
+
 struct Peer {
   pid_t pid = 0;
   uid_t user = 0;
+  std::shared_ptr<ProgramMemory> program;
 };
 
 // 0, or an errno and why. EPROTO ends the connection.

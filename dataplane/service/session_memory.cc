@@ -51,7 +51,7 @@ Verdict unreachable(int error) {
             "the shared memory has no pages in a part of the region: nothing was written "
             "there yet, and the service makes none for a program"};
   }
-  return {error != 0 ? error : EIO, "the memory cannot be reached"};
+  return memory_unreachable(error != 0 ? error : EIO);
 }
 
 }  // namespace
@@ -61,17 +61,19 @@ Verdict Session::take_memory(int socket, Reply& reply) {
   struct Taken {
     attach::Descriptor socket;
     attach::Transfer transfer = attach::Transfer::failed;
+    int sender = 0;
     std::size_t descriptors = 0;
     int error = 0;
   };
   auto taken = std::make_shared<Taken>();
   taken->socket.reset(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
   if (!taken->socket) return {errno, "descriptors"};
-  reply.aside = [taken, memory = memory_] {
+  reply.aside = [taken, memory = memory_, pid = peer_.pid] {
     attach::Message message;
     taken->transfer = attach::receive_message(taken->socket.get(), message);
+    taken->sender = message.sender;
     taken->descriptors = message.descriptors.size();
-    if (taken->descriptors == 1) {
+    if (taken->descriptors == 1 && taken->sender == pid) {
       taken->error = memory->share(std::move(message.descriptors.front()));
     }
     taken->socket.reset();
@@ -80,6 +82,7 @@ Verdict Session::take_memory(int socket, Reply& reply) {
     if (taken->transfer != attach::Transfer::done || taken->descriptors != 1) {
       return {EPROTO, "share_memory comes with one descriptor"};
     }
+    if (taken->sender != peer_.pid) return not_who_connected(taken->sender, peer_.pid);
     if (taken->error != 0) return {taken->error, std::strerror(taken->error)};
     answer.put(attach::HandleBody{});
     if (service_.userfaultfd() >= 0) answer.descriptors.push_back(service_.userfaultfd());

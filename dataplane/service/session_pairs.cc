@@ -107,6 +107,7 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
     setup.receive_cq = pair.receive_cq->adapter.get();
     setup.send = WorkQueueView(at, send);
     setup.receives = pair.receives.get();
+    setup.shared = pair.srq == nullptr ? nullptr : pair.srq->receives.get();
     setup.notices = notices_.writing.get();
     setup.meter = &worker().meter(place_.nic);
     setup.user = peer_.user;

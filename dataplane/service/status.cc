@@ -193,8 +193,17 @@ Json session_of(Service& service, const Session& session) {
                    {"by_copy_bytes", memory.by_copy_bytes},
                    {"copies", memory.copies},
                    {"copied_bytes", memory.copied_bytes},
-                   {"faults", memory.faults}};
+                   {"faults", memory.faults},
+                   {"refused", memory.refused}};
   return out;
+}
+
+Json privileges_of(const Privileges& p) {
+  Json kept = Json::array();
+  for (const KeptCapability& one : p.kept) {
+    kept.push_back({{"name", one.name}, {"in_force", one.in_force}, {"why", one.why}});
+  }
+  return {{"user", p.user}, {"capabilities", std::move(kept)}};
 }
 
 Json tenant_of(const Tenant& t) {
@@ -232,11 +241,12 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
   const Json all = {{"schema", 1},
                     {"version", PACELINE_VERSION},
                     {"pid", ::getpid()},
+                    {"privileges", privileges_of(service.privileges())},
                     {"workers", std::move(workers)},
                     {"tenants", std::move(tenants)},
                     {"sessions", std::move(list)}};
   // A program's name need not be text.
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return all.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace paceline::service

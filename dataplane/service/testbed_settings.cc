@@ -7,6 +7,7 @@ ServiceSettings settings_of(const config::ServiceConfig& config) {
   out.socket = config.socket;
   out.open = config.open;
   out.users.assign(config.users.begin(), config.users.end());
+  out.user = config.user;
   out.quota.sessions = config.sessions;
   out.quota.queue_pairs = config.queue_pairs;
   out.quota.completion_queues = config.completion_queues;

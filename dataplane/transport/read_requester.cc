@@ -20,15 +20,23 @@ std::uint32_t RequesterPart::request_wire_of(const QueuePair& qp, const SendEntr
   return core_.info.wire.wire_bytes(frame, 0);
 }
 
-// The request packet for the entry at the cursor, asking for its responses from cursor_packet on.
+// The request packet for the entry at the cursor, asking for its responses from cursor_packet on:
+// under selective repeat for as many as are kept (update_window), the rest follows in requests of
+// its own.
 void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry& entry) {
   RequesterState& r = qp.requester;
-  build_read(qp, packet, entry, r.cursor_packet, entry.packets - r.cursor_packet);
+  std::uint32_t count = entry.packets - r.cursor_packet;
+  const Psn first = entry.first_psn + r.cursor_packet;
+  if (r.selective) {
+    const std::int32_t room = qp.selective->send.window() - distance(first, r.una_psn);
+    count = std::min(count, static_cast<std::uint32_t>(room));
+  }
+  build_read(qp, packet, entry, r.cursor_packet, count);
 
   // Its answer acknowledges all before it, too.
   r.since_ack_request = 0;
   r.ack_requested_at = core_.now;
-  const Psn end = entry.first_psn + entry.packets;
+  const Psn end = first + count;
   if (before(r.max_psn, end)) {
     r.max_psn = end;
     core_.count_data(qp.peer);
@@ -36,13 +44,16 @@ void RequesterPart::build_request(QueuePair& qp, Packet& packet, const SendEntry
     core_.count_retransmitted(qp);
   }
   r.next_psn = end;
-  ++r.cursor;
-  r.cursor_packet = 0;
+  r.cursor_packet += count;
+  if (r.cursor_packet == entry.packets) {
+    ++r.cursor;
+    r.cursor_packet = 0;
+  }
   ++r.answers_due;
   check_order(qp);
   if (r.inflight_bytes == 0 && !r.selective) arm_timer(qp);
   r.inflight_bytes += packet.wire_bytes;
-  if (r.selective) note_sent(qp, entry.first_psn, packet.wire_bytes, entry.packets, true);
+  if (r.selective) note_sent(qp, first, packet.wire_bytes, count, true);
 }
 
 // The request of a READ for `count` responses from response `from` on; or of an atomic.
@@ -58,7 +69,8 @@ void RequesterPart::build_read(QueuePair& qp, Packet& packet, const SendEntry& e
         std::min(request.length - offset, std::uint64_t{count} * std::uint64_t{qp.mtu});
     const wire::Reth reth{request.remote_address + offset, request.remote_key,
                           static_cast<std::uint32_t>(bytes)};
-    header_bytes = wire::build_read_request(qp.header, out, qp.remote_number, psn, reth);
+    header_bytes = wire::build_read_request(qp.header, out, qp.remote_number, psn, reth, true,
+                                            from + count != entry.packets);
   } else {
     const bool swap = request.opcode == WorkOpcode::compare_swap;
     const wire::AtomicEth atomic{request.remote_address, request.remote_key, request.swap_add,
@@ -83,7 +95,7 @@ void RequesterPart::check_order(QueuePair& qp) {
   if (r.cursor == r.queue.tail()) return;
   const SendEntry& entry = r.queue.at(r.cursor);
   if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
-      (entry.request.fence && r.answers_due != 0) ||
+      (entry.request.fence && r.cursor_packet == 0 && r.answers_due != 0) ||
       (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn) ||
       beyond_credits(r, entry) > (r.cursor_packet == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
     r.stops |= requester_stop::order;

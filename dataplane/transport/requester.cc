@@ -104,7 +104,7 @@ void RequesterPart::complete_before(QueuePair& qp, Psn next) {
     if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
     if (ordered) {
       if (entry.answered || entry.request.fence) --r.ordered;
-      if (entry.answered) --r.answers_due;
+      if (entry.answered && !r.selective) --r.answers_due;
     }
     if (!entry.answered) qp.counters.tx_bytes += entry.request.length;
     if (entry.request.signaled) {

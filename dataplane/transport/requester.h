@@ -186,17 +186,23 @@ class RequesterPart {
   std::uint32_t position_of(const QueuePair& qp, Psn psn) const;
   std::uint32_t repair_wire_bytes(const QueuePair& qp) const;
   bool build_repair(QueuePair& qp, Packet& packet);
-  bool build_ask(QueuePair& qp, Packet& packet);
-  Outcome accept_selective_response(QueuePair& qp, const wire::ParsedPacket& parsed,
-                                    const Packet& packet);
-  void ask_missing(QueuePair& qp);
-  void ask(QueuePair& qp, Psn first, std::uint32_t count);
-  void forget_asks(QueuePair& qp);
   void on_selective_timer(QueuePair& qp);
   void probe_tail(QueuePair& qp);
   Picos probe_after(const QueuePair& qp) const;
   static Picos reorder_wait(const SelectiveSend& s);
   void arm_selective(QueuePair& qp);
+
+  // Answers to READs and atomics (selective_answers.cc).
+  bool build_ask(QueuePair& qp, Packet& packet);
+  Outcome accept_selective_response(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                    const Packet& packet);
+  void note_answer(QueuePair& qp, Psn psn);
+  void note_repeated(QueuePair& qp);
+  void note_late(QueuePair& qp, Psn end);
+  void note_atomic(QueuePair& qp);
+  bool ask_missing(QueuePair& qp);
+  bool ask(QueuePair& qp, Psn psn);
+  void forget_asks(QueuePair& qp);
 
   void arm_timer(QueuePair& qp);
   void set_timer(QueuePair& qp, Picos at);

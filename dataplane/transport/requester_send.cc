@@ -203,6 +203,7 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
   r.tail_psn = r.tail_psn + packets;
   if (answered || request.fence) ++r.ordered;
   if (r.ordered != 0) check_order(qp);
+  if (answered && r.selective) update_window(qp);
   if (answered) return PostResult::ok;  // what it moves, the peer sends
   if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
   r.backlog_bytes += request.length;

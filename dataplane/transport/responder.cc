@@ -126,8 +126,11 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   if (ahead < 0) {
     // Seen before: its answer was lost, or it was sent twice. Answer again, do nothing again.
     ++core_.counters.duplicates;
-    if (qp.responder.selective)
-      qp.selective->receive.answer_due = qp.selective->receive.duplicate = true;
+    if (qp.responder.selective) {
+      // A READ is repeated on purpose, for answers that were lost.
+      qp.selective->receive.answer_due = true;
+      if (carries_message(parsed)) qp.selective->receive.duplicate = true;
+    }
     if (!carries_message(parsed)) {
       repeat_answer(qp, parsed);
       return Outcome::done;

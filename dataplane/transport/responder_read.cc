@@ -48,7 +48,9 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   }
   ResponderResource resource;
   resource.first_psn = parsed.psn;
-  resource.msn = next_msn(r.msn);
+  // A READ of several requests counts with the last of them (docs/wire-protocol.md).
+  const bool goes_on = r.selective && is_read(parsed) && parsed.solicited;
+  resource.msn = goes_on ? r.msn : next_msn(r.msn);
   if (is_read(parsed)) {
     if (!accept_read(qp, parsed, resource)) return Outcome::done;
   } else {
@@ -194,6 +196,10 @@ void ResponderPart::repeat_responses(QueuePair& qp, const wire::ParsedPacket& pa
     return;
   }
   if (index >= resource.next || s.repairs.full()) return;
+  for (std::uint32_t p = s.repairs.head(); p != s.repairs.tail(); ++p) {
+    const std::int32_t within = distance(parsed.psn, s.repairs.at(p).first);
+    if (within >= 0 && within < static_cast<std::int32_t>(s.repairs.at(p).count)) return;
+  }
   count = std::min(count, resource.next - index);
   ResponseAsk run;
   run.first = parsed.psn;

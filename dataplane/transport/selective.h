@@ -26,9 +26,14 @@ inline constexpr std::uint8_t in_flight = 1U << 0;
 inline constexpr std::uint8_t lost = 1U << 1;       // to be sent again
 inline constexpr std::uint8_t delivered = 1U << 2;  // acknowledged; of a READ: the response is here
 inline constexpr std::uint8_t request = 1U << 3;    // a READ or an atomic
-inline constexpr std::uint8_t again = 1U << 4;      // sent more than once
+inline constexpr std::uint8_t again = 1U << 4;      // sent, or asked for, more than once
+// Of answers to READs and atomics.
+inline constexpr std::uint8_t ends = 1U << 5;   // the last sequence number of its request
+inline constexpr std::uint8_t late = 1U << 6;   // one that was sent later is here
+inline constexpr std::uint8_t asked = 1U << 7;  // asked for once more
 }  // namespace sent_flag
 
+// Of an answer that is not here `sent_at` is when it was asked for, or when it turned out late.
 struct SentPacket {
   Picos sent_at{0};
   std::uint32_t wire_bytes = 0;
@@ -64,6 +69,20 @@ struct SelectiveSend {
     return lost_from;
   }
 
+  // Something was sent again for nothing: more reordering is tolerated, and probes wait longer.
+  void doubt() {
+    patience = static_cast<std::uint8_t>(std::min(patience + 1, 10));
+    samples = 0;
+    reorder_steps = static_cast<std::uint8_t>(std::min(reorder_steps + 4, 64));
+    calm = 0;
+  }
+  // Something was lost. That much reordering is forgotten slowly.
+  void believe() {
+    if (++calm != 64) return;
+    calm = 0;
+    if (reorder_steps > 1) --reorder_steps;
+  }
+
   // Of `acked` bytes those that arrived marked, where an XACK says `total` of all there were. XACKs
   // come late, twice, or not at all: no mark counts twice. What came twice may have been marked
   // twice; nobody hears of more marks than of bytes.
@@ -81,10 +100,14 @@ struct SelectiveSend {
   Psn flying_from;               // nothing before it is in flight
   std::uint32_t lost = 0;        // packets that wait to be sent again
   FixedRing<ResponseAsk> asks;
-  std::uint64_t ask_bytes = 0;  // on the wire, of those sent and not answered
-  Psn responses_to;             // one past the highest READ response that came
-  Picos newest_sent{-1};        // latest time of sending among what has arrived
-  std::uint32_t srtt_ns = 0;    // 0: not measured yet
+  std::uint64_t ask_bytes = 0;      // on the wire, of those sent and not answered
+  Psn responses_to;                 // one past the highest answer that came
+  std::uint32_t missing = 0;        // answers before it that have not come
+  Picos newest_ask{-1};             // latest time of asking among the answers asked for that came
+  Picos doubted_at{-1};             // when an answer last came twice
+  std::uint32_t answer_rtt_ns = 0;  // from asking to the answer; 0: not measured yet
+  Picos newest_sent{-1};            // latest time of sending among what has arrived
+  std::uint32_t srtt_ns = 0;        // 0: not measured yet
   std::uint32_t min_rtt_ns = 0;
   std::uint32_t last_rtt_ns = 0;   // a queue that has just grown shows here first
   std::uint32_t marked_bytes = 0;  // CE-marked at the peer, as algorithms were last told
@@ -99,7 +122,7 @@ struct SelectiveSend {
   CompletionStatus failing_status = CompletionStatus::success;
   Picos progress_at{0};        // in EngineCore::awake()
   Picos reorder_at = kNever;   // a packet counts as lost then
-  Picos response_at = kNever;  // missing READ responses are asked for then
+  Picos response_at = kNever;  // answers that are missing are looked at then
 };
 
 // Packets that a receiver has, relative to the next one it expects.
@@ -145,6 +168,9 @@ struct SelectiveReceive {
   std::uint16_t trigger_path = 0;     // the one that they are of
   std::array<std::byte, kIntHops * wire::kIntRecordBytes> records{};
 };
+
+// Probes of the tail before the retransmission timer.
+inline constexpr std::uint8_t kProbes = 2;
 
 struct SelectiveState {
   explicit SelectiveState(std::uint32_t window) : send(window), receive(window) {}

@@ -123,12 +123,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   // longer. What was sent twice measures none (Karn), so without patience a queue that grows faster
   // than they are measured would have every packet of a small window probed, and never be measured.
   // Both are forgotten slowly.
-  if (xack.duplicate) {
-    s.patience = static_cast<std::uint8_t>(std::min(s.patience + 1, 10));
-    s.samples = 0;
-    s.reorder_steps = static_cast<std::uint8_t>(std::min(s.reorder_steps + 4, 64));
-    s.calm = 0;
-  }
+  if (xack.duplicate) s.doubt();
 
   std::uint64_t acked = 0;
   acked += acknowledge_before(qp, expected);
@@ -143,6 +138,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   }
   if (xack.aeth.is_ack()) take_credits(qp, xack.aeth);
   const bool advanced = advance_selective(qp);
+  if (before(r.una_psn, s.peer_expected)) note_atomic(qp);
   if (acked != 0 || advanced) {
     s.probes = s.held = 0;
     s.progress_at = core_.awake();
@@ -153,10 +149,7 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   IntStack stack;
   const IntStack* const int_stack = records_of(xack, stack);
   if (lost != 0) {
-    if (++s.calm == 64) {
-      s.calm = 0;
-      if (s.reorder_steps > 1) --s.reorder_steps;
-    }
+    s.believe();
     cc::Event event;
     event.signal = cc::Signal::nack;
     event.lost_bytes = static_cast<std::uint32_t>(lost);

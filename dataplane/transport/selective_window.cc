@@ -25,12 +25,12 @@ void RequesterPart::reset_selective(QueuePair& qp) {
   std::fill(s.sent.begin(), s.sent.end(), SentPacket{});
   s.asks.clear();
   s.peer_expected = s.highest = s.lost_from = s.flying_from = s.responses_to = r.una_psn;
-  s.lost = 0;
+  s.lost = s.missing = 0;
   s.ask_bytes = 0;
   s.probes = 0;
   s.patience = s.held = 0;
   s.failing = false;
-  s.newest_sent = Picos{-1};
+  s.newest_sent = s.newest_ask = Picos{-1};
   s.progress_at = core_.awake();
   s.reorder_at = s.response_at = kNever;
   r.repair = false;
@@ -53,14 +53,16 @@ void RequesterPart::note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes,
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   SentPacket& sent = s.at(psn);
-  const bool before_now = sent.has(sent_flag::again);
   sent.sent_at = core_.now;
   sent.wire_bytes = wire_bytes;
   sent.extent = extent;
   sent.port = qp.selective->paths.last_port();
-  sent.flags = sent_flag::in_flight;
-  if (request) sent.set(sent_flag::request);
-  if (before_now) sent.set(sent_flag::again);
+  sent.clear(sent_flag::lost);
+  sent.set(sent_flag::in_flight);
+  if (request) {
+    sent.set(sent_flag::request);
+    s.at(psn + (extent - 1)).set(sent_flag::ends);
+  }
   if (before(psn, s.flying_from)) s.flying_from = psn;
   update_window(qp);
   if (r.timeout_at == kNever) {
@@ -69,10 +71,19 @@ void RequesterPart::note_sent(QueuePair& qp, Psn psn, std::uint32_t wire_bytes,
   }
 }
 
-// As many sequence numbers as are kept: the next packet waits for the oldest.
+// As many sequence numbers as are kept: the next packet waits for the oldest. A READ takes as many
+// as it has responses, and asks for an eighth of the window, or for its rest, at the least.
 void RequesterPart::update_window(QueuePair& qp) {
   RequesterState& r = qp.requester;
-  const bool full = distance(r.next_psn, r.una_psn) >= qp.selective->send.window();
+  const std::int32_t window = qp.selective->send.window();
+  std::int32_t needed = 1;
+  if (r.ordered != 0 && r.cursor != r.queue.tail()) {
+    const SendEntry& entry = r.queue.at(r.cursor);
+    if (entry.answered) {
+      needed = std::min(static_cast<std::int32_t>(entry.packets - r.cursor_packet), window / 8);
+    }
+  }
+  const bool full = distance(r.next_psn, r.una_psn) > window - needed;
   r.stops = static_cast<std::uint8_t>(full ? r.stops | requester_stop::window
                                            : r.stops & ~requester_stop::window);
 }
@@ -81,7 +92,17 @@ void RequesterPart::update_window(QueuePair& qp) {
 // is lost, asked for or done: the scheduler may ask for the length of the next packet at any time.
 void RequesterPart::update_repair(QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
-  while (!s.asks.empty() && before(s.asks.front().first, qp.requester.una_psn)) s.asks.pop();
+  while (!s.asks.empty()) {
+    ResponseAsk& wanted = s.asks.front();
+    const std::int32_t here = distance(qp.requester.una_psn, wanted.first);
+    if (here <= 0) break;
+    if (here < static_cast<std::int32_t>(wanted.count)) {
+      wanted.first = qp.requester.una_psn;
+      wanted.count -= static_cast<std::uint32_t>(here);
+      break;
+    }
+    s.asks.pop();
+  }
   qp.requester.repair = s.lost != 0 || !s.asks.empty();
 }
 
@@ -92,7 +113,10 @@ bool RequesterPart::repair_adds_up(const QueuePair& qp) const {
   const SelectiveSend& s = qp.selective->send;
   const auto lost = std::count_if(s.sent.begin(), s.sent.end(),
                                   [](const SentPacket& p) { return p.has(sent_flag::lost); });
-  return lost == s.lost && r.repair == (s.lost != 0 || !s.asks.empty());
+  const auto missing = std::count_if(s.sent.begin(), s.sent.end(), [](const SentPacket& p) {
+    return p.has(sent_flag::late) && !p.has(sent_flag::delivered);
+  });
+  return lost == s.lost && missing == s.missing && r.repair == (s.lost != 0 || !s.asks.empty());
 }
 
 void RequesterPart::forget_flight(QueuePair& qp, SentPacket& sent) {
@@ -208,6 +232,7 @@ bool RequesterPart::advance_selective(QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   const Psn from = r.una_psn;
   while (before(r.una_psn, s.peer_expected) && s.at(r.una_psn).has(sent_flag::delivered)) {
+    if (s.at(r.una_psn).has(sent_flag::ends)) --r.answers_due;
     s.at(r.una_psn) = SentPacket{};
     ++r.una_psn;
   }

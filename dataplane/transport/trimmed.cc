@@ -113,8 +113,8 @@ void RequesterPart::on_trimmed_response(QueuePair& qp, Psn psn) {
   const SendEntry& entry = r.queue.at(position);
   if (entry.request.opcode != WorkOpcode::read || s.at(psn).has(sent_flag::delivered)) return;
   // Before the peer has the request there can be no response to it.
-  if (s.at(entry.first_psn).has(sent_flag::lost)) return;
-  ask(qp, psn, 1);
+  if (!before(psn, s.peer_expected)) return;
+  ask(qp, psn);
   scheduler_.settle(qp);
 }
 

@@ -91,7 +91,7 @@ void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& cond, std::uint32_t& co
 
 // The end of the pipe: the device is lost, which is said once.
 int tell_fatal(Context& context, ibv_async_event& out) {
-  context.presence.lost();
+  context.session.lost();
   const std::lock_guard hold(context.objects);
   if (context.fatal_told) {
     errno = EIO;
@@ -116,7 +116,7 @@ PACELINE_VERBS_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_ev
       return -1;
     }
     paceline::attach::AsyncNotice notice;
-    const ssize_t got = ::read(context->async_fd, &notice, sizeof(notice));
+    const ssize_t got = ::read(c.notices.get(), &notice, sizeof(notice));
     if (got < 0) return -1;
     if (got == 0) return tell_fatal(c, *event);
     if (describe(c, notice, *event)) return 0;

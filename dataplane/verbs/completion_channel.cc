@@ -109,16 +109,18 @@ PACELINE_VERBS_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** c
                                            void** cq_context) {
   Context& c = Context::of(channel->context);
   CompletionQueue* queue = nullptr;
+  // As long as the program has not closed it.
+  const int pipe = reinterpret_cast<CompletionChannel*>(channel)->pipe.get();
   while (queue == nullptr) {
     if (c.presence.forked()) {
       errno = EIO;
       return -1;
     }
     paceline::attach::ChannelEvent event;
-    const ssize_t got = ::read(channel->fd, &event, sizeof(event));
+    const ssize_t got = ::read(pipe, &event, sizeof(event));
     if (got < 0) return -1;
     if (got == 0) {
-      c.presence.lost();
+      c.session.lost();
       queue = paceline::verbs::next_armed(c, channel);
       if (queue == nullptr) {
         errno = EIO;

@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/own_descriptor.h"
 #include "dataplane/verbs/abi.h"
 
 namespace paceline::verbs {
 
 struct CompletionChannel {
   ibv_comp_channel channel{};  // first: programs hold its address
-  attach::Descriptor pipe;
+  attach::OwnDescriptor pipe;
   std::uint32_t handle = 0;
 };
 

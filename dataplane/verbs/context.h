@@ -11,8 +11,8 @@
 #include <mutex>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/doorbell.h"
+#include "dataplane/attach/own_descriptor.h"
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/verbs/abi.h"
 #include "dataplane/verbs/device.h"
@@ -35,8 +35,8 @@ struct Context {
   Session session;
   attach::SharedMemory doorbells;
   attach::SharedMemory worker;
-  attach::Descriptor wake;
-  attach::Descriptor notices;
+  attach::OwnDescriptor wake;
+  attach::OwnDescriptor notices;
   bool shares_memory = false;  // the service has the descriptor of process_memory()
   bool fatal_told = false;     // IBV_EVENT_DEVICE_FATAL was handed out; under objects
 

@@ -1,5 +1,6 @@
 // ibv_get_device_list and what can be asked of a device that is not open.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -44,8 +45,12 @@ std::vector<attach::NicInfo> ask_for_nics(const Settings& settings) {
   attach::Message reply;
   if (error == 0) error = session.exchange(attach::Operation::list_nics, {}, reply);
   if (error != 0) {
-    say("no service answers at " + settings.socket + " (" + std::strerror(error) +
-        "): no RDMA devices; start one, or set PACELINE_SOCKET");
+    say(error == EACCES
+            ? "the service at " + settings.socket +
+                  " belongs to another user, and its testbed file does not let this one attach "
+                  "(service.users, service.open): no RDMA devices"
+            : "no service answers at " + settings.socket + " (" + std::strerror(error) +
+                  "): no RDMA devices; start one, or set PACELINE_SOCKET");
     return {};
   }
   const auto bytes = reply.beyond<attach::NicList>();

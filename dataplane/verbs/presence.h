@@ -24,7 +24,8 @@ class Presence {
   int make() noexcept;
   bool usable() const noexcept { return marks_->alive.load(std::memory_order_acquire) != 0; }
   bool forked() const noexcept { return marks_->parent.load(std::memory_order_relaxed) == 0; }
-  void lost() noexcept { marks_->alive.store(0, std::memory_order_release); }
+  // True for the first who says so.
+  bool lost() noexcept { return marks_->alive.exchange(0, std::memory_order_acq_rel) != 0; }
 
  private:
   static constexpr std::size_t kBytes = 4096;

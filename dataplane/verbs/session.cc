@@ -1,13 +1,19 @@
 #include "dataplane/verbs/session.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 
 #include "dataplane/attach/text.h"
+#include "dataplane/attach/turned_away.h"
 
 namespace paceline::verbs {
 
@@ -22,13 +28,44 @@ void log_refusal(attach::Operation operation, const attach::Message& reply) {
   say(text);
 }
 
+// Where Yama lets nobody but an ancestor reach a program's memory, the program says that the
+// service may, too (ptrace_scope = 1). There is one such process at a time; where none is needed,
+// none is named.
+void let_service_copy(int socket) {
+  char scope = 0;
+  const attach::Descriptor file(::open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC));
+  if (!file || ::read(file.get(), &scope, 1) != 1 || scope != '1') return;
+  ucred service{};
+  socklen_t length = sizeof service;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &service, &length) == 0 && service.pid > 0) {
+    ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(service.pid));
+  }
+}
+
+// One that ends in order removes its socket before it leaves its programs.
+std::string how_it_ended(const std::string& path, bool connected) {
+  if (!connected) return "is out of reach, for this program has closed the connection to it";
+  if (path.empty() || path.front() == '@') return "is gone";
+  constexpr int kPatienceMs = 100;  // one that is being killed may listen for a moment longer
+  const attach::Descriptor again = attach::connect_socket(path);
+  pollfd entry{again.get(), POLLRDHUP, 0};
+  if (again && ::poll(&entry, 1, kPatienceMs) == 0) {
+    return "has ended this session, or was started anew";
+  }
+  if (again || errno == ECONNREFUSED) return "was killed or has crashed";
+  if (errno == ENOENT) return "has ended (paceline testbed down)";
+  return std::string("is out of reach (") + std::strerror(errno) + ")";
+}
+
 }  // namespace
 
 int Session::connect(const Settings& settings, Presence* presence) {
   presence_ = presence;
   log_ = settings.log;
+  path_ = settings.socket;
   socket_ = attach::connect_socket(settings.socket);
   if (!socket_) return errno;
+  let_service_copy(socket_.get());
   attach::HelloRequest hello;
   hello.pid = static_cast<std::uint32_t>(::getpid());
   const char* const name = program_invocation_short_name;
@@ -36,8 +73,18 @@ int Session::connect(const Settings& settings, Presence* presence) {
   return ask(attach::Operation::hello, hello, service_);
 }
 
+void Session::lost() noexcept {
+  static std::atomic<bool> told{false};  // a program may have many devices of one service
+  if (presence_ == nullptr || !presence_->lost() || told.exchange(true)) return;
+  try {
+    say("the service at " + path_ + " " + how_it_ended(path_, static_cast<bool>(socket_)) +
+        ": its devices are lost to this program, and what it asks of them fails");
+  } catch (const std::exception&) {  // no memory for a message
+  }
+}
+
 int Session::lose() {
-  if (presence_ != nullptr) presence_->lost();
+  lost();
   return EIO;
 }
 
@@ -50,10 +97,17 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
   header.operation = operation;
   header.sequence = ++sequence_;
   const attach::Transfer sent = attach::send_message(socket_.get(), header, body, descriptors);
-  if (sent == attach::Transfer::failed) return errno;
-  if (sent != attach::Transfer::done) return lose();
-  if (attach::receive_message(socket_.get(), reply) != attach::Transfer::done ||
-      reply.header.operation != operation || reply.header.sequence != header.sequence) {
+  if (sent == attach::Transfer::failed) return errno == EBADF ? lose() : errno;
+  const attach::Transfer got = sent == attach::Transfer::done
+                                   ? attach::receive_message(socket_.get(), reply)
+                                   : attach::Transfer::closed;
+  if (got == attach::Transfer::closed && attach::turned_away(socket_.get(), reply)) {
+    return reply.header.error;
+  }
+  if (got != attach::Transfer::done) return lose();
+  const bool turned_away = reply.header.sequence == 0 && reply.header.error != 0;
+  if (!turned_away &&
+      (reply.header.operation != operation || reply.header.sequence != header.sequence)) {
     return lose();
   }
   if (reply.header.error != 0 && log_) log_refusal(operation, reply);
@@ -62,8 +116,10 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
 
 bool Session::look() {
   pollfd entry{socket_.get(), POLLRDHUP, 0};
-  if (::poll(&entry, 1, 0) <= 0) return true;
-  if ((entry.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) == 0) return true;
+  if (entry.fd >= 0) {  // poll() passes over what is closed
+    if (::poll(&entry, 1, 0) <= 0) return true;
+    if ((entry.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) == 0) return true;
+  }
   lose();
   return false;
 }

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/message_socket.h"
+#include "dataplane/attach/own_descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/verbs/presence.h"
 #include "dataplane/verbs/settings.h"
@@ -46,8 +46,11 @@ class Session {
     return tell(operation, attach::HandleBody{handle, 0});
   }
 
-  // Asks the kernel whether the other end is still there; marks Presence when it is not.
+  // Asks the kernel whether the other end is still there; calls lost() when it is not.
   bool look();
+
+  // The service is gone: marks Presence, and says so on standard error, once in a process.
+  void lost() noexcept;
 
   const attach::HelloReply& service() const { return service_; }
   int descriptor() const { return socket_.get(); }
@@ -55,7 +58,8 @@ class Session {
 
  private:
   int lose();
-  attach::Descriptor socket_;
+  std::string path_;
+  attach::OwnDescriptor socket_;
   Presence* presence_ = nullptr;
   std::mutex mutex_;
   std::uint32_t sequence_ = 0;

@@ -17,9 +17,10 @@ std::string variable(const char* name) {
 
 // The user's own service, else the machine's.
 std::string default_socket() {
-  const std::string own =
-      attach::socket_in(attach::runtime_folder(::getenv("XDG_RUNTIME_DIR"), ::geteuid()));
-  return ::access(own.c_str(), F_OK) == 0 ? own : attach::socket_in(attach::kSystemFolder);
+  const std::string folder = attach::runtime_folder(::getenv("XDG_RUNTIME_DIR"), ::geteuid());
+  const std::string own = attach::socket_in(folder);
+  const bool there = attach::is_folder_of(folder, ::geteuid()) && ::access(own.c_str(), F_OK) == 0;
+  return there ? own : attach::socket_in(attach::kSystemFolder);
 }
 
 }  // namespace

@@ -110,9 +110,10 @@ std::size_t build_data(const HeaderTemplate& header, HeaderBuffer out,
 }
 
 std::size_t build_read_request(const HeaderTemplate& header, HeaderBuffer out,
-                               std::uint32_t dest_qpn, Psn psn, const Reth& reth,
-                               bool ack_request) {
-  const auto f = fields_of(Opcode::rc_read_request, dest_qpn, psn, ack_request);
+                               std::uint32_t dest_qpn, Psn psn, const Reth& reth, bool ack_request,
+                               bool solicited) {
+  auto f = fields_of(Opcode::rc_read_request, dest_qpn, psn, ack_request);
+  f.solicited = solicited;
   reth.store(begin(header, out, f, Reth::kBytes));
   return header.header_bytes + Reth::kBytes;
 }

@@ -47,7 +47,7 @@ std::size_t build_data(const HeaderTemplate& header, HeaderBuffer out,
 
 std::size_t build_read_request(const HeaderTemplate& header, HeaderBuffer out,
                                std::uint32_t dest_qpn, Psn psn, const Reth& reth,
-                               bool ack_request = true);
+                               bool ack_request = true, bool solicited = false);
 // `fields.opcode` is one of the four READ responses; `aeth` is used on all but Middle.
 std::size_t build_read_response(const HeaderTemplate& header, HeaderBuffer out,
                                 const TransportFields& fields, Aeth aeth);

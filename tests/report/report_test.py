@@ -1,6 +1,6 @@
 """Runs a small experiment, opens its report in a headless Chromium and looks at it.
 
-usage: report_test.py PACELINE     exit: 0 good, 1 a check failed, 77 skipped (no browser)
+usage: report_test.py PACELINE TEST_EXPERIMENT_LIVE     exit: 0 good, 1 a check failed, 77 skipped (no browser)
 """
 
 import collections
@@ -284,8 +284,43 @@ class Report(unittest.TestCase):
         self.browser.call("Emulation.setEmulatedMedia", features=[])
 
 
+CUT = """Array.from(document.querySelectorAll('.scroll'),
+    s => s.scrollWidth > s.clientWidth ? s.querySelector('thead').textContent : '').filter(t => t)"""
+
+
+class Widths(unittest.TestCase):
+    """No table is wider than the window that people have on half a screen."""
+
+    def open(self, folder, name):
+        page = browser.Browser(BROWSER)
+        self.addCleanup(page.__exit__)
+        page.call("Emulation.setDeviceMetricsOverride", width=1100, height=900, deviceScaleFactor=1,
+                  mobile=False)
+        page.open(os.path.join(folder, name))
+        return page
+
+    def check(self, page):
+        self.assertEqual(page.evaluate(CUT), [])
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 1100)
+
+    def test_page_of_an_experiment_in_virtual_time(self):
+        with tempfile.TemporaryDirectory(prefix="paceline-report-") as folder:
+            with open(os.path.join(folder, "look.toml"), "w") as file:
+                file.write(EXPERIMENT)
+            paceline("ab", "look.toml", "--jobs", "2", "-q", cwd=folder)
+            self.check(self.open(folder, "look.report.html"))
+
+    def test_page_of_a_live_experiment(self):
+        with tempfile.TemporaryDirectory(prefix="paceline-report-") as folder:
+            subprocess.run([LIVE, "figures are in the unit of their metric, and nothing is nan"],
+                           env=dict(os.environ, PACELINE_WRITE_PAGE=os.path.join(folder, "live.html")),
+                           check=True, capture_output=True)
+            self.check(self.open(folder, "live.html"))
+
+
 if __name__ == "__main__":
     PACELINE = os.path.abspath(sys.argv.pop(1))
+    LIVE = os.path.abspath(sys.argv.pop(1))
     BROWSER = browser.find()
     if BROWSER is None:
         print("skipped: no browser; one of", ", ".join(browser.NAMES), "(Debian: chromium-headless-shell)")

@@ -4,10 +4,12 @@
   exec_test.py PACELINE PACELINE-DATAPLANE
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -36,6 +38,70 @@ def static(program):
     return "LOAD" in text and "INTERP" not in text
 
 
+def other_user(testbed, paceline):
+    """Somebody whom the service does not let in is told whose it is and who may, in place of "start one"."""
+    if os.geteuid() != 0:
+        say("skipped: another user's socket (needs root)")
+        return
+    with tempfile.TemporaryDirectory() as folder:  # a build folder may be out of the user's reach
+        os.chmod(folder, 0o755)
+        here = os.path.dirname(os.path.abspath(paceline))
+        places = {"bin/paceline": paceline}
+        for name in ("libpaceline-verbs.so", "libpaceline-files.so"):
+            places[f"lib/{name}"] = os.path.join(here, "..", "lib", name)
+        for name, source in places.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+            shutil.copy(source, os.path.join(folder, name))
+        own = os.path.join(folder, "run")
+        os.mkdir(own, 0o777)
+        os.chown(own, 65534, 65534)
+
+        def ask(*command, **more):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=30, user=65534,
+                                  group=65534, extra_groups=[],
+                                  env=dict(testbed.environment, XDG_RUNTIME_DIR=own, **more))
+            return done.returncode, done.stdout + done.stderr
+
+        program = os.path.join(folder, "bin/paceline")
+        words = ["is not yours", "belongs to user root (0)", "service.users = [65534]", "service.open"]
+        os.chmod(testbed.folder, 0o700)
+        for step in ("folder", "socket"):  # which of the two keeps him out
+            for command in (("exec", "--", "true"), ("testbed", "status", "--socket", testbed.socket)):
+                status, text = ask(program, *command)
+                expect(status in (1, 2) and all(w in text for w in words) and "Start one" not in text,
+                       f"another user, {step}, {command[0]}: {text.strip()}")
+            os.chmod(testbed.folder, 0o755)
+        # The socket lets all in, and the service does not: so it is with service.users.
+        os.chmod(testbed.socket, 0o666)
+        for command in (("exec", "--", "true"), ("testbed", "status", "--socket", testbed.socket)):
+            status, text = ask(program, *command)
+            expect(status in (1, 2) and all(w in text for w in words), f"turned away: {text.strip()}")
+        status, text = ask("ibv_devices", LD_PRELOAD=os.path.join(folder, "lib/libpaceline-verbs.so"))
+        expect("belongs to another user" in text or not shutil.which("ibv_devices"),
+               f"turned away, the library: {text.strip()}")
+        os.chmod(testbed.socket, 0o600)
+
+
+def no_manager(run):
+    """The first request for rdma_cm is answered with a line of ours, once; it fails as before."""
+    program = ("import ctypes; library = ctypes.CDLL('librdmacm.so.1', use_errno=True);"
+               " create = library.rdma_create_event_channel; create.restype = ctypes.c_void_p;"
+               " print(create(), create())")
+    try:
+        ctypes.CDLL("librdmacm.so.1")
+    except OSError:
+        say("skipped: rdma_cm (librdmacm1 is not installed)")
+        return
+    status, text, told = run("--", sys.executable, "-c", program)
+    expect((status, text, told.count("paceline: rdma_cm")) == (0, "None None\n", 1),
+           f"rdma_cm: {text.strip()}, {told.strip()}")
+    if shutil.which("ucx_info"):
+        _, _, told = run("--", "ucx_info", "-d")
+        expect("paceline:" not in told, f"UCX, which does without, is told nothing: {told.strip()}")
+    _, _, told = run("--", "sh", "-c", "test -e /dev/infiniband/rdma_cm; ls /dev/infiniband")
+    expect(told == "", f"who only looks is told nothing: {told.strip()}")
+
+
 def main():
     paceline, dataplane = sys.argv[1:3]
     with Testbed(paceline, dataplane) as testbed:
@@ -53,6 +119,18 @@ def main():
         folder = testbed.folder
         refused(2, ["no service answers at /nowhere/s", "paceline testbed up"],
                 "--socket", "/nowhere/s", "--", "true")
+        # Who follows the advice starts the testbed that was asked for.
+        advised = "paceline testbed up configs/testbeds/pair.toml"
+        refused(2, [f"{advised} --socket /nowhere/s"], "--socket", "/nowhere/s", "--", "true")
+        refused(2, [f"{advised} --name other"], "--name", "other", "--", "true")
+        refused(2, [f"{advised} --socket /nowhere/s"], "--", "true", PACELINE_SOCKET="/nowhere/s")
+        bare = dict(testbed.environment)
+        del bare["PACELINE_SOCKET"]
+        done = subprocess.run([paceline, "exec", "--", "true"], capture_output=True, text=True,
+                              timeout=30, env=bare)
+        expect(done.returncode == 2 and done.stderr.endswith(f"{advised}\n"),
+               f"advice for the usual testbed: {done.stderr.strip()}")
+        other_user(testbed, paceline)
         refused(2, ["--nic h7", "h0, h1"], "--nic", "h7", "--", "true")
         refused(127, ["not found in PATH"], "--", "no-such-program")
         refused(127, ["no such file"], "--", "./no-such-program")
@@ -96,6 +174,7 @@ def main():
         expect(status == 41, "the exit status is the program's")
         status, text, _ = run("--", write(folder, "no-hash-bang", "echo run by a shell $1\n"), "indeed")
         expect(text == "run by a shell indeed\n", f"a script without #!: {text}")
+        no_manager(run)
         # The device files, by many ways to look at them.
         look = ("test -c /dev/infiniband/uverbs0 -a -r /dev/infiniband/uverbs1 && ls /sys/class/infiniband"
                 " && cat /sys/class/infiniband/h1/ports/1/gid_attrs/types/0 && stat -c %F"

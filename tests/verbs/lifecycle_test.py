@@ -187,7 +187,7 @@ def stopped(case):
     case.gives_all_back()
 
 
-def service_ends(case, ending, expected):
+def service_ends(case, ending, expected, words):
     peers = [*case.pair(), *case.pair()]
     service = case.testbed.process
     since = time.monotonic()
@@ -204,6 +204,10 @@ def service_ends(case, ending, expected):
     for peer in peers:
         peer.process.stdin.close()  # it ends as a program does, with the library's own destructors
         assert peer.process.wait(TOLD) == 0, peer.said
+        if peer.said[-1] != "ended":
+            peer.expect("ended")
+        told = [line for line in peer.said if line.startswith("paceline: the service at")]
+        assert len(told) == 1 and f" {words}: its devices are lost" in told[0], peer.said
     # Another one at the same place serves others.
     case.testbed.start()
     writer, waiter = case.pair()
@@ -211,7 +215,7 @@ def service_ends(case, ending, expected):
 
 
 def service_killed(case):
-    service_ends(case, case.testbed.process.kill, -signal.SIGKILL)
+    service_ends(case, case.testbed.process.kill, -signal.SIGKILL, "was killed or has crashed")
 
 
 def service_taken_down(case):
@@ -220,7 +224,7 @@ def service_taken_down(case):
         commands.append(subprocess.Popen([case.testbed.paceline, "testbed", "down", "--socket",
                                           case.testbed.socket], env=case.testbed.environment))
     commands = []
-    service_ends(case, down, 0)
+    service_ends(case, down, 0, "has ended (paceline testbed down)")
     assert commands[0].wait(TOLD) == 0
 
 

@@ -27,6 +27,10 @@ class Case:
         say(f"ok   testbed {' '.join(arguments)}")
         return done.stdout, done.stderr
 
+    def exec(self, *options):
+        subprocess.run([PACELINE, "exec", *options, "--", "true"], env=self.environment,
+                       timeout=60, check=True)
+
 
 def check(holds, what):
     if not holds:
@@ -60,10 +64,23 @@ def cases(case, folder):
     out, _ = case.run(0, "down")
     check("has ended" in out, out)
     case.run(1, "status")
+    runtime = os.path.join(folder, "paceline")
+    case.exec("--name", "other")
+    left = os.listdir(runtime)
+    check(any(name.startswith("files-") for name in left), f"device files: {left}")
     case.run(0, "down", "--name", "other")
-    left = [name for name in os.listdir(os.path.join(folder, "paceline"))
-            if name.endswith(".sock")]
-    check(not left, f"sockets are left: {left}")
+    check(not os.listdir(runtime), f"sockets, logs or device files are left: {os.listdir(runtime)}")
+
+    # Two with sockets of their own have a log each, and the end of one leaves the other's.
+    one, two = os.path.join(folder, "one.sock"), os.path.join(folder, "two.sock")
+    for socket in (one, two):
+        case.run(0, "up", file_of("pair.toml"), "--socket", socket)
+        case.exec("--socket", socket)
+    case.run(0, "down", "--socket", one)
+    check(os.path.exists(two + ".log") and not os.path.exists(one + ".log"), os.listdir(folder))
+    check(len(os.listdir(runtime)) == 1, f"device files of the other: {os.listdir(runtime)}")
+    case.run(0, "down", "--socket", two)
+    check(not os.listdir(runtime) and not os.path.exists(two + ".log"), os.listdir(folder))
 
 
 def main():

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/base/printable.h"
 #include "tools/cli.h"
 #include "tools/runtime_folder.h"
 
@@ -47,11 +48,15 @@ std::optional<daemon::Json> ask_daemon(const DaemonOptions& options, const std::
   const std::string complaint = answer.complaint();
   for (rest = complaint; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end != 0) fmt::print(stderr, "paceline: error: {}\n", rest.substr(0, end));
+    if (end != 0) fmt::print(stderr, "paceline: error: {}\n", printable(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   code = answer.status < 500 ? kExitBadInput : kExitFailed;
   return std::nullopt;
+}
+
+std::string json_line(const daemon::Json& json) {
+  return json.dump(-1, ' ', true, daemon::Json::error_handler_t::replace);
 }
 
 }  // namespace paceline::tools

@@ -26,4 +26,7 @@ std::optional<daemon::Json> ask_daemon(const DaemonOptions& options, const std::
                                        const std::string& target, const daemon::Json& body,
                                        int& code);
 
+// On one line and in ASCII: whatever texts are in it, a terminal takes none for a command.
+std::string json_line(const daemon::Json& json);
+
 }  // namespace paceline::tools

@@ -1,6 +1,7 @@
 // `paceline experiment`: compares two congestion controls on a running host, through pacelined.
 
 #include "tools/host/experiment_command.h"
+#include "dataplane/base/printable.h"
 
 #include <chrono>
 #include <cmath>
@@ -52,9 +53,9 @@ int code_of(const Json& experiment) {
 
 void show(const ExperimentOptions& options, const Json& answer, const std::string& text) {
   if (options.daemon.json) {
-    fmt::print("{}\n", answer.dump());
+    fmt::print("{}\n", json_line(answer));
   } else {
-    fmt::print("{}", text);
+    fmt::print("{}", printable_lines(text));
   }
 }
 
@@ -94,11 +95,8 @@ std::string progress_words(const Json& experiment) {
   if (const std::string trouble = progress.value("trouble", std::string()); !trouble.empty()) {
     return "waits: " + trouble;
   }
-  return fmt::format("pair {} of {}, {} {} ({} to {})", progress.value("pairs_attempted", 0),
-                     progress.value("pairs", 0), estimate.value("metric", std::string()),
-                     percent_text(estimate.value("effect", Json())),
-                     percent_text(estimate.value("low", Json())),
-                     percent_text(estimate.value("high", Json())));
+  return fmt::format("pair {} of {}, {}", progress.value("pairs_attempted", 0),
+                     progress.value("pairs", 0), estimate_text(estimate));
 }
 
 // Until it is over. Leaving does it no harm: it is the daemon's.
@@ -174,6 +172,14 @@ int run_experiment(const ExperimentOptions& options) {
   return follow(options, id);
 }
 
+// Nothing but a number is asked for at the daemon.
+std::vector<std::string> check_number(const std::string& what, const char* otherwise = "") {
+  if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) return {};
+  return {fmt::format(
+      "{}: expected the number of an experiment, as paceline experiment status lists them{}", what,
+      otherwise)};
+}
+
 int experiment_status(const ExperimentOptions& options, bool to_the_end) {
   int code = kExitGood;
   if (options.what.empty()) {
@@ -181,6 +187,7 @@ int experiment_status(const ExperimentOptions& options, bool to_the_end) {
     if (answer) show(options, *answer, experiment_list_text(*answer));
     return code;
   }
+  if (const auto errors = check_number(options.what); !errors.empty()) return report_errors(errors);
   if (to_the_end) return follow(options, options.what);
   const auto answer =
       ask_daemon(options.daemon, "GET", experiment_target(options.what), nullptr, code);
@@ -191,6 +198,7 @@ int experiment_status(const ExperimentOptions& options, bool to_the_end) {
 }
 
 int stop_experiment(const ExperimentOptions& options) {
+  if (const auto errors = check_number(options.what); !errors.empty()) return report_errors(errors);
   int code = kExitGood;
   const auto answer = ask_daemon(options.daemon, "POST", experiment_target(options.what, "/stop"),
                                  {{"why", options.why}}, code);
@@ -202,6 +210,7 @@ int stop_experiment(const ExperimentOptions& options) {
 }
 
 int promote_experiment(const ExperimentOptions& options) {
+  if (const auto errors = check_number(options.what); !errors.empty()) return report_errors(errors);
   Json body{{"why", options.why}};
   if (options.override_verdict) body["override"] = true;
   int code = kExitGood;
@@ -252,6 +261,10 @@ int report_experiment(const ExperimentOptions& options) {
   if (const auto errors = check_output(options.html); !errors.empty()) return report_errors(errors);
   std::error_code ignored;
   if (std::filesystem::is_directory(options.what, ignored)) return report_of_folder(options);
+  if (const auto errors = check_number(options.what, ", or the folder with its files");
+      !errors.empty()) {
+    return report_errors(errors);
+  }
   int code = kExitGood;
   const auto answer = ask_daemon(options.daemon, "GET",
                                  experiment_target(options.what, "/report.json"), nullptr, code);

@@ -7,9 +7,11 @@
 
 #include "control/experiment/live/block_metrics.h"
 #include "control/experiment/live/confidence_sequence.h"
+#include "control/experiment/live/metric_words.h"
 #include "control/experiment/live/planning.h"
 #include "control/experiment/progress.h"
 #include "control/experiment/statistics.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/config/quantity.h"
 
 namespace paceline::tools {
@@ -76,20 +78,25 @@ std::string guard_text(const live::Plan& plan) {
       plan.hard.retransmitted_share, plan.hard.retransmitted_packets, 100 * plan.hard.pause_share,
       plan.hard.stall_ms, plan.hard.drops_packets);
   for (const live::SoftLimit& soft : plan.soft) {
-    out += fmt::format("             {} worse by more than {:g}\n", live::info(soft.metric).label,
-                       soft.worse_by);
+    out += fmt::format("             {} worse by more than {}\n", live::info(soft.metric).label,
+                       live::effect_words(soft.metric, soft.worse_by).substr(1));
   }
   return out;
 }
 
 std::string text_of(const Json& object, const char* name) {
   const auto at = object.find(name);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+  return at != object.end() && at->is_string() ? printable(at->get<std::string>()) : std::string();
 }
 
 double number_of(const Json& object, const char* name) {
   const auto at = object.find(name);
   return at != object.end() && at->is_number() ? at->get<double>() : std::nan("");
+}
+
+std::string count_of(const Json& object, const char* name) {
+  const double count = number_of(object, name);
+  return std::isfinite(count) ? fmt::format("{:g}", count) : "?";
 }
 
 const Json& list_of(const Json& object, const char* name) {
@@ -108,8 +115,13 @@ std::string reasons_text(const Json& object) {
 
 }  // namespace
 
-std::string percent_text(const Json& share) {
-  return share.is_number() ? fmt::format("{:+.1f} %", 100 * share.get<double>()) : "?";
+std::string estimate_text(const Json& estimate) {
+  const auto metric = live::block_metric_named(text_of(estimate, "metric"));
+  if (!metric) return "-";
+  return fmt::format(
+      "{} {} {}", live::info(*metric).name,
+      live::effect_words(*metric, number_of(estimate, "effect")),
+      live::interval_words(*metric, {number_of(estimate, "low"), number_of(estimate, "high")}));
 }
 
 std::string experiment_plan_text(const live::Plan& plan, const live::Schedule& schedule) {
@@ -160,16 +172,14 @@ std::string experiment_status_text(const Json& experiment) {
                        number_of(*progress, "pairs_usable"),
                        experiment::format_duration(number_of(*progress, "seconds_left_at_least")),
                        experiment::format_duration(number_of(*progress, "seconds_left_at_most")));
-    out += fmt::format("{} so far: {} ({} to {})\n", text_of(estimate, "metric"),
-                       percent_text(estimate.value("effect", Json())),
-                       percent_text(estimate.value("low", Json())),
-                       percent_text(estimate.value("high", Json())));
+    out += fmt::format("so far: {}\n", estimate_text(estimate));
     if (const std::string trouble = text_of(*progress, "trouble"); !trouble.empty()) {
       out += "waits: " + trouble + "\n";
     }
   } else if (text_of(experiment, "state") != "running") {
+    const std::string verdict = text_of(experiment, "verdict");
     out += fmt::format("ended: {}\nverdict: {}\n", text_of(experiment, "ended"),
-                       text_of(experiment, "verdict"));
+                       verdict == "running" ? "none" : verdict);
     out += reasons_text(experiment);
   }
   if (number_of(experiment, "promoted_by_change") > 0) {
@@ -184,9 +194,12 @@ std::string experiment_list_text(const Json& answer) {
   if (all.empty()) return "no experiments yet: paceline experiment run --help\n";
   std::string out;
   for (const Json& experiment : all) {
-    out += fmt::format("{:>4}  {:<10} {:<14} {:<24} {}\n", text_of(experiment, "id"),
-                       text_of(experiment, "state"), text_of(experiment, "verdict"),
-                       text_of(experiment, "name"), text_of(experiment, "why"));
+    // One that was refused or has failed never came to a verdict: the entry's is still "running".
+    const std::string state = text_of(experiment, "state");
+    const std::string verdict = text_of(experiment, "verdict");
+    out += fmt::format("{:>4}  {:<10} {:<14} {:<24} {}\n", text_of(experiment, "id"), state,
+                       verdict == "running" ? "-" : verdict, text_of(experiment, "name"),
+                       text_of(experiment, "why"));
   }
   return out;
 }
@@ -195,20 +208,27 @@ std::string experiment_report_text(const Json& report) {
   std::string out =
       fmt::format("{}: {}\n", text_of(report, "experiment"), text_of(report, "verdict"));
   out += reasons_text(report);
-  out +=
-      fmt::format("{:g} of {:g} pairs usable, {:g} planned\n\n", number_of(report, "pairs_usable"),
-                  number_of(report, "pairs_attempted"), number_of(report, "pairs_planned"));
-  out += fmt::format("{:<22} {:<12} {:>11} {:>11} {:>9}   {}\n", "metric", "role", "champion",
-                     "candidate", "effect", "interval");
+  out += fmt::format("{} of {} pairs usable, {} planned\n\n", count_of(report, "pairs_usable"),
+                     count_of(report, "pairs_attempted"), count_of(report, "pairs_planned"));
+  constexpr const char* kRow = "{:<22} {:<12} {:>13} {:>13} {:>12}   {}{}\n";
+  out += fmt::format(fmt::runtime(kRow), "metric", "role", "champion", "candidate", "effect",
+                     "interval", "");
   for (const Json& metric : list_of(report, "metrics")) {
+    const std::string name = text_of(metric, "metric");
+    const auto known = live::block_metric_named(name);
+    if (!known) continue;  // of a later version
     const Json interval = metric.value("effect_interval", Json::array());
-    const bool known = interval.is_array() && interval.size() == 2;
-    out += fmt::format(
-        "{:<22} {:<12} {:>11.4g} {:>11.4g} {:>9}   {} to {}{}\n", text_of(metric, "metric"),
-        text_of(metric, "role"), number_of(metric, "champion"), number_of(metric, "candidate"),
-        percent_text(metric.value("effect", Json())), known ? percent_text(interval[0]) : "?",
-        known ? percent_text(interval[1]) : "?",
-        metric.value("breached", false) ? "  beyond its limit" : "");
+    const auto end = [&interval](std::size_t i) {
+      return interval.is_array() && interval.size() == 2 && interval[i].is_number()
+                 ? interval[i].get<double>()
+                 : std::nan("");
+    };
+    out += fmt::format(fmt::runtime(kRow), name, text_of(metric, "role"),
+                       live::value_words(*known, number_of(metric, "champion")),
+                       live::value_words(*known, number_of(metric, "candidate")),
+                       live::effect_words(*known, number_of(metric, "effect")),
+                       live::interval_words(*known, {end(0), end(1)}),
+                       metric.value("breached", false) ? "  beyond its limit" : "");
   }
   for (const Json& why : list_of(report, "discarded")) {
     if (why.is_string()) out += "discarded: " + why.get<std::string>() + "\n";

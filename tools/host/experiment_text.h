@@ -19,7 +19,7 @@ std::string experiment_status_text(const nlohmann::json& experiment);
 std::string experiment_list_text(const nlohmann::json& answer);
 // Of report.json.
 std::string experiment_report_text(const nlohmann::json& report);
-// "-12.3 %", "+0.4 %"; "?" where it is not known.
-std::string percent_text(const nlohmann::json& share);
+// Of progress.estimate: "p99_short -12.30 % [-14.00 %, -10.10 %]".
+std::string estimate_text(const nlohmann::json& estimate);
 
 }  // namespace paceline::tools

@@ -1,4 +1,5 @@
 #include "tools/host/tuner_host_commands.h"
+#include "dataplane/base/printable.h"
 
 #include <fmt/format.h>
 
@@ -26,9 +27,9 @@ int ask_tuner(const TunerHostOptions& options, const char* method, const std::st
   const auto answer = ask_daemon(options.daemon, method, target, body, code);
   if (!answer) return code;
   if (options.daemon.json) {
-    fmt::print("{}\n", answer->dump());
+    fmt::print("{}\n", json_line(*answer));
   } else {
-    fmt::print("{}", text(*answer));
+    fmt::print("{}", printable_lines(text(*answer)));
   }
   return kExitGood;
 }

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "cc/params.h"
+#include "dataplane/base/printable.h"
 
 namespace paceline::tools {
 
@@ -15,7 +16,7 @@ using TunerJson = nlohmann::json;
 
 std::string word_of(const TunerJson& in, const char* key) {
   const auto at = in.find(key);
-  return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
+  return at != in.end() && at->is_string() ? printable(at->get<std::string>()) : std::string();
 }
 
 double figure_of(const TunerJson& in, const char* key) {
@@ -63,7 +64,7 @@ std::string tuner_text(const nlohmann::json& answer) {
     line("stop file", word_of(*kill, "file") + (set ? ": there" : ": not there"));
   }
   for (const TunerJson& problem : answer.value("problems", TunerJson::array())) {
-    if (problem.is_string()) line("problem", problem.get<std::string>());
+    if (problem.is_string()) line("problem", printable(problem.get<std::string>()));
   }
   line("workload", word_of(answer, "workload"));
   if (const auto incumbent = answer.find("incumbent"); incumbent != answer.end()) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "tools/workload/foreign_format.h"
 #include "tools/workload/text_table.h"
 
 namespace paceline::workload {
@@ -82,6 +83,12 @@ config::Read<Cdf> parse_cdf(std::string_view text, const std::string& source) {
   std::vector<Cdf::Point> points;
   Word last_share;
   while (!errors.full() && table.next(line)) {
+    const bool like_others = line.words.size() == 2 && all_numbers(line);
+    if (!like_others && points.empty() && errors.empty() &&
+        report_known_format(text, table.where(line.words.front()), "lines of `size share`",
+                            errors)) {
+      break;
+    }
     if (line.words.size() != 2) {
       errors.add(table.where(line.words.front()),
                  fmt::format("{} columns: expected 2, `size share`", line.words.size()));

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dataplane/config/quantity.h"
+#include "tools/workload/foreign_format.h"
 #include "tools/workload/hpcc_format.h"
 #include "tools/workload/hpcc_lines.h"
 #include "tools/workload/text_table.h"
@@ -19,7 +20,7 @@ constexpr int kSecondInPicos = 12;  // power of ten
 class FlowParser {
  public:
   FlowParser(std::string_view text, const std::string& source, const NodeNumbers& numbers)
-      : table_(text, source), numbers_(numbers) {
+      : text_(text), table_(text, source), numbers_(numbers) {
     for (std::uint32_t i = 0; i < numbers.nodes(); ++i) {
       largest_ = std::max(largest_, numbers.number(i));
     }
@@ -41,6 +42,13 @@ class FlowParser {
     }
     std::uint64_t count = 0;
     const Word head = line_.words.front();
+    const bool counts = line_.words.size() == 1 && is_whole(head.text);
+    if (!counts && report_known_format(text_, table_.where(head),
+                                       "a flow list of the HPCC simulator, whose first line is the "
+                                       "number of flows",
+                                       errors_)) {
+      return;
+    }
     if (line_.words.size() != 1) {
       errors_.add(table_.where(line_.words[1]),
                   fmt::format("{} columns: expected 1, the number of flows", line_.words.size()));
@@ -63,6 +71,10 @@ class FlowParser {
       flow();
     }
     check_trailing_lines(table_, "flows", count, errors_);
+  }
+
+  static bool is_whole(std::string_view text) {
+    return text.find_first_not_of("0123456789") == std::string_view::npos;
   }
 
   bool host(const Word& word, std::string_view what, std::uint32_t& out) {
@@ -103,6 +115,7 @@ class FlowParser {
     flows_.push_back(f);
   }
 
+  std::string_view text_;
   TextTable table_;
   const NodeNumbers& numbers_;
   std::uint32_t largest_ = 0;

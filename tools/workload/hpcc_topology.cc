@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "dataplane/config/quantity.h"
+#include "tools/workload/foreign_format.h"
 #include "tools/workload/hpcc_format.h"
 #include "tools/workload/hpcc_lines.h"
 #include "tools/workload/text_table.h"
@@ -24,7 +25,8 @@ std::uint32_t index_of(const std::vector<std::uint32_t>& sorted, std::uint32_t n
 
 class TopologyParser {
  public:
-  TopologyParser(std::string_view text, const std::string& source) : table_(text, source) {}
+  TopologyParser(std::string_view text, const std::string& source)
+      : text_(text), table_(text, source) {}
 
   config::Read<HpccTopology> parse() {
     if (header() && switches()) {
@@ -46,6 +48,14 @@ class TopologyParser {
       return false;
     }
     head_ = line_.words.front();
+    const bool counts = line_.words.size() == 3 && all_numbers(line_);
+    if (!counts &&
+        report_known_format(text_, table_.where(head_),
+                            "a topology of the HPCC simulator, whose first line is `nodes switches "
+                            "links`",
+                            errors_)) {
+      return false;
+    }
     if (line_.words.size() != 3) {
       errors_.add(table_.where(head_), fmt::format("{} columns: expected 3, `nodes switches links`",
                                                    line_.words.size()));
@@ -189,6 +199,7 @@ class TopologyParser {
     }
   }
 
+  std::string_view text_;
   TextTable table_;
   TextLine line_;
   TableErrors errors_;

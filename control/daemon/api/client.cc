@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "control/daemon/api/event_parser.h"
+#include "dataplane/base/json_depth.h"
 
 namespace paceline::daemon {
 
@@ -45,6 +46,12 @@ std::string why(const std::string& path, const error_code& error) {
 }
 
 // The errors of a refusal, a line each.
+// A discarded value where the text is no JSON that can be used.
+Json parsed(std::string_view text) {
+  if (json_too_deep(text)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, false);
+}
+
 std::string errors_in(const Json& body) {
   std::string lines;
   if (!body.is_object() || !body.contains("errors") || !body["errors"].is_array()) return lines;
@@ -87,7 +94,7 @@ class Exchange {
     answer.text = std::move(parser.get().body());
     if (beast::iequals(parser.get()[http::field::content_type], "application/json") &&
         !answer.text.empty()) {
-      answer.body = Json::parse(answer.text, nullptr, false);
+      answer.body = parsed(answer.text);
       if (answer.body.is_discarded()) {
         answer.body = nullptr;
         co_return path_ + ": what answers there is not a daemon: its JSON is broken";
@@ -111,7 +118,7 @@ class Exchange {
     std::string ended;
     bool wanted = true;
     const EventParser::OnEvent on_text = [&](std::string_view topic, std::string_view text) {
-      const Json data = Json::parse(text, nullptr, false);
+      const Json data = parsed(text);
       if (data.is_discarded()) return true;
       if (topic == "dropped") {
         ended = path_ + ": events came faster than they were read; the daemon let this listener go";
@@ -136,7 +143,7 @@ class Exchange {
       if (error) break;
     }
     if (status == 200) co_return path_ + ": the daemon ended the connection";
-    std::string lines = errors_in(Json::parse(refused, nullptr, false));
+    std::string lines = errors_in(parsed(refused));
     co_return lines.empty() ? path_ + ": refused, status " + std::to_string(status) : lines;
   }
 

@@ -119,7 +119,7 @@ config::Read<BlockFile> read_blocks(std::string_view text, const std::string& so
     const std::string_view one = text.substr(0, end);
     text.remove_prefix(end + 1);
     const std::string where = fmt::format("{}:{}", source, line);
-    const Json root = Json::parse(one.begin(), one.end(), nullptr, false);
+    const Json root = JsonReader::parse(one);
     if (!root.is_object()) {
       if (text.empty()) {
         out.value.cut_off = true;

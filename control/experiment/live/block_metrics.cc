@@ -69,6 +69,7 @@ double contrast(BlockMetric metric, double champion, double candidate) {
 }
 
 double effect_of(BlockMetric metric, double mean_contrast) {
+  if (!std::isfinite(mean_contrast)) return kUndefined;
   return info(metric).scale == Scale::difference ? mean_contrast : det_exp(mean_contrast) - 1;
 }
 

@@ -64,7 +64,8 @@ class BlockValues {
 // Treatment against champion on the scale of the metric; NaN where a value is, or where a ratio is
 // asked of what is not positive.
 double contrast(BlockMetric metric, double champion, double candidate);
-// What a mean of contrasts says to people: a share for ratios, the difference otherwise.
+// What a mean of contrasts says to people: a share for ratios, the difference otherwise; NaN where
+// there is none or no end to it.
 double effect_of(BlockMetric metric, double mean_contrast);
 
 }  // namespace paceline::experiment::live

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "control/experiment/live/analysis.h"
+#include "control/experiment/live/metric_words.h"
 #include "control/experiment/live/planning.h"
 #include "control/experiment/value_text.h"
 
@@ -19,7 +20,9 @@ constexpr double kLoadsThatMatter = 0.5;
 constexpr double kPlaceboAlpha = 0.01;
 constexpr double kCarryoverAlpha = 0.01;
 
-std::string share_text(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+std::string contrast_text(BlockMetric metric, double contrast) {
+  return effect_words(metric, effect_of(metric, contrast));
+}
 
 class Rule {
  public:
@@ -86,7 +89,7 @@ class Rule {
     for (const MetricResult& m : out_.metrics) {
       if (!m.breached) continue;
       say("{} is worse by more than allowed: {}, allowed {}", info(m.metric).label,
-          share_text(effect_of(m.metric, m.mean)), share_text(effect_of(m.metric, m.limit)));
+          contrast_text(m.metric, m.mean), contrast_text(m.metric, m.limit));
       out_.verdict = Verdict::harmful;
     }
     return out_.verdict == Verdict::harmful;
@@ -134,8 +137,7 @@ class Rule {
       out_.reasons.push_back(std::move(why));
       ++against;
     };
-    say("{}: {}", info(primary_.metric).label,
-        share_text(effect_of(primary_.metric, primary_.mean)));
+    say("{}: {}", info(primary_.metric).label, contrast_text(primary_.metric, primary_.mean));
     if (placebos_differ()) ++against;
     for (const StratumResult& s : out_.strata) {
       if (s.from < kLoadsThatMatter || s.n == 0) continue;
@@ -150,8 +152,8 @@ class Rule {
       const bool lower = info(primary_.metric).better == Better::lower;
       const double worst = lower ? -between.total_interval.high : between.total_interval.low;
       say("arms interfere: side by side {}, everywhere against nowhere {}",
-          share_text(effect_of(primary_.metric, between.naive)),
-          share_text(effect_of(primary_.metric, between.total)));
+          contrast_text(primary_.metric, between.naive),
+          contrast_text(primary_.metric, between.total));
       if (!(worst > 0)) object("the total effect is not shown to be better");
     }
     if (out_.carryover.p < kCarryoverAlpha) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "control/experiment/json_reader.h"
 #include "control/experiment/live/plan_reader.h"
 #include "dataplane/config/document.h"
 
@@ -80,7 +81,7 @@ std::string write_whole(const std::string& folder, const char* name, std::string
 
 void read_circumstances(const std::string& text, const std::string& path, ExperimentFiles& out,
                         std::vector<std::string>& errors) {
-  const nlohmann::json body = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json body = JsonReader::parse(text);
   try {
     out.null_experiment = body.at("null_experiment").get<bool>();
     out.circumstances.finished = body.at("finished").get<bool>();
@@ -99,7 +100,7 @@ void read_plugin_tables(const std::string& path, config::AlgorithmCatalogue& out
   const config::Read<std::string> text = config::read_text_file(path, config::kLongestDocument);
   errors.insert(errors.end(), text.errors.begin(), text.errors.end());
   if (!text.ok()) return;
-  const nlohmann::json body = nlohmann::json::parse(text.value, nullptr, false);
+  const nlohmann::json body = JsonReader::parse(text.value);
   const auto tables = body.is_object() ? body.find("algorithms") : body.end();
   if (!body.is_object() || tables == body.end() || !tables->is_array()) {
     errors.push_back(path + ": no list \"algorithms\"");

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "control/experiment/html_text.h"
+#include "control/experiment/live/metric_words.h"
 #include "control/experiment/value_text.h"
 
 namespace paceline::experiment::live {
@@ -81,7 +82,9 @@ std::string course_chart(BlockMetric metric, std::span<const SequencePoint> cour
   if (course.size() < 2) return {};
   const bool share = info(metric).scale != Scale::difference;
   const double factor = share ? 100 : 1;
-  const auto shown = [&](double contrast) { return factor * effect_of(metric, contrast); };
+  const auto shown = [&](double contrast) {
+    return std::isinf(contrast) ? contrast : factor * effect_of(metric, contrast);
+  };
   // The first intervals are so wide that the rest could not be seen: they are drawn from the fourth
   // pair on.
   const std::size_t from_pair = std::min<std::size_t>(4, course.size());
@@ -101,9 +104,10 @@ std::string course_chart(BlockMetric metric, std::span<const SequencePoint> cour
   std::string out =
       frame(x, y, "pairs", fmt::format("{}: candidate against champion", info(metric).label),
             share ? " %" : "",
-            fmt::format("Effect on {} after each pair; after {}: {:.3g} [{:.3g}, {:.3g}]{}",
-                        info(metric).label, last.n, shown(last.mean), shown(last.interval.low),
-                        shown(last.interval.high), share ? " %" : ""));
+            fmt::format("Effect on {} after each pair; after {}: {} {}", info(metric).label, last.n,
+                        effect_words(metric, effect_of(metric, last.mean)),
+                        interval_words(metric, {effect_of(metric, last.interval.low),
+                                                effect_of(metric, last.interval.high)})));
   const auto clipped = [&](double value) { return y(std::clamp(value, from, to)); };
   std::string upper, lower, line;
   for (const SequencePoint& p : course) {

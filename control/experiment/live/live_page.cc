@@ -5,6 +5,7 @@
 #include "control/experiment/html_text.h"
 #include "control/experiment/live/live_charts.h"
 #include "control/experiment/live/live_report.h"
+#include "control/experiment/live/metric_words.h"
 #include "control/experiment/page_assets.h"
 #include "control/experiment/value_text.h"
 
@@ -16,31 +17,40 @@ namespace {
 constexpr std::string_view kLivePolicy =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-std::string effect_words(BlockMetric metric, double contrast) {
-  if (!std::isfinite(contrast)) return "-";
-  const double effect = effect_of(metric, contrast);
-  if (info(metric).scale != Scale::difference) return fmt::format("{:+.2f} %", 100 * effect);
-  return fmt::format("{:+.4g}", effect);
+// Figures break behind commas, not before units.
+std::string glued(const std::string& text) {
+  constexpr const char* kNoBreakSpace = "\u00a0";
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ' ' && i > 0 && text[i - 1] != ',') {
+      out += kNoBreakSpace;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
 }
 
-std::string interval_words(BlockMetric metric, const Interval& interval) {
-  if (!std::isfinite(interval.low)) return "-";
-  return fmt::format("[{}, {}]", effect_words(metric, interval.low),
-                     effect_words(metric, interval.high));
+// Of contrasts, which is what the analysis has.
+std::string contrast_words(BlockMetric metric, double contrast) {
+  return glued(effect_words(metric, effect_of(metric, contrast)));
 }
 
-std::string value_words(double value) { return std::isfinite(value) ? significant(value) : "-"; }
-
-std::string value_words(BlockMetric metric, double value) {
-  const bool rate = metric == BlockMetric::goodput || metric == BlockMetric::offered ||
-                    metric == BlockMetric::other_class_goodput;
-  return rate && std::isfinite(value) ? significant(value / 1e9) + " Gb/s" : value_words(value);
+std::string contrast_words(BlockMetric metric, const Interval& contrasts) {
+  return glued(interval_words(
+      metric, {effect_of(metric, contrasts.low), effect_of(metric, contrasts.high)}));
 }
+
+std::string figure_words(BlockMetric metric, double value) {
+  return glued(value_words(metric, value));
+}
+
+std::string number_words(double value) { return std::isfinite(value) ? significant(value) : "-"; }
 
 class Table {
  public:
   explicit Table(std::initializer_list<std::string_view> head) {
-    out_ = "<div class=\"scroll\"><table>\n<thead><tr>";
+    out_ = "<div class=\"scroll\"><table class=\"live\">\n<thead><tr>";
     for (const std::string_view cell : head) {
       out_ += fmt::format("<th scope=\"col\">{}</th>", html_escaped(cell));
     }
@@ -121,9 +131,9 @@ std::string effect_section(const LiveReport& r) {
   for (const MetricResult& m : a.metrics) {
     const double p = m.role == MetricRole::exploratory ? m.p_adjusted : m.p;
     table.row({std::string(info(m.metric).label), std::string(to_text(m.role)), std::to_string(m.n),
-               value_words(m.metric, m.champion), value_words(m.metric, m.candidate),
-               effect_words(m.metric, m.mean), interval_words(m.metric, m.decision),
-               interval_words(m.metric, m.bootstrap), interval_words(m.metric, m.randomised),
+               figure_words(m.metric, m.champion), figure_words(m.metric, m.candidate),
+               contrast_words(m.metric, m.mean), contrast_words(m.metric, m.decision),
+               contrast_words(m.metric, m.bootstrap), contrast_words(m.metric, m.randomised),
                p_text(p)});
   }
   out += table.text();
@@ -142,8 +152,8 @@ std::string guards_section(const LiveReport& r) {
   Table table({"guard", "allowed", "bounds (one-sided)", "state"});
   for (const MetricResult& m : r.analysis.metrics) {
     if (m.role != MetricRole::guardrail) continue;
-    table.row({std::string(info(m.metric).label), effect_words(m.metric, m.limit),
-               interval_words(m.metric, m.guard),
+    table.row({std::string(info(m.metric).label), contrast_words(m.metric, m.limit),
+               contrast_words(m.metric, m.guard),
                m.breached  ? "beyond its limit"
                : m.cleared ? "within its limit"
                : m.n == 0  ? "not measured"
@@ -160,7 +170,7 @@ std::string trust_section(const LiveReport& r) {
   std::string out = "<section id=\"trust\">\n<h2>Can it be trusted?</h2>\n";
   Table balance({"balance of", r.plan.arms[0].name, r.plan.arms[1].name, "p", "state"});
   for (const BalanceCheck& c : a.balance) {
-    balance.row({c.name, value_words(c.observed[0]), value_words(c.observed[1]), p_text(c.p),
+    balance.row({c.name, number_words(c.observed[0]), number_words(c.observed[1]), p_text(c.p),
                  c.mismatch() ? "mismatch"
                  : c.stops    ? "as scheduled"
                               : "reported only (closed loop)"});
@@ -170,24 +180,24 @@ std::string trust_section(const LiveReport& r) {
     const Interference& i = a.interference;
     const BlockMetric m = r.plan.primary;
     Table table({"effect", "estimate", "interval", "what it is"});
-    table.row({"naive", effect_words(m, i.naive), interval_words(m, i.naive_interval),
+    table.row({"naive", contrast_words(m, i.naive), contrast_words(m, i.naive_interval),
                "candidate beside champion, at the same time"});
-    table.row({"spillover", effect_words(m, i.spillover), interval_words(m, i.spillover_interval),
+    table.row({"spillover", contrast_words(m, i.spillover), contrast_words(m, i.spillover_interval),
                "on champions beside candidates"});
-    table.row({"total", effect_words(m, i.total), interval_words(m, i.total_interval),
+    table.row({"total", contrast_words(m, i.total), contrast_words(m, i.total_interval),
                "everywhere against nowhere: what shipping it does"});
     out += "<h3>Interference</h3>\n" + table.text();
     out += fmt::format("<p>{}</p>\n",
                        i.interferes() ? fmt::format("A test side by side is off by {} here.",
-                                                    html_escaped(effect_words(m, i.gap)))
+                                                    html_escaped(contrast_words(m, i.gap)))
                                       : std::string("No interference between clusters is shown."));
   }
   if (!a.strata.empty()) {
     Table strata({"load from", "to", "pairs", "effect", "interval"});
     for (const StratumResult& s : a.strata) {
-      strata.row({value_words(s.from), value_words(s.to), std::to_string(s.n),
-                  effect_words(r.plan.primary, s.mean),
-                  interval_words(r.plan.primary, s.sequence)});
+      strata.row({number_words(s.from), number_words(s.to), std::to_string(s.n),
+                  contrast_words(r.plan.primary, s.mean),
+                  contrast_words(r.plan.primary, s.sequence)});
     }
     out += "<h3>By load</h3>\n" + strata.text();
   }

@@ -121,7 +121,7 @@ std::string schedule_text(const Schedule& schedule) {
 config::Read<Schedule> read_schedule(std::string_view text, const std::string& source,
                                      const Plan* plan) {
   config::Read<Schedule> out;
-  const auto root = JsonReader::Json::parse(text.begin(), text.end(), nullptr, false);
+  const auto root = JsonReader::parse(text);
   if (!root.is_object()) {
     out.errors.push_back(fmt::format("{}: no JSON object", source));
     return out;

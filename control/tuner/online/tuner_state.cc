@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/tuner/online/tuner_impl.h"
+#include "dataplane/base/json_depth.h"
 
 // One visit(...) per type names its fields once, for writing and reading alike.
 namespace paceline::tuner::online {
@@ -320,6 +321,9 @@ std::string to_json(const TunerState& state, const cc::AlgorithmInfo& info) {
 
 std::vector<std::string> from_json(const std::string& text, const cc::AlgorithmInfo& info,
                                    const BanditOptions& bandit, TunerState& state) {
+  if (json_too_deep(text)) {
+    return {fmt::format("tuner state: nested deeper than {} levels", kDeepestJson)};
+  }
   const auto whole = std::make_unique<TunerState>();
   TunerState& fresh = *whole;
   try {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cassert>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -24,11 +25,17 @@ namespace {
 // take from the program what it saves the worker.
 constexpr int kSpins = 200;
 
+// From one close look at the program to the next, in batches; also after a pause of that length.
+constexpr std::uint32_t kLookEvery = 64;
+constexpr timespec kPause{0, 10'000'000};
+
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t while_equal) {
-  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal,
-            nullptr, nullptr, 0);
+// False: `most` (nullptr: for ever) went by.
+bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t while_equal, const timespec* most) {
+  return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE,
+                   while_equal, most, nullptr, 0) == 0 ||
+         errno != ETIMEDOUT;
 }
 void futex_wake(std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, 1, nullptr,
@@ -44,19 +51,21 @@ void spin_once() {
 
 // Owned by the CopyThread and by its thread, whichever lives longer.
 struct CopyThread::State {
-  State(ProgramMemory memory, std::function<void()> on_done)
+  State(std::shared_ptr<ProgramMemory> memory, std::function<void()> on_done)
       : program(std::move(memory)),
         jobs(kJobs),
         buffers(std::make_unique<std::byte[]>(std::size_t{kJobs} * kJobBytes)),
         wake(std::move(on_done)) {}
 
+  void serve();
   void execute(std::span<const std::uint32_t> batch);
   void execute_run(std::span<const std::uint32_t> batch);
   void run_atomic(CopyJob& job);
   void give_back(std::span<const std::uint32_t> batch);
   void sleep();
 
-  const ProgramMemory program;
+  const std::shared_ptr<ProgramMemory> program;
+  std::uint32_t batches = 0;  // since a pause
   std::vector<CopyJob> jobs;
   const std::unique_ptr<std::byte[]> buffers;
   SpscRing<std::uint32_t> todo{kJobs};
@@ -65,27 +74,42 @@ struct CopyThread::State {
   std::atomic<bool> stop{false};
   std::atomic<bool> ended{false};
   CopyCounters counters;
-  std::mutex mutex;  // of what follows; never the worker's
-  std::function<void()> wake;
+  const std::function<void()> wake;
+  std::atomic<bool> left{false};         // nobody is woken any more
+  std::atomic<std::uint32_t> waking{0};  // somebody is being woken
+  std::mutex mutex;  // of what follows; never the copy thread's, which may be killed
   std::vector<std::shared_ptr<const void>> kept;
 };
 
-CopyThread::CopyThread(ProgramMemory program, std::function<void()> wake)
+CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
     : state_(std::make_shared<State>(std::move(program), std::move(wake))) {
   // Signals are for the service's other threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([state = state_] { run(*state); });
+  std::thread thread([state = state_] {
+    pthread_setname_np(pthread_self(), "paceline-copy");
+    const bool ran = run_as(state->program->credentials(), run, state.get());
+    // Without the tenant's credentials, or killed by it: what is asked for gets an answer, but for
+    // the batch that was in its hands.
+    if (!state->stop.load(std::memory_order_acquire)) {
+      state->program->deny(ran ? ESRCH : EPERM);
+      state->serve();
+    }
+    state->ended.store(true, std::memory_order_release);
+  });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread.native_handle(), "paceline-copy");
   thread.detach();  // it may never end: ~CopyThread waits for `ended`, and not for ever
 }
 
+// A call of `wake` under way is waited for, but not for one that the tenant has stopped or killed.
 void CopyThread::leave() {
-  const std::lock_guard lock(state_->mutex);
-  state_->wake = nullptr;
+  state_->left.store(true, std::memory_order_seq_cst);
+  const timespec pause{0, 20'000};
+  for (int i = 0; i < 100 && state_->waking.load(std::memory_order_seq_cst) != 0; ++i) {
+    ::nanosleep(&pause, nullptr);
+  }
 }
 
 CopyThread::~CopyThread() {
@@ -128,35 +152,44 @@ void CopyThread::keep(std::shared_ptr<const void> what) {
 
 const CopyCounters& CopyThread::counters() const { return state_->counters; }
 
-void CopyThread::run(State& state) {
+void CopyThread::run(void* of) {
+  State& state = *static_cast<State*>(of);
+  state.program->open();
+  state.serve();
+}
+
+void CopyThread::State::serve() {
   std::array<std::uint32_t, ProgramMemory::kBatch> batch{};
   int spins = 0;
-  while (!state.stop.load(std::memory_order_acquire)) {
-    const std::size_t n = state.todo.pop(std::span(batch));
+  while (!stop.load(std::memory_order_acquire)) {
+    const std::size_t n = todo.pop(std::span(batch));
     if (n != 0) {
       spins = 0;
-      state.execute(std::span(batch).first(n));
+      execute(std::span(batch).first(n));
     } else if (++spins < kSpins) {
       spin_once();
     } else {
       spins = 0;
-      state.sleep();
+      sleep();
     }
   }
-  state.ended.store(true, std::memory_order_release);
 }
 
 void CopyThread::State::sleep() {
   asleep.store(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // Both sides write, then look: one of them sees the other.
-  if (todo.empty() && !stop.load(std::memory_order_seq_cst)) futex_wait(asleep, 1);
+  if (todo.empty() && !stop.load(std::memory_order_seq_cst) && !futex_wait(asleep, 1, &kPause)) {
+    batches = 0;
+    futex_wait(asleep, 1, nullptr);
+  }
   asleep.store(0, std::memory_order_relaxed);
 }
 
 void CopyThread::State::execute(std::span<const std::uint32_t> batch) {
-  if (!program.alive()) {
-    for (const std::uint32_t index : batch) jobs[index].result = CopyResult::gone;
+  const CopyResult before = program->reachable(batches++ % kLookEvery == 0);
+  if (before != CopyResult::done) {
+    for (const std::uint32_t index : batch) jobs[index].result = before;
     give_back(batch);
     return;
   }
@@ -182,10 +215,13 @@ void CopyThread::State::execute_run(std::span<const std::uint32_t> batch) {
   const std::span<const ProgramPiece> all(pieces.data(), batch.size());
   const bool read = kind == CopyKind::read;
   // One that goes wrong spoils a common call, not the others: then each goes alone.
-  const bool together = batch.size() > 1 && (read ? program.read_all(all) : program.write_all(all));
+  const bool together =
+      batch.size() > 1 && (read ? program->read_all(all) : program->write_all(all));
   for (std::size_t i = 0; i < batch.size(); ++i) {
     CopyJob& job = jobs[batch[i]];
-    job.result = together ? CopyResult::done : read ? program.read(all[i]) : program.write(all[i]);
+    job.result = together ? CopyResult::done
+                 : read   ? program->read(all[i])
+                          : program->write(all[i]);
   }
 }
 
@@ -194,11 +230,11 @@ void CopyThread::State::execute_run(std::span<const std::uint32_t> batch) {
 void CopyThread::State::run_atomic(CopyJob& job) {
   std::uint64_t value = 0;
   const ProgramPiece piece{job.address, reinterpret_cast<std::byte*>(&value), sizeof value};
-  job.result = program.read(piece);
+  job.result = program->read(piece);
   if (job.result != CopyResult::done) return;
   std::memcpy(job.data, &value, sizeof value);
   value = job.operation.result(value);
-  job.result = program.write(piece);
+  job.result = program->write(piece);
 }
 
 void CopyThread::State::give_back(std::span<const std::uint32_t> batch) {
@@ -212,8 +248,9 @@ void CopyThread::State::give_back(std::span<const std::uint32_t> batch) {
     job.ledger->ended.fetch_add(1, std::memory_order_release);
   }
   done.push(batch);  // as many places as jobs
-  const std::lock_guard lock(mutex);
-  if (wake) wake();
+  waking.store(1, std::memory_order_seq_cst);
+  if (!left.load(std::memory_order_seq_cst)) wake();
+  waking.store(0, std::memory_order_release);
 }
 
 }  // namespace paceline::service

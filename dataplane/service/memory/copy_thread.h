@@ -1,7 +1,8 @@
-// The thread that copies between the service and one tenant's address space. It may be made to wait
-// for ever by that tenant; so nothing ever waits for it: the worker hands it jobs and takes them
-// back through rings, and who ends it leaves it behind when it hangs (it owns what it works with,
-// and ends with the tenant's pages or with the process).
+// The thread that copies between the service and one tenant's address space, with the tenant's
+// credentials (run_as: for another user that is a process). It may be made to wait for ever by that
+// tenant, or be stopped or killed between any two instructions; so nothing ever waits for it: the
+// worker hands it jobs and takes them back through rings, and who ends it leaves it behind when it
+// hangs (it owns what it works with, and ends with the tenant's pages or with the process).
 #pragma once
 
 #include <atomic>
@@ -50,8 +51,8 @@ class CopyThread {
   static constexpr std::uint32_t kJobs = 256;
   static constexpr std::uint32_t kJobBytes = 4096 + 64;  // a full packet's payload and a GRH
 
-  // `wake`: called on the copy thread after jobs were done; must not block.
-  CopyThread(ProgramMemory program, std::function<void()> wake);
+  // `wake`: called on the copy thread after jobs were done; must not block, lock or allocate.
+  CopyThread(std::shared_ptr<ProgramMemory> program, std::function<void()> wake);
   CopyThread(const CopyThread&) = delete;
   CopyThread& operator=(const CopyThread&) = delete;
   // As leave(). Waits a tenth of a second for a copy under way, at most.
@@ -74,7 +75,7 @@ class CopyThread {
 
  private:
   struct State;
-  static void run(State& state);
+  static void run(void* state);
   std::shared_ptr<State> state_;
 };
 

@@ -1,6 +1,9 @@
 #include "dataplane/service/memory/program_memory.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -8,7 +11,14 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <charconv>
+#include <cstdlib>
 #include <string>
+#include <string_view>
+
+#ifndef SO_PEERPIDFD  // Linux 6.5; older headers do not name it
+#define SO_PEERPIDFD 77
+#endif
 
 namespace paceline::service {
 
@@ -52,22 +62,136 @@ bool copy_all(Call call, pid_t pid, std::span<const ProgramPiece> pieces) {
          static_cast<ssize_t>(bytes);
 }
 
-}  // namespace
-
-int ProgramMemory::open(pid_t pid) {
-  const std::string name = "/proc/" + std::to_string(pid) + "/mem";
-  attach::Descriptor space(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!space) return errno;
-  space_ = std::move(space);
-  pid_ = pid;
-  return 0;
+// Descriptors of a process, by the system call: the C library's are newer than the kernel's.
+int open_process(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+int signal_process(int process, int signal) {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0));
 }
 
-bool ProgramMemory::alive() const {
-  // Nothing is mapped at 0, which is an error; of an address space that has ended, it is the end of
-  // the file.
-  char byte = 0;
-  return space_ && ::pread(space_.get(), &byte, 1, 0) != 0;
+// -1: the kernel has it not (before Linux 6.5), or the process has ended.
+int process_at(int socket) {
+  int process = -1;
+  socklen_t length = sizeof process;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &length) == 0 ? process : -1;
+}
+
+std::string text_at(int folder, const char* name) {
+  const attach::Descriptor file(::openat(folder, name, O_RDONLY | O_CLOEXEC));
+  std::string text(16'384, '\0');
+  const ssize_t n = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return text;
+}
+
+// Of a process in the service's own user namespace; in another one they say nothing about this one.
+std::uint64_t capabilities_of(int folder) {
+  const std::string users = text_at(folder, "uid_map");
+  if (users.empty() || users != text_at(AT_FDCWD, "/proc/self/uid_map")) return 0;
+  constexpr std::string_view kName = "\nCapPrm:\t";
+  const std::string status = text_at(folder, "status");
+  const std::size_t at = status.find(kName);
+  return at == std::string::npos ? 0 : std::strtoull(&status[at + kName.size()], nullptr, 16);
+}
+
+}  // namespace
+
+ProgramMemory::ProgramMemory(int socket) { error_ = pin(socket); }
+
+int ProgramMemory::pin(int socket) {
+  if (const int error = credentials_at(socket, pid_, credentials_); error != 0) return error;
+  if (pid_ <= 0) return ESRCH;  // of a namespace that is not seen from here
+  // Without the peer's own handle it is the one that has its number now: later requests come from
+  // the process that has it, or are refused (Message::sender).
+  process_.reset(process_at(socket));
+  if (!process_) process_.reset(open_process(pid_));
+  if (!process_) return errno;
+  const bool root = credentials_.user == 0;
+  credentials_.capabilities = root ? ~std::uint64_t{0} : 0;
+  {
+    const FileRights rights(credentials_);
+    if (!rights.good()) return EPERM;
+    const std::string name = "/proc/" + std::to_string(pid_);
+    folder_.reset(::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_) return errno == ENOENT ? ESRCH : errno;
+    if (root) credentials_.capabilities = capabilities_of(folder_.get());
+  }
+  {
+    const FileRights rights(credentials_);
+    stat_.reset(::openat(folder_.get(), "stat", O_RDONLY | O_CLOEXEC));
+    if (!stat_) return errno == ENOENT ? ESRCH : errno;
+    image_ = image();
+  }
+  // As the process lives, its number was its own all the time.
+  return ended() ? ESRCH : error();
+}
+
+bool ProgramMemory::ended() const {
+  return signal_process(process_.get(), 0) != 0 && errno != EPERM;
+}
+
+// Reading this takes no lock that the program can hold, as opening its address space does; and it
+// allocates nothing.
+ProgramImage ProgramMemory::image() const {
+  ProgramImage out{};
+  std::array<char, 4096> text{};
+  const ssize_t n = ::pread(stat_.get(), text.data(), text.size(), 0);
+  const std::string_view line(text.data(), n < 0 ? 0 : static_cast<std::size_t>(n));
+  // The second field is a name in parentheses, which may contain anything.
+  std::size_t at = line.rfind(')');
+  if (at == std::string_view::npos) return out;
+  std::size_t kept = 0;
+  for (int field = 3; kept < out.size(); ++field) {
+    at = line.find(' ', at + 1);
+    if (at == std::string_view::npos) return out;
+    if (field == 22 || (field >= 26 && field <= 28) || (field >= 45 && field <= 51)) {
+      std::from_chars(line.data() + at + 1, line.data() + line.size(), out[kept++]);
+    }
+  }
+  return out;
+}
+
+int ProgramMemory::error() const {
+  if (error_ != 0) return error_;
+  if (const int found = found_.load(std::memory_order_acquire); found != 0) return found;
+  if (ended()) return ESRCH;
+  // Files of a process that its user may not trace are root's.
+  struct stat facts {};
+  const FileRights rights(credentials_);
+  if (::fstatat(folder_.get(), "mem", &facts, 0) != 0) return errno == ENOENT ? ESRCH : errno;
+  if (facts.st_uid != credentials_.user) return EPERM;
+  return image() == image_ ? 0 : ESRCH;
+}
+
+int ProgramMemory::open_space() {
+  if (error_ != 0) return error_;
+  // The first asks for the right to trace, which Yama may refuse although it allows copies later
+  // (PR_SET_PTRACER). The second asks for the right to read. Copies ask for the former each time.
+  for (const char* const name : {"mem", "pagemap"}) {
+    space_.reset(::openat(folder_.get(), name, O_RDONLY | O_CLOEXEC));
+    if (space_ || (errno != EACCES && errno != EPERM)) break;
+  }
+  if (!space_) return errno == ENOENT ? ESRCH : errno;
+  return image() == image_ ? 0 : ESRCH;
+}
+
+void ProgramMemory::open() { deny(open_space()); }
+
+CopyResult ProgramMemory::reachable(bool closely) const {
+  switch (found_.load(std::memory_order_relaxed)) {
+    case 0:
+      break;
+    case ESRCH:
+      return CopyResult::gone;
+    default:
+      return CopyResult::refused;
+  }
+  // Nothing is mapped at 0, which is an error or an empty entry; of an address space that has
+  // ended, it is the end of the file.
+  std::uint64_t word = 0;
+  const bool alive = ::pread(space_.get(), &word, sizeof word, 0) != 0;
+  if (alive && (!closely || image() == image_)) return CopyResult::done;
+  found_.store(ESRCH, std::memory_order_release);
+  return CopyResult::gone;
 }
 
 CopyResult ProgramMemory::read(const ProgramPiece& piece) const {

@@ -27,7 +27,7 @@ using transport::MemoryResult;
 
 // What one tenant's regions copy by: the thread and the worker's side of it.
 struct Copying {
-  Copying(ProgramMemory program, std::function<void()> wake)
+  Copying(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
       : thread(std::move(program), std::move(wake)), desk(thread) {}
   CopyThread thread;
   CopyDesk desk;
@@ -112,7 +112,8 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
 
 class Tenant final : public TenantMemory {
  public:
-  Tenant(pid_t pid, std::function<void()> wake) : pid_(pid), wake_(std::move(wake)) {}
+  Tenant(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
+      : program_(std::move(program)), wake_(std::move(wake)) {}
 
   int share(attach::Descriptor memory) override {
     if (shared_) return EALREADY;
@@ -180,6 +181,7 @@ class Tenant final : public TenantMemory {
     out.copies = of.copies.load(std::memory_order_relaxed);
     out.copied_bytes = of.bytes.load(std::memory_order_relaxed);
     out.faults = of.faults.load(std::memory_order_relaxed);
+    out.refused = of.refused.load(std::memory_order_relaxed);
     return out;
   }
 
@@ -194,15 +196,15 @@ class Tenant final : public TenantMemory {
   }
 
  private:
-  // The thread begins with the first region that needs it.
+  // The thread begins with the first region that needs it. Later ones are refused, too, once the
+  // program cannot be reached any more.
   int start_copying() {
+    if (const int error = program_->error(); error != 0) return error;
     if (copying_ != nullptr) return 0;
-    ProgramMemory program;
-    if (const int error = program.open(pid_); error != 0) return error == ENOENT ? ESRCH : error;
     const std::lock_guard lock(starting_);
     if (left_) return ESHUTDOWN;
     try {
-      copying_ = std::make_unique<Copying>(std::move(program), wake_);
+      copying_ = std::make_unique<Copying>(program_, wake_);
     } catch (const std::system_error&) {
       return EAGAIN;  // as many threads as there may be
     }
@@ -210,7 +212,7 @@ class Tenant final : public TenantMemory {
     return 0;
   }
 
-  const pid_t pid_;
+  const std::shared_ptr<ProgramMemory> program_;
   const std::function<void()> wake_;
   attach::Descriptor shared_;
   std::mutex starting_;  // of what follows
@@ -224,8 +226,9 @@ class Tenant final : public TenantMemory {
 
 }  // namespace
 
-std::unique_ptr<TenantMemory> TenantMemory::make(pid_t pid, std::function<void()> wake) {
-  return std::make_unique<Tenant>(pid, std::move(wake));
+std::unique_ptr<TenantMemory> TenantMemory::make(std::shared_ptr<ProgramMemory> program,
+                                                 std::function<void()> wake) {
+  return std::make_unique<Tenant>(std::move(program), std::move(wake));
 }
 
 }  // namespace paceline::service

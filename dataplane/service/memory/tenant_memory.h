@@ -22,13 +22,16 @@
 
 namespace paceline::service {
 
+class ProgramMemory;
+
 // Bytes by the way they are reached, and what the copy thread did.
 struct TenantMemoryCounters {
   std::uint64_t shared_bytes = 0;   // registered now
   std::uint64_t by_copy_bytes = 0;  // registered now
   std::uint64_t copies = 0;         // jobs of the copy thread
   std::uint64_t copied_bytes = 0;
-  std::uint64_t faults = 0;  // of these jobs: the program's memory was not there
+  std::uint64_t faults = 0;   // of these jobs: the program's memory was not there
+  std::uint64_t refused = 0;  // of these faults: the kernel does not let the tenant
 };
 
 // One registered region as the engine sees it. Wholly shared and contiguous: plain() is its
@@ -50,9 +53,10 @@ class TenantMemory {
   // Shared bytes that are mapped or unmapped at once, without a thread aside.
   static constexpr std::uint64_t kQuickBytes = std::uint64_t{64} << 10U;
 
-  // `pid`: of the program, as its socket's credentials say. `wake` is called by the copy thread
-  // when take_ready() has something new: it must wake the worker, and not block.
-  static std::unique_ptr<TenantMemory> make(pid_t pid, std::function<void()> wake);
+  // `wake` is called by the copy thread when take_ready() has something new: it must wake the
+  // worker, and not block, lock or allocate.
+  static std::unique_ptr<TenantMemory> make(std::shared_ptr<ProgramMemory> program,
+                                            std::function<void()> wake);
   TenantMemory() = default;
   TenantMemory(const TenantMemory&) = delete;
   TenantMemory& operator=(const TenantMemory&) = delete;
@@ -64,7 +68,8 @@ class TenantMemory {
   virtual int share(attach::Descriptor memory) = 0;
   // Maps what is shared. nullptr with `error` an errno: EINVAL when the extents do not add up to
   // `length` or lie outside of the shared memory, ENODATA when the shared memory has no pages in a
-  // part of them (none are made for a program), ENOMEM.
+  // part of them (none are made for a program), ENOMEM; of what is by copy, what
+  // ProgramMemory::error() says.
   virtual std::unique_ptr<RegionMemory> add(std::uint64_t address, std::uint64_t length,
                                             std::span<const attach::Extent> extents,
                                             int& error) = 0;

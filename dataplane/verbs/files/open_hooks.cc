@@ -25,14 +25,18 @@ int open_behind(const char* path, int flags, mode_t mode) {
   using Function = int(const char*, int, ...);
   static Function* const real = paceline::files::behind<Function>("open");
   const paceline::files::Path seen(path);
-  return real(seen.get(), flags, mode);
+  const int file = real(seen.get(), flags, mode);
+  if (file < 0 && seen.is_node()) paceline::files::tell_of_missing(path);
+  return file;
 }
 
 int openat_behind(int folder, const char* path, int flags, mode_t mode) {
   using Function = int(int, const char*, int, ...);
   static Function* const real = paceline::files::behind<Function>("openat");
   const paceline::files::Path seen(path);
-  return real(folder, seen.get(), flags, mode);
+  const int file = real(folder, seen.get(), flags, mode);
+  if (file < 0 && seen.is_node()) paceline::files::tell_of_missing(path);
+  return file;
 }
 
 }  // namespace

@@ -38,6 +38,11 @@ class Path {
   std::array<char, PATH_MAX> buffer_;  // not initialised: written when the path is ours
 };
 
+// After a path of ours could not be opened: where it is the connection manager's, says once in a
+// process that there is none, since librdmacm's callers report a missing file, or no memory. Keeps
+// errno.
+void tell_of_missing(const char* asked);
+
 // The function of that name behind this library. The C library has all that are asked for.
 template <class Function>
 Function* behind(const char* name) {

@@ -96,11 +96,11 @@ int Mapping::protection() const {
 }
 
 bool AddressMap::open() {
-  file_.reset(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  file_ = attach::Descriptor(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   if (!file_) return false;
   MapQuery query;
   query.query_flags = kCoveringOrNext;
-  by_text_ = ::ioctl(file_.get(), kMapQuery, &query) != 0;
+  by_text_ = ::ioctl(file_.number(), kMapQuery, &query) != 0;
   return true;
 }
 
@@ -112,7 +112,7 @@ bool AddressMap::query(std::uint64_t address, Mapping& out) const {
   MapQuery query;
   query.query_flags = kCoveringOrNext;
   query.query_addr = address;
-  if (::ioctl(file_.get(), kMapQuery, &query) != 0) return false;
+  if (::ioctl(file_.number(), kMapQuery, &query) != 0) return false;
   out.begin = query.vma_start;
   out.end = query.vma_end;
   out.offset = query.vma_offset;
@@ -127,7 +127,7 @@ bool AddressMap::query(std::uint64_t address, Mapping& out) const {
 
 bool AddressMap::search(std::uint64_t address, Mapping& out) const {
   bool found = false;
-  each_line(file_.get(), [&](std::string_view line) {
+  each_line(file_.number(), [&](std::string_view line) {
     out = parse_line(line);
     found = out.end > address;
     return !found;
@@ -137,7 +137,7 @@ bool AddressMap::search(std::uint64_t address, Mapping& out) const {
 
 std::size_t AddressMap::count() const {
   std::size_t lines = 0;
-  each_line(file_.get(), [&](std::string_view) { return ++lines != 0; });
+  each_line(file_.number(), [&](std::string_view) { return ++lines != 0; });
   return lines;
 }
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/own_descriptor.h"
 
 namespace paceline::verbs {
 
@@ -28,6 +28,7 @@ class AddressMap {
   // False, with errno: /proc is not to be had. In a child process, open again.
   bool open();
   void close() { file_.reset(); }
+  // Open, and not closed by the program: to be asked before the questions below.
   explicit operator bool() const { return static_cast<bool>(file_); }
   // The mapping that covers the address, or the next one above it. False: there is none.
   bool at_or_after(std::uint64_t address, Mapping& out) const;
@@ -40,7 +41,7 @@ class AddressMap {
  private:
   bool query(std::uint64_t address, Mapping& out) const;
   bool search(std::uint64_t address, Mapping& out) const;
-  attach::Descriptor file_;
+  attach::OwnDescriptor file_;
   bool by_text_ = false;
 };
 

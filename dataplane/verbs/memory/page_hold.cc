@@ -60,23 +60,23 @@ long PageHold::hold(std::uint64_t begin, std::uint64_t bytes) const {
   uffdio_register watch{};
   watch.range = {begin, bytes};
   watch.mode = UFFDIO_REGISTER_MODE_WP;
-  if (const long error = control(file_.get(), UFFDIO_REGISTER, &watch); error < 0) return error;
+  if (const long error = control(file_.number(), UFFDIO_REGISTER, &watch); error < 0) return error;
   uffdio_writeprotect protect{};
   protect.range = {begin, bytes};
   protect.mode = UFFDIO_WRITEPROTECT_MODE_WP;
-  const long error = control(file_.get(), UFFDIO_WRITEPROTECT, &protect);
+  const long error = control(file_.number(), UFFDIO_WRITEPROTECT, &protect);
   if (error < 0) undo(begin, bytes);
   return error;
 }
 
 void PageHold::wake(std::uint64_t begin, std::uint64_t bytes) const {
   uffdio_range range{begin, bytes};
-  control(file_.get(), UFFDIO_WAKE, &range);
+  control(file_.number(), UFFDIO_WAKE, &range);
 }
 
 void PageHold::undo(std::uint64_t begin, std::uint64_t bytes) const {
   uffdio_range range{begin, bytes};
-  control(file_.get(), UFFDIO_UNREGISTER, &range);
+  control(file_.number(), UFFDIO_UNREGISTER, &range);
 }
 
 }  // namespace paceline::verbs

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/own_descriptor.h"
 
 namespace paceline::verbs {
 
@@ -36,7 +36,7 @@ class PageHold {
   void undo(std::uint64_t begin, std::uint64_t bytes) const;
 
  private:
-  attach::Descriptor file_;
+  attach::OwnDescriptor file_;
   bool holds_untouched_ = false;
 };
 

@@ -56,7 +56,10 @@ void RegistrationMap::open_file() {
 
 int RegistrationMap::descriptor() {
   const std::lock_guard lock(mutex_);
-  if (!file_ && mode_ != MemoryMode::copy) open_file();
+  if (!file_ && mode_ != MemoryMode::copy) {
+    begin_anew();
+    open_file();
+  }
   return file_.descriptor();
 }
 
@@ -135,8 +138,6 @@ void RegistrationMap::after_fork_in_parent() {
 // The child keeps its memory as fork() makes it otherwise: its own. What it has not written yet may
 // still change with the parent. It shares nothing of it with any service, and begins anew.
 void RegistrationMap::after_fork_in_child() {
-  hold_.close();
-  swap_.reset();
   counters_ = {};
   if (file_) {
     AddressMap mine;  // the file of /proc is the parent's
@@ -152,6 +153,14 @@ void RegistrationMap::after_fork_in_child() {
       }
     }
   }
+  begin_anew();
+  mutex_.unlock();
+}
+
+// What is registered stays registered, and its memory what it is, but nothing of it is taken back.
+void RegistrationMap::begin_anew() {
+  hold_.close();
+  swap_.reset();
   for (Piece& piece : storage_) {
     piece.lost = true;
     piece.way = Way::copied;
@@ -159,7 +168,6 @@ void RegistrationMap::after_fork_in_child() {
   pieces_.clear();
   file_.close();
   addresses_.close();
-  mutex_.unlock();
 }
 
 }  // namespace paceline::verbs

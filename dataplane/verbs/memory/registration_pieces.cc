@@ -161,6 +161,11 @@ void RegistrationMap::drop(Piece& piece) {
 // Private again is what the program has left where it was. Whatever it has moved elsewhere, or let
 // grow, stays in the file, and so does what a child process may be looking at.
 void RegistrationMap::take_back(Piece& piece) {
+  if (!file_ || !hold_ || !addresses_) {  // the program has closed them
+    counters_.shared_bytes -= piece.end - piece.begin;
+    ++counters_.kept;
+    return;
+  }
   std::uint64_t returned = 0;
   Mapping mapping;
   for (std::uint64_t at = piece.begin; at < piece.end && addresses_.at_or_after(at, mapping);

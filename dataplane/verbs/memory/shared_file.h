@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/own_descriptor.h"
 #include "dataplane/verbs/memory/address_map.h"
 
 namespace paceline::verbs {
@@ -22,6 +22,7 @@ class SharedFile {
   // False, with errno.
   bool open();
   void close();
+  // There is one, and the program has not closed it.
   explicit operator bool() const { return static_cast<bool>(file_); }
   int descriptor() const { return file_.get(); }
   bool owns(const Mapping& mapping) const {
@@ -35,7 +36,7 @@ class SharedFile {
   static std::uint64_t slot_begin(std::uint64_t offset) { return offset / kSlotBytes * kSlotBytes; }
 
  private:
-  attach::Descriptor file_;
+  attach::OwnDescriptor file_;
   std::uint64_t inode_ = 0;
   std::uint64_t device_ = 0;
   std::uint64_t next_ = 0;           // slot

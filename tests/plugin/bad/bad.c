@@ -37,6 +37,18 @@ static void derive(const double *values, const struct paceline_cc_port *port, vo
 }
 #endif
 
+#ifdef WRONG_LOOP
+static void spin(volatile struct state *s) { s->zero = 0; }
+#endif
+
+#ifdef WRONG_DEEP
+static uint64_t deeper(volatile struct state *s, uint64_t depth) {
+  volatile uint64_t room[64];
+  room[depth % 64] = s->events;
+  return s->events == 0 ? depth : deeper(s, depth + 1) + room[depth % 64];
+}
+#endif
+
 static void on_events(const struct paceline_cc_item *items, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     struct state *s = items[i].state;
@@ -57,8 +69,36 @@ static void on_events(const struct paceline_cc_item *items, uint32_t count) {
 #ifdef WRONG_STOP
     d->rate_bps = 0;
 #endif
+#ifdef WRONG_CRASH
+    if (s->events > 3) *(volatile uint64_t *)(uintptr_t)(16 + s->zero) = s->events;
+#endif
+#ifdef WRONG_FAR /* beyond the guard word behind the state, and beyond what the host has there */
+    if (s->events > 3) s[1024].events = s->events;
+#endif
+#ifdef WRONG_BEFORE
+    if (s->events > 3) s[-1].events = s->events;
+#endif
+#ifdef WRONG_EVENT
+    if (s->events > 3) ((struct paceline_cc_event *)items[i].event)->backlog_bytes = 0;
+#endif
+    /* Not where `cc check` calls it by itself: there less is sent between events. */
+#ifdef WRONG_LATE
+    if (items[i].event->sent_bytes > 5000) *(volatile uint64_t *)(uintptr_t)(16 + s->zero) = 1;
+#endif
+#ifdef WRONG_LOOP
+    while (items[i].event->sent_bytes > 5000) spin(s);
+#endif
+#ifdef WRONG_DEEP
+    if (items[i].event->sent_bytes > 5000) d->wake_bytes = deeper(s, 1);
+#endif
   }
 }
+
+#ifdef WRONG_OPENING /* its code runs while it is loaded */
+__attribute__((constructor)) static void begin(void) {
+  for (volatile uint64_t turns = 1; turns != 0;) turns = 1;
+}
+#endif
 
 static const struct paceline_cc_algorithm kAlgorithm = {
     .size = sizeof(struct paceline_cc_algorithm),

@@ -17,8 +17,17 @@ TEST_CASE("testbed: the files in configs/testbeds are good") {
                                                                "/configs/testbeds")) {
     const auto read = config::read_testbed_file(entry.path(), {cc::algorithms(), {}});
     for (const std::string& error : read.errors) UNSCOPED_INFO(error);
-    CHECK(read.ok());
     ++files;
+    if (entry.path().filename() != "nic.toml") {
+      CHECK(read.ok());
+      continue;
+    }
+    // It says at its head what is to be filled in.
+    REQUIRE(read.errors.size() == 2);
+    for (const std::string& error : read.errors) {
+      CHECK(error.find("\"<PCI address>\"") != std::string::npos);
+      CHECK(error.find("a placeholder") != std::string::npos);
+    }
   }
   CHECK(files >= 3);
 }

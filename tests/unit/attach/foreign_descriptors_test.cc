@@ -92,6 +92,9 @@ TEST_CASE("a message that descriptors come with is not taken", "[descriptors]") 
   const Descriptor file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const int type = GENERATE(SOCK_STREAM, SOCK_SEQPACKET);
   const auto [from, to] = connected(type);
+  const int tells_senders = GENERATE(0, 1);
+  REQUIRE(::setsockopt(to.get(), SOL_SOCKET, SO_PASSCRED, &tells_senders, sizeof tells_senders) ==
+          0);
   CHECK(received(to.get()) == "EAGAIN");
   send_text(from.get(), "plain");
   CHECK(received(to.get()) == "plain");

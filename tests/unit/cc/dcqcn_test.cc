@@ -383,6 +383,22 @@ TEST_CASE("dcqcn: new parameters take hold at the next event, bounds included") 
   CHECK(untouched.rate() == 100 * kGiga);  // no CNP yet: follows the start rate
 }
 
+// The unloaded round trip is 10 us: at 100 Gb/s 125,000 bytes.
+TEST_CASE("dcqcn: window_round_trips caps what is in flight, in proportion to the rate") {
+  CHECK(DcqcnSender("", 100).decision.window_bytes == kUnlimited);
+  DcqcnSender s("", 100, {{"window_round_trips", 1}});
+  CHECK(s.decision.window_bytes == 125'001);
+  s.cnp(1 * kUs);  // alpha is 1: a half
+  CHECK(s.rate() == 50'000'000'000);
+  CHECK(s.decision.window_bytes == 62'501);
+  s.tick(56 * kUs);
+  CHECK(s.decision.window_bytes == 93'751);
+  // Taken back while it runs.
+  s.params.window = {};
+  s.tick(57 * kUs);
+  CHECK(s.decision.window_bytes == kUnlimited);
+}
+
 TEST_CASE("dcqcn: events it does not want change nothing") {
   for (const Signal signal : {Signal::ack, Signal::nack, Signal::timeout, Signal::message,
                               Signal::idle, Signal::port_down, Signal::port_up}) {

@@ -73,6 +73,37 @@ TEST_CASE("hpcc: above eta the window is that of the round trip's start by U / e
   CHECK(flow.state.reference == flow.state.window);
 }
 
+TEST_CASE("hpcc: with units counts are read in whole ones; what is cut off counts the next time") {
+  HpccFlow flow({{"int_multi", 4}});
+  flow.send(100'000);
+  flow.load(0, 0.5);
+  flow.queue(0, 1000);
+  flow.pass_us(10);  // 62,500 bytes: 122 units and 36 bytes
+  flow.ack_told(5'000);
+  flow.pass_us(10);  // 125,000: 244 units
+  flow.ack_told(5'000);
+  CHECK(flow.state.utilisation == Approx((122 * 512 + 3 * 320) / 125'000.0));
+  // The counter wraps: from 2^30 - 40, the last unit but 472 bytes of it, to 511.
+  flow.pass_us(10);
+  flow.stack.hop[0].sent_bytes = kIntSentWrap - 40;
+  flow.ack_told(5'000);
+  flow.pass_us(10);
+  flow.stack.hop[0].sent_bytes = 511;
+  flow.ack_told(5'000);
+  CHECK(flow.state.utilisation == Approx((512 + 3 * 320) / 125'000.0));
+}
+
+TEST_CASE("hpcc simulator: units of 128 and 80 bytes for each 25 Gb/s, and a window of payload") {
+  const HpccFlow flow({}, "simulator");
+  CHECK(flow.params.units.sent == 512);
+  CHECK(flow.params.units.queue == 320);
+  // A full packet is 4096 bytes of payload, 5000 on the wire, and 42 of records.
+  CHECK(flow.state.window == Approx(125'000));
+  CHECK(flow.decision.window_bytes == static_cast<std::uint64_t>(125'000 * 5042 / 4096.0));
+  CHECK(flow.decision.rate == rate_from_gbps(100));
+  CHECK(HpccFlow({{"payload_window", 0}}, "simulator").decision.window_bytes == 125'000);
+}
+
 TEST_CASE("hpcc: below eta it adds for max_stage round trips, then multiplies") {
   HpccFlow flow({{"max_stage", 2}});
   flow.state.window = flow.state.reference = 20'000;

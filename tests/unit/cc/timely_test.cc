@@ -72,6 +72,64 @@ TEST_CASE("timely: hyperactive increase after five updates without a positive gr
   CHECK(flow.state.calm == 0);
 }
 
+TEST_CASE("timely: with hyper_below_low round trips below T_low count, and take the large step") {
+  TimelyFlow flow({{"start_rate", 0.1}, {"additive_increase_mbps", 100}, {"hyper_below_low", 1}});
+  for (int i = 0; i < 4; ++i) timely_segment(flow, 30);
+  CHECK(timely_gbps(flow) == Approx(10.4));
+  timely_segment(flow, 49);  // the gradient rises: below T_low it does not matter
+  CHECK(timely_gbps(flow) == Approx(10.9));
+  timely_segment(flow, 600);
+  CHECK(flow.state.calm == 0);
+}
+
+TEST_CASE(
+    "timely: with round_trip_updates one update per round trip, the first sample remembered") {
+  TimelyFlow flow({{"start_rate", 0.1},
+                   {"additive_increase_mbps", 100},
+                   {"round_trip_updates", 1},
+                   {"min_rtt_us", 1000}});
+  flow.send(2'000);
+  flow.pass_us(1);
+  flow.ack(1'000, 600);  // above T_high, but only remembered
+  CHECK(timely_gbps(flow) == Approx(10));
+  flow.ack(1'000, 30);  // sent before that sample came: the same round trip
+  CHECK(timely_gbps(flow) == Approx(10));
+  flow.send(2'000);
+  flow.ack(1'000, 0);  // the next one is over, but there is no sample
+  CHECK(timely_gbps(flow) == Approx(10));
+  flow.ack(1'000, 30);  // less than a segment and sooner than min_rtt_us
+  CHECK(timely_gbps(flow) == Approx(10.1));
+}
+
+// rdma-hw.cc, UpdateRateTimely: `m_incStage < 5` before it counts, so five small steps, then large.
+TEST_CASE("timely hpcc-repo: five small steps, then large ones, below T_low as above") {
+  TimelyFlow flow({{"start_rate", 0.1}}, "hpcc-repo");
+  const auto round_trip = [&](double rtt_us) {
+    flow.send(1'000);
+    flow.pass_us(8);
+    flow.ack(1'000, rtt_us);
+  };
+  round_trip(100);
+  CHECK(timely_gbps(flow) == Approx(10));
+  for (int i = 0; i < 5; ++i) round_trip(i % 2 == 0 ? 40 : 30);
+  CHECK(timely_gbps(flow) == Approx(10.5));
+  round_trip(30);
+  CHECK(timely_gbps(flow) == Approx(11.0));
+  for (int i = 0; i < 9; ++i) round_trip(30 + i);
+  CHECK(timely_gbps(flow) == Approx(15.5));
+  for (int i = 0; i < 50; ++i) round_trip(100'000);
+  CHECK(flow.decision.rate == rate_from_gbps(1));  // run.py: MIN_RATE 1000Mb/s
+}
+
+TEST_CASE("timely: window_round_trips caps what is in flight by the rate") {
+  CHECK(TimelyFlow().decision.window_bytes == kUnlimited);
+  TimelyFlow flow({{"start_rate", 0.5}, {"window_round_trips", 2}});
+  CHECK(flow.decision.window_bytes == 125'001);  // 50 Gb/s for 20 us
+  timely_segment(flow, 2000);
+  CHECK(flow.decision.window_bytes ==
+        static_cast<std::uint64_t>(125'000 * (1 - 0.8 * (1 - 500.0 / 2000))) + 1);
+}
+
 TEST_CASE("timely: one update per segment and per minimum round trip at most") {
   TimelyFlow flow({{"start_rate", 0.1}, {"additive_increase_mbps", 100}});
   flow.send(100'000);

@@ -109,7 +109,7 @@ TEST_CASE("an unknown key is answered with the nearest one", "[config]") {
   CHECK(errors_of("[fabric.ecn]\nsteepness = 1\n") ==
         Lines{"s.toml:2:1: unknown key \"steepness\" in [fabric.ecn]; allowed is \"enabled\", "
               "\"kmin\", "
-              "\"kmax\" or \"pmax\""});
+              "\"kmax\", \"pmax\" or \"at_rate\""});
 }
 
 TEST_CASE("a value of the wrong kind, unit or range is named with what is allowed", "[config]") {
@@ -290,9 +290,46 @@ TEST_CASE("a syntax error, a foreign schema and an experiment are refused", "[co
   CHECK(errors_of("schema = \"1\"\n").size() == 1);
   CHECK(errors_of("[[arm]]\nname = \"a\"\n") ==
         Lines{"s.toml:1:3: arm belongs to an experiment file, for `paceline ab`"});
-  std::string deep = "a";
-  for (int i = 0; i < 3000; ++i) deep += ".a";
-  CHECK_FALSE(errors_of(deep + " = 1\n").empty());
+}
+
+std::string repeated(const std::string& part, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += part;
+  return out;
+}
+
+TEST_CASE("nesting is limited before a parser meets it", "[config]") {
+  // Deep enough to end the process where a destructor recurses; 120 kB pass the daemon's limit.
+  constexpr int kParts = 100'000;
+  const std::string key = "a" + repeated(".a", kParts);
+  const std::string limit = "nested deeper than 32 levels";
+  for (const std::string& text :
+       {key + " = 1\n", "[" + key + "]\n", "[[" + key + "]]\n",
+        "'a'" + repeated(" . \"a\"", kParts) + " = 1\n", "x = { " + key + " = 1 }\n",
+        "x = " + repeated("[", kParts) + repeated("]", kParts) + "\n",
+        "x = " + repeated("{a=", kParts) + "1" + repeated("}", kParts) + "\n",
+        "x = " + repeated("{a.a.a.a=[", kParts) + "1" + repeated("]}", kParts) + "\n"}) {
+    const Lines errors = errors_of(text);
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].ends_with(limit));
+  }
+  CHECK(errors_of("x.y" + repeated(".a", 31) + " = 1\n") ==
+        Lines{"s.toml:1:64: nested deeper than 32 levels"});
+  for (const std::string& text :
+       {key + "=1", "fabric.hosts={" + key + "=1}", "seed=" + repeated("[", kParts)}) {
+    CHECK(errors_of("", {text}).size() == 1);
+  }
+  CHECK_THAT(errors_of("", {key + "=1"})[0], Catch::Matchers::EndsWith(limit));
+  // What a document may hold.
+  CHECK(errors_of("name = \"a" + repeated(".a", 31) + "\" # " + key + "\n").size() == 1);
+  CHECK(errors_of("# " + key + "\nseed = 1 # " + repeated("[", kParts) + "\n") == Lines{});
+}
+
+TEST_CASE("a table of the wrong kind is one error", "[config]") {
+  CHECK(errors_of("[fabric]\nhosts = 4\n[[workload]]\nkind = \"incast\"\n[[workload]]\n") ==
+        Lines{"s.toml:3:1: workload = an array: expected a table, [workload]"});
+  CHECK(errors_of("[workload]\nkind = \"permutation\"\n[[fabric]]\nhosts = 4\n") ==
+        Lines{"s.toml:3:1: fabric = an array: expected a table, [fabric]"});
 }
 
 TEST_CASE("overrides are values of the same keys", "[config]") {

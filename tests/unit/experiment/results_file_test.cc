@@ -150,6 +150,13 @@ TEST_CASE("a file that is cut off is reported with line and column") {
   CHECK(errors_of("{\n  \"schema\": x\n}").find("r.json:2:13: ") == 0);
 }
 
+// What prints or copies it would recurse as deep.
+TEST_CASE("a file that is nested deep is refused before it is read") {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  CHECK(errors_of("{\"schema\": 1, \"version\": " + deep + "}") ==
+        "r.json: nested deeper than 64 levels");
+}
+
 TEST_CASE("a file of another schema or kind is refused before anything else") {
   CHECK(errors_of(changed([](auto& root) { root["schema"] = 2; })) ==
         "r.json: schema: this build reads schema 1, the file has 2");

@@ -84,6 +84,37 @@ TEST_CASE("the page stands alone, and no text becomes markup") {
   CHECK(points == example.records.size());
 }
 
+TEST_CASE("figures are in the unit of their metric, and nothing is nan") {
+  Example example;
+  example.plan.metrics = {BlockMetric::cnps_per_mb, BlockMetric::retransmitted_share,
+                          BlockMetric::queue_bytes};
+  for (BlockRecord& r : example.records) {
+    r.values[BlockMetric::cnps_per_mb] = r.place.arm == 0 ? 120 + r.place.block % 3 : 2;
+    r.values[BlockMetric::retransmitted_share] = 0.01 * (1 + r.place.arm);
+  }
+  example.analysis =
+      analyse_live(example.plan, example.schedule, example.records, example.now, {true, 300, 300});
+  const std::string page = live_report_page(example.report());
+  const auto row = [&page](const std::string& label) {
+    const std::size_t at = page.find("<th scope=\"row\">" + label + "</th>");
+    return at == std::string::npos ? "" : page.substr(at, page.find("</tr>", at) - at);
+  };
+  const std::string cnps = row("CNPs per MB");
+  CHECK(cnps.find("<td>-119</td>") != std::string::npos);
+  CHECK(cnps.find('%') == std::string::npos);
+  CHECK(row("retransmitted packets").find("<td>+1\u00a0pp</td>") != std::string::npos);
+  CHECK(row("queue").find_first_of("123456789") == std::string::npos);
+  CHECK(page.find("nan") == std::string::npos);
+  const auto json = nlohmann::json::parse(live_report_json(example.report()));
+  for (const auto& metric : json["metrics"]) {
+    if (metric["metric"] != "queue_bytes") continue;
+    CHECK(metric["effect"].is_null());
+    CHECK(metric["effect_interval"][0].is_null());
+  }
+  // For eyes, and for tests/report.
+  if (const char* path = std::getenv("PACELINE_WRITE_PAGE")) std::ofstream(path) << page;
+}
+
 TEST_CASE("an experiment of which nothing is known yet has a report, too") {
   const Plan plan = switchback_plan(20);
   const Schedule schedule = make_schedule(plan);

@@ -1,5 +1,7 @@
 // Priorities and weights between the classes of a port.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "tests/unit/fabric/lab.h"
 
@@ -73,6 +75,78 @@ TEST_CASE("classes: a wrong weight is an error") {
   spec.class_weights[kControlClass] = 0;
   spec.class_weights[0] = 1'001;
   CHECK(check(spec).size() == 1);
+}
+
+// Hosts 1 and 2 fill the port to host 0; then host 3 sends it an answer of each kind and one packet
+// of the control protocol. Before how many packets of data does each arrive?
+std::map<std::uint8_t, std::size_t> data_behind(const FabricSpec& spec) {
+  constexpr std::array<std::uint8_t, 5> kOpcodes = {0x11, 0x12, 0xC4, 0x81, 0xC2};
+  Lab lab(spec);
+  for (int n = 0; n < 100; ++n) {
+    for (const std::uint32_t from : {1U, 2U}) lab.send({.from = from, .to = 0});
+  }
+  std::map<std::uint64_t, std::uint8_t> opcodes;
+  for (const std::uint8_t opcode : kOpcodes) {
+    opcodes[201 + opcodes.size()] = opcode;  // numbered from 1 on
+    lab.send({.at = picos_from_micros(5),
+              .from = 3,
+              .to = 0,
+              .payload = 0,
+              .traffic_class = kControlClass,
+              .ecn = Ecn::not_ect,
+              .opcode = opcode});
+  }
+  REQUIRE(lab.run());
+  CHECK(lab.net().check_conservation() == "");
+  REQUIRE(lab.deliveries().size() == 205);
+  std::map<std::uint8_t, std::size_t> behind;
+  for (std::size_t i = 0; i < lab.deliveries().size(); ++i) {
+    const auto found = opcodes.find(lab.deliveries()[i].id);
+    if (found == opcodes.end()) continue;
+    behind[found->second] = static_cast<std::size_t>(
+        std::count_if(lab.deliveries().begin() + static_cast<long>(i), lab.deliveries().end(),
+                      [](const Delivery& d) { return d.id <= 200; }));
+  }
+  return behind;
+}
+
+TEST_CASE("classes: switches queue answers with data where they are told to, and nothing else") {
+  FabricSpec spec = star(4, rate_from_gbps(100), picos_from_micros(1));
+  spec.buffer_bytes = 1ULL << 30;
+  auto behind = data_behind(spec);
+  for (const auto& [opcode, data] : behind) {
+    CAPTURE(int{opcode});
+    CHECK(data > 130);  // ahead of all that waits
+  }
+  const std::size_t ahead = behind[0x11];
+  spec.ack_class = kDefaultDataClass;
+  behind = data_behind(spec);
+  for (const std::uint8_t ack : {std::uint8_t{0x11}, std::uint8_t{0x12}, std::uint8_t{0xC4}}) {
+    CAPTURE(int{ack});
+    CHECK(behind[ack] > 50);  // before what came after it
+    CHECK(behind[ack] < ahead - 40);
+  }
+  CHECK(behind[0x81] > 130);
+  CHECK(behind[0xC2] > 130);
+  spec.ack_class = kControlClass;
+  spec.cnp_class = 0;
+  behind = data_behind(spec);
+  CHECK(behind[0x81] == 0);  // behind all classes of data
+  CHECK(behind[0x11] > 130);
+  CHECK(behind[0xC2] > 130);
+}
+
+TEST_CASE("classes: a wrong class of answers is an error") {
+  FabricSpec spec = star(2, rate_from_gbps(100), picos_from_micros(1));
+  spec.ack_class = kTrafficClasses;
+  CHECK(check(spec).size() == 1);
+  spec.ack_class = kDefaultDataClass;
+  CHECK(check(spec).empty());
+  spec.pfc.enabled = false;
+  spec.credit.enabled = true;
+  CHECK(check(spec) == std::vector<std::string>{"class 3 of ACKs or CNPs: credits rule there"});
+  spec.ack_class = 0;
+  CHECK(check(spec).empty());
 }
 
 }  // namespace

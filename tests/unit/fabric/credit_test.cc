@@ -196,6 +196,7 @@ RandomScenario random_credits(std::uint64_t seed, bool wild) {
   spec.pfc.enabled = false;
   spec.pfc.headroom_bytes = 0;
   spec.credit.enabled = true;
+  if ((spec.pfc.lossless_classes >> spec.ack_class & 1U) != 0) spec.ack_class = kControlClass;
   if (random.below(2) == 0) spec.credit.update_bytes = 1 + random.below(20'000);
   const std::uint64_t least = credit_update_of(spec) + largest_packet(spec) + kCreditBlock;
   if (random.below(3) != 0) spec.credit.buffer_bytes = least + random.below(100'000);

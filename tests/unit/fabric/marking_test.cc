@@ -174,5 +174,54 @@ TEST_CASE("queue statistics of a burst: depth found, deepest, time-weighted mean
   CHECK(lab.net().egress_stats(0) == std::nullopt);
 }
 
+// Hosts 0 and 1 send to 2, all at 100 Gb/s, then 0 to 3 at 25 Gb/s.
+std::array<std::uint64_t, 2> marked_at_two_rates(const FabricSpec& spec) {
+  Lab lab(spec);
+  send_burst(lab, 100);
+  for (int i = 0; i < 100; ++i) lab.send({.from = 0, .to = 3, .payload = 1000});
+  REQUIRE(lab.run());
+  REQUIRE(lab.deliveries().size() == 300);
+  std::array<std::uint64_t, 2> by_host{};
+  for (const Delivery& d : lab.deliveries()) by_host[d.host - 2] += d.ecn == Ecn::ce ? 1 : 0;
+  return by_host;
+}
+
+TEST_CASE("ports mark by the curve of their link's rate; those without one by the general curve") {
+  FabricSpec spec = star(4, rate_from_gbps(100), picos_from_micros(1));
+  spec.pfc.enabled = false;
+  spec.links[3].rate = rate_from_gbps(25);
+  const MarkingCurve step{20 * kPacket, 20 * kPacket, 1};
+  const MarkingCurve never{1000 * kPacket, 1000 * kPacket, 1};
+  for (const bool dequeue : {true, false}) {
+    const auto with = [&](const MarkingCurve& general, std::vector<EcnSpec::AtRate> at_rates) {
+      spec.ecn = {general, true, dequeue, std::move(at_rates)};
+      return marked_at_two_rates(spec);
+    };
+    const auto everywhere = with(step, {});
+    CHECK(everywhere[0] == 78 + 79);
+    CHECK(everywhere[1] > 40);
+    const Rate slow = rate_from_gbps(25), fast = rate_from_gbps(100);
+    CHECK(with(never, {{fast, step}}) == std::array<std::uint64_t, 2>{everywhere[0], 0});
+    CHECK(with(step, {{fast, never}}) == std::array<std::uint64_t, 2>{0, everywhere[1]});
+    CHECK(with(never, {{slow, step}, {fast, step}}) == everywhere);
+    CHECK(with(step, {{slow, never}, {rate_from_gbps(400), never}}) ==
+          std::array<std::uint64_t, 2>{everywhere[0], 0});
+  }
+  spec.ecn.enabled = false;
+  spec.ecn.at_rates = {{rate_from_gbps(100), step}};
+  CHECK(marked_at_two_rates(spec) == std::array<std::uint64_t, 2>{0, 0});
+}
+
+TEST_CASE("curves of rates are checked as the general one is, and no rate has two") {
+  FabricSpec spec = two_into_one();
+  spec.ecn.at_rates = {{rate_from_gbps(25), {2000, 1000, 0.5}},
+                       {rate_from_gbps(50), {1000, 2000, 1.5}},
+                       {rate_from_gbps(25), {1000, 2000, 0.5}}};
+  CHECK(check(spec) ==
+        std::vector<std::string>{"ECN at 25000000000 b/s: kmin 2000 B must not exceed kmax 1000 B",
+                                 "ECN at 50000000000 b/s: pmax 1.500000 must be within 0 and 1",
+                                 "ECN at 25000000000 b/s: given twice"});
+}
+
 }  // namespace
 }  // namespace paceline::fabric

@@ -108,7 +108,8 @@ inline RandomScenario trimming_scenario(std::uint64_t seed) {
 }
 
 // The same with what an operator may set, and what may go wrong: weights, spraying, links that
-// fail, return, change and misbehave, regular fabrics with computed routes.
+// fail, return, change and misbehave, regular fabrics with computed routes, curves of rates,
+// answers among the data.
 inline RandomScenario wild_scenario(std::uint64_t seed) {
   RandomScenario out = random_scenario(seed);
   FabricSpec& spec = out.spec;
@@ -155,6 +156,14 @@ inline RandomScenario wild_scenario(std::uint64_t seed) {
       event.at += someday() / 2;
       spec.events.push_back(event);
     }
+  }
+  if (random.below(2) == 0) {
+    const std::uint64_t kmin = random.below(20'000);
+    spec.ecn.at_rates.push_back(
+        {spec.links.back().rate, {kmin, kmin + random.below(20'000), random.uniform()}});
+  }
+  if (random.below(2) == 0) {  // the lab's replies are ACKs
+    spec.ack_class = static_cast<std::uint8_t>(random.below(kTrafficClasses));
   }
   return out;
 }

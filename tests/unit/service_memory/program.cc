@@ -1,7 +1,10 @@
 #include "tests/unit/service_memory/program.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -10,6 +13,9 @@
 #include <array>
 #include <csignal>
 #include <stdexcept>
+#include <string>
+
+#include "dataplane/attach/message_socket.h"
 
 namespace paceline::service::test {
 
@@ -34,8 +40,7 @@ Program::Program(std::size_t pages, const std::function<bool(std::size_t)>& shar
   if (::pipe2(ready.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe");
   const attach::Descriptor reading(ready[0]);
   attach::Descriptor writing(ready[1]);
-  pid_ = ::fork();
-  if (pid_ == 0) {
+  connection_ = connected_child(pid_, ::geteuid(), [&] {
     for (std::size_t page = 0; page < pages_; ++page) {
       std::byte* const at = memory_ + page * kPage;
       if (shared_[page] && ::mmap(at, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
@@ -47,10 +52,35 @@ Program::Program(std::size_t pages, const std::function<bool(std::size_t)>& shar
     if (begin) begin(memory_);
     if (::write(writing.get(), "r", 1) != 1) ::_exit(1);
     for (;;) ::pause();
-  }
+  });
   writing.reset();
   char byte = 0;
   if (::read(reading.get(), &byte, 1) != 1) throw std::runtime_error("the program did not begin");
+}
+
+std::shared_ptr<ProgramMemory> Program::pinned() const {
+  return std::make_shared<ProgramMemory>(connection_.get());
+}
+
+attach::Descriptor connected_child(pid_t& pid, uid_t user, const std::function<void()>& body) {
+  static int number = 0;
+  const std::string path =
+      "@paceline-child-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+  const attach::Descriptor listening = attach::listen_socket(path, 0600);
+  if (!listening) throw std::runtime_error("socket");
+  pid = ::fork();
+  if (pid == 0) {
+    if (user != ::geteuid() &&
+        (::setgroups(0, nullptr) != 0 || ::setgid(user) != 0 || ::setuid(user) != 0)) {
+      ::_exit(1);
+    }
+    const attach::Descriptor connected = attach::connect_socket(path);
+    if (connected) body();
+    ::_exit(1);
+  }
+  pollfd entry{listening.get(), POLLIN, 0};
+  if (::poll(&entry, 1, 10'000) != 1) throw std::runtime_error("the child does not connect");
+  return attach::Descriptor(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
 }
 
 Program::~Program() {

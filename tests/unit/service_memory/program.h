@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/protocol.h"
+#include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/memory/tenant_memory.h"
 
 namespace paceline::service::test {
@@ -30,6 +32,8 @@ class Program {
   ~Program();
 
   pid_t pid() const { return pid_; }
+  // As the service has it: by the connection that the program made before it waited.
+  std::shared_ptr<ProgramMemory> pinned() const;
   std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(memory_); }
   std::size_t bytes() const { return pages_ * kPage; }
   attach::Descriptor shared_descriptor() const;
@@ -46,7 +50,12 @@ class Program {
   attach::Descriptor file_;
   std::byte* memory_ = nullptr;
   pid_t pid_ = -1;
+  attach::Descriptor connection_;
 };
+
+// A child that connects to this process as a user and group of that number, then runs `body`. What
+// is returned is the accepted end of its connection.
+attach::Descriptor connected_child(pid_t& pid, uid_t user, const std::function<void()>& body);
 
 // Repeats a call of a provider as an engine would: once after each time that its queue pair was
 // reported ready. False when it is never reported.

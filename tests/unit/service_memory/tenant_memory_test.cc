@@ -41,7 +41,7 @@ TEST_CASE("what is written through a region is what the program sees", "[memory]
       INFO(mix.name << ", seed " << seed);
       Random random(seed);
       const Program program(12, mix.shared);
-      const auto tenant = TenantMemory::make(program.pid(), no_wake);
+      const auto tenant = TenantMemory::make(program.pinned(), no_wake);
       REQUIRE(tenant->share(program.shared_descriptor()) == 0);
       const std::uint64_t first = random.next() % kPage;
       const std::uint64_t length = program.bytes() - first - random.next() % kPage;
@@ -89,7 +89,7 @@ TEST_CASE("what is written through a region is what the program sees", "[memory]
 
 TEST_CASE("a region that lies in shared memory as a whole is plain memory", "[memory]") {
   const Program program(4, [](std::size_t) { return true; });
-  const auto tenant = TenantMemory::make(program.pid(), no_wake);
+  const auto tenant = TenantMemory::make(program.pinned(), no_wake);
   REQUIRE(tenant->share(program.shared_descriptor()) == 0);
   int error = -1;
   const std::uint64_t first = 100;
@@ -109,7 +109,7 @@ TEST_CASE("a region that lies in shared memory as a whole is plain memory", "[me
 TEST_CASE("memory that the program has not is a fault, and the tenant lives on",
           "[memory][threads]") {
   Program program(4, [](std::size_t) { return false; });
-  const auto tenant = TenantMemory::make(program.pid(), no_wake);
+  const auto tenant = TenantMemory::make(program.pinned(), no_wake);
   int error = -1;
   auto good =
       tenant->add(program.address(), program.bytes(), program.extents(0, program.bytes()), error);

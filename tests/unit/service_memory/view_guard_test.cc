@@ -44,7 +44,7 @@ std::unique_ptr<RegionMemory> shared(TenantMemory& tenant, std::size_t pages, in
 
 TEST_CASE("pages that a program never had are refused and not made", "[memory]") {
   const attach::Descriptor file = file_of(2000, 1000);
-  const auto tenant = TenantMemory::make(::getpid(), [] {});
+  const auto tenant = TenantMemory::make(nullptr, [] {});
   REQUIRE(tenant->share(attach::Descriptor(::dup(file.get()))) == 0);
   int error = 0;
   CHECK(shared(*tenant, 2000, error) == nullptr);
@@ -68,7 +68,7 @@ TEST_CASE("pages that a program takes away are not made again, and it is told", 
   std::array<std::uintptr_t, view_guard::kRemembered> addresses{};
   view_guard::take_spoilt(addresses);
   const attach::Descriptor file = file_of(100, 100);
-  const auto tenant = TenantMemory::make(::getpid(), [] {});
+  const auto tenant = TenantMemory::make(nullptr, [] {});
   REQUIRE(tenant->share(attach::Descriptor(::dup(file.get()))) == 0);
   int error = 0;
   auto region = shared(*tenant, 100, error);

@@ -60,8 +60,8 @@ TEST_CASE("a program whose memory never answers makes nobody wait but itself",
   }
   const Program other(3, by_copy);
   std::atomic<int> wakes{0};
-  auto stuck = TenantMemory::make(hung.pid(), [&wakes] { ++wakes; });
-  const auto free = TenantMemory::make(other.pid(), [] {});
+  auto stuck = TenantMemory::make(hung.pinned(), [&wakes] { ++wakes; });
+  const auto free = TenantMemory::make(other.pinned(), [] {});
   auto stuck_region = whole(*stuck, hung);
   auto free_region = whole(*free, other);
   std::array<std::byte, 64> bytes{};
@@ -92,7 +92,7 @@ TEST_CASE("an access to many pieces copies each of them once", "[memory][threads
   INFO("seed " << seed);
   Random random(seed);
   const Program program(40, by_copy);
-  const auto tenant = TenantMemory::make(program.pid(), [] {});
+  const auto tenant = TenantMemory::make(program.pinned(), [] {});
   auto region = whole(*tenant, program);
   constexpr std::uint32_t kPieces = 16;
   std::uint64_t copies = 0;
@@ -143,7 +143,7 @@ TEST_CASE("an access to many pieces copies each of them once", "[memory][threads
 
 TEST_CASE("more queue pairs than jobs: all of them get their answers", "[memory][threads]") {
   const Program program(4, by_copy);
-  const auto tenant = TenantMemory::make(program.pid(), [] {});
+  const auto tenant = TenantMemory::make(program.pinned(), [] {});
   auto region = whole(*tenant, program);
   constexpr std::uint32_t kPairs = 1000;
   std::vector<std::uint64_t> values(kPairs);
@@ -174,7 +174,7 @@ TEST_CASE("more queue pairs than jobs: all of them get their answers", "[memory]
 
 TEST_CASE("a queue pair that is forgotten leaves no answers behind", "[memory][threads]") {
   const Program program(4, by_copy);
-  const auto tenant = TenantMemory::make(program.pid(), [] {});
+  const auto tenant = TenantMemory::make(program.pinned(), [] {});
   auto region = whole(*tenant, program);
   std::array<std::byte, 8> bytes{};
   REQUIRE(region->provider().read(5, 0, bytes) == MemoryResult::pending);
@@ -195,7 +195,7 @@ TEST_CASE("a queue pair that is forgotten leaves no answers behind", "[memory][t
 
 TEST_CASE("extents that lie are refused", "[memory]") {
   const Program program(4, [](std::size_t page) { return page == 1; });
-  const auto tenant = TenantMemory::make(program.pid(), [] {});
+  const auto tenant = TenantMemory::make(program.pinned(), [] {});
   using attach::Extent;
   using attach::ExtentKind;
   const auto refused = [&](std::uint64_t length, std::vector<Extent> extents) {
@@ -223,7 +223,7 @@ TEST_CASE("extents that lie are refused", "[memory]") {
   CHECK(tenant->add(~std::uint64_t{0} - 10, kPage, std::span(&page, 1), error) == nullptr);
   CHECK(error == EINVAL);
 
-  const auto other = TenantMemory::make(program.pid(), [] {});
+  const auto other = TenantMemory::make(program.pinned(), [] {});
   attach::Descriptor unsealed(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(::ftruncate(unsealed.get(), kPage) == 0);
   CHECK(other->share(attach::Descriptor(::dup(unsealed.get()))) == EPERM);
@@ -231,7 +231,7 @@ TEST_CASE("extents that lie are refused", "[memory]") {
   CHECK(other->share(attach::Descriptor(::dup(unsealed.get()))) == EPERM);
   REQUIRE(::fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_SEAL) == 0);
   CHECK(other->share(std::move(unsealed)) == 0);
-  CHECK(TenantMemory::make(program.pid(), [] {
+  CHECK(TenantMemory::make(program.pinned(), [] {
         })->share(attach::Descriptor(::open("/dev/null", O_RDWR | O_CLOEXEC))) == EPERM);
 }
 

@@ -49,6 +49,12 @@ TEST_CASE("ab: any number of jobs writes the same bytes", "[cli][threads]") {
     CHECK(folder.read(file) == folder.read("1.json"));
   }
   CHECK_THAT(one.out, Contains("incast") && Contains("moe") && Contains("content hash"));
+  // The summary is part of the table, and said once.
+  const std::size_t summary = one.out.find("\n   incast, ");
+  REQUIRE(summary != std::string::npos);
+  const std::string line =
+      one.out.substr(summary + 4, one.out.find('\n', summary + 1) - summary - 4);
+  CHECK(one.out.find(line, summary + 5) == std::string::npos);
 }
 
 TEST_CASE("ab: the results file holds every run of the design", "[cli]") {

@@ -1,5 +1,6 @@
 #include "tools/cc_command.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <fstream>
@@ -49,6 +50,21 @@ Shown show(const std::string& name, const std::string& profile, CcFormat format,
   return shown;
 }
 
+// Without line breaks and indentation.
+std::string flat(const std::string& text) {
+  std::istringstream words(text);
+  std::string out;
+  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+  return widest;
+}
+
 double shown_value(const Shown& shown, const std::string& parameter) {
   const auto json = nlohmann::json::parse(shown.out);
   for (const auto& param : json.at("params")) {
@@ -93,11 +109,13 @@ TEST_CASE("cc list: every algorithm with its profiles, as text, JSON and Markdow
   for (const CcFormat format : {CcFormat::text, CcFormat::json, CcFormat::markdown}) {
     std::ostringstream out;
     CHECK(run_cc_list(out, format) == 0);
+    if (format == CcFormat::text) CHECK(widest_line(out.str()) <= kTextColumns);
+    const std::string all = flat(out.str());
     for (const cc::AlgorithmInfo& info : cc::algorithms()) {
-      CHECK(out.str().find(info.name) != std::string::npos);
-      CHECK(out.str().find(info.summary) != std::string::npos);
+      CHECK(all.find(info.name) != std::string::npos);
+      CHECK(all.find(info.summary) != std::string::npos);
       for (const cc::Profile& profile : info.profiles) {
-        CHECK(out.str().find(profile.name) != std::string::npos);
+        CHECK(all.find(profile.name) != std::string::npos);
       }
     }
     if (format == CcFormat::json) {
@@ -113,11 +131,50 @@ TEST_CASE("cc show: every parameter with unit, range, meaning and source") {
     const Shown shown = show(std::string(info.name), "", CcFormat::text);
     CHECK(shown.code == 0);
     CHECK(shown.err.empty());
+    CHECK(widest_line(shown.out) <= kTextColumns);
+    const std::string all = flat(shown.out);
     for (const cc::ParamSpec& spec : info.params) {
       for (const std::string_view part : {spec.name, spec.unit, spec.meaning, spec.source}) {
-        CHECK(shown.out.find(part) != std::string::npos);
+        CHECK(all.find(part) != std::string::npos);
       }
       CHECK(shown.out.find(cc::number_text(spec.max)) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("cc list: as narrow as the terminal") {
+  std::ostringstream out;
+  CHECK(run_cc_list(out, CcFormat::text, 60) == 0);
+  CHECK(widest_line(out.str()) <= 60);
+}
+
+TEST_CASE("cc show: every short name of a source is explained") {
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+    const Shown shown = show(std::string(info.name), "", CcFormat::text);
+    const std::size_t legend = shown.out.find("\nsources in brackets\n");
+    CAPTURE(info.name);
+    REQUIRE((legend != std::string::npos || info.params.empty()));
+    std::set<std::string> explained;
+    std::istringstream lines(legend == std::string::npos ? "" : shown.out.substr(legend));
+    for (std::string line, name; std::getline(lines, line);) {
+      if (std::istringstream(line) >> name) explained.insert(name);
+    }
+    for (const cc::ParamSpec& spec : info.params) {
+      // A source begins with the name of where it is from, and so does what follows a semicolon.
+      std::istringstream sources{std::string(spec.source)};
+      for (std::string source, name; std::getline(sources, source, ';');) {
+        std::istringstream(source) >> name;
+        while (!name.empty() &&
+               std::string_view(":,").find(name.back()) != std::string_view::npos) {
+          name.pop_back();
+        }
+        CAPTURE(spec.name, spec.source, name);
+        const bool short_name =
+            name.find('\'') != std::string::npos ||
+            (name.size() >= 2 && name.size() <= 3 &&
+             std::isupper(static_cast<unsigned char>(name[0])) != 0 && name != "RFC");
+        if (short_name) CHECK(explained.count(name) == 1);
+      }
     }
   }
 }
@@ -139,12 +196,12 @@ TEST_CASE("cc show: an unknown name is explained, exit code 2, nothing printed")
   const Shown algorithm = show("dcqnc", "", CcFormat::text);
   CHECK(algorithm.code == 2);
   CHECK(algorithm.out.empty());
-  CHECK(algorithm.err == "paceline cc show: no algorithm 'dcqnc'; the nearest is 'dcqcn'\n");
+  CHECK(algorithm.err == "paceline: error: no algorithm 'dcqnc'; the nearest is 'dcqcn'\n");
   const Shown profile = show("dcqcn", "melanox", CcFormat::json);
   CHECK(profile.code == 2);
   CHECK(profile.out.empty());
   CHECK(profile.err ==
-        "paceline cc show: dcqcn has no profile 'melanox'; the nearest is 'mellanox'\n");
+        "paceline: error: dcqcn has no profile 'melanox'; the nearest is 'mellanox'\n");
 }
 
 TEST_CASE("cc show: a profile that does not fit the link is an error") {

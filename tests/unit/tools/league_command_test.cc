@@ -65,6 +65,7 @@ TEST_CASE("league: one page, one file, the runs; the same bytes with any number 
   CHECK(test.folder.has("small.quick.json"));
   CHECK(test.folder.has("small.quick.html"));
   CHECK_THAT(one.out, Contains("edge only") && Contains("8 runs"));
+  CHECK_THAT(one.out, Contains("Undominated is not best"));
   const std::string results = test.folder.read("small.quick.json");
   const std::string page = test.folder.read("small.quick.html");
   const Outcome four = test.run({"--jobs", "4", "--fresh"});

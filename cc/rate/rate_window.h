@@ -1,0 +1,42 @@
+// A cap of bytes in flight for algorithms that set a rate: what the rate sends in so many unloaded
+// round trips. They go on at the rate, and wait where acknowledgements come late.
+#pragma once
+
+#include <cstdint>
+
+#include "cc/algorithm.h"
+#include "cc/decision.h"
+#include "cc/param_spec.h"
+
+namespace paceline::cc {
+
+struct RateWindow {
+  double bytes_per_bps = 0;  // 0: no cap
+
+  // A byte at least, which lets one packet go at a time.
+  std::uint64_t of(Rate rate) const {
+    if (bytes_per_bps == 0) return kUnlimited;
+    return static_cast<std::uint64_t>(static_cast<double>(rate.bps) * bytes_per_bps) + 1;
+  }
+};
+
+// Where the path is not known, 10 us.
+inline double unloaded_rtt_ns(const PortFacts& facts) {
+  return facts.base_rtt_ns != 0 ? facts.base_rtt_ns : 10'000;
+}
+
+inline RateWindow rate_window(double round_trips, const PortFacts& facts) {
+  return {round_trips * unloaded_rtt_ns(facts) * 1e-9 / 8};
+}
+
+inline constexpr ParamSpec kRateWindowSpec{
+    "window_round_trips",
+    "1",
+    0,
+    0,
+    1000,
+    true,
+    "cap of bytes in flight: what the rate sends in so many unloaded round trips; 0 = none",
+    "HR: 1 in dcqcn_vwin and timely_vwin"};
+
+}  // namespace paceline::cc

@@ -1,0 +1,18 @@
+// Text of others on its way to a terminal or a log: names of programs, reasons in a journal, values
+// of a file. Escape sequences in it must not reach who reads it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace paceline {
+
+// UTF-8 with every control character, every character that changes the direction of what follows
+// and every byte that is no UTF-8 replaced by its escape in hexadecimal: "\x1b", "\u202e". One
+// line: line ends are replaced, too.
+std::string printable(std::string_view text);
+
+// The same for a text of several lines: '\n' stays.
+std::string printable_lines(std::string_view text);
+
+}  // namespace paceline

@@ -1,0 +1,146 @@
+#include "dataplane/service/memory/credentials.h"
+
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/fsuid.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace paceline::service {
+
+namespace {
+
+using CapabilityWords = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3>;
+
+__user_cap_header_struct this_thread() { return {_LINUX_CAPABILITY_VERSION_3, 0}; }
+
+// The saved user stays the service's: so the tenant cannot trace the process, whose memory is the
+// service's, and the service can end it. What a process may reach by its memory goes by the others.
+bool become_tenant(const Credentials& whose, std::uint64_t capabilities) {
+  return ::syscall(SYS_setgroups, whose.groups.size(), whose.groups.data()) == 0 &&
+         ::syscall(SYS_setresgid, whose.group, whose.group, whose.group) == 0 &&
+         ::syscall(SYS_setresuid, whose.user, whose.user, -1) == 0 &&
+         set_capabilities({capabilities, capabilities}) == 0 && ::prctl(PR_SET_DUMPABLE, 0) == 0;
+}
+
+struct Begin {
+  const Credentials& whose;
+  void (*work)(void*);
+  void* argument;
+  std::uint64_t capabilities;
+  pid_t service;
+};
+
+constexpr int kCouldNot = 1;
+
+// In the process of run_as().
+int begin_process(void* at) {
+  const Begin& begin = *static_cast<const Begin*>(at);
+  // Changing the user takes the wish for a signal back: so it comes after that.
+  if (!become_tenant(begin.whose, begin.capabilities) || ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+      ::getppid() != begin.service) {
+    return kCouldNot;
+  }
+  begin.work(begin.argument);
+  return 0;
+}
+
+bool run_in_process(Begin& begin) {
+  constexpr std::size_t kStack = std::size_t{256} << 10U;
+  constexpr std::size_t kGuard = std::size_t{64} << 10U;
+  void* const stack = ::mmap(nullptr, kGuard + kStack, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) return false;
+  std::byte* const bottom = static_cast<std::byte*>(stack) + kGuard;
+  int status = -1;
+  if (::mprotect(bottom, kStack, PROT_READ | PROT_WRITE) == 0) {
+    // It has this thread's thread-local memory, which this thread does not touch meanwhile: it is
+    // in one system call. No signal tells of its end.
+    const pid_t process =
+        ::clone(begin_process, bottom + kStack, CLONE_VM | CLONE_FILES | CLONE_FS, &begin);
+    if (process > 0) {
+      while (::syscall(SYS_wait4, process, &status, __WALL, nullptr) < 0 && errno == EINTR) {
+      }
+    }
+  }
+  ::munmap(stack, kGuard + kStack);
+  return status >= 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == kCouldNot);
+}
+
+}  // namespace
+
+CapabilitySets capability_sets() {
+  __user_cap_header_struct header = this_thread();
+  CapabilityWords words{};
+  CapabilitySets out;
+  if (::syscall(SYS_capget, &header, words.data()) != 0) return out;
+  out.permitted = std::uint64_t{words[1].permitted} << 32U | words[0].permitted;
+  out.effective = std::uint64_t{words[1].effective} << 32U | words[0].effective;
+  return out;
+}
+
+int set_capabilities(const CapabilitySets& sets) {
+  __user_cap_header_struct header = this_thread();
+  CapabilityWords words{};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    words[i].permitted = static_cast<std::uint32_t>(sets.permitted >> 32U * i);
+    words[i].effective = static_cast<std::uint32_t>(sets.effective >> 32U * i);
+  }
+  return ::syscall(SYS_capset, &header, words.data()) == 0 ? 0 : errno;
+}
+
+int credentials_at(int socket, pid_t& process, Credentials& out) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return errno;
+  process = peer.pid;
+  out.user = peer.uid;
+  out.group = peer.gid;
+  out.groups.resize(64);
+  for (;;) {
+    length = static_cast<socklen_t>(out.groups.size() * sizeof(gid_t));
+    const bool got =
+        ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, out.groups.data(), &length) == 0;
+    out.groups.resize(length / sizeof(gid_t));
+    if (got) return 0;
+    if (errno != ERANGE) return errno;
+  }
+}
+
+FileRights::FileRights(const Credentials& whose)
+    : before_(capability_sets()), user_(::geteuid()), group_(::getegid()) {
+  ::setfsgid(whose.group);
+  ::setfsuid(whose.user);
+  // Each returns what was in force, so a user that does not exist asks for it.
+  const bool ours = static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))) == whose.user &&
+                    static_cast<gid_t>(::setfsgid(static_cast<gid_t>(-1))) == whose.group;
+  good_ =
+      ours && set_capabilities({before_.permitted, before_.permitted & whose.capabilities}) == 0;
+}
+
+FileRights::~FileRights() {
+  ::setfsuid(user_);
+  ::setfsgid(group_);
+  set_capabilities(before_);
+}
+
+bool run_as(const Credentials& whose, void (*work)(void*), void* argument) {
+  const std::uint64_t capabilities = capability_sets().permitted & whose.capabilities;
+  if (whose.user == ::geteuid() && whose.group == ::getegid()) {
+    if (set_capabilities({capabilities, capabilities}) != 0) return false;
+    work(argument);
+    return true;
+  }
+  Begin begin{whose, work, argument, capabilities, ::getpid()};
+  return run_in_process(begin);
+}
+
+}  // namespace paceline::service

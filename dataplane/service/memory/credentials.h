@@ -1,0 +1,60 @@
+// With whose rights the service touches a program: the tenant's own, so that the kernel's checks
+// decide what may be reached, and not ours. Everything here is of the calling thread or process
+// alone: by system calls, since the C library's functions change every thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace paceline::service {
+
+struct Credentials {
+  uid_t user = 0;
+  gid_t group = 0;
+  std::vector<gid_t> groups;
+  // Bits by number of the capability. Those of root's programs only: another user's program that
+  // has any is not reached.
+  std::uint64_t capabilities = 0;
+};
+
+// Of the calling thread.
+struct CapabilitySets {
+  std::uint64_t permitted = 0;
+  std::uint64_t effective = 0;
+};
+CapabilitySets capability_sets();
+// 0, or an errno. Nothing is inheritable.
+int set_capabilities(const CapabilitySets& sets);
+
+// Of the peer of a connected Unix socket, as it was when it connected. 0, or an errno.
+int credentials_at(int socket, pid_t& process, Credentials& out);
+
+// While it lives, this thread opens files with these rights and no others.
+class FileRights {
+ public:
+  explicit FileRights(const Credentials& whose);
+  ~FileRights();
+  FileRights(const FileRights&) = delete;
+  FileRights& operator=(const FileRights&) = delete;
+  // False: this process may not act for others (it has no CAP_SETUID and CAP_SETGID).
+  bool good() const { return good_; }
+
+ private:
+  CapabilitySets before_;
+  uid_t user_;
+  gid_t group_;
+  bool good_ = false;
+};
+
+// Runs work(argument) with these credentials until it returns. False: that cannot be done here.
+//
+// Of the service's own user: on this thread, which keeps of its capabilities those that the tenant
+// has. Of another user: in a process that shares memory and descriptors with this one, while this
+// thread waits. A thread of this process cannot do it: its user may send a signal that kills to any
+// thread of its own, and that ends the process. `work` may be killed between any two instructions,
+// so it takes no lock and allocates nothing. The process ends with this thread.
+bool run_as(const Credentials& whose, void (*work)(void*), void* argument);
+
+}  // namespace paceline::service

@@ -1,0 +1,69 @@
+// Whatever a flow list, a topology or a distribution of sizes holds, its reader gives a value that
+// keeps its promises, or says why not; and the name that a foreign file is given is one of a few.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "tools/workload/cdf.h"
+#include "tools/workload/foreign_format.h"
+#include "tools/workload/hpcc_format.h"
+
+namespace {
+
+using namespace paceline::workload;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void read_flows(std::string_view text) {
+  constexpr std::uint32_t kHosts = 8;
+  const auto read = parse_hpcc_flows(text, "fuzz", NodeNumbers::star(kHosts));
+  if (!read.ok()) return;
+  require(!read.value.empty());
+  for (const HpccFlow& flow : read.value) {
+    require(flow.src < kHosts && flow.dst < kHosts && flow.src != flow.dst);
+    require(flow.bytes != 0 && flow.start.count >= 0);
+  }
+}
+
+void read_topology(std::string_view text) {
+  const auto read = parse_hpcc_topology(text, "fuzz");
+  if (!read.ok()) return;
+  const NodeNumbers& numbers = read.value.numbers;
+  require(numbers.hosts() >= 2 && numbers.switches() >= 1);
+  for (const auto& link : read.value.links) {
+    require(link.a < numbers.nodes() && link.b < numbers.nodes() && link.a != link.b);
+    require(link.rate.bps != 0 && link.delay.count > 0);
+  }
+}
+
+void read_sizes(std::string_view text) {
+  const auto read = parse_cdf(text, "fuzz");
+  if (!read.ok()) return;
+  std::uint64_t last = 0;
+  for (const double share : {0.0, 0.001, 0.5, 0.999, 1.0}) {
+    const std::uint64_t size = read.value.quantile(share);
+    require(size >= 1 && size >= last && size <= 1'000'000'000'000'000);
+    last = size;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  // The first byte chooses the reader.
+  if (data[0] % 3 == 0) {
+    read_flows(text);
+  } else if (data[0] % 3 == 1) {
+    read_topology(text);
+  } else {
+    read_sizes(text);
+  }
+  require(known_format(text).size() < 64);
+  return 0;
+}

@@ -1,0 +1,67 @@
+#include "dataplane/service/privileges.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+
+#include "dataplane/service/memory/credentials.h"
+
+namespace paceline::test {
+namespace {
+
+// What `work` says, in a process of its own: there is no way back.
+std::string in_child(const std::function<std::string()>& work) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string said = work();
+    ::_exit(::write(ends[1], said.data(), said.size()) < 0 ? 1 : 0);
+  }
+  ::close(ends[1]);
+  std::string said;
+  std::array<char, 512> room{};
+  for (ssize_t n = 0; (n = ::read(ends[0], room.data(), room.size())) > 0;) {
+    said.append(room.data(), static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return said;
+}
+
+std::string drop(const std::string& user, bool ports) {
+  service::Privileges kept;
+  const std::string wrong = service::drop_privileges({user, ports}, kept);
+  return wrong.empty() ? kept.text() : wrong;
+}
+
+}  // namespace
+
+TEST_CASE("a service keeps what it needs and has, and says it", "[service]") {
+  CHECK(in_child([] { return drop("no-such-user", false); }) ==
+        "service.user = \"no-such-user\": there is no such user");
+  const std::string plain = in_child([] {
+    const std::string said = drop("", false);
+    const service::CapabilitySets sets = service::capability_sets();
+    const bool good =
+        (sets.effective & ~sets.permitted) == 0 && ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+    return good ? said : "not dropped";
+  });
+  CHECK(plain.starts_with("user " + std::to_string(::geteuid()) + " with"));
+  CHECK(plain.find("cap_net_raw") == std::string::npos);
+  if (::geteuid() != 0) return;  // root only
+  const std::string user = in_child([] {
+    if (::setgid(54'321) != 0 || ::setuid(54'321) != 0) return std::string("?");
+    return drop("", true) + "; " + drop("root", true);
+  });
+  CHECK(user ==
+        "user 54321 without capabilities; service.user = \"root\": only root can become another "
+        "user; this is user 54321");
+}
+
+}  // namespace paceline::test
