@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "cc/nearest_name.h"
+#include "cc/profile_owners.h"
+#include "cc/registry.h"
 
 namespace paceline::cc {
 namespace {
@@ -27,6 +29,15 @@ std::string with_unit(double value, std::string_view unit) {
   return text;
 }
 
+std::string listed(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) {
+    if (!text.empty()) text += ", ";
+    text += quoted(name);
+  }
+  return text;
+}
+
 // Collects the errors of one resolution.
 class Checker {
  public:
@@ -40,9 +51,18 @@ class Checker {
     error.name = name;
     error.message =
         std::string(algorithm_.name) + " has no " + std::string(what) + " " + quoted(name);
-    if (!valid.empty()) {
-      error.nearest = nearest_name(name, valid);
+    const std::vector<std::string_view> owners = kind == ParamError::Kind::unknown_profile
+                                                     ? profile_owners(name, algorithms())
+                                                     : std::vector<std::string_view>{};
+    // A name that is far away is no slip, and an answer to nothing.
+    if (owners.empty() && !valid.empty()) {
+      error.nearest = nearest_name(name, valid, std::max<std::size_t>(2, name.size() / 3));
+    }
+    if (!owners.empty()) error.message += "; " + listed(owners) + " has";
+    if (!error.nearest.empty()) {
       error.message += "; the nearest is " + quoted(error.nearest);
+    } else if (!valid.empty()) {
+      error.message += "; allowed is " + listed(valid);
     }
     errors.push_back(std::move(error));
   }

@@ -6,7 +6,9 @@
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
+#include "dataplane/config/diagnostics.h"
 #include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/plugin_watch.h"
 #include "tools/cli.h"
@@ -22,25 +24,30 @@ cc::Registered algorithm_of(const std::string& name) {
     return load_plugin(prefixed ? name.substr(kPrefix.size()) : name);
   }
   if (const cc::AlgorithmInfo* info = cc::find(name)) return {info, {}};
+  std::vector<std::string_view> names;
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) names.push_back(info.name);
+  const std::string_view near = config::nearest_name(name, names);
   return {nullptr,
-          fmt::format("no algorithm '{}'; the nearest is '{}'", name, cc::nearest_algorithm(name))};
+          fmt::format("no algorithm '{}'; {}", name,
+                      near.empty() ? "allowed is " + config::list_names(names) + ", or FILE.so"
+                                   : fmt::format("the nearest is '{}'", near))};
 }
 
 int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name, PluginKind kind,
                const std::string& folder) {
   namespace fs = std::filesystem;
   if (const std::string wrong = plugin_name_error(name); !wrong.empty()) {
-    err << fmt::format("paceline cc new: name '{}': {}\n", name, wrong);
+    err << fmt::format("paceline: error: name '{}': {}\n", name, wrong);
     return kExitBadInput;
   }
   const fs::path root = folder.empty() ? fs::path(name) : fs::path(folder);
   std::error_code error;
   if (fs::exists(root, error)) {
-    err << fmt::format("paceline cc new: {} is there already\n", root.string());
+    err << fmt::format("paceline: error: {} is there already\n", root.string());
     return kExitBadInput;
   }
   if (!fs::create_directories(root, error) || error) {
-    err << fmt::format("paceline cc new: {}: {}\n", root.string(), error.message());
+    err << fmt::format("paceline: error: {}: {}\n", root.string(), error.message());
     return kExitBadInput;
   }
   for (const SkeletonFile& file : plugin_skeleton(name, kind)) {
@@ -48,7 +55,7 @@ int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name, Pl
     stream << file.text;
     stream.close();
     if (!stream) {
-      err << fmt::format("paceline cc new: {}: cannot be written\n", (root / file.name).string());
+      err << fmt::format("paceline: error: {}: cannot be written\n", (root / file.name).string());
       return kExitBadInput;
     }
     out << (root / file.name).string() << "\n";
@@ -64,7 +71,7 @@ int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name, Pl
 int run_cc_check(std::ostream& out, std::ostream& err, const std::string& path, bool with_cost) {
   const cc::Registered loaded = load_plugin(path);
   if (loaded.info == nullptr) {
-    err << fmt::format("paceline cc check: {}\n", loaded.error);
+    err << fmt::format("paceline: error: {}\n", loaded.error);
     return kExitBadInput;
   }
   const cc::AlgorithmInfo& info = *loaded.info;

@@ -92,9 +92,9 @@ class Context {
 };
 
 // A port with senders that always have more, each of which sends what it is granted.
-class Port {
+class ReceivingPort {
  public:
-  explicit Port(const cc::AlgorithmInfo& info)
+  explicit ReceivingPort(const cc::AlgorithmInfo& info)
       : receiver_(cc::make_port_receiver(block_of(info, guard_))) {
     for (std::uint32_t s = 0; s < kCostSenders; ++s) {
       RequestMessage request;
@@ -174,7 +174,7 @@ EventCost event_cost(const cc::AlgorithmInfo& plugin) {
 }
 
 EventCost round_cost(const cc::AlgorithmInfo& plugin) {
-  return cost_of<Port>(plugin, cc::AlgorithmId::homa, kRoundsPerTurn);
+  return cost_of<ReceivingPort>(plugin, cc::AlgorithmId::homa, kRoundsPerTurn);
 }
 
 }  // namespace paceline::tools

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -41,6 +42,10 @@ double read_speed(const std::string& text) {
 
 // The whole file once, before anything is sent: no frame leaves of a file that is broken.
 std::string check_file(const std::string& path, std::uint64_t& frames) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return path + ": cannot be opened: it is a folder";
+  }
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) return fmt::format("{}: cannot be opened: {}", path, std::strerror(errno));

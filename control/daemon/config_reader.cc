@@ -46,7 +46,9 @@ constexpr auto kDataplaneKeys = std::to_array<KeySpec>({
                 "in the runtime folder."},
     {.path = "dataplane.program",
      .form = Form::path,
-     .meaning = "The service's program. Empty: `paceline-dataplane` beside pacelined, or in PATH."},
+     .meaning =
+         "The service's program. Empty: `paceline-dataplane` beside pacelined, in `../bin`, in its "
+         "own build tree, or in PATH."},
     {.path = "dataplane.log",
      .form = Form::path,
      .meaning =
@@ -91,6 +93,12 @@ constexpr auto kApiKeys = std::to_array<KeySpec>({
     {.path = "api.certificate", .form = Form::path, .meaning = "With `address`: PEM, the chain."},
     {.path = "api.key", .form = Form::path, .meaning = "With `address`: PEM, mode 0600."},
     {.path = "api.tokens", .form = Form::path, .meaning = "With `address`: tokens, mode 0600."},
+    {.path = "api.metrics_port",
+     .min = 0,
+     .max = 65'535,
+     .meaning =
+         "Port of 127.0.0.1 with `/metrics` and `/healthz`, without TLS and token, for "
+         "Prometheus; nothing else is there. Any user of the machine may read them. 0: none."},
 });
 
 constexpr std::array<std::string_view, 3> kModes{"off", "advise", "auto"};
@@ -180,6 +188,7 @@ config::Field api_field(ApiConfig& c, std::string_view name) {
   if (name == "port") return &c.port;
   if (name == "certificate") return &c.certificate;
   if (name == "key") return &c.key;
+  if (name == "metrics_port") return &c.metrics_port;
   return &c.tokens;
 }
 

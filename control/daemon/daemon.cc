@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
@@ -108,11 +109,13 @@ std::string Daemon::kill_switch() const {
 
 Launch Daemon::launch() const {
   const DataplaneConfig& c = setup_.config.dataplane;
-  const std::string beside = setup_.program_folder + "/paceline-dataplane";
-  struct stat facts {};
   std::string program = c.program;
-  if (program.empty())
-    program = ::stat(beside.c_str(), &facts) == 0 ? beside : "paceline-dataplane";
+  // Beside the daemon, as it is installed, or where a build tree has it.
+  for (const char* const folder : {"", "/../bin", "/../../dataplane/service"}) {
+    const std::string place = setup_.program_folder + folder + "/paceline-dataplane";
+    if (program.empty() && ::access(place.c_str(), X_OK) == 0) program = place;
+  }
+  if (program.empty()) program = "paceline-dataplane";
   Launch launch;
   launch.arguments = {program, "--foreground", "--testbed", c.testbed, "--socket", c.socket};
   for (const std::string& set : c.set) {
@@ -148,17 +151,40 @@ std::string Daemon::open() {
     api.tcp =
         TcpSettings{c.address, static_cast<std::uint16_t>(c.port), c.certificate, c.key, c.tokens};
   }
+  if (c.metrics_port != 0) api.metrics_port = static_cast<std::uint16_t>(c.metrics_port);
   api_ = std::make_unique<ApiServer>(context_, api, endpoints_, hub_);
   if (std::string wrong = api_->start(); !wrong.empty()) return wrong;
+  if (!api_->metrics_trouble().empty()) spdlog::error("{}", api_->metrics_trouble());
+  if (api_->metrics_port() != 0) {
+    spdlog::info("metrics at http://127.0.0.1:{}/metrics", api_->metrics_port());
+  }
   spdlog::info("API at {}", setup_.api_descriptor >= 0 ? "the socket of systemd" : api.socket);
   return {};
 }
 
+// Who wonders why nothing happens reads it in the log.
+void Daemon::say_what_is_started() const {
+  const DataplaneConfig& c = setup_.config.dataplane;
+  if (c.testbed.empty()) {
+    spdlog::warn(
+        "dataplane.testbed is not set in {}: no service is started here; waiting for one at {}",
+        setup_.config_file, c.socket);
+  } else {
+    spdlog::info("a service that answers at {} is taken as it is; else one is started from {}",
+                 c.socket, c.testbed);
+  }
+}
+
 void Daemon::start() {
+  say_what_is_started();
   started_unix_ns_ = clock_.unix_ns();
   client_->up = [this](const Json& hello, std::int32_t pid) {
     supervisor_->attached(pid);
-    spdlog::info("attached to the service, process {}", pid);
+    std::string nics;
+    for (const Json& nic : hello.value("nics", Json::array())) {
+      if (nic.is_object()) nics += " " + nic.value("name", std::string());
+    }
+    spdlog::info("attached to the service, process {}, with NICs{}", pid, nics);
     asio::co_spawn(context_, attach(hello), no_exception);
   };
   client_->down = [this] {
@@ -176,6 +202,15 @@ void Daemon::start() {
     wrong = supervision_.start(kSuperviseEvery, [this] { supervise(); });
   }
   if (!wrong.empty()) throw std::runtime_error(wrong);
+}
+
+std::string Daemon::what_becomes_of_the_service() {
+  const std::int32_t pid = supervisor_->pid();
+  if (pid == 0) return "there is no service";
+  return setup_.config.dataplane.end_with_daemon
+             ? fmt::format("the service, process {}, is ended, too (dataplane.end_with_daemon)",
+                           pid)
+             : fmt::format("the service, process {}, goes on", pid);
 }
 
 void Daemon::stop() {
@@ -357,6 +392,7 @@ DaemonFigures Daemon::figures() const {
   figures.store_trouble = !store_.trouble().empty();
   figures.api_requests = api_ ? api_->counts().requests : 0;
   figures.history_bytes = sampler_->history_bytes();
+  figures.build = setup_.build;
   return figures;
 }
 

@@ -33,6 +33,7 @@ struct DaemonSetup {
   DaemonConfig config;
   std::string config_file;
   std::string version;
+  std::string build;           // the version with the commit, where that is known
   std::string runtime_folder;  // made by main()
   std::string state_folder;    // likewise
   std::string program_folder;  // where pacelined itself is
@@ -58,6 +59,9 @@ class Daemon {
   // on, unless the configuration says otherwise.
   void stop();
 
+  // For the log, before stop(): a clause.
+  std::string what_becomes_of_the_service();
+
   // Reads the configuration file again: all of it takes effect, or nothing does.
   Reply reload();
 
@@ -79,6 +83,7 @@ class Daemon {
 
  private:
   Launch launch() const;
+  void say_what_is_started() const;
   std::string kill_switch() const;
   void add_endpoints();
   Reply status();

@@ -44,6 +44,7 @@ struct ApiConfig {
   std::string certificate;
   std::string key;
   std::string tokens;
+  std::uint32_t metrics_port = 0;  // on the loopback interface; 0: none
   friend bool operator==(const ApiConfig&, const ApiConfig&) = default;
 };
 

@@ -90,8 +90,10 @@ awaitable<Reply> Daemon::clear_guard(Caller caller, Json body) {
   const ControlAnswer answer = co_await client_->call("clear_guard", std::move(members));
   if (answer.kind == ControlAnswer::Kind::refused) co_return refusal(409, answer.errors);
   if (!answer.ok()) co_return refusal(503, answer.errors);
-  tell("guard",
-       Json{{"event", "clear"}, {"who", caller.name}, {"nics", body.value("nics", Json("all"))}});
+  tell("guard", Json{{"event", "clear"},
+                     {"who", caller.name},
+                     {"why", body.value("why", std::string())},
+                     {"nics", body.value("nics", Json("all"))}});
   co_return Reply{};
 }
 
@@ -174,7 +176,8 @@ void Daemon::add_endpoints() {
 
   Endpoint clear =
       endpoint_of("DELETE", "/v1/guard", "guard", "Let what is latched be tried again", "nothing");
-  clear.body = {{"nics", FieldType::list, false, "names of NICs; absent: all"}};
+  clear.body = {{"nics", FieldType::list, false, "names of NICs; absent: all"},
+                {"why", FieldType::text, false, "the reason, for the journal"}};
   clear.handle = [this](Request request) -> awaitable<Reply> {
     co_return co_await clear_guard(request.caller, request.body);
   };

@@ -24,6 +24,9 @@ void ExperimentEdges::sampled(std::int64_t now_ns) {
     start_unix_ns_ = sampler_.header().service_start_unix_ns;
     for (auto& [name, nic] : nics_) nic.known = false;
   }
+  if (first_ns_ == 0) first_ns_ = now_ns;
+  last_ns_ = now_ns;
+  const auto hiccups = open ? sampler_.find_series("hiccup_ns") : std::nullopt;
   for (auto& [name, nic] : nics_) {
     const auto index = open ? sampler_.find_nic(name) : std::nullopt;
     const TelemetryState state = index ? sampler_.state(*index) : TelemetryState::lost;
@@ -33,6 +36,12 @@ void ExperimentEdges::sampled(std::int64_t now_ns) {
         lacking = fmt::format("telemetry of {} is {}", name, telemetry_state_name(state));
       }
       continue;
+    }
+    if (hiccups) {
+      const std::uint64_t hiccup_ns = sampler_.values(*index)[*hiccups];
+      if (nic.known && hiccup_ns > nic.last_hiccup_ns)
+        nic.late_ns += hiccup_ns - nic.last_hiccup_ns;
+      nic.last_hiccup_ns = hiccup_ns;
     }
     const auto at = static_cast<std::int64_t>(sampler_.latest(*index).body.at_ns);
     if (!nic.known || at - now_ns > nic.ahead_ns) nic.ahead_ns = at - now_ns;
@@ -123,6 +132,13 @@ live::NicSample ExperimentEdges::towards(std::size_t cluster, std::size_t own,
     out.totals.rx_data_packets = out.totals.rx_data_bytes = out.totals.rx_ce_packets = 0;
   }
   return out;
+}
+
+double ExperimentEdges::host_late() const {
+  if (last_ns_ <= first_ns_) return 0;
+  std::uint64_t late_ns = 0;
+  for (const auto& [name, nic] : nics_) late_ns = std::max(late_ns, nic.late_ns);
+  return std::min(1.0, static_cast<double>(late_ns) / static_cast<double>(last_ns_ - first_ns_));
 }
 
 bool ExperimentEdges::guard_tripped() const {

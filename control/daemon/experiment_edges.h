@@ -36,6 +36,9 @@ class ExperimentEdges {
   // Empty: telemetry of all NICs has come for long enough (`well_for`) or, where it was well, has
   // not been away for longer than a blink.
   const std::string& trouble() const { return trouble_; }
+  // Share of the time since the first look that the worst of the workers was kept from its turns;
+  // it sleeps unasked for no time.
+  double host_late() const;
   // NICs with a trip latched.
   bool guard_tripped() const;
 
@@ -52,6 +55,8 @@ class ExperimentEdges {
     std::int64_t ahead_ns = 0;  // worker's clock less the daemon's, at most seen
     bool known = false;
     std::uint32_t missing = 0;  // rounds without a fresh sample since the last edge
+    std::uint64_t late_ns = 0;  // of hiccups since the first look
+    std::uint64_t last_hiccup_ns = 0;
   };
   experiment::live::NicSample sample_of(const std::string& name, std::int64_t now_ns) const;
   experiment::live::NicSample towards(std::size_t cluster, std::size_t own, const std::string& name,
@@ -63,6 +68,8 @@ class ExperimentEdges {
   std::map<std::string, Nic> nics_;
   std::uint32_t rounds_ = 0;  // since the last edge
   std::uint64_t start_unix_ns_ = 0;
+  std::int64_t first_ns_ = 0;  // of the looks; 0: none yet
+  std::int64_t last_ns_ = 0;
   std::int64_t blink_ns_ = 200'000'000;
   std::int64_t well_for_ns_ = 1'000'000'000;
   std::int64_t changed_ns_ = 0;  // since when `fresh_` holds

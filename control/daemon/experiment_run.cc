@@ -166,6 +166,7 @@ awaitable<void> ExperimentRun::look(std::chrono::nanoseconds at_most) {
 
 // Tells the runner when the environment turns.
 void ExperimentRun::watch() {
+  runner_.host_late(edges_.host_late());
   std::string trouble = edges_.trouble();
   if (!parts_.service.connected()) trouble = "the service does not answer";
   if (trouble.empty() == well_) return;

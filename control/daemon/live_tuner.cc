@@ -131,7 +131,7 @@ std::string LiveTuner::guard_words() const {
   for (std::size_t nic = 0; nic < sampler_.nics().size(); ++nic) {
     const std::uint32_t trip = sampler_.latest(nic).body.guard;
     if (trip == 0) continue;
-    return fmt::format("the guard's trip {} is latched on {}: see /v1/guard", trip,
+    return fmt::format("the guard's trip {} is latched on {}: see paceline guard", trip,
                        sampler_.nics()[nic].name);
   }
   return {};

@@ -23,7 +23,10 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/privileges.h"
 #include "control/daemon/systemd.h"
+#include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
+#include "dataplane/base/build_version.h"
+#include "dataplane/base/printable.h"
 
 extern char** environ;
 
@@ -36,7 +39,7 @@ constexpr int kFailed = 1;
 constexpr int kBadInput = 2;
 
 int complain(const std::string& text, int status) {
-  fmt::print(stderr, "pacelined: error: {}\n", text);
+  fmt::print(stderr, "pacelined: error: {}\n", paceline::printable_lines(text));
   return status;
 }
 
@@ -103,6 +106,7 @@ DaemonSetup setup_of(const std::string& file, DaemonConfig config) {
   setup.config = std::move(config);
   setup.config_file = file;
   setup.version = PACELINE_VERSION;
+  setup.build = paceline::build_version();
   setup.runtime_folder = usual_runtime_folder();
   setup.state_folder =
       setup.config.daemon.state.empty() ? usual_state_folder() : setup.config.daemon.state;
@@ -150,7 +154,7 @@ int serve(const std::string& file, DaemonConfig config) {
   boost::asio::signal_set again(context, SIGHUP);
   ends.async_wait([&](const boost::system::error_code& error, int number) {
     if (error) return;
-    spdlog::info("signal {}: ending; the service goes on", number);
+    spdlog::info("signal {}: ending; {}", number, daemon.what_becomes_of_the_service());
     systemd.stopping();
     again.cancel();
     daemon.stop();
@@ -174,8 +178,9 @@ int serve(const std::string& file, DaemonConfig config) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  paceline::attach::log_printable_text();
   CLI::App app{"The host daemon of Paceline: telemetry, live parameters, experiments"};
-  app.set_version_flag("--version", "pacelined " PACELINE_VERSION);
+  app.set_version_flag("--version", std::string("pacelined ") + paceline::build_version());
   std::string file = "/etc/paceline/pacelined.toml";
   bool check = false;
   bool openapi = false;
@@ -193,7 +198,9 @@ int main(int argc, char** argv) {
   if (openapi) return print_openapi();
   paceline::config::Read<DaemonConfig> read = read_daemon_file(file);
   if (!read.ok()) {
-    for (const std::string& error : read.errors) fmt::print(stderr, "{}\n", error);
+    for (const std::string& error : read.errors) {
+      fmt::print(stderr, "{}\n", paceline::printable_lines(error));
+    }
     return kBadInput;
   }
   if (check) {

@@ -16,20 +16,26 @@ struct MessageCounter {
   std::string_view name;
   std::string_view unit;
   std::uint64_t MessageFigures::*field;
+  std::string_view meaning;
 };
 
 constexpr std::array<MessageCounter, 8> kCounters{{
-    {"messages_begun", "1", &MessageFigures::begun},
-    {"messages_completed", "1", &MessageFigures::completed},
-    {"messages_failed", "1", &MessageFigures::failed},
-    {"messages_crossed", "1", &MessageFigures::crossed},
-    {"messages_begun_bytes", "bytes", &MessageFigures::begun_bytes},
-    {"messages_completed_bytes", "bytes", &MessageFigures::completed_bytes},
-    {"messages_fct_ns", "ns", &MessageFigures::fct_ns},
-    {"messages_log2_slowdown", "2^-20", &MessageFigures::log2_slowdown},
+    {"messages_begun", "1", &MessageFigures::begun, "messages begun"},
+    {"messages_completed", "1", &MessageFigures::completed, "messages completed"},
+    {"messages_failed", "1", &MessageFigures::failed, "messages that ended with an error"},
+    {"messages_crossed", "1", &MessageFigures::crossed,
+     "messages begun in another block of an experiment than they ended in"},
+    {"messages_begun_bytes", "bytes", &MessageFigures::begun_bytes, "bytes of messages begun"},
+    {"messages_completed_bytes", "bytes", &MessageFigures::completed_bytes,
+     "bytes of messages completed"},
+    {"messages_fct_ns", "ns", &MessageFigures::fct_ns, "completion times of messages, summed"},
+    {"messages_log2_slowdown", "2^-20", &MessageFigures::log2_slowdown,
+     "binary logarithms of the slowdowns of messages, summed"},
 }};
 constexpr std::array<std::pair<std::string_view, double>, 2> kQuantiles{
     {{"slowdown_p50", 0.5}, {"slowdown_p99", 0.99}}};
+constexpr std::array<std::string_view, 3> kSizeWords{"up to 64 KiB", "up to 1 MiB", "above 1 MiB"};
+static_assert(kSizeWords.size() == kSizeNames.size());
 
 constexpr std::size_t kPerSize = kCounters.size() + kQuantiles.size();
 
@@ -46,6 +52,24 @@ std::vector<telemetry::SeriesInfo> message_series() {
     }
   }
   return out;
+}
+
+std::string message_series_meaning(std::string_view name) {
+  for (std::size_t size = 0; size < kSizeNames.size(); ++size) {
+    for (const MessageCounter& c : kCounters) {
+      if (name == fmt::format("{}_{}", c.name, kSizeNames[size]))
+        return fmt::format("{}, of {}", c.meaning, kSizeWords[size]);
+    }
+    for (const auto& [quantile, share] : kQuantiles) {
+      if (name == fmt::format("{}_{}", quantile, kSizeNames[size])) {
+        return fmt::format(
+            "quantile {} of the slowdowns of messages of the last second, of {}: time over the "
+            "least possible",
+            share, kSizeWords[size]);
+      }
+    }
+  }
+  return {};
 }
 
 void put_message_counters(const MessagesBySize& now, std::span<std::uint64_t> out) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,9 @@ inline constexpr double kSlowdownUnit = 1000;
 
 // "messages_begun_small", ..., "slowdown_p50_small", "slowdown_p99_small", ...
 std::vector<telemetry::SeriesInfo> message_series();
+
+// What it is, in words; empty: it is none of these.
+std::string message_series_meaning(std::string_view name);
 
 // Writes their values: counters of `now`, quantiles of what was completed between `before` and
 // `now`. `out` has message_series().size() places.

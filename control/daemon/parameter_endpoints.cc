@@ -97,7 +97,7 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
   Endpoint revert;
   revert.method = "POST";
   revert.path = "/v1/params/revert";
-  revert.summary = "Undo the last change, or all after a given one";
+  revert.summary = "Step back: undo the last change not undone yet, or all after a given one";
   revert.tag = "parameters";
   revert.writes = true;
   revert.body = {
@@ -110,7 +110,10 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
        kMostChange},
       why_field(),
       dry_run_field()};
-  revert.answer = "change: as of PATCH /v1/params";
+  revert.answer =
+      "change: as of PATCH /v1/params, and restored: everything is as it was right after this "
+      "change "
+      "of the journal, 0 before the first; undone: the change that one step took back";
   revert.handle = [&parameters](Request request) -> awaitable<Reply> {
     std::optional<std::int64_t> to;
     if (request.body.contains("to")) to = request.body["to"].get<std::int64_t>();

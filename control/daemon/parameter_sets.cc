@@ -176,6 +176,8 @@ json json_of(const Change& change) {
            {"why", change.why},
            {"nics", std::move(nics)}};
   if (!change.errors.empty()) out["errors"] = change.errors;
+  if (change.restored) out["restored"] = *change.restored;
+  if (change.undone != 0) out["undone"] = change.undone;
   return out;
 }
 
@@ -188,6 +190,8 @@ Change change_of(std::int64_t number, std::int64_t at_unix_ns, const json& body)
   change.state = text_in(body, "state");
   change.who = text_in(body, "who");
   change.why = text_in(body, "why");
+  change.undone = number_in<std::int64_t>(body, "undone");
+  if (body.contains("restored")) change.restored = number_in<std::int64_t>(body, "restored");
   const auto nics = body.find("nics");
   if (nics == body.end() || !nics->is_object()) return change;
   for (const auto& [name, nic] : nics->items()) {
@@ -199,36 +203,50 @@ Change change_of(std::int64_t number, std::int64_t at_unix_ns, const json& body)
   return change;
 }
 
-std::map<std::string, ParamSet> revert_to(const std::vector<Change>& changes,
-                                          std::optional<std::int64_t> to,
-                                          std::vector<std::string>& errors) {
-  std::vector<const Change*> applied;
+RevertPlan revert_to(const std::vector<Change>& changes, std::optional<std::int64_t> to,
+                     std::vector<std::string>& errors) {
+  // Where the journal stands after each change: at the change that a revert would take back next.
+  std::map<std::int64_t, std::int64_t> stands{{0, 0}};
+  std::map<std::int64_t, const Change*> applied;
+  std::map<std::int64_t, std::int64_t> before;  // of each step, where the journal stood before it
+  std::int64_t at = 0;
   for (const Change& change : changes) {
-    if (change.state == "applied" && !change.nics.empty()) applied.push_back(&change);
+    if (change.state != "applied" || change.nics.empty()) continue;
+    applied[change.number] = &change;
+    if (change.restored) {
+      const auto then = stands.find(*change.restored);
+      at = then == stands.end() ? 0 : then->second;
+    } else if (change.action != "put back") {
+      before[change.number] = at;
+      at = change.number;
+    }
+    stands[change.number] = at;
   }
-  std::map<std::string, ParamSet> out;
-  if (applied.empty()) {
-    errors.emplace_back("nothing has been changed that could be reverted");
-    return out;
-  }
+  RevertPlan plan;
   if (!to) {
-    for (const auto& [name, nic] : applied.back()->nics) out[name] = nic.from;
-    return out;
+    if (at == 0) {
+      errors.emplace_back(applied.empty() ? "nothing has been changed that could be reverted"
+                                          : "every change is reverted already; see the history");
+      return plan;
+    }
+    for (const auto& [name, nic] : applied.at(at)->nics) plan.wanted[name] = nic.from;
+    plan.undone = at;
+    plan.restored = before.at(at);
+    return plan;
   }
-  const bool known = *to == 0 || std::any_of(applied.begin(), applied.end(),
-                                             [&](const Change* c) { return c->number == *to; });
-  if (!known) {
+  if (*to != 0 && !applied.contains(*to)) {
     errors.push_back(fmt::format("to: there is no applied change {}; see the history", *to));
-    return out;
+    return plan;
   }
   // Of each NIC that was changed since: what the first of those changes found.
-  for (const Change* change : applied) {
-    if (change->number <= *to) continue;
-    for (const auto& [name, nic] : change->nics) out.emplace(name, nic.from);
+  for (auto change = applied.upper_bound(*to); change != applied.end(); ++change) {
+    for (const auto& [name, nic] : change->second->nics) plan.wanted.emplace(name, nic.from);
   }
-  if (out.empty())
+  plan.restored = *to;
+  if (plan.wanted.empty()) {
     errors.push_back(fmt::format("to: nothing has been changed since change {}", *to));
-  return out;
+  }
+  return plan;
 }
 
 std::vector<std::string> differences(const ParamSet& from, const ParamSet& to) {

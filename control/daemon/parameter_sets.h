@@ -75,16 +75,24 @@ struct Change {
   };
   std::map<std::string, Nic> nics;
   std::vector<std::string> errors;
+  // Of a revert: everything is as it was right after this change; 0: before the first.
+  std::optional<std::int64_t> restored;
+  std::int64_t undone = 0;  // of a revert by one step: the change that it takes back
 };
 nlohmann::json json_of(const Change& change);  // without number and time, which the store has
 Change change_of(std::int64_t number, std::int64_t at_unix_ns, const nlohmann::json& body);
 
 // What each NIC has to get for everything to be as it was right after change `to` (0: before the
-// first there is); without it, as before the last one applied. `changes`: in order; only applied
-// ones count. Errors say why not.
-std::map<std::string, ParamSet> revert_to(const std::vector<Change>& changes,
-                                          std::optional<std::int64_t> to,
-                                          std::vector<std::string>& errors);
+// first there is); without it, as before the last change that no revert has taken back yet: one
+// revert after the other steps back through the journal. What was put back into a service that was
+// started anew is no step. `changes`: in order; only applied ones count. Errors say why not.
+struct RevertPlan {
+  std::map<std::string, ParamSet> wanted;
+  std::int64_t restored = 0;
+  std::int64_t undone = 0;
+};
+RevertPlan revert_to(const std::vector<Change>& changes, std::optional<std::int64_t> to,
+                     std::vector<std::string>& errors);
 
 // "eta 0.95 -> 0.9", one for each value that differs; "algorithm dcqcn -> cadence" alone where
 // that does.

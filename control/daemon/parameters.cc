@@ -215,10 +215,13 @@ awaitable<Reply> Parameters::revert(Caller caller, std::optional<std::int64_t> t
   InForce now = co_await in_force();
   if (now.refused) co_return *now.refused;
   std::vector<std::string> errors;
-  std::map<std::string, ParamSet> wanted = revert_to(changes(), to, errors);
+  RevertPlan plan = revert_to(changes(), to, errors);
   if (!errors.empty()) co_return refusal(409, errors);
+  std::map<std::string, ParamSet> wanted = std::move(plan.wanted);
   Change change;
   change.action = "revert";
+  change.restored = plan.restored;
+  change.undone = plan.undone;
   change.who = caller.name;
   change.why = std::move(why);
   for (auto at = wanted.begin(); at != wanted.end();) {

@@ -1,7 +1,9 @@
 #include "control/daemon/telemetry_endpoints.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -16,7 +18,8 @@ namespace {
 
 // Cells of one answer: some megabytes of text.
 constexpr std::size_t kMostCells = 200'000;
-constexpr double kFarFuture = 4e9;  // Unix seconds
+constexpr std::size_t kMostNamed = 16;  // queue pairs in a refusal
+constexpr double kFarFuture = 4e9;      // Unix seconds
 
 const std::vector<std::string>& resolution_names() {
   static const std::vector<std::string> names{"fine", "second", "minute", "auto"};
@@ -114,9 +117,17 @@ Reply explain_reply(const Sampler& sampler, const Request& request) {
   const std::vector<QueuePairLook> looks =
       sampler.queue_pair_history().looks(static_cast<std::uint32_t>(*nic), number);
   if (looks.empty()) {
-    return refusal(404, {fmt::format("NIC {} has no queue pair {} that is followed; see "
-                                     "/v1/nics/{}/queue_pairs",
-                                     name, number, name)});
+    const std::vector<std::uint32_t> there =
+        sampler.queue_pair_history().numbers(static_cast<std::uint32_t>(*nic));
+    const std::size_t named = std::min(there.size(), kMostNamed);
+    std::string others = "it has none";
+    if (named != 0) {
+      others = fmt::format("there {} {}{}", there.size() == 1 ? "is" : "are",
+                           fmt::join(there.begin(), there.begin() + static_cast<long>(named), ", "),
+                           there.size() > named ? " and others" : "");
+    }
+    return refusal(404, {fmt::format("NIC {} has no queue pair {} that is followed; {}", name,
+                                     number, others)});
   }
   Reply reply;
   reply.body = explanation_json(

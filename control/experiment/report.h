@@ -34,7 +34,7 @@ struct Report {
   std::vector<std::string> heading;
   std::vector<ReportBlock> blocks;
   std::vector<std::string> legend;
-  std::vector<std::string> summary;  // summary_lines() of table.h
+  std::vector<std::string> summary;
   struct Losses {
     std::string arm;
     std::vector<std::string> lines;  // empty: every primary is better, and nothing worse
@@ -46,6 +46,7 @@ struct Report {
 ReportRow row_of(const MetricEffect& effect);
 Report report_of(const Analysis& analysis, bool all_metrics);
 
+// One line per scenario and arm with the primary metric, then the summaries.
 std::vector<std::string> summary_of(const Analysis& analysis);
 Report::Losses losses_of(const Analysis& analysis, const std::string& arm);
 

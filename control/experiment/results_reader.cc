@@ -4,11 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -16,6 +13,7 @@
 #include "control/experiment/json_reader.h"
 #include "control/experiment/results_file.h"
 #include "dataplane/base/json_depth.h"
+#include "dataplane/config/diagnostics.h"
 
 namespace paceline::experiment {
 namespace {
@@ -157,10 +155,11 @@ Results parse_results(std::string_view text, std::string_view source) {
   } catch (const Json::parse_error& error) {
     // nlohmann counts bytes from 1 and names the one after which it gave up.
     throw ResultsFileError(
-        {fmt::format("{}:{}: not JSON, or cut off here ({})", source,
-                     position_of(text, error.byte == 0 ? 0 : error.byte - 1), error.what())});
-  } catch (const Json::exception& error) {
-    throw ResultsFileError({fmt::format("{}: not usable JSON ({})", source, error.what())});
+        {fmt::format("{}:{}: not JSON, or cut off here; expected a results file of paceline ab",
+                     source, position_of(text, error.byte == 0 ? 0 : error.byte - 1))});
+  } catch (const Json::exception&) {
+    throw ResultsFileError(
+        {fmt::format("{}: not usable JSON; expected a results file of paceline ab", source)});
   }
   JsonReader in(source);
   const auto give_up = [&](const std::string& where, const std::string& what) {
@@ -208,18 +207,10 @@ Results parse_results(std::string_view text, std::string_view source) {
 }
 
 Results read_results_file(const std::string& path) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    throw ResultsFileError({fmt::format("{}: cannot be read: {}", path, std::strerror(errno))});
-  }
-  std::string text;
-  try {
-    text.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-  } catch (const std::exception& error) {  // a folder opens, but does not read
-    throw ResultsFileError({fmt::format("{}: cannot be read: {}", path, error.what())});
-  }
-  return parse_results(text, path);
+  const config::Read<std::string> text =
+      config::read_text_file(path, std::numeric_limits<std::size_t>::max());
+  if (!text.ok()) throw ResultsFileError(text.errors);
+  return parse_results(text.value, path);
 }
 
 }  // namespace paceline::experiment

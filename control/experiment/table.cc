@@ -100,6 +100,4 @@ std::string format_table(const Analysis& analysis, const TableOptions& options) 
   return out;
 }
 
-std::vector<std::string> summary_lines(const Analysis& analysis) { return summary_of(analysis); }
-
 }  // namespace paceline::experiment

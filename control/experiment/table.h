@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "control/experiment/effects.h"
 
@@ -16,9 +15,6 @@ struct TableOptions {
 
 // At most 110 columns wide as long as scenario, arm and metric names are of ordinary length.
 std::string format_table(const Analysis& analysis, const TableOptions& options);
-
-// One line per scenario and arm with the primary metric, then the summaries.
-std::vector<std::string> summary_lines(const Analysis& analysis);
 
 std::string format_markdown(const Analysis& analysis, const TableOptions& options);
 

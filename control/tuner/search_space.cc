@@ -5,9 +5,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "cc/nearest_name.h"
 #include "cc/params.h"
 #include "control/experiment/number_text.h"
+#include "dataplane/config/diagnostics.h"
 
 namespace paceline::tuner {
 
@@ -65,8 +65,10 @@ SearchSpace::SearchSpace(const cc::AlgorithmInfo& algorithm, std::vector<double>
     if (index < 0) {
       std::vector<std::string_view> names;
       for (const cc::ParamSpec& spec : algorithm.params) names.push_back(spec.name);
-      errors.push_back(std::string(algorithm.name) + " has no parameter '" + request.name +
-                       "'; nearest: '" + std::string(cc::nearest_name(request.name, names)) + "'");
+      const std::string near(config::nearest_name(request.name, names));
+      errors.push_back(std::string(algorithm.name) + " has no parameter '" + request.name + "'; " +
+                       (near.empty() ? "allowed is " + config::list_names(names)
+                                     : "the nearest is '" + near + "'"));
       continue;
     }
     Dimension dimension;

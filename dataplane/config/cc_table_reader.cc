@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "cc/profile_owners.h"
 #include "dataplane/config/quantity.h"
 #include "dataplane/config/table_reader.h"
 
@@ -112,8 +113,11 @@ class CcReader {
       if (p.name != "default") names.push_back(p.name);
     }
     if (std::find(names.begin(), names.end(), target) != names.end()) return;
+    const std::vector<std::string_view> owners = cc::profile_owners(target, context_.algorithms);
     const std::string_view near = nearest_name(target, names);
-    const std::string hint = near.empty() ? "" : fmt::format("did you mean \"{}\"? ", near);
+    const std::string hint = !owners.empty() ? fmt::format("{} has; ", list_names(owners))
+                             : near.empty()  ? ""
+                                             : fmt::format("did you mean \"{}\"? ", near);
     fail(*given, key,
          fmt::format("{} has no such profile; {}allowed is {}", info->name, hint,
                      list_names(names)));

@@ -63,9 +63,10 @@ std::vector<std::string> CongestionDesk::begin_trial(const ControlRequest& reque
       errors.push_back(fmt::format("{}: the trial \"{}\" is running", nic.name, other->name));
     }
     if (nic.latched != 0) {
-      errors.push_back(
-          fmt::format("{}: the guard's trip {} is latched: see guard, then clear_guard", nic.name,
-                      nic.latched));
+      errors.push_back(fmt::format(
+          "{}: the guard's trip {} is latched: see paceline guard; paceline guard clear lets "
+          "trials start again",
+          nic.name, nic.latched));
     }
     ResolvedArm resolved = resolve_arm(nic.champion, change, nic.facts);
     for (const std::string& error : resolved.errors) errors.push_back(nic.name + ": " + error);

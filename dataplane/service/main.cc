@@ -17,6 +17,7 @@
 
 #include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
+#include "dataplane/base/build_version.h"
 #include "dataplane/base/printable.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/testbed_reader.h"
@@ -129,7 +130,7 @@ int serve(const std::string& file, std::string socket, std::string control,
 int main(int argc, char** argv) {
   paceline::attach::log_printable_text();
   CLI::App app{"The service that owns NIC instances: programs reach them through libibverbs"};
-  app.set_version_flag("--version", "paceline-dataplane " PACELINE_VERSION);
+  app.set_version_flag("--version", std::string("paceline-dataplane ") + paceline::build_version());
   std::string testbed;
   std::string socket;
   std::string control;

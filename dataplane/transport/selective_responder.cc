@@ -37,6 +37,7 @@ bool ResponderPart::take_selective(QueuePair& qp, const wire::ParsedPacket& pars
   ResponderState& r = qp.responder;
   note_arrival(qp, parsed, *packet);
   const Psn was = r.expected;
+  const bool gap = before(was, qp.selective->receive.highest);
   switch (accept(qp, parsed, *packet)) {
     case Outcome::pending:
       wait_for_memory(qp, packet);
@@ -51,6 +52,9 @@ bool ResponderPart::take_selective(QueuePair& qp, const wire::ParsedPacket& pars
       if (r.expected != was) {
         forget_before(qp, was);
         take_early(qp);
+        // Whether it asks or not: what it completes has asked before, and nothing need follow
+        // (after RFC 5681, 4.2: what fills a gap is acknowledged at once).
+        if (gap) qp.selective->receive.answer_due = true;
       }
       break;
   }

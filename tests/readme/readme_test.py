@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATIENCE = float(os.environ.get("PACELINE_TEST_PATIENCE", "1"))
@@ -98,10 +99,10 @@ class Reader:
         for program in (options.paceline, options.pacelined, options.dataplane):
             os.symlink(os.path.abspath(program), os.path.join(commands, os.path.basename(program)))
         self.environment = dict(os.environ, HOME=self.folder, XDG_RUNTIME_DIR=self.folder, TERM="xterm",
-                                XDG_STATE_HOME=self.folder, LC_ALL="C.UTF-8",
+                                STATE_DIRECTORY=os.path.join(self.folder, "state"), LC_ALL="C.UTF-8",
                                 PATH=commands + ":" + os.environ["PATH"])
         for name in ("PACELINE_SOCKET", "PACELINE_NIC", "PACELINE_FILES", "LD_PRELOAD", "NOTIFY_SOCKET",
-                     "STATE_DIRECTORY", "RUNTIME_DIRECTORY"):
+                     "RUNTIME_DIRECTORY"):
             self.environment.pop(name, None)
 
     def start(self, command, output):
@@ -143,6 +144,7 @@ class Reader:
                 if re.search(r"&\s*(#.*)?$", command):
                     log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
                     background.append((self.start(re.sub(r"&\s*(#.*)?$", "", command), log), log))
+                    time.sleep(2)  # nobody types faster
                     continue
                 wanted = exit_status if at == len(commands) - 1 else 0
                 for left in reversed(range(TRIES if background else 1)):

@@ -10,6 +10,7 @@
 
 #include "control/daemon/api/target.h"
 #include "control/daemon/parameter_sets.h"
+#include "dataplane/base/printable.h"
 #include "tools/cli.h"
 #include "tools/host/daemon_request.h"
 #include "tools/host/params_text.h"
@@ -34,9 +35,9 @@ struct ParamsOptions {
 
 int print(const ParamsOptions& options, const Json& answer, const std::string& text) {
   if (options.daemon.json) {
-    fmt::print("{}\n", answer.dump());
+    fmt::print("{}\n", json_line(answer));
   } else {
-    fmt::print("{}", text);
+    fmt::print("{}", printable_lines(text));
   }
   return kExitGood;
 }
@@ -138,7 +139,8 @@ void add_params_command(CLI::App& app, int& exit_code) {
   say_why(named);
   CLI::App* const journal = add("history", "Who changed what, when and why", history);
   journal->add_option("--limit", options->limit, "changes, the newest")->capture_default_str();
-  CLI::App* const undo = add("revert", "Undo the last change, or all after a given one", revert);
+  CLI::App* const undo =
+      add("revert", "Step back: undo the last change not undone yet, or all after one", revert);
   undo->add_option("--to", options->to,
                    "as it was right after this change of the journal; 0: before the first")
       ->check(CLI::NonNegativeNumber);
@@ -146,7 +148,7 @@ void add_params_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  paceline params get\n"
-      "  paceline params set rate_ai_mbps=20 --why \"slow recovery on rail 3\"\n"
+      "  paceline params set additive_increase_mbps=20 --why \"slow recovery on rail 3\"\n"
       "  paceline params set --algorithm cadence --nic h4 --why \"incast at h4\" --dry-run\n"
       "  paceline params set --algorithm plugin:/opt/plugins/mine.so --why \"see what it does\"\n"
       "  paceline params history\n"

@@ -12,6 +12,8 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
+#include "dataplane/base/printable.h"
+#include "tools/host/daemon_request.h"
 
 namespace paceline::tools {
 
@@ -21,7 +23,7 @@ using Json = nlohmann::json;
 
 std::string text_at(const Json& in, const char* key) {
   const auto at = in.find(key);
-  return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
+  return at != in.end() && at->is_string() ? printable(at->get<std::string>()) : std::string();
 }
 double number_at(const Json& in, const char* key) {
   const auto at = in.find(key);
@@ -71,7 +73,7 @@ std::string changes_of(const Json& nic) {
   if (!changes.is_array() || changes.empty()) return "nothing";
   std::vector<std::string> parts;
   for (const Json& change : changes) {
-    parts.push_back(change.is_string() ? change.get<std::string>() : change.dump());
+    parts.push_back(change.is_string() ? printable(change.get<std::string>()) : json_line(change));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -87,6 +89,20 @@ std::string nics_of(const Json& change) {
     text += fmt::format("  {}: {}\n", fmt::join(names, ", "), what);
   }
   return text;
+}
+
+// Of a revert: what it took back, and how to go forward again.
+std::string restored_text(const Json& change) {
+  if (!change.contains("restored")) return {};
+  const double restored = number_at(change, "restored");
+  std::string as_it_was = restored == 0 ? std::string("before the first change of the journal")
+                                        : fmt::format("after change {:.0f}", restored);
+  const double undone = number_at(change, "undone");
+  if (undone == 0) return fmt::format("everything is as it was {}\n", as_it_was);
+  return fmt::format(
+      "change {:.0f} is undone: as it was {}. Another revert steps back further; forward again:\n"
+      "  paceline params revert --to {:.0f} --why ...\n",
+      undone, as_it_was, undone);
 }
 
 }  // namespace
@@ -130,6 +146,9 @@ std::string params_history_text(const Json& answer) {
     text += fmt::format("{:.0f}  {}  {}  {}{}\n", number_at(change, "number"),
                         when_text(number_at(change, "at_unix_ns")), text_at(change, "who"),
                         text_at(change, "action"), state == "done" ? "" : " (" + state + ")");
+    if (const double undone = number_at(change, "undone"); undone != 0) {
+      text += fmt::format("  undoes change {:.0f}\n", undone);
+    }
     if (const std::string why = text_at(change, "why"); !why.empty())
       text += "  why: " + why + "\n";
     text += nics_of(change);
@@ -142,10 +161,14 @@ std::string params_change_text(const Json& answer) {
   if (!change.is_object()) return {};
   std::string text = nics_of(change);
   for (const Json& warning : member(change, "warnings")) {
-    if (warning.is_string()) text += "warning: " + warning.get<std::string>() + "\n";
+    if (warning.is_string()) text += "warning: " + printable(warning.get<std::string>()) + "\n";
   }
   const double number = number_at(change, "number");
+  text += restored_text(change);
   if (number == 0) return text + "nothing was changed: this was a dry run\n";
+  if (change.contains("restored")) {
+    return text + fmt::format("change {:.0f} of the journal\n", number);
+  }
   return text +
          fmt::format(
              "change {:.0f} of the journal; undo it with\n  paceline params revert --why ...\n",

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/attach/text.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::tools {
@@ -68,8 +70,8 @@ double p99_slowdown(const telemetry::MessagesBySize& before, const telemetry::Me
 
 NicRow nic_row(const NicLook* before, const NicLook& now, double otherwise) {
   NicRow row;
-  row.name = now.name;
-  row.algorithm = now.algorithm;
+  row.name = printable(now.name);
+  row.algorithm = printable(now.algorithm);
   row.arm = now.arm;
   row.epoch = now.epoch;
   row.guard = now.guard;
@@ -124,7 +126,7 @@ PairRow pair_row(const std::string& nic, const telemetry::QueuePairRecord* befor
   row.pid = now.pid;
   row.type = name_in(kTypeNames, now.type);
   row.state = name_in(kStateNames, now.state);
-  row.algorithm = std::string(now.algorithm.data(), ::strnlen(now.algorithm.data(), 24));
+  row.algorithm = printable(attach::text_of(now.algorithm));
   row.on_fallback = now.on_fallback != 0;
   row.allowed_bps = static_cast<double>(now.rate_bps);
   row.rtt_us = static_cast<double>(now.srtt_ns) * 1e-3;
@@ -211,8 +213,8 @@ TopRows top_rows(const HostSample& before, const HostSample& now, double seconds
     }
     for (const auto& record : nic.queue_pairs) {
       const auto at = old.find(record.number);
-      rows.queue_pairs.push_back(
-          pair_row(nic.name, at == old.end() ? nullptr : at->second, record, rows.seconds));
+      rows.queue_pairs.push_back(pair_row(
+          printable(nic.name), at == old.end() ? nullptr : at->second, record, rows.seconds));
     }
   }
   rows.peers = by_peer(rows.queue_pairs);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/decision.h"
+#include "tools/host/fabric_look.h"
 #include "tools/host/host_sample.h"
 
 namespace paceline::tools {
@@ -64,6 +65,7 @@ struct TopRows {
   std::vector<NicRow> nics;
   std::vector<PairRow> peers;        // of a NIC, by falling traffic
   std::vector<PairRow> queue_pairs;  // all, by falling traffic
+  FabricLook fabric;
 };
 
 // `before` may be empty. What is new in `now` has rates of zero. `seconds`: between the two, for

@@ -29,15 +29,6 @@ namespace {
 
 namespace net = boost::asio;
 
-// Said once without waiting, to who could not be let in.
-void turn_away(int socket) {
-  constexpr std::string_view kText =
-      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: application/json\r\n"
-      "Content-Length: 56\r\n\r\n{\"errors\": [\"connections: as many as allowed are busy\"]}";
-  static_assert(kText.size() - kText.find('{') == 56);
-  static_cast<void>(::send(socket, kText.data(), kText.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
-}
-
 template <class Socket>
 void let_go(const ServerState& state, Socket& socket) {
   boost::system::error_code failed;
@@ -68,7 +59,7 @@ net::awaitable<void> accept_on(std::shared_ptr<ServerState> state,
     ++state->counts.connections;
     if (!state->make_room()) {
       ++state->counts.turned_away;
-      turn_away(socket.native_handle());
+      turn_away(socket.native_handle(), "connections: as many as allowed are busy");
       let_go(*state, socket);
       continue;
     }
@@ -78,6 +69,19 @@ net::awaitable<void> accept_on(std::shared_ptr<ServerState> state,
       spdlog::warn("a client of the API could not be let in: {}", failure.what());
     }
   }
+}
+
+using TcpAcceptor = net::ip::tcp::acceptor;
+
+std::shared_ptr<TcpAcceptor> tcp_acceptor(net::io_context& context,
+                                          const net::ip::tcp::endpoint& endpoint,
+                                          boost::system::error_code& error) {
+  const auto acceptor = std::make_shared<TcpAcceptor>(context);
+  acceptor->open(endpoint.protocol(), error);
+  if (!error) acceptor->set_option(net::socket_base::reuse_address(true), error);
+  if (!error) acceptor->bind(endpoint, error);
+  if (!error) acceptor->listen(256, error);
+  return acceptor;
 }
 
 }  // namespace
@@ -126,6 +130,7 @@ std::string ApiServer::start() {
   std::string wrong;
   if (!settings.socket.empty() || settings.descriptor >= 0) wrong = open_unix();
   if (wrong.empty() && settings.tcp) wrong = open_tcp();
+  if (wrong.empty() && settings.metrics_port) open_metrics();
   if (!wrong.empty()) stop();
   return wrong;
 }
@@ -179,13 +184,8 @@ std::string ApiServer::open_tcp() {
   if (error) {
     return fmt::format("tcp: address \"{}\"; allowed: an IPv4 or IPv6 address", settings.address);
   }
-  using Acceptor = net::ip::tcp::acceptor;
-  const auto acceptor = std::make_shared<Acceptor>(context_);
-  const net::ip::tcp::endpoint endpoint(address, settings.port);
-  acceptor->open(endpoint.protocol(), error);
-  if (!error) acceptor->set_option(net::socket_base::reuse_address(true), error);
-  if (!error) acceptor->bind(endpoint, error);
-  if (!error) acceptor->listen(256, error);
+  const std::shared_ptr<TcpAcceptor> acceptor =
+      tcp_acceptor(context_, {address, settings.port}, error);
   if (error) {
     return fmt::format("tcp: {} port {}: {}", settings.address, settings.port, error.message());
   }
@@ -201,9 +201,33 @@ std::string ApiServer::open_tcp() {
   return {};
 }
 
+// Whoever has the port already keeps no daemon from its work.
+void ApiServer::open_metrics() {
+  boost::system::error_code error;
+  const net::ip::tcp::endpoint endpoint(net::ip::address_v4::loopback(),
+                                        *state_->settings.metrics_port);
+  const std::shared_ptr<TcpAcceptor> acceptor = tcp_acceptor(context_, endpoint, error);
+  if (error) {
+    state_->metrics_trouble =
+        fmt::format("metrics: 127.0.0.1 port {}: {}", endpoint.port(), error.message());
+    return;
+  }
+  state_->metrics_port = acceptor->local_endpoint().port();
+  state_->close_acceptors.emplace_back([acceptor] {
+    boost::system::error_code ignored;
+    acceptor->close(ignored);
+  });
+  const auto serve = [state = state_](net::ip::tcp::socket socket) {
+    return serve_metrics(state, std::move(socket));
+  };
+  net::co_spawn(context_, accept_on(state_, acceptor, serve), net::detached);
+}
+
 void ApiServer::stop() { state_->stop(); }
 std::size_t ApiServer::connections() const { return state_->connections.size(); }
 std::uint16_t ApiServer::port() const { return state_->port; }
+std::uint16_t ApiServer::metrics_port() const { return state_->metrics_port; }
+const std::string& ApiServer::metrics_trouble() const { return state_->metrics_trouble; }
 ApiCounts ApiServer::counts() const { return state_->counts; }
 
 }  // namespace paceline::daemon

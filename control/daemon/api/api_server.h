@@ -46,12 +46,16 @@ class ApiServer {
   void stop();
 
   std::size_t connections() const;
-  std::uint16_t port() const;  // of TCP; 0: none
+  std::uint16_t port() const;          // of TCP; 0: none
+  std::uint16_t metrics_port() const;  // 0: none
+  // Why there is no listener for metrics, where one was asked for; the rest works without it.
+  const std::string& metrics_trouble() const;
   ApiCounts counts() const;
 
  private:
   std::string open_unix();
   std::string open_tcp();
+  void open_metrics();
 
   boost::asio::io_context& context_;
   const Endpoints& endpoints_;

@@ -3,13 +3,18 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace paceline::daemon {
+
+// All that the listener for metrics has.
+inline constexpr std::array<std::string_view, 2> kMetricsPaths{"/metrics", "/healthz"};
 
 // On TCP only with TLS and tokens: all four files and figures or no listening at all.
 struct TcpSettings {
@@ -26,6 +31,8 @@ struct ApiSettings {
   std::string group;            // its members may write; empty: root and the own user only
   bool world_readable = false;  // any user of the machine may read
   std::optional<TcpSettings> tcp{};
+  // Port of the loopback interface where kMetricsPaths are read by anybody; 0: any port.
+  std::optional<std::uint16_t> metrics_port{};
 
   std::string version = "0";  // of the product, for the description
 
@@ -33,6 +40,8 @@ struct ApiSettings {
   std::uint32_t most_header = 16 << 10;
   std::uint64_t most_body = 256 << 10;
   std::size_t most_target = 4 << 10;
+  // Of these two, a caller who may only read gets a quarter, and a quarter is kept for those who
+  // may write (places.h).
   std::size_t most_connections = 256;
   std::size_t most_listeners = 64;       // of events, among the connections
   std::size_t most_queued_events = 256;  // of one listener; beyond, it is let go

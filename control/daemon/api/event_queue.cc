@@ -11,7 +11,7 @@ std::string event_text(std::uint64_t number, std::string_view topic, const Json&
   std::string text = "id: " + std::to_string(number) + "\nevent: ";
   text += topic;
   text += "\ndata: ";
-  text += data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text += data.dump(-1, ' ', true, Json::error_handler_t::replace);
   text += "\n\n";
   return text;
 }

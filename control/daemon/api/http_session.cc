@@ -1,6 +1,7 @@
 #include "control/daemon/api/http_session.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -64,13 +65,10 @@ class StreamConnection : public Connection {
 class Listening {
  public:
   Listening(std::shared_ptr<ServerState> state, EventHub::Listener listener)
-      : state_(std::move(state)), number_(state_->hub->listen(std::move(listener))) {
-    ++state_->listeners;
-  }
+      : state_(std::move(state)), number_(state_->hub->listen(std::move(listener))) {}
   Listening(const Listening&) = delete;
   Listening& operator=(const Listening&) = delete;
   ~Listening() {
-    --state_->listeners;
     if (state_->hub != nullptr) state_->hub->leave(number_);
   }
 
@@ -96,8 +94,8 @@ struct Feed {
 struct Outgoing {
   Reply reply{};
   std::string allow{};
-  bool challenge = false;  // 401
-  bool events = false;     // instead of the reply
+  bool challenge = false;             // 401
+  std::unique_ptr<Place> listener{};  // not null: events are sent instead of the reply
   std::vector<std::string> topics{};
 };
 
@@ -149,6 +147,15 @@ const Endpoint* admit(ServerState& state, const Connection& connection,
     out.challenge = true;
     return nullptr;
   }
+  const std::string_view path =
+      text_of(message.target()).substr(0, text_of(message.target()).find('?'));
+  if (connection.metrics_only &&
+      std::find(kMetricsPaths.begin(), kMetricsPaths.end(), path) == kMetricsPaths.end()) {
+    out.reply = refusal(404, {"target: " + in_quotes(path) +
+                              " is not here; allowed: /metrics and /healthz, the rest of the API "
+                              "is at the Unix socket"});
+    return nullptr;
+  }
   Incoming incoming;
   incoming.method = text_of(message.method_string());
   incoming.target = text_of(message.target());
@@ -187,14 +194,15 @@ asio::awaitable<void> answer(ServerState& state, const Connection& connection,
     co_await handle(*endpoint, std::move(request), out);
   } else if (endpoint->path == kOpenApiPath) {
     out.reply.text = state.description;
-  } else if (state.listeners >= state.settings.most_listeners) {
-    out.reply =
-        refusal(429, {"listeners: there are " + std::to_string(state.listeners) +
-                      " already; allowed: " + std::to_string(state.settings.most_listeners)});
   } else if (state.stopped) {
     out.reply = refusal(503, {"daemon: it is ending"});
   } else {
-    out.events = true;
+    auto place = std::make_unique<Place>(state.listeners, request.caller);
+    if (std::string wrong = place->take(); !wrong.empty()) {
+      out.reply = refusal(429, {std::move(wrong)});
+      co_return;
+    }
+    out.listener = std::move(place);
     // Checked by the router.
     read_topics(request.in_query("topics"), out.topics);
     out.reply.content_type = "text/event-stream";
@@ -213,7 +221,8 @@ http::response<http::string_body> response_of(Outgoing& out, const ServerState& 
   if (!out.allow.empty()) response.set(http::field::allow, out.allow);
   if (out.challenge) response.set(http::field::www_authenticate, "Bearer realm=\"pacelined\"");
   if (out.reply.text.empty()) {
-    response.body() = out.reply.body.dump(-1, ' ', false, Json::error_handler_t::replace);
+    // In ASCII: clients print it to terminals.
+    response.body() = out.reply.body.dump(-1, ' ', true, Json::error_handler_t::replace);
     response.body() += '\n';
   } else {
     response.body() = std::move(out.reply.text);
@@ -285,7 +294,8 @@ asio::awaitable<void> watch_for_leaving(std::shared_ptr<StreamConnection<Stream>
 template <class Stream>
 asio::awaitable<void> send_events(std::shared_ptr<ServerState> state,
                                   std::shared_ptr<StreamConnection<Stream>> connection,
-                                  std::vector<std::string> topics) {
+                                  std::vector<std::string> topics, std::unique_ptr<Place> place) {
+  const std::unique_ptr<Place> held = std::move(place);
   const asio::any_io_executor executor = connection->stream.get_executor();
   const auto feed = std::make_shared<Feed>(executor, state->settings, std::move(topics));
   // Weak: its timer must not outlive the context, which the hub may.
@@ -362,9 +372,10 @@ asio::awaitable<bool> serve_one(std::shared_ptr<ServerState> state,
     keep = parser.get().keep_alive();
     head = parser.get().method() == http::verb::head;
     co_await answer(*state, *connection, parser.get(), out);
-    if (out.events && !head) {
+    if (out.listener != nullptr && !head) {
       count(*state, 200);
-      co_await send_events<Stream>(state, connection, std::move(out.topics));
+      co_await send_events<Stream>(state, connection, std::move(out.topics),
+                                   std::move(out.listener));
       co_await say_farewell(*connection, false);
       co_return false;
     }
@@ -399,7 +410,28 @@ asio::awaitable<void> serve(std::shared_ptr<ServerState> state,
   }
 }
 
+// Null: there is none, which was said.
+template <class Stream>
+std::unique_ptr<Place> place_of(ServerState& state, StreamConnection<Stream>& connection) {
+  auto place = std::make_unique<Place>(state.local_callers,
+                                       connection.caller.value_or(Caller{"a stranger", false}));
+  const std::string wrong = place->take();
+  if (wrong.empty()) return place;
+  ++state.counts.turned_away;
+  turn_away(connection.lowest().socket().native_handle(), wrong);
+  return nullptr;
+}
+
 }  // namespace
+
+void turn_away(int socket, const std::string& why) {
+  const std::string body = Json{{"errors", {why}}}.dump(-1, ' ', true);
+  const std::string text =
+      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: "
+      "application/json\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body;
+  static_cast<void>(::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
 
 asio::awaitable<void> serve_local(std::shared_ptr<ServerState> state,
                                   asio::local::stream_protocol::socket socket) {
@@ -407,7 +439,19 @@ asio::awaitable<void> serve_local(std::shared_ptr<ServerState> state,
       std::make_shared<StreamConnection<LocalStream>>(std::move(socket), state->aside);
   connection->caller = local_caller(connection->lowest().socket().native_handle(), state->access);
   connection->may_read = connection->caller.has_value();
-  co_await serve<LocalStream>(std::move(state), std::move(connection));
+  if (const auto place = place_of(*state, *connection)) {
+    co_await serve<LocalStream>(state, connection);
+  }
+}
+
+asio::awaitable<void> serve_metrics(std::shared_ptr<ServerState> state,
+                                    asio::ip::tcp::socket socket) {
+  auto connection = std::make_shared<StreamConnection<beast::tcp_stream>>(std::move(socket));
+  connection->caller = Caller{"metrics", false};
+  connection->metrics_only = true;
+  if (const auto place = place_of(*state, *connection)) {
+    co_await serve<beast::tcp_stream>(state, connection);
+  }
 }
 
 asio::awaitable<void> serve_tls(std::shared_ptr<ServerState> state, asio::ip::tcp::socket socket,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control/daemon/api/api_server.h"
+#include "control/daemon/api/places.h"
 #include "control/daemon/api/router.h"
 #include "control/daemon/api/tokens.h"
 #include "control/daemon/api/unix_socket.h"
@@ -31,13 +32,21 @@ class Connection {
   bool busy = false;     // a request is being answered
   bool listens = false;  // to events, until it ends
   bool may_read = true;
+  bool metrics_only = false;       // kMetricsPaths
   std::optional<Caller> caller{};  // none: the token of each request says
 };
 
 using Connections = std::list<std::shared_ptr<Connection>>;
 
 struct ServerState {
-  ServerState(ApiSettings wanted, EventHub& events) : settings(std::move(wanted)), hub(&events) {}
+  ServerState(ApiSettings wanted, EventHub& events)
+      : settings(std::move(wanted)),
+        hub(&events),
+        // As many again as may be open: a connection that makes room takes a moment to end.
+        local_callers("connections", {2 * settings.most_connections, settings.most_connections / 4,
+                                      settings.most_connections * 5 / 4}),
+        listeners("listeners", {settings.most_listeners, settings.most_listeners / 4,
+                                settings.most_listeners / 4}) {}
 
   // Ends the longest idle connection where there are too many. False: none idles.
   bool make_room();
@@ -51,12 +60,15 @@ struct ServerState {
   std::string description;  // OpenAPI, as text
   Tokens tokens;
   LocalAccess access;
+  Places local_callers;  // of connections to the Unix socket
+  Places listeners;      // of events
   UnixListener listener;
   Connections connections;  // those that idle in the order in which they began to
-  std::size_t listeners = 0;
   bool stopped = false;
   ApiCounts counts{};
   std::uint16_t port = 0;
+  std::uint16_t metrics_port = 0;
+  std::string metrics_trouble;
   std::vector<std::function<void()>> close_acceptors;
 };
 

@@ -97,7 +97,14 @@ struct Circumstances {
   std::string hard_guard;   // what tripped; empty: nothing
   std::string stopped;      // who asked for it
   bool calibrated = false;  // an A/A run of the same design was calibrated
+  // Share of the time that the worker of a NIC, the worst, was kept from its turns for longer than
+  // it calls a hiccup (several round trips) without having asked for it.
+  double host_late = 0;
 };
+
+// Beyond this the host is too slow to be believed: what waits for the machine looks like what waits
+// for the network, and stops the traffic whatever is in force.
+inline constexpr double kMostHostLate = 0.1;
 
 struct LiveAnalysis {
   std::uint32_t attempted = 0;

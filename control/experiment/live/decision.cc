@@ -1,8 +1,9 @@
 // The rule by which an experiment ends, and with what.
 //
-// In this order: balance (nothing can be said), the service's guard, soft guards, then the primary
-// metric: shown to be worse, shown to be better, shown to be within the minimum effect. Better is
-// not enough to ship: docs/experiments.md, "The verdict".
+// In this order: balance (nothing can be said), the service's guard, soft guards, then whether the
+// host was fast enough for anything else to be believed, and the primary metric: shown to be worse,
+// shown to be better, shown to be within the minimum effect. Better is not enough to ship:
+// docs/experiments.md, "The verdict".
 #include <fmt/format.h>
 
 #include <cmath>
@@ -46,7 +47,17 @@ class Rule {
     }
     if (out_.verdict == Verdict::invalid) return;
     if (is_null_experiment(plan_)) return null_experiment();
-    if (harmful()) return;
+    if (harmful()) {
+      // What the service stopped was stopped; a figure that looks bad may be the machine's.
+      if (host_was_slow() && now_.hard_guard.empty()) out_.verdict = Verdict::inconclusive;
+      return;
+    }
+    if (now_.finished || !now_.stopped.empty()) {
+      if (host_was_slow()) {
+        out_.verdict = Verdict::inconclusive;
+        return;
+      }
+    }
     if (enough() && gain_.high < 0) {
       say("{}: shown to be worse", info(primary_.metric).label);
       out_.verdict = Verdict::harmful;
@@ -81,6 +92,15 @@ class Rule {
     return gain_.low > -reach && gain_.high < reach;
   }
 
+  // A sentence for it; said of a trip of the guard, too, which stays one.
+  bool host_was_slow() {
+    if (now_.host_late <= kMostHostLate) return false;
+    say("the host was too slow: its workers were kept from their turns {:.0f} % of the time "
+        "(allowed {:.0f} %); what was measured is the machine's as much as the network's",
+        100 * now_.host_late, 100 * kMostHostLate);
+    return true;
+  }
+
   bool harmful() {
     if (!now_.hard_guard.empty()) {
       say("the guard went back to the champion: {}", now_.hard_guard);
@@ -97,6 +117,10 @@ class Rule {
 
   void null_experiment() {
     if (!now_.finished && now_.stopped.empty()) return;
+    if (host_was_slow()) {
+      out_.verdict = Verdict::inconclusive;
+      return;
+    }
     const bool enough_pairs = enough();
     if (!enough_pairs) say("only {} pairs; {} are needed", primary_.n, plan_.pairs_min);
     // Here the narrowest interval counts: two equal arms must look equal to each of them.

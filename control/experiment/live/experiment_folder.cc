@@ -88,8 +88,12 @@ void read_circumstances(const std::string& text, const std::string& path, Experi
     out.circumstances.hard_guard = body.at("hard_guard").get<std::string>();
     out.circumstances.stopped = body.at("stopped").get<std::string>();
     out.circumstances.calibrated = body.at("calibrated").get<bool>();
-  } catch (const nlohmann::json::exception& error) {
-    errors.push_back(fmt::format("{}: {}", path, error.what()));
+    out.circumstances.host_late = body.value("host_late", 0.0);  // of versions that had none
+  } catch (const nlohmann::json::exception&) {
+    errors.push_back(fmt::format(
+        "{}: expected the JSON that pacelined wrote: null_experiment, finished, hard_guard, "
+        "stopped and calibrated",
+        path));
   }
 }
 
@@ -143,7 +147,8 @@ std::string circumstances_text(const Circumstances& circumstances, bool null_exp
                             {"finished", circumstances.finished},
                             {"hard_guard", circumstances.hard_guard},
                             {"stopped", circumstances.stopped},
-                            {"calibrated", circumstances.calibrated}};
+                            {"calibrated", circumstances.calibrated},
+                            {"host_late", circumstances.host_late}};
   return body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -68,6 +68,8 @@ class Runner {
   void guard_tripped(const std::string& why);
   void environment(bool well, const std::string& why);
   void stop(const std::string& why);
+  // Circumstances::host_late, so far.
+  void host_late(double share) { circumstances_.host_late = share; }
 
   const std::vector<BlockRecord>& records() const { return records_; }
   const Plan& plan() const { return plan_; }

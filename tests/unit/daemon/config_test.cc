@@ -20,8 +20,12 @@ TEST_CASE("the example in the tree is good, and says the defaults", "[daemon_con
       read_daemon_file(std::string(PACELINE_SOURCE_DIR) + "/configs/pacelined.toml");
   REQUIRE(example.errors == std::vector<std::string>{});
   CHECK(example.value.telemetry == TelemetryConfig{});
-  CHECK(example.value.api == ApiConfig{});
-  CHECK(example.value.dataplane == DataplaneConfig{});
+  ApiConfig api;
+  api.metrics_port = 9469;
+  CHECK(example.value.api == api);
+  DataplaneConfig dataplane;
+  dataplane.testbed = std::string(PACELINE_SOURCE_DIR) + "/configs/testbeds/pair.toml";
+  CHECK(example.value.dataplane == dataplane);
   CHECK(example.value.daemon == ProcessConfig{});
 }
 

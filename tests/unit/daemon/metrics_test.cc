@@ -1,6 +1,7 @@
 // What Prometheus gets, and that the dashboard and the alerts ask for nothing else.
 #include "control/daemon/metrics_text.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <regex>
@@ -73,6 +74,35 @@ TEST_CASE("each series is told with its name, unit and NIC", "[metrics]") {
     INFO(name);
     CHECK(has("# TYPE " + name + " "));
   }
+}
+
+TEST_CASE("every metric says in words of its own what it is", "[metrics]") {
+  FakeSegment segment({"h0"});
+  Sampler sampler({});
+  REQUIRE(sampler.open(segment.bytes()).empty());
+  DaemonFigures figures;
+  figures.build = "1.2.3 (0123abcd-dirty)";
+  std::istringstream text(metrics_text(sampler, figures));
+  std::set<std::string> helps;
+  std::size_t lines = 0;
+  bool told = false;
+  for (std::string line; std::getline(text, line);) {
+    told = told || line == "paceline_build_info{version=\"1.2.3\",commit=\"0123abcd-dirty\"} 1" ||
+           line == "paceline_build_info{commit=\"0123abcd-dirty\",version=\"1.2.3\"} 1";
+    if (!line.starts_with("# HELP ")) continue;
+    ++lines;
+    const std::string help = line.substr(line.find(' ', 7) + 1);
+    INFO(line);
+    CHECK(help.size() >= 12);
+    CHECK(std::count(help.begin(), help.end(), ' ') >= 2);
+    CHECK_FALSE(help.starts_with("in "));
+    CHECK(help.find("the same,") == std::string::npos);
+    CHECK(help.find("of these") == std::string::npos);
+    CHECK(help.find("does not know") == std::string::npos);
+    CHECK(helps.insert(help).second);
+  }
+  CHECK(told);
+  CHECK(lines == all_metric_names().size());
 }
 
 }  // namespace paceline::daemon

@@ -222,6 +222,47 @@ TEST_CASE("the last change is reverted, or all since one", "[parameters]") {
   CHECK(revert(9999) == 409);
 }
 
+TEST_CASE("one revert after the other steps back through the journal", "[parameters]") {
+  const ScratchFolder folder;
+  ParametersRig rig(folder);
+  std::vector<std::int64_t> numbers;
+  for (const double gain : {0.01, 0.02, 0.03}) {
+    REQUIRE(rig.set({{"params", {{"alpha_gain", gain}}}, {"why", "try"}}).status == 200);
+    numbers.push_back(rig.last()["number"].get<std::int64_t>());
+  }
+  const auto revert = [&](std::optional<std::int64_t> to = std::nullopt) {
+    return rig.run(rig.parameters->revert({"bob", true}, to, "back", false));
+  };
+  const auto gain = [&] { return rig.sets["h0"].values["alpha_gain"]; };
+  Json change = revert().body["change"];
+  CHECK(gain() == 0.02);
+  CHECK(change["undone"] == numbers[2]);
+  CHECK(change["restored"] == numbers[1]);
+  change = revert().body["change"];
+  CHECK(gain() == 0.01);
+  CHECK(change["undone"] == numbers[1]);
+  CHECK(change["restored"] == numbers[0]);
+  CHECK(rig.last()["restored"] == numbers[0]);
+
+  // A change after it is what is undone next; then it goes on where it stood.
+  REQUIRE(rig.set({{"params", {{"alpha_gain", 0.04}}}, {"why", "try"}}).status == 200);
+  CHECK(revert().status == 200);
+  CHECK(gain() == 0.01);
+  change = revert().body["change"];
+  CHECK(rig.sets["h0"] == usual_set());
+  CHECK(change["undone"] == numbers[0]);
+  CHECK(change["restored"] == 0);
+  const Reply none = revert();
+  CHECK(none.status == 409);
+  CHECK(none.body["errors"][0] == "every change is reverted already; see the history");
+
+  // Forward again by the number of a change, and back from there.
+  REQUIRE(revert(numbers[1]).status == 200);
+  CHECK(gain() == 0.02);
+  CHECK(revert().body["change"]["undone"] == numbers[1]);
+  CHECK(gain() == 0.01);
+}
+
 TEST_CASE("NICs that get different sets get them all, or none", "[parameters]") {
   const ScratchFolder folder;
   ParametersRig rig(folder);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "control/experiment/report.h"
 #include "control/experiment/value_text.h"
 #include "tests/unit/experiment/runs.h"
 
@@ -163,7 +164,7 @@ TEST_CASE("an experiment without a finished run still prints") {
 }
 
 TEST_CASE("summary lines give each primary metric, then the summaries") {
-  const std::vector<std::string> lines = summary_lines(sample_analysis());
+  const std::vector<std::string> lines = summary_of(sample_analysis());
   REQUIRE(lines.size() == 4);
   CHECK(lines[0].find("incast-32, collective efficiency: cadence +4") == 0);
   CHECK(lines[1].find("websearch-80, slowdown p99, <= 64K: cadence -91.") == 0);

@@ -315,6 +315,55 @@ TEST_CASE("without a calibrated A/A nothing ships, and the verdict says so") {
   CHECK(analyse_live(null, schedule, off, now).verdict == Verdict::miscalibrated);
 }
 
+TEST_CASE("on a host that was too slow nothing is believed but that it was") {
+  Plan plan = switchback_plan(40);
+  const Schedule schedule = make_schedule(plan);
+  Random random(3);
+  const auto records = draw_blocks(schedule, random, [](const BlockPlace& place, Random& r) {
+    return 1 - 0.3 * place.arm + 0.02 * standard_normal(r);
+  });
+  Circumstances now;
+  now.finished = true;
+  now.calibrated = true;
+  now.host_late = 0.09;
+  const auto says = [](const LiveAnalysis& a, const std::string& begin) {
+    return std::any_of(a.reasons.begin(), a.reasons.end(),
+                       [&](const std::string& r) { return r.starts_with(begin); });
+  };
+  LiveAnalysis a = analyse_live(plan, schedule, records, now);
+  CHECK(a.verdict == Verdict::ship);
+  CHECK_FALSE(says(a, "the host was too slow"));
+  now.host_late = 0.42;
+  a = analyse_live(plan, schedule, records, now);
+  CHECK(a.verdict == Verdict::inconclusive);
+  CHECK(says(a, "the host was too slow: its workers were kept from their turns 42 % of the time"));
+  // A soft guard is such a figure, too.
+  plan.soft = default_soft_limits();
+  std::vector<BlockRecord> slower = records;
+  for (BlockRecord& r : slower) {
+    r.values[BlockMetric::goodput] =
+        5e10 * (r.place.arm == 1 ? 0.5 : 1) * (1 + 0.02 * standard_normal(random));
+  }
+  CHECK(analyse_live(plan, schedule, slower, now).verdict == Verdict::inconclusive);
+  now.host_late = 0;
+  CHECK(analyse_live(plan, schedule, slower, now).verdict == Verdict::harmful);
+  now.host_late = 0.42;
+  // A trip of the guard stays one, and is told with it.
+  now.hard_guard = "stall";
+  a = analyse_live(plan, schedule, records, now);
+  CHECK(a.verdict == Verdict::harmful);
+  CHECK(says(a, "the host was too slow"));
+  // Two equal arms calibrate nothing on such a host.
+  now.hard_guard.clear();
+  plan.arms[1].cc = plan.arms[0].cc;
+  const Schedule equal = make_schedule(plan);
+  const auto flat = draw_blocks(
+      equal, random, [](const BlockPlace&, Random& r) { return 1 + 0.02 * standard_normal(r); });
+  a = analyse_live(plan, equal, flat, now);
+  CHECK(a.verdict == Verdict::inconclusive);
+  CHECK(says(a, "the host was too slow"));
+}
+
 TEST_CASE("soft guards: what is shown to be worse than allowed ends it; what is not does not") {
   Plan plan = switchback_plan(60);
   plan.soft = default_soft_limits();

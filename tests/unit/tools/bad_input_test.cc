@@ -230,19 +230,6 @@ TEST_CASE("bad input: the command line itself", "[cli]") {
   }
 }
 
-TEST_CASE("bad input: a command that does not exist is named, with those that do", "[cli]") {
-  const Folder folder;
-  const Outcome outcome = paceline_command(folder, {"emulat", "x.toml"});
-  CHECK(outcome.code == 2);
-  CHECK(outcome.err ==
-        "paceline: error: no command 'emulat'; there are \"ab\", \"report\", \"league\", "
-        "\"emulate\", \"cc\", "
-        "\"tune\", \"tuner\", \"agree\", \"capture\", \"replay\", \"join\", \"exec\", \"testbed\", "
-        "\"top\", \"params\", \"explain\" or \"experiment\"\n"
-        "See paceline --help\n");
-  CHECK_THAT(paceline_command(folder, {"cc", "show"}).err, Contains("See paceline cc show --help"));
-}
-
 TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
   const Folder folder;
   const auto refused = [&folder](const Strings& arguments, const std::string& why) {

@@ -96,7 +96,7 @@ TEST_CASE("report: every bad file is named with what is wrong where", "[cli]") {
     REQUIRE(at != std::string::npos);
     return error(made.folder.write("bad.json", text.replace(at, from.size(), to)));
   };
-  CHECK_THAT(error("none.json"), Contains("none.json: cannot be read: No such file"));
+  CHECK_THAT(error("none.json"), Contains("none.json: cannot be opened: No such file"));
   CHECK_THAT(error("."), Contains("cannot be read"));
   CHECK_THAT(error("small.toml"), Contains("small.toml:1:1: not JSON"));
   CHECK_THAT(error(made.folder.write("cut.json", good.substr(0, good.size() / 2))),

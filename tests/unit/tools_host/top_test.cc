@@ -110,17 +110,82 @@ TEST_CASE("top: the screen fits the terminal and says what there is", "[tools]")
   CHECK(all.find("12.5") != std::string::npos);
   view.width = 0;  // as wide as it is
   CHECK(top_text(rows, view).find("LOANS OVERDUE 3") != std::string::npos);
-  view.width = 40;
-  view.height = 6;
-  view.keys = true;
-  const std::string small = top_text(rows, view);
-  CHECK(std::count(small.begin(), small.end(), '\n') == 6);
-  std::size_t begin = 0;
-  for (std::size_t end; (end = small.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    CHECK(end - begin <= 40);
-  }
   view.first = 99;  // beyond the last one: nothing, and no crash
   CHECK_FALSE(top_text(rows, view).empty());
+}
+
+TEST_CASE("top: at every size the screen is full, no line is too long, and the NICs have a head",
+          "[tools]") {
+  TopRows rows =
+      top_rows(sample(kSecond, 0, 0, 0), sample(2 * kSecond, 125'000'000, 3000, 500), 1.0);
+  rows.fabric = {true, 1000, "switch0 > h1", 2'000'000, "switch0 > h0"};
+  const NicRow nic = rows.nics[0];
+  while (rows.nics.size() < 40) rows.nics.push_back(nic);
+  while (rows.queue_pairs.size() < 70) rows.queue_pairs.push_back(rows.queue_pairs[0]);
+  TopView view;
+  view.keys = true;
+  view.clock = "03:04:05";
+  for (const TopTable table : {TopTable::nics, TopTable::peers, TopTable::queue_pairs}) {
+    view.table = table;
+    for (view.width = 20; view.width < 260; ++view.width) {
+      for (view.height = 1; view.height < 130; view.height += view.height < 12 ? 1 : 13) {
+        const std::vector<std::string> lines = top_lines(rows, view);
+        INFO(view.width << " x " << view.height);
+        REQUIRE(lines.size() == view.height);
+        for (const std::string& line : lines) REQUIRE(line.size() <= view.width);
+        if (view.width < 60 || view.height < 10) continue;
+        const auto has = [&](const std::string& begin) {
+          return std::count_if(lines.begin(), lines.end(),
+                               [&](const std::string& line) { return line.starts_with(begin); });
+        };
+        REQUIRE(has("paceline top   03:04:05") == 1);
+        REQUIRE(has("total: send") == 1);
+        REQUIRE(has("deepest switch queue: 1.00 kB at switch0 > h1") == 1);
+        REQUIRE(has("NIC ") >= 1);
+        const auto heads = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+          return line.find("receive") != std::string::npos && !line.starts_with("total");
+        });
+        REQUIRE(heads == (table == TopTable::nics ? 1 : 2));
+        REQUIRE(has("h0") >= 1);
+        REQUIRE(has("q quit   n NICs") == 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("top: what matters least is left out first, and colour adds no text", "[tools]") {
+  TopRows rows =
+      top_rows(sample(kSecond, 0, 0, 0), sample(2 * kSecond, 125'000'000, 3000, 500), 1.0);
+  rows.nics[0].guard = 5;
+  TopView view;
+  view.width = 60;
+  const std::string narrow = top_text(rows, view);
+  CHECK(narrow.find("1.00 Gb/s") != std::string::npos);
+  CHECK(narrow.find("GUARD 5") != std::string::npos);
+  CHECK(narrow.find("CNPs/s") == std::string::npos);
+  CHECK(narrow.find('\x1b') == std::string::npos);
+  view.colour = true;
+  std::string coloured = top_text(rows, view);
+  CHECK(coloured.find("\x1b[1;31mGUARD 5, LOANS") != std::string::npos);
+  for (std::size_t at; (at = coloured.find('\x1b')) != std::string::npos;) {
+    coloured.erase(at, coloured.find('m', at) - at + 1);
+  }
+  CHECK(coloured == narrow);
+}
+
+TEST_CASE("top: the deepest queue of all switches, now and ever", "[tools]") {
+  const auto status = nlohmann::json::parse(R"({"workers": [{"name": "w", "fabric": {"queues": [
+    {"from": "switch0", "to": "h0", "queued_bytes": 0, "most_bytes": 900},
+    {"from": "switch0", "to": "h1", "queued_bytes": 70, "most_bytes": 100},
+    {"from": "leaf\u001b1", "to": "h2", "queued_bytes": 80, "most_bytes": 80}]}}, {"name": "v"}]})");
+  const FabricLook look = fabric_look(status);
+  CHECK(look.emulated);
+  CHECK(look.queued_bytes == 80);
+  CHECK(look.queued_at == "leaf\\x1b1 > h2");
+  CHECK(look.most_bytes == 900);
+  CHECK(look.most_at == "switch0 > h0");
+  CHECK_FALSE(fabric_look(nlohmann::json::parse(R"({"workers": [{"name": "port"}]})")).emulated);
+  CHECK_FALSE(fabric_look(nlohmann::json()).emulated);
 }
 
 TEST_CASE("top: JSON says the same", "[tools]") {

@@ -94,6 +94,28 @@ TEST_CASE("selective: a lost tail is found by a probe, long before the timer",
   }
 }
 
+// Acknowledgements are asked for seldom, and the packet that completes the message does not ask.
+TEST_CASE("selective: what fills a gap is acknowledged, whether it asks or not",
+          "[transport][selective]") {
+  LabOptions options = selective(Multipath::packet);
+  options.engine.ack_every = 16;
+  Lab lab(options);
+  Lab::fill(lab.a().memory, 13);
+  const Lab::Pair pair = lab.connect(0, 0);
+  lab.b().cable.set_script([](const wire::ParsedPacket& p, ImpairmentVerdict& verdict) {
+    if (carries_data(p) && p.psn.value() == 8) verdict.hold = 1;  // the last but one comes last
+    return true;
+  });
+  lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, 10 * kMtu));
+  CHECK(lab.run(picos_from_micros(200)));
+  CHECK(lab.a().sent().size() == 1);
+  CHECK(lab.a().counters().tail_probes == 0);
+  CHECK(lab.a().counters().retransmitted_packets == 0);
+  CHECK(lab.b().counters().out_of_sequence == 1);
+  CHECK(equal_memories(lab, 10 * kMtu));
+  CHECK(lab.leftovers() == "");
+}
+
 TEST_CASE("selective: missing READ responses are asked for, and no others",
           "[transport][selective]") {
   Lab lab(selective());

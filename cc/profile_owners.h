@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cc/algorithm.h"
+
+namespace paceline::cc {
+
+// The algorithms that have a profile of that name: who asks another one for it has mixed them up,
+// and no name that looks alike is meant.
+inline std::vector<std::string_view> profile_owners(std::string_view profile,
+                                                    std::span<const AlgorithmInfo> algorithms) {
+  std::vector<std::string_view> owners;
+  for (const AlgorithmInfo& algorithm : algorithms) {
+    for (const Profile& candidate : algorithm.profiles) {
+      if (candidate.name == profile) owners.push_back(algorithm.name);
+    }
+  }
+  return owners;
+}
+
+}  // namespace paceline::cc
