@@ -114,12 +114,13 @@ struct ServiceConfig {
   std::uint32_t regions = 65536;
   std::uint32_t protection_domains = 4096;
   std::uint32_t address_handles = 65536;
-  std::uint64_t registered = std::uint64_t{64} << 30U;  // bytes
+  std::uint64_t registered = 0;  // bytes
   std::uint64_t message_rate = 0;
   std::uint32_t message_burst = 1024;
   Picos telemetry_interval = picos_from_micros(5000);
   std::string control_group;
   std::vector<std::string> plugin_folders;
+  bool userfaultfd = false;
 };
 
 struct Testbed {

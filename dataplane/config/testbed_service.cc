@@ -45,9 +45,10 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
     {.path = "service.address_handles", .min = 0, .max = kMostObjects, .meaning = "Of a tenant."},
     {.path = "service.registered",
      .form = Form::bytes,
-     .min = 4096,
+     .min = 0,
      .max = 1e15,
-     .meaning = "Of a tenant: bytes of all its regions."},
+     .meaning = "Of a tenant: bytes of all its regions. 0: half of the memory that there is for "
+                "the service, on the machine or in its control group."},
     {.path = "service.message_rate",
      .min = 0,
      .max = 1e12,
@@ -64,6 +65,10 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
     {.path = "service.control_group",
      .meaning = "A group of this machine whose members may use the control socket, besides the "
                 "service's own user and root. Empty: none."},
+    {.path = "service.userfaultfd",
+     .meaning = "Programs of users without privileges get a userfaultfd that can also stop the "
+                "kernel, which vm.unprivileged_userfaultfd = 0 forbids them; without it their "
+                "memory is reached by copy (docs/memory.md)."},
 });
 
 // Read apart: arrays of texts have no key of their own kind.
@@ -96,6 +101,7 @@ Field service_field(ServiceConfig& service, std::string_view name) {
   if (name == "message_rate") return &service.message_rate;
   if (name == "telemetry_interval") return &service.telemetry_interval;
   if (name == "control_group") return &service.control_group;
+  if (name == "userfaultfd") return &service.userfaultfd;
   return &service.message_burst;
 }
 

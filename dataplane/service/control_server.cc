@@ -13,8 +13,10 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string_view>
 
+#include "dataplane/attach/foreign_descriptors.h"
 #include "dataplane/attach/message_socket.h"
 #include "dataplane/service/control_protocol.h"
 
@@ -69,6 +71,9 @@ ControlServer::ControlServer(Service& service, boost::asio::io_context& context,
       room_(kMostControlBytes + 1) {}
 
 ControlServer::~ControlServer() {
+  while (!clients_.empty()) end(clients_.begin());
+  if (listening_.is_open())
+    attach::close_listening(attach::Descriptor(listening_.release()), aside_);
   if (!path_.empty() && path_.front() != '@') ::unlink(path_.c_str());
 }
 
@@ -90,6 +95,7 @@ std::string ControlServer::listen(const std::string& path) {
     return fmt::format("{}: to give it to the group {}: {}", path, group, std::strerror(errno));
   }
   path_ = path;
+  attach::allow_descriptors(socket.get(), false);
   listening_.assign(socket.release());
   wait_for_clients();
   look_.expires_after(std::chrono::milliseconds(kGuardLookMs));
@@ -156,6 +162,7 @@ bool ControlServer::accept() {
     ControlAnswer answer;
     answer.text = ControlOperations::refuse(refused);
     send_answer(socket.get(), answer);
+    aside_.close(std::move(socket));
     return true;
   }
   clients_.emplace_back(listening_.get_executor(), socket.get(),
@@ -178,16 +185,23 @@ void ControlServer::wait_for_request(Place at) {
       wait_for_request(at);
     } else {
       operations_.gone(at->who);
-      clients_.erase(at);
+      end(at);
     }
   });
+}
+
+// What lies unread in the socket is closed with it.
+void ControlServer::end(Place at) {
+  attach::Descriptor socket(at->socket.release());
+  clients_.erase(at);
+  aside_.close(std::move(socket));
 }
 
 bool ControlServer::serve(Client& client) {
   const int socket = client.socket.native_handle();
   for (int i = 0; i < kControlInARow; ++i) {
-    // Descriptors that come with it are dropped by the kernel: there is no room for them.
-    const ssize_t got = ::recv(socket, room_.data(), room_.size(), MSG_DONTWAIT);
+    // Who sends descriptors is sent away.
+    const ssize_t got = attach::receive_plain(socket, std::as_writable_bytes(std::span(room_)));
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
     // One byte more than allowed shows that it was cut off, and is refused for its length.

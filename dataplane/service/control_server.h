@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/attach/aside.h"
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/service/congestion_desk.h"
 #include "dataplane/service/control_operations.h"
@@ -57,9 +58,11 @@ class ControlServer {
   void wait_for_request(Place at);
   // False: the connection is over.
   bool serve(Client& client);
+  void end(Place at);
   void wait_for_tick();
 
   Service& service_;
+  attach::Aside aside_{64};
   CongestionDesk desk_;
   ControlOperations operations_;
   Socket listening_;

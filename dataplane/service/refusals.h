@@ -39,6 +39,11 @@ inline Verdict memory_unreachable(int error) {
   }
 }
 
+inline Verdict not_who_connected(int sender, int connected) {
+  return {EPERM, fmt::format("process {} asks for memory of process {}, which connected", sender,
+                             connected)};
+}
+
 inline Verdict worker_gone() { return {EIO, "the worker has ended"}; }
 
 }  // namespace paceline::service

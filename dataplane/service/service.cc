@@ -10,12 +10,16 @@
 #include <cstring>
 
 #include "dataplane/attach/text.h"
+#include "dataplane/service/machine_memory.h"
 #include "dataplane/service/service_limits.h"
 
 namespace paceline::service {
 
 Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> nic_sets)
     : settings_(std::move(settings)) {
+  std::uint64_t& registered = settings_.quota.registered_bytes;
+  if (registered == 0) registered = machine_memory() / 2;
+  if (settings_.limits.region_bytes == 0) settings_.limits.region_bytes = registered;
   for (std::size_t i = 0; i < nic_sets.size(); ++i) {
     workers_.push_back(std::make_unique<ServiceWorker>(fmt::format("worker {}", i),
                                                        std::move(nic_sets[i]), settings_.times));
@@ -40,7 +44,12 @@ std::string Service::start(const std::function<std::string()>& before) {
   for (const auto& worker : workers_) {
     if (!worker->open()) return fmt::format("{}: {}", worker->name(), std::strerror(errno));
   }
-  userfaultfd_.reset(::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
+  if (settings_.userfaultfd) {
+    userfaultfd_.reset(::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
+    if (!userfaultfd_) {
+      return fmt::format("service.userfaultfd: /dev/userfaultfd: {}", std::strerror(errno));
+    }
+  }
   if (const int error = draw_key_secrets(); error != 0) {
     return fmt::format("getrandom: {}", std::strerror(error));
   }

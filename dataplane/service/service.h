@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/attach/aside.h"
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/service/privileges.h"
@@ -63,9 +64,12 @@ class Service {
   bool may_attach(uid_t user) const;
   Tenant& tenant(uid_t user);
   const std::map<uid_t, Tenant>& tenants() const { return tenants_; }
-  // An open /dev/userfaultfd where this service may open it, else -1: with it programs without
-  // privileges can hold their writers while memory is shared (docs/memory.md).
+  // An open /dev/userfaultfd where the settings say so, else -1: with it programs without
+  // privileges can hold their writers while memory is shared, and stop the kernel at will
+  // (docs/memory.md).
   int userfaultfd() const { return userfaultfd_.get(); }
+  // Where the control thread leaves what a program can make last.
+  attach::Aside& aside() { return aside_; }
   std::uint32_t next_pd() { return ++last_pd_; }
   std::uint32_t next_session() { return ++last_session_; }
 
@@ -76,6 +80,7 @@ class Service {
   bool make_segment();
 
   ServiceSettings settings_;
+  attach::Aside aside_;
   attach::SharedMemory segment_;
   std::optional<telemetry::SegmentWriter> writer_;
   std::vector<std::unique_ptr<ServiceWorker>> workers_;

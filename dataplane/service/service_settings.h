@@ -22,7 +22,7 @@ struct TenantQuota {
   std::uint32_t regions = 65536;
   std::uint32_t protection_domains = 4096;
   std::uint32_t address_handles = 65536;
-  std::uint64_t registered_bytes = std::uint64_t{64} << 30U;
+  std::uint64_t registered_bytes = 0;  // 0: half of what there is for the service
   // Messages a second that each worker takes from it; 0: as many as there are. A tenant that was
   // idle may send `message_burst` of them at once.
   std::uint64_t message_rate = 0;
@@ -36,7 +36,7 @@ struct ObjectLimits {
   std::uint32_t inline_bytes = 512;  // of a request
   std::uint32_t entries = 65536;     // of a completion queue
   std::uint32_t rd_atomic = 16;      // READs and atomics of a queue pair, either direction
-  std::uint64_t region_bytes = std::uint64_t{1} << 40U;
+  std::uint64_t region_bytes = 0;    // 0: as many as a tenant may register
 };
 
 struct WorkerTimes {
@@ -67,6 +67,8 @@ struct ServiceSettings {
   std::string control_group;
   // Plug-ins may be loaded from there (plugin_shelf.h); none: nowhere.
   std::vector<std::string> plugin_folders;
+  // Programs get an open /dev/userfaultfd, where this service has one (docs/memory.md).
+  bool userfaultfd = false;
   std::string testbed;  // what its file is called, for those who ask
   std::uint64_t start_unix_ns = 0;
 };

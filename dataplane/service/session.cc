@@ -20,7 +20,7 @@ Session::Session(Service& service, Peer peer)
       tenant_(service.tenant(peer.user)),
       peer_(peer),
       number_(service.next_session()),
-      counted_(tenant_.sessions.take()),
+      counted_(tenant_.tidy() && tenant_.sessions.take()),
       bell_used_(attach::kDoorbells) {}
 
 Session::~Session() {
@@ -29,7 +29,16 @@ Session::~Session() {
 }
 
 Verdict Session::handle(attach::Message& request, Reply& reply) {
-  Verdict verdict = dispatch(request, reply);
+  return counted(dispatch(request, reply));
+}
+
+Verdict Session::resume(Reply& reply) {
+  const auto then = std::exchange(reply.then, nullptr);
+  reply.aside = nullptr;
+  return counted(then(reply));
+}
+
+Verdict Session::counted(Verdict verdict) {
   if (verdict.error != 0) ++tenant_.refused[verdict.error];
   if (verdict.error == EDQUOT) verdict.error = ENOMEM;  // what libibverbs documents
   return verdict;
@@ -48,8 +57,7 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
                       operation == Operation::register_region ||
                       operation == Operation::reregister_region;
   if (memory && request.sender != peer_.pid) {
-    return {EPERM, fmt::format("process {} asks for memory of process {}, which connected",
-                               request.sender, peer_.pid)};
+    return not_who_connected(request.sender, peer_.pid);
   }
   switch (operation) {
     case Operation::query_port:
@@ -59,13 +67,13 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::destroy_pd:
       return destroy_pd(request);
     case Operation::share_memory:
-      return share_memory(request, reply);
+      return {EPROTO, "share_memory comes with one descriptor"};  // take_memory()
     case Operation::register_region:
       return register_region(request, reply);
     case Operation::reregister_region:
       return reregister_region(request, reply);
     case Operation::deregister_region:
-      return deregister_region(request);
+      return deregister_region(request, reply);
     case Operation::allocate_window:
       return allocate_window(request, reply);
     case Operation::free_window:
@@ -249,8 +257,9 @@ void Session::close() {
     for (const auto& [handle, region] : regions_) nic.regions().remove(region.key);
   });
   worker().unwatch(wake_.get());
+  auto left = std::make_shared<std::vector<std::unique_ptr<RegionMemory>>>();
   for (auto& [handle, region] : regions_) {
-    memory_->remove(std::move(region.memory));
+    left->push_back(std::move(region.memory));
     tenant_.registered_bytes.give(region.length);
   }
   tenant_.queue_pairs.give(pairs_.size());
@@ -266,8 +275,12 @@ void Session::close() {
   windows_.clear();
   regions_.clear();
   pds_.clear();
-  memory_.reset();
   worker_session_.reset();
+  // Its pages may be many, and a copy of them may wait for ever.
+  memory_->leave(tenant_.remains());
+  service_.aside().run([left, memory = std::exchange(memory_, nullptr)]() mutable {
+    for (auto& region : *left) memory->abandon(std::move(region));
+  });
 }
 
 }  // namespace paceline::service

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,22 +29,26 @@ struct Peer {
   std::shared_ptr<ProgramMemory> program;
 };
 
+// 0, or an errno and why. EPROTO ends the connection.
+struct Verdict {
+  int error = 0;
+  std::string why;
+};
+
 // What goes back. The descriptors stay the session's.
 struct Reply {
   std::vector<std::byte> body;
   std::vector<int> descriptors;
+  // Where the program decides how long something takes, the answer waits: `aside` runs on another
+  // thread, owns what it uses and does not throw; Session::resume() then says what comes of it.
+  std::function<void()> aside;
+  std::function<Verdict(Reply&)> then;
 
   template <class T>
   void put(const T& part) {
     const auto* const from = reinterpret_cast<const std::byte*>(&part);
     body.insert(body.end(), from, from + sizeof(T));
   }
-};
-
-// 0, or an errno and why. EPROTO ends the connection.
-struct Verdict {
-  int error = 0;
-  std::string why;
 };
 
 class Session {
@@ -53,8 +58,15 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // One request; what it answers is in `reply` unless it is refused.
+  // One request; what it answers is in `reply` unless it is refused. When reply.aside is set: run
+  // it, then resume(), and again as long as there is another. No other request meanwhile.
   Verdict handle(attach::Message& request, Reply& reply);
+  Verdict resume(Reply& reply);
+  // share_memory, whose message still lies in the socket.
+  Verdict take_memory(int socket, Reply& reply);
+  bool takes_memory() const { return memory_ != nullptr; }
+  // Held as long as something is left of the session after its end.
+  std::shared_ptr<const void> remains() { return tenant_.remains(); }
 
   // --- for a look from outside ---
   std::uint32_t number() const { return number_; }
@@ -71,11 +83,14 @@ class Session {
   bool admitted() const { return counted_; }
   bool greeted() const { return greeted_; }
   TenantMemoryCounters memory() const;
+  // Whether that address of this process is in a view of its regions.
+  bool holds(std::uintptr_t address);
 
  private:
   using Message = attach::Message;
 
   Verdict dispatch(Message& request, Reply& reply);
+  Verdict counted(Verdict verdict);
   Verdict hello(const Message& request, Reply& reply);
   Verdict list_nics(Reply& reply);
   Verdict open_nic(const Message& request, Reply& reply);
@@ -85,12 +100,17 @@ class Session {
   Verdict create_channel(Reply& reply);
   Verdict destroy_channel(const Message& request);
   // session_memory.cc
-  Verdict share_memory(Message& request, Reply& reply);
   Verdict register_region(const Message& request, Reply& reply);
   Verdict reregister_region(const Message& request, Reply& reply);
-  Verdict deregister_region(const Message& request);
+  Verdict deregister_region(const Message& request, Reply& reply);
   Verdict allocate_window(const Message& request, Reply& reply);
   Verdict free_window(const Message& request);
+  Verdict move_region(const Message& request, RegionObject& region, const RegionObject& to,
+                      Reply& reply);
+  template <class Then>
+  Verdict map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
+                     Reply& reply, Then then);
+  Verdict unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Verdict verdict);
   std::uint32_t add_region(const RegionObject& region);
   // False: windows are bound to it.
   bool remove_region(const RegionObject& region);
@@ -141,7 +161,7 @@ class Session {
   attach::SharedMemory bells_;
   attach::Descriptor wake_;
   Pipe notices_;
-  std::unique_ptr<TenantMemory> memory_;
+  std::shared_ptr<TenantMemory> memory_;
   std::unique_ptr<WorkerSession> worker_session_;
   std::vector<bool> bell_used_;
 

@@ -1,9 +1,11 @@
 // Registered memory of a session.
+#include <fcntl.h>
 #include <infiniband/verbs.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include "dataplane/service/refusals.h"
 #include "dataplane/service/session.h"
@@ -27,14 +29,102 @@ std::uint8_t engine_access(std::uint32_t access) {
   return bits;
 }
 
+// What memory_->add() found, on whichever thread.
+struct Mapped {
+  std::unique_ptr<RegionMemory> memory;
+  int error = EIO;
+};
+
+std::uint64_t shared_bytes(std::span<const attach::Extent> extents) {
+  std::uint64_t bytes = 0;
+  for (const attach::Extent& extent : extents) {
+    if (extent.kind == attach::ExtentKind::shared) bytes += extent.length;
+  }
+  return bytes;
+}
+
+Verdict windows_bound() { return {EBUSY, "memory windows are bound to the region"}; }
+
+Verdict unreachable(int error) {
+  if (error == ENODATA) {
+    return {EFAULT,
+            "the shared memory has no pages in a part of the region: nothing was written "
+            "there yet, and the service makes none for a program"};
+  }
+  return memory_unreachable(error != 0 ? error : EIO);
+}
+
 }  // namespace
 
-Verdict Session::share_memory(Message& request, Reply& reply) {
-  if (request.descriptors.size() != 1) return {EPROTO, "share_memory comes with one descriptor"};
-  const int error = memory_->share(std::move(request.descriptors.front()));
-  if (error != 0) return {error, std::strerror(error)};
-  reply.put(attach::HandleBody{});
-  if (service_.userfaultfd() >= 0) reply.descriptors.push_back(service_.userfaultfd());
+// The descriptor is received, looked at and, if it is not what it should be, closed aside.
+Verdict Session::take_memory(int socket, Reply& reply) {
+  struct Taken {
+    attach::Descriptor socket;
+    attach::Transfer transfer = attach::Transfer::failed;
+    int sender = 0;
+    std::size_t descriptors = 0;
+    int error = 0;
+  };
+  auto taken = std::make_shared<Taken>();
+  taken->socket.reset(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  if (!taken->socket) return {errno, "descriptors"};
+  reply.aside = [taken, memory = memory_, pid = peer_.pid] {
+    attach::Message message;
+    taken->transfer = attach::receive_message(taken->socket.get(), message);
+    taken->sender = message.sender;
+    taken->descriptors = message.descriptors.size();
+    if (taken->descriptors == 1 && taken->sender == pid) {
+      taken->error = memory->share(std::move(message.descriptors.front()));
+    }
+    taken->socket.reset();
+  };
+  reply.then = [this, taken](Reply& answer) -> Verdict {
+    if (taken->transfer != attach::Transfer::done || taken->descriptors != 1) {
+      return {EPROTO, "share_memory comes with one descriptor"};
+    }
+    if (taken->sender != peer_.pid) return not_who_connected(taken->sender, peer_.pid);
+    if (taken->error != 0) return {taken->error, std::strerror(taken->error)};
+    answer.put(attach::HandleBody{});
+    if (service_.userfaultfd() >= 0) answer.descriptors.push_back(service_.userfaultfd());
+    return {};
+  };
+  return {};
+}
+
+// Maps it, aside where that takes long; then `then` with what came of it.
+template <class Then>
+Verdict Session::map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
+                            Reply& reply, Then then) {
+  auto mapped = std::make_shared<Mapped>();
+  const bool quick = shared_bytes(extents) <= TenantMemory::kQuickBytes;
+  auto map = [mapped, memory = memory_, r, extents = std::move(extents)] {
+    try {
+      mapped->memory = memory->add(r.address, r.length, extents, mapped->error);
+    } catch (const std::exception&) {
+      mapped->error = ENOMEM;
+    }
+  };
+  auto after = [mapped, then = std::move(then)](Reply& answer) {
+    return then(answer, std::move(mapped->memory), mapped->error);
+  };
+  if (quick) {
+    map();
+    return after(reply);
+  }
+  reply.aside = std::move(map);
+  reply.then = std::move(after);
+  return {};
+}
+
+// Unmaps it, aside where that takes long, before the answer: `verdict`.
+Verdict Session::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Verdict verdict) {
+  if (memory_->quick_to_remove(*region)) {
+    memory_->remove(std::move(region));
+    return verdict;
+  }
+  auto removed = std::make_shared<std::unique_ptr<RegionMemory>>(std::move(region));
+  reply.aside = [removed, memory = memory_] { memory->remove(std::move(*removed)); };
+  reply.then = [verdict = std::move(verdict)](Reply&) { return verdict; };
   return {};
 }
 
@@ -105,28 +195,29 @@ Verdict Session::register_region(const Message& request, Reply& reply) {
     tenant_.regions.give();
     return over_quota("registered bytes");
   }
-  RegionObject region;
-  int error = 0;
-  region.memory = memory_->add(r.address, r.length, extents, error);
-  region.pd = pd;
-  region.iova = r.iova;
-  region.length = r.length;
-  region.access = r.access;
-  if (region.memory != nullptr) {
-    region.key = add_region(region);
-    if (region.key == 0) memory_->remove(std::move(region.memory));
-  }
-  if (region.memory == nullptr) {
-    tenant_.regions.give();
-    tenant_.registered_bytes.give(r.length);
-    return memory_unreachable(error != 0 ? error : EIO);
-  }
-  ++pd->uses;
-  const std::uint32_t handle = regions_.next();
-  const std::uint32_t key = region.key;
-  regions_.insert(handle, std::move(region));
-  reply.put(attach::RegisterReply{handle, key, key, 0});
-  return {};
+  return map_memory(
+      r, std::move(extents), reply,
+      [this, r, pd](Reply& answer, std::unique_ptr<RegionMemory> memory, int error) -> Verdict {
+        RegionObject region;
+        region.memory = std::move(memory);
+        region.pd = pd;
+        region.iova = r.iova;
+        region.length = r.length;
+        region.access = r.access;
+        if (region.memory != nullptr) region.key = add_region(region);
+        if (region.key == 0) {
+          tenant_.regions.give();
+          tenant_.registered_bytes.give(r.length);
+          if (region.memory == nullptr) return unreachable(error);
+          return unmap_memory(std::move(region.memory), answer, worker_gone());
+        }
+        ++pd->uses;
+        const std::uint32_t handle = regions_.next();
+        const std::uint32_t key = region.key;
+        regions_.insert(handle, std::move(region));
+        answer.put(attach::RegisterReply{handle, key, key, 0});
+        return {};
+      });
 }
 
 // The key stays but where the translation changes: then what holds the old one is refused.
@@ -139,8 +230,6 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
   }
   RegionObject changed;
   changed.pd = region->pd;
-  changed.iova = region->iova;
-  changed.length = region->length;
   changed.access = region->access;
   if ((r.change & IBV_REREG_MR_CHANGE_PD) != 0) {
     changed.pd = pds_.find(r.pd);
@@ -150,66 +239,75 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
     if (Verdict v = check_access(r.access); v.error != 0) return v;
     changed.access = r.access;
   }
-  std::uint64_t more_bytes = 0;
-  const bool moves = (r.change & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
-  if (moves) {
-    std::vector<attach::Extent> extents;
-    if (Verdict v = extents_of(request, extents); v.error != 0) return v;
-    if (Verdict v = check_region(r); v.error != 0) return v;
-    more_bytes = r.length;
-    if (!tenant_.registered_bytes.take(more_bytes)) return over_quota("registered bytes");
-    int error = 0;
-    changed.memory = memory_->add(r.address, r.length, extents, error);
-    if (changed.memory == nullptr) {
-      tenant_.registered_bytes.give(more_bytes);
-      return memory_unreachable(error);
-    }
-    changed.iova = r.iova;
-    changed.length = r.length;
+  if ((r.change & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    return move_region(request, *region, changed, reply);
   }
   bool free = false;  // of windows
-  if (moves) {
-    free = remove_region(*region);
-  } else {
-    const bool ran = on_worker([&](Picos) {
-      free =
-          engine().regions().change(region->key, engine_access(changed.access), changed.pd->number);
-    });
-    if (!ran) return worker_gone();
-  }
-  if (!free) {
-    if (moves) {
-      memory_->remove(std::move(changed.memory));
-      tenant_.registered_bytes.give(more_bytes);
-    }
-    return {EBUSY, "memory windows are bound to the region"};
-  }
+  const bool ran = on_worker([&](Picos) {
+    free =
+        engine().regions().change(region->key, engine_access(changed.access), changed.pd->number);
+  });
+  if (!ran) return worker_gone();
+  if (!free) return windows_bound();
   ++changed.pd->uses;
   --region->pd->uses;
-  if (moves) {
-    memory_->remove(std::move(region->memory));
-    tenant_.registered_bytes.give(region->length);
-    changed.key = add_region(changed);
-  } else {
-    changed.memory = std::move(region->memory);
-    changed.key = region->key;
-  }
-  *region = std::move(changed);
+  region->pd = changed.pd;
+  region->access = changed.access;
   reply.put(attach::RegisterReply{r.handle, region->key, region->key, 0});
   return {};
 }
 
-Verdict Session::deregister_region(const Message& request) {
+// `to` has what stays, and the new protection domain and rights.
+Verdict Session::move_region(const Message& request, RegionObject& region, const RegionObject& to,
+                             Reply& reply) {
+  const auto r = request.as<attach::RegisterRequest>();
+  std::vector<attach::Extent> extents;
+  if (Verdict v = extents_of(request, extents); v.error != 0) return v;
+  if (Verdict v = check_region(r); v.error != 0) return v;
+  if (!tenant_.registered_bytes.take(r.length)) return over_quota("registered bytes");
+  return map_memory(r, std::move(extents), reply,
+                    [this, r, &region, pd = to.pd, access = to.access](
+                        Reply& answer, std::unique_ptr<RegionMemory> memory, int error) -> Verdict {
+                      if (memory == nullptr) {
+                        tenant_.registered_bytes.give(r.length);
+                        return unreachable(error);
+                      }
+                      if (!remove_region(region)) {
+                        tenant_.registered_bytes.give(r.length);
+                        return unmap_memory(std::move(memory), answer, windows_bound());
+                      }
+                      tenant_.registered_bytes.give(region.length);
+                      ++pd->uses;
+                      --region.pd->uses;
+                      std::swap(region.memory, memory);
+                      region.pd = pd;
+                      region.iova = r.iova;
+                      region.length = r.length;
+                      region.access = access;
+                      region.key = add_region(region);
+                      answer.put(attach::RegisterReply{r.handle, region.key, region.key, 0});
+                      return unmap_memory(std::move(memory), answer, {});
+                    });
+}
+
+Verdict Session::deregister_region(const Message& request, Reply& reply) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   RegionObject* const region = regions_.find(handle);
   if (region == nullptr) return nothing_called("region", handle);
-  if (!remove_region(*region)) return {EBUSY, "memory windows are bound to the region"};
-  memory_->remove(std::move(region->memory));
+  if (!remove_region(*region)) return windows_bound();
+  std::unique_ptr<RegionMemory> memory = std::move(region->memory);
   tenant_.regions.give();
   tenant_.registered_bytes.give(region->length);
   --region->pd->uses;
   regions_.erase(handle);
-  return {};
+  return unmap_memory(std::move(memory), reply, {});
+}
+
+bool Session::holds(std::uintptr_t address) {
+  for (const auto& [handle, region] : regions_) {
+    if (region.memory->holds(address)) return true;
+  }
+  return false;
 }
 
 Verdict Session::allocate_window(const Message& request, Reply& reply) {

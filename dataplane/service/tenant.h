@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -44,7 +45,18 @@ struct Tenant {
     }
   }
 
+  // Sessions that have ended, but not wholly: a close or a copy that waits for the program. They
+  // are let go on any thread.
+  std::shared_ptr<const void> remains() {
+    left->fetch_add(1, std::memory_order_relaxed);
+    return {left.get(), [of = left](const void*) { of->fetch_sub(1, std::memory_order_relaxed); }};
+  }
+  // Not as many of them as a user may have sessions.
+  bool tidy() const { return left->load(std::memory_order_relaxed) < sessions.most; }
+
   uid_t user;
+  std::shared_ptr<std::atomic<std::uint64_t>> left =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   Allowance sessions;
   Allowance queue_pairs;
   Allowance completion_queues;

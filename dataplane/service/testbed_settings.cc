@@ -21,6 +21,7 @@ ServiceSettings settings_of(const config::ServiceConfig& config) {
   out.times.telemetry_interval = config.telemetry_interval;
   out.control_group = config.control_group;
   out.plugin_folders = config.plugin_folders;
+  out.userfaultfd = config.userfaultfd;
   return out;
 }
 

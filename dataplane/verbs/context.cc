@@ -57,7 +57,8 @@ void share_memory(Context& c) {
       c.session.exchange(attach::Operation::share_memory, std::as_bytes(std::span(&request, 1)),
                          reply, std::span(&descriptor, 1));
   c.shares_memory = error == 0;
-  if (!reply.descriptors.empty()) memory.hold_with(reply.descriptors[0]);
+  if (reply.descriptors.empty()) reply.descriptors.emplace_back();  // then what this user has
+  if (c.shares_memory) memory.hold_with(reply.descriptors[0]);
 }
 
 ibv_context* open_device(Device& device) {

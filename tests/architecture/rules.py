@@ -60,7 +60,11 @@ MAY_INCLUDE = {
         "dataplane/config", "dataplane/telemetry", "dataplane/service/control_protocol",
     ),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
-    "control/daemon/api": ("cc/nearest_name", "dataplane/base"),
+    # Of the service's protocol only how a stranger's descriptors are kept away.
+    "control/daemon/api": (
+        "cc/nearest_name", "dataplane/base", "dataplane/attach/aside",
+        "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors",
+    ),
     "control/experiment": ("cc", "dataplane/base", "dataplane/config"),
     # Experiments over time blocks: design, schedule, analysis; of virtual time and live alike.
     "control/experiment/live": (

@@ -21,12 +21,19 @@
 #include "control/daemon/api/openapi.h"
 #include "control/daemon/api/server_state.h"
 #include "control/daemon/api/tls.h"
+#include "dataplane/attach/foreign_descriptors.h"
 
 namespace paceline::daemon {
 
 namespace {
 
 namespace net = boost::asio;
+
+template <class Socket>
+void let_go(const ServerState& state, Socket& socket) {
+  boost::system::error_code failed;
+  if (socket.is_open()) state.aside->close(attach::Descriptor(socket.release(failed)));
+}
 
 // `serve` makes the coroutine of a connection of its socket.
 template <class Acceptor, class Serve>
@@ -36,7 +43,10 @@ net::awaitable<void> accept_on(std::shared_ptr<ServerState> state,
   while (acceptor->is_open() && !state->stopped) {
     boost::system::error_code error;
     auto socket = co_await acceptor->async_accept(net::redirect_error(net::use_awaitable, error));
-    if (state->stopped || !acceptor->is_open()) co_return;
+    if (state->stopped || !acceptor->is_open()) {
+      let_go(*state, socket);
+      co_return;
+    }
     if (error) {
       // Mostly no descriptors left: who waits is let in when there are some again.
       if (error != net::error::connection_aborted) {
@@ -50,6 +60,7 @@ net::awaitable<void> accept_on(std::shared_ptr<ServerState> state,
     if (!state->make_room()) {
       ++state->counts.turned_away;
       turn_away(socket.native_handle(), "connections: as many as allowed are busy");
+      let_go(*state, socket);
       continue;
     }
     try {
@@ -143,9 +154,16 @@ std::string ApiServer::open_unix() {
   acceptor->assign(net::local::stream_protocol(), state_->listener.descriptor(), error);
   if (error) return "unix socket: " + error.message();
   state_->listener.release();
-  state_->close_acceptors.emplace_back([acceptor] {
-    boost::system::error_code ignored;
-    acceptor->close(ignored);
+  attach::allow_descriptors(acceptor->native_handle(), false);
+  const bool given = settings.descriptor >= 0;  // by a manager, which has it, too
+  state_->close_acceptors.emplace_back([acceptor, given, aside = state_->aside] {
+    boost::system::error_code failed;
+    attach::Descriptor socket(acceptor->release(failed));
+    if (given) {
+      aside->close_here(std::move(socket));
+    } else {
+      attach::close_listening(std::move(socket), *aside);
+    }
   });
   const auto serve = [state = state_](net::local::stream_protocol::socket socket) {
     return serve_local(state, std::move(socket));

@@ -22,6 +22,7 @@
 
 #include "control/daemon/api/event_queue.h"
 #include "control/daemon/api/events.h"
+#include "control/daemon/api/local_stream.h"
 #include "control/daemon/api/target.h"
 
 namespace paceline::daemon {
@@ -34,7 +35,6 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-using LocalStream = beast::basic_stream<asio::local::stream_protocol>;
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 using Parser = http::request_parser<http::string_body>;
 
@@ -435,7 +435,8 @@ void turn_away(int socket, const std::string& why) {
 
 asio::awaitable<void> serve_local(std::shared_ptr<ServerState> state,
                                   asio::local::stream_protocol::socket socket) {
-  auto connection = std::make_shared<StreamConnection<LocalStream>>(std::move(socket));
+  auto connection =
+      std::make_shared<StreamConnection<LocalStream>>(std::move(socket), state->aside);
   connection->caller = local_caller(connection->lowest().socket().native_handle(), state->access);
   connection->may_read = connection->caller.has_value();
   if (const auto place = place_of(*state, *connection)) {

@@ -14,6 +14,7 @@
 #include "control/daemon/api/router.h"
 #include "control/daemon/api/tokens.h"
 #include "control/daemon/api/unix_socket.h"
+#include "dataplane/attach/aside.h"
 
 namespace paceline::daemon {
 
@@ -52,6 +53,8 @@ struct ServerState {
   void stop();
 
   ApiSettings settings;
+  // Closes the sockets of clients, in which their descriptors may lie.
+  std::shared_ptr<attach::Aside> aside = std::make_shared<attach::Aside>(256);
   EventHub* hub;  // null after stop()
   std::optional<Router> router;
   std::string description;  // OpenAPI, as text

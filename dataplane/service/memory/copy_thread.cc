@@ -75,9 +75,10 @@ struct CopyThread::State {
   std::atomic<bool> ended{false};
   CopyCounters counters;
   const std::function<void()> wake;
-  std::atomic<bool> left{false};  // nobody is woken any more
-  std::mutex mutex;               // of what follows; never the copy thread's, which may be killed
-  std::vector<std::shared_ptr<CopyLedger>> kept;
+  std::atomic<bool> left{false};         // nobody is woken any more
+  std::atomic<std::uint32_t> waking{0};  // somebody is being woken
+  std::mutex mutex;  // of what follows; never the copy thread's, which may be killed
+  std::vector<std::shared_ptr<const void>> kept;
 };
 
 CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
@@ -102,8 +103,17 @@ CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<voi
   thread.detach();  // it may never end: ~CopyThread waits for `ended`, and not for ever
 }
 
-CopyThread::~CopyThread() {
+// A call of `wake` under way is waited for, but not for one that the tenant has stopped or killed.
+void CopyThread::leave() {
   state_->left.store(true, std::memory_order_seq_cst);
+  const timespec pause{0, 20'000};
+  for (int i = 0; i < 100 && state_->waking.load(std::memory_order_seq_cst) != 0; ++i) {
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+CopyThread::~CopyThread() {
+  leave();
   state_->stop.store(true, std::memory_order_seq_cst);
   state_->asleep.store(0, std::memory_order_seq_cst);
   futex_wake(state_->asleep);
@@ -135,9 +145,9 @@ void CopyThread::submit(std::uint32_t index) {
 
 std::size_t CopyThread::take_done(std::span<std::uint32_t> out) { return state_->done.pop(out); }
 
-void CopyThread::keep(std::shared_ptr<CopyLedger> ledger) {
+void CopyThread::keep(std::shared_ptr<const void> what) {
   const std::lock_guard lock(state_->mutex);
-  state_->kept.push_back(std::move(ledger));
+  state_->kept.push_back(std::move(what));
 }
 
 const CopyCounters& CopyThread::counters() const { return state_->counters; }
@@ -238,7 +248,9 @@ void CopyThread::State::give_back(std::span<const std::uint32_t> batch) {
     job.ledger->ended.fetch_add(1, std::memory_order_release);
   }
   done.push(batch);  // as many places as jobs
+  waking.store(1, std::memory_order_seq_cst);
   if (!left.load(std::memory_order_seq_cst)) wake();
+  waking.store(0, std::memory_order_release);
 }
 
 }  // namespace paceline::service

@@ -55,7 +55,7 @@ class CopyThread {
   CopyThread(std::shared_ptr<ProgramMemory> program, std::function<void()> wake);
   CopyThread(const CopyThread&) = delete;
   CopyThread& operator=(const CopyThread&) = delete;
-  // `wake` is not called any more. Waits a tenth of a second for a copy under way, at most.
+  // As leave(). Waits a tenth of a second for a copy under way, at most.
   ~CopyThread();
 
   // --- the worker's thread ---
@@ -65,11 +65,12 @@ class CopyThread {
   void submit(std::uint32_t index);
   std::size_t take_done(std::span<std::uint32_t> out);
 
-  // --- the control thread ---
-  // Of a region that goes although a copy of it hangs: lives as long as the thread may touch it.
-  void keep(std::shared_ptr<CopyLedger> ledger);
-
   // --- any thread ---
+  // `wake` is not called any more.
+  void leave();
+  // Lives as long as the thread may touch it: what belongs to a region that goes although a copy of
+  // it hangs.
+  void keep(std::shared_ptr<const void> what);
   const CopyCounters& counters() const;
 
  private:

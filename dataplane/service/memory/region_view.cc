@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <limits>
 
+#include "dataplane/service/memory/view_guard.h"
+
 #ifndef MADV_POPULATE_WRITE  // Linux 5.14; older headers do not name it
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -19,12 +21,41 @@ namespace {
 using attach::Extent;
 using attach::ExtentKind;
 
+// Populated or unmapped at a time.
+constexpr std::size_t kStep = std::size_t{2} << 20U;
+
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
 }  // namespace
 
+// In steps: while the kernel works on one, nobody else in this process can map anything.
 RegionView::~RegionView() {
-  if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
+  for (std::size_t done = 0; done < mapped_bytes_; done += kStep) {
+    ::munmap(mapped_ + done, std::min(kStep, mapped_bytes_ - done));
+  }
+}
+
+// Makes page-table entries for the pages that the file has, so that the worker takes no page
+// faults. 0, or an errno: ENODATA when pages are missing.
+int RegionView::populate(std::byte* place, std::size_t bytes, int memory, std::uint64_t offset) {
+  const bool guarded = view_guard::guard(place, bytes);
+  for (std::size_t done = 0; done < bytes; done += kStep) {
+    const std::size_t step = std::min(kStep, bytes - done);
+    if (!guarded) {
+      const auto begin = static_cast<off_t>(offset + done);
+      const off_t hole = ::lseek(memory, begin, SEEK_HOLE);
+      if (hole >= begin && hole < begin + static_cast<off_t>(step)) return ENODATA;
+    }
+    int result = 0;
+    do {
+      result = ::madvise(place + done, step, MADV_POPULATE_WRITE);
+    } while (result != 0 && (errno == EINTR || errno == EAGAIN));
+    if (result == 0) continue;
+    // Kernels without it (Linux 5.14): as pages are touched.
+    if (errno == EINVAL) return 0;
+    return guarded && errno == EFAULT ? ENODATA : ENOMEM;
+  }
+  return 0;
 }
 
 int RegionView::check(std::uint64_t address, std::uint64_t length, std::span<const Extent> extents,
@@ -73,9 +104,8 @@ int RegionView::map(std::uint64_t address, std::span<const Extent> extents, int 
                  static_cast<off_t>(extent.offset - before)) == MAP_FAILED) {
         return errno;
       }
-      // The worker takes no page faults, and memory that can not be had is missing here and not
-      // under it (SIGBUS). Kernels without it: as pages are touched.
-      if (::madvise(place, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) return ENOMEM;
+      const int error = populate(place, bytes, memory, extent.offset - before);
+      if (error != 0) return error;
       if (!ranges_.empty() && ranges_.back().begin + ranges_.back().bytes == offset) {
         ranges_.back().bytes += extent.length;
       } else {

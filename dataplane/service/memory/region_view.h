@@ -20,13 +20,19 @@ class RegionView {
 
   // 0, or an errno. The extents are as the program sent them: EINVAL unless they cover `length`
   // bytes at `address` exactly and what is shared lies in `memory` (a descriptor, or -1), congruent
-  // to its address modulo the page size, as bytes of the same page are.
+  // to its address modulo the page size, as bytes of the same page are. ENODATA when the memory has
+  // no pages in a part of that: none are made here.
   int open(std::uint64_t address, std::uint64_t length, std::span<const attach::Extent> extents,
            int memory);
 
   // The bytes at `offset` of the region when all of them are shared, otherwise nullptr.
   std::byte* at(std::uint64_t offset, std::uint64_t bytes) const;
   bool wholly_shared() const { return ranges_.size() == 1 && ranges_[0].bytes == length_; }
+  // Of an address of this process.
+  bool holds(std::uintptr_t address) const {
+    const auto begin = reinterpret_cast<std::uintptr_t>(mapped_);
+    return address >= begin && address - begin < mapped_bytes_;
+  }
   std::uint64_t length() const { return length_; }
   std::uint64_t shared_bytes() const { return shared_bytes_; }
   std::uint64_t by_copy_bytes() const { return length_ - shared_bytes_; }
@@ -39,6 +45,7 @@ class RegionView {
   int check(std::uint64_t address, std::uint64_t length, std::span<const attach::Extent> extents,
             int memory) const;
   int map(std::uint64_t address, std::span<const attach::Extent> extents, int memory);
+  static int populate(std::byte* place, std::size_t bytes, int memory, std::uint64_t offset);
 
   std::uint64_t length_ = 0;
   std::uint64_t shared_bytes_ = 0;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <system_error>
 
@@ -44,6 +45,7 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
     if (!view.wholly_shared()) return {};
     return {view.at(0, view.length()), view.length()};
   }
+  bool holds(std::uintptr_t address) const override { return view.holds(address); }
   transport::MemoryProvider& provider() override { return *this; }
 
  private:
@@ -144,10 +146,28 @@ class Tenant final : public TenantMemory {
 
   void remove(std::unique_ptr<RegionMemory> removed) override {
     const auto& region = static_cast<TenantRegion&>(*removed);
-    shared_bytes_ -= region.view.shared_bytes();
-    by_copy_bytes_ -= region.view.by_copy_bytes();
     const timespec pause{0, 50'000};
     for (int i = 0; i < 2000 && !region.ledger->quiet(); ++i) ::nanosleep(&pause, nullptr);
+    abandon(std::move(removed));
+  }
+
+  bool quick_to_remove(const RegionMemory& asked) const override {
+    const auto& region = static_cast<const TenantRegion&>(asked);
+    return region.ledger->quiet() && region.view.shared_bytes() <= kQuickBytes;
+  }
+
+  void leave(std::shared_ptr<const void> held) override {
+    const std::lock_guard lock(starting_);
+    left_ = true;
+    if (copying_ == nullptr) return;
+    copying_->thread.leave();
+    copying_->thread.keep(std::move(held));
+  }
+
+  void abandon(std::unique_ptr<RegionMemory> removed) override {
+    const auto& region = static_cast<TenantRegion&>(*removed);
+    shared_bytes_ -= region.view.shared_bytes();
+    by_copy_bytes_ -= region.view.by_copy_bytes();
     if (!region.ledger->quiet()) copying_->thread.keep(region.ledger);
   }
 
@@ -155,8 +175,9 @@ class Tenant final : public TenantMemory {
     TenantMemoryCounters out;
     out.shared_bytes = shared_bytes_;
     out.by_copy_bytes = by_copy_bytes_;
-    if (copying_ == nullptr) return out;
-    const CopyCounters& of = copying_->thread.counters();
+    const Copying* const copying = for_worker_.load(std::memory_order_acquire);
+    if (copying == nullptr) return out;
+    const CopyCounters& of = copying->thread.counters();
     out.copies = of.copies.load(std::memory_order_relaxed);
     out.copied_bytes = of.bytes.load(std::memory_order_relaxed);
     out.faults = of.faults.load(std::memory_order_relaxed);
@@ -180,6 +201,8 @@ class Tenant final : public TenantMemory {
   int start_copying() {
     if (const int error = program_->error(); error != 0) return error;
     if (copying_ != nullptr) return 0;
+    const std::lock_guard lock(starting_);
+    if (left_) return ESHUTDOWN;
     try {
       copying_ = std::make_unique<Copying>(program_, wake_);
     } catch (const std::system_error&) {
@@ -192,11 +215,13 @@ class Tenant final : public TenantMemory {
   const std::shared_ptr<ProgramMemory> program_;
   const std::function<void()> wake_;
   attach::Descriptor shared_;
+  std::mutex starting_;  // of what follows
+  bool left_ = false;
   std::unique_ptr<Copying> copying_;
   std::atomic<Copying*> for_worker_{nullptr};
   std::uint64_t regions_ = 0;
-  std::uint64_t shared_bytes_ = 0;
-  std::uint64_t by_copy_bytes_ = 0;
+  std::atomic<std::uint64_t> shared_bytes_{0};
+  std::atomic<std::uint64_t> by_copy_bytes_{0};
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // stays in the program's address space and is copied by a thread of the tenant's own
 // (process_vm_readv, process_vm_writev), which a program may well make wait: the worker never does.
 //
-// Three threads: the control thread registers and removes; the worker reads and writes through
+// Three threads: the session's own turn registers and removes, on the control thread or on one of
+// those aside, never on two at a time; the worker reads and writes through
 // transport::MemoryProvider; the copy thread copies.
 #pragma once
 
@@ -42,11 +43,16 @@ class RegionMemory {
   RegionMemory& operator=(const RegionMemory&) = delete;
   virtual ~RegionMemory() = default;
   virtual std::span<std::byte> plain() = 0;  // empty: use provider()
+  // Whether that address of this process is in what is mapped for it.
+  virtual bool holds(std::uintptr_t address) const = 0;
   virtual transport::MemoryProvider& provider() = 0;
 };
 
 class TenantMemory {
  public:
+  // Shared bytes that are mapped or unmapped at once, without a thread aside.
+  static constexpr std::uint64_t kQuickBytes = std::uint64_t{64} << 10U;
+
   // `wake` is called by the copy thread when take_ready() has something new: it must wake the
   // worker, and not block, lock or allocate.
   static std::unique_ptr<TenantMemory> make(std::shared_ptr<ProgramMemory> program,
@@ -57,11 +63,12 @@ class TenantMemory {
   // Ends the copy thread, also when a copy hangs in the program's memory. No region is left.
   virtual ~TenantMemory() = default;
 
-  // --- control thread ---
+  // --- the session's turn; all but counters() may take long ---
   // The program's shared memory, once. 0, or an errno: EPERM when it is not sealed as it must be.
   virtual int share(attach::Descriptor memory) = 0;
   // Maps what is shared. nullptr with `error` an errno: EINVAL when the extents do not add up to
-  // `length` or lie outside of the shared memory, ENOMEM; of what is by copy, what
+  // `length` or lie outside of the shared memory, ENODATA when the shared memory has no pages in a
+  // part of them (none are made for a program), ENOMEM; of what is by copy, what
   // ProgramMemory::error() says.
   virtual std::unique_ptr<RegionMemory> add(std::uint64_t address, std::uint64_t length,
                                             std::span<const attach::Extent> extents,
@@ -69,6 +76,17 @@ class TenantMemory {
   // The engine knows the region no more, and the worker has turned since: no call is under way.
   // Waits for copies that are (bounded), then unmaps.
   virtual void remove(std::unique_ptr<RegionMemory> region) = 0;
+  // Whether remove() would return at once.
+  virtual bool quick_to_remove(const RegionMemory& region) const = 0;
+
+  // --- the end, in this order ---
+  // The control thread: the worker knows it no more. `wake` is not called any more; `held` is let
+  // go with the last that is left of this memory, which a copy that hangs keeps.
+  virtual void leave(std::shared_ptr<const void> held) = 0;
+  // As remove(), but waits for no copy.
+  virtual void abandon(std::unique_ptr<RegionMemory> region) = 0;
+
+  // --- any thread ---
   virtual TenantMemoryCounters counters() const = 0;
 
   // --- the worker's thread ---

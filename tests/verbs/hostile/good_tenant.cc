@@ -53,6 +53,7 @@ bool GoodTenant::register_shared(Side& side) {
   void* const at = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (at == MAP_FAILED) return false;
   side.mapped = static_cast<std::byte*>(at);
+  std::fill_n(side.mapped, kMapped, kGuardByte);  // what was never written is not registered
   const int descriptors[] = {memory.get()};
   AttachClient& client = side.end.client;
   if (!client.ask(attach::Operation::share_memory, attach::ShareMemoryRequest{}, descriptors)

@@ -185,7 +185,8 @@ bool HostileSession::send_raw(RawEnd& end, Operation operation, std::vector<std:
     std::memcpy(CMSG_DATA(c), descriptors.data(), bytes);
   }
   if (::sendmsg(end.client.socket(), &message, MSG_NOSIGNAL) < 0) {
-    return errno == EMSGSIZE || errno == ETOOMANYREFS;  // the kernel does not carry it
+    // The kernel does not carry it.
+    return errno == EMSGSIZE || errno == ETOOMANYREFS || errno == EPERM;
   }
   return answered(end);
 }

@@ -73,6 +73,8 @@ bool HostileSession::register_memory(RawEnd& end) {
   memory_.reset(::memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory_ || ::ftruncate(memory_.get(), kSharedBytes) != 0) return false;
   ::fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
+  const std::vector<std::byte> pages(kSharedBytes);
+  if (::pwrite(memory_.get(), pages.data(), pages.size(), 0) < 0) return false;
   const int descriptors[] = {memory_.get()};
   const Answer shared =
       end.client.ask(attach::Operation::share_memory, attach::ShareMemoryRequest{}, descriptors);

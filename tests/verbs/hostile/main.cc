@@ -77,6 +77,18 @@ std::string left_over(const nlohmann::json& status) {
   return {};
 }
 
+// When nothing is on its way any more: connections that are over are closed aside, a moment later.
+Holdings settled(const ServiceProcess& service) {
+  Holdings now = service.holdings();
+  for (int same = 0, looks = 0; same < 5 && looks < 200; ++looks) {
+    ::usleep(10'000);
+    const Holdings next = service.holdings();
+    same = next == now ? same + 1 : 0;
+    now = next;
+  }
+  return now;
+}
+
 class Verdict {
  public:
   void expect(bool good, const std::string& text) {
@@ -97,7 +109,7 @@ int run(const Options& options, const std::string& folder) {
     return 1;
   }
   service.status();  // what it does for the first time it may keep
-  const Holdings before = service.holdings();
+  const Holdings before = settled(service);
 
   int to_hostile[2];
   if (::pipe2(to_hostile, O_CLOEXEC) != 0) return 1;
@@ -138,7 +150,7 @@ int run(const Options& options, const std::string& folder) {
   Holdings after;
   for (int i = 0; i < 300 && service.alive(); ++i) {
     left = left_over(service.status());
-    after = service.holdings();
+    after = settled(service);
     if (left.empty() && after == before) break;
     ::usleep(100'000);
   }

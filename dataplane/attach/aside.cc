@@ -1,0 +1,91 @@
+#include "dataplane/attach/aside.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace paceline::attach {
+
+namespace {
+
+// A thread without work stays so long for the next.
+constexpr std::chrono::milliseconds kIdle{500};
+
+}  // namespace
+
+// Owned by the Aside and by its threads, whichever live longest.
+struct Aside::State {
+  explicit State(std::size_t most) : most_threads(most) {}
+  const std::size_t most_threads;
+  std::mutex mutex;
+  std::condition_variable more;
+  std::deque<std::function<void()>> waiting;
+  std::size_t threads = 0;
+  std::size_t idle = 0;
+};
+
+Aside::Aside(std::size_t most_threads) : state_(std::make_shared<State>(most_threads)) {}
+
+void Aside::run(std::function<void()> work) {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  state.waiting.push_back(std::move(work));
+  if (state.idle >= state.waiting.size() || state.threads == state.most_threads) {
+    state.more.notify_one();
+    return;
+  }
+  // Signals are for the process's other threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread thread([shared = state_] { serve(*shared); });
+    pthread_setname_np(thread.native_handle(), "paceline-aside");
+    thread.detach();
+    ++state.threads;
+  } catch (const std::system_error&) {
+    state.more.notify_one();  // no more threads to be had: it waits for one of those there are
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Aside::serve(State& state) {
+  std::unique_lock lock(state.mutex);
+  for (;;) {
+    ++state.idle;
+    const bool any = state.more.wait_for(lock, kIdle, [&] { return !state.waiting.empty(); });
+    --state.idle;
+    if (!any) break;
+    {
+      const std::function<void()> work = std::move(state.waiting.front());
+      state.waiting.pop_front();
+      lock.unlock();
+      work();
+    }
+    lock.lock();
+  }
+  --state.threads;
+}
+
+void Aside::close(Descriptor descriptor, std::shared_ptr<const void> held) {
+  ::shutdown(descriptor.get(), SHUT_RDWR);
+  close_here(std::move(descriptor), std::move(held));
+}
+
+void Aside::close_here(Descriptor descriptor, std::shared_ptr<const void> held) {
+  if (!descriptor) return;
+  // Copyable, as a std::function wants it.
+  auto owned = std::make_shared<Descriptor>(std::move(descriptor));
+  run([owned = std::move(owned), held = std::move(held)] { owned->reset(); });
+}
+
+}  // namespace paceline::attach

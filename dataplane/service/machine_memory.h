@@ -1,0 +1,17 @@
+// How much memory there is for this process: that of the machine, or less where its control group
+// or one above has a limit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace paceline::service {
+
+std::uint64_t machine_memory();
+
+// The least limit that the groups of `membership` (the text of /proc/PID/cgroup) have under `root`
+// (/sys/fs/cgroup), version 1 or 2; without one `most`.
+std::uint64_t group_limit(const std::string& membership, const std::string& root,
+                          std::uint64_t most);
+
+}  // namespace paceline::service
