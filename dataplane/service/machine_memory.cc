@@ -39,7 +39,8 @@ std::uint64_t group_limit(const std::string& membership, const std::string& root
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first == std::string::npos ? first : first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::string controllers(1, ',');
+    controllers.append(line, first + 1, second - first - 1).push_back(',');
     const std::string group = line.substr(second + 1);
     if (controllers == ",,") {
       most = limit_up(root, group, "memory.max", most);
