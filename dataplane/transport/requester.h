@@ -187,6 +187,10 @@ class RequesterPart {
   std::uint32_t repair_wire_bytes(const QueuePair& qp) const;
   bool build_repair(QueuePair& qp, Packet& packet);
   bool build_ask(QueuePair& qp, Packet& packet);
+  // A response, by either kind of repair: one that is not taken is counted (arrivals.cc).
+  Outcome take_in(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void count_untaken(const QueuePair& qp, Psn psn, bool could_send);
+  void count_discarded(const Packet& packet);
   Outcome accept_selective_response(QueuePair& qp, const wire::ParsedPacket& parsed,
                                     const Packet& packet);
   void ask_missing(QueuePair& qp);
