@@ -30,6 +30,19 @@ const Json& list(const Json& in, const char* key) {
   return at != in.end() && at->is_array() ? *at : kNone;
 }
 
+// "3 buffer, 5 loss" of a member {"buffer": 3, "loss": 5, "ttl": 0}; "": all are 0.
+std::string reasons(const Json& in, const char* key) {
+  std::string text;
+  const auto all = in.find(key);
+  if (all == in.end() || !all->is_object()) return text;
+  for (const auto& [reason, packets] : all->items()) {
+    if (!packets.is_number() || packets.get<std::uint64_t>() == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", packets.get<std::uint64_t>(),
+                        printable(reason));
+  }
+  return text;
+}
+
 void add_fabric(std::string& text, const Json& set) {
   const auto at = set.find("fabric");
   if (at == set.end() || !at->is_object()) return;
@@ -38,14 +51,7 @@ void add_fabric(std::string& text, const Json& set) {
       "\nfabric     {} packets in, {} delivered, {} marked, {} pauses; algorithm {}\n",
       number(fabric, "injected_packets"), number(fabric, "delivered_packets"),
       number(fabric, "marked_packets"), number(fabric, "pause_frames"), word(set, "algorithm"));
-  std::string drops;
-  if (const auto all = fabric.find("drops"); all != fabric.end() && all->is_object()) {
-    for (const auto& [reason, packets] : all->items()) {
-      if (!packets.is_number() || packets.get<std::uint64_t>() == 0) continue;
-      drops += fmt::format("{}{} {}", drops.empty() ? "" : ", ", packets.get<std::uint64_t>(),
-                           printable(reason));
-    }
-  }
+  const std::string drops = reasons(fabric, "drops");
   text += fmt::format("drops      {}\n", drops.empty() ? "none" : drops);
   text += fmt::format("{:<20} {:>10} {:>10} {:>10} {:>12} {:>9} {:>8} {:>10}\n", "queue", "now",
                       "most", "mean", "packets", "marked", "drops", "paused us");
@@ -70,6 +76,9 @@ void add_nics(std::string& text, const Json& set) {
                     number(counters, "rx_data_packets"), number(counters, "rx_data_bytes"),
                     number(counters, "rx_ce_packets"), number(counters, "retransmitted_packets"),
                     number(counters, "cnps_received"));
+    if (const std::string why = reasons(nic, "undelivered"); !why.empty()) {
+      text += fmt::format("{:<12} received and not delivered: {}\n", "", why);
+    }
   }
 }
 

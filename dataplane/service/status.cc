@@ -45,6 +45,15 @@ Json counters_of(const telemetry::EngineCounters& c) {
   };
 }
 
+// Packets that arrived and were not delivered, by reason.
+Json undelivered_of(const telemetry::EngineCounters& c) {
+  Json out = Json::object();
+  telemetry::for_each_undelivered(c, [&](std::string_view reason, std::uint64_t packets) {
+    out[std::string(reason)] = packets;
+  });
+  return out;
+}
+
 Json depth_of(const DepthReport& d) {
   return {
       {"packets", d.packets}, {"mean", d.mean}, {"p50", d.p50}, {"p99", d.p99}, {"most", d.most}};
@@ -152,6 +161,7 @@ Json worker_of(ServiceWorker& worker) {
     if (i < report.nics.size()) {
       const NicReport& told = report.nics[i];
       nic["counters"] = counters_of(told.counters);
+      nic["undelivered"] = undelivered_of(told.counters);
       if (told.capture.running) nic["capture"] = capture_of(told.capture);
       if (told.port.known) {
         nic["port"] = port_of(told.port);

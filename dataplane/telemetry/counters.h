@@ -87,12 +87,28 @@ struct EngineCounters {
   std::uint64_t plugin_quarantines = 0;  // plug-ins that are not called any more
   std::uint64_t plugin_receiver_quarantines = 0;  // of these, for what the receiving half did
 
-  // Refused, or put off for want of something.
+  // Why a packet that arrived was not delivered: each such packet is in exactly one of the first
+  // group, in rnr_sent, rx_trimmed or a kind of malformed (for_each_undelivered, below).
   std::uint64_t no_queue_pair = 0;
-  std::uint64_t wrong_state = 0;
-  std::uint64_t unreliable_drops = 0;  // UC and UD: messages not taken (gap, no receive, no right)
-  std::uint64_t qkey_violations = 0;   // UD
+  std::uint64_t wrong_state = 0;  // the queue pair takes none, or failed while the packet waited
+  std::uint64_t qkey_violations = 0;  // UD
   std::uint64_t unsupported_operations = 0;
+  std::uint64_t dropped_no_receive = 0;    // UC, UD: no receive request was posted
+  std::uint64_t dropped_too_long = 0;      // UC, UD: longer than what it is for
+  std::uint64_t dropped_no_access = 0;     // UC: no right to the memory it names
+  std::uint64_t dropped_bad_request = 0;   // UC: of a length that its place in a message forbids
+  std::uint64_t dropped_local_error = 0;   // UC, UD: our own receive request cannot be written
+  std::uint64_t dropped_gap = 0;           // after one that is missing, or too far ahead
+  std::uint64_t dropped_stale = 0;         // came before, or answers nothing that was asked
+  std::uint64_t dropped_refused = 0;       // RC: answered by an error NAK
+  std::uint64_t dropped_bad_response = 0;  // with it the queue pair failed
+
+  // Of acks_received and of cnps_received: what is counted elsewhere as well.
+  std::uint64_t atomic_answers = 0;
+  std::uint64_t becns_received = 0;  // CNPs within acknowledgements
+
+  // Refused, or put off for want of something.
+  std::uint64_t unreliable_drops = 0;   // UC and UD: messages not taken (gap, no receive, no right)
   std::uint64_t digest_mismatches = 0;  // elided payloads that arrived in a wrong place
   std::uint64_t memory_waits = 0;       // a region answered later
   std::uint64_t tx_lent_bytes = 0;      // of tx_data_bytes and repairs: sent without a copy
@@ -214,9 +230,20 @@ struct CounterTable<EngineCounters> {
       PACELINE_COUNTER(plugin_receiver_quarantines),
       PACELINE_COUNTER(no_queue_pair),
       PACELINE_COUNTER(wrong_state),
-      PACELINE_COUNTER(unreliable_drops),
       PACELINE_COUNTER(qkey_violations),
       PACELINE_COUNTER(unsupported_operations),
+      PACELINE_COUNTER(dropped_no_receive),
+      PACELINE_COUNTER(dropped_too_long),
+      PACELINE_COUNTER(dropped_no_access),
+      PACELINE_COUNTER(dropped_bad_request),
+      PACELINE_COUNTER(dropped_local_error),
+      PACELINE_COUNTER(dropped_gap),
+      PACELINE_COUNTER(dropped_stale),
+      PACELINE_COUNTER(dropped_refused),
+      PACELINE_COUNTER(dropped_bad_response),
+      PACELINE_COUNTER(atomic_answers),
+      PACELINE_COUNTER(becns_received),
+      PACELINE_COUNTER(unreliable_drops),
       PACELINE_COUNTER(digest_mismatches),
       PACELINE_COUNTER(memory_waits),
       PACELINE_COUNTER(tx_lent_bytes),
@@ -267,8 +294,6 @@ struct CounterTable<ContextCounters> {
   });
 };
 
-#undef PACELINE_COUNTER
-
 }  // namespace detail
 
 // An aggregate of counters with a name table that leaves out nothing but its array.
@@ -304,6 +329,50 @@ constexpr std::uint64_t malformed_total(const EngineCounters& counters) {
   std::uint64_t total = 0;
   for (const std::uint64_t count : counters.malformed) total += count;
   return total;
+}
+
+namespace detail {
+
+using Self = EngineCounters;
+inline constexpr auto kUndelivered = std::to_array<CounterName<Self>>({
+    PACELINE_COUNTER(no_queue_pair),
+    PACELINE_COUNTER(wrong_state),
+    PACELINE_COUNTER(qkey_violations),
+    PACELINE_COUNTER(unsupported_operations),
+    PACELINE_COUNTER(dropped_no_receive),
+    PACELINE_COUNTER(dropped_too_long),
+    PACELINE_COUNTER(dropped_no_access),
+    PACELINE_COUNTER(dropped_bad_request),
+    PACELINE_COUNTER(dropped_local_error),
+    PACELINE_COUNTER(dropped_gap),
+    PACELINE_COUNTER(dropped_stale),
+    PACELINE_COUNTER(dropped_refused),
+    PACELINE_COUNTER(dropped_bad_response),
+    PACELINE_COUNTER(rnr_sent),
+    PACELINE_COUNTER(rx_trimmed),
+});
+
+}  // namespace detail
+
+#undef PACELINE_COUNTER
+
+// visit(name, value) for every reason why a packet that arrived was not delivered.
+template <class Visit>
+constexpr void for_each_undelivered(const EngineCounters& counters, Visit&& visit) {
+  for (const auto& entry : detail::kUndelivered) visit(entry.name, counters.*entry.field);
+  visit(std::string_view("malformed"), malformed_total(counters));
+}
+
+// What became of the packets that arrived: rx_packets, less those that an engine still holds. Of
+// control messages, an engine that speaks none counts all as ignored.
+constexpr std::uint64_t packets_accounted(const EngineCounters& c, bool speaks_control) {
+  std::uint64_t sum = c.rx_data_packets + (c.acks_received - c.atomic_answers) +
+                      (c.cnps_received - c.becns_received);
+  sum += speaks_control
+             ? c.hellos_received + c.requests_received + c.grants_received + c.paths_received
+             : c.control_ignored;
+  for_each_undelivered(c, [&](std::string_view, std::uint64_t count) { sum += count; });
+  return sum;
 }
 
 }  // namespace paceline::telemetry

@@ -92,9 +92,11 @@ ResponderPart::Outcome ResponderPart::accept_datagram(QueuePair& qp,
     return Outcome::done;
   }
   const std::uint64_t bytes = std::uint64_t{kGrhBytes} + parsed.payload_bytes;
-  if (!take_receive(qp) || bytes > r.receive.length) {
+  const bool taken = take_receive(qp);
+  if (!taken || bytes > r.receive.length) {
     // No buffer, or too small a one: it waits for the next datagram.
     ++core_.counters.unreliable_drops;
+    ++(taken ? core_.counters.dropped_too_long : core_.counters.dropped_no_receive);
     return Outcome::done;
   }
   std::array<std::byte, kGrhBytes> grh{};
@@ -120,6 +122,7 @@ ResponderPart::Outcome ResponderPart::accept_datagram(QueuePair& qp,
   if (mismatch) ++core_.counters.digest_mismatches;
   if (result == MemoryResult::pending) return Outcome::pending;
   if (result == MemoryResult::fault) {
+    ++core_.counters.dropped_local_error;
     fail_receive(qp, CompletionStatus::local_protection_error);
     requester_.fail(qp, CompletionStatus::flushed);
     return Outcome::done;

@@ -254,6 +254,7 @@ void Engine::receive(Packet* packet) {
     case wire::Operation::atomic_acknowledge:
       control_.count_foreign(packet->wire_bytes);
       ++core_.counters.acks_received;
+      ++core_.counters.atomic_answers;
       requester_.on_response(*qp, parsed, packet);
       return;
     case wire::Operation::acknowledge:

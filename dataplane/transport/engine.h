@@ -183,7 +183,8 @@ class Engine {
   };
   // Looks at all of them.
   Population population() const;
-  // Conservation: contexts agree with their queue pairs, no context is lost. Empty when all holds.
+  // Conservation: contexts agree with their queue pairs, no context is lost, and each packet that
+  // arrived is accounted for. Empty when all holds.
   std::string check_conservation() const;
   // The first invariant of the algorithms found broken (EngineConfig::check_invariants).
   const std::string& violation() const { return control_.violation(); }
@@ -200,6 +201,7 @@ class Engine {
   void flush_control();
   void run_qp_timers();
   const QueuePair* queue_pair_of(const Packet* packet) const;
+  std::string check_arrivals() const;  // arrivals.cc
 
   EngineCore core_;
   Scheduler scheduler_;

@@ -162,8 +162,7 @@ void RequesterPart::on_response(QueuePair& qp, const wire::ParsedPacket& parsed,
     r.parked.push(packet);
     return;
   }
-  const Outcome outcome = r.selective ? accept_selective_response(qp, parsed, *packet)
-                                      : accept_response(qp, parsed, *packet);
+  const Outcome outcome = take_in(qp, parsed, *packet);
   if (outcome == Outcome::pending) {
     r.response_waits = true;
     ++core_.counters.memory_waits;
@@ -294,11 +293,12 @@ void RequesterPart::memory_ready(QueuePair& qp) {
           on_acknowledge(qp, parsed);
         } else if (parsed.properties.operation == wire::Operation::xack) {
           on_xack(qp, parsed, *packet);
-        } else if ((r.selective ? accept_selective_response(qp, parsed, *packet)
-                                : accept_response(qp, parsed, *packet)) == Outcome::pending) {
+        } else if (take_in(qp, parsed, *packet) == Outcome::pending) {
           r.response_waits = true;
           break;  // still the first of the parked
         }
+      } else {
+        count_discarded(*packet);
       }
       core_.pool.free(r.parked.pop());
     }
@@ -310,7 +310,9 @@ void RequesterPart::memory_ready(QueuePair& qp) {
 }
 
 void RequesterPart::discard(QueuePair& qp) {
-  while (!qp.requester.parked.empty()) core_.pool.free(qp.requester.parked.pop());
+  for (PacketFifo& parked = qp.requester.parked; !parked.empty(); core_.pool.free(parked.pop())) {
+    count_discarded(*parked.head);
+  }
   qp.requester.response_waits = false;
 }
 

@@ -154,7 +154,10 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     ++core_.counters.stale_acks;
     return;
   }
-  if (parsed.becn) on_cnp(qp);
+  if (parsed.becn) {
+    ++core_.counters.becns_received;
+    on_cnp(qp);
+  }
   if (is_ack) take_credits(qp, aeth);
   // Nothing new: an ACK of what was acknowledged before; a NAK of a packet that was not sent yet,
   // or that is about to be sent again because of an earlier NAK or a timeout.

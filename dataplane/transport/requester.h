@@ -186,6 +186,10 @@ class RequesterPart {
   std::uint32_t position_of(const QueuePair& qp, Psn psn) const;
   std::uint32_t repair_wire_bytes(const QueuePair& qp) const;
   bool build_repair(QueuePair& qp, Packet& packet);
+  // A response, by either kind of repair: one that is not taken is counted (arrivals.cc).
+  Outcome take_in(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void count_untaken(const QueuePair& qp, Psn psn, bool could_send);
+  void count_discarded(const Packet& packet);
   void on_selective_timer(QueuePair& qp);
   void probe_tail(QueuePair& qp);
   Picos probe_after(const QueuePair& qp) const;

@@ -91,6 +91,7 @@ void ResponderPart::memory_ready(QueuePair& qp) {
       if (!take_selective(qp, parsed, packet)) return;
       continue;
     }
+    if (!takes) ++core_.counters.wrong_state;
     if (takes && take(qp, parsed, *packet) == Outcome::pending) {
       r.halts |= responder_halt::memory;
       return;  // still the first of the parked
@@ -101,11 +102,13 @@ void ResponderPart::memory_ready(QueuePair& qp) {
 
 void ResponderPart::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
-  while (!r.parked.empty()) core_.pool.free(r.parked.pop());
+  for (; !r.parked.empty(); core_.pool.free(r.parked.pop())) ++core_.counters.wrong_state;
   r.halts = 0;
   if (!qp.responder.selective) return;
   for (Packet*& held : qp.selective->receive.held) {
-    if (held != nullptr) core_.pool.free(held);
+    if (held == nullptr) continue;
+    ++core_.counters.wrong_state;
+    core_.pool.free(held);
     held = nullptr;
   }
   qp.selective->receive.held_packets = 0;
@@ -126,6 +129,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   if (ahead < 0) {
     // Seen before: its answer was lost, or it was sent twice. Answer again, do nothing again.
     ++core_.counters.duplicates;
+    ++core_.counters.dropped_stale;
     if (qp.responder.selective) {
       // A READ is repeated on purpose, for answers that were lost.
       qp.selective->receive.answer_due = true;
@@ -144,6 +148,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   if (ahead > 0) {
     if (qp.responder.selective) return accept_early(qp, parsed, packet);
     ++core_.counters.out_of_sequence;
+    ++core_.counters.dropped_gap;
     if (!r.nak_sent) {
       r.nak_sent = true;
       ++core_.counters.naks_sent;
@@ -152,21 +157,26 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
     return Outcome::done;
   }
 
-  if (!carries_message(parsed)) return accept_answered(qp, parsed);
+  if (!carries_message(parsed)) {
+    const std::uint64_t taken = core_.counters.rx_data_packets;
+    const Outcome outcome = accept_answered(qp, parsed);
+    if (outcome == Outcome::done && core_.counters.rx_data_packets == taken) {
+      ++core_.counters.dropped_refused;
+    }
+    return outcome;
+  }
   const bool starts = parsed.properties.begins_message();
   const bool ends = parsed.properties.ends_message();
   // Opcode sequence (vol. 1, 9.7.4.1.5): first or only between messages, middle or last of the same
   // kind within one.
   if (starts == r.in_message || (!starts && r.message_is_write != is_write(parsed))) {
-    refuse(qp, wire::NakCode::invalid_request);
-    return Outcome::done;
+    return refuse_packet(qp, wire::NakCode::invalid_request);
   }
   // Full packets until the last (9.7.4.1.6).
   const std::uint32_t mtu = qp.mtu;
   if ((!ends && parsed.payload_bytes != mtu) || parsed.payload_bytes > mtu ||
       (ends && !starts && parsed.payload_bytes == 0)) {
-    refuse(qp, wire::NakCode::invalid_request);
-    return Outcome::done;
+    return refuse_packet(qp, wire::NakCode::invalid_request);
   }
   if (starts) {
     switch (begin_message(qp, parsed)) {
@@ -176,17 +186,14 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
         put_off(qp);
         return Outcome::done;
       case Begin::no_access:
-        refuse(qp, wire::NakCode::remote_access_error);
-        return Outcome::done;
+        return refuse_packet(qp, wire::NakCode::remote_access_error);
     }
   }
   if (r.message_is_write && parsed.payload_bytes > r.remaining) {
-    refuse(qp, wire::NakCode::invalid_request);
-    return Outcome::done;
+    return refuse_packet(qp, wire::NakCode::invalid_request);
   }
   if (r.message_is_write && ends && parsed.payload_bytes != r.remaining) {
-    refuse(qp, wire::NakCode::invalid_request);
-    return Outcome::done;
+    return refuse_packet(qp, wire::NakCode::invalid_request);
   }
   // A WRITE with immediate takes a receive request, too, at its end.
   const bool needs_receive = r.message_is_write && ends && parsed.properties.has_immediate();
@@ -198,8 +205,7 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
   if (!r.message_is_write && r.received + parsed.payload_bytes > r.receive.length) {
     // Longer than the posted receive: local error here, invalid request there (9.7.4.1.7).
     fail_receive(qp, CompletionStatus::local_length_error);
-    refuse(qp, wire::NakCode::invalid_request);
-    return Outcome::done;
+    return refuse_packet(qp, wire::NakCode::invalid_request);
   }
   if (parsed.payload_bytes != 0) {
     switch (place(qp, parsed, packet)) {
@@ -211,17 +217,15 @@ ResponderPart::Outcome ResponderPart::accept(QueuePair& qp, const wire::ParsedPa
         return Outcome::pending;
       case MemoryResult::fault:
         if (!r.message_is_write) fail_receive(qp, CompletionStatus::local_protection_error);
-        refuse(qp, r.message_is_write ? wire::NakCode::remote_access_error
-                                      : wire::NakCode::remote_operational_error);
-        return Outcome::done;
+        return refuse_packet(qp, r.message_is_write ? wire::NakCode::remote_access_error
+                                                    : wire::NakCode::remote_operational_error);
     }
   }
   if (parsed.properties.has_ieth() &&
       !core_.regions.invalidate(parsed.ext.invalidate_rkey, qp.config.pd, access::remote_invalidate,
                                 qp.number)) {
     fail_receive(qp, CompletionStatus::remote_invalid_request);
-    refuse(qp, wire::NakCode::remote_access_error);
-    return Outcome::done;
+    return refuse_packet(qp, wire::NakCode::remote_access_error);
   }
   r.address += parsed.payload_bytes;
   r.received += parsed.payload_bytes;

@@ -63,7 +63,7 @@ class ResponderPart {
 
   // UC (unreliable.cc) and UD (datagram.cc): nothing is answered.
   Outcome accept_unreliable(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
-  Outcome drop_message(QueuePair& qp);
+  Outcome drop_message(QueuePair& qp, std::uint64_t& reason);
   Outcome accept_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void on_marked_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
 
@@ -109,6 +109,8 @@ class ResponderPart {
   void put_off(QueuePair& qp);
   void fail_receive(QueuePair& qp, CompletionStatus status);
   void refuse(QueuePair& qp, wire::NakCode code);
+  // The packet at hand with it.
+  Outcome refuse_packet(QueuePair& qp, wire::NakCode code);
 
   EngineCore& core_;
   Scheduler& scheduler_;

@@ -139,6 +139,12 @@ void ResponderPart::refuse(QueuePair& qp, wire::NakCode code) {
   }
 }
 
+ResponderPart::Outcome ResponderPart::refuse_packet(QueuePair& qp, wire::NakCode code) {
+  ++core_.counters.dropped_refused;
+  refuse(qp, code);
+  return Outcome::done;
+}
+
 // Responses asked for again whose request is not kept any more. At once when one is forgotten: what
 // is to be sent next may be asked for in the midst of anything.
 void ResponderPart::drop_stale_repairs(QueuePair& qp) {

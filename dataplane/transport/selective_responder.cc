@@ -70,11 +70,13 @@ ResponderPart::Outcome ResponderPart::accept_early(QueuePair& qp, const wire::Pa
   ++core_.counters.out_of_sequence;
   if (ahead >= s.window()) {
     ++core_.counters.beyond_window;
+    ++core_.counters.dropped_gap;
     return Outcome::done;
   }
   s.answer_due = true;
   if (s.has(parsed.psn)) {
     ++core_.counters.duplicates;
+    ++core_.counters.dropped_stale;
     s.duplicate = true;
     return Outcome::done;
   }
@@ -82,6 +84,7 @@ ResponderPart::Outcome ResponderPart::accept_early(QueuePair& qp, const wire::Pa
   // Held packets must leave enough for the one that is waited for, and for answers.
   if (!placed && (s.held_packets == core_.config.reorder_packets || core_.pool.scarce())) {
     ++core_.counters.beyond_window;
+    ++core_.counters.dropped_gap;
     return Outcome::done;
   }
   s.set(s.received, parsed.psn);
@@ -127,6 +130,7 @@ void ResponderPart::forget_before(QueuePair& qp, Psn was) {
     const Psn psn = was + static_cast<std::uint32_t>(i);
     s.clear(psn);
     if (Packet*& held = s.held[s.slot(psn)]; held != nullptr) {
+      ++core_.counters.dropped_stale;
       core_.pool.free(held);
       held = nullptr;
       --s.held_packets;

@@ -111,10 +111,12 @@ void RequesterPart::fail_sends(QueuePair& qp, CompletionStatus status) {
 
 // --- responder ---
 
-// The rest of the message in progress is not taken; its receive request serves the next.
-ResponderPart::Outcome ResponderPart::drop_message(QueuePair& qp) {
+// The packet and the rest of the message in progress are not taken; the message's receive request
+// serves the next. `reason`: a counter of packets.
+ResponderPart::Outcome ResponderPart::drop_message(QueuePair& qp, std::uint64_t& reason) {
   qp.responder.in_message = false;
   ++core_.counters.unreliable_drops;
+  ++reason;
   return Outcome::done;
 }
 
@@ -125,28 +127,31 @@ ResponderPart::Outcome ResponderPart::accept_unreliable(QueuePair& qp,
   const bool starts = parsed.properties.begins_message();
   const bool ends = parsed.properties.ends_message();
   const bool write = parsed.properties.operation == wire::Operation::write;
+  telemetry::EngineCounters& counters = core_.counters;
   if (starts) {
-    if (r.in_message) drop_message(qp);  // its end is lost
+    if (r.in_message) ++counters.unreliable_drops;  // its end is lost
+    r.in_message = false;
     r.expected = parsed.psn;
   } else if (!r.in_message) {
-    ++core_.counters.unreliable_drops;
-    return Outcome::done;
+    return drop_message(qp, counters.dropped_gap);
   } else if (parsed.psn != r.expected || write != r.message_is_write) {
-    ++core_.counters.out_of_sequence;
-    return drop_message(qp);
+    ++counters.out_of_sequence;
+    return drop_message(qp, counters.dropped_gap);
   }
   if (parsed.payload_bytes > qp.mtu || (!ends && parsed.payload_bytes != qp.mtu) ||
       (ends && !starts && parsed.payload_bytes == 0)) {
-    return drop_message(qp);
+    return drop_message(qp, counters.dropped_bad_request);
   }
-  // No receive request, no right, too long: dropped without a word (9.9.3, class D).
-  if (starts && begin_message(qp, parsed) != Begin::done) return drop_message(qp);
+  // No receive request, no right, too long: nobody is told (9.9.3, class D).
+  if (starts && begin_message(qp, parsed) != Begin::done) {
+    return drop_message(qp, write ? counters.dropped_no_access : counters.dropped_no_receive);
+  }
   const bool fits =
       write ? parsed.payload_bytes <= r.remaining && (!ends || parsed.payload_bytes == r.remaining)
             : r.received + parsed.payload_bytes <= r.receive.length;
-  if (!fits) return drop_message(qp);
+  if (!fits) return drop_message(qp, counters.dropped_too_long);
   if (write && ends && parsed.properties.has_immediate() && !take_receive(qp)) {
-    return drop_message(qp);
+    return drop_message(qp, counters.dropped_no_receive);
   }
   if (parsed.payload_bytes != 0) {
     switch (place(qp, parsed, packet)) {
@@ -156,7 +161,8 @@ ResponderPart::Outcome ResponderPart::accept_unreliable(QueuePair& qp,
         if (starts) r.in_message = false;
         return Outcome::pending;
       case MemoryResult::fault:
-        if (write) return drop_message(qp);
+        if (write) return drop_message(qp, counters.dropped_no_access);
+        ++counters.dropped_local_error;
         // Our own receive request is wrong: nobody is told, but its owner.
         fail_receive(qp, CompletionStatus::local_protection_error);
         requester_.fail(qp, CompletionStatus::flushed);
@@ -167,8 +173,8 @@ ResponderPart::Outcome ResponderPart::accept_unreliable(QueuePair& qp,
   r.received += parsed.payload_bytes;
   if (write) r.remaining -= parsed.payload_bytes;
   r.expected = parsed.psn + 1;
-  ++core_.counters.rx_data_packets;
-  core_.counters.rx_data_bytes += parsed.payload_bytes;
+  ++counters.rx_data_packets;
+  counters.rx_data_bytes += parsed.payload_bytes;
   if (!ends) return Outcome::done;
   // A WRITE without immediate must not use up the receive request of a SEND that was dropped.
   if (write && !parsed.properties.has_immediate()) {
