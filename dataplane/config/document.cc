@@ -14,6 +14,23 @@ namespace {
 
 constexpr std::int64_t kSchema = 1;
 
+// Parameters belong to the algorithm that they were written for: where an override of `path` puts
+// another one in its place, those of the file go. Those that overrides gave stay.
+void drop_parameters_of_another(TomlNode& root, std::string_view path, const TomlNode& algorithm) {
+  TomlNode* owner = &root;
+  for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    TomlMember* const table = owner->find(path.substr(0, dot));
+    if (table == nullptr) return;
+    owner = &table->value;
+    path.remove_prefix(dot + 1);
+  }
+  if (path != "algorithm") return;
+  const TomlMember* const before = owner->find(path);
+  TomlMember* const params = owner->find("params");
+  if (before == nullptr || params == nullptr || before->value.text == algorithm.text) return;
+  std::erase_if(params->value.members, [](const TomlMember& m) { return m.where.line != 0; });
+}
+
 }  // namespace
 
 std::vector<Override> split_overrides(const std::vector<std::string>& texts, Diagnostics& errors) {
@@ -33,6 +50,7 @@ std::vector<Override> split_overrides(const std::vector<std::string>& texts, Dia
 
 void apply_override(TomlNode& root, std::string_view path, const TomlNode& value,
                     Diagnostics& errors) {
+  drop_parameters_of_another(root, path, value);
   const std::string problem = set_at(root, path, value);
   if (!problem.empty()) errors.add(value.where, problem);
 }

@@ -24,6 +24,8 @@ struct Override {
 
 std::vector<Override> split_overrides(const std::vector<std::string>& texts, Diagnostics& errors);
 
+// Sets what `path` names to `value`. Where that puts another algorithm in place of the one in the
+// file, the file's parameters of that one go.
 void apply_override(TomlNode& root, std::string_view path, const TomlNode& value,
                     Diagnostics& errors);
 
