@@ -88,17 +88,11 @@ std::string in_front(const std::string& first, const std::string& list, char bet
   return out;
 }
 
-// What `testbed up` needs to start the testbed that is asked for here.
-std::string start_options(const ExecOptions& options, const std::string& socket) {
-  if (socket == service_socket(kDefaultTestbed)) return "";
-  if (socket == service_socket(options.name)) return " --name " + options.name;
-  return " --socket " + socket;
-}
-
 std::vector<std::string> check_nics(const ExecOptions& options, const std::string& socket,
                                     const NicListing& listing) {
   if (!listing.error.empty()) {
-    return {service_absence(socket, listing.code, listing.error, start_options(options, socket))};
+    return {service_absence(socket, listing.code, listing.error,
+                            options_to_start(options.name, socket))};
   }
   std::vector<std::string> names;
   for (const attach::NicInfo& nic : listing.nics) names.push_back(attach::text_of(nic.name));

@@ -1,15 +1,15 @@
 // paceline, the command line.
 
 #include <exception>
-#include <span>
 #include <string>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "dataplane/base/build_version.h"
+#include "dataplane/config/command_line.h"
 #include "tools/cli.h"
-#include "tools/command_line.h"
+#include "tools/commands.h"
 
 int main(int argc, char** argv) {
   namespace tools = paceline::tools;
@@ -22,18 +22,9 @@ int main(int argc, char** argv) {
       "Each command explains itself: paceline COMMAND --help");
   int exit_code = tools::kExitGood;
   tools::add_commands(app, exit_code);
-  const auto refuse = [](const std::string& error, const std::string& command) {
-    fmt::print(stderr, "paceline: error: {}\nSee {} --help\n", error, command);
-    return tools::kExitBadInput;
-  };
-  const tools::CommandLineFault fault =
-      tools::find_fault(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0));
-  if (!fault.error.empty()) return refuse(fault.error, fault.command);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return refuse(tools::words_for(error), fault.command);
+    if (const auto ended = paceline::config::read_command_line(app, argc, argv, "paceline"))
+      return *ended;
   } catch (const std::exception& error) {
     fmt::print(stderr, "paceline: error: {}\n", error.what());
     return tools::kExitFailed;

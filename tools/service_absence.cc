@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/runtime_folder.h"
+
 namespace paceline::tools {
 
 namespace {
@@ -32,8 +34,14 @@ std::string name_of(uid_t user) {
 
 }  // namespace
 
+std::string options_to_start(const std::string& name, const std::string& socket) {
+  if (socket == service_socket(kDefaultTestbed)) return "";
+  if (socket == service_socket(name)) return " --name " + name;
+  return " --socket " + socket;
+}
+
 std::string service_absence(const std::string& socket, int error, const std::string& why,
-                            const std::string& how_to_name) {
+                            const std::string& options) {
   const std::string start = "paceline testbed up configs/testbeds/pair.toml";
   const std::optional<uid_t> owner = error == EACCES ? owner_of(socket) : std::nullopt;
   if (owner && *owner != ::geteuid()) {
@@ -44,7 +52,7 @@ std::string service_absence(const std::string& socket, int error, const std::str
         socket, why, name_of(*owner), ::geteuid(), start);
   }
   return fmt::format("no service answers at {} ({}). Start one:  {}{}", socket, why, start,
-                     how_to_name);
+                     options);
 }
 
 }  // namespace paceline::tools

@@ -5,9 +5,12 @@
 
 namespace paceline::tools {
 
-// `error`: an errno, `why`: its text or a better one; `how_to_name`: " --name x" or " --socket x"
-// where the advice must say so, so that who follows it starts the testbed that was asked for.
+// What `testbed up` needs to start the testbed of that name, or the one at `socket`: nothing,
+// " --name x" or " --socket x".
+std::string options_to_start(const std::string& name, const std::string& socket);
+
+// `error`: an errno or 0, `why`: its text or a better one; `options`: those of options_to_start().
 std::string service_absence(const std::string& socket, int error, const std::string& why,
-                            const std::string& how_to_name);
+                            const std::string& options);
 
 }  // namespace paceline::tools

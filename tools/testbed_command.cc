@@ -53,12 +53,6 @@ std::string log_of(const TestbedOptions& options) {
   return options.socket + ".log";
 }
 
-// " --name x", as far as others have to be told.
-std::string how_to_name(const TestbedOptions& options) {
-  if (!options.socket.empty()) return " --socket " + options.socket;
-  return options.name == kDefaultTestbed ? "" : " --name " + options.name;
-}
-
 int refuse_name(const TestbedOptions& options) {
   return report_errors({fmt::format(
       "--name {}: allowed are letters, digits, '-' and '_', at most 64", options.name)});
@@ -66,7 +60,8 @@ int refuse_name(const TestbedOptions& options) {
 
 int nobody(const TestbedOptions& options, const ServicePeer& peer) {
   fmt::print(stderr, "paceline: error: {}\n",
-             service_absence(socket_of(options), peer.code, peer.error, how_to_name(options)));
+             service_absence(socket_of(options), peer.code, peer.error,
+                             options_to_start(options.name, socket_of(options))));
   return kExitFailed;
 }
 
@@ -86,7 +81,7 @@ int up(const TestbedOptions& options) {
     fmt::print(stderr,
                "paceline: error: a testbed is up at {} (process {}). End it with\n"
                "  paceline testbed down{}\nor give this one a --name of its own\n",
-               socket, peer.pid, how_to_name(options));
+               socket, peer.pid, options_to_start(options.name, socket_of(options)));
     return kExitFailed;
   }
   const std::string folder = runtime_folder();
@@ -113,7 +108,8 @@ int up(const TestbedOptions& options) {
       "log: {}\nNow run a program on one of them, for example\n"
       "  paceline exec{} --nic {} -- ibv_devinfo\nand end the testbed with\n"
       "  paceline testbed down{}\n",
-      start.log, how_to_name(options), first, how_to_name(options));
+      start.log, options_to_start(options.name, socket_of(options)), first,
+      options_to_start(options.name, socket_of(options)));
   return kExitGood;
 }
 

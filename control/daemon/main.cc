@@ -27,6 +27,7 @@
 #include "dataplane/attach/runtime_folder.h"
 #include "dataplane/base/build_version.h"
 #include "dataplane/base/printable.h"
+#include "dataplane/config/command_line.h"
 
 extern char** environ;
 
@@ -189,12 +190,8 @@ int main(int argc, char** argv) {
   app.add_flag("--check", check, "read the configuration file, tell every error, and end");
   app.add_flag("--print-openapi", openapi, "print the description of the API, and end");
   app.add_flag("--foreground", foreground, "stay in the foreground: it always does");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return complain(error.what(), kBadInput);
-  }
+  if (const auto ended = paceline::config::read_command_line(app, argc, argv, "pacelined"))
+    return *ended;
   if (openapi) return print_openapi();
   paceline::config::Read<DaemonConfig> read = read_daemon_file(file);
   if (!read.ok()) {

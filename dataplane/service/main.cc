@@ -19,6 +19,7 @@
 #include "dataplane/attach/runtime_folder.h"
 #include "dataplane/base/build_version.h"
 #include "dataplane/base/printable.h"
+#include "dataplane/config/command_line.h"
 #include "dataplane/config/diagnostics.h"
 #include "dataplane/config/testbed_reader.h"
 #include "dataplane/driver/plugin_load.h"
@@ -145,12 +146,8 @@ int main(int argc, char** argv) {
                  "socket of programs");
   app.add_option("--set", overrides, "KEY=VALUE instead of what the file says; may be repeated");
   app.add_flag("--foreground", foreground, "stay in the foreground and log to the terminal");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return complain(error.what());
-  }
+  if (const auto ended = paceline::config::read_command_line(app, argc, argv, "paceline-dataplane"))
+    return *ended;
   if (!foreground && ::daemon(1, 1) != 0) return complain("cannot go to the background");
   try {
     return serve(testbed, socket, control, overrides);

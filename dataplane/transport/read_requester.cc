@@ -195,13 +195,8 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
     answers_lost(qp);
     return Outcome::done;
   }
-  switch (take_response(qp, *entry, parsed, packet)) {
-    case Taken::yes:
-      break;
-    case Taken::pending:
-      return Outcome::pending;
-    case Taken::failed:
-      return Outcome::done;
+  if (const Taken taken = take_response(qp, *entry, parsed, packet); taken != Taken::yes) {
+    return taken == Taken::pending ? Outcome::pending : Outcome::done;
   }
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack()) take_credits(qp, parsed.ext.aeth);
   r.probe_active = false;  // an answer may have waited its turn behind others: no measure

@@ -104,13 +104,8 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
     note_repeated(qp);
     return Outcome::done;
   }
-  switch (take_response(qp, entry, parsed, packet)) {
-    case Taken::yes:
-      break;
-    case Taken::pending:
-      return Outcome::pending;
-    case Taken::failed:
-      return Outcome::done;
+  if (const Taken taken = take_response(qp, entry, parsed, packet); taken != Taken::yes) {
+    return taken == Taken::pending ? Outcome::pending : Outcome::done;
   }
   // The request, and all before it, was accepted: or there would be no answer. An atomic may have
   // been sent again after that.

@@ -1,29 +1,15 @@
 """Speaks the attach protocol by hand (dataplane/attach/protocol.h), for attacks on the service."""
 
 import array
-import argparse
 import os
 import socket
 import struct
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "verbs"))
+from host import arguments, check  # noqa: F401  (attacks use them)
 
 MAGIC, MAJOR = 0x4C434150, 1
 HELLO, OPEN_NIC, STATUS, CREATE_PD, SHARE_MEMORY, REGISTER, DEREGISTER = 1, 3, 5, 10, 12, 13, 15
 BY_COPY, SHARED = 0, 1  # ExtentKind
-
-
-def arguments():
-    parser = argparse.ArgumentParser()
-    for name in ("paceline", "pacelined", "dataplane", "programs"):
-        parser.add_argument(f"--{name}", required=True)
-    return parser.parse_args()
-
-
-def check(holds, what):
-    if not holds:
-        raise AssertionError(what)
 
 
 class Session:

@@ -7,10 +7,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import subprocess
 import urllib.error
 import urllib.request
 
-from host import PACELINE, Host, check
+from host import DATAPLANE, PACELINE, PACELINED, Host, check
 from live import Traffic
 from testbed import PATIENCE, ROOT, need, say
 
@@ -97,6 +98,9 @@ def revert(host):
     for gain in ("0.01", "0.02"):
         host.run("params", "set", f"alpha_gain={gain}", "--why", "try")
     numbers = re.findall(r"^(\d+)  ", host.run("params", "history"), re.M)
+    text = host.run("params", "revert", "--dry-run", "--why", "no better")
+    check(f"change {numbers[1]} would be undone" in text and "dry run" in text, text)
+    check(host.value("h0", "alpha_gain") == 0.02, "a dry run changes nothing")
     text = host.run("params", "revert", "--why", "no better")
     check(f"change {numbers[1]} is undone: as it was after change {numbers[0]}" in text, text)
     check(host.value("h0", "alpha_gain") == 0.01, "one step")
@@ -108,6 +112,15 @@ def revert(host):
     check(host.value("h0", "alpha_gain") == 0.02, "forward")
     check(f"undoes change {numbers[1]}" in host.run("params", "history"), "the history says so")
     say("ok   reverts step back, and say what they restored")
+
+
+def options(host):
+    for program in (PACELINED, DATAPLANE):
+        done = subprocess.run([program, "--confg", "x"], capture_output=True, text=True, check=False)
+        name = os.path.basename(program)
+        check(done.returncode == 2 and done.stderr.startswith(f"{name}: error: --confg: there is no such option")
+              and f"See {name} --help" in done.stderr, done.stderr)
+    say("ok   an option that is not there is named, with the nearest and with whose --help helps")
 
 
 def guard(host):
@@ -132,6 +145,7 @@ def main():
         explain(host)
         revert(host)
         guard(host)
+        options(host)
         host.process.send_signal(signal.SIGTERM)
         check(host.process.wait(10 * PATIENCE) == 0, "a clean end")
         check(re.search(r"signal 15: ending; the service, process \d+, goes on", host.log_text()),

@@ -98,6 +98,11 @@ std::string restored_text(const Json& change) {
   std::string as_it_was = restored == 0 ? std::string("before the first change of the journal")
                                         : fmt::format("after change {:.0f}", restored);
   const double undone = number_at(change, "undone");
+  if (number_at(change, "number") == 0) {
+    return undone == 0
+               ? fmt::format("everything would be as it was {}\n", as_it_was)
+               : fmt::format("change {:.0f} would be undone: as it was {}\n", undone, as_it_was);
+  }
   if (undone == 0) return fmt::format("everything is as it was {}\n", as_it_was);
   return fmt::format(
       "change {:.0f} is undone: as it was {}. Another revert steps back further; forward again:\n"

@@ -19,12 +19,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/printable.h"
 #include "dataplane/service/control_protocol.h"
 #include "tools/cli.h"
 #include "tools/host/fabric_look.h"
 #include "tools/host/host_look.h"
 #include "tools/host/top_screen.h"
 #include "tools/runtime_folder.h"
+#include "tools/service_absence.h"
 #include "tools/service_request.h"
 
 namespace paceline::tools {
@@ -247,10 +249,9 @@ int run(const TopOptions& options) {
   const std::string attach = attach_socket(options);
   HostLook look;
   if (const std::string wrong = look.open(service::control_socket_beside(attach)); !wrong.empty()) {
-    fmt::print(stderr,
-               "paceline: error: no service answers at {} ({}). Start one:\n"
-               "  paceline testbed up configs/testbeds/pair.toml\n",
-               service::control_socket_beside(attach), wrong);
+    fmt::print(stderr, "paceline: error: {}\n",
+               printable_lines(service_absence(service::control_socket_beside(attach), 0, wrong,
+                                               options_to_start(options.name, attach))));
     return kExitFailed;
   }
   const Interrupt interrupt;

@@ -1,7 +1,7 @@
 // The command line itself: what is wrong, what was given, what is allowed; for every command and
 // option there is, and for the mistakes that people made.
 
-#include "tools/command_line.h"
+#include "dataplane/config/command_line.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/unit/tools/command.h"
+#include "tools/commands.h"
 
 namespace paceline::tools {
 namespace {
@@ -45,7 +46,7 @@ struct Commands {
   std::string fault(Strings words) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
-    return find_fault(app, arguments).error;
+    return config::find_fault(app, arguments, "paceline").error;
   }
 };
 

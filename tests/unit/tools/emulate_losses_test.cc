@@ -144,10 +144,8 @@ TEST_CASE("emulate: the deepest queue of a fabric is printed with its place", "[
   CHECK_THAT(row(run.text, "deepest queue"), Contains("MB  " + port));
 }
 
-TEST_CASE("ab: the deepest queue is a guardrail, losses are compared by cause", "[cli]") {
-  const Folder folder;
-  folder.write("tiers.toml", R"(schema = 1
-name = "tiers"
+// An experiment but for its scenarios.
+const std::string kTwoArms = R"(schema = 1
 repetitions = 2
 [[arm]]
 name = "a"
@@ -156,7 +154,11 @@ algorithm = "dcqcn"
 name = "b"
 algorithm = "fixed"
 [[scenario]]
-name = "narrow"
+)";
+
+TEST_CASE("ab: the deepest queue is a guardrail, losses are compared by cause", "[cli]") {
+  const Folder folder;
+  folder.write("tiers.toml", kTwoArms + R"(name = "narrow"
 [scenario.fabric]
 topology = "leaf_spine"
 leaves = 2
@@ -199,17 +201,7 @@ message_bytes = "100kB"
 
 TEST_CASE("ab: metrics that apply to no run are not in the results", "[cli]") {
   const Folder folder;
-  folder.write("star.toml", R"(schema = 1
-name = "star"
-repetitions = 2
-[[arm]]
-name = "a"
-algorithm = "dcqcn"
-[[arm]]
-name = "b"
-algorithm = "fixed"
-[[scenario]]
-name = "s"
+  folder.write("star.toml", kTwoArms + R"(name = "s"
 [scenario.fabric]
 hosts = 4
 [scenario.workload]

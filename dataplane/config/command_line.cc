@@ -1,4 +1,4 @@
-#include "tools/command_line.h"
+#include "dataplane/config/command_line.h"
 
 #include <algorithm>
 #include <cctype>
@@ -14,12 +14,10 @@
 #include <fmt/ranges.h>
 
 #include "cc/nearest_name.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/config/diagnostics.h"
-#include "tools/cli.h"
-#include "tools/host/experiment_command.h"
-#include "tools/host/guard_command.h"
 
-namespace paceline::tools {
+namespace paceline::config {
 
 namespace {
 
@@ -31,14 +29,14 @@ std::string hint_for(std::string_view name, const std::vector<std::string>& cand
                [name](std::string_view candidate) {
                  return !cc::nearest_name(name, std::span(&candidate, 1), 1).empty();
                });
-  if (near.empty()) near.push_back(config::nearest_name(name, views));
+  if (near.empty()) near.push_back(nearest_name(name, views));
   if (near.front().empty()) return {};
   return fmt::format("; did you mean {}?", fmt::join(near, " or "));
 }
 
 std::string quoted_list(const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
-  return config::list_names(views);
+  return list_names(views);
 }
 
 // As CLI11 reads it: "-1" and "-" are values.
@@ -143,8 +141,8 @@ std::string value_fault(CLI::Option& option, const std::string& text) {
 
 class Walk {
  public:
-  Walk(CLI::App& app, std::span<char* const> arguments)
-      : app_(&app), arguments_(arguments), command_("paceline") {}
+  Walk(CLI::App& app, std::span<char* const> arguments, std::string_view program)
+      : app_(&app), arguments_(arguments), command_(program) {}
 
   CommandLineFault run() {
     std::string fault;
@@ -244,33 +242,7 @@ class Walk {
   std::set<const CLI::Option*> seen_;
 };
 
-}  // namespace
-
-void add_commands(CLI::App& app, int& exit_code) {
-  add_ab_command(app, exit_code);
-  add_report_command(app, exit_code);
-  add_league_command(app, exit_code);
-  add_emulate_command(app, exit_code);
-  add_cc_command(app, exit_code);
-  add_tune_command(app, exit_code);
-  add_tuner_command(app, exit_code);
-  add_agree_command(app, exit_code);
-  add_capture_command(app, exit_code);
-  add_replay_command(app, exit_code);
-  add_join_command(app, exit_code);
-  add_exec_command(app, exit_code);
-  add_testbed_command(app, exit_code);
-  add_top_command(app, exit_code);
-  add_params_command(app, exit_code);
-  add_explain_command(app, exit_code);
-  add_guard_command(app, exit_code);
-  add_experiment_command(app, exit_code);
-}
-
-CommandLineFault find_fault(CLI::App& app, std::span<char* const> arguments) {
-  return Walk(app, arguments).run();
-}
-
+// The words for what only CLI11 finds: what is required, and what needs what.
 std::string words_for(const CLI::ParseError& error) {
   constexpr std::string_view kConversion = "Could not convert: ";
   std::string text = error.what();
@@ -282,4 +254,29 @@ std::string words_for(const CLI::ParseError& error) {
   return text + ": too large";
 }
 
-}  // namespace paceline::tools
+}  // namespace
+
+CommandLineFault find_fault(CLI::App& app, std::span<char* const> arguments,
+                            std::string_view program) {
+  return Walk(app, arguments, program).run();
+}
+
+std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
+                                     std::string_view program) {
+  const auto refuse = [program](const std::string& error, const std::string& command) {
+    fmt::print(stderr, "{}: error: {}\nSee {} --help\n", program, printable_lines(error), command);
+    return kBadCommandLine;
+  };
+  const CommandLineFault fault =
+      find_fault(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0), program);
+  if (!fault.error.empty()) return refuse(fault.error, fault.command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return refuse(words_for(error), fault.command);
+  }
+  return std::nullopt;
+}
+
+}  // namespace paceline::config

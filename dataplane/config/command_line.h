@@ -1,0 +1,32 @@
+// Reads the command line of a program, and says what is wrong with it before anything acts on it.
+// CLI11 takes -1 for 18446744073709551615 and 010 for 8, and says of `--sed 3 FILE` that FILE is
+// one too many.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+namespace paceline::config {
+
+inline constexpr int kBadCommandLine = 2;
+
+struct CommandLineFault {
+  std::string error;    // empty: none was found. "--sed: there is no such option; did you mean ..."
+  std::string command;  // whose --help helps: "paceline cc show"
+};
+
+// Unknown commands and options, values that are missing, empty, no numbers where numbers are
+// expected, or outside of what an option's checks allow. Runs no callback.
+CommandLineFault find_fault(CLI::App& app, std::span<char* const> arguments,
+                            std::string_view program);
+
+// Reads the arguments and runs the callbacks of commands; throws what these throw. Nothing: go on.
+// Else the exit status: 0 after --help or --version, kBadCommandLine after a message on stderr.
+std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
+                                     std::string_view program);
+
+}  // namespace paceline::config
