@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import subprocess
 import urllib.error
 import urllib.request
 
