@@ -115,6 +115,7 @@ struct ServiceConfig {
   std::uint32_t protection_domains = 4096;
   std::uint32_t address_handles = 65536;
   std::uint64_t registered = 0;  // bytes
+  std::uint64_t queue_memory = 0;
   std::uint64_t message_rate = 0;
   std::uint32_t message_burst = 1024;
   Picos telemetry_interval = picos_from_micros(5000);

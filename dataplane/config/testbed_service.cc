@@ -49,6 +49,12 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .max = 1e15,
      .meaning = "Of a tenant: bytes of all its regions. 0: half of the memory that there is for "
                 "the service, on the machine or in its control group."},
+    {.path = "service.queue_memory",
+     .form = Form::bytes,
+     .min = 0,
+     .max = 1e15,
+     .meaning = "Of a tenant: bytes of all its queues, those that the service keeps for them "
+                "included. 0: a quarter of the memory that there is for the service."},
     {.path = "service.message_rate",
      .min = 0,
      .max = 1e12,
@@ -98,6 +104,7 @@ Field service_field(ServiceConfig& service, std::string_view name) {
   if (name == "protection_domains") return &service.protection_domains;
   if (name == "address_handles") return &service.address_handles;
   if (name == "registered") return &service.registered;
+  if (name == "queue_memory") return &service.queue_memory;
   if (name == "message_rate") return &service.message_rate;
   if (name == "telemetry_interval") return &service.telemetry_interval;
   if (name == "control_group") return &service.control_group;

@@ -15,6 +15,7 @@
 #include "dataplane/service/notifier.h"
 #include "dataplane/service/pair_adapter.h"
 #include "dataplane/service/receive_adapter.h"
+#include "dataplane/service/tenant.h"
 
 namespace paceline::service {
 
@@ -29,6 +30,7 @@ struct Channel {
 };
 
 struct CompletionObject {
+  Held bytes;
   attach::SharedMemory memory;
   std::unique_ptr<CompletionAdapter> adapter;
   Channel* channel = nullptr;
@@ -36,6 +38,7 @@ struct CompletionObject {
 };
 
 struct SharedReceiveObject {
+  Held bytes;
   attach::SharedMemory memory;
   std::unique_ptr<SharedReceives> receives;
   ProtectionDomain* pd = nullptr;
@@ -46,6 +49,7 @@ struct SharedReceiveObject {
 };
 
 struct PairObject {
+  Held bytes;
   attach::SharedMemory memory;
   std::unique_ptr<OwnReceives> receives;
   std::unique_ptr<PairAdapter> adapter;

@@ -52,6 +52,10 @@ class PairAdapter {
   void set_number(std::uint32_t number) { s_.number = number; }
 
   std::uint32_t number() const { return s_.number; }
+  // What it keeps beside the queues themselves.
+  static std::size_t bytes_for(const attach::WorkQueueShape& send) {
+    return send.slots * sizeof(telemetry::MessageBegun);
+  }
   std::uint32_t handle() const { return s_.handle; }
   bool completes_to(const CompletionAdapter& cq) const {
     return s_.send_cq == &cq || s_.receive_cq == &cq;

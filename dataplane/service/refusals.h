@@ -19,6 +19,11 @@ inline Verdict over_quota(const char* what) {
   return {EDQUOT, fmt::format("{}: this user has as many as it may have", what)};
 }
 
+inline Verdict out_of_queue_memory(const Allowance& of) {
+  return {EDQUOT, fmt::format("memory of queues: {} of {} bytes are in use (service.queue_memory)",
+                              of.used, of.most)};
+}
+
 inline Verdict out_of_range(const char* what, std::uint64_t value, std::uint64_t least,
                             std::uint64_t most) {
   return {EINVAL, fmt::format("{} = {}: {} to {}", what, value, least, most)};

@@ -19,6 +19,8 @@ Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> 
     : settings_(std::move(settings)) {
   std::uint64_t& registered = settings_.quota.registered_bytes;
   if (registered == 0) registered = machine_memory() / 2;
+  std::uint64_t& queues = settings_.quota.queue_bytes;
+  if (queues == 0) queues = machine_memory() / 4;
   if (settings_.limits.region_bytes == 0) settings_.limits.region_bytes = registered;
   for (std::size_t i = 0; i < nic_sets.size(); ++i) {
     workers_.push_back(std::make_unique<ServiceWorker>(fmt::format("worker {}", i),

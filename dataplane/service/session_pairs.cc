@@ -67,14 +67,6 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
     if (pair.srq->pd != pair.pd) return {EINVAL, "the shared receive queue is of another pd"};
     if (*type == transport::QpType::uc) return {EINVAL, "UC has receive queues of its own only"};
   }
-  const auto bell = take_bell();
-  if (!bell) return over_quota("work queues of a session");
-  pair.bell = *bell;
-  if (!tenant_.queue_pairs.take()) {
-    give_bell(*bell);
-    return over_quota("queue pairs");
-  }
-
   const std::uint32_t send_segments = std::max(1U, r.send_segments);
   const std::uint32_t receive_segments = std::max(1U, r.receive_segments);
   const attach::WorkQueueShape send =
@@ -85,6 +77,25 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
     receive = attach::receive_queue_shape(std::max(1U, r.receive_requests), receive_segments);
     bytes += receive.bytes();
   }
+  transport::QpConfig config;
+  config.type = *type;
+  config.pd = pair.pd->number;
+  config.access = 0;
+  config.max_send_segments = static_cast<std::uint8_t>(send_segments);
+  config.send_queue_depth = static_cast<std::uint16_t>(send.slots);
+  config.max_inline = static_cast<std::uint16_t>(r.inline_bytes);
+  if (!pair.bytes.take(tenant_.queue_bytes, bytes + PairAdapter::bytes_for(send) +
+                                                transport::queue_pair_bytes(config))) {
+    return out_of_queue_memory(tenant_.queue_bytes);
+  }
+  const auto bell = take_bell();
+  if (!bell) return over_quota("work queues of a session");
+  pair.bell = *bell;
+  if (!tenant_.queue_pairs.take()) {
+    give_bell(*bell);
+    return over_quota("queue pairs");
+  }
+
   const std::uint32_t handle = pairs_.next();
   std::uint32_t number = 0;
   Verdict verdict{ENOMEM, "shared memory"};
@@ -114,13 +125,6 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
     setup.pid = static_cast<std::uint32_t>(peer_.pid);
     pair.adapter = std::make_unique<PairAdapter>(setup);
 
-    transport::QpConfig config;
-    config.type = *type;
-    config.pd = pair.pd->number;
-    config.access = 0;
-    config.max_send_segments = static_cast<std::uint8_t>(send_segments);
-    config.send_queue_depth = static_cast<std::uint16_t>(send.slots);
-    config.max_inline = static_cast<std::uint16_t>(r.inline_bytes);
     config.send_cq = &pair.send_cq->adapter->queue();
     config.receive_cq = &pair.receive_cq->adapter->queue();
     config.receive_queue =

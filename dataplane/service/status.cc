@@ -228,6 +228,7 @@ Json tenant_of(const Tenant& t) {
           {"protection_domains", allowance(t.protection_domains)},
           {"address_handles", allowance(t.address_handles)},
           {"registered_bytes", allowance(t.registered_bytes)},
+          {"queue_bytes", allowance(t.queue_bytes)},
           {"refused", std::move(refused)}};
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "dataplane/service/message_budget.h"
@@ -29,6 +30,33 @@ struct Allowance {
   void give(std::uint64_t amount = 1) { used -= amount; }
 };
 
+// So much of an allowance, given back when it goes. The allowance outlives it.
+class Held {
+ public:
+  Held() = default;
+  Held(Held&& from) noexcept
+      : of_(std::exchange(from.of_, nullptr)), amount_(std::exchange(from.amount_, 0)) {}
+  Held& operator=(Held&& from) noexcept {
+    std::swap(of_, from.of_);
+    std::swap(amount_, from.amount_);
+    return *this;
+  }
+  ~Held() {
+    if (of_ != nullptr) of_->give(amount_);
+  }
+  // False where there is no more to be had. Once.
+  bool take(Allowance& of, std::uint64_t amount) {
+    if (!of.take(amount)) return false;
+    of_ = &of;
+    amount_ = amount;
+    return true;
+  }
+
+ private:
+  Allowance* of_ = nullptr;
+  std::uint64_t amount_ = 0;
+};
+
 struct Tenant {
   Tenant(uid_t user_, const TenantQuota& quota, std::size_t workers)
       : user(user_),
@@ -39,7 +67,8 @@ struct Tenant {
         regions{0, quota.regions},
         protection_domains{0, quota.protection_domains},
         address_handles{0, quota.address_handles},
-        registered_bytes{0, quota.registered_bytes} {
+        registered_bytes{0, quota.registered_bytes},
+        queue_bytes{0, quota.queue_bytes} {
     for (std::size_t i = 0; i < workers; ++i) {
       budgets.push_back(std::make_unique<MessageBudget>(quota.message_rate, quota.message_burst));
     }
@@ -65,6 +94,7 @@ struct Tenant {
   Allowance protection_domains;
   Allowance address_handles;
   Allowance registered_bytes;
+  Allowance queue_bytes;
   std::map<int, std::uint64_t> refused;                 // requests, by errno; EDQUOT: by quota
   std::vector<std::unique_ptr<MessageBudget>> budgets;  // by worker
 };

@@ -16,6 +16,7 @@ ServiceSettings settings_of(const config::ServiceConfig& config) {
   out.quota.protection_domains = config.protection_domains;
   out.quota.address_handles = config.address_handles;
   out.quota.registered_bytes = config.registered;
+  out.quota.queue_bytes = config.queue_memory;
   out.quota.message_rate = config.message_rate;
   out.quota.message_burst = config.message_burst;
   out.times.telemetry_interval = config.telemetry_interval;

@@ -2,6 +2,7 @@
 // context. Touched on the engine's thread only.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -229,5 +230,13 @@ struct alignas(64) QueuePair {
   telemetry::QueuePairCounters counters{};
 };
 static_assert(offsetof(QueuePair, config) + offsetof(QpConfig, min_rnr_timer) == 64);
+
+// The memory that a queue pair takes when it is made.
+inline std::size_t queue_pair_bytes(const QpConfig& config) {
+  const std::size_t segments = config.max_send_segments > 1 ? config.max_send_segments : 0;
+  return sizeof(QueuePair) +
+         std::bit_ceil(std::size_t{config.send_queue_depth}) *
+             (sizeof(SendEntry) + segments * sizeof(Segment) + config.max_inline);
+}
 
 }  // namespace paceline::transport

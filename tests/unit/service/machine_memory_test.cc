@@ -56,6 +56,7 @@ TEST_CASE("a tenant may register half of the memory that there is", "[threads]")
   test::RunningService service;
   const std::uint64_t half = service::machine_memory() / 2;
   CHECK(service.service().settings().quota.registered_bytes == half);
+  CHECK(service.service().settings().quota.queue_bytes == service::machine_memory() / 4);
   test::AttachClient client(service.path());
   REQUIRE(client.open("h0"));
   CHECK(client.info().limits.registered_bytes == half);
