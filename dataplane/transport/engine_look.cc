@@ -99,7 +99,7 @@ std::string Engine::check_conservation() const {
              std::to_string(context.decision.ceiling);
     }
   }
-  if (const std::string lost = check_arrivals(); !lost.empty()) return lost;
+  if (std::string lost = check_arrivals(); !lost.empty()) return lost;
   if (core_.counters.digest_mismatches != 0) {
     return std::to_string(core_.counters.digest_mismatches) + " payloads arrived in a wrong place";
   }
