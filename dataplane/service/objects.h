@@ -15,6 +15,7 @@
 #include "dataplane/service/notifier.h"
 #include "dataplane/service/pair_adapter.h"
 #include "dataplane/service/receive_adapter.h"
+#include "dataplane/service/tenant.h"
 
 namespace paceline::service {
 
@@ -23,12 +24,20 @@ struct ProtectionDomain {
   std::uint32_t uses = 0;
 };
 
+// What a queue takes of its tenant's allowances.
+struct QueueShare {
+  Held bytes;
+  Held descriptor;
+};
+
 struct Channel {
+  Held descriptors;
   Pipe pipe;
   std::uint32_t uses = 0;
 };
 
 struct CompletionObject {
+  QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<CompletionAdapter> adapter;
   Channel* channel = nullptr;
@@ -36,6 +45,7 @@ struct CompletionObject {
 };
 
 struct SharedReceiveObject {
+  QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<SharedReceives> receives;
   ProtectionDomain* pd = nullptr;
@@ -46,6 +56,7 @@ struct SharedReceiveObject {
 };
 
 struct PairObject {
+  QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<OwnReceives> receives;
   std::unique_ptr<PairAdapter> adapter;
@@ -63,6 +74,7 @@ struct RegionObject {
   ProtectionDomain* pd = nullptr;
   std::uint64_t iova = 0;
   std::uint64_t length = 0;
+  std::uint64_t mappings = 0;
   std::uint32_t access = 0;
   std::uint32_t key = 0;
 };

@@ -19,6 +19,10 @@ Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> 
     : settings_(std::move(settings)) {
   std::uint64_t& registered = settings_.quota.registered_bytes;
   if (registered == 0) registered = machine_memory() / 2;
+  TenantQuota& quota = settings_.quota;
+  if (quota.queue_bytes == 0) quota.queue_bytes = machine_memory() / 4;
+  if (quota.descriptors == 0) quota.descriptors = process_descriptors() / 2;
+  if (quota.mappings == 0) quota.mappings = process_mappings() / 2;
   if (settings_.limits.region_bytes == 0) settings_.limits.region_bytes = registered;
   for (std::size_t i = 0; i < nic_sets.size(); ++i) {
     workers_.push_back(std::make_unique<ServiceWorker>(fmt::format("worker {}", i),

@@ -20,7 +20,8 @@ Session::Session(Service& service, Peer peer)
       tenant_(service.tenant(peer.user)),
       peer_(peer),
       number_(service.next_session()),
-      counted_(tenant_.tidy() && tenant_.sessions.take()),
+      counted_(tenant_.tidy() && descriptors_.take(tenant_.descriptors, kSessionDescriptors) &&
+               tenant_.sessions.take()),
       bell_used_(attach::kDoorbells) {}
 
 Session::~Session() {
@@ -206,8 +207,10 @@ Verdict Session::destroy_pd(const Message& request) {
 
 Verdict Session::create_channel(Reply& reply) {
   Channel channel;
-  // Each takes two descriptors of ours.
-  if (channels_.size() >= kMostChannels) return {EDQUOT, "completion channels"};
+  if (channels_.size() >= kMostChannels ||
+      !channel.descriptors.take(tenant_.descriptors, kChannelDescriptors)) {
+    return over_quota("completion channels, or descriptors");
+  }
   if (!channel.pipe.make()) return {errno, "pipe"};
   const std::uint32_t handle = channels_.next();
   reply.descriptors = {channels_.insert(handle, std::move(channel)).pipe.reading.get()};
@@ -226,6 +229,14 @@ Verdict Session::destroy_channel(const Message& request) {
 
 TenantMemoryCounters Session::memory() const {
   return memory_ == nullptr ? TenantMemoryCounters{} : memory_->counters();
+}
+
+Verdict Session::take_queue(QueueShare& share, std::uint64_t shared_bytes) {
+  if (!share.bytes.take(tenant_.queue_bytes, kQueueCopies * shared_bytes + kQueueBytes)) {
+    return over_quota("bytes of queues");
+  }
+  if (!share.descriptor.take(tenant_.descriptors, 1)) return over_quota("descriptors");
+  return {};
 }
 
 std::optional<std::uint32_t> Session::take_bell() {
@@ -260,7 +271,7 @@ void Session::close() {
   auto left = std::make_shared<std::vector<std::unique_ptr<RegionMemory>>>();
   for (auto& [handle, region] : regions_) {
     left->push_back(std::move(region.memory));
-    tenant_.registered_bytes.give(region.length);
+    give_extents(region.length, region.mappings);
   }
   tenant_.queue_pairs.give(pairs_.size());
   tenant_.address_handles.give(handles_.size() + leaving_handles_.size());

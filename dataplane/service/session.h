@@ -146,6 +146,11 @@ class Session {
   bool on_worker(Work&& work) {
     return worker().call(place_.nic, std::forward<Work>(work));
   }
+  // Of a queue whose shared memory has so many bytes.
+  Verdict take_queue(QueueShare& share, std::uint64_t shared_bytes);
+  // What a region takes beside its place among them; a refusal takes nothing.
+  Verdict take_extents(std::uint64_t bytes, std::uint64_t mappings);
+  void give_extents(std::uint64_t bytes, std::uint64_t mappings);
   std::optional<std::uint32_t> take_bell();
   void give_bell(std::uint32_t bell);
 
@@ -156,6 +161,7 @@ class Session {
   std::string program_;
   bool greeted_ = false;
   bool opened_ = false;
+  Held descriptors_;
   bool counted_ = false;  // among the tenant's sessions
   NicPlace place_{};
   attach::SharedMemory bells_;

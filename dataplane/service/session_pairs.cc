@@ -67,14 +67,6 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
     if (pair.srq->pd != pair.pd) return {EINVAL, "the shared receive queue is of another pd"};
     if (*type == transport::QpType::uc) return {EINVAL, "UC has receive queues of its own only"};
   }
-  const auto bell = take_bell();
-  if (!bell) return over_quota("work queues of a session");
-  pair.bell = *bell;
-  if (!tenant_.queue_pairs.take()) {
-    give_bell(*bell);
-    return over_quota("queue pairs");
-  }
-
   const std::uint32_t send_segments = std::max(1U, r.send_segments);
   const std::uint32_t receive_segments = std::max(1U, r.receive_segments);
   const attach::WorkQueueShape send =
@@ -84,6 +76,14 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
   if (pair.srq == nullptr) {
     receive = attach::receive_queue_shape(std::max(1U, r.receive_requests), receive_segments);
     bytes += receive.bytes();
+  }
+  if (Verdict v = take_queue(pair.share, bytes); v.error != 0) return v;
+  const auto bell = take_bell();
+  if (!bell) return over_quota("work queues of a session");
+  pair.bell = *bell;
+  if (!tenant_.queue_pairs.take()) {
+    give_bell(*bell);
+    return over_quota("queue pairs");
   }
   const std::uint32_t handle = pairs_.next();
   std::uint32_t number = 0;

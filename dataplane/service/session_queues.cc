@@ -26,9 +26,10 @@ Verdict Session::create_cq(const Message& request, Reply& reply) {
   if (r.entries == 0 || r.entries > most) return out_of_range("entries", r.entries, 1, most);
   Channel* const channel = channels_.find(r.channel);
   if (r.channel != 0 && channel == nullptr) return nothing_called("channel", r.channel);
-  if (!tenant_.completion_queues.take()) return over_quota("completion queues");
   CompletionObject queue;
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
+  if (Verdict v = take_queue(queue.share, shape.bytes()); v.error != 0) return v;
+  if (!tenant_.completion_queues.take()) return over_quota("completion queues");
   const std::uint32_t handle = queues_.next();
   if (!make_completion_memory(queue.memory, shape)) {
     tenant_.completion_queues.give();
@@ -66,6 +67,8 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
   if (queue == nullptr) return nothing_called("completion queue", r.handle);
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
   attach::SharedMemory memory;
+  QueueShare share;
+  if (Verdict v = take_queue(share, shape.bytes()); v.error != 0) return v;
   if (!make_completion_memory(memory, shape)) return {ENOMEM, "shared memory"};
   bool fits = false;
   const bool ran = on_worker([&](Picos) {
@@ -79,6 +82,7 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
     return {EINVAL,
             "more entries wait, or are due for sends, than would fit, or the queue has overrun"};
   queue->memory = std::move(memory);
+  queue->share = std::move(share);
   reply.put(attach::CqReply{r.handle, shape.slots});
   reply.descriptors = {queue->memory.descriptor()};
   return {};
@@ -105,15 +109,16 @@ Verdict Session::create_srq(const Message& request, Reply& reply) {
   if (r.segments > limits.segments) return out_of_range("segments", r.segments, 0, limits.segments);
   ProtectionDomain* const pd = pds_.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
+  SharedReceiveObject srq;
+  srq.segments = std::max(1U, r.segments);
+  const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, srq.segments);
+  if (Verdict v = take_queue(srq.share, shape.bytes()); v.error != 0) return v;
   const auto bell = take_bell();
   if (!bell) return over_quota("work queues of a session");
   if (!tenant_.shared_receive_queues.take()) {
     give_bell(*bell);
     return over_quota("shared receive queues");
   }
-  SharedReceiveObject srq;
-  srq.segments = std::max(1U, r.segments);
-  const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, srq.segments);
   srq.requests = shape.slots;
   srq.pd = pd;
   srq.bell = *bell;

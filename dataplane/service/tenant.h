@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "dataplane/service/message_budget.h"
@@ -29,6 +30,32 @@ struct Allowance {
   void give(std::uint64_t amount = 1) { used -= amount; }
 };
 
+// A part of an allowance, given back by whoever has it last.
+class Held {
+ public:
+  Held() = default;
+  Held(Held&& other) noexcept { *this = std::move(other); }
+  Held& operator=(Held&& other) noexcept {
+    std::swap(of_, other.of_);
+    std::swap(amount_, other.amount_);
+    return *this;
+  }
+  ~Held() {
+    if (of_ != nullptr) of_->give(amount_);
+  }
+  // Once.
+  bool take(Allowance& of, std::uint64_t amount) {
+    if (!of.take(amount)) return false;
+    of_ = &of;
+    amount_ = amount;
+    return true;
+  }
+
+ private:
+  Allowance* of_ = nullptr;
+  std::uint64_t amount_ = 0;
+};
+
 struct Tenant {
   Tenant(uid_t user_, const TenantQuota& quota, std::size_t workers)
       : user(user_),
@@ -39,7 +66,10 @@ struct Tenant {
         regions{0, quota.regions},
         protection_domains{0, quota.protection_domains},
         address_handles{0, quota.address_handles},
-        registered_bytes{0, quota.registered_bytes} {
+        registered_bytes{0, quota.registered_bytes},
+        queue_bytes{0, quota.queue_bytes},
+        descriptors{0, quota.descriptors},
+        mappings{0, quota.mappings} {
     for (std::size_t i = 0; i < workers; ++i) {
       budgets.push_back(std::make_unique<MessageBudget>(quota.message_rate, quota.message_burst));
     }
@@ -65,6 +95,10 @@ struct Tenant {
   Allowance protection_domains;
   Allowance address_handles;
   Allowance registered_bytes;
+  // Of the service itself, on its behalf: memory of queues, open descriptors, mappings of regions.
+  Allowance queue_bytes;
+  Allowance descriptors;
+  Allowance mappings;
   std::map<int, std::uint64_t> refused;                 // requests, by errno; EDQUOT: by quota
   std::vector<std::unique_ptr<MessageBudget>> budgets;  // by worker
 };
