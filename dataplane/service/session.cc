@@ -104,7 +104,7 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::query_qp:
       return query_qp(request, reply);
     case Operation::destroy_qp:
-      return destroy_qp(request);
+      return destroy_qp(request, reply);
     case Operation::limit_rate:
       return limit_rate(request);
     case Operation::attach_multicast:
@@ -252,6 +252,8 @@ void Session::give_bell(std::uint32_t bell) { bell_used_[bell] = false; }
 // received into, and at last the memory, when no packet can be made of it any more.
 void Session::close() {
   if (worker_session_ == nullptr) return;
+  // Datagrams that were posted last get the turn that they would have had: between the two.
+  for (int i = 0; i < 2; ++i) on_worker([](Picos) {});
   on_worker([this](Picos now) {
     worker().remove(*worker_session_);
     transport::Engine& nic = engine();

@@ -129,12 +129,15 @@ class Session {
   Verdict create_qp(const Message& request, Reply& reply);
   Verdict modify_qp(const Message& request);
   Verdict query_qp(const Message& request, Reply& reply);
-  Verdict destroy_qp(const Message& request);
+  Verdict destroy_qp(const Message& request, Reply& reply);
   Verdict limit_rate(const Message& request);
   Verdict create_ah(const Message& request, Reply& reply);
   Verdict destroy_ah(const Message& request);
   Verdict path_of(const attach::AddressVector& from, std::uint32_t local_qp,
                   std::uint32_t remote_qp, transport::QpPath& path) const;
+  // Of an unreliable one: something is posted that is not sent.
+  bool sending(const PairObject& pair);
+  Verdict destroy_sent(std::uint32_t handle, int looks, Reply& reply);
   void release(PairObject& pair);
 
   // Everything goes; the worker knows nothing of it afterwards.

@@ -1,5 +1,6 @@
 // Queue pairs and address handles of a session.
 #include <infiniband/verbs.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -258,6 +259,13 @@ Verdict Session::query_qp(const Message& request, Reply& reply) {
   return {};
 }
 
+bool Session::sending(const PairObject& pair) {
+  bool any = false;
+  if (pair.type == attach::PairType::rc) return false;
+  on_worker([&](Picos) { any = pair.adapter->unfinished_sends() != 0; });
+  return any;
+}
+
 // The worker knows nothing of it afterwards, and nothing else counts it.
 void Session::release(PairObject& pair) {
   on_worker([&](Picos now) {
@@ -276,14 +284,31 @@ void Session::release(PairObject& pair) {
   if (pair.srq != nullptr) --pair.srq->uses;
 }
 
-Verdict Session::destroy_qp(const Message& request) {
-  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+// A NIC sends a datagram at once, here the worker takes it up in its next turn: one that is posted
+// just before its queue pair is destroyed would be lost, and with it the last acknowledgement of
+// whoever builds something reliable on datagrams. The wait is bounded, and nobody else's.
+Verdict Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
   PairObject* const pair = pairs_.find(handle);
   if (pair == nullptr) return nothing_called("queue pair", handle);
+  if (looks > 0 && sending(*pair)) {
+    reply.aside = [] {
+      const timespec pause{0, 50'000};
+      ::nanosleep(&pause, nullptr);
+    };
+    reply.then = [this, handle, looks](Reply& answer) {
+      return destroy_sent(handle, looks - 1, answer);
+    };
+    return {};
+  }
   release(*pair);
   pairs_.erase(handle);
   tenant_.queue_pairs.give();
   return {};
+}
+
+Verdict Session::destroy_qp(const Message& request, Reply& reply) {
+  constexpr int kLooks = 100;
+  return destroy_sent(request.as<attach::HandleBody>().handle, kLooks, reply);
 }
 
 Verdict Session::limit_rate(const Message& request) {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "service_support.h"
+#include "tests/unit/service/service_support.h"
 
 using namespace paceline;
 using namespace paceline::test;
