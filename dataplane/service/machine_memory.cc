@@ -1,5 +1,6 @@
 #include "dataplane/service/machine_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,18 @@ std::uint64_t machine_memory() {
   std::ifstream file("/proc/self/cgroup");
   const std::string membership((std::istreambuf_iterator<char>(file)), {});
   return group_limit(membership, "/sys/fs/cgroup", pages * page);
+}
+
+std::uint64_t process_descriptors() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
+
+std::uint64_t process_mappings() {
+  constexpr std::uint64_t kUsual = 65'530;
+  std::uint64_t value = 0;
+  std::ifstream file("/proc/sys/vm/max_map_count");
+  return file >> value ? value : kUsual;
 }
 
 }  // namespace paceline::service

@@ -1,5 +1,5 @@
-// How much memory there is for this process: that of the machine, or less where its control group
-// or one above has a limit.
+// What there is for this process. Memory: that of the machine, or less where its control group or
+// one above has a limit.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 namespace paceline::service {
 
 std::uint64_t machine_memory();
+std::uint64_t process_descriptors();  // RLIMIT_NOFILE
+std::uint64_t process_mappings();     // vm.max_map_count
 
 // The least limit that the groups of `membership` (the text of /proc/PID/cgroup) have under `root`
 // (/sys/fs/cgroup), version 1 or 2; without one `most`.

@@ -24,13 +24,20 @@ struct ProtectionDomain {
   std::uint32_t uses = 0;
 };
 
+// What a queue takes of its tenant's allowances.
+struct QueueShare {
+  Held bytes;
+  Held descriptor;
+};
+
 struct Channel {
+  Held descriptors;
   Pipe pipe;
   std::uint32_t uses = 0;
 };
 
 struct CompletionObject {
-  Held bytes;
+  QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<CompletionAdapter> adapter;
   Channel* channel = nullptr;
@@ -38,7 +45,7 @@ struct CompletionObject {
 };
 
 struct SharedReceiveObject {
-  Held bytes;
+  QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<SharedReceives> receives;
   ProtectionDomain* pd = nullptr;
@@ -49,7 +56,7 @@ struct SharedReceiveObject {
 };
 
 struct PairObject {
-  Held bytes;
+  QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<OwnReceives> receives;
   std::unique_ptr<PairAdapter> adapter;
@@ -67,6 +74,7 @@ struct RegionObject {
   ProtectionDomain* pd = nullptr;
   std::uint64_t iova = 0;
   std::uint64_t length = 0;
+  std::uint64_t mappings = 0;
   std::uint32_t access = 0;
   std::uint32_t key = 0;
 };

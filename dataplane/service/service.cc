@@ -19,8 +19,11 @@ Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> 
     : settings_(std::move(settings)) {
   std::uint64_t& registered = settings_.quota.registered_bytes;
   if (registered == 0) registered = machine_memory() / 2;
-  std::uint64_t& queues = settings_.quota.queue_bytes;
-  if (queues == 0) queues = machine_memory() / 4;
+  TenantQuota& quota = settings_.quota;
+  if (quota.queue_bytes == 0) quota.queue_bytes = machine_memory() / 4;
+  if (quota.descriptors == 0)
+    quota.descriptors = std::max(process_descriptors() / 2, kFewDescriptors);
+  if (quota.mappings == 0) quota.mappings = process_mappings() / 2;
   if (settings_.limits.region_bytes == 0) settings_.limits.region_bytes = registered;
   for (std::size_t i = 0; i < nic_sets.size(); ++i) {
     workers_.push_back(std::make_unique<ServiceWorker>(fmt::format("worker {}", i),

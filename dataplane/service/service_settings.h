@@ -23,7 +23,11 @@ struct TenantQuota {
   std::uint32_t protection_domains = 4096;
   std::uint32_t address_handles = 65536;
   std::uint64_t registered_bytes = 0;  // 0: half of what there is for the service
-  std::uint64_t queue_bytes = 0;       // of its queues, ours for them too; 0: a quarter
+  // What the service itself takes for it. 0: a quarter of the memory, half of the descriptors and
+  // half of the mappings that the service may have.
+  std::uint64_t queue_bytes = 0;
+  std::uint64_t descriptors = 0;
+  std::uint64_t mappings = 0;
   // Messages a second that each worker takes from it; 0: as many as there are. A tenant that was
   // idle may send `message_burst` of them at once.
   std::uint64_t message_rate = 0;

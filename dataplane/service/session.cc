@@ -20,7 +20,8 @@ Session::Session(Service& service, Peer peer)
       tenant_(service.tenant(peer.user)),
       peer_(peer),
       number_(service.next_session()),
-      counted_(tenant_.tidy() && tenant_.sessions.take()),
+      counted_(tenant_.tidy() && descriptors_.take(tenant_.descriptors, kSessionDescriptors) &&
+               tenant_.sessions.take()),
       bell_used_(attach::kDoorbells) {}
 
 Session::~Session() {
@@ -103,7 +104,7 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::query_qp:
       return query_qp(request, reply);
     case Operation::destroy_qp:
-      return destroy_qp(request);
+      return destroy_qp(request, reply);
     case Operation::limit_rate:
       return limit_rate(request);
     case Operation::attach_multicast:
@@ -206,8 +207,10 @@ Verdict Session::destroy_pd(const Message& request) {
 
 Verdict Session::create_channel(Reply& reply) {
   Channel channel;
-  // Each takes two descriptors of ours.
-  if (channels_.size() >= kMostChannels) return {EDQUOT, "completion channels"};
+  if (channels_.size() >= kMostChannels ||
+      !channel.descriptors.take(tenant_.descriptors, kChannelDescriptors)) {
+    return over_quota("completion channels, or descriptors");
+  }
   if (!channel.pipe.make()) return {errno, "pipe"};
   const std::uint32_t handle = channels_.next();
   reply.descriptors = {channels_.insert(handle, std::move(channel)).pipe.reading.get()};
@@ -228,6 +231,14 @@ TenantMemoryCounters Session::memory() const {
   return memory_ == nullptr ? TenantMemoryCounters{} : memory_->counters();
 }
 
+Verdict Session::take_queue(QueueShare& share, std::uint64_t bytes) {
+  if (!share.bytes.take(tenant_.queue_bytes, bytes)) {
+    return out_of_queue_memory(tenant_.queue_bytes);
+  }
+  if (!share.descriptor.take(tenant_.descriptors, 1)) return over_quota("descriptors");
+  return {};
+}
+
 std::optional<std::uint32_t> Session::take_bell() {
   const auto at = std::find(bell_used_.begin(), bell_used_.end(), false);
   if (at == bell_used_.end()) return std::nullopt;
@@ -241,6 +252,8 @@ void Session::give_bell(std::uint32_t bell) { bell_used_[bell] = false; }
 // received into, and at last the memory, when no packet can be made of it any more.
 void Session::close() {
   if (worker_session_ == nullptr) return;
+  // Datagrams that were posted last get the turn that they would have had: between the two.
+  for (int i = 0; i < 2; ++i) on_worker([](Picos) {});
   on_worker([this](Picos now) {
     worker().remove(*worker_session_);
     transport::Engine& nic = engine();
@@ -260,7 +273,7 @@ void Session::close() {
   auto left = std::make_shared<std::vector<std::unique_ptr<RegionMemory>>>();
   for (auto& [handle, region] : regions_) {
     left->push_back(std::move(region.memory));
-    tenant_.registered_bytes.give(region.length);
+    give_extents(region.length, region.mappings);
   }
   tenant_.queue_pairs.give(pairs_.size());
   tenant_.address_handles.give(handles_.size() + leaving_handles_.size());

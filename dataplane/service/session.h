@@ -129,12 +129,15 @@ class Session {
   Verdict create_qp(const Message& request, Reply& reply);
   Verdict modify_qp(const Message& request);
   Verdict query_qp(const Message& request, Reply& reply);
-  Verdict destroy_qp(const Message& request);
+  Verdict destroy_qp(const Message& request, Reply& reply);
   Verdict limit_rate(const Message& request);
   Verdict create_ah(const Message& request, Reply& reply);
   Verdict destroy_ah(const Message& request);
   Verdict path_of(const attach::AddressVector& from, std::uint32_t local_qp,
                   std::uint32_t remote_qp, transport::QpPath& path) const;
+  // Of an unreliable one: something is posted that is not sent.
+  bool sending(const PairObject& pair);
+  Verdict destroy_sent(std::uint32_t handle, int looks, Reply& reply);
   void release(PairObject& pair);
 
   // Everything goes; the worker knows nothing of it afterwards.
@@ -146,6 +149,11 @@ class Session {
   bool on_worker(Work&& work) {
     return worker().call(place_.nic, std::forward<Work>(work));
   }
+  // Of a queue that takes so many bytes, shared and of our own.
+  Verdict take_queue(QueueShare& share, std::uint64_t bytes);
+  // What a region takes beside its place among them; a refusal takes nothing.
+  Verdict take_extents(std::uint64_t bytes, std::uint64_t mappings);
+  void give_extents(std::uint64_t bytes, std::uint64_t mappings);
   std::optional<std::uint32_t> take_bell();
   void give_bell(std::uint32_t bell);
 
@@ -156,6 +164,7 @@ class Session {
   std::string program_;
   bool greeted_ = false;
   bool opened_ = false;
+  Held descriptors_;
   bool counted_ = false;  // among the tenant's sessions
   NicPlace place_{};
   attach::SharedMemory bells_;

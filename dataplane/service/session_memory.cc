@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -34,6 +35,14 @@ struct Mapped {
   std::unique_ptr<RegionMemory> memory;
   int error = EIO;
 };
+
+// As many as the service makes at most; of what is copied there are none.
+std::uint64_t mappings_of(std::span<const attach::Extent> extents) {
+  const bool copied = std::all_of(extents.begin(), extents.end(), [](const auto& extent) {
+    return extent.kind == attach::ExtentKind::by_copy;
+  });
+  return copied ? 0 : extents.size();
+}
 
 std::uint64_t shared_bytes(std::span<const attach::Extent> extents) {
   std::uint64_t bytes = 0;
@@ -128,6 +137,18 @@ Verdict Session::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply
   return {};
 }
 
+Verdict Session::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
+  if (!tenant_.registered_bytes.take(bytes)) return over_quota("registered bytes");
+  if (tenant_.mappings.take(mappings)) return {};
+  tenant_.registered_bytes.give(bytes);
+  return over_quota("mappings: extents of regions that are shared");
+}
+
+void Session::give_extents(std::uint64_t bytes, std::uint64_t mappings) {
+  tenant_.registered_bytes.give(bytes);
+  tenant_.mappings.give(mappings);
+}
+
 Verdict Session::check_region(const attach::RegisterRequest& r) const {
   const std::uint64_t most = service_.settings().limits.region_bytes;
   if (r.length == 0 || r.length > most) return out_of_range("length", r.length, 1, most);
@@ -191,33 +212,35 @@ Verdict Session::register_region(const Message& request, Reply& reply) {
   ProtectionDomain* const pd = pds_.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
   if (!tenant_.regions.take()) return over_quota("regions");
-  if (!tenant_.registered_bytes.take(r.length)) {
+  const std::uint64_t mappings = mappings_of(extents);
+  if (Verdict v = take_extents(r.length, mappings); v.error != 0) {
     tenant_.regions.give();
-    return over_quota("registered bytes");
+    return v;
   }
-  return map_memory(
-      r, std::move(extents), reply,
-      [this, r, pd](Reply& answer, std::unique_ptr<RegionMemory> memory, int error) -> Verdict {
-        RegionObject region;
-        region.memory = std::move(memory);
-        region.pd = pd;
-        region.iova = r.iova;
-        region.length = r.length;
-        region.access = r.access;
-        if (region.memory != nullptr) region.key = add_region(region);
-        if (region.key == 0) {
-          tenant_.regions.give();
-          tenant_.registered_bytes.give(r.length);
-          if (region.memory == nullptr) return unreachable(error);
-          return unmap_memory(std::move(region.memory), answer, worker_gone());
-        }
-        ++pd->uses;
-        const std::uint32_t handle = regions_.next();
-        const std::uint32_t key = region.key;
-        regions_.insert(handle, std::move(region));
-        answer.put(attach::RegisterReply{handle, key, key, 0});
-        return {};
-      });
+  return map_memory(r, std::move(extents), reply,
+                    [this, r, pd, mappings](Reply& answer, std::unique_ptr<RegionMemory> memory,
+                                            int error) -> Verdict {
+                      RegionObject region;
+                      region.memory = std::move(memory);
+                      region.pd = pd;
+                      region.iova = r.iova;
+                      region.length = r.length;
+                      region.mappings = mappings;
+                      region.access = r.access;
+                      if (region.memory != nullptr) region.key = add_region(region);
+                      if (region.key == 0) {
+                        tenant_.regions.give();
+                        give_extents(r.length, mappings);
+                        if (region.memory == nullptr) return unreachable(error);
+                        return unmap_memory(std::move(region.memory), answer, worker_gone());
+                      }
+                      ++pd->uses;
+                      const std::uint32_t handle = regions_.next();
+                      const std::uint32_t key = region.key;
+                      regions_.insert(handle, std::move(region));
+                      answer.put(attach::RegisterReply{handle, key, key, 0});
+                      return {};
+                    });
 }
 
 // The key stays but where the translation changes: then what holds the old one is refused.
@@ -264,25 +287,27 @@ Verdict Session::move_region(const Message& request, RegionObject& region, const
   std::vector<attach::Extent> extents;
   if (Verdict v = extents_of(request, extents); v.error != 0) return v;
   if (Verdict v = check_region(r); v.error != 0) return v;
-  if (!tenant_.registered_bytes.take(r.length)) return over_quota("registered bytes");
+  const std::uint64_t mappings = mappings_of(extents);
+  if (Verdict v = take_extents(r.length, mappings); v.error != 0) return v;
   return map_memory(r, std::move(extents), reply,
-                    [this, r, &region, pd = to.pd, access = to.access](
+                    [this, r, mappings, &region, pd = to.pd, access = to.access](
                         Reply& answer, std::unique_ptr<RegionMemory> memory, int error) -> Verdict {
                       if (memory == nullptr) {
-                        tenant_.registered_bytes.give(r.length);
+                        give_extents(r.length, mappings);
                         return unreachable(error);
                       }
                       if (!remove_region(region)) {
-                        tenant_.registered_bytes.give(r.length);
+                        give_extents(r.length, mappings);
                         return unmap_memory(std::move(memory), answer, windows_bound());
                       }
-                      tenant_.registered_bytes.give(region.length);
+                      give_extents(region.length, region.mappings);
                       ++pd->uses;
                       --region.pd->uses;
                       std::swap(region.memory, memory);
                       region.pd = pd;
                       region.iova = r.iova;
                       region.length = r.length;
+                      region.mappings = mappings;
                       region.access = access;
                       region.key = add_region(region);
                       answer.put(attach::RegisterReply{r.handle, region.key, region.key, 0});
@@ -297,7 +322,7 @@ Verdict Session::deregister_region(const Message& request, Reply& reply) {
   if (!remove_region(*region)) return windows_bound();
   std::unique_ptr<RegionMemory> memory = std::move(region->memory);
   tenant_.regions.give();
-  tenant_.registered_bytes.give(region->length);
+  give_extents(region->length, region->mappings);
   --region->pd->uses;
   regions_.erase(handle);
   return unmap_memory(std::move(memory), reply, {});

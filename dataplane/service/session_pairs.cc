@@ -1,5 +1,6 @@
 // Queue pairs and address handles of a session.
 #include <infiniband/verbs.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -84,9 +85,10 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
   config.max_send_segments = static_cast<std::uint8_t>(send_segments);
   config.send_queue_depth = static_cast<std::uint16_t>(send.slots);
   config.max_inline = static_cast<std::uint16_t>(r.inline_bytes);
-  if (!pair.bytes.take(tenant_.queue_bytes, bytes + PairAdapter::bytes_for(send) +
-                                                transport::queue_pair_bytes(config))) {
-    return out_of_queue_memory(tenant_.queue_bytes);
+  if (Verdict v = take_queue(
+          pair.share, bytes + PairAdapter::bytes_for(send) + transport::queue_pair_bytes(config));
+      v.error != 0) {
+    return v;
   }
   const auto bell = take_bell();
   if (!bell) return over_quota("work queues of a session");
@@ -95,7 +97,6 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
     give_bell(*bell);
     return over_quota("queue pairs");
   }
-
   const std::uint32_t handle = pairs_.next();
   std::uint32_t number = 0;
   Verdict verdict{ENOMEM, "shared memory"};
@@ -262,6 +263,13 @@ Verdict Session::query_qp(const Message& request, Reply& reply) {
   return {};
 }
 
+bool Session::sending(const PairObject& pair) {
+  bool any = false;
+  if (pair.type == attach::PairType::rc) return false;
+  on_worker([&](Picos) { any = pair.adapter->unfinished_sends() != 0; });
+  return any;
+}
+
 // The worker knows nothing of it afterwards, and nothing else counts it.
 void Session::release(PairObject& pair) {
   on_worker([&](Picos now) {
@@ -280,14 +288,31 @@ void Session::release(PairObject& pair) {
   if (pair.srq != nullptr) --pair.srq->uses;
 }
 
-Verdict Session::destroy_qp(const Message& request) {
-  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+// A NIC sends a datagram at once, here the worker takes it up in its next turn: one that is posted
+// just before its queue pair is destroyed would be lost, and with it the last acknowledgement of
+// whoever builds something reliable on datagrams. The wait is bounded, and nobody else's.
+Verdict Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
   PairObject* const pair = pairs_.find(handle);
   if (pair == nullptr) return nothing_called("queue pair", handle);
+  if (looks > 0 && sending(*pair)) {
+    reply.aside = [] {
+      const timespec pause{0, 50'000};
+      ::nanosleep(&pause, nullptr);
+    };
+    reply.then = [this, handle, looks](Reply& answer) {
+      return destroy_sent(handle, looks - 1, answer);
+    };
+    return {};
+  }
   release(*pair);
   pairs_.erase(handle);
   tenant_.queue_pairs.give();
   return {};
+}
+
+Verdict Session::destroy_qp(const Message& request, Reply& reply) {
+  constexpr int kLooks = 100;
+  return destroy_sent(request.as<attach::HandleBody>().handle, kLooks, reply);
 }
 
 Verdict Session::limit_rate(const Message& request) {

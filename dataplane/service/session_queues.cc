@@ -33,9 +33,7 @@ Verdict Session::create_cq(const Message& request, Reply& reply) {
   if (r.channel != 0 && channel == nullptr) return nothing_called("channel", r.channel);
   CompletionObject queue;
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
-  if (!queue.bytes.take(tenant_.queue_bytes, bytes_of(shape))) {
-    return out_of_queue_memory(tenant_.queue_bytes);
-  }
+  if (Verdict v = take_queue(queue.share, bytes_of(shape)); v.error != 0) return v;
   if (!tenant_.completion_queues.take()) return over_quota("completion queues");
   const std::uint32_t handle = queues_.next();
   if (!make_completion_memory(queue.memory, shape)) {
@@ -74,10 +72,8 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
   if (queue == nullptr) return nothing_called("completion queue", r.handle);
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
   attach::SharedMemory memory;
-  Held bytes;
-  if (!bytes.take(tenant_.queue_bytes, bytes_of(shape))) {
-    return out_of_queue_memory(tenant_.queue_bytes);
-  }
+  QueueShare share;
+  if (Verdict v = take_queue(share, bytes_of(shape)); v.error != 0) return v;
   if (!make_completion_memory(memory, shape)) return {ENOMEM, "shared memory"};
   bool fits = false;
   const bool ran = on_worker([&](Picos) {
@@ -91,7 +87,7 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
     return {EINVAL,
             "more entries wait, or are due for sends, than would fit, or the queue has overrun"};
   queue->memory = std::move(memory);
-  queue->bytes = std::move(bytes);
+  queue->share = std::move(share);
   reply.put(attach::CqReply{r.handle, shape.slots});
   reply.descriptors = {queue->memory.descriptor()};
   return {};
@@ -121,9 +117,7 @@ Verdict Session::create_srq(const Message& request, Reply& reply) {
   SharedReceiveObject srq;
   srq.segments = std::max(1U, r.segments);
   const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, srq.segments);
-  if (!srq.bytes.take(tenant_.queue_bytes, shape.bytes())) {
-    return out_of_queue_memory(tenant_.queue_bytes);
-  }
+  if (Verdict v = take_queue(srq.share, shape.bytes()); v.error != 0) return v;
   const auto bell = take_bell();
   if (!bell) return over_quota("work queues of a session");
   if (!tenant_.shared_receive_queues.take()) {

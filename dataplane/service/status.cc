@@ -229,6 +229,8 @@ Json tenant_of(const Tenant& t) {
           {"address_handles", allowance(t.address_handles)},
           {"registered_bytes", allowance(t.registered_bytes)},
           {"queue_bytes", allowance(t.queue_bytes)},
+          {"descriptors", allowance(t.descriptors)},
+          {"mappings", allowance(t.mappings)},
           {"refused", std::move(refused)}};
 }
 

@@ -30,21 +30,20 @@ struct Allowance {
   void give(std::uint64_t amount = 1) { used -= amount; }
 };
 
-// So much of an allowance, given back when it goes. The allowance outlives it.
+// A part of an allowance, given back by whoever has it last.
 class Held {
  public:
   Held() = default;
-  Held(Held&& from) noexcept
-      : of_(std::exchange(from.of_, nullptr)), amount_(std::exchange(from.amount_, 0)) {}
-  Held& operator=(Held&& from) noexcept {
-    std::swap(of_, from.of_);
-    std::swap(amount_, from.amount_);
+  Held(Held&& other) noexcept { *this = std::move(other); }
+  Held& operator=(Held&& other) noexcept {
+    std::swap(of_, other.of_);
+    std::swap(amount_, other.amount_);
     return *this;
   }
   ~Held() {
     if (of_ != nullptr) of_->give(amount_);
   }
-  // False where there is no more to be had. Once.
+  // Once.
   bool take(Allowance& of, std::uint64_t amount) {
     if (!of.take(amount)) return false;
     of_ = &of;
@@ -68,7 +67,9 @@ struct Tenant {
         protection_domains{0, quota.protection_domains},
         address_handles{0, quota.address_handles},
         registered_bytes{0, quota.registered_bytes},
-        queue_bytes{0, quota.queue_bytes} {
+        queue_bytes{0, quota.queue_bytes},
+        descriptors{0, quota.descriptors},
+        mappings{0, quota.mappings} {
     for (std::size_t i = 0; i < workers; ++i) {
       budgets.push_back(std::make_unique<MessageBudget>(quota.message_rate, quota.message_burst));
     }
@@ -94,7 +95,10 @@ struct Tenant {
   Allowance protection_domains;
   Allowance address_handles;
   Allowance registered_bytes;
+  // Of the service itself, on its behalf: memory of queues, open descriptors, mappings of regions.
   Allowance queue_bytes;
+  Allowance descriptors;
+  Allowance mappings;
   std::map<int, std::uint64_t> refused;                 // requests, by errno; EDQUOT: by quota
   std::vector<std::unique_ptr<MessageBudget>> budgets;  // by worker
 };

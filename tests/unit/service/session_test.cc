@@ -199,41 +199,6 @@ TEST_CASE("a tenant has its quota and no more, and what it gives back it may hav
   CHECK(second.create(a.client, a.request()) == 0);
 }
 
-TEST_CASE("queues take no more of the service's memory than a tenant may have", "[threads]") {
-  service::ServiceSettings settings;
-  settings.quota.queue_bytes = 4 << 20;
-  RunningService service(settings);
-  End a(service, "h0");
-  const auto used = [&] {
-    return status_of(a.client)["tenants"][0]["queue_bytes"]["used"].get<std::uint64_t>();
-  };
-  const std::uint64_t queues = used();  // the completion queue
-  CHECK(queues > 0);
-  attach::CreateQpRequest small = a.request();
-  attach::CreateQpRequest large = a.request();
-  large.send_requests = 16384;
-  ClientPair pair;
-  CHECK(pair.create(a.client, large) == ENOMEM);
-  CHECK(used() == queues);
-  REQUIRE(pair.create(a.client, small) == 0);
-  CHECK(used() > queues);
-  REQUIRE(a.client.ask(Operation::destroy_qp, named(pair.reply.handle)).ok());
-  CHECK(used() == queues);
-  // As many as fit.
-  int error = 0;
-  for (int i = 0; i < 10'000 && error == 0; ++i) error = ClientPair().create(a.client, small);
-  CHECK(error == ENOMEM);
-  CHECK(used() <= 4 << 20);
-  CHECK(used() > 3 << 20);
-  attach::CreateCqRequest cq{};
-  cq.entries = 65536;
-  CHECK(a.client.ask(Operation::create_cq, cq).error == ENOMEM);
-  attach::CreateSrqRequest srq{};
-  srq.pd = a.pd;
-  srq.requests = 16384;
-  CHECK(a.client.ask(Operation::create_srq, srq).error == ENOMEM);
-}
-
 TEST_CASE("requests that cannot be carried out complete in error, in their turn", "[threads]") {
   Connection connection;
   auto& [service, a, b] = connection;

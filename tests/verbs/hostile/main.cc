@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "dataplane/service/service_limits.h"
 #include "tests/verbs/hostile/campaigns.h"
 #include "tests/verbs/hostile/service_process.h"
 
@@ -68,7 +69,10 @@ std::string left_over(const nlohmann::json& status) {
   for (const auto& tenant : status["tenants"]) {
     for (const auto& [name, value] : tenant.items()) {
       if (!value.is_object() || !value.contains("used")) continue;
-      const std::uint64_t most = name == "sessions" && tenant["user"] == ::geteuid() ? 1 : 0;
+      std::uint64_t most = 0;
+      if (tenant["user"] == ::geteuid()) {
+        most = name == "sessions" ? 1 : name == "descriptors" ? service::kSessionDescriptors : 0;
+      }
       if (value["used"].get<std::uint64_t>() > most) {
         return fmt::format("user {}: {} {}", tenant["user"].dump(), name, value.dump());
       }
