@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "dataplane/base/build_version.h"
+#include "dataplane/base/printable.h"
 #include "dataplane/config/command_line.h"
 #include "tools/cli.h"
 #include "tools/commands.h"
@@ -26,7 +27,7 @@ int main(int argc, char** argv) {
     if (const auto ended = paceline::config::read_command_line(app, argc, argv, "paceline"))
       return *ended;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "paceline: error: {}\n", error.what());
+    fmt::print(stderr, "paceline: error: {}\n", paceline::printable_lines(error.what()));
     return tools::kExitFailed;
   }
   return exit_code;

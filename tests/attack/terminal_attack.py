@@ -73,6 +73,8 @@ def main():
         clean("a refusal of the API", text)
         clean("a refusal of the command line",
               run(daemon, paths, "params", "set", "alpha_gain=0.01", "--why", "x", "--nic", WHY))
+        clean("a command that there is not", run(daemon, paths, WHY))
+        clean("an option that there is not", run(daemon, paths, "top", "--" + WHY))
         clean("explain of a NIC of that name", run(daemon, paths, "explain", "17", "--nic", WHY))
         clean("the daemon's log", daemon.log_text())
         with open(f"{daemon.folder}/state/dataplane.log", "rb") as file:
