@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,8 +52,11 @@ struct SeenPair {
   std::string peer;
   std::string state;
   std::string limiter;
-  double bytes = 0;  // both ways, of payload
-  double grown = 0;  // since the look before
+  double sent = 0;   // of payload
+  double bytes = 0;  // both ways
+  // Since the look before.
+  double sent_lately = 0;
+  double grown = 0;
 };
 
 // All queue pairs of the NICs, or of the one named; nothing where the daemon refuses, which is
@@ -71,6 +75,7 @@ std::optional<std::vector<SeenPair>> see_pairs(const ExplainOptions& options, in
     for (const Json& pair : pairs->value("queue_pairs", Json::array())) {
       out.push_back({name, pair.value("number", 0U), pair.value("peer", std::string()),
                      pair.value("state", std::string()), pair.value("limiter", std::string()),
+                     pair.value("tx_bytes", 0.0),
                      pair.value("tx_bytes", 0.0) + pair.value("rx_bytes", 0.0)});
     }
   }
@@ -114,7 +119,8 @@ std::string find_nic(const ExplainOptions& options, int& code) {
   return found;
 }
 
-// The busiest first; only what moved between two looks of the daemon, one a second, is busy.
+// The busiest first; only what moved between two looks of the daemon, one a second, is busy. Of the
+// two ends of a connection it is the one that sends: what bounds it is explained.
 std::optional<std::vector<SeenPair>> by_traffic(const ExplainOptions& options, int& code) {
   auto before = see_pairs(options, code);
   if (!before || before->empty()) return before;
@@ -123,11 +129,14 @@ std::optional<std::vector<SeenPair>> by_traffic(const ExplainOptions& options, i
   if (!pairs) return pairs;
   for (SeenPair& pair : *pairs) {
     for (const SeenPair& then : *before) {
-      if (then.nic == pair.nic && then.number == pair.number) pair.grown = pair.bytes - then.bytes;
+      if (then.nic != pair.nic || then.number != pair.number) continue;
+      pair.sent_lately = pair.sent - then.sent;
+      pair.grown = pair.bytes - then.bytes;
     }
   }
   std::stable_sort(pairs->begin(), pairs->end(), [](const SeenPair& a, const SeenPair& b) {
-    return std::pair(a.grown, a.bytes) > std::pair(b.grown, b.bytes);
+    return std::tuple(a.sent_lately, a.grown, a.bytes) >
+           std::tuple(b.sent_lately, b.grown, b.bytes);
   });
   return pairs;
 }
