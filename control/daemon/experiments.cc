@@ -70,11 +70,14 @@ void check_arms(const live::Plan& plan, const NicParams& nic, std::uint64_t rate
     const ParamSet set = resolve(request_of(arm.cc), nic.set, rate_mbps, wrong, known);
     if (!wrong.empty() || &arm != &plan.arms.front()) continue;
     if (set.algorithm == nic.set.algorithm && set.values == nic.set.values) continue;
+    std::string values;
+    for (const auto& param : arm.cc.params)
+      values += fmt::format(" {}={}", param.name, param.value);
     errors.push_back(fmt::format(
         "{}: the first arm, \"{}\", is the champion and must be what is in force ({}): paceline "
-        "params set --algorithm {} --profile {}",
+        "params set --algorithm {} --profile {}{} --why ...",
         nic.nic, arm.name, fmt::join(differences(nic.set, set), ", "), arm.cc.algorithm,
-        arm.cc.profile));
+        arm.cc.profile, values));
   }
   for (const std::string& error : wrong) errors.push_back(nic.nic + ": " + error);
   const cc::AlgorithmInfo* const candidate = known.find(plan.arms[1].cc.algorithm);

@@ -118,9 +118,12 @@ TEST_CASE("with a calibrated A/A run a better candidate ships, and is promoted",
   CHECK(rig.entry("2")["promoted_by_change"].get<int>() > 0);
 
   // What is in force is no longer the plan's champion.
+  const std::string champion = "algorithm = \"dcqcn\"\n";
+  plan.insert(plan.find(champion) + champion.size(), "params = { additive_increase_mbps = 3 }\n");
   const Reply again = rig.start(plan);
   CHECK(again.status == 409);
   CHECK(mentions(again.body, "must be what is in force"));
+  CHECK(mentions(again.body, "--profile default additive_increase_mbps=3 --why"));
 }
 
 TEST_CASE("bad plans, unfit hosts and refused trials begin nothing", "[experiments]") {
