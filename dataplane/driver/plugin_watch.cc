@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -101,14 +102,11 @@ Registers place_of(const void* context) {
 #endif
 }
 
-// The plug-in whose code runs, or from which it was called: a return address into it lies on the
-// stack. Read by the kernel, since the stack may be what is broken.
-const char* culprit(const void* context) {
-  if (is_loading.load(std::memory_order_acquire)) return loading_path.data();
-  const Registers place = place_of(context);
-  if (const Code* code = code_with(place.code)) return code->path.data();
+// The plug-in from which something was called: a return address into it lies on the stack. Read by
+// the kernel, since the stack may be what is broken.
+const char* caller(std::uintptr_t stack) {
   std::array<std::uintptr_t, kPage / sizeof(std::uintptr_t)> words;
-  std::uintptr_t at = place.stack / sizeof(std::uintptr_t) * sizeof(std::uintptr_t);
+  std::uintptr_t at = stack / sizeof(std::uintptr_t) * sizeof(std::uintptr_t);
   for (std::size_t page = 0; page < kPagesOfStack; ++page) {
     const std::size_t bytes = kPage - at % kPage;
     const iovec to{words.data(), bytes};
@@ -122,6 +120,28 @@ const char* culprit(const void* context) {
     }
   }
   return nullptr;
+}
+
+// The plug-in whose code runs, or from which it was called.
+const char* culprit(const void* context) {
+  if (is_loading.load(std::memory_order_acquire)) return loading_path.data();
+  const Registers place = place_of(context);
+  if (const Code* code = code_with(place.code)) return code->path.data();
+  return caller(place.stack);
+}
+
+// What exit() runs: nothing but main's caller is on the stack then, unless a plug-in called it.
+void on_exit() {
+  const char* const path =
+      is_loading.load(std::memory_order_acquire)
+          ? loading_path.data()
+          : caller(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  if (path == nullptr) return;
+  Line line;
+  line << program_invocation_short_name << ": error: the plug-in " << path
+       << " ended the process: it called exit";
+  line.say();
+  ::_exit(1);
 }
 
 void on_crash(int number, siginfo_t*, void* context) {
@@ -176,6 +196,8 @@ void give_stack() {
 
 void watch_crashes() {
   give_stack();
+  static const int kRegistered = std::atexit(on_exit);
+  static_cast<void>(kRegistered);
   for (const int number : kCrashes) {
     struct sigaction now {};
     if (::sigaction(number, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0) continue;

@@ -1,5 +1,5 @@
-// What a process says of a plug-in that crashes it or does not return. A plug-in is code of the
-// process that loads it: neither can be contained, but who runs it is told whose fault it was.
+// What a process says of a plug-in that crashes it, ends it or does not return. A plug-in is code of
+// the process that loads it: it cannot be contained, but who runs it is told whose fault it was.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 namespace paceline {
 
 // From now on a crash in the plug-in that has its code at `address`, or in what it calls, is told
-// on standard error by its path, before the process ends as it would have. Signals that somebody
-// else handles stay his. What is beyond 16 plug-ins, which is all there may be, is not named.
+// on standard error by its path, before the process ends as it would have. Where it calls exit, the
+// same, and the exit status is 1. Signals that somebody else handles stay his. What is beyond 16
+// plug-ins, which is all there may be, is not named.
 void name_in_crashes(const void* address, const std::string& path);
 
 // The same of a plug-in that is being loaded, as long as this lives: its code may run already.

@@ -71,6 +71,12 @@ def crashes(folder):
     expect("nothing is left behind", (0 if not left else 1, "", str(left)), 0)
 
 
+def exits(folder):
+    words = f"the plug-in {module('exit')} ended the process"
+    expect("emulate, exit", emulate(folder, "exit"), 1, words)
+    expect("cc check, exit", run(folder, "cc", "check", module("exit"), "--no-cost"), 1, words)
+
+
 def loops(folder):
     words = f"the plug-in {module('loop')} does not return"
     expect("emulate, loop", emulate(folder, "loop"), 1, words)
@@ -96,7 +102,7 @@ algorithm = "plugin:{module(name)}"
 [[scenario]]
 name = "small"
 {SCENARIO.replace("[", "[scenario.")}""")
-        for part in (checks, crashes, loops):
+        for part in (checks, crashes, exits, loops):
             part(folder)
     print(f"{len(failures)} failed" if failures else "all good", flush=True)
     sys.exit(1 if failures else 0)

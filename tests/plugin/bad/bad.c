@@ -1,6 +1,7 @@
 /* Plug-ins that must not get far: one of them for each WRONG_... that is defined. All but the first
  * few load; what they do wrong they do while they run. */
 #include <paceline/cc.h>
+#include <stdlib.h>
 
 #ifndef PLUGIN_NAME
 #error "PLUGIN_NAME"
@@ -87,6 +88,9 @@ static void on_events(const struct paceline_cc_item *items, uint32_t count) {
 #endif
 #ifdef WRONG_LOOP
     while (items[i].event->sent_bytes > 5000) spin(s);
+#endif
+#ifdef WRONG_EXIT
+    if (s->events > 3) exit(0);
 #endif
 #ifdef WRONG_DEEP
     if (items[i].event->sent_bytes > 5000) d->wake_bytes = deeper(s, 1);

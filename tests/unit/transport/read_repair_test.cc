@@ -90,7 +90,7 @@ Outcome transfer(WorkOpcode opcode, const Weather& weather, std::uint64_t seed, 
   return outcome;
 }
 
-TEST_CASE("selective: READs lose no more by losses than WRITEs do", "[transport][read]") {
+TEST_CASE("selective: READs lose no more by losses than WRITEs do", "[transport][read][slow]") {
   for (const bool several : {false, true}) {
     for (const double loss : {0.001, 0.01}) {
       for (std::uint64_t seed = 1; seed <= 6; ++seed) {
