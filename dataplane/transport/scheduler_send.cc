@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/transport/scheduler.h"

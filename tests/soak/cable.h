@@ -3,6 +3,8 @@
 // although it said that it would take them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <span>
 
@@ -10,6 +12,7 @@
 #include "dataplane/port/impair.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/wire/parse.h"
+#include "tests/support/pinned_hashes.h"
 
 namespace paceline::soak {
 
@@ -24,6 +27,12 @@ class CableEnd final : public Port {
 
   void join(CableEnd& peer) { peer_ = &peer; }
   void set_now(Picos now) { now_ = now; }
+  // Every frame that leaves here is added to the trail, as one of side `side`.
+  void record(test::FrameTrail& trail, unsigned side, bool print) {
+    trail_ = &trail;
+    side_ = side;
+    print_ = print;
+  }
   // A packet of the pool, out of nowhere: arrives here at once, behind what has arrived.
   void inject(Picos now, Packet* packet) {
     packet->time = now;
@@ -50,6 +59,7 @@ class CableEnd final : public Port {
       busy_until_ =
           later(busy_until_, now) + serialization_time(packet->wire_bytes, info_.link_rate);
       packet->time = busy_until_ + delay_;
+      if (trail_ != nullptr) show(*packet);
       peer_->arriving_.push(packet);
     }
     sent_ += n;
@@ -72,6 +82,19 @@ class CableEnd final : public Port {
   std::uint64_t arrived() const { return arrived_; }
 
  private:
+  void show(const Packet& packet) {
+    const std::span<const std::byte> payload =
+        packet.has_bytes() ? packet.payload_view() : std::span<const std::byte>{};
+    trail_->add(packet.time,
+                {side_, packet.traffic_class, packet.wire_bytes, packet.payload_bytes, packet.icrc},
+                packet.header_view(), payload);
+    if (!print_) return;
+    fmt::print("{:>14} ps  from {}  {:>4} B  class {}  ", packet.time.count, side_,
+               packet.wire_bytes, packet.traffic_class);
+    for (const std::byte b : packet.header_view()) fmt::print("{:02x}", static_cast<unsigned>(b));
+    fmt::print("  icrc {:08x}\n", packet.icrc);
+  }
+
   PortInfo info_;
   Picos delay_;
   PacketPool& pool_;
@@ -84,6 +107,9 @@ class CableEnd final : public Port {
   transport::PacketFifo injected_;
   std::uint64_t sent_ = 0;
   std::uint64_t arrived_ = 0;
+  test::FrameTrail* trail_ = nullptr;
+  unsigned side_ = 0;
+  bool print_ = false;
 };
 
 // Who wants to know what became of the packets of a queue pair.

@@ -20,6 +20,46 @@ constexpr std::array kModes = {
            config.reliability = transport::Reliability::selective;
            config.multipath = transport::Multipath::packet;
          }},
+    // As a service in real time is told.
+    Mode{"bursts",
+         [](transport::EngineConfig& config) {
+           config.coalesce_acks = true;
+           config.answers_last = true;
+           config.receive_bursts = 1;
+           config.pacing_catch_up = picos_from_micros(5);
+         },
+         false, picos_from_micros(20)},
+    Mode{"bursts_selective",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+           config.coalesce_acks = true;
+           config.answers_last = true;
+           config.receive_bursts = 2;
+         },
+         false, picos_from_micros(20)},
+    Mode{"ordered",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+           config.multipath = transport::Multipath::chunk;
+           config.paths = 4;
+           config.path_run = 4;
+           config.place_in_order = true;
+           config.window_packets = 64;
+           config.reorder_packets = 8;
+         }},
+    Mode{"foreign",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+           config.peers = transport::PeerPolicy::roce;
+         }},
+    Mode{"discovered",
+         [](transport::EngineConfig& config) { config.peers = transport::PeerPolicy::discover; }},
+    Mode{"changing", [](transport::EngineConfig&) {}, true},
+    Mode{"changing_selective",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+         },
+         true},
 };
 
 }  // namespace

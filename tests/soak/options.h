@@ -10,10 +10,18 @@
 
 namespace paceline::soak {
 
-// How the engines recover from loss. A new way is one more row of kModes in options.cc.
+// How the engines recover from loss, and what else they are told. A new way is one more row of
+// kModes in options.cc.
 struct Mode {
   std::string_view name;
   void (*configure)(transport::EngineConfig& engine);
+  bool changes = false;  // congestion control and limits of rates change under way
+  Picos poll_every{1};   // hosts find what has come at multiples of this only
+
+  Picos poll_time(Picos due) const {
+    if (due == kNever) return kNever;
+    return Picos{(due.count + poll_every.count - 1) / poll_every.count * poll_every.count};
+  }
 };
 const Mode* find_mode(std::string_view name);
 std::vector<std::string> mode_names();
@@ -28,6 +36,10 @@ struct Options {
   double corrupt = 0.01;
   std::string mode = "gobackn";
   bool progress = true;
+  bool hash = false;         // print hashes of all frames and completions, not what was done
+  bool frames = false;       // print all frames
+  std::string compare;       // file of pinned hashes that the runs named there must have
+  std::string write_hashes;  // file of pinned hashes to write anew
 };
 
 // The command line that repeats the run of `seed`.

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <string>
 
 #include "tests/soak/world.h"
@@ -77,6 +78,85 @@ bool run_seed(const Options& options, std::uint64_t seed, Progress& progress) {
   }
 }
 
+// --- hashes: the runs of a seed, compared from one build to another ---
+
+constexpr std::uint64_t kPinnedSeeds = 6;  // of every mode, 1 and up
+constexpr std::uint64_t kPinnedPackets = 20'000;
+const std::string kHeading =
+    "# Runs of the soak, mode and seed, of 20,000 packets. wire: every byte of every frame, with "
+    "its\n"
+    "# time, in both directions; outcome: completions with their times, counters.\n"
+    "# Written by: build/release/tests/soak/soak --write-hashes tests/soak/soak_hashes.txt\n";
+
+struct Hashed {
+  test::PinnedRun run;
+  test::FrameTrail trail;
+};
+
+// Throws Broken, for what is to be pinned must hold.
+Hashed hash_seed(Options options, std::uint64_t seed) {
+  options.hash = true;
+  World world(options, seed);
+  world.run([](std::uint64_t) {});
+  return {test::pin(world.trail(), {{"outcome", world.outcome()}}), world.trail()};
+}
+
+// All runs that are pinned, by name. Runs in which a claim did not hold are printed and missing.
+std::map<std::string, Hashed> hash_all(Options options) {
+  options.packets = kPinnedPackets;
+  std::map<std::string, Hashed> runs;
+  for (const std::string& mode : mode_names()) {
+    options.mode = mode;
+    for (std::uint64_t seed = 1; seed <= kPinnedSeeds; ++seed) {
+      const std::string name = fmt::format("{}/{}", mode, seed);
+      try {
+        runs[name] = hash_seed(options, seed);
+      } catch (const Broken& broken) {
+        fmt::print("{}: {}\n", name, broken.what());
+      }
+    }
+  }
+  return runs;
+}
+
+int compare_hashes(const Options& options) {
+  auto pinned = test::read_pinned(options.compare);
+  unsigned differ = 0;
+  for (const auto& [name, hashed] : hash_all(options)) {
+    const auto found = pinned.find(name);
+    const std::string difference = found == pinned.end()
+                                       ? "not in the file"
+                                       : test::difference(found->second, hashed.run, hashed.trail);
+    if (found != pinned.end()) pinned.erase(found);
+    if (difference.empty()) continue;
+    ++differ;
+    fmt::print("{}: {}\n", name, difference);
+  }
+  for (const auto& [name, run] : pinned) fmt::print("{}: no such run, or it failed\n", name);
+  if (differ == 0 && pinned.empty()) return 0;
+  fmt::print(
+      "All frames of one, to compare those of two builds: soak --frames --packets {} --mode "
+      "MODE --seed SEED\n",
+      kPinnedPackets);
+  return 1;
+}
+
+// False: a run failed, and the file is as it was.
+bool write_hashes(const Options& options) {
+  std::map<std::string, test::PinnedRun> runs;
+  for (auto& [name, hashed] : hash_all(options)) runs[name] = hashed.run;
+  if (runs.size() != mode_names().size() * kPinnedSeeds) return false;
+  test::write_pinned(options.write_hashes, kHeading, runs);
+  return true;
+}
+
+void print_hashes(const Options& options) {
+  for (std::uint64_t seed = options.seed; seed != options.seed + options.seeds; ++seed) {
+    const Hashed hashed = hash_seed(options, seed);
+    fmt::print("{}\n", hashed.run.line(fmt::format("{}/{}", options.mode, seed)));
+  }
+}
+
 int run(int argc, char** argv) {
   Options options;
   CLI::App app{
@@ -102,10 +182,25 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember(mode_names()))
       ->capture_default_str();
   app.add_flag("!--no-progress", options.progress, "print nothing but results");
+  app.add_flag("--hash", options.hash, "print a hash of all frames of each seed, and its trail");
+  app.add_flag("--frames", options.frames, "the same, and all frames");
+  app.add_option("--compare", options.compare, "run what this file has hashes of, and compare");
+  app.add_option("--write-hashes", options.write_hashes, "write that file anew");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    if (!options.compare.empty()) return compare_hashes(options);
+    if (!options.write_hashes.empty()) return write_hashes(options) ? 0 : 1;
+    if (options.hash || options.frames) {
+      print_hashes(options);
+      return 0;
+    }
+  } catch (const std::runtime_error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
   }
   Progress progress(options);
   for (std::uint64_t seed = options.seed; seed != options.seed + options.seeds; ++seed) {

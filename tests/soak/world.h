@@ -11,6 +11,11 @@
 
 namespace paceline::soak {
 
+inline constexpr std::uint32_t kMtu = 4096;  // of the engines; queue pairs draw theirs
+
+// An algorithm with its defaults for a port of this rate.
+transport::CcChoice choose_cc(cc::AlgorithmId id, Rate link_rate, std::uint32_t base_rtt_ns);
+
 class World final : public WeatherListener {
  public:
   World(const Options& options, std::uint64_t seed);
@@ -19,6 +24,9 @@ class World final : public WeatherListener {
   // Sends options.packets packets, lets everything come to its end, and checks. Throws Broken.
   // `progress` is called now and then with the number of packets sent.
   Totals run(const std::function<void(std::uint64_t)>& progress);
+  // Every frame of the run and, after it, every completion and counter: for who compares runs.
+  const test::FrameTrail& trail() const { return trail_; }
+  std::uint64_t outcome() const;
   // What this seed has drawn, in one line.
   const std::string& description() const { return description_; }
 
@@ -44,14 +52,20 @@ class World final : public WeatherListener {
   void take_completions(unsigned side);
   void step();
   bool advance();
+  void note(const transport::Completion& completion);
+  void change();
   void check_events(unsigned side);
   void check_engine(unsigned side);
   [[noreturn]] void fail_stuck() const;
   void check_end();
 
   Options options_;
+  const Mode& mode_;
   std::uint64_t seed_;
   Random random_;
+  Random changes_;
+  test::FrameTrail trail_;
+  test::RunHash completed_;
   std::string description_;
   std::unique_ptr<PacketPool> pool_;
   Stage stage_;
