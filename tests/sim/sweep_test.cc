@@ -12,7 +12,7 @@
 #include "tests/sim/sim_support.h"
 #include "tools/workload/workload.h"
 
-namespace paceline::simtest {
+namespace paceline::simtest::sweep {
 namespace {
 
 // What a look at the whole fabric finds.
@@ -163,4 +163,4 @@ TEST_CASE("sweeps: a run that ends unforeseen begins anew", "[sweep]") {
 }
 
 }  // namespace
-}  // namespace paceline::simtest
+}  // namespace paceline::simtest::sweep
