@@ -1,5 +1,5 @@
-// What a process says of a plug-in that crashes it, ends it or does not return. A plug-in is code of
-// the process that loads it: it cannot be contained, but who runs it is told whose fault it was.
+// What a process says of a plug-in that crashes it, ends it or does not return. A plug-in is code
+// of the process that loads it: it cannot be contained, but who runs it is told whose fault it was.
 #pragma once
 
 #include <cstdint>
