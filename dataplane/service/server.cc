@@ -254,6 +254,10 @@ Server::Next Server::serve_some(Place at) {
     attach::Message request;
     const attach::Glance glance =
         attach::look(socket, std::as_writable_bytes(std::span(&request.header, 1)));
+    // What comes from here on may bring descriptors: the next glance tells.
+    if (glance.bytes < 0) {
+      return errno == EAGAIN || errno == EWOULDBLOCK ? Next::request : Next::end;
+    }
     if (glance.descriptors) {
       // Received by the thread that closes them, or not at all.
       errand->header = request.header;
