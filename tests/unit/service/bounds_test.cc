@@ -1,6 +1,7 @@
 // What the service itself takes for a tenant is bounded: memory of queues, descriptors, mappings.
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -134,4 +135,32 @@ TEST_CASE("a tenant has its part of the service's mappings and no more", "[threa
   REQUIRE(a.ask(Operation::deregister_region, attach::HandleBody{region.handle, 0}).ok());
   CHECK(tenant_of(a)["mappings"]["used"] == 40);
   CHECK(register_pages(a, pd, 60) == 0);
+}
+
+// They may arrive between a glance at the socket and the taking of what is there.
+TEST_CASE("descriptors that come at any time are taken by whoever may take them", "[threads]") {
+  RunningService service;
+  attach::SharedMemory memory;
+  REQUIRE(memory.make("bounds", 4096));
+  const attach::ShareMemoryRequest share;
+  const int descriptor = memory.descriptor();
+  attach::Header first;
+  first.operation = Operation::query_port;
+  attach::Header second;
+  second.operation = Operation::share_memory;
+  for (int i = 0; i < 3000; ++i) {
+    AttachClient a(service.path());
+    REQUIRE(a.open("h0"));
+    CAPTURE(i);
+    REQUIRE(attach::send_message(a.socket(), first, {}, {}) == attach::Transfer::done);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(20 * i);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    REQUIRE(attach::send_message(a.socket(), second, std::as_bytes(std::span(&share, 1)),
+                                 {&descriptor, 1}) == attach::Transfer::done);
+    attach::Message reply;
+    REQUIRE(attach::receive_message(a.socket(), reply) == attach::Transfer::done);
+    REQUIRE(attach::receive_message(a.socket(), reply) == attach::Transfer::done);
+    REQUIRE(reply.header.error == 0);
+  }
 }
