@@ -123,19 +123,16 @@ const char* caller(std::uintptr_t stack) {
 }
 
 // The plug-in whose code runs, or from which it was called.
-const char* culprit(const void* context) {
+const char* culprit(const Registers& place) {
   if (is_loading.load(std::memory_order_acquire)) return loading_path.data();
-  const Registers place = place_of(context);
   if (const Code* code = code_with(place.code)) return code->path.data();
   return caller(place.stack);
 }
 
 // What exit() runs: nothing but main's caller is on the stack then, unless a plug-in called it.
 void on_exit() {
-  const char* const path =
-      is_loading.load(std::memory_order_acquire)
-          ? loading_path.data()
-          : caller(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const char* const path = culprit({0, stack});
   if (path == nullptr) return;
   Line line;
   line << program_invocation_short_name << ": error: the plug-in " << path
@@ -147,7 +144,7 @@ void on_exit() {
 void on_crash(int number, siginfo_t*, void* context) {
   Line line;
   line << program_invocation_short_name << ": error: ";
-  if (const char* const path = culprit(context)) {
+  if (const char* const path = culprit(place_of(context))) {
     line << "the plug-in " << path << " crashed: signal " << static_cast<unsigned>(number)
          << " in its code, or in what it called";
   } else if (named_count.load(std::memory_order_acquire) != 0) {
@@ -165,7 +162,7 @@ void on_crash(int number, siginfo_t*, void* context) {
 void on_second(int, siginfo_t*, void* context) {
   if (quiet_seconds.fetch_add(1, std::memory_order_relaxed) + 1 < kMostQuietSeconds) return;
   const int error = errno;
-  if (const char* const path = culprit(context)) {
+  if (const char* const path = culprit(place_of(context))) {
     Line line;
     line << program_invocation_short_name << ": error: the plug-in " << path
          << " does not return: " << kMostQuietSeconds << " s of processor time in one call";

@@ -17,14 +17,14 @@ namespace paceline::service {
 
 Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> nic_sets)
     : settings_(std::move(settings)) {
-  std::uint64_t& registered = settings_.quota.registered_bytes;
-  if (registered == 0) registered = machine_memory() / 2;
   TenantQuota& quota = settings_.quota;
-  if (quota.queue_bytes == 0) quota.queue_bytes = machine_memory() / 4;
+  const std::uint64_t memory = machine_memory();
+  if (quota.registered_bytes == 0) quota.registered_bytes = memory / 2;
+  if (quota.queue_bytes == 0) quota.queue_bytes = memory / 4;
   if (quota.descriptors == 0)
     quota.descriptors = std::max(process_descriptors() / 2, kFewDescriptors);
   if (quota.mappings == 0) quota.mappings = process_mappings() / 2;
-  if (settings_.limits.region_bytes == 0) settings_.limits.region_bytes = registered;
+  if (settings_.limits.region_bytes == 0) settings_.limits.region_bytes = quota.registered_bytes;
   for (std::size_t i = 0; i < nic_sets.size(); ++i) {
     workers_.push_back(std::make_unique<ServiceWorker>(fmt::format("worker {}", i),
                                                        std::move(nic_sets[i]), settings_.times));

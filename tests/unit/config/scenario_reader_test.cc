@@ -376,20 +376,6 @@ TEST_CASE("with the generator replaced, the file's keys for the old one are no m
               "all_to_all"});
 }
 
-TEST_CASE("another algorithm does not take over the parameters of the file's own", "[config]") {
-  const std::string file = "[cc]\nalgorithm = \"pace\"\nparams = { gain = 0.25, on = true }\n";
-  CHECK(read(file, {"cc.algorithm=react"}).value.cc.params.empty());
-  CHECK(errors_of(file, {"cc.algorithm=react"}).empty());
-  CHECK(read(file, {"cc.algorithm=pace"}).value.cc.params.size() == 2);
-  // What an override gave stays, whichever comes first.
-  for (const Lines& given : {Lines{"cc.params.stages=3", "cc.algorithm=react"},
-                             Lines{"cc.algorithm=react", "cc.params.stages=3"}}) {
-    const Read<Scenario> of = read(file, given);
-    REQUIRE(of.value.cc.params.size() == 1);
-    CHECK(of.value.cc.params[0].name == "stages");
-  }
-}
-
 TEST_CASE("file names are relative to the file that names them", "[config]") {
   const auto s =
       read("[workload]\nflows_file = \"hpcc/x.flows\"\n[fabric]\ntopology_file = \"../t\"\n");
