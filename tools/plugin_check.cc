@@ -57,7 +57,7 @@ CheckedRun run_checked(const cc::AlgorithmInfo& plugin, const CheckScenario& s) 
                        workload::incast(scenario.workload, scenario.fabric.hosts, scenario.seed),
                        std::move(options));
     const RunEnd end = world.run();
-    for (std::uint32_t h = 0; h < world.hosts(); ++h) run.counters += world.counters(h);
+    for (std::uint32_t h = 0; h < world.hosts(); ++h) run.counters += world.engine(h).counters();
     run.hash = world.trace_hash();
     if (end != RunEnd::completed) {
       run.problem =

@@ -197,12 +197,10 @@ MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flow
   std::array<double, cc::kLimiters> share{};
   double total = 0;
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-    for (std::uint32_t s = 0; s < world.shards(); ++s) {
-      const auto picos = world.engine(h, s).limiter_picos(world.now());
-      for (std::size_t i = 0; i < picos.size(); ++i) {
-        share[i] += static_cast<double>(picos[i]);
-        total += static_cast<double>(picos[i]);
-      }
+    const auto picos = world.engine(h).limiter_picos(world.now());
+    for (std::size_t i = 0; i < picos.size(); ++i) {
+      share[i] += static_cast<double>(picos[i]);
+      total += static_cast<double>(picos[i]);
     }
   }
   for (std::size_t i = 0; i < share.size() && total > 0; ++i) {

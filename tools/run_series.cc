@@ -32,7 +32,7 @@ SeriesRecorder::Look SeriesRecorder::look_at(VirtualWorld& world, Picos at) {
   }
   auto& [delivered, paused, cnps, marked, dropped, retransmitted] = look.totals;
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-    const telemetry::EngineCounters counters = world.counters(h);
+    const telemetry::EngineCounters counters = world.engine(h).counters();
     delivered += counters.rx_data_bytes;
     cnps += counters.cnps_sent;
     retransmitted += counters.retransmitted_bytes;

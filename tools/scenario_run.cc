@@ -128,7 +128,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.flows.push_back(row);
   }
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-    run.counters += world.counters(h);
+    run.counters += world.engine(h).counters();
   }
   run.network = world.network().stats();
   run.queues = queue_depths(world.network(), prepared);

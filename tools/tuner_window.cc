@@ -73,7 +73,7 @@ void WindowReader::read_messages(Picos now, Window& window) {
 
 void WindowReader::read_hosts(Window& window) {
   for (std::uint32_t host = 0; host < world_.hosts(); ++host) {
-    const telemetry::EngineCounters c = world_.counters(host);
+    const telemetry::EngineCounters c = world_.engine(host).counters();
     const Totals now{c.tx_data_bytes, c.rx_data_bytes, c.tx_data_packets,      c.rx_data_packets,
                      c.rx_ce_packets, c.cnps_received, c.retransmitted_packets};
     const Totals was = std::exchange(before_[host], now);

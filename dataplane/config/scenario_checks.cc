@@ -224,8 +224,6 @@ class Checker {
             fmt::format("transport.multipath = \"{}\" reorders packets; allowed with "
                         "transport.reliability = \"selective\"",
                         t.multipath));
-    require(std::has_single_bit(t.shards), {"transport.shards"},
-            fmt::format("transport.shards = {}: allowed is 1, 2, 4 or 8", t.shards));
     require(std::has_single_bit(t.window_packets), {"transport.window_packets"},
             fmt::format("transport.window_packets = {}: allowed is a power of two in [64 .. 4096]",
                         t.window_packets));

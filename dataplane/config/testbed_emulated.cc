@@ -147,11 +147,6 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
                                                            scenario.fabric.hosts, kMostNics));
     return;
   }
-  if (scenario.transport.shards != 1) {
-    context.errors->add(where("transport.shards"),
-                        fmt::format("transport.shards = {}: emulated hosts have one engine each",
-                                    scenario.transport.shards));
-  }
   if (scenario.transport.calibration) {
     context.errors->add(where("transport.calibration"),
                         "transport.calibration is for scenarios; programs need a path MTU of RoCE");

@@ -22,7 +22,6 @@ constexpr std::array kNotOnPorts = {
     OtherKey{"transport.payload_bytes", "is for emulated hosts; a port has port.mtu"},
     OtherKey{"transport.calibration", "is for scenarios"},
     OtherKey{"transport.cnp_in_ack", "is for scenarios"},
-    OtherKey{"transport.shards", "is for scenarios; a port of a service has one engine"},
     OtherKey{"transport.foreign_hosts", "is about emulated hosts; a port's peers are found out"},
     OtherKey{"transport.retransmit_timeout", "is a program's to say (ibv_modify_qp, timeout)"},
     OtherKey{"transport.retry_count", "is a program's to say (ibv_modify_qp, retry_cnt)"},

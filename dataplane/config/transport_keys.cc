@@ -1,6 +1,5 @@
 #include <array>
 
-#include "dataplane/base/shards.h"
 #include "dataplane/config/scenario_key_parts.h"
 
 namespace paceline::config {
@@ -88,12 +87,6 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
     {.path = "transport.cnp_in_ack",
      .field = PACELINE_FIELD(transport.cnp_in_ack),
      .meaning = "Calibration: the BECN bit of ACKs instead of CNPs."},
-    {.path = "transport.shards",
-     .field = PACELINE_FIELD(transport.shards),
-     .min = 1,
-     .max = kMaxShards,
-     .meaning = "Engines that share the work of a host's port, a power of two. Queue pairs are "
-                "dealt out in turn."},
     {.path = "transport.peers",
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.peers),

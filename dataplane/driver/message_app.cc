@@ -27,29 +27,21 @@ constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the 
 
 MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
                        std::vector<MessageRecord>& records, transport::Engine& engine,
-                       HostShards* shards, Connector& connector, transport::MemoryProvider* memory)
+                       Connector& connector, transport::MemoryProvider* memory)
     : completions_(std::min(kCompletions, index.posts(host) + index.announced(host))),
       host_(host),
       plan_(plan),
       records_(records),
       engine_(engine),
-      shards_(shards),
       connector_(connector),
       receives_(std::min(kReceives, index.announced(host))),
       own_(index.own(host)),
       dependants_(index.dependants(host)),
       receives_wanted_(static_cast<std::uint32_t>(std::min(kReceives, index.announced(host)))) {
   constexpr std::uint8_t kAccess = transport::access::local_write | transport::access::remote_write;
-  // Every shard has the region, under the same key: tables that see the same calls give the same.
-  const auto add = [memory](transport::RegionTable& regions) {
-    return memory == nullptr ? regions.add_elided(0, kRegionBytes, kAccess)
-                             : regions.add_provided(0, kRegionBytes, *memory, kAccess);
-  };
-  region_ = add(engine_.regions());
-  for (std::uint32_t s = 1; shards_ != nullptr && s < shards_->shards(); ++s) {
-    [[maybe_unused]] const std::uint32_t key = add(shards_->engine(s).regions());
-    assert(key == region_);
-  }
+  transport::RegionTable& regions = engine_.regions();
+  region_ = memory == nullptr ? regions.add_elided(0, kRegionBytes, kAccess)
+                              : regions.add_provided(0, kRegionBytes, *memory, kAccess);
   find_next_start();
   replenish();
 }
@@ -69,7 +61,7 @@ std::uint32_t MessageApp::lane_for(Picos now, const PlannedMessage& message) {
     std::vector<std::uint32_t>& pool = pools_[message.dst];
     for (const std::uint32_t lane : pool) {
       if (lanes_[lane].busy) continue;
-      engine_of(lanes_[lane].qp).restart_congestion(now, lanes_[lane].qp);
+      engine_.restart_congestion(now, lanes_[lane].qp);
       lanes_[lane].busy = true;
       return lane;
     }
@@ -127,7 +119,7 @@ bool MessageApp::feed(Picos now, std::uint32_t index) {
     request.hint.collective = message.collective;
     request.hint.degree = message.hint_degree;
     request.hint.kind = message.hint_kind;
-    const PostResult result = engine_of(lane.qp).post_send(now, lane.qp, request);
+    const PostResult result = engine_.post_send(now, lane.qp, request);
     if (result == PostResult::queue_full) break;
     if (result != PostResult::ok) {
       finish(now, index, id, true);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/driver/host_shards.h"
 #include "dataplane/driver/message_plan.h"
 #include "dataplane/driver/plan_index.h"
 #include "dataplane/transport/engine.h"
@@ -41,11 +40,10 @@ class alignas(64) MessageApp {
   // `records` has one entry per message of the plan, shared by the apps of all hosts; each writes
   // only its own messages'. The app posts nothing before the first poll.
   // `index` is of the plan. Both must outlive the app, and so must `memory`: where the bytes of its
-  // messages are, nullptr where only their lengths move. shards: all engines of the host, where
-  // there are several; nullptr: `engine` is the only one.
+  // messages are, nullptr where only their lengths move.
   MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
-             std::vector<MessageRecord>& records, transport::Engine& engine, HostShards* shards,
-             Connector& connector, transport::MemoryProvider* memory = nullptr);
+             std::vector<MessageRecord>& records, transport::Engine& engine, Connector& connector,
+             transport::MemoryProvider* memory = nullptr);
 
   // The queue objects that queue pairs of this host use.
   transport::CompletionQueue& completions() { return completions_; }
@@ -82,9 +80,6 @@ class alignas(64) MessageApp {
     }
   };
 
-  transport::Engine& engine_of(std::uint32_t qp) {
-    return shards_ == nullptr ? engine_ : shards_->engine_of(qp);
-  }
   std::uint32_t lane_for(Picos now, const PlannedMessage& message);
   void start(Picos now, std::uint32_t id);
   bool feed(Picos now, std::uint32_t index);
@@ -103,7 +98,6 @@ class alignas(64) MessageApp {
   const MessagePlan& plan_;
   std::vector<MessageRecord>& records_;
   transport::Engine& engine_;
-  HostShards* shards_;
   Connector& connector_;
   transport::ReceiveQueue receives_;
   std::uint32_t region_ = 0;

@@ -363,7 +363,8 @@ bool ParallelRun::has_unsent(Share& share) {
   for (; share.witness < share.hosts.size(); ++share.witness) {
     const std::uint32_t host = share.hosts[share.witness];
     const WorldHost& of = hosts_[host];
-    if (of.tx_data_bytes() < to_send_[host] && of.app.finished() < of.app.planned()) {
+    if (of.engine.counters().tx_data_bytes < to_send_[host] &&
+        of.app.finished() < of.app.planned()) {
       return true;
     }
   }

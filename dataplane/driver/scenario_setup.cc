@@ -139,7 +139,6 @@ std::string plan_engine(const config::TransportConfig& t, const config::CcConfig
   engine.cnp_interval = t.cnp_interval;
   engine.cnp_in_ack = t.cnp_in_ack;
   engine.base_rtt_ns = facts.base_rtt_ns;
-  engine.shard_bits = static_cast<std::uint32_t>(std::countr_zero(t.shards));
   if (t.reliability == "selective") engine.reliability = transport::Reliability::selective;
   if (t.multipath == "packet") engine.multipath = transport::Multipath::packet;
   if (t.multipath == "chunk") engine.multipath = transport::Multipath::chunk;

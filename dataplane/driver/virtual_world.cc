@@ -145,7 +145,6 @@ bool VirtualWorld::may_sweep() const {
 // The world at time 0, in as many parts as there are threads, or as the fabric has.
 void VirtualWorld::build(std::uint32_t threads) {
   hosts_.reset();
-  shards_.clear();
   parts_.clear();
   records_.assign(plan_.messages.size(), {});
   now_ = Picos{0};
@@ -171,34 +170,14 @@ void VirtualWorld::build(std::uint32_t threads) {
     config.expected_peers = index_->peers(h);
     config.memory = &part.memory();
     config.params = &params_;
-    Port* port = &part.network().host_port(h);
-    HostShards* shards = nullptr;
-    if (config.shard_bits != 0) {
-      shards_.push_back(std::make_unique<HostShards>(config, *port, h));
-      shards = shards_.back().get();
-      port = &shards->port(0);
-      config = shards->config_of(0, std::move(config));
-    }
-    hosts_->emplace(std::move(config), *port, h, plan_, *index_, records_, *this,
-                    options_.taps.empty() ? nullptr : &memory_, shards);
+    hosts_->emplace(std::move(config), part.network().host_port(h), h, plan_, *index_, records_,
+                    *this, options_.taps.empty() ? nullptr : &memory_);
   }
-  for (const auto& part : parts_) part->set_hosts(*hosts_, !shards_.empty());
+  for (const auto& part : parts_) part->set_hosts(*hosts_);
 }
 
 const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
   return (*hosts_)[host].engine;
-}
-
-const transport::Engine& VirtualWorld::engine(std::uint32_t host, std::uint32_t shard) const {
-  return shards_.empty() ? (*hosts_)[host].engine : shards_[host]->engine(shard);
-}
-
-telemetry::EngineCounters VirtualWorld::counters(std::uint32_t host) const {
-  return (*hosts_)[host].counters();
-}
-
-ShardPortCounters VirtualWorld::handed_over(std::uint32_t host, std::uint32_t shard) const {
-  return shards_.empty() ? ShardPortCounters{} : shards_[host]->port_counters(shard);
 }
 
 std::uint64_t VirtualWorld::events() const {
@@ -234,12 +213,12 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   config.max_rd_atomic = config.max_dest_rd_atomic = 0;
   config.send_queue_depth = static_cast<std::uint16_t>(
       std::min<std::uint64_t>(config.send_queue_depth, index_->posts(src)));
-  transport::Engine& engine_a = a.engine_for_connection();
+  transport::Engine& engine_a = a.engine;
   const std::uint32_t qa = engine_a.create_qp(config);
   config.send_cq = config.receive_cq = &b.app.completions();
   config.receive_queue = &b.app.receives();
   config.send_queue_depth = 1;
-  transport::Engine& engine_b = b.engine_for_connection();
+  transport::Engine& engine_b = b.engine;
   const std::uint32_t qb = engine_b.create_qp(config);
   const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
   const auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
@@ -404,10 +383,8 @@ bool VirtualWorld::run_in_parallel(RunEnd& end) {
 bool VirtualWorld::check_all() {
   std::string broken = network().check_conservation();
   for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
-    for (std::uint32_t s = 0; s < shards() && broken.empty(); ++s) {
-      broken = engine(h, s).check_conservation();
-      if (broken.empty()) broken = engine(h, s).violation();
-    }
+    broken = engine(h).check_conservation();
+    if (broken.empty()) broken = engine(h).violation();
     if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
   }
   if (broken.empty()) return true;

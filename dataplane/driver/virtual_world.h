@@ -110,14 +110,7 @@ class VirtualWorld final : public Connector {
   const fabric::Network& network() const { return parts_.front()->network(); }
   fabric::Network& network() { return parts_.front()->network(); }
   std::uint32_t hosts() const { return scenario_.fabric.hosts; }
-  // Of a host with shards, the first of them.
   const transport::Engine& engine(std::uint32_t host) const;
-  const transport::Engine& engine(std::uint32_t host, std::uint32_t shard) const;
-  std::uint32_t shards() const { return 1U << setup_.engine.shard_bits; }  // of every host
-  // Of all shards of a host.
-  telemetry::EngineCounters counters(std::uint32_t host) const;
-  // What the shard handed over to others, and took over; nothing where there is one shard.
-  ShardPortCounters handed_over(std::uint32_t host, std::uint32_t shard) const;
   std::uint64_t events() const;  // one per event however many parts it touched
   std::uint64_t messages_completed() const;
   std::uint64_t messages_failed() const;
@@ -158,7 +151,6 @@ class VirtualWorld final : public Connector {
   transport::ParamStore params_;  // of all engines
   fabric::Division division_;
   std::vector<std::unique_ptr<WorldPart>> parts_;
-  std::vector<std::unique_ptr<HostShards>> shards_;  // by host; empty where each has one engine
   std::unique_ptr<Slab<WorldHost>> hosts_;
   std::unique_ptr<ParallelRun> parallel_;  // while it runs
   ParallelUse use_;

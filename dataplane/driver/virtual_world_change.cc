@@ -2,7 +2,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "dataplane/driver/host_shards.h"
 #include "dataplane/driver/virtual_world.h"
 #include "dataplane/driver/world_host.h"
 
@@ -31,10 +30,7 @@ void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm
     }
   }
   for (const std::uint32_t h : hosts) {
-    for (std::uint32_t s = 0; s < shards(); ++s) {
-      transport::Engine& changed = shards_.empty() ? (*hosts_)[h].engine : shards_[h]->engine(s);
-      changed.reconfigure(now_, setup, arm, epoch);
-    }
+    (*hosts_)[h].engine.reconfigure(now_, setup, arm, epoch);
     parts_.front()->schedule_host(h, now_);
   }
 }
@@ -63,10 +59,7 @@ void VirtualWorld::reconfigure_by_receiver(const std::array<transport::CcSetup, 
   }
   for (std::uint32_t h = 0; h < arms.size(); ++h) {
     by_peer.own_cluster = arms[h];
-    for (std::uint32_t s = 0; s < shards(); ++s) {
-      transport::Engine& changed = shards_.empty() ? (*hosts_)[h].engine : shards_[h]->engine(s);
-      changed.reconfigure(now_, by_peer, epoch);
-    }
+    (*hosts_)[h].engine.reconfigure(now_, by_peer, epoch);
     parts_.front()->schedule_host(h, now_);
   }
 }

@@ -39,10 +39,6 @@ void WorldPart::begin(std::uint32_t host) {
 // when it is due next.
 inline Picos WorldPart::poll_group(std::uint32_t index, Picos now) {
   WorldHost& host = (*hosts_)[index];
-  if (sharded_) [[unlikely]] {
-    poll_shards(host, now);
-    return host.next_deadline();
-  }
   if (!prefetching_) host.engine.prefetch();
   if (host.app.due(now)) host.app.poll(now);
   do {
@@ -121,15 +117,6 @@ void WorldPart::take_finished(WorldHost& host) {
     bytes_done_ += plan_.messages[id].bytes;
   }
   host.app.newly_finished().clear();
-}
-
-// The same with several engines.
-void WorldPart::poll_shards(WorldHost& host, Picos now) {
-  if (host.app.due(now)) host.app.poll(now);
-  do {
-    host.shards->poll(now);
-  } while (!host.app.completions().empty() && host.app.poll(now));
-  if (!host.app.newly_finished().empty()) take_finished(host);
 }
 
 void WorldPart::poll_host(std::uint32_t index, Picos now) {

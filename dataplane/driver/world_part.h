@@ -36,9 +36,8 @@ class WorldPart {
   WorldPart(const fabric::FabricSpec& spec, double events_per_us, const MessagePlan& plan,
             const std::vector<MessageRecord>& records);
   // The hosts of the whole world, once they are built; must outlive the part.
-  void set_hosts(Slab<WorldHost>& hosts, bool sharded) {
+  void set_hosts(Slab<WorldHost>& hosts) {
     hosts_ = &hosts;
-    sharded_ = sharded;
     ahead_.set_hosts(hosts);
   }
 
@@ -116,7 +115,6 @@ class WorldPart {
   void sweep_host(std::uint32_t host, Picos end);
   Picos poll_group(std::uint32_t index, Picos now);
   void poll_host(std::uint32_t index, Picos now);
-  [[gnu::noinline]] void poll_shards(WorldHost& host, Picos now);
   void take_finished(WorldHost& host);
   void note_due(std::uint32_t host, Picos at);
 
@@ -137,7 +135,6 @@ class WorldPart {
   std::vector<DueHost> due_hosts_;
   std::vector<bool> is_due_;  // by host, once there was one
   bool prefetching_ = false;
-  bool sharded_ = false;  // hosts have several engines
   LookAhead ahead_;
   // Windows node by node: a bit by node with something to do, and their visits in the order of
   // their numbers; links that are due, as they come and by node; when hosts that left the wheel

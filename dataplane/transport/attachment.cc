@@ -49,15 +49,13 @@ std::uint32_t ControlPlane::find_or_add_peer(const wire::IpAddress& ip, const wi
     if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
     peer.selective = peer.status == PeerStatus::native && offers_selective();
     peer.telemetry = peer.selective && core_.info.telemetry;
-    // The leader asks for all shards.
-    if (peer.status == PeerStatus::unknown && follower_ == nullptr) {
+    if (peer.status == PeerStatus::unknown) {
       peer.next_hello = core_.now;
       waiting_hello_.push_back(index);
       core_.control_active = true;
     }
   }
   if (++peer.queue_pairs == 1) {
-    if (follower_ != nullptr) follower_->peer_added(index, peer);
     ++connected_;
     count_crowd();
     // Of one that comes back: what it knows is of then.
@@ -156,14 +154,6 @@ void ControlPlane::forget_peer(std::uint32_t index) {
   if (--peer.queue_pairs != 0) return;
   --connected_;
   count_crowd();
-  if (follower_ != nullptr) follower_->peer_gone(index);
-  if (peer.far != nullptr) {  // its entries wait for the next time
-    for (std::uint32_t shard = 0; shard < kMaxShards; ++shard) {
-      if (peer.far->counters[shard] == nullptr) continue;
-      core_.receiver->forget(to_nanos(core_.now), peer.far->entries[shard]);
-      peer.far->counters[shard] = nullptr;
-    }
-  }
   if (peer.counters != nullptr) {
     core_.receiver->forget(to_nanos(core_.now), index);
     peer.counters = nullptr;

@@ -68,15 +68,6 @@ std::string ControlPlane::refusal(const CcSetup& setup) const {
   if (std::string wrong = wrong_values("fallback", setup.fallback); !wrong.empty()) return wrong;
   if (is_proactive(setup.fallback.algorithm)) return "fallback: must be a reactive algorithm";
   if (cc::is_plugin(setup.fallback.algorithm)) return "fallback: must be a built-in algorithm";
-  if (core_.config.shards != nullptr && is_proactive(setup.primary.algorithm) != proactive_) {
-    return "an instance of several shards cannot change between reactive and proactive algorithms "
-           "under way";
-  }
-  if (core_.config.shards != nullptr && proactive_ &&
-      setup.primary.algorithm != setup_.primary.algorithm) {
-    return "an instance of several shards cannot change from one proactive algorithm to another "
-           "under way";
-  }
   return {};
 }
 
@@ -134,10 +125,8 @@ void ControlPlane::begin_change(const Before& before) {
 // Where peers have to say what they can do: this end can more than when it was asked last.
 void ControlPlane::greet_again() {
   if (core_.config.peers != PeerPolicy::discover || !core_.config.speak_control) return;
-  if (follower_ != nullptr) return;
   for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
     Peer& peer = core_.peers[i];
-    if (core_.peers.find(peer.ip, peer.traffic_class) != i) continue;  // a shard of another entry
     greet(i);
     const bool grants = (peer.features & kFeatureGrants) != 0;
     peer.status = grants ? PeerStatus::native : PeerStatus::unknown;
@@ -183,7 +172,7 @@ void ControlPlane::go_on_changing() {
 // All contexts are what the setup says.
 void ControlPlane::finish_change() {
   if (grants_) return;
-  if (core_.config.shards == nullptr && !proactive_) sender_.reset();
+  if (!proactive_) sender_.reset();
   change_.receiver_until = core_.receiver == nullptr ? kNever : core_.now + kGrantsOutlive;
   core_.control_active =
       core_.receiver != nullptr || sender_ != nullptr || has_plugins_ || !waiting_hello_.empty();
@@ -192,10 +181,7 @@ void ControlPlane::finish_change() {
 // Peers that still ask hear nothing more: their fallback decides for them.
 void ControlPlane::drop_receiver() {
   change_.receiver_until = kNever;
-  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
-    core_.peers[i].counters = nullptr;
-    core_.peers[i].far.reset();
-  }
+  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) core_.peers[i].counters = nullptr;
   core_.receiver.reset();
   core_.control_active = sender_ != nullptr || has_plugins_ || !waiting_hello_.empty();
 }

@@ -34,7 +34,6 @@ ControlPlane::ControlPlane(EngineCore& core, Scheduler& scheduler)
   take_values(setup_, core_.params);
   proactive_ = grants_ = is_proactive(setup_.primary.algorithm);
   make_port_parts();
-  if (config.shards != nullptr && shares_control()) join_shards(std::move(sender_));
 }
 
 // The primary algorithm's go last: where the fallback is the same, it is not used.
@@ -46,12 +45,11 @@ void ControlPlane::take_values(const CcSetup& setup, ParamTable& into) {
   }
 }
 
-// What a proactive algorithm has once for the port, as far as it is not there yet. Of several
-// shards the first has them for all. The governor serves contexts of both arms.
+// What a proactive algorithm has once for the port, as far as it is not there yet. The governor
+// serves contexts of both arms.
 void ControlPlane::make_port_parts() {
   if (!proactive_) return;
   core_.control_active = true;
-  if (core_.config.shard != 0) return;
   const std::uint8_t governing = governing_arm();
   const cc::ParamBlock& params = core_.params_on(governing, setup_on(governing).primary.algorithm);
   if (sender_ == nullptr) sender_ = cc::make_port_sender(params);
@@ -66,8 +64,7 @@ void ControlPlane::start_algorithm(std::uint32_t index, CongestionContext& conte
   context.side = core_.peers[context.peer].arm;
   context.algorithm = algorithm;
   const cc::ParamBlock& params = core_.params_of(context);
-  context.channel =
-      static_cast<std::uint16_t>(index << core_.config.shard_bits | core_.config.shard);
+  context.channel = static_cast<std::uint16_t>(index);
   const cc::AlgorithmInfo* info = cc::find(params.id);
   context.wants = info == nullptr ? 0 : info->wants;
   context.proactive = info != nullptr && info->proactive;
@@ -179,7 +176,6 @@ void ControlPlane::send_request(std::uint32_t index, const cc::Event& event, boo
   request.arm = context.arm;
   request.epoch = context.epoch;
   request.channel = context.channel;
-  request.shard_bits = static_cast<std::uint8_t>(core_.config.shard_bits);
   send_control(peer.control, request, core_.counters.requests_sent);
 }
 
@@ -241,11 +237,6 @@ void ControlPlane::on_hello(const wire::ParsedPacket& parsed, const Packet& pack
   peer.heard = true;
   peer.greeting = false;
   peer.features = hello.features;
-  if (leader_ != nullptr) {
-    leader_->for_each_follower_of(index, [&](std::uint32_t shard, std::uint32_t theirs) {
-      leader_->tell(shard, shard_message::Heard{theirs, hello.features, hello.crowd});
-    });
-  }
   use_features(index, hello.features);
   hear_crowd(index, hello.crowd);
   // It grew between our question and this answer.
@@ -271,16 +262,7 @@ void ControlPlane::on_request(const wire::ParsedPacket& parsed, const RequestMes
     ++core_.counters.control_ignored;
     return;
   }
-  if (leader_ != nullptr && core_.peers[index].echo != request.echo_wanted) {
-    leader_->for_each_follower_of(index, [&](std::uint32_t shard, std::uint32_t theirs) {
-      leader_->tell(shard, shard_message::Echo{theirs, request.echo_wanted});
-    });
-  }
   core_.peers[index].echo = request.echo_wanted;
-  if (request.shard_bits != 0 || core_.peers[index].far != nullptr) [[unlikely]] {
-    count_request(index, request);
-    return;
-  }
   core_.peers[index].counters = core_.receiver->on_request(to_nanos(core_.now), index, request);
   // What it sends from here on belongs to no channel.
   if (request.close) core_.peers[index].counters = nullptr;
@@ -397,8 +379,6 @@ void ControlPlane::poll_sender() {
 }
 
 void ControlPlane::poll() {
-  if (core_.tells_shards) [[unlikely]]
-    hear_shards();
   for (std::size_t i = 0; i < waiting_hello_.size();) {
     Peer& peer = core_.peers[waiting_hello_[i]];
     if (awaits_hello(peer) && peer.next_hello <= core_.now) {

@@ -13,8 +13,6 @@
 #include "cc/port_sender.h"
 #include "dataplane/transport/arms.h"
 #include "dataplane/transport/engine_core.h"
-#include "dataplane/transport/shard_follower.h"
-#include "dataplane/transport/shard_leader.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {
@@ -103,11 +101,6 @@ class alignas(64) ControlPlane {
       counters->last_marked_entropy = parsed.udp_source_port;
     }
   }
-  // Data of a peer, where there are shards here or there: of the channel that the number of the
-  // sending queue pair tells, or for the leader to count, or of none.
-  void count_apart(std::uint32_t peer, std::uint32_t far_number, const wire::ParsedPacket& parsed,
-                   const Packet& packet);
-
   bool sender_due() const {
     return sender_ != nullptr && sender_->next_wake() <= to_nanos(core_.now);
   }
@@ -116,13 +109,6 @@ class alignas(64) ControlPlane {
   void poll();
   void poll_sender();
   Picos next_deadline() const;
-
-  // Tells other shards what this poll brought about. At the end of every poll, with tells_shards.
-  void tell_shards();
-  // Other shards have sent something that no poll has seen yet.
-  bool inbox() const {
-    return (leader_ != nullptr && leader_->inbox()) || (follower_ != nullptr && follower_->inbox());
-  }
 
   // First invariant found broken since start, or empty. Filled only with check_invariants.
   const std::string& violation() const { return violation_; }
@@ -208,8 +194,8 @@ class alignas(64) ControlPlane {
   std::uint64_t leave_datagrams(const AddressHandle& handle);
   // Peers are told of the crowd by HELLO. Without HELLO, by grants alone.
   bool tells_crowd() const {
-    return core_.receiver != nullptr && follower_ == nullptr &&
-           core_.config.peers == PeerPolicy::discover && core_.config.speak_control;
+    return core_.receiver != nullptr && core_.config.peers == PeerPolicy::discover &&
+           core_.config.speak_control;
   }
   static bool awaits_hello(const Peer& peer) {
     return peer.status == PeerStatus::unknown || peer.greeting;
@@ -227,15 +213,6 @@ class alignas(64) ControlPlane {
   void count_crowd();
   void greet(std::uint32_t index);
 
-  // --- with other shards (control_shards.cc) ---
-  void join_shards(std::unique_ptr<cc::PortSender> governor);
-  bool shares_control() const { return proactive_ || core_.config.peers == PeerPolicy::discover; }
-  void count_request(std::uint32_t peer, const RequestMessage& request);
-  std::uint32_t entry_of(std::uint32_t peer, const RequestMessage& request);
-  cc::ChannelCounters* counters_of(std::uint32_t peer, std::uint32_t far_number);
-  void hear_shards();
-  void hear_follower(std::uint32_t shard, const ShardMessage& message);
-  void hear_leader(const ShardMessage& message);
   template <class Message>
   void send_control(const wire::HeaderTemplate& header, const Message& message,
                     std::uint64_t& counter);
@@ -243,8 +220,6 @@ class alignas(64) ControlPlane {
   EngineCore& core_;
   Scheduler& scheduler_;
   std::unique_ptr<cc::PortSender> sender_;
-  ShardLeader* leader_ = nullptr;      // sender_, on shard 0 of several
-  ShardFollower* follower_ = nullptr;  // sender_, on the others
   std::vector<std::uint32_t> waiting_hello_;
   std::uint32_t control_sequence_ = 0;
   std::uint32_t connected_ = 0;  // entries of the peer table that queue pairs or handles name

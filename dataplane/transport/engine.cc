@@ -302,11 +302,7 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
   const std::uint32_t peer =
       core_.peers.find(parsed.source, wire::kDefaultDscpMap.traffic_class(parsed.dscp));
   if (parsed.properties.service == wire::Service::ud) {
-    if (core_.counts_apart && peer != kNoIndex) {
-      control_.count_apart(peer, parsed.ext.deth.source_qpn, parsed, *packet);
-    } else {
-      control_.count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
-    }
+    control_.count_data(peer == kNoIndex ? nullptr : core_.peers[peer].counters, parsed, *packet);
     responder_.on_request(qp, parsed, packet);
     return;
   }
@@ -322,11 +318,7 @@ void Engine::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, P
 // Of a connected queue pair.
 void Engine::count_data(const QueuePair& qp, const wire::ParsedPacket& parsed,
                         const Packet& packet) {
-  if (core_.counts_apart) [[unlikely]] {
-    control_.count_apart(qp.peer, qp.remote_number, parsed, packet);
-  } else {
-    control_.count_data(core_.peers[qp.peer].counters, parsed, packet);
-  }
+  control_.count_data(core_.peers[qp.peer].counters, parsed, packet);
 }
 
 // Control packets go ahead of all data, as many as the port takes now.
@@ -404,8 +396,6 @@ inline void Engine::send_out() {
     if (core_.control_head != nullptr) flush_control();
   }
   if (core_.cq_overrun) states_.fail_overrun();
-  if (core_.tells_shards) [[unlikely]]
-    control_.tell_shards();
 }
 
 void Engine::poll(Picos now) {

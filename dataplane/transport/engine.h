@@ -1,4 +1,4 @@
-// The transport engine: one shard of one NIC instance. It is poll(now) and next_deadline(); it
+// The transport engine of one NIC. It is poll(now) and next_deadline(); it
 // reads no clock, never sleeps and touches no device but through its Port. The same class runs in
 // virtual time, on a real-time loopback and on a NIC.
 //
@@ -139,15 +139,6 @@ class Engine {
   void prefetch_flow(const Packet* packet) const;
   void prefetch_flow_parts(const Packet* packet) const;
   void prefetch_request(const Packet* packet) const;
-
-  // --- of several shards: for a driver that runs them on one thread ---
-  // Other shards have sent something that no poll has seen yet.
-  bool inbox() const { return core_.control_active && control_.inbox(); }
-  // What it would send as soon as its port takes a packet.
-  SendClaim send_claim() const {
-    return core_.control_head != nullptr ? SendClaim{kControlClass, true, 1}
-                                         : scheduler_.send_claim();
-  }
 
   // --- looking in: changes nothing ---
   const telemetry::EngineCounters& counters() const { return core_.counters; }

@@ -70,8 +70,6 @@ struct alignas(64) EngineCore {
   bool cq_overrun = false;         // a completion queue has failed since the last poll ended
   bool control_active = false;     // the control plane has something that time could bring about
   bool has_stopped = false;        // `stops` has something to say
-  bool tells_shards = false;       // other shards wait for what a poll brings about
-  bool counts_apart = false;       // whose data it is may take more than its peer's entry to tell
   bool acks_waiting = false;       // `waiting_acks` has some
   bool stamped = false;            // the packet in hand came before now, at `arrived`
   bool answers_last = false;       // as configured
@@ -122,21 +120,20 @@ struct alignas(64) EngineCore {
   static constexpr std::size_t kWaitingAcks = 8;
   std::array<WaitingAck, kWaitingAcks> waiting_acks{};
 
-  // A queue-pair number: the shard in the lowest bits, then index + 16 (numbers 0 to 15 are
-  // reserved), then how often the index was used before, so that packets of a connection that is
-  // gone do not reach the one that has its place.
+  // A queue-pair number: index + 16 (numbers 0 to 15 are reserved), then how often the index was
+  // used before, so that packets of a connection that is gone do not reach the one that has its
+  // place.
   static constexpr unsigned kQpnIndexBits = 18;
   static constexpr std::uint32_t kQpnGenerations =
       63;  // of 64: keeps clear of 0xFFFFFD to 0xFFFFFF
-  std::uint32_t qp_slot(std::uint32_t number) const {
-    return ((number & ((1U << kQpnIndexBits) - 1)) >> config.shard_bits) - 16;
+  static constexpr std::uint32_t kMaxQps = (1U << kQpnIndexBits) - 16;
+  static std::uint32_t qp_slot(std::uint32_t number) {
+    return (number & ((1U << kQpnIndexBits) - 1)) - 16;
   }
-  std::uint32_t qp_number(std::uint32_t index, std::uint32_t generation) const {
-    return generation % kQpnGenerations << kQpnIndexBits | (index + 16) << config.shard_bits |
-           config.shard;
+  static std::uint32_t qp_number(std::uint32_t index, std::uint32_t generation) {
+    return generation % kQpnGenerations << kQpnIndexBits | (index + 16);
   }
-  std::uint32_t max_qps() const { return (1U << (kQpnIndexBits - config.shard_bits)) - 16; }
-  // nullptr when no such queue pair lives on this shard.
+  // nullptr when there is no such queue pair.
   QueuePair* find_qp(std::uint32_t number) {
     const std::uint32_t slot = qp_slot(number);
     if (slot >= qps.size()) return nullptr;

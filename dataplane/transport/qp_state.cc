@@ -12,7 +12,7 @@ QueuePair* QpStatePart::create(const QpConfig& config) {
   std::uint32_t index;
   if (core_.free_qps.empty()) {
     index = static_cast<std::uint32_t>(core_.qps.size());
-    if (index >= core_.max_qps()) return nullptr;
+    if (index >= EngineCore::kMaxQps) return nullptr;
     core_.qps.push_back(nullptr);
     core_.qp_timers.reserve(roomy(index + 1));
     core_.qps[index] = &core_.qp_storage.emplace_back(core_.qp_number(index, 0), config);

@@ -20,15 +20,6 @@ class ControlPlane;
 class RequesterPart;
 class ResponderPart;
 
-// What waits for nothing but the port: the highest class with packets to send (kNoClass: none),
-// whether they are urgent, and how many contexts have some.
-struct SendClaim {
-  static constexpr std::uint8_t kNoClass = 0xFF;
-  std::uint8_t traffic_class = kNoClass;
-  bool urgent = false;
-  std::uint32_t contexts = 0;
-};
-
 class alignas(64) Scheduler {
  public:
   explicit Scheduler(EngineCore& core) : core_(core) {}
@@ -105,15 +96,6 @@ class alignas(64) Scheduler {
     const ClassRings& rings = rings_[static_cast<unsigned>(std::countr_zero(ready_mask_))];
     return rings.urgent.count == 0 && rings.ready.count == 1 &&
            core_.contexts[rings.ready.front].backlog_bytes <= core_.config.payload_mtu;
-  }
-
-  SendClaim send_claim() const {
-    const std::uint32_t mask = ready_mask_ | stalled_mask_;
-    if (mask == 0) return {};
-    const auto top = static_cast<std::uint8_t>(std::bit_width(mask) - 1);
-    const ClassRings& rings = rings_[top];
-    const std::uint32_t urgent = rings.urgent.count;
-    return {top, urgent != 0, std::max(urgent != 0 ? urgent : rings.ready.count, 1U)};
   }
 
   // Moves contexts whose time has come to the ready rings and runs the timers of algorithms.

@@ -29,7 +29,7 @@ void Engine::receive_trimmed(const Packet& packet) {
                                                        parsed.padded_bytes()) -
                             packet.wire_bytes;
   core_.trimmed_bytes += cut;
-  if (qp->config.type == QpType::ud || core_.counts_apart) {
+  if (qp->config.type == QpType::ud) {
     control_.count_foreign(packet.wire_bytes);
   } else {
     count_data(*qp, parsed, packet);

@@ -51,7 +51,7 @@ inline VirtualWorld world_of(const std::string& toml, WorldOptions options = {})
 
 inline telemetry::EngineCounters counted(const VirtualWorld& world) {
   telemetry::EngineCounters sum{};
-  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.counters(h);
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.engine(h).counters();
   return sum;
 }
 

@@ -34,7 +34,7 @@ struct EmulatedSettings {
 
 class EmulatedNics final : public NicSet {
  public:
-  // The plan has no error, and one shard per host. Throws std::invalid_argument as fabric::Network.
+  // The plan has no error. Throws std::invalid_argument as fabric::Network.
   EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settings);
   ~EmulatedNics() override;
 
