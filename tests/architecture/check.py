@@ -45,7 +45,8 @@ def allowed(room, header):
     if owner == room:
         return True
     stem = header[:-2] if header.endswith(".h") else header
-    return owner in rules.MAY_INCLUDE[room] or stem in rules.MAY_INCLUDE[room]
+    may = rules.MAY_INCLUDE[room]
+    return owner in may or stem in may or any(header.startswith(entry[:-1]) for entry in may if entry.endswith("/*"))
 
 
 def check_includes(root, path, lines):

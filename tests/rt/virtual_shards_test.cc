@@ -10,9 +10,9 @@
 #include <memory>
 
 #include "dataplane/driver/host_shards.h"
-#include "dataplane/port/impair.h"
 #include "dataplane/port/ring_port.h"
 #include "tests/rt/support/verified_side.h"
+#include "tests/support/impair.h"
 
 namespace paceline::test {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/dpdk_port.h"
-#include "dataplane/port/dpdk_ring_cable.h"
 #include "tests/bench/load/load_side.h"
+#include "tests/support/dpdk_ring_cable.h"
 
 namespace paceline::bench {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "dataplane/driver/tsc_clock.h"
 #include "dataplane/port/dpdk_port.h"
-#include "dataplane/port/dpdk_ring_cable.h"
-#include "dataplane/port/impair.h"
 #include "tests/rt/dpdk/driver_part/stamping.h"
 #include "tests/rt/dpdk/environment.h"
 #include "tests/rt/support/verified_side.h"
+#include "tests/support/dpdk_ring_cable.h"
+#include "tests/support/impair.h"
 
 namespace paceline::test {
 namespace {

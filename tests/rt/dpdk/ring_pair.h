@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dataplane/port/dpdk_port.h"
-#include "dataplane/port/dpdk_ring_cable.h"
+#include "tests/support/dpdk_ring_cable.h"
 
 namespace paceline::test {
 

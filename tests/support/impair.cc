@@ -1,4 +1,4 @@
-#include "dataplane/port/impair.h"
+#include "tests/support/impair.h"
 
 #include <algorithm>
 #include <array>

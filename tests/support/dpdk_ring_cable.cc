@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_ring_cable.h"
+#include "tests/support/dpdk_ring_cable.h"
 
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
