@@ -10,8 +10,8 @@
 
 #include "dataplane/config/quantity.h"
 #include "dataplane/driver/wall_clock.h"
+#include "dataplane/port/capture/port_capture.h"
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/port/port_capture.h"
 #include "tools/capture_files.h"
 #include "tools/cli.h"
 #include "tools/host/service_capture.h"

@@ -13,7 +13,7 @@
 
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/virtual_world.h"
-#include "dataplane/port/link_capture.h"
+#include "dataplane/port/capture/link_capture.h"
 #include "tools/link_names.h"
 
 namespace paceline::tools {

@@ -14,7 +14,7 @@
 #include "dataplane/config/testbed.h"
 #include "dataplane/driver/worker.h"
 #include "dataplane/neighbour/resolving_port.h"
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 
 namespace paceline {
 

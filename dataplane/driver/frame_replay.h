@@ -9,7 +9,7 @@
 
 #include "dataplane/base/histogram.h"
 #include "dataplane/driver/wall_clock.h"
-#include "dataplane/port/capture_reader.h"
+#include "dataplane/port/capture/capture_reader.h"
 #include "dataplane/port/port.h"
 
 namespace paceline {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/port/capture_ring_writer.h"
+#include "dataplane/port/capture/capture_ring_writer.h"
 #include "dataplane/service/control_request.h"
 #include "dataplane/service/service.h"
 

@@ -48,8 +48,9 @@
 //   capture      {nic, bytes?: of the ring, rounded up to a power of two (33554432), snap?: what is
 //                kept of a frame (65535)} -> bytes, page_bytes, and two descriptors: of the ring,
 //                read-only, and of the page where the reader says how far it is
-//                (dataplane/port/capture_ring.h). What crosses the NIC from then on is in the ring,
-//                until the connection ends. One capture of a NIC at a time, eight of a service.
+//                (dataplane/port/capture/capture_ring.h). What crosses the NIC from then on is in
+//                the ring, until the connection ends. One capture of a NIC at a time, eight of a
+//                service.
 //
 // An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if that
 // is given), which is loaded as by load_plugin, in a dry run, too: nobody else knows its table.

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/port/capture_ring.h"
+#include "dataplane/port/capture/capture_ring.h"
 #include "dataplane/service/guard_judge.h"
 
 namespace paceline::service {

@@ -10,7 +10,7 @@
 
 #include "dataplane/attach/protocol.h"
 #include "dataplane/base/units.h"
-#include "dataplane/port/capture_ring_writer.h"
+#include "dataplane/port/capture/capture_ring_writer.h"
 #include "dataplane/service/nic_report.h"
 #include "dataplane/transport/attributes.h"
 #include "dataplane/transport/engine.h"

@@ -11,8 +11,8 @@
 
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/driver/wall_clock.h"
-#include "dataplane/port/capture_ring_reader.h"
-#include "dataplane/port/port_capture.h"
+#include "dataplane/port/capture/capture_ring_reader.h"
+#include "dataplane/port/capture/port_capture.h"
 #include "dataplane/service/control_protocol.h"
 #include "tools/capture_files.h"
 #include "tools/cli.h"

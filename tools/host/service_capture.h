@@ -1,12 +1,12 @@
 // A capture of a NIC instance that a running service owns: its frames come through a ring in shared
-// memory (dataplane/port/capture_ring.h), for which this process is never waited for.
+// memory (dataplane/port/capture/capture_ring.h), for which this process is never waited for.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "dataplane/base/units.h"
-#include "dataplane/port/capture_ring.h"
+#include "dataplane/port/capture/capture_ring.h"
 
 namespace paceline::tools {
 

@@ -15,7 +15,7 @@
 #include "cc/algorithm.h"
 #include "dataplane/base/random.h"
 #include "dataplane/neighbour/resolving_port.h"
-#include "dataplane/port/ring_captured_port.h"
+#include "dataplane/port/capture/ring_captured_port.h"
 #include "dataplane/service/nic_set.h"
 #include "dataplane/transport/engine_config.h"
 

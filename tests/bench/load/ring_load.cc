@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "dataplane/driver/tsc_clock.h"
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/load_side.h"
 #include "tests/support/dpdk_ring_cable.h"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "dataplane/driver/tsc_clock.h"
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/rt/dpdk/driver_part/stamping.h"
 #include "tests/rt/dpdk/environment.h"
 #include "tests/rt/support/verified_side.h"

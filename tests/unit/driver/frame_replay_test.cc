@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/port/port_capture.h"
+#include "dataplane/port/capture/port_capture.h"
 #include "dataplane/port/ring_port.h"
 #include "tests/unit/driver/scripted_clock.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/port/capture_ring_reader.h"
+#include "dataplane/port/capture/capture_ring_reader.h"
 #include "dataplane/service/control_request.h"
 #include "tests/unit/service/controlled_service.h"
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/ring_captured_port.h"
+#include "dataplane/port/capture/ring_captured_port.h"
 
 #include <algorithm>
 #include <array>

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/port/dpdk_loans.h"
+#include "dataplane/port/dpdk/dpdk_loans.h"
 #include "dataplane/port/packet_pool.h"
 
 struct rte_mbuf;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/port/dpdk_gate.h"
+#include "dataplane/port/dpdk/dpdk_gate.h"
 
 namespace paceline {
 

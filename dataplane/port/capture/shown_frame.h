@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "dataplane/port/capture.h"
+#include "dataplane/port/capture/capture.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/wire/pause_frame.h"
 

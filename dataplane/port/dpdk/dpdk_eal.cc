@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_eal.h"
+#include "dataplane/port/dpdk/dpdk_eal.h"
 
 #include <rte_eal.h>
 #include <rte_errno.h>

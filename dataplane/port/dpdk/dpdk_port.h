@@ -27,7 +27,7 @@
 #include <span>
 #include <string>
 
-#include "dataplane/port/dpdk_device.h"
+#include "dataplane/port/dpdk/dpdk_device.h"
 #include "dataplane/port/frame_split.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_gate.h"
+#include "dataplane/port/dpdk/dpdk_gate.h"
 
 #include <rte_interrupts.h>
 #include <sys/eventfd.h>

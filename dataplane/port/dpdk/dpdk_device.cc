@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_device.h"
+#include "dataplane/port/dpdk/dpdk_device.h"
 
 #include <net/if.h>
 #include <rte_dev.h>

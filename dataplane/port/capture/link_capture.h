@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/port/capture.h"
-#include "dataplane/port/pcapng_writer.h"
+#include "dataplane/port/capture/capture.h"
+#include "dataplane/port/capture/pcapng_writer.h"
 
 namespace paceline {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/port/capture_ring_writer.h"
-#include "dataplane/port/watched_port.h"
+#include "dataplane/port/capture/capture_ring_writer.h"
+#include "dataplane/port/capture/watched_port.h"
 
 namespace paceline {
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/port_capture.h"
+#include "dataplane/port/capture/port_capture.h"
 
 #include <cstring>
 

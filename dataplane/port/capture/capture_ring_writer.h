@@ -9,9 +9,9 @@
 #include <span>
 
 #include "dataplane/base/units.h"
-#include "dataplane/port/capture.h"
-#include "dataplane/port/capture_ring.h"
-#include "dataplane/port/pcapng_writer.h"
+#include "dataplane/port/capture/capture.h"
+#include "dataplane/port/capture/capture_ring.h"
+#include "dataplane/port/capture/pcapng_writer.h"
 
 namespace paceline {
 

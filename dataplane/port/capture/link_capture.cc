@@ -1,8 +1,8 @@
-#include "dataplane/port/link_capture.h"
+#include "dataplane/port/capture/link_capture.h"
 
 #include <cassert>
 
-#include "dataplane/port/shown_frame.h"
+#include "dataplane/port/capture/shown_frame.h"
 
 namespace paceline {
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_capabilities.h"
+#include "dataplane/port/dpdk/dpdk_capabilities.h"
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "dataplane/port/dpdk_pause.h"
+#include "dataplane/port/dpdk/dpdk_pause.h"
 #include "dataplane/wire/headers.h"
 
 namespace paceline {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/port/dpdk_capabilities.h"
-#include "dataplane/port/dpdk_eal.h"
-#include "dataplane/port/dpdk_memory.h"
-#include "dataplane/port/dpdk_pause.h"
-#include "dataplane/port/dpdk_stamps.h"
+#include "dataplane/port/dpdk/dpdk_capabilities.h"
+#include "dataplane/port/dpdk/dpdk_eal.h"
+#include "dataplane/port/dpdk/dpdk_memory.h"
+#include "dataplane/port/dpdk/dpdk_pause.h"
+#include "dataplane/port/dpdk/dpdk_stamps.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline {

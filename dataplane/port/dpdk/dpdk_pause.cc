@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_pause.h"
+#include "dataplane/port/dpdk/dpdk_pause.h"
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>

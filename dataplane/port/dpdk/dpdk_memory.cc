@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_memory.h"
+#include "dataplane/port/dpdk/dpdk_memory.h"
 
 #include <rte_errno.h>
 #include <rte_mempool.h>
@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "dataplane/port/dpdk_mbuf.h"
+#include "dataplane/port/dpdk/dpdk_mbuf.h"
 
 namespace paceline {
 

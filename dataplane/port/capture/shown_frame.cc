@@ -1,4 +1,4 @@
-#include "dataplane/port/shown_frame.h"
+#include "dataplane/port/capture/shown_frame.h"
 
 #include "dataplane/wire/endian.h"
 #include "dataplane/wire/headers.h"

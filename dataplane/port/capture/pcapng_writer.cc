@@ -1,4 +1,4 @@
-#include "dataplane/port/pcapng_writer.h"
+#include "dataplane/port/capture/pcapng_writer.h"
 
 #include <array>
 #include <cstring>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/port/capture_ring.h"
-#include "dataplane/port/pcapng_writer.h"
+#include "dataplane/port/capture/capture_ring.h"
+#include "dataplane/port/capture/pcapng_writer.h"
 
 namespace paceline {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/port/pcapng_writer.h"
-#include "dataplane/port/watched_port.h"
+#include "dataplane/port/capture/pcapng_writer.h"
+#include "dataplane/port/capture/watched_port.h"
 
 namespace paceline {
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_loans.h"
+#include "dataplane/port/dpdk/dpdk_loans.h"
 
 #include <rte_cycles.h>
 #include <rte_errno.h>
@@ -10,7 +10,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "dataplane/port/dpdk_mbuf.h"
+#include "dataplane/port/dpdk/dpdk_mbuf.h"
 #include "dataplane/wire/endian.h"
 #include "dataplane/wire/headers.h"
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 
 #include <rte_ethdev.h>
 
@@ -7,7 +7,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "dataplane/port/dpdk_mbuf.h"
+#include "dataplane/port/dpdk/dpdk_mbuf.h"
 #include "dataplane/port/frame_split.h"
 #include "dataplane/wire/endian.h"
 #include "dataplane/wire/headers.h"

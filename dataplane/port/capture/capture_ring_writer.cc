@@ -1,4 +1,4 @@
-#include "dataplane/port/capture_ring_writer.h"
+#include "dataplane/port/capture/capture_ring_writer.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <new>
 #include <string_view>
 
-#include "dataplane/port/shown_frame.h"
+#include "dataplane/port/capture/shown_frame.h"
 
 namespace paceline {
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk_stamps.h"
+#include "dataplane/port/dpdk/dpdk_stamps.h"
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>

@@ -1,12 +1,12 @@
-#include "dataplane/port/capture_ring_reader.h"
+#include "dataplane/port/capture/capture_ring_reader.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string_view>
 
-#include "dataplane/port/capture.h"
-#include "dataplane/port/shown_frame.h"
+#include "dataplane/port/capture/capture.h"
+#include "dataplane/port/capture/shown_frame.h"
 #include "dataplane/wire/endian.h"
 #include "dataplane/wire/headers.h"
 #include "dataplane/wire/icrc.h"

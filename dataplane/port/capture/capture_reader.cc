@@ -1,4 +1,4 @@
-#include "dataplane/port/capture_reader.h"
+#include "dataplane/port/capture/capture_reader.h"
 
 #include <algorithm>
 #include <istream>
