@@ -13,7 +13,7 @@
 #include "control/experiment/progress.h"
 #include "control/experiment/results_file.h"
 #include "control/experiment/table.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/detail_collector.h"

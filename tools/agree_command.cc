@@ -8,8 +8,8 @@
 
 #include "control/experiment/design.h"
 #include "control/experiment/results_file.h"
-#include "dataplane/config/quantity.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/plugin_load.h"
 #include "tools/agreement.h"
 #include "tools/cli.h"

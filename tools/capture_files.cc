@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "dataplane/config/quantity.h"
+#include "dataplane/config/toml/quantity.h"
 #include "tools/cli.h"
 
 namespace paceline::tools {

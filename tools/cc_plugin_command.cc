@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/plugin_watch.h"
 #include "tools/cli.h"

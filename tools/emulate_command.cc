@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/experiment/results_file.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "tools/capture_files.h"
 #include "tools/cli.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "tools/cli.h"
 
 namespace paceline::tools {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "dataplane/config/quantity.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/junction.h"
 #include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/scenario_setup.h"

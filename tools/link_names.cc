@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cc/nearest_name.h"
-#include "dataplane/config/fabric_shape.h"
+#include "dataplane/config/scenario/fabric_shape.h"
 
 namespace paceline::tools {
 

@@ -8,7 +8,7 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/plugin_watch.h"
 #include "dataplane/driver/virtual_world.h"

@@ -1,7 +1,7 @@
 // Built where DPDK is.
 #include <utility>
 
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/driver/dpdk_testbed.h"
 #include "tools/opened_ports.h"
 

@@ -10,8 +10,8 @@
 
 #include "control/experiment/detail.h"
 #include "control/experiment/run_result.h"
-#include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario.h"
+#include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/virtual_world.h"
 #include "dataplane/telemetry/counters.h"
 #include "tools/workload/workload.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "dataplane/attach/text.h"
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/device_tree.h"

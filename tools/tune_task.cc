@@ -10,8 +10,8 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "control/experiment/design.h"
-#include "dataplane/config/diagnostics.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/plugin_load.h"
 
 namespace paceline::tools {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "cc/registry.h"
-#include "dataplane/config/quantity.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/scenario_setup.h"
 #include "tools/host/tuner_host_commands.h"
 

@@ -6,7 +6,7 @@
 
 #include "cc/algorithm.h"
 #include "control/tuner/online/presets.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 #include "tools/cli.h"
 #include "tools/scenario_run.h"
 #include "tools/tuner_world.h"

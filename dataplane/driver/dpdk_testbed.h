@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/testbed.h"
+#include "dataplane/config/testbed/testbed.h"
 #include "dataplane/driver/worker.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/dpdk/dpdk_port.h"

@@ -15,7 +15,7 @@
 #include <variant>
 
 #include "cc/plugin/plugin.h"
-#include "dataplane/config/document.h"
+#include "dataplane/config/scenario/document.h"
 #include "dataplane/config/sha256.h"
 #include "dataplane/driver/plugin_watch.h"
 #include "dataplane/driver/tsc_clock.h"

@@ -7,7 +7,7 @@
 
 #include "cc/plugin/guard.h"
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace paceline {
 

@@ -7,7 +7,7 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "dataplane/config/fabric_shape.h"
+#include "dataplane/config/scenario/fabric_shape.h"
 #include "dataplane/driver/fabric_ideal.h"
 #include "dataplane/driver/ideal.h"
 #include "dataplane/fabric/clos.h"

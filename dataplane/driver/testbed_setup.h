@@ -1,7 +1,7 @@
 // From what a testbed file says to what workers and host stacks are told.
 #pragma once
 
-#include "dataplane/config/testbed.h"
+#include "dataplane/config/testbed/testbed.h"
 #include "dataplane/driver/worker.h"
 #include "dataplane/neighbour/neighbour_config.h"
 

@@ -1,7 +1,7 @@
 // [service] of a testbed file as the service's settings.
 #pragma once
 
-#include "dataplane/config/testbed.h"
+#include "dataplane/config/testbed/testbed.h"
 #include "dataplane/service/service_settings.h"
 
 namespace paceline::service {

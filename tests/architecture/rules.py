@@ -10,7 +10,7 @@ BASE_FOR_CC = (
     "dataplane/base/control_messages", "dataplane/base/int_stack",
 )
 BELOW_DRIVER = (
-    "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",
+    "cc", "dataplane/base", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
     "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric",
     "dataplane/neighbour",
 )
@@ -19,8 +19,17 @@ MAY_INCLUDE = {
     "cc": BASE_FOR_CC,
     "dataplane/telemetry": ("dataplane/base",),
     "dataplane/wire": ("dataplane/base",),
+    "dataplane/config/toml": ("cc/nearest_name", "dataplane/base"),
+    "dataplane/config": ("cc", "dataplane/base", "dataplane/config/toml"),
+    "dataplane/config/keys": ("cc", "dataplane/base", "dataplane/config", "dataplane/config/toml"),
+    "dataplane/config/scenario": (
+        "cc", "dataplane/base", "dataplane/config", "dataplane/config/toml", "dataplane/config/keys",
+    ),
     # Addresses in a testbed file are read by the one parser there is.
-    "dataplane/config": ("cc", "dataplane/base", "dataplane/wire/addresses"),
+    "dataplane/config/testbed": (
+        "cc", "dataplane/base", "dataplane/wire/addresses", "dataplane/config", "dataplane/config/toml",
+        "dataplane/config/keys", "dataplane/config/scenario",
+    ),
     "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
     "dataplane/port": ("dataplane/base", "dataplane/wire", "dataplane/telemetry"),
     "dataplane/port/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
@@ -60,7 +69,7 @@ MAY_INCLUDE = {
     "control/daemon": (
         "cc", "control/experiment", "control/experiment/live", "control/tuner",
         "control/tuner/online", "control/daemon/api", "dataplane/attach", "dataplane/base",
-        "dataplane/config", "dataplane/telemetry", "dataplane/service/control_protocol",
+        "dataplane/config/*", "dataplane/telemetry", "dataplane/service/control_protocol",
     ),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
@@ -68,17 +77,17 @@ MAY_INCLUDE = {
         "cc/nearest_name", "dataplane/base", "dataplane/attach/aside",
         "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors",
     ),
-    "control/experiment": ("cc", "dataplane/base", "dataplane/config"),
+    "control/experiment": ("cc", "dataplane/base", "dataplane/config/*"),
     # Experiments over time blocks: design, schedule, analysis; of virtual time and live alike.
     "control/experiment/live": (
-        "cc", "dataplane/base", "dataplane/config", "dataplane/telemetry", "control/experiment",
+        "cc", "dataplane/base", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
     ),
     # Every algorithm over the reference scenarios: plan, figures, ranks, page; runs nothing itself.
-    "control/league": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
+    "control/league": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
-    "control/tuner": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
+    "control/tuner": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     "control/tuner/online": (
-        "cc", "dataplane/base", "dataplane/config", "dataplane/telemetry", "control/experiment",
+        "cc", "dataplane/base", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
         "control/experiment/live", "control/tuner",
     ),
     "tools": BELOW_DRIVER + (

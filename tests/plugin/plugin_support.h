@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/plugin_load.h"
 #include "dataplane/driver/virtual_world.h"
 #include "tools/workload/generators.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "tests/sim/sim_support.h"
 #include "tools/agreement.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/testbed.h"
+#include "dataplane/config/testbed/testbed.h"
 #include "dataplane/service/nic_set.h"
 
 namespace paceline::service {

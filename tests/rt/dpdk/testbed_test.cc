@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "cc/registry.h"
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/driver/dpdk_testbed.h"
 #include "tests/rt/dpdk/environment.h"
 

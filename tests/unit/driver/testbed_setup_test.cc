@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/driver/worker_cpu.h"
 
 namespace paceline {

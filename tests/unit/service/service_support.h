@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
 #include "dataplane/service/server.h"
 #include "dataplane/service/service.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/driver/dpdk_testbed.h"
 #include "tests/rt/dpdk/peer/peer_talk.h"
 
