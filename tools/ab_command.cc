@@ -14,7 +14,7 @@
 #include "control/experiment/results_file.h"
 #include "control/experiment/table.h"
 #include "dataplane/config/scenario/scenario_reader.h"
-#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/detail_collector.h"
 #include "tools/plugin_check.h"

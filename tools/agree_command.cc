@@ -10,7 +10,7 @@
 #include "control/experiment/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/quantity.h"
-#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/agreement.h"
 #include "tools/cli.h"
 #include "tools/emulate_report.h"

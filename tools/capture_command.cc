@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "dataplane/config/toml/quantity.h"
-#include "dataplane/driver/wall_clock.h"
+#include "dataplane/driver/clock/wall_clock.h"
 #include "dataplane/port/capture/port_capture.h"
 #include "dataplane/port/packet_pool.h"
 #include "tools/capture_files.h"

@@ -12,7 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "dataplane/port/capture/link_capture.h"
 #include "tools/link_names.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dataplane/config/toml/diagnostics.h"
-#include "dataplane/driver/plugin_load.h"
-#include "dataplane/driver/plugin_watch.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_watch.h"
 #include "tools/cli.h"
 #include "tools/plugin_check.h"
 

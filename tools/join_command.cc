@@ -9,9 +9,9 @@
 
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/quantity.h"
-#include "dataplane/driver/junction.h"
-#include "dataplane/driver/plugin_load.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/ports/junction.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tools/capture_files.h"
 #include "tools/cli.h"
 #include "tools/opened_ports.h"

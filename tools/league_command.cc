@@ -12,7 +12,7 @@
 #include "control/league/bounds.h"
 #include "control/league/page.h"
 #include "control/league/results.h"
-#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/league_pool.h"
 

@@ -9,9 +9,9 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "dataplane/config/scenario/scenario_reader.h"
-#include "dataplane/driver/plugin_load.h"
-#include "dataplane/driver/plugin_watch.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_watch.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/workload/generators.h"
 
 namespace paceline::tools {

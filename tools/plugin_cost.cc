@@ -14,7 +14,7 @@
 #include "cc/params.h"
 #include "cc/port_parts.h"
 #include "cc/registry.h"
-#include "dataplane/driver/plugin_watch.h"
+#include "dataplane/driver/scenario/plugin_watch.h"
 #include "tools/cli.h"
 #include "tools/plugin_check.h"
 

@@ -20,7 +20,7 @@
 #include "cc/params.h"
 #include "cc/plugin/call.h"
 #include "cc/registry.h"
-#include "dataplane/driver/plugin_watch.h"
+#include "dataplane/driver/scenario/plugin_watch.h"
 #include "tools/plugin_check.h"
 
 namespace paceline::tools {

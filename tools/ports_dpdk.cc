@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "dataplane/config/testbed/testbed_reader.h"
-#include "dataplane/driver/dpdk_testbed.h"
+#include "dataplane/driver/ports/dpdk_testbed.h"
 #include "tools/opened_ports.h"
 
 namespace paceline::tools {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "dataplane/driver/frame_replay.h"
+#include "dataplane/driver/ports/frame_replay.h"
 #include "tools/cli.h"
 #include "tools/opened_ports.h"
 

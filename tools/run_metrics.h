@@ -5,7 +5,7 @@
 
 #include "control/experiment/detail.h"
 #include "control/experiment/run_result.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {

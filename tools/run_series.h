@@ -8,7 +8,7 @@
 
 #include "control/experiment/detail.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 
 namespace paceline::tools {
 

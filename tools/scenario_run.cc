@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "cc/registry.h"
-#include "dataplane/driver/fabric_ideal.h"
-#include "dataplane/driver/plugin_watch.h"
+#include "dataplane/driver/scenario/plugin_watch.h"
+#include "dataplane/driver/traffic/fabric_ideal.h"
 #include "tools/link_names.h"
 #include "tools/run_metrics.h"
 #include "tools/run_series.h"

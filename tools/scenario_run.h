@@ -12,7 +12,7 @@
 #include "control/experiment/run_result.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/toml/diagnostics.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "dataplane/telemetry/counters.h"
 #include "tools/workload/workload.h"
 

@@ -10,7 +10,7 @@
 
 #include "dataplane/attach/text.h"
 #include "dataplane/config/testbed/testbed_reader.h"
-#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/device_tree.h"
 #include "tools/nic_list.h"

@@ -12,7 +12,7 @@
 #include "control/experiment/design.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/diagnostics.h"
-#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_load.h"
 
 namespace paceline::tools {
 

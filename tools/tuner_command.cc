@@ -7,7 +7,7 @@
 #include "cc/registry.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/quantity.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tools/host/tuner_host_commands.h"
 
 namespace paceline::tools {

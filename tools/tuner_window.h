@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "control/tuner/online/window.h"
-#include "dataplane/driver/fabric_ideal.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/traffic/fabric_ideal.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 
 namespace paceline::tools {
 

@@ -11,7 +11,7 @@
 
 #include "control/tuner/online/tuner.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/scenario_run.h"
 
 namespace paceline::tools {

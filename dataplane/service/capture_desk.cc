@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "dataplane/attach/text.h"
-#include "dataplane/driver/unix_time.h"
+#include "dataplane/driver/clock/unix_time.h"
 
 namespace paceline::service {
 

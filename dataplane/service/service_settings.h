@@ -9,7 +9,7 @@
 
 #include "dataplane/attach/protocol.h"
 #include "dataplane/base/units.h"
-#include "dataplane/driver/worker_watch.h"
+#include "dataplane/driver/loop/worker_watch.h"
 
 namespace paceline::service {
 

@@ -15,7 +15,7 @@
 
 #include "cc/algorithm.h"
 #include "dataplane/base/units.h"
-#include "dataplane/driver/worker_watch.h"
+#include "dataplane/driver/loop/worker_watch.h"
 #include "dataplane/service/completion_adapter.h"
 #include "dataplane/service/nic_set.h"
 #include "dataplane/telemetry/nic_meter.h"

@@ -48,15 +48,26 @@ MAY_INCLUDE = {
         "dataplane/port/packet_pool", "dataplane/port/capture/capture",
     ),
     "dataplane/driver": BELOW_DRIVER,
+    "dataplane/driver/clock": ("dataplane/base", "dataplane/port"),
+    "dataplane/driver/traffic": BELOW_DRIVER + ("dataplane/driver",),
+    "dataplane/driver/scenario": BELOW_DRIVER + ("dataplane/driver/clock", "dataplane/driver/traffic"),
+    "dataplane/driver/virtual": BELOW_DRIVER + (
+        "dataplane/driver", "dataplane/driver/clock", "dataplane/driver/traffic",
+        "dataplane/driver/scenario",
+    ),
+    "dataplane/driver/loop": BELOW_DRIVER + ("dataplane/driver/clock", "dataplane/driver/scenario"),
+    "dataplane/driver/ports": BELOW_DRIVER + (
+        "dataplane/driver/clock", "dataplane/driver/scenario", "dataplane/driver/loop",
+    ),
     # What a program and the service say to each other: both include it, and it knows neither.
     "dataplane/attach": ("dataplane/base",),
     "dataplane/service": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service/memory",
+        "dataplane/driver/*", "dataplane/attach", "dataplane/service/memory",
         "dataplane/service/nics",
     ),
     # What is behind a NicSet; of the service it knows the seam alone.
     "dataplane/service/nics": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service/nic_set",
+        "dataplane/driver/*", "dataplane/attach", "dataplane/service/nic_set",
         "dataplane/service/nic_report",
     ),
     "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
@@ -91,11 +102,11 @@ MAY_INCLUDE = {
         "control/experiment/live", "control/tuner",
     ),
     "tools": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service", "control/daemon",
+        "dataplane/driver/*", "dataplane/attach", "dataplane/service", "control/daemon",
         "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
         "control/tuner", "control/tuner/online", "tools/workload",
     ),
-    "tools/workload": BELOW_DRIVER + ("dataplane/driver", "control/experiment"),
+    "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment"),
 }
 
 LIBM = (

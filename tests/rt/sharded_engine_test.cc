@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/ring_port.h"
 #include "dataplane/port/shard_port.h"
 #include "dataplane/port/steering.h"

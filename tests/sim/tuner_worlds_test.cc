@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "cc/registry.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tests/sim/sim_support.h"
 #include "tools/tuner_world.h"
 

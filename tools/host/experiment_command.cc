@@ -20,7 +20,7 @@
 #include "control/experiment/live/live_report.h"
 #include "control/experiment/live/plan_reader.h"
 #include "dataplane/config/scenario/document.h"
-#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli.h"
 #include "tools/host/daemon_request.h"
 #include "tools/host/experiment_text.h"

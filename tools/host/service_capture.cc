@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/driver/wall_clock.h"
+#include "dataplane/driver/clock/wall_clock.h"
 #include "dataplane/port/capture/capture_ring_reader.h"
 #include "dataplane/port/capture/port_capture.h"
 #include "dataplane/service/control_protocol.h"

@@ -11,7 +11,7 @@
 
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/toml/diagnostics.h"
-#include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/traffic/message_plan.h"
 #include "tools/workload/cdf.h"
 #include "tools/workload/hpcc_format.h"
 

@@ -32,7 +32,8 @@ struct ReaderOptions {
   std::vector<std::string> overrides;
 
   // What `algorithm = "plugin:PATH"` calls, with a path that begins with '/' or './'. Without it
-  // there are no plug-ins. (dataplane/driver/plugin_load.h: this room opens no shared objects.)
+  // there are no plug-ins. (dataplane/driver/scenario/plugin_load.h: this room opens no shared
+  // objects.)
   std::function<cc::Registered(const std::string& path)> load_plugin{};
 };
 

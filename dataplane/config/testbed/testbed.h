@@ -1,6 +1,6 @@
 // A testbed file as a typed struct: either emulated hosts and the fabric between them, or the
 // environment of DPDK, the ports of this machine, and the threads that serve them. Plain values;
-// what opens devices is dataplane/driver/dpdk_testbed.h.
+// what opens devices is dataplane/driver/ports/dpdk_testbed.h.
 #pragma once
 
 #include <cstddef>

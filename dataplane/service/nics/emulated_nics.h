@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "dataplane/base/event_wheel.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/service/nic_set.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/load_side.h"
 #include "tests/support/dpdk_ring_cable.h"

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/rt/dpdk/driver_part/stamping.h"
 #include "tests/rt/dpdk/environment.h"

@@ -1,5 +1,5 @@
 // Captures into a port, with a clock that does as it is told.
-#include "dataplane/driver/frame_replay.h"
+#include "dataplane/driver/ports/frame_replay.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "dataplane/config/testbed/testbed_reader.h"
-#include "dataplane/driver/dpdk_testbed.h"
+#include "dataplane/driver/ports/dpdk_testbed.h"
 #include "tests/rt/dpdk/peer/peer_talk.h"
 
 namespace paceline::test {
