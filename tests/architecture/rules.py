@@ -14,6 +14,11 @@ BELOW_DRIVER = (
     "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric",
     "dataplane/neighbour",
 )
+BELOW_TOOLS = BELOW_DRIVER + (
+    "dataplane/driver/*", "dataplane/attach", "dataplane/service/control_protocol", "control/daemon",
+    "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
+    "control/tuner", "control/tuner/online",
+)
 MAY_INCLUDE = {
     "dataplane/base": (),
     "cc": BASE_FOR_CC,
@@ -101,12 +106,21 @@ MAY_INCLUDE = {
         "cc", "dataplane/base", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
         "control/experiment/live", "control/tuner",
     ),
-    "tools": BELOW_DRIVER + (
-        "dataplane/driver/*", "dataplane/attach", "dataplane/service", "control/daemon",
-        "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
-        "control/tuner", "control/tuner/online", "tools/workload",
-    ),
+    "tools/cli": BELOW_TOOLS,
     "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment"),
+    "tools/run": BELOW_TOOLS + ("tools/workload",),
+    "tools/plugin": BELOW_TOOLS + ("tools/cli", "tools/workload"),
+    "tools/service_link": BELOW_TOOLS + ("tools/cli",),
+    "tools/host": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
+    "tools/top": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
+    "tools/ports": BELOW_TOOLS + ("tools/cli",),
+    "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
+    "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
+    "tools/emulate": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/plugin", "tools/run"),
+    "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
+    "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),
+    # Which commands there are, and main().
+    "tools": BELOW_TOOLS + ("tools/cli", "tools/host"),
 }
 
 LIBM = (

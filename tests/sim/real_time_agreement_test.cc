@@ -8,7 +8,7 @@
 #include "cc/registry.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "tests/sim/sim_support.h"
-#include "tools/agreement.h"
+#include "tools/emulate/agreement.h"
 
 namespace paceline::simtest {
 namespace {

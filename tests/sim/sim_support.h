@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dataplane/driver/virtual/virtual_world.h"
-#include "tools/scenario_run.h"
+#include "tools/run/scenario_run.h"
 
 namespace paceline::simtest {
 

@@ -21,9 +21,9 @@
 #include "control/experiment/live/plan_reader.h"
 #include "dataplane/config/scenario/document.h"
 #include "dataplane/driver/scenario/plugin_load.h"
-#include "tools/cli.h"
-#include "tools/host/daemon_request.h"
+#include "tools/cli/cli.h"
 #include "tools/host/experiment_text.h"
+#include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {
 
