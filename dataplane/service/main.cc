@@ -24,13 +24,13 @@
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/clock/unix_time.h"
 #include "dataplane/driver/scenario/plugin_load.h"
-#include "dataplane/service/control_protocol.h"
-#include "dataplane/service/control_server.h"
+#include "dataplane/service/control/control_server.h"
+#include "dataplane/service/limits/testbed_settings.h"
 #include "dataplane/service/nics/make_nic_sets.h"
 #include "dataplane/service/nics/open_ports.h"
-#include "dataplane/service/server.h"
-#include "dataplane/service/service.h"
-#include "dataplane/service/testbed_settings.h"
+#include "dataplane/service/protocol/control_protocol.h"
+#include "dataplane/service/sessions/server.h"
+#include "dataplane/service/workers/service.h"
 
 namespace {
 

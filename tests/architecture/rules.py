@@ -14,8 +14,9 @@ BELOW_DRIVER = (
     "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric",
     "dataplane/neighbour",
 )
+BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
 BELOW_TOOLS = BELOW_DRIVER + (
-    "dataplane/driver/*", "dataplane/attach", "dataplane/service/control_protocol", "control/daemon",
+    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon",
     "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
     "control/tuner", "control/tuner/online",
 )
@@ -66,16 +67,33 @@ MAY_INCLUDE = {
     ),
     # What a program and the service say to each other: both include it, and it knows neither.
     "dataplane/attach": ("dataplane/base",),
-    "dataplane/service": BELOW_DRIVER + (
-        "dataplane/driver/*", "dataplane/attach", "dataplane/service/memory",
+    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    "dataplane/service/limits": BELOW_SERVICE + ("dataplane/service/memory",),
+    # What is behind a NicSet.
+    "dataplane/service/nics": BELOW_SERVICE,
+    # Between queues in shared memory and engines.
+    "dataplane/service/adapters": BELOW_SERVICE + ("dataplane/service/limits", "dataplane/service/memory"),
+    "dataplane/service/workers": BELOW_SERVICE + (
+        "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
         "dataplane/service/nics",
     ),
-    # What is behind a NicSet; of the service it knows the seam alone.
-    "dataplane/service/nics": BELOW_DRIVER + (
-        "dataplane/driver/*", "dataplane/attach", "dataplane/service/nic_set",
-        "dataplane/service/nic_report",
+    "dataplane/service/sessions": BELOW_SERVICE + (
+        "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
+        "dataplane/service/nics", "dataplane/service/workers",
     ),
-    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    "dataplane/service/protocol": BELOW_SERVICE,
+    "dataplane/service/congestion": BELOW_SERVICE + (
+        "dataplane/service/nics", "dataplane/service/protocol", "dataplane/service/workers",
+    ),
+    "dataplane/service/control": BELOW_SERVICE + (
+        "dataplane/service/congestion", "dataplane/service/nics", "dataplane/service/protocol",
+        "dataplane/service/workers",
+    ),
+    # main().
+    "dataplane/service": BELOW_SERVICE + (
+        "dataplane/service/control", "dataplane/service/limits", "dataplane/service/nics",
+        "dataplane/service/protocol", "dataplane/service/sessions", "dataplane/service/workers",
+    ),
     # Loaded into other people's programs: nothing but the standard library below it.
     "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
     "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
@@ -85,7 +103,7 @@ MAY_INCLUDE = {
     "control/daemon": (
         "cc", "control/experiment", "control/experiment/live", "control/tuner",
         "control/tuner/online", "control/daemon/api", "dataplane/attach", "dataplane/base",
-        "dataplane/config/*", "dataplane/telemetry", "dataplane/service/control_protocol",
+        "dataplane/config/*", "dataplane/telemetry", "dataplane/service/protocol/control_protocol",
     ),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.

@@ -13,7 +13,7 @@
 #include "dataplane/driver/clock/wall_clock.h"
 #include "dataplane/port/capture/capture_ring_reader.h"
 #include "dataplane/port/capture/port_capture.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 #include "tools/capture/capture_files.h"
 #include "tools/cli/cli.h"
 #include "tools/service_link/control_request.h"

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "dataplane/attach/message_socket.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::tools {
 

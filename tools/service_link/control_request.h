@@ -1,5 +1,5 @@
-// The control protocol (dataplane/service/control_protocol.h) from the command line: one request at
-// a time, with patience for an answer.
+// The control protocol (dataplane/service/protocol/control_protocol.h) from the command line: one
+// request at a time, with patience for an answer.
 #pragma once
 
 #include <nlohmann/json.hpp>

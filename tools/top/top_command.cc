@@ -20,7 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/printable.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 #include "tools/cli/cli.h"
 #include "tools/service_link/runtime_folder.h"
 #include "tools/service_link/service_absence.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dataplane/config/testbed/testbed.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/service/nics/nic_set.h"
 
 namespace paceline::service {
 

@@ -16,7 +16,7 @@
 #include "dataplane/base/random.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/capture/ring_captured_port.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/service/nics/nic_set.h"
 #include "dataplane/transport/engine_config.h"
 
 namespace paceline::service {

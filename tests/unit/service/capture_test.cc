@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dataplane/port/capture/capture_ring_reader.h"
-#include "dataplane/service/control_request.h"
+#include "dataplane/service/protocol/control_request.h"
 #include "tests/unit/service/controlled_service.h"
 
 using namespace paceline;

@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "dataplane/base/random.h"
-#include "dataplane/service/mailbox.h"
-#include "dataplane/service/message_budget.h"
-#include "dataplane/service/qp_values.h"
-#include "dataplane/service/tenant.h"
+#include "dataplane/service/adapters/qp_values.h"
+#include "dataplane/service/limits/message_budget.h"
+#include "dataplane/service/limits/tenant.h"
+#include "dataplane/service/workers/mailbox.h"
 
 using namespace paceline;
 using namespace paceline::service;

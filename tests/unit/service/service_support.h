@@ -14,8 +14,8 @@
 #include "cc/registry.h"
 #include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
-#include "dataplane/service/server.h"
-#include "dataplane/service/service.h"
+#include "dataplane/service/sessions/server.h"
+#include "dataplane/service/workers/service.h"
 #include "tests/support/attach_client.h"
 
 namespace paceline::test {
