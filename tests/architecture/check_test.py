@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
+
+import check
 
 CHECK = pathlib.Path(__file__).resolve().parent / "check.py"
 
@@ -79,6 +82,18 @@ class Check(unittest.TestCase):
             code, output = run(GOOD | tree | {path: pool})
             self.assertEqual(code, 1, output)
             self.assertIn(f'{path}:1: error: {path[:-5]} may not include "dataplane/port/capture/pool.h"', output)
+
+    def test_rooms_include_downwards_only(self):
+        rows = {"a": (), "a/b": ("a",), "c": ("a/*",), "d": ("c",)}
+        with unittest.mock.patch.object(check.rules, "MAY_INCLUDE", rows):
+            self.assertEqual(check.circles(), [])
+            rows["a"] = ("c/header",)
+            self.assertEqual(check.circles(), ["a", "a/b", "c"])
+
+    def test_a_row_that_names_nothing(self):
+        rows = {"tests": ("tests/architecture/*", "tests/unit/*"), "attic": ("tests/attic",)}
+        with unittest.mock.patch.object(check.rules, "MAY_INCLUDE", rows):
+            self.assertEqual(list(check.names_nothing(CHECK.parents[2])), ["attic", "tests/attic"])
 
     def test_angle_brackets_do_not_hide_a_room(self):
         self.bad("dataplane/wire/a.h", "#include <dataplane/port/port.h>\n", "may not include")
