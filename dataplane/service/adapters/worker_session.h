@@ -1,6 +1,6 @@
 // A session as its worker knows it: the doorbells that the program rings, the queues behind them,
 // what is pending of them. All calls are on the worker's thread; the owner of the objects adds and
-// removes them by mailbox.
+// removes them by its task queue.
 #pragma once
 
 #include <array>

@@ -58,7 +58,7 @@ std::vector<std::size_t> CongestionDesk::pick(const std::optional<std::vector<st
 
 std::vector<std::string> CongestionDesk::apply(const std::vector<Change>& changes) {
   std::vector<std::string> errors;
-  // First whether every engine takes it, then all of them: a letter for each worker, each time.
+  // First whether every engine takes it, then all of them: a task for each worker, each time.
   for (const bool in_earnest : {false, true}) {
     for (std::size_t w = 0; w < service_.workers(); ++w) {
       ServiceWorker& worker = service_.worker(w);

@@ -3,7 +3,7 @@
 //
 // The champion is what a NIC runs when nothing is tried: what its testbed says, or the last
 // `configure`. It is kept here, so that it can be put back without anybody's help. A change is
-// checked for all of its NICs before the first one changes, and reaches each worker in one letter.
+// checked for all of its NICs before the first one changes, and reaches each worker in one task.
 //
 // Time is milliseconds since the start of the service, as tick() was told; it is as fine as ticks.
 #pragma once

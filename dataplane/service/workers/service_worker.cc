@@ -84,12 +84,12 @@ bool ServiceWorker::open() {
 }
 
 void ServiceWorker::start() {
-  mailbox_.open();
+  tasks_.open();
   thread_ = std::thread([this] { run(); });
 }
 
 void ServiceWorker::stop() {
-  mailbox_.close();
+  tasks_.close();
   if (!thread_.joinable()) return;
   stop_.store(true, std::memory_order_release);
   wake();
@@ -117,7 +117,7 @@ void ServiceWorker::wake() {
 
 bool ServiceWorker::turn(Picos now, Picos gap) {
   count(turns_);
-  bool busy = mailbox_.take(now);
+  bool busy = tasks_.take(now);
   busy |= std::exchange(stirred_, false);
   const std::size_t sessions = sessions_.size();
   for (std::size_t i = 0; i < sessions; ++i) {
@@ -201,7 +201,7 @@ void ServiceWorker::run() {
       worked = rest(clock, now, asked);
     }
   }
-  mailbox_.refuse();
+  tasks_.refuse();
   nics_->use_clock({});
   nics_->leave_thread();
 }

@@ -28,7 +28,7 @@
 #include "dataplane/service/adapters/worker_session.h"
 #include "dataplane/service/limits/service_settings.h"
 #include "dataplane/service/nics/nic_set.h"
-#include "dataplane/service/workers/mailbox.h"
+#include "dataplane/service/workers/task_queue.h"
 #include "dataplane/service/workers/telemetry_publisher.h"
 
 namespace paceline::service {
@@ -58,12 +58,12 @@ class ServiceWorker {
   // False when the worker does not run.
   template <class Work>
   bool call(std::size_t nic, Work&& work) {
-    auto letter = [&](Picos now) {
+    auto task = [&](Picos now) {
       work(now);
       nics_->touch(nic);
       stirred_ = true;
     };
-    return mailbox_.run(letter, [this] { wake(); });
+    return tasks_.run(task, [this] { wake(); });
   }
   // A descriptor that wakes it when it is written to: for one session each. The worker never reads
   // or writes it, so a program may do to it what it likes.
@@ -123,7 +123,7 @@ class ServiceWorker {
   attach::SharedMemory page_;
   attach::Descriptor epoll_;
   attach::Descriptor bell_;  // its own eventfd
-  Mailbox mailbox_;
+  TaskQueue tasks_;
   std::vector<WorkerSession*> sessions_;
   std::size_t first_session_ = 0;
   std::vector<PairTable> pairs_;  // by NIC

@@ -13,7 +13,7 @@
 
 namespace paceline::service {
 
-class Mailbox {
+class TaskQueue {
  public:
   static constexpr std::size_t kCapacity = 64;
 
@@ -23,47 +23,47 @@ class Mailbox {
   template <class Work, class Wake>
   bool run(Work&& work, Wake&& wake) {
     using Function = std::remove_reference_t<Work>;
-    Letter letter;
-    letter.object = &work;
-    letter.call = [](void* object, Picos now) { (*static_cast<Function*>(object))(now); };
-    Letter* const pointer = &letter;
-    if (closed_ || !letters_.push(pointer)) return false;
+    Task task;
+    task.object = &work;
+    task.call = [](void* object, Picos now) { (*static_cast<Function*>(object))(now); };
+    Task* const pointer = &task;
+    if (closed_ || !tasks_.push(pointer)) return false;
     wake();
-    letter.done.acquire();
-    return letter.ran;
+    task.done.acquire();
+    return task.ran;
   }
-  // Between the two there is a worker that takes letters.
+  // Between the two there is a worker that takes tasks.
   void open() { closed_ = false; }
   void close() { closed_ = true; }
 
   // The worker's side: runs what is there; true when there was something.
   bool take(Picos now) {
-    Letter* letter = nullptr;
+    Task* task = nullptr;
     bool any = false;
-    while (letters_.pop(letter)) {
-      letter->call(letter->object, now);
-      letter->ran = true;
-      letter->done.release();
+    while (tasks_.pop(task)) {
+      task->call(task->object, now);
+      task->ran = true;
+      task->done.release();
       any = true;
     }
     return any;
   }
   // As above, at its end: tells those who wait that nothing was run.
   void refuse() {
-    Letter* letter = nullptr;
-    while (letters_.pop(letter)) letter->done.release();
+    Task* task = nullptr;
+    while (tasks_.pop(task)) task->done.release();
   }
-  bool empty() const { return letters_.size() == 0; }
+  bool empty() const { return tasks_.size() == 0; }
 
  private:
-  struct Letter {
+  struct Task {
     void* object = nullptr;
     void (*call)(void*, Picos) = nullptr;
     bool ran = false;
     std::binary_semaphore done{0};
   };
 
-  SpscRing<Letter*> letters_{kCapacity};
+  SpscRing<Task*> tasks_{kCapacity};
   bool closed_ = true;  // the control thread's
 };
 
