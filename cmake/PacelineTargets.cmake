@@ -2,7 +2,8 @@
 #
 #   paceline_library(<name> [HEADER_ONLY] [HOT | COLD] [DEPS <room or target>...]
 #                    [PRIVATE <target>...] [EXCLUDE <regex>])
-#       paceline_<name> from every .cc of the folder. A room without .cc is an INTERFACE library.
+#       paceline_<name> from every .cc of the folder and of its sub-folders, except those that have a
+#       CMakeLists.txt of their own. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
 #       before or after the traffic, and is optimised little: -O1 in release builds, not at all with
 #       sanitizers. The templates of JSON and command-line headers take the optimiser most of a build.
@@ -41,13 +42,30 @@ function(_paceline_as_one target)
   endif()
 endfunction()
 
+# The .cc files of the folder and of the sub-folders that have no CMakeLists.txt.
+function(_paceline_room_sources out)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  file(GLOB_RECURSE others "${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt")
+  list(REMOVE_ITEM others "${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt")
+  foreach(other IN LISTS others)
+    cmake_path(GET other PARENT_PATH folder)
+    foreach(source IN LISTS sources)
+      cmake_path(IS_PREFIX folder "${source}" belongs_to_other)
+      if(belongs_to_other)
+        list(REMOVE_ITEM sources "${source}")
+      endif()
+    endforeach()
+  endforeach()
+  set(${out} "${sources}" PARENT_SCOPE)
+endfunction()
+
 function(paceline_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "EXCLUDE" "DEPS;PRIVATE")
   _paceline_resolve(deps ${arg_DEPS})
   _paceline_resolve(private_deps ${arg_PRIVATE})
   set(sources)
   if(NOT arg_HEADER_ONLY)
-    file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+    _paceline_room_sources(sources)
     if(arg_EXCLUDE)
       list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
     endif()

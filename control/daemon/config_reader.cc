@@ -5,9 +5,9 @@
 
 #include "control/daemon/daemon_config.h"
 #include "control/daemon/tuner_options.h"
-#include "dataplane/config/document.h"
-#include "dataplane/config/testbed_fields.h"
-#include "dataplane/config/testbed_table.h"
+#include "dataplane/config/scenario/document.h"
+#include "dataplane/config/testbed/testbed_fields.h"
+#include "dataplane/config/testbed/testbed_table.h"
 
 namespace paceline::daemon {
 

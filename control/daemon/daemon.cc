@@ -20,7 +20,7 @@
 #include "control/daemon/telemetry_json.h"
 #include "control/daemon/tuner_options.h"
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {
 

@@ -9,7 +9,7 @@
 
 #include "control/league/plan_parts.h"
 #include "control/league/settings_text.h"
-#include "dataplane/config/quantity.h"
+#include "dataplane/config/toml/quantity.h"
 
 namespace paceline::league {
 

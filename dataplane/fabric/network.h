@@ -28,7 +28,7 @@
 #include "dataplane/fabric/fabric_spec.h"
 #include "dataplane/fabric/statistics.h"
 #include "dataplane/fabric/topology.h"
-#include "dataplane/port/capture.h"
+#include "dataplane/port/capture/capture.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"

@@ -3,51 +3,97 @@
 # Folders that are checked. The longest room that is a prefix of a file's path owns the file.
 CHECKED = ("cc", "control", "dataplane", "tools")
 
-# Who may include whom. An entry is a room, or a header given without ".h" as "room/header".
+# Who may include whom. An entry is a room without its sub-rooms, a room with them as "room/*", or a header
+# given without ".h" as "room/header".
 BASE_FOR_CC = (
     "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
     "dataplane/base/control_messages", "dataplane/base/int_stack",
 )
 BELOW_DRIVER = (
-    "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",
-    "dataplane/pacing", "dataplane/port", "dataplane/transport", "dataplane/fabric",
+    "cc", "dataplane/base", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
+    "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric",
     "dataplane/neighbour",
+)
+BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
+BELOW_TOOLS = BELOW_DRIVER + (
+    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon",
+    "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
+    "control/tuner", "control/tuner/online",
 )
 MAY_INCLUDE = {
     "dataplane/base": (),
     "cc": BASE_FOR_CC,
     "dataplane/telemetry": ("dataplane/base",),
     "dataplane/wire": ("dataplane/base",),
+    "dataplane/config/toml": ("cc/nearest_name", "dataplane/base"),
+    "dataplane/config": ("cc", "dataplane/base", "dataplane/config/toml"),
+    "dataplane/config/keys": ("cc", "dataplane/base", "dataplane/config", "dataplane/config/toml"),
+    "dataplane/config/scenario": (
+        "cc", "dataplane/base", "dataplane/config", "dataplane/config/toml", "dataplane/config/keys",
+    ),
     # Addresses in a testbed file are read by the one parser there is.
-    "dataplane/config": ("cc", "dataplane/base", "dataplane/wire/addresses"),
+    "dataplane/config/testbed": (
+        "cc", "dataplane/base", "dataplane/wire/addresses", "dataplane/config", "dataplane/config/toml",
+        "dataplane/config/keys", "dataplane/config/scenario",
+    ),
     "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
     "dataplane/port": ("dataplane/base", "dataplane/wire", "dataplane/telemetry"),
+    "dataplane/port/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
+    # The only room that may know DPDK.
+    "dataplane/port/dpdk": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
     "dataplane/transport": (
         "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
         "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
     ),
     "dataplane/fabric": (
         "dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",
-        "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/impair",
-        "dataplane/port/capture",
+        "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/capture/capture",
     ),
     "dataplane/neighbour": (
         "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
-        "dataplane/port/packet_pool", "dataplane/port/capture",
+        "dataplane/port/packet_pool", "dataplane/port/capture/capture",
     ),
     "dataplane/driver": BELOW_DRIVER,
+    "dataplane/driver/clock": ("dataplane/base", "dataplane/port"),
+    "dataplane/driver/traffic": BELOW_DRIVER + ("dataplane/driver",),
+    "dataplane/driver/scenario": BELOW_DRIVER + ("dataplane/driver/clock", "dataplane/driver/traffic"),
+    "dataplane/driver/virtual": BELOW_DRIVER + (
+        "dataplane/driver", "dataplane/driver/clock", "dataplane/driver/traffic",
+        "dataplane/driver/scenario",
+    ),
+    "dataplane/driver/loop": BELOW_DRIVER + ("dataplane/driver/clock", "dataplane/driver/scenario"),
+    "dataplane/driver/ports": BELOW_DRIVER + (
+        "dataplane/driver/clock", "dataplane/driver/scenario", "dataplane/driver/loop",
+    ),
     # What a program and the service say to each other: both include it, and it knows neither.
     "dataplane/attach": ("dataplane/base",),
-    "dataplane/service": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service/memory",
+    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    "dataplane/service/limits": BELOW_SERVICE + ("dataplane/service/memory",),
+    # What is behind a NicSet.
+    "dataplane/service/nics": BELOW_SERVICE,
+    # Between queues in shared memory and engines.
+    "dataplane/service/adapters": BELOW_SERVICE + ("dataplane/service/limits", "dataplane/service/memory"),
+    "dataplane/service/workers": BELOW_SERVICE + (
+        "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
         "dataplane/service/nics",
     ),
-    # What is behind a NicSet; of the service it knows the seam alone.
-    "dataplane/service/nics": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service/nic_set",
-        "dataplane/service/nic_report",
+    "dataplane/service/sessions": BELOW_SERVICE + (
+        "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
+        "dataplane/service/nics", "dataplane/service/workers",
     ),
-    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    "dataplane/service/protocol": BELOW_SERVICE,
+    "dataplane/service/congestion": BELOW_SERVICE + (
+        "dataplane/service/nics", "dataplane/service/protocol", "dataplane/service/workers",
+    ),
+    "dataplane/service/control": BELOW_SERVICE + (
+        "dataplane/service/congestion", "dataplane/service/nics", "dataplane/service/protocol",
+        "dataplane/service/workers",
+    ),
+    # main().
+    "dataplane/service": BELOW_SERVICE + (
+        "dataplane/service/control", "dataplane/service/limits", "dataplane/service/nics",
+        "dataplane/service/protocol", "dataplane/service/sessions", "dataplane/service/workers",
+    ),
     # Loaded into other people's programs: nothing but the standard library below it.
     "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
     "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
@@ -57,7 +103,7 @@ MAY_INCLUDE = {
     "control/daemon": (
         "cc", "control/experiment", "control/experiment/live", "control/tuner",
         "control/tuner/online", "control/daemon/api", "dataplane/attach", "dataplane/base",
-        "dataplane/config", "dataplane/telemetry", "dataplane/service/control_protocol",
+        "dataplane/config/*", "dataplane/telemetry", "dataplane/service/protocol/control_protocol",
     ),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
@@ -65,25 +111,34 @@ MAY_INCLUDE = {
         "cc/nearest_name", "dataplane/base", "dataplane/attach/aside",
         "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors",
     ),
-    "control/experiment": ("cc", "dataplane/base", "dataplane/config"),
+    "control/experiment": ("cc", "dataplane/base", "dataplane/config/*"),
     # Experiments over time blocks: design, schedule, analysis; of virtual time and live alike.
     "control/experiment/live": (
-        "cc", "dataplane/base", "dataplane/config", "dataplane/telemetry", "control/experiment",
+        "cc", "dataplane/base", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
     ),
     # Every algorithm over the reference scenarios: plan, figures, ranks, page; runs nothing itself.
-    "control/league": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
+    "control/league": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
-    "control/tuner": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
+    "control/tuner": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     "control/tuner/online": (
-        "cc", "dataplane/base", "dataplane/config", "dataplane/telemetry", "control/experiment",
+        "cc", "dataplane/base", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
         "control/experiment/live", "control/tuner",
     ),
-    "tools": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service", "control/daemon",
-        "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
-        "control/tuner", "control/tuner/online", "tools/workload",
-    ),
-    "tools/workload": BELOW_DRIVER + ("dataplane/driver", "control/experiment"),
+    "tools/cli": BELOW_TOOLS,
+    "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment"),
+    "tools/run": BELOW_TOOLS + ("tools/workload",),
+    "tools/plugin": BELOW_TOOLS + ("tools/cli", "tools/workload"),
+    "tools/service_link": BELOW_TOOLS + ("tools/cli",),
+    "tools/host": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
+    "tools/top": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
+    "tools/ports": BELOW_TOOLS + ("tools/cli",),
+    "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
+    "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
+    "tools/emulate": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/plugin", "tools/run"),
+    "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
+    "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),
+    # Which commands there are, and main().
+    "tools": BELOW_TOOLS + ("tools/cli", "tools/host"),
 }
 
 LIBM = (
@@ -119,8 +174,8 @@ FORBIDDEN = (
         "what": "a DPDK header",
         "pattern": r'#\s*include\s*[<"]rte_',
         "where": ("",),
-        "allowed": ("dataplane/port/dpdk_",),
-        "instead": "only dataplane/port/dpdk_* may include rte_*",
+        "allowed": ("dataplane/port/dpdk/",),
+        "instead": "only dataplane/port/dpdk may include rte_*",
     },
     {
         "what": "a clock read",

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
-#include "dataplane/driver/plugin_load.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/workload/generators.h"
 
 namespace paceline::plugintest {

@@ -1,6 +1,6 @@
 // The emulated switch between engines that know nothing of it: real frames through rings, every
 // byte checked. One thread and a clock of the test's own, so that a run is the same every time.
-#include "dataplane/driver/junction.h"
+#include "dataplane/driver/ports/junction.h"
 
 #include <array>
 #include <atomic>

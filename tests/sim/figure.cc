@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace paceline::simtest {
 

@@ -19,7 +19,7 @@
 #include "tests/sim/identity.h"
 #include "tests/sim/random_world.h"
 #include "tests/support/pinned_hashes.h"
-#include "tools/emulate_report.h"
+#include "tools/emulate/emulate_report.h"
 #include "tools/workload/workload.h"
 
 namespace paceline::simtest::identity {

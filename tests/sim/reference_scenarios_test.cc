@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tests/sim/sim_support.h"
 
 namespace paceline::simtest {

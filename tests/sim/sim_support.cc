@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace paceline::simtest {
 

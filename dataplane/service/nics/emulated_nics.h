@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "dataplane/base/event_wheel.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/fabric/network.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/service/nics/nic_set.h"
 
 namespace paceline::service {
 

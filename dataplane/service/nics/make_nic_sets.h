@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/testbed.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/config/testbed/testbed.h"
+#include "dataplane/service/nics/nic_set.h"
 
 namespace paceline::service {
 

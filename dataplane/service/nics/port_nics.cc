@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cc/registry.h"
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/loop/worker.h"
 #include "dataplane/service/nics/nic_info.h"
 
 namespace paceline::service {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "dataplane/base/random.h"
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 #include "tests/support/roce_engine.h"
 
 namespace paceline::test {

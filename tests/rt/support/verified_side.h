@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cc/algorithm.h"
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/loop/worker.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
 

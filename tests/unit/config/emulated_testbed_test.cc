@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 
 namespace paceline::config {
 namespace {

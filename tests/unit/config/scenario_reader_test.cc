@@ -1,6 +1,6 @@
 // What a scenario file may say, and what its author is told when it says something else.
 
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/config/fabric_shape.h"
+#include "dataplane/config/scenario/fabric_shape.h"
 #include "tests/unit/config/test_algorithms.h"
 
 namespace paceline::config {

@@ -1,6 +1,6 @@
 // A worker's turns under a made-up clock: order, idleness, and what it makes of time that is
 // missing.
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/loop/worker.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "tools/cc_command.h"
+#include "tools/plugin/cc_command.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

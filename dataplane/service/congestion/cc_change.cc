@@ -1,0 +1,65 @@
+#include "dataplane/service/congestion/cc_change.h"
+
+#include <fmt/format.h>
+
+#include <variant>
+
+#include "cc/params.h"
+#include "cc/registry.h"
+
+namespace paceline::service {
+
+CcArm initial_arm(const NicCongestion& congestion) {
+  CcArm arm;
+  arm.setup.primary = congestion.primary;
+  arm.setup.fallback = congestion.fallback;
+  arm.profile = congestion.profile;
+  arm.fallback_profile = congestion.fallback_profile;
+  return arm;
+}
+
+ResolvedArm resolve_arm(const CcArm& in_force, const CcChange& change, const cc::PortFacts& facts) {
+  ResolvedArm out;
+  const cc::AlgorithmInfo& old = *cc::find(in_force.setup.primary.algorithm);
+  const cc::AlgorithmInfo* const algorithm = change.algorithm ? cc::find(*change.algorithm) : &old;
+  if (algorithm == nullptr) {
+    out.errors.push_back(fmt::format("there is no algorithm \"{}\"; did you mean \"{}\"?",
+                                     *change.algorithm, cc::nearest_algorithm(*change.algorithm)));
+    return out;
+  }
+  if (cc::needs_telemetry(*algorithm) && !facts.telemetry) {
+    out.errors.push_back(fmt::format("{} needs {}", algorithm->name, cc::kTelemetryNeeds));
+    return out;
+  }
+  const bool afresh = change.algorithm || change.profile;
+  const std::string profile =
+      afresh ? change.profile.value_or(std::string(cc::kDefaultProfile)) : in_force.profile;
+  std::vector<cc::ParamOverride> overrides;
+  if (!afresh) {
+    for (std::size_t i = 0; i < old.params.size(); ++i) {
+      overrides.push_back({old.params[i].name, in_force.setup.primary.values[i]});
+    }
+  }
+  for (const CcChange::Param& param : change.params) overrides.push_back({param.name, param.value});
+  cc::ResolvedParams resolved =
+      cc::resolve_params(*algorithm, afresh ? profile : std::string(), overrides, facts);
+  if (const auto* const errors = std::get_if<std::vector<cc::ParamError>>(&resolved)) {
+    for (const cc::ParamError& error : *errors) out.errors.push_back(error.message);
+    return out;
+  }
+  std::vector<double>& values = std::get<std::vector<double>>(resolved);
+  for (std::size_t i = 0; algorithm == &old && i < values.size(); ++i) {
+    if (algorithm->params[i].live || values[i] == in_force.setup.primary.values[i]) continue;
+    out.errors.push_back(
+        fmt::format("\"{}\" of {} does not change while connections run: {} stays {}",
+                    algorithm->params[i].name, algorithm->name, algorithm->params[i].name,
+                    cc::number_text(in_force.setup.primary.values[i])));
+  }
+  if (!out.errors.empty()) return out;
+  out.arm = in_force;
+  out.arm.setup.primary = {algorithm->id, std::move(values)};
+  out.arm.profile = profile;
+  return out;
+}
+
+}  // namespace paceline::service
