@@ -5,10 +5,10 @@
 #include <array>
 #include <cstring>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/dscp.h"
 
@@ -70,7 +70,7 @@ void RequesterPart::drop_datagrams(QueuePair& qp) {
     AddressHandle& handle = core_.handles[request.address_handle >> 8];
     core_.contexts[handle.context].backlog_bytes -= request.length;
     --handle.uses;
-    scheduler_.report_idle(handle.context);
+    congestion_.report_idle(handle.context);
   }
   r.cursor = r.queue.tail();
   r.backlog_bytes = 0;

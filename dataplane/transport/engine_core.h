@@ -24,11 +24,11 @@
 #include "dataplane/transport/address_handle.h"
 #include "dataplane/transport/arrival_stamps.h"
 #include "dataplane/transport/async_events.h"
-#include "dataplane/transport/congestion_context.h"
+#include "dataplane/transport/congestion/congestion_context.h"
+#include "dataplane/transport/congestion/param_table.h"
+#include "dataplane/transport/congestion/peer_table.h"
 #include "dataplane/transport/engine_config.h"
 #include "dataplane/transport/host_stops.h"
-#include "dataplane/transport/param_table.h"
-#include "dataplane/transport/peer_table.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/transport/region.h"
 #include "dataplane/wire/dscp.h"
@@ -165,7 +165,7 @@ struct alignas(64) EngineCore {
     if (packets_to != nullptr) [[unlikely]]
       count_by_cluster(qp.peer, &ClusterPackets::again);
   }
-  // Out of line, so that what counts every packet stays small (two_arms.cc).
+  // Out of line, so that what counts every packet stays small (engine_core.cc).
   [[gnu::cold]] void count_by_cluster(std::uint32_t peer, std::uint64_t ClusterPackets::*which);
 
   // Takes ownership; sent in order, ahead of all data, as soon as the port allows.

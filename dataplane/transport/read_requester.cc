@@ -6,18 +6,19 @@
 #include <array>
 #include <cstring>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/scatter_gather.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
-std::uint32_t RequesterPart::request_wire_of(const QueuePair& qp, const SendEntry& entry) const {
+std::uint32_t RequesterPart::request_wire_of(const EngineCore& core, const QueuePair& qp,
+                                             const SendEntry& entry) {
   const std::size_t extension =
       is_atomic(entry.request.opcode) ? wire::AtomicEth::kBytes : wire::Reth::kBytes;
   const auto frame = static_cast<std::uint32_t>(qp.header.header_bytes + extension + 8U);
-  return core_.info.wire.wire_bytes(frame, 0);
+  return core.info.wire.wire_bytes(frame, 0);
 }
 
 // The request packet for the entry at the cursor, asking for its responses from cursor_packet on:
@@ -118,7 +119,7 @@ void RequesterPart::drain(QueuePair& qp, bool notify) {
   ++r.ordered;
   check_order(qp);
   check_drained(qp);
-  scheduler_.settle(qp);
+  congestion_.settle(qp);
 }
 
 void RequesterPart::undrain(QueuePair& qp) {

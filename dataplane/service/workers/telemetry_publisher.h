@@ -38,7 +38,8 @@ struct NicInForce {
   cc::AlgorithmId algorithm{};
   std::uint8_t arm = 0;  // with clusters: that of its own
   std::uint8_t epoch = 0;
-  // Two arms at a time, by the cluster that data goes to (transport/arms.h); 0: one for all.
+  // Two arms at a time, by the cluster that data goes to (transport/congestion/arms.h); 0: one for
+  // all.
   std::uint8_t clusters = 0;
   std::uint8_t own_cluster = telemetry::kNoCluster;
   std::array<std::uint8_t, telemetry::kMostClusters> arm_of{};

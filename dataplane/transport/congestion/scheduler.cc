@@ -1,10 +1,9 @@
-#include "dataplane/transport/scheduler.h"
+#include "dataplane/transport/congestion/scheduler.h"
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
-#include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/wire/headers.h"
@@ -33,6 +32,24 @@ bool Scheduler::ceiling_reached(const CongestionContext& context) const {
   return context.sent_total + next_wire_bytes(qp) > ceiling;
 }
 
+void Scheduler::reserve(std::uint32_t contexts) {
+  pacer_.reserve(contexts);
+  timers_.reserve(contexts);
+  for (ClassRings& rings : rings_) {
+    rings.urgent.grow(contexts);
+    rings.ready.grow(contexts);
+  }
+}
+
+void Scheduler::remove(std::uint32_t index) {
+  CongestionContext& context = core_.contexts[index];
+  pacer_.cancel(index);
+  timers_.cancel(index);
+  context.timer_set = false;
+  settle_limiter(context);
+  context.place = ContextPlace::idle;
+}
+
 bool Scheduler::has_work(const QueuePair& qp) const {
   return qp.response_ready || RequesterPart::has_work(qp, core_.now);
 }
@@ -42,7 +59,8 @@ bool Scheduler::picks_response(const QueuePair& qp) const {
 }
 
 std::uint32_t Scheduler::next_wire_bytes(const QueuePair& qp) const {
-  return picks_response(qp) ? responder_->next_wire_bytes(qp) : requester_->next_wire_bytes(qp);
+  return picks_response(qp) ? ResponderPart::next_wire_bytes(core_, qp)
+                            : RequesterPart::next_wire_bytes(core_, qp);
 }
 
 // How long the context is quiet after a packet. Nothing acknowledges READ responses, UC and UD, so
@@ -57,22 +75,6 @@ Picos Scheduler::spacing(const CongestionContext& context, std::uint32_t bytes,
   const auto at_window = static_cast<std::int64_t>(bytes * static_cast<std::uint64_t>(round_trip) /
                                                    std::max<std::uint64_t>(window, 1));
   return later(at_rate, Picos{at_window});
-}
-
-void Scheduler::retarget(QueuePair& qp) { requester_->retarget(qp); }
-
-void Scheduler::report_idle(std::uint32_t index) {
-  const CongestionContext& context = core_.contexts[index];
-  if (context.active_head != kNoIndex || context.backlog_bytes != 0) return;
-  if (!wants(index, cc::Signal::idle)) return;
-  cc::Event event;
-  event.signal = cc::Signal::idle;
-  deliver(index, event);
-}
-
-void Scheduler::send_in_line(Packet* packet) {
-  in_line_[packet->traffic_class].push(packet);
-  stalled_mask_ |= 1U << packet->traffic_class;
 }
 
 void Scheduler::settle_limiter(CongestionContext& context) const {
@@ -104,7 +106,7 @@ void Scheduler::push_ready(std::uint32_t index, CongestionContext& context, unsi
 std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
   const QueuePair& qp = *core_.qps[context.active_head];
   if (qp.unreliable || picks_response(qp)) return context.traffic_class;
-  return requester_->class_of_next(qp, context);
+  return RequesterPart::class_of_next(core_, qp, context);
 }
 
 // In the ring of its own class. Out of line: seldom needed, and push_ready stays small where it is.
@@ -119,8 +121,8 @@ std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
 // waits in the ring of that class, and holds up nobody.
 bool Scheduler::parked(std::uint32_t index, CongestionContext& context, unsigned ring) {
   const unsigned next = class_of_next(context);
-  const bool taken = core_.port.tx_ready_at(static_cast<std::uint8_t>(next)) <= core_.now &&
-                     stalled_[next].empty() && in_line_[next].empty();
+  const bool taken =
+      core_.port.tx_ready_at(static_cast<std::uint8_t>(next)) <= core_.now && backlog_.empty(next);
   if (next == ring || taken) return false;
   push_ready(index, context, next);
   return true;
@@ -154,14 +156,14 @@ void Scheduler::note_response(const QueuePair& qp) {
   CongestionContext& context = core_.contexts[qp.context];
   context.answers = true;
   if (context.place == ContextPlace::blocked) {
-    refresh(qp.context, context);
+    place(qp.context, context);
   } else if (context.place == ContextPlace::ready && context.decision.classed != 0) {
     // It may wait for a class that responses do not go in.
     take_own_turn(qp.context, context);
   }
 }
 
-void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {
+void Scheduler::place(std::uint32_t index, CongestionContext& context) {
   const ContextPlace was = context.place;
   if (context.active_head == kNoIndex) {
     context.place = ContextPlace::idle;
@@ -192,50 +194,7 @@ void Scheduler::refresh(std::uint32_t index, CongestionContext& context) {
   if (was == ContextPlace::paced) pacer_.cancel(index);
 }
 
-// What an algorithm must reckon with for READs and atomics that wait to be asked for: they carry no
-// payload but are longer than an empty message, and who grants bytes has to cover each.
-std::uint64_t Scheduler::bare_backlog(const QueuePair& qp) {
-  constexpr std::uint64_t kRequestBytes = 112;  // an atomic over IPv4 on the wire
-  const RequesterState& r = qp.requester;
-  const std::uint32_t waiting = r.queue.tail() - r.cursor;
-  return waiting != 0 && r.queue.at(r.cursor).answered ? waiting * kRequestBytes : 0;
-}
-
-// READs and atomics waited for others to be answered. With nothing else to send the algorithm has
-// been told that all is quiet, and would grant nothing for them.
-void Scheduler::announce_bare(const QueuePair& qp) {
-  cc::Event event;
-  event.signal = cc::Signal::message;
-  event.message_bytes = bare_backlog(qp);
-  if (event.message_bytes != 0) deliver(qp.context, event);
-}
-
-void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
-  CongestionContext& context = core_.contexts[index];
-  constexpr std::uint32_t kAlways =
-      cc::signal_bit(cc::Signal::start) | cc::signal_bit(cc::Signal::tick);
-  const bool sample = event.rtt_ns != 0 && (context.wants & cc::kWantsRoundTrips) != 0;
-  if (((context.wants | kAlways) & cc::signal_bit(event.signal)) == 0 && !sample) return;
-  event.now = to_nanos(core_.now);
-  event.sent_total = context.sent_total;
-  // A message without payload is a packet all the same: to the algorithm it counts one byte, while
-  // it is posted or waits to be sent.
-  const bool work = context.active_head != kNoIndex || event.signal == cc::Signal::message;
-  event.backlog_bytes = std::max<std::uint64_t>(context.backlog_bytes, work ? 1 : 0);
-  if (context.backlog_bytes == 0 && context.active_head != kNoIndex) {
-    event.backlog_bytes =
-        std::max(event.backlog_bytes, bare_backlog(*core_.qps[context.active_head]));
-  }
-  event.inflight_bytes = context.inflight_bytes;
-  event.sent_bytes = context.sent_since_event;
-  context.sent_since_event = 0;
-  const Rate rate_before = context.decision.rate;
-  control_->dispatch(index, context, event);
-  apply(index, context, rate_before, event);
-}
-
-void Scheduler::apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
-                      const cc::Event& event) {
+void Scheduler::take_decision(std::uint32_t index, CongestionContext& context, Rate rate_before) {
   cc::Decision& decision = context.decision;
   assert(decision.wake_at > to_nanos(core_.now));  // an algorithm must not ask to be woken at once
   if (decision.timed && decision.wake_at != kNeverNanos) {
@@ -247,18 +206,13 @@ void Scheduler::apply(std::uint32_t index, CongestionContext& context, Rate rate
   }
   if (decision.rate != rate_before && decision.rate.bps != 0) {
     context.next_send = context.pace_from + serialization_time(context.pace_bytes, decision.rate);
-    // At rate 0 nothing was late: no catching up, or whoever begins does so with two packets, and
-    // senders that begin at one receiver in turn take twice their turns. Where several contexts of
-    // this host have work the uplink between them spaces what they begin with.
+    // A context that leaves rate 0 has no burst credit. Otherwise every newly granted sender would
+    // open with two packets, and senders that begin in turn at one receiver would take twice their
+    // turns. Where several contexts of this host have work, the uplink spaces their first packets.
     if (rate_before.bps == 0 && working_ <= 1) {
       context.next_send = later(context.next_send, core_.now);
     }
   }
-  if (decision.request) {
-    decision.request = false;
-    control_->send_request(index, event, false);
-  }
-  refresh(index, context);
 }
 
 void Scheduler::activate(QueuePair& qp) {
@@ -271,7 +225,7 @@ void Scheduler::activate(QueuePair& qp) {
     context.active_head = index;
     qp.next_active = qp.prev_active = index;
     qp.deficit = quantum();
-    refresh(qp.context, context);
+    place(qp.context, context);
     return;
   }
   QueuePair& head = *core_.qps[context.active_head];
@@ -298,7 +252,7 @@ void Scheduler::deactivate(QueuePair& qp) {
       core_.qps[qp.next_active]->deficit += quantum();
     }
   }
-  refresh(qp.context, context);
+  place(qp.context, context);
 }
 
 void Scheduler::rotate(CongestionContext& context) {
@@ -306,24 +260,52 @@ void Scheduler::rotate(CongestionContext& context) {
   core_.qps[context.active_head]->deficit += quantum();
 }
 
-void Scheduler::run_due() {
-  std::uint32_t index;
-  while ((index = pacer_.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
-    CongestionContext& context = core_.contexts[index];
-    if (wake_due(context)) {
-      cc::Event event;
-      event.signal = cc::Signal::tick;
-      deliver(index, event);
-    } else {
-      refresh(index, context);
-    }
+// After the packet that the context sends now.
+void Scheduler::pace(CongestionContext& context, const Sent& sent) const {
+  // Late by more than the burst allowance: the lost time is not made up.
+  Picos start = context.next_send;
+  if (start < core_.now) {
+    const std::uint32_t burst =
+        (core_.config.pacing_burst_packets - 1) * core_.facts.full_packet_bytes;
+    const Picos allowance =
+        later(serialization_time(burst, context.decision.rate), core_.config.pacing_catch_up);
+    start = later(start, core_.now - allowance);
   }
-  while ((index = timers_.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
-    core_.contexts[index].timer_set = false;
-    cc::Event event;
-    event.signal = cc::Signal::tick;
-    deliver(index, event);
+  context.pace_from = start;
+  context.pace_bytes = sent.wire_bytes;
+  context.next_send = start + spacing(context, sent.wire_bytes, sent.acknowledged);
+}
+
+// The queue pair has more to send. Its turn goes on as long as its deficit lasts.
+void Scheduler::end_turn(QueuePair& qp, CongestionContext& context, const Sent& sent) {
+  if (sent.response || qp.response_ready) share_turns(qp, sent.wire_bytes, sent.response);
+  qp.deficit -= std::min(qp.deficit, sent.wire_bytes);
+  if (qp.deficit < next_wire_bytes(qp)) rotate(context);
+  place(qp.context, context);
+}
+
+// Which of the two has sent less is next; who had nothing to send has no claim from that.
+void Scheduler::share_turns(QueuePair& qp, std::uint32_t bytes, bool response) const {
+  if (!qp.response_ready || !RequesterPart::has_work(qp, core_.now)) {
+    qp.lane_balance = 0;
+  } else {
+    qp.lane_balance +=
+        response ? -static_cast<std::int32_t>(bytes) : static_cast<std::int32_t>(bytes);
   }
+}
+
+// Something is ready: when its port is.
+Picos Scheduler::next_send() const {
+  Picos next = kNever;
+  std::uint32_t mask = ready_mask_ | backlog_.classes();
+  while (mask != 0) {
+    const auto traffic_class = static_cast<unsigned>(std::bit_width(mask)) - 1;
+    mask &= ~(1U << traffic_class);
+    // What the port refused although ready is tried again a little later.
+    const Picos ready = core_.port.tx_ready_at(static_cast<std::uint8_t>(traffic_class));
+    next = earlier(next, later(ready, core_.now + Picos{1}));
+  }
+  return next;
 }
 
 }  // namespace paceline::transport

@@ -1,18 +1,8 @@
-// Congestion control changed under way: other values, or another algorithm, for queue pairs that
-// carry traffic. Messages do not notice; docs/transport.md, "Changing congestion control under
-// way".
-//
-// Values are replaced at once: blocks are read anew with every event. What has been decided by the
-// old ones holds until the context's next event, so every context gets one. Contexts are visited
-// one after the other over kChangeRtts round trips, hosts out of step with one another: if all
-// began again at the same time, the queue that they share would tell of nothing else.
-#include <algorithm>
-#include <string>
+#include "dataplane/transport/congestion/migration.h"
 
-#include "cc/registry.h"
-#include "dataplane/transport/control_plane.h"
+#include <algorithm>
+
 #include "dataplane/transport/queue_pair_figures.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
@@ -34,15 +24,6 @@ std::uint32_t next_handle(const QueuePair& qp) {
   return qp.requester.queue.front().request.address_handle;
 }
 
-std::string wrong_values(const char* which, const CcChoice& choice) {
-  const cc::AlgorithmInfo* info = cc::find(choice.algorithm);
-  if (info == nullptr) return std::string(which) + ": no such algorithm";
-  if (choice.values.size() == info->params.size()) return {};
-  return std::string(which) + ": " + std::string(info->name) + " has " +
-         std::to_string(info->params.size()) + " parameters, given are " +
-         std::to_string(choice.values.size());
-}
-
 // As b/s.
 std::uint64_t bytes_per_round_trip(std::uint64_t bytes, std::uint64_t rtt_ns) {
   return std::min(bytes, ~std::uint64_t{0} / 8'000'000'000) * 8'000'000'000 / rtt_ns;
@@ -54,64 +35,21 @@ Picos change_span(const EngineConfig& config) {
 
 }  // namespace
 
-bool ControlPlane::is_proactive(cc::AlgorithmId id) {
-  const cc::AlgorithmInfo* info = cc::find(id);
-  return info != nullptr && info->proactive;
+void Migration::begin(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch) {
+  begin(setups_.install(setup, arm, epoch));
 }
 
-bool ControlPlane::has_channels(cc::AlgorithmId algorithm) {
-  return cc::find(algorithm)->key == cc::ContextKey::per_peer_class;
+void Migration::begin(const ArmsByPeer& arms, std::uint8_t epoch) {
+  begin(setups_.install(arms, epoch));
 }
 
-std::string ControlPlane::refusal(const CcSetup& setup) const {
-  if (std::string wrong = wrong_values("primary", setup.primary); !wrong.empty()) return wrong;
-  if (std::string wrong = wrong_values("fallback", setup.fallback); !wrong.empty()) return wrong;
-  if (is_proactive(setup.fallback.algorithm)) return "fallback: must be a reactive algorithm";
-  if (cc::is_plugin(setup.fallback.algorithm)) return "fallback: must be a built-in algorithm";
-  return {};
-}
-
-void ControlPlane::reconfigure(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch) {
-  const Before before = before_change();
-  setup_ = setup;
-  if (second_ != nullptr) {
-    second_->in_force = false;
-    second_->clusters.clear();
+void Migration::begin(const CongestionSetups::Before& before) {
+  grants_.take_setup(before);
+  if (setups_.grants()) change_.receiver_until = kNever;
+  if (setups_.proactive() && (!before.proactive || (setups_.grants() && !before.grants))) {
+    peers_.resend_hellos();
   }
-  own_arm_ = 0;
-  arm_ = arm;
-  epoch_ = epoch;
-  take_values(setup_, core_.params);
-  begin_change(before);
-}
-
-// What is in force has been replaced; `before`: as it was.
-void ControlPlane::begin_change(const Before& before) {
-  ++generation_;
-  for (std::uint32_t i = 0; second_ != nullptr && i < core_.peers.size(); ++i) {
-    place(core_.peers[i]);
-  }
-  const std::uint8_t governing = governing_arm();
-  const CcSetup& governor = setup_on(governing);
-  grants_ = is_proactive(setup().primary.algorithm);
-  proactive_ = is_proactive(governor.primary.algorithm);
-  if (proactive_) {
-    // The next one's halves take over at once. Contexts that have not changed yet ask them, too:
-    // the messages are the same, and what they grant is a rate and a ceiling to both.
-    if (grants_ && core_.receiver != nullptr && setup().primary.algorithm != before.receiving) {
-      drop_receiver();
-    }
-    if (governor.primary.algorithm != before.governing) sender_.reset();
-    make_port_parts();
-    const cc::ParamBlock& params = core_.params_on(governing, governor.primary.algorithm);
-    if (sender_ != nullptr) sender_->set_params(params);
-    if (grants_) {
-      if (core_.receiver != nullptr) core_.receiver->set_params(params);
-      change_.receiver_until = kNever;
-    }
-    if (!before.proactive || (grants_ && !before.grants)) greet_again();
-  }
-  const std::uint32_t first = changing() ? change_.next() : 0;
+  const std::uint32_t first = under_way() ? change_.next() : 0;
   change_.begin = core_.now;
   change_.resume_at = core_.now;
   change_.queue_pairs = core_.qps.size();
@@ -119,24 +57,13 @@ void ControlPlane::begin_change(const Before& before) {
   change_.first = change_.places() == 0 ? 0 : first % change_.places();
   change_.visited = 0;
   core_.control_active = true;
-  if (!changing()) finish_change();
-}
-
-// Where peers have to say what they can do: this end can more than when it was asked last.
-void ControlPlane::greet_again() {
-  if (core_.config.peers != PeerPolicy::discover || !core_.config.speak_control) return;
-  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
-    Peer& peer = core_.peers[i];
-    greet(i);
-    const bool grants = (peer.features & kFeatureGrants) != 0;
-    peer.status = grants ? PeerStatus::native : PeerStatus::unknown;
-  }
+  if (!under_way()) finish();
 }
 
 // When the next queue pair is to be visited. Each has its place in the span, and hosts that have
 // few are not all early.
-Picos ControlPlane::change_due() const {
-  if (!changing()) return change_.receiver_until;
+Picos Migration::next_deadline() const {
+  if (!under_way()) return change_.receiver_until;
   const auto total = static_cast<std::int64_t>(change_.places());
   const auto offset = static_cast<std::int64_t>(wire::hash_value(core_.config.address) >> 7 & 0xFF);
   const std::int64_t place = std::int64_t{change_.visited} * 256 + offset;
@@ -144,12 +71,14 @@ Picos ControlPlane::change_due() const {
   return later(due, change_.resume_at);
 }
 
-void ControlPlane::go_on_changing() {
-  if (!changing()) {
+void Migration::poll() {
+  if (next_deadline() > core_.now) [[likely]]
+    return;
+  if (!under_way()) {
     drop_receiver();
     return;
   }
-  for (std::uint32_t n = 0; change_due() <= core_.now; ++n) {
+  for (std::uint32_t n = 0; next_deadline() <= core_.now; ++n) {
     if (n == kVisitsPerPoll) {
       change_.resume_at = core_.now + Picos{change_span(core_.config).count / kChangeSteps};
       return;
@@ -157,37 +86,38 @@ void ControlPlane::go_on_changing() {
     const std::uint32_t place = change_.next();
     ++change_.visited;
     if (place < change_.queue_pairs) {
-      if (QueuePair* qp = core_.qps[place]) bring_home(*qp);
+      if (QueuePair* qp = core_.qps[place]) migrate(*qp);
     } else {
       AddressHandle& handle = core_.handles[place - change_.queue_pairs];
-      if (handle.in_use) bring_home(handle);
+      if (handle.in_use) migrate(handle);
     }
-    if (!changing()) {
-      finish_change();
+    if (!under_way()) {
+      finish();
       return;
     }
   }
 }
 
 // All contexts are what the setup says.
-void ControlPlane::finish_change() {
-  if (grants_) return;
-  if (!proactive_) sender_.reset();
-  change_.receiver_until = core_.receiver == nullptr ? kNever : core_.now + kGrantsOutlive;
-  core_.control_active =
-      core_.receiver != nullptr || sender_ != nullptr || has_plugins_ || !waiting_hello_.empty();
+void Migration::finish() {
+  if (setups_.grants()) return;
+  change_.receiver_until = grants_.settle() ? core_.now + kGrantsOutlive : kNever;
+  core_.control_active = anything_left();
 }
 
-// Peers that still ask hear nothing more: their fallback decides for them.
-void ControlPlane::drop_receiver() {
+void Migration::drop_receiver() {
   change_.receiver_until = kNever;
-  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) core_.peers[i].counters = nullptr;
-  core_.receiver.reset();
-  core_.control_active = sender_ != nullptr || has_plugins_ || !waiting_hello_.empty();
+  grants_.drop_downlink();
+  core_.control_active = anything_left();
+}
+
+// Something that time could bring about.
+bool Migration::anything_left() const {
+  return grants_.active() || watch_.any() || peers_.waiting();
 }
 
 // What the one algorithm leaves to the next: what it lets through, be it by rate or by window.
-cc::Handover ControlPlane::hand_over(const CongestionContext& context, const QueuePair* qp) const {
+cc::Handover Migration::hand_over(const CongestionContext& context, const QueuePair* qp) const {
   cc::Handover handover;
   if (qp != nullptr) {
     const RoundTrip round_trip = round_trip_of(*qp);
@@ -222,32 +152,29 @@ cc::Handover ControlPlane::hand_over(const CongestionContext& context, const Que
 }
 
 // A context that runs the right algorithm: other values, arm, epoch.
-void ControlPlane::tell_context(std::uint32_t index, CongestionContext& context) {
-  const auto generation = static_cast<std::uint8_t>(generation_);
+void Migration::notify(std::uint32_t index, CongestionContext& context) {
+  const auto generation = static_cast<std::uint8_t>(setups_.generation());
   if (context.generation == generation) return;
   context.generation = generation;
   context.side = core_.peers[context.peer].arm;
-  context.arm = number_of(context.side);
-  context.epoch = epoch_;
-  if (context.on_fallback && context.fallback != setup_on(context.side).fallback.algorithm) {
-    cc::Event event;
-    event.now = to_nanos(core_.now);
-    event.sent_total = context.sent_total;
-    begin_fallback(context, event);
+  context.arm = setups_.number_of(context.side);
+  context.epoch = setups_.epoch();
+  if (context.on_fallback && context.fallback != setups_.on(context.side).fallback.algorithm) {
+    congestion_.change_fallback(context);
   }
   cc::Event event;
   event.signal = cc::Signal::tick;
-  scheduler_.deliver(index, event);
+  congestion_.deliver(index, event);
 }
 
-void ControlPlane::bring_home(QueuePair& qp) {
+void Migration::migrate(QueuePair& qp) {
   if (qp.config.type == QpType::ud || qp.context == kNoIndex) return;
   const Peer& peer = core_.peers[qp.peer];
-  const cc::AlgorithmId target = algorithm_for(peer);
+  const cc::AlgorithmId target = setups_.algorithm_for(peer);
   CongestionContext& context = core_.contexts[qp.context];
   if (context.algorithm == target) {
-    tell_context(qp.context, context);
-  } else if ((peer.context == qp.context) == has_channels(target)) {
+    notify(qp.context, context);
+  } else if ((peer.context == qp.context) == CongestionSetups::has_channels(target)) {
     const bool alone = context.queue_pairs == 1;
     convert(qp.context, target, hand_over(context, alone ? &qp : nullptr));
   } else {
@@ -255,13 +182,13 @@ void ControlPlane::bring_home(QueuePair& qp) {
   }
 }
 
-void ControlPlane::bring_home(AddressHandle& handle) {
+void Migration::migrate(AddressHandle& handle) {
   const Peer& peer = core_.peers[handle.peer];
-  const cc::AlgorithmId target = algorithm_for(peer);
+  const cc::AlgorithmId target = setups_.algorithm_for(peer);
   CongestionContext& context = core_.contexts[handle.context];
   if (context.algorithm == target) {
-    tell_context(handle.context, context);
-  } else if ((peer.context == handle.context) == has_channels(target)) {
+    notify(handle.context, context);
+  } else if ((peer.context == handle.context) == CongestionSetups::has_channels(target)) {
     convert(handle.context, target, hand_over(context, nullptr));
   } else {
     move(handle, target);
@@ -269,20 +196,19 @@ void ControlPlane::bring_home(AddressHandle& handle) {
 }
 
 // The same traffic in the same context, and another algorithm for it.
-void ControlPlane::convert(std::uint32_t index, cc::AlgorithmId target,
-                           const cc::Handover& handover) {
+void Migration::convert(std::uint32_t index, cc::AlgorithmId target, const cc::Handover& handover) {
   CongestionContext& context = core_.contexts[index];
-  if (context.proactive) close_channel(index);
-  context.generation = static_cast<std::uint8_t>(generation_);
-  context.arm = number_of(core_.peers[context.peer].arm);
-  context.epoch = epoch_;
-  scheduler_.replace_algorithm(index, target, handover);
+  if (context.proactive) congestion_.close_channel(index);
+  context.generation = static_cast<std::uint8_t>(setups_.generation());
+  context.arm = setups_.number_of(core_.peers[context.peer].arm);
+  context.epoch = setups_.epoch();
+  congestion_.replace_algorithm(index, target, handover);
 }
 
 // What a context gives to each that leaves it in this change: an equal part of what it had when the
 // first one left. Those that have nothing to send have no part in it.
-Rate ControlPlane::part_of(CongestionContext& context, Rate rate) {
-  const auto generation = static_cast<std::uint8_t>(generation_);
+Rate Migration::part_of(CongestionContext& context, Rate rate) {
+  const auto generation = static_cast<std::uint8_t>(setups_.generation());
   if (context.generation != generation) {
     context.generation = generation;
     context.sharers = 0;
@@ -298,22 +224,22 @@ Rate ControlPlane::part_of(CongestionContext& context, Rate rate) {
 }
 
 // Others go on in the context that some work has left.
-void ControlPlane::settle_left(std::uint32_t index, bool had_work) {
-  if (core_.contexts[index].place == ContextPlace::blocked) scheduler_.refresh(index);
-  if (had_work) scheduler_.report_idle(index);
+void Migration::settle_left(std::uint32_t index, bool had_work) {
+  if (core_.contexts[index].place == ContextPlace::blocked) scheduler_.place(index);
+  if (had_work) congestion_.report_idle(index);
 }
 
 // From a context of its own into the peer's channel, or out of it.
-void ControlPlane::move(QueuePair& qp, cc::AlgorithmId target) {
+void Migration::move(QueuePair& qp, cc::AlgorithmId target) {
   const std::uint32_t from = qp.context;
   CongestionContext& left = core_.contexts[from];
   cc::Handover handover = hand_over(left, &qp);
   handover.rate = part_of(left, handover.rate);
   const bool had_work = scheduler_.has_work(qp);
   const std::uint64_t backlog = qp.requester.backlog_bytes + qp.responder.backlog_bytes;
-  leave_context(qp);
+  congestion_.leave_context(qp);
   if (left.in_use) settle_left(from, had_work || backlog != 0);
-  join_context(qp, target, &handover);
+  congestion_.join_context(qp, target, &handover);
   CongestionContext& context = core_.contexts[qp.context];
   context.inflight_bytes += qp.requester.inflight_bytes;
   context.backlog_bytes += backlog;
@@ -321,14 +247,14 @@ void ControlPlane::move(QueuePair& qp, cc::AlgorithmId target) {
     cc::Event event;
     event.signal = cc::Signal::message;
     event.message_bytes = std::max<std::uint64_t>(backlog, 1);
-    scheduler_.deliver(qp.context, event);
+    congestion_.deliver(qp.context, event);
   }
   if (had_work) scheduler_.activate(qp);
 }
 
 // Bytes of the datagrams that are queued for the handle; queue pairs that would send one next are
 // taken out of its context.
-std::uint64_t ControlPlane::leave_datagrams(const AddressHandle& handle) {
+std::uint64_t Migration::leave_datagrams(const AddressHandle& handle) {
   std::uint64_t bytes = 0;
   for (QueuePair* qp : core_.qps) {
     if (qp == nullptr || qp->config.type != QpType::ud) continue;
@@ -343,16 +269,17 @@ std::uint64_t ControlPlane::leave_datagrams(const AddressHandle& handle) {
 }
 
 // The same for datagrams: all that are queued for the handle go with it.
-void ControlPlane::move(AddressHandle& handle, cc::AlgorithmId target) {
+void Migration::move(AddressHandle& handle, cc::AlgorithmId target) {
   Peer& peer = core_.peers[handle.peer];
   const std::uint32_t from = handle.context;
   CongestionContext& left = core_.contexts[from];
   cc::Handover handover = hand_over(left, nullptr);
   handover.inflight_bytes = 0;  // nothing acknowledges datagrams
   handover.rate = part_of(left, handover.rate);
-  std::uint32_t& place = has_channels(target) ? peer.context : peer.datagram_context;
+  std::uint32_t& place =
+      CongestionSetups::has_channels(target) ? peer.context : peer.datagram_context;
   if (place == kNoIndex) {
-    place = make_context(handle.peer, target, handle.path.traffic_class, 0, &handover);
+    place = congestion_.make_context(handle.peer, target, handle.path.traffic_class, 0, &handover);
   }
   const std::uint32_t to = place;
   ++core_.contexts[to].queue_pairs;
@@ -362,13 +289,57 @@ void ControlPlane::move(AddressHandle& handle, cc::AlgorithmId target) {
   left.backlog_bytes -= bytes;
   core_.contexts[to].backlog_bytes += bytes;
   if (had_work) {
-    scheduler_.announce_backlog(to);
+    congestion_.announce_backlog(to);
     for (QueuePair* qp : core_.qps) {
-      if (qp != nullptr && next_handle(*qp) == handle.number) scheduler_.retarget(*qp);
+      if (qp != nullptr && next_handle(*qp) == handle.number) requester_.retarget(*qp);
     }
     settle_left(from, true);
   }
-  leave_context(from);
+  congestion_.leave_context(from);
+}
+
+void Migration::adopt_peer(const PeerNews& news) {
+  Peer& peer = core_.peers[news.peer];
+  if (peers_.offers_selective() && (news.features & kFeatureXack) != 0) {
+    peer.selective = true;
+    peer.telemetry = core_.info.telemetry && (news.features & kFeatureTelemetry) != 0;
+    for (QueuePair* qp : core_.qps) {
+      if (qp != nullptr && qp->peer == news.peer) offer_selective(*qp);
+    }
+    if (!setups_.proactive()) peer.status = PeerStatus::native;
+  }
+  // What goes to it moves to the channel.
+  if (setups_.proactive() && (news.features & kFeatureGrants) != 0 &&
+      peer.status != PeerStatus::native) {
+    peer.status = PeerStatus::native;
+    migrate_all(news.peer);
+  }
+  congestion_.hear_crowd(news.peer, news.crowd);
+  // It grew between our question and this answer.
+  peers_.tell_growth(news.peer);
+}
+
+void Migration::migrate_all(std::uint32_t peer) {
+  for (QueuePair* qp : core_.qps) {
+    if (qp != nullptr && qp->peer == peer) migrate(*qp);
+  }
+  for (std::uint32_t i = 0; i < core_.handles.size(); ++i) {
+    AddressHandle& handle = core_.handles[i];
+    if (handle.in_use && handle.peer == peer) migrate(handle);
+  }
+}
+
+void Migration::offer_selective(QueuePair& qp) {
+  if (qp.selective != nullptr || qp.config.type != QpType::rc) return;
+  if (qp.peer == kNoIndex || !core_.peers[qp.peer].selective || !can_receive(qp.state)) return;
+  const EngineConfig& config = core_.config;
+  qp.selective = std::make_unique<SelectiveState>(config.window_packets);
+  const unsigned paths = config.multipath == Multipath::none ? 1 : config.paths;
+  const unsigned run = config.multipath == Multipath::chunk ? config.path_run : 1;
+  qp.selective->paths = PathSet(qp.path.source_port, paths, run);
+  qp.selective->send.reorder_steps = paths == 1 ? 0 : 8;
+  qp.selective->receive.highest = qp.responder.expected;
+  qp.responder.selective = true;
 }
 
 }  // namespace paceline::transport
