@@ -130,8 +130,8 @@ TEST_CASE("reference scenarios: a 2:1 core, Cadence against DCQCN", "[reference]
     dcqcn += efficiency_of(run(under("oversubscribed-core", "dcqcn", {seed})));
     cadence += efficiency_of(run(under("oversubscribed-core", "cadence", {seed})));
   }
-  // Six seeds: DCQCN .44 to .52 and once .65, Cadence .71 to .83; of these three 1.37.
-  // docs/tuning.md holds it against a profile searched for this.
+  // Six seeds: DCQCN 0.44 to 0.52 and once 0.65, Cadence 0.71 to 0.83; of these three 1.37.
+  // configs/experiments/tuned.toml holds it against a profile searched for this.
   CHECK(cadence > 1.2 * dcqcn);
 }
 
