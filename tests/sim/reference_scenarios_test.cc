@@ -49,9 +49,7 @@ struct Bounds {
 
 const Bounds kBounds[] = {
     // 0.38 to 0.41. The first cuts take every sender to the floor, and 16 of them climb by 40 Mb/s
-    // each
-    // 55 us:
-    // most of 1 MB has been sent by then (docs/fidelity.md: 40 % for 16 x 1 MB).
+    // each 55 us: most of 1 MB has been sent by then (docs/fidelity.md: 40 % for 16 x 1 MB).
     {"incast-16", "dcqcn", 0.33, 0.46},
     // .989: the plan, eta, less a round trip of 1.3 ms; more than eta would be a plan overdrawn.
     {"incast-16", "cadence", 0.97, 0.995},
