@@ -178,7 +178,7 @@ void add_league_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<LeagueOptions>();
   CLI::App* command = app.add_subcommand(
       "league", "rank every algorithm over the reference scenarios, in virtual time");
-  command->add_option("FILE", options->file, "the league (TOML; docs/league.md lists every key)")
+  command->add_option("FILE", options->file, "the league (TOML; docs/experiments.md has every key)")
       ->required();
   command->add_flag("--quick", options->quick, "the small size of every scenario, few repetitions");
   command->add_option("--only", options->only, "these scenarios, separated by commas")
@@ -218,7 +218,7 @@ void add_league_command(CLI::App& app, int& exit_code) {
       "kept\n"
       "under a hash of all that determines them, this program included. Results are the same with "
       "any\n"
-      "--jobs. docs/league.md says how entries are ranked and how to enter another one.\n"
+      "--jobs. docs/experiments.md says how entries are ranked and how to enter another one.\n"
       "Examples:\n"
       "  paceline league configs/league.toml --quick\n"
       "  paceline league configs/league.toml --quick --only incast,ring --entries "

@@ -174,7 +174,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       "Tries parameter sets by a tree-structured Parzen estimator. What counts: the efficiency of\n"
       "collectives; for other traffic the p99 slowdown of small and the mean slowdown of large\n"
       "messages. A candidate beyond a limit is refused whatever it gains; the best are run again\n"
-      "on new seeds before one is named (docs/tuning.md).\n"
+      "on new seeds before one is named (docs/experiments.md).\n"
       "Examples:\n"
       "  paceline tune configs/experiments/first.toml --scenario incast-32to1 \\\n"
       "      --param additive_increase_mbps --param increase_timer_us --limit "

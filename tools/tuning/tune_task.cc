@@ -71,7 +71,7 @@ void read_limits(const TuneOptions& options, Task& task, std::vector<std::string
     const double most = std::strtod(number.c_str(), &end);
     if (!metric || number.empty() || *end != '\0' || !(most >= 0) || !std::isfinite(most)) {
       errors.push_back(fmt::format(
-          "--limit {}: expected METRIC=MOST, METRIC a name of docs/experiments.md such as "
+          "--limit {}: expected METRIC=MOST, METRIC a name of docs/telemetry.md such as "
           "queue_max_bytes, MOST a number >= 0 in its unit",
           text));
       continue;

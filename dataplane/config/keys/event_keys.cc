@@ -16,14 +16,13 @@ constexpr auto kActions = std::to_array<std::string_view>(
 constexpr auto kEventKeys = std::to_array<KeySpec>({
     {.path = "event.at", .min = 0, .max = 1000 * kSecond, .meaning = "When it happens. Required."},
     {.path = "event.link",
-     .meaning = "Which link: \"host3\", \"leaf0-spine1\", \"spine4-core2\", \"leaf0-leaf1\" "
-                "(dumbbell), the second of parallel ones \"leaf0-spine1#1\"; nodes are numbered "
-                "through all pods. With a topology file \"12-20\", by its node numbers. "
-                "Required."},
+     .meaning = "The link: \"host3\", \"leaf0-spine1\", \"spine4-core2\", \"leaf0-leaf1\" "
+                "(dumbbell); the second of parallel ones \"leaf0-spine1#1\"; \"12-20\" by a "
+                "topology file's numbers. Required."},
     {.path = "event.action",
      .form = Form::choice,
      .choices = kActions,
-     .meaning = "What happens, to both directions. Required."},
+     .meaning = "Applies to both directions. Required."},
     {.path = "event.rate",
      .min = kLeastRate,
      .max = kMostRate,

@@ -21,8 +21,8 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(fabric.topology),
      .choices = kTopologies,
-     .meaning = "The wiring, see above. \"file\": read `topology_file`; hosts, rates and delays "
-                "then come from there. Implied by `topology_file` and by `k`."},
+     .meaning = "The wiring. \"file\" reads `topology_file`, with hosts, rates and delays. Implied "
+                "by `topology_file` and by `k`."},
     {.path = "fabric.topology_file",
      .form = Form::path,
      .field = PACELINE_FIELD(fabric.topology_file),
@@ -50,8 +50,7 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .min = 2,
      .max = 92,
      .used_by = "fat_tree",
-     .meaning = "The classical fat tree of switches with k ports, k even: k pods of k/2 leaves and "
-                "k/2 spines, k/2 hosts a leaf, (k/2)^2 cores. In place of `pods`, `leaves`, "
+     .meaning = "Classical fat tree of switches with k ports, k even. Replaces `pods`, `leaves`, "
                 "`spines`, `cores` and `hosts_per_leaf`."},
     {.path = "fabric.pods",
      .field = PACELINE_FIELD(fabric.pods),
@@ -76,8 +75,7 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 65536,
      .used_by = "fat_tree",
-     .meaning = "Switches above the spines, a multiple of `spines`: the n-th group of "
-                "cores / spines is linked to the n-th spine of every pod."},
+     .meaning = "Switches above the spines, a multiple of `spines`."},
     {.path = "fabric.hosts_per_leaf",
      .field = PACELINE_FIELD(fabric.hosts_per_leaf),
      .min = 1,
@@ -114,9 +112,8 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .min = 0.01,
      .max = 1000,
      .used_by = "leaf_spine fat_tree dumbbell",
-     .meaning = "Instead of a rate: capacity of the hosts below the topmost tier of links over the "
-                "capacity of that tier (leaf_spine: uplinks of a leaf; fat_tree: core links of a "
-                "pod; dumbbell: the trunk). 2 is 2:1."},
+     .meaning = "Replaces the rate of the topmost tier: capacity of the hosts below it over its "
+                "capacity. 2 is 2:1."},
     {.path = "fabric.buffer",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.buffer_bytes),
@@ -125,10 +122,8 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .meaning = "Shared packet buffer of each switch."},
     {.path = "fabric.int",
      .field = PACELINE_FIELD(fabric.telemetry),
-     .meaning =
-         "In-band telemetry: switches record queue, bytes sent, time and rate of the link on "
-         "data packets whose sender wants that (hpcc, powertcp), and XACKs take it back. "
-         "Needs `transport.reliability = \"selective\"`."},
+     .meaning = "In-band telemetry: switches record queue, bytes sent, time and rate for hpcc and "
+                "powertcp. Needs `transport.reliability = \"selective\"`."},
     {.path = "fabric.drop_control_ppm",
      .field = PACELINE_FIELD(fabric.drop_control_ppm),
      .min = 0,
@@ -163,22 +158,21 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(fabric.load_balance),
      .choices = kLoadBalances,
-     .meaning = "How switches choose among equal-cost links: by a hash of the flow, salted per "
-                "switch; packet by packet in turn; packet by packet at random."},
+     .meaning = "Choice among equal-cost links: hash of the flow, salted per switch; each packet "
+                "in turn; each packet at random."},
     {.path = "fabric.class_weights",
      .field = PACELINE_FIELD(fabric.class_weights),
      .min = 0,
      .max = 1000,
-     .meaning = "Weights of traffic classes 0 to 7 in every switch port. Classes of weight 0 have "
-                "strict priority, the higher one first; the others share by deficit round robin "
-                "what those leave. Class 7 (ACKs, control) stays strict. Empty: all strict."},
+     .meaning = "Weights of traffic classes 0 to 7 in switch ports. Weight 0 is strict priority, "
+                "higher class first; the others share the rest by deficit round robin. Class 7 "
+                "stays strict. Empty: all strict."},
     {.path = "fabric.ack_class",
      .field = PACELINE_FIELD(fabric.ack_class),
      .min = 0,
      .max = 7,
-     .meaning = "Traffic class in which switches queue ACKs, NAKs and XACKs. 7: ahead of data; 3: "
-                "with data, and paused with it, as in the HPCC simulator. Hosts send them first "
-                "all the same. Answers behind READ responses go with those."},
+     .meaning = "Class in which switches queue ACKs, NAKs and XACKs. 7: ahead of data; 3: with "
+                "data, and paused with it. Hosts send them first."},
     {.path = "fabric.cnp_class",
      .field = PACELINE_FIELD(fabric.cnp_class),
      .min = 0,
@@ -189,20 +183,18 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(fabric.flow_control),
      .choices = kFlowControls,
-     .meaning = "What keeps buffers from overflowing: pauses, `[fabric.pfc]`; credits of every "
-                "link, as in InfiniBand, `[fabric.credit]`; or nothing, and packets are dropped. "
-                "Where only `pfc.enabled` is given, it decides."},
+     .meaning = "Protection against overflow: pauses (`[fabric.pfc]`), credits of links "
+                "(`[fabric.credit]`), or none. If only `pfc.enabled` is given, it decides."},
     {.path = "fabric.reroute_delay",
      .field = PACELINE_FIELD(fabric.reroute_delay),
      .min = 0,
      .max = kSecond,
-     .meaning = "How long after a link fails or returns switches choose next hops as before."},
+     .meaning = "Time for which switches keep their next hops after a link fails or returns."},
     {.path = "fabric.queued_when_down",
      .form = Form::choice,
      .field = PACELINE_FIELD(fabric.queued_when_down),
      .choices = kWhenDown,
-     .meaning = "What becomes of packets queued for a failed link: dropped, or kept until it is "
-                "back."},
+     .meaning = "Packets queued for a failed link: dropped, or kept until it is back."},
     {.path = "fabric.fixed_overhead_bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.fixed_overhead_bytes),
@@ -277,22 +269,19 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(fabric.credit.buffer_bytes),
      .min = 0,
      .max = 64 * kGiB,
-     .meaning =
-         "Room of a switch port or NIC for what arrives, per lossless class; 0 = what a lone "
-         "sender needs for line rate: rate x round trip of the link x 17/16, three packets "
-         "of the largest size, and `update`."},
+     .meaning = "Room per lossless class of a switch port or NIC. 0 = rate x round trip of the "
+                "link x 17/16, three largest packets, and `update`."},
     {.path = "fabric.credit.update",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.credit.update_bytes),
      .min = 0,
      .max = 64 * kGiB,
-     .meaning = "A sender hears of free room whenever so much has become free, in a packet of 8 B; "
-                "0 = half of the largest packet."},
+     .meaning = "The sender hears of free room in steps of this, in a packet of 8 B. 0 = half of "
+                "the largest packet."},
     {.path = "fabric.trim.enabled",
      .field = PACELINE_FIELD(fabric.trim.enabled),
-     .meaning =
-         "Packet trimming: a data packet that finds its egress queue above `threshold` loses "
-         "its payload and goes on in `class`."},
+     .meaning = "A data packet whose egress queue is above `threshold` loses its payload and "
+                "continues in `class`."},
     {.path = "fabric.trim.threshold",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.trim.threshold_bytes),
@@ -303,8 +292,7 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(fabric.trim.to_class),
      .min = 4,
      .max = 7,
-     .meaning = "Traffic class in which trimmed packets go on; ahead of data, and never trimmed or "
-                "paused itself."},
+     .meaning = "Traffic class of trimmed packets; ahead of data, never trimmed or paused."},
 });
 
 }  // namespace

@@ -76,9 +76,7 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 8,
      .used_by = "all_to_all",
-     .meaning =
-         "Weight of a destination = exp(skew * z), z standard normal; every host sends the same "
-         "total. 0 = uniform."},
+     .meaning = "Weight of a destination = exp(skew * z), z standard normal. 0 = uniform."},
     {.path = "workload.cdf",
      .form = Form::choice,
      .field = PACELINE_FIELD(workload.cdf),
@@ -109,9 +107,8 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 1,
      .used_by = "open_loop",
-     .meaning =
-         "Incasts on top: Poisson arrivals, each of `fan_in` hosts that send `message_bytes` at "
-         "once to one more, all drawn anew; payload as a share of all hosts' links. 0 = none."},
+     .meaning = "Incasts on top, Poisson: each of `fan_in` hosts sends `message_bytes` at once to "
+                "one more, all drawn anew; payload as a share of all hosts' links."},
     {.path = "workload.all_reduce_bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(workload.all_reduce_bytes),

@@ -42,16 +42,14 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.reliability),
      .choices = kReliabilities,
-     .meaning =
-         "How losses are repaired: everything from the lost packet on is sent again, or (with "
-         "peers that speak the control protocol) only what was lost."},
+     .meaning = "Repair of losses: everything from the lost packet on, or (with peers that speak "
+                "the control protocol) only what was lost."},
     {.path = "transport.multipath",
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.multipath),
      .choices = kMultipaths,
-     .meaning = "Paths of a connection (UDP source ports, which switches hash): one, the next for "
-                "every packet, or for every `path_run` packets. Needs `reliability = "
-                "\"selective\"`."},
+     .meaning = "Paths (UDP source ports) of a connection: one, the next for every packet, or for "
+                "every `path_run` packets. Needs `reliability = \"selective\"`."},
     {.path = "transport.paths",
      .field = PACELINE_FIELD(transport.paths),
      .min = 2,
@@ -66,14 +64,13 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(transport.window_packets),
      .min = 64,
      .max = 4096,
-     .meaning = "Selective repeat: packets that may be under way, a power of two. Both ends keep a "
-                "record for each, about 32 bytes."},
+     .meaning = "Selective repeat: packets under way at most, a power of two."},
     {.path = "transport.reorder_packets",
      .field = PACELINE_FIELD(transport.reorder_packets),
      .min = 1,
      .max = 4096,
-     .meaning = "Selective repeat: packets that a receiver holds until their turn, per connection; "
-                "WRITEs are not among them, they are placed at once."},
+     .meaning = "Selective repeat: packets that a receiver holds per connection. WRITEs are placed "
+                "at once."},
     {.path = "transport.place_in_order",
      .field = PACELINE_FIELD(transport.place_in_order),
      .meaning =

@@ -19,9 +19,8 @@ constexpr auto kMarkingRateKeys = std::to_array<KeySpec>({
     {.path = "fabric.ecn.at_rate.rate",
      .min = kLeastRate,
      .max = kMostRate,
-     .meaning = "The rate of the links whose ports these thresholds are for, to the bit; one table "
-                "for each rate. Ports of other rates have those of `[fabric.ecn]`. An event that "
-                "changes the rate of a link does not change its thresholds. Required."},
+     .meaning = "Rate of the links with these thresholds, exact; one table for each rate. Other "
+                "ports have those of `[fabric.ecn]`. Events do not change thresholds. Required."},
     {.path = "fabric.ecn.at_rate.kmin",
      .form = Form::bytes,
      .min = 0,

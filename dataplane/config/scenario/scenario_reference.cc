@@ -58,7 +58,7 @@ std::string scenario_reference_markdown() {
       "parameter values, with its source. |\n"
       "| `params` | table | empty | `paceline cc show NAME` | Single parameters over the profile: "
       "a number in the parameter's unit, or a quantity with a unit of its kind. |\n"
-      "| `fallback` | choice | \"{}\" | reactive algorithms | What a proactive algorithm uses "
+      "| `fallback` | choice | \"{}\" | reactive algorithms | Replaces a proactive algorithm "
       "towards foreign peers. |\n"
       "| `fallback_profile` | choice | \"{}\" | profiles of `fallback` | |\n",
       cc.algorithm, cc.profile, cc.fallback, cc.fallback_profile);
