@@ -183,7 +183,7 @@ FORBIDDEN = (
                    r"|\bclock_gettime\s*\(|\bgettimeofday\s*\(|\b_*rdtscp?\s*\(|\brte_rdtsc\w*\s*\("
                    r"|\b__builtin_ia32_rdtscp?\b|\bstd\s*::\s*time\s*\(",
         "where": ("",),
-        # A program's wait for completions: how long it was away tells whether giving way is worth it.
+        # A program's wait for completions: how long a yield took tells whether the next is worth it.
         "allowed": ("dataplane/driver/", "tools/", "control/daemon/main.cc",
                     "dataplane/verbs/empty_poll.cc"),
         "instead": "time is an argument; clocks belong to dataplane/driver, tools and main()",

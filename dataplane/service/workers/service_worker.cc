@@ -211,9 +211,9 @@ bool ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
   IdlePolicy::Advice advice = idle_.idle(now, due, [] { return true; });
   if (advice.action == IdlePolicy::Action::yield) {
     const std::int64_t from = to_nanos(now).count;
-    if (giving_way_.worthwhile(from)) {
+    if (adaptive_yield_.worthwhile(from)) {
       std::this_thread::yield();
-      giving_way_.gave(from, to_nanos(clock.now()).count);
+      adaptive_yield_.yielded(from, to_nanos(clock.now()).count);
     } else if (due == kNever || due - now > kShortSleep) {
       advice = {IdlePolicy::Action::sleep, kShortSleep};
     }

@@ -21,7 +21,7 @@
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/doorbell.h"
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/base/giving_way.h"
+#include "dataplane/base/adaptive_yield.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/driver/loop/worker_idle.h"
 #include "dataplane/driver/loop/worker_watch.h"
@@ -132,7 +132,7 @@ class ServiceWorker {
   bool stirred_ = false;  // a command was run since the last turn
   WorkerWatch watch_;
   IdlePolicy idle_;
-  GivingWay giving_way_;
+  AdaptiveYield adaptive_yield_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> turns_{0};
   std::atomic<std::uint64_t> busy_turns_{0};
