@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "dataplane/driver/clock/tsc_clock.h"
-#include "dataplane/driver/loop/worker_idle.h"
-#include "dataplane/driver/loop/worker_watch.h"
+#include "dataplane/driver/loop/run_loop.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/port.h"
@@ -57,9 +56,7 @@ struct WorkerCounters {
   std::uint64_t turns = 0;
   std::uint64_t busy_turns = 0;  // of these, something was due or arrived
   std::uint64_t polls = 0;
-  std::uint64_t yields = 0;
   std::uint64_t sleeps = 0;
-  Picos slept{0};       // as asked for
   Picos stopped_at{0};  // time of the last turn
 };
 
@@ -85,25 +82,24 @@ class Worker {
   bool turn(Picos now, Picos asked = Picos{0});
   // When the next turn is needed though nothing arrives.
   Picos next_deadline() const;
-  // Turns until `stop` is true. Time never goes back from turn to turn. Ports are told the clock.
+  // Turns until `stop` is true (run_loop.h). Ports are told the clock.
   void run(const TscClock& clock, const std::atomic<bool>& stop);
 
   const WorkerSettings& settings() const { return settings_; }
   // After run(), or on its thread.
   const WorkerCounters& counters() const { return counters_; }
   // Any thread, at any time.
-  const WorkerWatch& watch() const { return watch_; }
+  const WorkerWatch& watch() const { return loop_.watch(); }
 
  private:
+  struct Body;
+  bool run_tasks(Picos now, Picos gap);
   bool run_task(const WorkerTask& task, Picos now, Picos gap);
   bool quiet() const;
-  // What to do after a turn without work; returns for how long it slept.
-  Picos rest(Picos now);
 
   WorkerSettings settings_;
   std::vector<WorkerTask> tasks_;
-  WorkerWatch watch_;
-  IdlePolicy idle_;
+  RunLoop loop_;
   WorkerCounters counters_;
 };
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
+#include "dataplane/driver/loop/run_loop.h"
 #include "dataplane/port/packet_pool.h"
 
 namespace paceline {
@@ -17,7 +17,6 @@ constexpr std::size_t kBurst = 32;
 constexpr std::size_t kMostWaiting = 1024;
 // Addresses learned, so that nobody fills the memory by making them up.
 constexpr std::size_t kMostLearned = 65'536;
-constexpr unsigned kIdleTurns = 64;
 constexpr std::uint32_t kNoEnd = 0xFFFF'FFFF;
 
 std::uint64_t mac_at(const Packet& packet, std::size_t at) {
@@ -241,20 +240,21 @@ bool FabricBridge::turn(Picos now) {
   return any;
 }
 
+struct FabricBridge::Body : LoopBody {
+  explicit Body(FabricBridge& of) : bridge(of) {}
+  bool on_turn(Picos now, Picos) { return bridge.turn(now); }
+
+  FabricBridge& bridge;
+};
+
 Picos FabricBridge::run(WallClock& clock, const std::atomic<bool>& stop, Picos duration) {
-  const Picos origin = clock.now();
-  unsigned idle = 0;
-  Picos now{0};
-  while (!stop.load(std::memory_order_acquire)) {
-    now = clock.now() - origin;
-    if (now > duration) break;
-    if (turn(now)) {
-      idle = 0;
-    } else if (++idle >= kIdleTurns) {
-      idle = 0;
-      std::this_thread::yield();
-    }
-  }
+  struct {
+    WallClock& clock;
+    Picos origin = clock.now();
+    Picos now() { return clock.now() - origin; }
+  } since{clock};
+  Body body(*this);
+  RunLoop({}, {}).run(since, body, stop, duration);
   network_.finish(now_);
   return now_;
 }

@@ -68,8 +68,8 @@ class FabricBridge {
   bool turn(Picos now);
   // When the fabric has something to do next; ports have to be asked.
   Picos next_deadline() { return wheel_.next_time(); }
-  // Turns until `stop`, or until `duration` is over. Returns the time then. Idle turns give up the
-  // processor now and then.
+  // Turns until `stop`, or until `duration` is over. Returns the time then. Yields the processor
+  // now and then while there is nothing to do.
   Picos run(WallClock& clock, const std::atomic<bool>& stop, Picos duration = kNever);
 
   fabric::Network& network() { return network_; }
@@ -93,6 +93,7 @@ class FabricBridge {
     BridgeCounters counters;
   };
 
+  struct Body;
   static fabric::FabricSpec prepared(fabric::FabricSpec spec, std::span<const BridgePort> ports);
   bool receive(End& end);
   void route(End& end, const Packet& packet);
