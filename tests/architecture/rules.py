@@ -61,7 +61,7 @@ MAY_INCLUDE = {
         "dataplane/driver", "dataplane/driver/clock", "dataplane/driver/traffic",
         "dataplane/driver/scenario",
     ),
-    "dataplane/driver/loop": BELOW_DRIVER + ("dataplane/driver/clock", "dataplane/driver/scenario"),
+    "dataplane/driver/loop": BELOW_DRIVER + ("dataplane/driver/clock",),
     "dataplane/driver/ports": BELOW_DRIVER + (
         "dataplane/driver/clock", "dataplane/driver/scenario", "dataplane/driver/loop",
     ),

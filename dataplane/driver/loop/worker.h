@@ -16,7 +16,6 @@
 
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/driver/loop/run_loop.h"
-#include "dataplane/driver/scenario/plugin_load.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
@@ -59,16 +58,6 @@ struct WorkerCounters {
   std::uint64_t sleeps = 0;
   Picos stopped_at{0};  // time of the last turn
 };
-
-// What an engine in real time is configured with beyond the defaults, which are those of virtual
-// time: polls find bursts, and come late.
-inline void suit_worker(transport::EngineConfig& config) {
-  config.coalesce_acks = true;
-  config.answers_last = true;
-  config.receive_bursts = 1;
-  config.pacing_catch_up = picos_from_micros(200);
-  config.plugin_clock = plugin_clock();
-}
 
 class Worker {
  public:
