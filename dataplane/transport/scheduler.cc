@@ -308,7 +308,7 @@ void Scheduler::rotate(CongestionContext& context) {
 
 void Scheduler::run_due() {
   std::uint32_t index;
-  while ((index = pacer_.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
+  while ((index = pacer_.pop_due(core_.now)) != pacing::DeadlineQueue::kNone) {
     CongestionContext& context = core_.contexts[index];
     if (wake_due(context)) {
       cc::Event event;
@@ -318,7 +318,7 @@ void Scheduler::run_due() {
       refresh(index, context);
     }
   }
-  while ((index = timers_.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
+  while ((index = timers_.pop_due(core_.now)) != pacing::DeadlineQueue::kNone) {
     core_.contexts[index].timer_set = false;
     cc::Event event;
     event.signal = cc::Signal::tick;

@@ -1,6 +1,6 @@
-// Decides which context sends next: contexts wait in the pacing wheel until their time, then in the
-// ready ring of their class (round robin), and their queue pairs share them by deficit round robin.
-// Delivers events to the algorithms and applies what they decide.
+// Decides which context sends next: contexts wait in the deadline queue until their time, then in
+// the ready ring of their class (round robin), and their queue pairs share them by deficit round
+// robin. Delivers events to the algorithms and applies what they decide.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <span>
 
 #include "cc/event.h"
-#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/pacing/deadline_queue.h"
 #include "dataplane/transport/engine_core.h"
 
 namespace paceline::transport {
@@ -200,8 +200,8 @@ class alignas(64) Scheduler {
   };
 
   EngineCore& core_;
-  pacing::PacingWheel pacer_;   // context -> earliest of next send and (while paced) wake_at
-  pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
+  pacing::DeadlineQueue pacer_;   // context -> earliest of next send and (while paced) wake_at
+  pacing::DeadlineQueue timers_;  // context -> wake_at of decisions with `timed`
   std::uint32_t ready_mask_ = 0;
   std::uint32_t stalled_mask_ = 0;  // classes with packets stalled or in line behind them
   std::uint32_t working_ = 0;       // contexts with queue pairs that have work
