@@ -283,7 +283,7 @@ void Engine::hear_plugins() {
 
 void Engine::run_qp_timers() {
   std::uint32_t index;
-  while ((index = core_.qp_timers.pop_due(core_.now)) != pacing::PacingWheel::kNone) {
+  while ((index = core_.qp_timers.pop_due(core_.now)) != pacing::DeadlineQueue::kNone) {
     if (core_.qps[index] != nullptr) requester_.on_timer(*core_.qps[index]);
   }
 }

@@ -16,7 +16,7 @@
 #include "cc/port_receiver.h"
 #include "dataplane/base/pointer_table.h"
 #include "dataplane/base/units.h"
-#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/pacing/deadline_queue.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
 #include "dataplane/telemetry/cluster_figures.h"
@@ -66,14 +66,14 @@ struct alignas(64) EngineCore {
   Picos now{0};
   Port& port;
   PacketPool& pool;
-  Packet* control_head = nullptr;  // control packets waiting for the port, oldest first
-  bool cq_overrun = false;         // a completion queue has failed since the last poll ended
-  bool control_active = false;     // the control plane has something that time could bring about
-  bool has_stopped = false;        // `stops` has something to say
-  bool acks_waiting = false;       // `waiting_acks` has some
-  bool stamped = false;            // the packet in hand came before now, at `arrived`
-  bool answers_last = false;       // as configured
-  pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
+  Packet* control_head = nullptr;   // control packets waiting for the port, oldest first
+  bool cq_overrun = false;          // a completion queue has failed since the last poll ended
+  bool control_active = false;      // the control plane has something that time could bring about
+  bool has_stopped = false;         // `stops` has something to say
+  bool acks_waiting = false;        // `waiting_acks` has some
+  bool stamped = false;             // the packet in hand came before now, at `arrived`
+  bool answers_last = false;        // as configured
+  pacing::DeadlineQueue qp_timers;  // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
   ContextTable contexts;

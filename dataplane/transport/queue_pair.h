@@ -118,7 +118,7 @@ struct alignas(64) RequesterState {
   std::uint64_t backlog_bytes = 0;   // payload bytes posted and not yet sent
 
   Picos blocked_until{0};     // RNR back-off
-  Picos timeout_at = kNever;  // in EngineCore::awake(); the wheel may hold an earlier one
+  Picos timeout_at = kNever;  // in EngineCore::awake(); the queue may hold an earlier one
   Picos ack_requested_at{0};  // when a packet last asked for an ACK
   Picos probe_sent{0};
   Psn probe_psn;

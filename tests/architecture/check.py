@@ -127,6 +127,18 @@ def check_file(root, path):
         yield length, "warning", f"{length} lines; one idea per file, more than {rules.LINES_WARN} is long"
 
 
+def crowded(paths):
+    """(folder, pairs, most) of folders with more files side by side than a reader can survey."""
+    pairs = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        pairs.setdefault(folder, set()).add(name.rpartition(".")[0])
+    for folder, names in pairs.items():
+        most = rules.PAIRS_CROWDED.get(folder, rules.PAIRS_FAIL)
+        if len(names) > most:
+            yield folder, len(names), most
+
+
 def sources(root):
     for top in rules.CHECKED:
         for file in sorted((root / top).rglob("*")):
@@ -146,6 +158,9 @@ def main():
     if circle := circles():
         errors += 1
         print(f"rules.py: error: these rooms include one another in a circle: {', '.join(circle)}")
+    for folder, pairs, most in crowded(sources(root)):
+        errors += 1
+        print(f"{folder}: error: {pairs} pairs of .h and .cc side by side, {most} is the most: make sub-rooms")
     for path in sources(root):
         files += 1
         for number, severity, message in check_file(root, path):

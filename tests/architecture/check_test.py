@@ -156,6 +156,13 @@ class Check(unittest.TestCase):
         self.bad("cc/a.cc", "int n = 1'000; double x = std::log(1'0.0);\n", "math.h")
         self.bad("cc/a.cc", "char c = '\\''; auto s = \"a\\\"b\"; double x = std::log(2);\n", "math.h")
 
+    def test_files_side_by_side(self):
+        pairs = {f"tools/x/f{i}{suffix}": "#pragma once\n" for i in range(12) for suffix in (".h", ".cc")}
+        self.good(pairs)
+        code, output = run(GOOD | pairs | {"tools/x/f12.cc": ""})
+        self.assertEqual(code, 1, output)
+        self.assertIn("tools/x: error: 13 pairs of .h and .cc side by side, 12 is the most", output)
+
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))
         self.good({"cc/a.cc": "\n" * 500})

@@ -15,12 +15,16 @@ TREE = {
     "room/desk.cc": '#include "room/desk.h"\n#include "room/port.h"\n',
     "room/port.h": '// desk.cc reads this; see room/desk and room/desktop.\n#include "other/room/desk.h"\n',
     "rules.py": 'MAY = ("room/desk", "room/port", "room")\n',
-    "docs/page.md": "[desk](../room/desk.h), `port.h`, A Desk, a CopyDesk.\n",
+    "top/room/a.h": "// top/room/a.h, room/a.h, a.h\n",
+    "docs/page.md": "[desk](../room/desk.h), `port.h`, A Desk, a HelpDesk.\n",
 }
-LIST = "room/desk.h -> room/sub/table.h\nroom/desk.cc -> room/sub/table.cc\nDesk -> Table\n"
+LIST = ("top/room/a.h -> top/room/sub/a.h\nroom/desk.h -> room/sub/table.h\n"
+        "room/desk.cc -> room/sub/table.cc\nDesk -> Table\n")
 
 
 class Rename(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -60,8 +64,9 @@ class Rename(unittest.TestCase):
             "room/sub/table.cc": '#include "room/sub/table.h"\n#include "room/port.h"\n',
             "room/port.h": "// table.cc reads this; see room/sub/table and room/desktop.\n"
                            '#include "other/room/desk.h"\n',
+            "top/room/sub/a.h": "// top/room/sub/a.h, room/sub/a.h, a.h\n",
             "rules.py": 'MAY = ("room/sub/table", "room/port", "room")\n',
-            "docs/page.md": "[desk](../room/sub/table.h), `port.h`, A Table, a CopyDesk.\n",
+    "docs/page.md": "[desk](../room/sub/table.h), `port.h`, A Table, a HelpDesk.\n",
         })
 
     def test_a_second_run_changes_nothing(self):

@@ -9,7 +9,7 @@
 
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/quantity.h"
-#include "dataplane/driver/ports/junction.h"
+#include "dataplane/driver/ports/fabric_bridge.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "tools/capture/capture_files.h"
@@ -51,7 +51,7 @@ std::vector<AttachedName> read_attachments(const std::vector<std::string>& texts
   return out;
 }
 
-std::string join_text(const Junction& junction, const std::vector<AttachedName>& names,
+std::string join_text(const FabricBridge& bridge, const std::vector<AttachedName>& names,
                       const fabric::NetworkStats& stats, Picos end) {
   std::string text = fmt::format(
       "joined     {} ports for {:.3f} s; {} packets entered the fabric, {} were delivered, {} "
@@ -69,13 +69,13 @@ std::string join_text(const Junction& junction, const std::vector<AttachedName>&
   text += fmt::format("{:<10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "port", "rx", "tx",
                       "flooded", "rx_full", "tx_full", "damaged", "other");
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const JunctionCounters& c = junction.counters(i);
+    const BridgeCounters& c = bridge.counters(i);
     text +=
         fmt::format("{:<10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", names[i].port,
                     c.rx_packets, c.tx_packets, c.rx_flooded, c.rx_full, c.tx_full, c.tx_damaged,
                     c.rx_too_long + c.rx_nowhere + c.tx_no_packet + c.tx_bad_frame);
   }
-  const Histogram& late = junction.lateness_ns();
+  const Histogram& late = bridge.lateness_ns();
   text += fmt::format("lateness   p50 {:.1f} us, p99 {:.1f}, most {:.1f}\n",
                       static_cast<double>(late.quantile(0.5)) / 1e3,
                       static_cast<double>(late.quantile(0.99)) / 1e3,
@@ -107,7 +107,7 @@ int run(const JoinOptions& options) {
   if (!errors.empty()) return report_errors(errors);
   const PortsOpening opening = open_ports(options.testbed);
   if (!opening.errors.empty()) return report_errors(opening.errors);
-  std::vector<JunctionPort> ports;
+  std::vector<BridgePort> ports;
   for (const AttachedName& name : names) {
     Port* const port = opening.ports->find(name.port);
     if (port == nullptr) {
@@ -123,21 +123,21 @@ int run(const JoinOptions& options) {
   TscWallClock clock;
   CaptureFiles captures;
   try {
-    Junction junction(plan.fabric, ports);
+    FabricBridge bridge(plan.fabric, ports);
     if (errors = captures.open(read.value, workload::NodeNumbers{}, options.captures, since_1970());
         !errors.empty()) {
       return report_errors(errors);
     }
     for (const LinkTapping& tapping : captures.taps()) {
-      junction.network().tap(tapping.link, *tapping.tap);
+      bridge.network().tap(tapping.link, *tapping.tap);
     }
     const Interrupt interrupt;
     if (!options.quiet) fmt::print(stderr, "joined; Ctrl-C ends it\n");
-    const Picos end = junction.run(clock, Interrupt::flag(), duration);
+    const Picos end = bridge.run(clock, Interrupt::flag(), duration);
     if (errors = captures.finish(end); !errors.empty()) return report_errors(errors);
     fmt::print(stderr, "{}", captures.warnings());
     if (!options.quiet) {
-      fmt::print("{}{}", join_text(junction, names, junction.network().stats(), end),
+      fmt::print("{}{}", join_text(bridge, names, bridge.network().stats(), end),
                  captures.summary());
     }
   } catch (const std::invalid_argument& error) {

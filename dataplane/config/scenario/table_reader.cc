@@ -208,46 +208,46 @@ std::vector<std::string_view> names_under(std::string_view table) {
   return names;
 }
 
-struct Walk {
+struct Target {
   Scenario& out;
   GivenKeys& given;
   ReadContext& context;
 };
 
-void walk_table(const TomlNode& node, const std::string& table,
-                std::span<const std::string_view> skip, Walk& walk) {
+void read_keys(const TomlNode& node, const std::string& table,
+               std::span<const std::string_view> skip, Target& target) {
   const std::vector<std::string_view> names = names_under(table);
   for (const TomlMember& m : node.members) {
     if (table.empty() && std::find(skip.begin(), skip.end(), m.key) != skip.end()) continue;
     if (table.empty() && m.key == "event") {
-      read_events(m.value, walk.out.events, walk.context);
+      read_events(m.value, target.out.events, target.context);
       continue;
     }
     const std::string path = dotted(table, m.key);
     if (path == "fabric.ecn.at_rate") {
-      read_marking_rates(m.value, walk.out.fabric.ecn.at_rates, walk.context);
+      read_marking_rates(m.value, target.out.fabric.ecn.at_rates, target.context);
       continue;
     }
     const auto keys = scenario_keys();
     const auto key =
         std::find_if(keys.begin(), keys.end(), [&](const KeySpec& k) { return k.path == path; });
     if (key != keys.end()) {
-      const bool good = read_value(*key, key->field(walk.out), m.value, walk.context);
-      walk.given.add({path, m.value.where, m.value.inherited, good});
+      const bool good = read_value(*key, key->field(target.out), m.value, target.context);
+      target.given.add({path, m.value.where, m.value.inherited, good});
     } else if (std::find(names.begin(), names.end(), m.key) != names.end()) {
       if (m.value.is_table()) {
-        walk_table(m.value, path, {}, walk);
+        read_keys(m.value, path, {}, target);
       } else {
-        walk.context.errors->add(m.value.where, fmt::format("{} = {}: expected a table, [{}]", path,
-                                                            describe(m.value), path));
+        target.context.errors->add(m.value.where, fmt::format("{} = {}: expected a table, [{}]",
+                                                              path, describe(m.value), path));
         // Its keys may be in there: no rule between keys holds for their defaults.
         for (const KeySpec& lost : keys) {
           if (!lost.path.starts_with(path + ".")) continue;
-          walk.given.add({std::string(lost.path), m.value.where, true, false});
+          target.given.add({std::string(lost.path), m.value.where, true, false});
         }
       }
     } else {
-      report_unknown_key(m, table, names, walk.context);
+      report_unknown_key(m, table, names, target.context);
     }
   }
 }
@@ -304,8 +304,8 @@ void report_unknown_key(const TomlMember& member, std::string_view table,
 
 void read_scenario_table(const TomlNode& root, std::span<const std::string_view> handled_elsewhere,
                          Scenario& out, GivenKeys& given, ReadContext& context) {
-  Walk walk{out, given, context};
-  walk_table(root, "", handled_elsewhere, walk);
+  Target target{out, given, context};
+  read_keys(root, "", handled_elsewhere, target);
 }
 
 }  // namespace paceline::config

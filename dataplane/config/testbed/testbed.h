@@ -15,7 +15,7 @@
 
 namespace paceline::config {
 
-// [eal]: port/dpdk_eal.h says what each does.
+// [eal]: port/dpdk/dpdk_eal.h says what each does.
 struct EalConfig {
   bool no_huge = true;
   bool in_memory = false;
@@ -55,7 +55,7 @@ struct HostConfig {
   std::string where;
 };
 
-// [[port]]: port/dpdk_device.h.
+// [[port]]: port/dpdk/dpdk_device.h.
 struct PortConfig {
   std::string name;
   std::string device;
@@ -81,7 +81,7 @@ struct QueueConfig {
   std::uint32_t queue = 0;
 };
 
-// [[worker]]: driver/worker.h.
+// [[worker]]: driver/loop/worker.h.
 struct WorkerConfig {
   std::string name;
   std::optional<std::uint32_t> cpu;  // none: wherever the system puts it
@@ -101,7 +101,7 @@ struct NicConfig {
   bool lend_payload = true;
 };
 
-// [service]: service/service_settings.h says what each does, and has the same defaults.
+// [service]: service/limits/service_settings.h says what each does, and has the same defaults.
 struct ServiceConfig {
   std::string socket;
   bool open = false;

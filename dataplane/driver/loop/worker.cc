@@ -1,28 +1,9 @@
 #include "dataplane/driver/loop/worker.h"
 
-#include <sys/prctl.h>
-
-#include <ctime>
-#include <thread>
-
 namespace paceline {
 
-namespace {
-
-// May end early, by a signal: the next turn comes the sooner.
-void sleep_once(Picos time) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const std::int64_t ns = to_nanos(time).count;
-  timespec span{};
-  span.tv_sec = static_cast<std::time_t>(ns / kSecond);
-  span.tv_nsec = static_cast<long>(ns % kSecond);
-  nanosleep(&span, nullptr);
-}
-
-}  // namespace
-
 Worker::Worker(const WorkerSettings& settings)
-    : settings_(settings), watch_(settings.watch), idle_(settings.idle) {}
+    : settings_(settings), loop_(settings.idle, settings.watch) {}
 
 // True when there was something to do.
 bool Worker::run_task(const WorkerTask& task, Picos now, Picos gap) {
@@ -49,8 +30,9 @@ bool Worker::run_task(const WorkerTask& task, Picos now, Picos gap) {
   return was_due || stepped || received != 0;
 }
 
-bool Worker::turn(Picos now, Picos asked) {
-  const Picos gap = watch_.turn(now, asked);
+bool Worker::turn(Picos now, Picos asked) { return run_tasks(now, loop_.watch().turn(now, asked)); }
+
+bool Worker::run_tasks(Picos now, Picos gap) {
   ++counters_.turns;
   bool busy = false;
   for (const WorkerTask& task : tasks_) busy |= run_task(task, now, gap);
@@ -77,41 +59,24 @@ bool Worker::quiet() const {
   return true;
 }
 
-Picos Worker::rest(Picos now) {
-  const Picos deadline = settings_.idle.how == Idle::sleep ? next_deadline() : kNever;
-  const IdlePolicy::Advice advice = idle_.idle(now, deadline, [this] { return quiet(); });
-  switch (advice.action) {
-    case IdlePolicy::Action::again:
-      break;
-    case IdlePolicy::Action::yield:
-      ++counters_.yields;
-      std::this_thread::yield();
-      break;
-    case IdlePolicy::Action::sleep:
-      ++counters_.sleeps;
-      counters_.slept = counters_.slept + advice.time;
-      sleep_once(advice.time);
-      return advice.time;
+struct Worker::Body : LoopBody {
+  explicit Body(Worker& of) : worker(of) {}
+
+  bool on_turn(Picos now, Picos gap) { return worker.run_tasks(now, gap); }
+  Picos next_deadline(Picos) const { return worker.next_deadline(); }
+  bool may_sleep() const { return worker.quiet(); }
+  void sleep(Picos time) {
+    ++worker.counters_.sleeps;
+    LoopBody::sleep(time);
   }
-  return Picos{0};
-}
+
+  Worker& worker;
+};
 
 void Worker::run(const TscClock& clock, const std::atomic<bool>& stop) {
-  // Else the kernel adds 50 us to every sleep. Of this thread only; where it is refused, sleeps are
-  // longer by that.
-  if (settings_.idle.how == Idle::sleep) prctl(PR_SET_TIMERSLACK, 1000UL);
   for (const WorkerTask& task : tasks_) task.port->use_clock(clock.poll_clock());
-  Picos now{0};
-  Picos asked{0};
-  while (!stop.load(std::memory_order_acquire)) {
-    now = later(now, clock.now());  // the thread may have moved to a core whose counter lags
-    if (turn(now, asked)) {
-      idle_.worked();
-      asked = Picos{0};
-    } else {
-      asked = rest(now);
-    }
-  }
+  Body body(*this);
+  loop_.run(clock, body, stop);
   for (const WorkerTask& task : tasks_) task.port->use_clock({});
 }
 

@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "dataplane/driver/clock/tsc_clock.h"
-#include "dataplane/driver/loop/worker_idle.h"
-#include "dataplane/driver/loop/worker_watch.h"
-#include "dataplane/driver/scenario/plugin_load.h"
+#include "dataplane/driver/loop/run_loop.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
@@ -57,21 +55,9 @@ struct WorkerCounters {
   std::uint64_t turns = 0;
   std::uint64_t busy_turns = 0;  // of these, something was due or arrived
   std::uint64_t polls = 0;
-  std::uint64_t yields = 0;
   std::uint64_t sleeps = 0;
-  Picos slept{0};       // as asked for
   Picos stopped_at{0};  // time of the last turn
 };
-
-// What an engine in real time is configured with beyond the defaults, which are those of virtual
-// time: polls find bursts, and come late.
-inline void suit_worker(transport::EngineConfig& config) {
-  config.coalesce_acks = true;
-  config.answers_last = true;
-  config.receive_bursts = 1;
-  config.pacing_catch_up = picos_from_micros(200);
-  config.plugin_clock = plugin_clock();
-}
 
 class Worker {
  public:
@@ -85,25 +71,24 @@ class Worker {
   bool turn(Picos now, Picos asked = Picos{0});
   // When the next turn is needed though nothing arrives.
   Picos next_deadline() const;
-  // Turns until `stop` is true. Time never goes back from turn to turn. Ports are told the clock.
+  // Turns until `stop` is true (run_loop.h). Ports are told the clock.
   void run(const TscClock& clock, const std::atomic<bool>& stop);
 
   const WorkerSettings& settings() const { return settings_; }
   // After run(), or on its thread.
   const WorkerCounters& counters() const { return counters_; }
   // Any thread, at any time.
-  const WorkerWatch& watch() const { return watch_; }
+  const WorkerWatch& watch() const { return loop_.watch(); }
 
  private:
+  struct Body;
+  bool run_tasks(Picos now, Picos gap);
   bool run_task(const WorkerTask& task, Picos now, Picos gap);
   bool quiet() const;
-  // What to do after a turn without work; returns for how long it slept.
-  Picos rest(Picos now);
 
   WorkerSettings settings_;
   std::vector<WorkerTask> tasks_;
-  WorkerWatch watch_;
-  IdlePolicy idle_;
+  RunLoop loop_;
   WorkerCounters counters_;
 };
 

@@ -1,5 +1,4 @@
-// What a worker does when a turn brought nothing. Pure: time in, advice out; Worker::run follows
-// it.
+// What a loop does when a turn brought nothing. Pure: time in, advice out; RunLoop follows it.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Opens what a testbed file (config/testbed.h) describes: DPDK's environment, a packet memory for
-// each queue, on the node of its device, devices, ports, and in front of a port that is a host the
-// port that knows neighbours. Makes the workers; engines and applications are the caller's, who
-// gives them to the workers and each worker a thread. Once in a process.
+// Opens what a testbed file (config/testbed/testbed.h) describes: DPDK's environment, a packet
+// memory for each queue, on the node of its device, devices, ports, and in front of a port that is
+// a host the port that knows neighbours. Makes the workers; engines and applications are the
+// caller's, who gives them to the workers and each worker a thread. Once in a process.
 #pragma once
 
 #include <atomic>

@@ -300,7 +300,7 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
         out = plugins(std::move(out));
         break;
       case ControlOp::capture: {
-        const CaptureDesk::Begun begun = captures_.begin(client, request);
+        const CaptureController::Begun begun = captures_.begin(client, request);
         errors = begun.errors;
         if (!errors.empty()) break;
         out["bytes"] = begun.ring_bytes;

@@ -8,7 +8,7 @@
 
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/service/congestion/congestion_desk.h"
-#include "dataplane/service/control/capture_desk.h"
+#include "dataplane/service/control/capture_controller.h"
 #include "dataplane/service/protocol/control_request.h"
 #include "dataplane/service/workers/service.h"
 
@@ -44,7 +44,7 @@ class ControlOperations {
   CongestionDesk& desk_;
   std::string attach_socket_;
   std::function<std::string()> status_;
-  CaptureDesk captures_;
+  CaptureController captures_;
 };
 
 }  // namespace paceline::service

@@ -1,9 +1,9 @@
 // N emulated hosts, the links and switches between them, and an engine for each: what a testbed
 // offers on one machine.
 //
-// Time means two things, as in driver/real_time_run.h: what happens in the fabric happens at its
-// own time, however late it is worked off; what a host does happens at the time of the turn. Only
-// hosts that have something to do are polled, so a turn costs the work that is due and not the
+// Time means two things, as in driver/virtual/real_time_run.h: what happens in the fabric happens
+// at its own time, however late it is worked off; what a host does happens at the time of the turn.
+// Only hosts that have something to do are polled, so a turn costs the work that is due and not the
 // number of hosts.
 #pragma once
 

@@ -72,8 +72,8 @@ struct PortReport {
   std::uint64_t priority_pause_received = 0;
 };
 
-// Payloads that a port's packets referred to in place of having them (port/dpdk_loans.h), since the
-// start, in packets.
+// Payloads that a port's packets referred to in place of having them (port/dpdk/dpdk_loans.h),
+// since the start, in packets.
 struct LoanReport {
   std::uint64_t sent = 0;
   std::uint64_t copied = 0;    // to be sent so, but too many were out
@@ -96,7 +96,7 @@ struct ArrivalReport {
   double clock_hz = 0;
 };
 
-// What somebody captures (port/capture_ring.h): what crossed since it began.
+// What somebody captures (port/capture/capture_ring.h): what crossed since it began.
 struct CaptureReport {
   bool running = false;  // false: nobody does, and nothing here means anything
   std::uint64_t frames = 0;

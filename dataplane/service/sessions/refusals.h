@@ -10,27 +10,27 @@
 
 namespace paceline::service {
 
-inline Verdict nothing_called(const char* kind, std::uint32_t handle) {
+inline Status nothing_called(const char* kind, std::uint32_t handle) {
   return {EINVAL, fmt::format("there is no {} {}", kind, handle)};
 }
 
 // The tenant has as many as it may have.
-inline Verdict over_quota(const char* what) {
+inline Status over_quota(const char* what) {
   return {EDQUOT, fmt::format("{}: this user has as many as it may have", what)};
 }
 
-inline Verdict out_of_queue_memory(const Allowance& of) {
+inline Status out_of_queue_memory(const Allowance& of) {
   return {EDQUOT, fmt::format("memory of queues: {} of {} bytes are in use (service.queue_memory)",
                               of.used, of.most)};
 }
 
-inline Verdict out_of_range(const char* what, std::uint64_t value, std::uint64_t least,
-                            std::uint64_t most) {
+inline Status out_of_range(const char* what, std::uint64_t value, std::uint64_t least,
+                           std::uint64_t most) {
   return {EINVAL, fmt::format("{} = {}: {} to {}", what, value, least, most)};
 }
 
 // By TenantMemory::add.
-inline Verdict memory_unreachable(int error) {
+inline Status memory_unreachable(int error) {
   switch (error) {
     case ESRCH:
       return {error, "the process that connected has ended, or runs another program now"};
@@ -44,11 +44,11 @@ inline Verdict memory_unreachable(int error) {
   }
 }
 
-inline Verdict not_who_connected(int sender, int connected) {
+inline Status not_who_connected(int sender, int connected) {
   return {EPERM, fmt::format("process {} asks for memory of process {}, which connected", sender,
                              connected)};
 }
 
-inline Verdict worker_gone() { return {EIO, "the worker has ended"}; }
+inline Status worker_gone() { return {EIO, "the worker has ended"}; }
 
 }  // namespace paceline::service

@@ -46,17 +46,17 @@ void tell_senders(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 }
 
-attach::Transfer answer(int socket, const attach::Header& request, const Verdict& verdict,
+attach::Transfer answer(int socket, const attach::Header& request, const Status& status,
                         const Reply& reply) {
   attach::Header header;
   header.operation = request.operation;
   header.sequence = request.sequence;
-  header.error = verdict.error;
-  if (verdict.error == 0) {
+  header.error = status.error;
+  if (status.error == 0) {
     return attach::send_message(socket, header, reply.body, reply.descriptors);
   }
   attach::Complaint complaint;
-  attach::put_text(complaint.text, verdict.why);
+  attach::put_text(complaint.text, status.why);
   return attach::send_message(socket, header, std::as_bytes(std::span(complaint.text)));
 }
 
@@ -265,7 +265,7 @@ Server::Next Server::serve_some(Place at) {
         answer(socket, request.header, {EPROTO, "descriptors come with share_memory alone"}, {});
         return Next::end;
       }
-      errand->verdict = session.take_memory(socket, errand->reply);
+      errand->status = session.take_memory(socket, errand->reply);
       if (const Next next = finish(at, errand); next != Next::request) return next;
       continue;
     }
@@ -282,9 +282,9 @@ Server::Next Server::serve_some(Place at) {
         return Next::end;
     }
     errand->header = request.header;
-    errand->verdict = request.header.operation == attach::Operation::status
-                          ? status(session, errand->reply)
-                          : session.handle(request, errand->reply);
+    errand->status = request.header.operation == attach::Operation::status
+                         ? status(session, errand->reply)
+                         : session.handle(request, errand->reply);
     if (const Next next = finish(at, errand); next != Next::request) return next;
   }
   return Next::request;
@@ -298,7 +298,7 @@ Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
       errand->reply.aside();
       way->post([this, at, errand] {
         guarded(at, [&] {
-          errand->verdict = at->session.resume(errand->reply);
+          errand->status = at->session.resume(errand->reply);
           return finish(at, errand);
         });
       });
@@ -307,22 +307,22 @@ Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
   }
   const int socket = at->socket.native_handle();
   const Operation operation = errand->header.operation;
-  const Verdict& verdict = errand->verdict;
-  if (verdict.error != 0) {
+  const Status& status = errand->status;
+  if (status.error != 0) {
     spdlog::debug("session {}: operation {} refused: {} ({})", at->session.number(),
-                  static_cast<unsigned>(operation), verdict.why, std::strerror(verdict.error));
+                  static_cast<unsigned>(operation), status.why, std::strerror(status.error));
   }
-  if (verdict.error == 0 && operation == Operation::open_nic) {
+  if (status.error == 0 && operation == Operation::open_nic) {
     attach::allow_descriptors(socket, true);
   }
-  if (verdict.error == 0 && operation == Operation::share_memory) {
+  if (status.error == 0 && operation == Operation::share_memory) {
     attach::allow_descriptors(socket, false);
   }
   // Who does not read replies cannot ask.
-  if (answer(socket, errand->header, verdict, errand->reply) != attach::Transfer::done) {
+  if (answer(socket, errand->header, status, errand->reply) != attach::Transfer::done) {
     return Next::end;
   }
-  return verdict.error == EPROTO ? Next::end : Next::request;
+  return status.error == EPROTO ? Next::end : Next::request;
 }
 
 std::string Server::status_of_all() {
@@ -331,7 +331,7 @@ std::string Server::status_of_all() {
   return status_text(service_, sessions, std::nullopt);
 }
 
-Verdict Server::status(const Session& asking, Reply& reply) {
+Status Server::status(const Session& asking, Reply& reply) {
   if (!asking.greeted()) return {EPROTO, "the first request is hello"};
   std::vector<const Session*> sessions;
   for (const Connection& connection : connections_) sessions.push_back(&connection.session);

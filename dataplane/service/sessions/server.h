@@ -50,7 +50,7 @@ class Server {
   // One request whose answer waits for work aside.
   struct Errand {
     attach::Header header{};
-    Verdict verdict;
+    Status status;
     Reply reply;
   };
   // How the threads aside reach the control thread, as long as it runs.
@@ -70,7 +70,7 @@ class Server {
   Next serve_some(Place at);
   Next finish(Place at, const std::shared_ptr<Errand>& errand);
   void end(Place at);
-  Verdict status(const Session& asking, Reply& reply);
+  Status status(const Session& asking, Reply& reply);
 
   Service& service_;
   attach::Aside& aside_;

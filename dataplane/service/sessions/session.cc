@@ -29,23 +29,23 @@ Session::~Session() {
   if (counted_) tenant_.sessions.give();
 }
 
-Verdict Session::handle(attach::Message& request, Reply& reply) {
+Status Session::handle(attach::Message& request, Reply& reply) {
   return counted(dispatch(request, reply));
 }
 
-Verdict Session::resume(Reply& reply) {
+Status Session::resume(Reply& reply) {
   const auto then = std::exchange(reply.then, nullptr);
   reply.aside = nullptr;
   return counted(then(reply));
 }
 
-Verdict Session::counted(Verdict verdict) {
-  if (verdict.error != 0) ++tenant_.refused[verdict.error];
-  if (verdict.error == EDQUOT) verdict.error = ENOMEM;  // what libibverbs documents
-  return verdict;
+Status Session::counted(Status status) {
+  if (status.error != 0) ++tenant_.refused[status.error];
+  if (status.error == EDQUOT) status.error = ENOMEM;  // what libibverbs documents
+  return status;
 }
 
-Verdict Session::dispatch(attach::Message& request, Reply& reply) {
+Status Session::dispatch(attach::Message& request, Reply& reply) {
   using attach::Operation;
   const Operation operation = request.header.operation;
   if (operation == Operation::hello) return hello(request, reply);
@@ -119,7 +119,7 @@ Verdict Session::dispatch(attach::Message& request, Reply& reply) {
   }
 }
 
-Verdict Session::hello(const Message& request, Reply& reply) {
+Status Session::hello(const Message& request, Reply& reply) {
   if (greeted_) return {EPROTO, "hello was said"};
   greeted_ = true;
   // It is shown to the operator, in logs and in answers of the API.
@@ -131,7 +131,7 @@ Verdict Session::hello(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::list_nics(Reply& reply) {
+Status Session::list_nics(Reply& reply) {
   // As many as one message holds.
   constexpr std::size_t kMost =
       (attach::kMaxMessage - sizeof(attach::Header) - sizeof(attach::NicList)) /
@@ -144,7 +144,7 @@ Verdict Session::list_nics(Reply& reply) {
   return {};
 }
 
-Verdict Session::open_nic(const Message& request, Reply& reply) {
+Status Session::open_nic(const Message& request, Reply& reply) {
   if (opened_) return {EPROTO, "a NIC is open"};
   const std::string name = attach::text_of(request.as<attach::OpenRequest>().nic);
   const auto place = service_.find_nic(name);
@@ -182,12 +182,12 @@ Verdict Session::open_nic(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::query_port(Reply& reply) {
+Status Session::query_port(Reply& reply) {
   reply.put(service_.nic_info(place_));
   return {};
 }
 
-Verdict Session::create_pd(Reply& reply) {
+Status Session::create_pd(Reply& reply) {
   if (!tenant_.protection_domains.take()) return {EDQUOT, "protection domains"};
   const std::uint32_t handle = pds_.next();
   pds_.insert(handle, {service_.next_pd(), 0});
@@ -195,7 +195,7 @@ Verdict Session::create_pd(Reply& reply) {
   return {};
 }
 
-Verdict Session::destroy_pd(const Message& request) {
+Status Session::destroy_pd(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   const ProtectionDomain* const pd = pds_.find(handle);
   if (pd == nullptr) return nothing_called("protection domain", handle);
@@ -205,7 +205,7 @@ Verdict Session::destroy_pd(const Message& request) {
   return {};
 }
 
-Verdict Session::create_channel(Reply& reply) {
+Status Session::create_channel(Reply& reply) {
   Channel channel;
   if (channels_.size() >= kMostChannels ||
       !channel.descriptors.take(tenant_.descriptors, kChannelDescriptors)) {
@@ -218,7 +218,7 @@ Verdict Session::create_channel(Reply& reply) {
   return {};
 }
 
-Verdict Session::destroy_channel(const Message& request) {
+Status Session::destroy_channel(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   const Channel* const channel = channels_.find(handle);
   if (channel == nullptr) return nothing_called("completion channel", handle);
@@ -231,7 +231,7 @@ TenantMemoryCounters Session::memory() const {
   return memory_ == nullptr ? TenantMemoryCounters{} : memory_->counters();
 }
 
-Verdict Session::take_queue(QueueShare& share, std::uint64_t bytes) {
+Status Session::take_queue(QueueShare& share, std::uint64_t bytes) {
   if (!share.bytes.take(tenant_.queue_bytes, bytes)) {
     return out_of_queue_memory(tenant_.queue_bytes);
   }

@@ -30,7 +30,7 @@ struct Peer {
 };
 
 // 0, or an errno and why. EPROTO ends the connection.
-struct Verdict {
+struct Status {
   int error = 0;
   std::string why;
 };
@@ -42,7 +42,7 @@ struct Reply {
   // Where the program decides how long something takes, the answer waits: `aside` runs on another
   // thread, owns what it uses and does not throw; Session::resume() then says what comes of it.
   std::function<void()> aside;
-  std::function<Verdict(Reply&)> then;
+  std::function<Status(Reply&)> then;
 
   template <class T>
   void put(const T& part) {
@@ -60,10 +60,10 @@ class Session {
 
   // One request; what it answers is in `reply` unless it is refused. When reply.aside is set: run
   // it, then resume(), and again as long as there is another. No other request meanwhile.
-  Verdict handle(attach::Message& request, Reply& reply);
-  Verdict resume(Reply& reply);
+  Status handle(attach::Message& request, Reply& reply);
+  Status resume(Reply& reply);
   // share_memory, whose message still lies in the socket.
-  Verdict take_memory(int socket, Reply& reply);
+  Status take_memory(int socket, Reply& reply);
   bool takes_memory() const { return memory_ != nullptr; }
   // Held as long as something is left of the session after its end.
   std::shared_ptr<const void> remains() { return tenant_.remains(); }
@@ -89,55 +89,55 @@ class Session {
  private:
   using Message = attach::Message;
 
-  Verdict dispatch(Message& request, Reply& reply);
-  Verdict counted(Verdict verdict);
-  Verdict hello(const Message& request, Reply& reply);
-  Verdict list_nics(Reply& reply);
-  Verdict open_nic(const Message& request, Reply& reply);
-  Verdict query_port(Reply& reply);
-  Verdict create_pd(Reply& reply);
-  Verdict destroy_pd(const Message& request);
-  Verdict create_channel(Reply& reply);
-  Verdict destroy_channel(const Message& request);
+  Status dispatch(Message& request, Reply& reply);
+  Status counted(Status status);
+  Status hello(const Message& request, Reply& reply);
+  Status list_nics(Reply& reply);
+  Status open_nic(const Message& request, Reply& reply);
+  Status query_port(Reply& reply);
+  Status create_pd(Reply& reply);
+  Status destroy_pd(const Message& request);
+  Status create_channel(Reply& reply);
+  Status destroy_channel(const Message& request);
   // session_memory.cc
-  Verdict register_region(const Message& request, Reply& reply);
-  Verdict reregister_region(const Message& request, Reply& reply);
-  Verdict deregister_region(const Message& request, Reply& reply);
-  Verdict allocate_window(const Message& request, Reply& reply);
-  Verdict free_window(const Message& request);
-  Verdict move_region(const Message& request, RegionObject& region, const RegionObject& to,
-                      Reply& reply);
+  Status register_region(const Message& request, Reply& reply);
+  Status reregister_region(const Message& request, Reply& reply);
+  Status deregister_region(const Message& request, Reply& reply);
+  Status allocate_window(const Message& request, Reply& reply);
+  Status free_window(const Message& request);
+  Status move_region(const Message& request, RegionObject& region, const RegionObject& to,
+                     Reply& reply);
   template <class Then>
-  Verdict map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
-                     Reply& reply, Then then);
-  Verdict unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Verdict verdict);
+  Status map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
+                    Reply& reply, Then then);
+  Status unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Status status);
   std::uint32_t add_region(const RegionObject& region);
   // False: windows are bound to it.
   bool remove_region(const RegionObject& region);
-  Verdict check_region(const attach::RegisterRequest& r) const;
-  Verdict extents_of(const Message& request, std::vector<attach::Extent>& out) const;
+  Status check_region(const attach::RegisterRequest& r) const;
+  Status extents_of(const Message& request, std::vector<attach::Extent>& out) const;
   // session_queues.cc
-  Verdict create_cq(const Message& request, Reply& reply);
-  Verdict resize_cq(const Message& request, Reply& reply);
+  Status create_cq(const Message& request, Reply& reply);
+  Status resize_cq(const Message& request, Reply& reply);
   std::uint64_t unfinished_sends(const CompletionAdapter& queue);
-  Verdict destroy_cq(const Message& request);
-  Verdict create_srq(const Message& request, Reply& reply);
-  Verdict modify_srq(const Message& request);
-  Verdict query_srq(const Message& request, Reply& reply);
-  Verdict destroy_srq(const Message& request);
+  Status destroy_cq(const Message& request);
+  Status create_srq(const Message& request, Reply& reply);
+  Status modify_srq(const Message& request);
+  Status query_srq(const Message& request, Reply& reply);
+  Status destroy_srq(const Message& request);
   // session_pairs.cc
-  Verdict create_qp(const Message& request, Reply& reply);
-  Verdict modify_qp(const Message& request);
-  Verdict query_qp(const Message& request, Reply& reply);
-  Verdict destroy_qp(const Message& request, Reply& reply);
-  Verdict limit_rate(const Message& request);
-  Verdict create_ah(const Message& request, Reply& reply);
-  Verdict destroy_ah(const Message& request);
-  Verdict path_of(const attach::AddressVector& from, std::uint32_t local_qp,
-                  std::uint32_t remote_qp, transport::QpPath& path) const;
+  Status create_qp(const Message& request, Reply& reply);
+  Status modify_qp(const Message& request);
+  Status query_qp(const Message& request, Reply& reply);
+  Status destroy_qp(const Message& request, Reply& reply);
+  Status limit_rate(const Message& request);
+  Status create_ah(const Message& request, Reply& reply);
+  Status destroy_ah(const Message& request);
+  Status path_of(const attach::AddressVector& from, std::uint32_t local_qp, std::uint32_t remote_qp,
+                 transport::QpPath& path) const;
   // Of an unreliable one: something is posted that is not sent.
   bool sending(const PairObject& pair);
-  Verdict destroy_sent(std::uint32_t handle, int looks, Reply& reply);
+  Status destroy_sent(std::uint32_t handle, int looks, Reply& reply);
   void release(PairObject& pair);
 
   // Everything goes; the worker knows nothing of it afterwards.
@@ -150,9 +150,9 @@ class Session {
     return worker().call(place_.nic, std::forward<Work>(work));
   }
   // Of a queue that takes so many bytes, shared and of our own.
-  Verdict take_queue(QueueShare& share, std::uint64_t bytes);
+  Status take_queue(QueueShare& share, std::uint64_t bytes);
   // What a region takes beside its place among them; a refusal takes nothing.
-  Verdict take_extents(std::uint64_t bytes, std::uint64_t mappings);
+  Status take_extents(std::uint64_t bytes, std::uint64_t mappings);
   void give_extents(std::uint64_t bytes, std::uint64_t mappings);
   std::optional<std::uint32_t> take_bell();
   void give_bell(std::uint32_t bell);

@@ -52,9 +52,9 @@ std::uint64_t shared_bytes(std::span<const attach::Extent> extents) {
   return bytes;
 }
 
-Verdict windows_bound() { return {EBUSY, "memory windows are bound to the region"}; }
+Status windows_bound() { return {EBUSY, "memory windows are bound to the region"}; }
 
-Verdict unreachable(int error) {
+Status unreachable(int error) {
   if (error == ENODATA) {
     return {EFAULT,
             "the shared memory has no pages in a part of the region: nothing was written "
@@ -66,7 +66,7 @@ Verdict unreachable(int error) {
 }  // namespace
 
 // The descriptor is received, looked at and, if it is not what it should be, closed aside.
-Verdict Session::take_memory(int socket, Reply& reply) {
+Status Session::take_memory(int socket, Reply& reply) {
   struct Taken {
     attach::Descriptor socket;
     attach::Transfer transfer = attach::Transfer::failed;
@@ -87,7 +87,7 @@ Verdict Session::take_memory(int socket, Reply& reply) {
     }
     taken->socket.reset();
   };
-  reply.then = [this, taken](Reply& answer) -> Verdict {
+  reply.then = [this, taken](Reply& answer) -> Status {
     if (taken->transfer != attach::Transfer::done || taken->descriptors != 1) {
       return {EPROTO, "share_memory comes with one descriptor"};
     }
@@ -102,8 +102,8 @@ Verdict Session::take_memory(int socket, Reply& reply) {
 
 // Maps it, aside where that takes long; then `then` with what came of it.
 template <class Then>
-Verdict Session::map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
-                            Reply& reply, Then then) {
+Status Session::map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
+                           Reply& reply, Then then) {
   auto mapped = std::make_shared<Mapped>();
   const bool quick = shared_bytes(extents) <= TenantMemory::kQuickBytes;
   auto map = [mapped, memory = memory_, r, extents = std::move(extents)] {
@@ -125,19 +125,19 @@ Verdict Session::map_memory(const attach::RegisterRequest& r, std::vector<attach
   return {};
 }
 
-// Unmaps it, aside where that takes long, before the answer: `verdict`.
-Verdict Session::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Verdict verdict) {
+// Unmaps it, aside where that takes long, before the answer: `status`.
+Status Session::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Status status) {
   if (memory_->quick_to_remove(*region)) {
     memory_->remove(std::move(region));
-    return verdict;
+    return status;
   }
   auto removed = std::make_shared<std::unique_ptr<RegionMemory>>(std::move(region));
   reply.aside = [removed, memory = memory_] { memory->remove(std::move(*removed)); };
-  reply.then = [verdict = std::move(verdict)](Reply&) { return verdict; };
+  reply.then = [status = std::move(status)](Reply&) { return status; };
   return {};
 }
 
-Verdict Session::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
+Status Session::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
   if (!tenant_.registered_bytes.take(bytes)) return over_quota("registered bytes");
   if (tenant_.mappings.take(mappings)) return {};
   tenant_.registered_bytes.give(bytes);
@@ -149,7 +149,7 @@ void Session::give_extents(std::uint64_t bytes, std::uint64_t mappings) {
   tenant_.mappings.give(mappings);
 }
 
-Verdict Session::check_region(const attach::RegisterRequest& r) const {
+Status Session::check_region(const attach::RegisterRequest& r) const {
   const std::uint64_t most = service_.settings().limits.region_bytes;
   if (r.length == 0 || r.length > most) return out_of_range("length", r.length, 1, most);
   if (r.address + r.length < r.address || r.iova + r.length < r.iova) {
@@ -158,7 +158,7 @@ Verdict Session::check_region(const attach::RegisterRequest& r) const {
   return {};
 }
 
-Verdict Session::extents_of(const Message& request, std::vector<attach::Extent>& out) const {
+Status Session::extents_of(const Message& request, std::vector<attach::Extent>& out) const {
   const auto r = request.as<attach::RegisterRequest>();
   const auto rest = request.beyond<attach::RegisterRequest>();
   if (r.extents == 0 || r.extents > attach::kMaxExtents ||
@@ -170,7 +170,7 @@ Verdict Session::extents_of(const Message& request, std::vector<attach::Extent>&
   return {};
 }
 
-static Verdict check_access(std::uint32_t access) {
+static Status check_access(std::uint32_t access) {
   if ((access & ~kAllAccess) != 0) {
     return {EINVAL, fmt::format("access: bits {:#x} are not offered", access & ~kAllAccess)};
   }
@@ -203,23 +203,23 @@ bool Session::remove_region(const RegionObject& region) {
   return !busy;
 }
 
-Verdict Session::register_region(const Message& request, Reply& reply) {
+Status Session::register_region(const Message& request, Reply& reply) {
   const auto r = request.as<attach::RegisterRequest>();
   std::vector<attach::Extent> extents;
-  if (Verdict v = extents_of(request, extents); v.error != 0) return v;
-  if (Verdict v = check_region(r); v.error != 0) return v;
-  if (Verdict v = check_access(r.access); v.error != 0) return v;
+  if (Status v = extents_of(request, extents); v.error != 0) return v;
+  if (Status v = check_region(r); v.error != 0) return v;
+  if (Status v = check_access(r.access); v.error != 0) return v;
   ProtectionDomain* const pd = pds_.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
   if (!tenant_.regions.take()) return over_quota("regions");
   const std::uint64_t mappings = mappings_of(extents);
-  if (Verdict v = take_extents(r.length, mappings); v.error != 0) {
+  if (Status v = take_extents(r.length, mappings); v.error != 0) {
     tenant_.regions.give();
     return v;
   }
   return map_memory(r, std::move(extents), reply,
                     [this, r, pd, mappings](Reply& answer, std::unique_ptr<RegionMemory> memory,
-                                            int error) -> Verdict {
+                                            int error) -> Status {
                       RegionObject region;
                       region.memory = std::move(memory);
                       region.pd = pd;
@@ -244,7 +244,7 @@ Verdict Session::register_region(const Message& request, Reply& reply) {
 }
 
 // The key stays but where the translation changes: then what holds the old one is refused.
-Verdict Session::reregister_region(const Message& request, Reply& reply) {
+Status Session::reregister_region(const Message& request, Reply& reply) {
   const auto r = request.as<attach::RegisterRequest>();
   RegionObject* const region = regions_.find(r.handle);
   if (region == nullptr) return nothing_called("region", r.handle);
@@ -259,7 +259,7 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
     if (changed.pd == nullptr) return nothing_called("protection domain", r.pd);
   }
   if ((r.change & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
-    if (Verdict v = check_access(r.access); v.error != 0) return v;
+    if (Status v = check_access(r.access); v.error != 0) return v;
     changed.access = r.access;
   }
   if ((r.change & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
@@ -281,17 +281,17 @@ Verdict Session::reregister_region(const Message& request, Reply& reply) {
 }
 
 // `to` has what stays, and the new protection domain and rights.
-Verdict Session::move_region(const Message& request, RegionObject& region, const RegionObject& to,
-                             Reply& reply) {
+Status Session::move_region(const Message& request, RegionObject& region, const RegionObject& to,
+                            Reply& reply) {
   const auto r = request.as<attach::RegisterRequest>();
   std::vector<attach::Extent> extents;
-  if (Verdict v = extents_of(request, extents); v.error != 0) return v;
-  if (Verdict v = check_region(r); v.error != 0) return v;
+  if (Status v = extents_of(request, extents); v.error != 0) return v;
+  if (Status v = check_region(r); v.error != 0) return v;
   const std::uint64_t mappings = mappings_of(extents);
-  if (Verdict v = take_extents(r.length, mappings); v.error != 0) return v;
+  if (Status v = take_extents(r.length, mappings); v.error != 0) return v;
   return map_memory(r, std::move(extents), reply,
                     [this, r, mappings, &region, pd = to.pd, access = to.access](
-                        Reply& answer, std::unique_ptr<RegionMemory> memory, int error) -> Verdict {
+                        Reply& answer, std::unique_ptr<RegionMemory> memory, int error) -> Status {
                       if (memory == nullptr) {
                         give_extents(r.length, mappings);
                         return unreachable(error);
@@ -315,7 +315,7 @@ Verdict Session::move_region(const Message& request, RegionObject& region, const
                     });
 }
 
-Verdict Session::deregister_region(const Message& request, Reply& reply) {
+Status Session::deregister_region(const Message& request, Reply& reply) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   RegionObject* const region = regions_.find(handle);
   if (region == nullptr) return nothing_called("region", handle);
@@ -335,7 +335,7 @@ bool Session::holds(std::uintptr_t address) {
   return false;
 }
 
-Verdict Session::allocate_window(const Message& request, Reply& reply) {
+Status Session::allocate_window(const Message& request, Reply& reply) {
   const auto r = request.as<attach::AllocateWindowRequest>();
   if (r.type != IBV_MW_TYPE_1 && r.type != IBV_MW_TYPE_2) {
     return out_of_range("type", r.type, IBV_MW_TYPE_1, IBV_MW_TYPE_2);
@@ -358,7 +358,7 @@ Verdict Session::allocate_window(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::free_window(const Message& request) {
+Status Session::free_window(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   WindowObject* const window = windows_.find(handle);
   if (window == nullptr) return nothing_called("memory window", handle);

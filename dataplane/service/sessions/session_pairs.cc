@@ -29,7 +29,7 @@ std::optional<transport::QpType> pair_type(attach::PairType type) {
 
 constexpr Rate rate_of(std::uint32_t kbps) { return {std::uint64_t{kbps} * 1000}; }
 
-Verdict check_sizes(const attach::CreateQpRequest& r, const ObjectLimits& limits) {
+Status check_sizes(const attach::CreateQpRequest& r, const ObjectLimits& limits) {
   const struct {
     const char* name;
     std::uint32_t value;
@@ -49,11 +49,11 @@ Verdict check_sizes(const attach::CreateQpRequest& r, const ObjectLimits& limits
 
 }  // namespace
 
-Verdict Session::create_qp(const Message& request, Reply& reply) {
+Status Session::create_qp(const Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateQpRequest>();
   const auto type = pair_type(r.type);
   if (!type) return {EOPNOTSUPP, "qp_type: RC, UC and UD are offered"};
-  if (Verdict v = check_sizes(r, service_.settings().limits); v.error != 0) return v;
+  if (Status v = check_sizes(r, service_.settings().limits); v.error != 0) return v;
   PairObject pair;
   pair.type = r.type;
   pair.pd = pds_.find(r.pd);
@@ -85,7 +85,7 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
   config.max_send_segments = static_cast<std::uint8_t>(send_segments);
   config.send_queue_depth = static_cast<std::uint16_t>(send.slots);
   config.max_inline = static_cast<std::uint16_t>(r.inline_bytes);
-  if (Verdict v = take_queue(
+  if (Status v = take_queue(
           pair.share, bytes + PairAdapter::bytes_for(send) + transport::queue_pair_bytes(config));
       v.error != 0) {
     return v;
@@ -99,7 +99,7 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
   }
   const std::uint32_t handle = pairs_.next();
   std::uint32_t number = 0;
-  Verdict verdict{ENOMEM, "shared memory"};
+  Status status{ENOMEM, "shared memory"};
   if (pair.memory.make("paceline-qp", bytes)) {
     std::byte* const at = pair.memory.data();
     new (at) attach::WorkQueueHeader;
@@ -137,14 +137,14 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
       worker().pairs(place_.nic).add(number, pair.adapter.get());
       worker_session_->add(*pair.adapter, *bell);
     });
-    verdict = !ran          ? worker_gone()
-              : number == 0 ? Verdict{ENOMEM, "queue pair numbers have run out"}
-                            : Verdict{};
+    status = !ran          ? worker_gone()
+             : number == 0 ? Status{ENOMEM, "queue pair numbers have run out"}
+                           : Status{};
   }
-  if (verdict.error != 0) {
+  if (status.error != 0) {
     give_bell(*bell);
     tenant_.queue_pairs.give();
-    return verdict;
+    return status;
   }
   ++pair.pd->uses;
   ++pair.send_cq->uses;
@@ -171,8 +171,8 @@ Verdict Session::create_qp(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::path_of(const attach::AddressVector& from, std::uint32_t local_qp,
-                         std::uint32_t remote_qp, transport::QpPath& path) const {
+Status Session::path_of(const attach::AddressVector& from, std::uint32_t local_qp,
+                        std::uint32_t remote_qp, transport::QpPath& path) const {
   if (from.port != 1) return out_of_range("ah_attr.port_num", from.port, 1, 1);
   std::optional<transport::QpPath> found;
   if (from.global != 0) {
@@ -207,7 +207,7 @@ Verdict Session::path_of(const attach::AddressVector& from, std::uint32_t local_
   return {};
 }
 
-Verdict Session::modify_qp(const Message& request) {
+Status Session::modify_qp(const Message& request) {
   const auto asked = request.as<attach::QpValues>();
   PairObject* const pair = pairs_.find(asked.handle);
   if (pair == nullptr) return nothing_called("queue pair", asked.handle);
@@ -218,7 +218,7 @@ Verdict Session::modify_qp(const Message& request) {
   if ((change->mask & transport::qp_attribute::path) != 0) {
     const std::uint32_t remote =
         (asked.mask & IBV_QP_DEST_QPN) != 0 ? asked.dest_qp : pair->values.dest_qp;
-    Verdict v = path_of(asked.path, pair->adapter->number(), remote, change->attributes.path);
+    Status v = path_of(asked.path, pair->adapter->number(), remote, change->attributes.path);
     if (v.error != 0) return v;
   }
   const auto static_rate = static_rate_of(asked.path.static_rate);
@@ -252,7 +252,7 @@ Verdict Session::modify_qp(const Message& request) {
   return {};
 }
 
-Verdict Session::query_qp(const Message& request, Reply& reply) {
+Status Session::query_qp(const Message& request, Reply& reply) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   const PairObject* const pair = pairs_.find(handle);
   if (pair == nullptr) return nothing_called("queue pair", handle);
@@ -291,7 +291,7 @@ void Session::release(PairObject& pair) {
 // A NIC sends a datagram at once, here the worker takes it up in its next turn: one that is posted
 // just before its queue pair is destroyed would be lost, and with it the last acknowledgement of
 // whoever builds something reliable on datagrams. The wait is bounded, and nobody else's.
-Verdict Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
+Status Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
   PairObject* const pair = pairs_.find(handle);
   if (pair == nullptr) return nothing_called("queue pair", handle);
   if (looks > 0 && sending(*pair)) {
@@ -310,12 +310,12 @@ Verdict Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
   return {};
 }
 
-Verdict Session::destroy_qp(const Message& request, Reply& reply) {
+Status Session::destroy_qp(const Message& request, Reply& reply) {
   constexpr int kLooks = 100;
   return destroy_sent(request.as<attach::HandleBody>().handle, kLooks, reply);
 }
 
-Verdict Session::limit_rate(const Message& request) {
+Status Session::limit_rate(const Message& request) {
   const auto r = request.as<attach::RateRequest>();
   PairObject* const pair = pairs_.find(r.handle);
   if (pair == nullptr) return nothing_called("queue pair", r.handle);
@@ -329,12 +329,12 @@ Verdict Session::limit_rate(const Message& request) {
 }
 
 // Its handle is the engine's number: what send requests name.
-Verdict Session::create_ah(const Message& request, Reply& reply) {
+Status Session::create_ah(const Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateAhRequest>();
   ProtectionDomain* const pd = pds_.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
   transport::QpPath path;
-  if (Verdict v = path_of(r.path, pd->number, r.path.destination_id, path); v.error != 0) return v;
+  if (Status v = path_of(r.path, pd->number, r.path.destination_id, path); v.error != 0) return v;
   if (!tenant_.address_handles.take()) return over_quota("address handles");
   std::uint32_t number = 0;
   if (!on_worker(
@@ -348,7 +348,7 @@ Verdict Session::create_ah(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::destroy_ah(const Message& request) {
+Status Session::destroy_ah(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   AddressHandleObject* const ah = handles_.find(handle);
   if (ah == nullptr) return nothing_called("address handle", handle);

@@ -25,7 +25,7 @@ bool make_completion_memory(attach::SharedMemory& memory, attach::CompletionQueu
 
 }  // namespace
 
-Verdict Session::create_cq(const Message& request, Reply& reply) {
+Status Session::create_cq(const Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateCqRequest>();
   const std::uint32_t most = service_.settings().limits.entries;
   if (r.entries == 0 || r.entries > most) return out_of_range("entries", r.entries, 1, most);
@@ -33,7 +33,7 @@ Verdict Session::create_cq(const Message& request, Reply& reply) {
   if (r.channel != 0 && channel == nullptr) return nothing_called("channel", r.channel);
   CompletionObject queue;
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
-  if (Verdict v = take_queue(queue.share, bytes_of(shape)); v.error != 0) return v;
+  if (Status v = take_queue(queue.share, bytes_of(shape)); v.error != 0) return v;
   if (!tenant_.completion_queues.take()) return over_quota("completion queues");
   const std::uint32_t handle = queues_.next();
   if (!make_completion_memory(queue.memory, shape)) {
@@ -64,7 +64,7 @@ std::uint64_t Session::unfinished_sends(const CompletionAdapter& queue) {
   return count;
 }
 
-Verdict Session::resize_cq(const Message& request, Reply& reply) {
+Status Session::resize_cq(const Message& request, Reply& reply) {
   const auto r = request.as<attach::ResizeCqRequest>();
   const std::uint32_t most = service_.settings().limits.entries;
   if (r.entries == 0 || r.entries > most) return out_of_range("entries", r.entries, 1, most);
@@ -73,7 +73,7 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
   attach::SharedMemory memory;
   QueueShare share;
-  if (Verdict v = take_queue(share, bytes_of(shape)); v.error != 0) return v;
+  if (Status v = take_queue(share, bytes_of(shape)); v.error != 0) return v;
   if (!make_completion_memory(memory, shape)) return {ENOMEM, "shared memory"};
   bool fits = false;
   const bool ran = on_worker([&](Picos) {
@@ -93,7 +93,7 @@ Verdict Session::resize_cq(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::destroy_cq(const Message& request) {
+Status Session::destroy_cq(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   CompletionObject* const queue = queues_.find(handle);
   if (queue == nullptr) return nothing_called("completion queue", handle);
@@ -105,7 +105,7 @@ Verdict Session::destroy_cq(const Message& request) {
   return {};
 }
 
-Verdict Session::create_srq(const Message& request, Reply& reply) {
+Status Session::create_srq(const Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateSrqRequest>();
   const ObjectLimits& limits = service_.settings().limits;
   if (r.requests == 0 || r.requests > limits.requests) {
@@ -117,7 +117,7 @@ Verdict Session::create_srq(const Message& request, Reply& reply) {
   SharedReceiveObject srq;
   srq.segments = std::max(1U, r.segments);
   const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, srq.segments);
-  if (Verdict v = take_queue(srq.share, shape.bytes()); v.error != 0) return v;
+  if (Status v = take_queue(srq.share, shape.bytes()); v.error != 0) return v;
   const auto bell = take_bell();
   if (!bell) return over_quota("work queues of a session");
   if (!tenant_.shared_receive_queues.take()) {
@@ -128,19 +128,19 @@ Verdict Session::create_srq(const Message& request, Reply& reply) {
   srq.pd = pd;
   srq.bell = *bell;
   const std::uint32_t handle = srqs_.next();
-  Verdict verdict{ENOMEM, "shared memory"};
+  Status status{ENOMEM, "shared memory"};
   if (srq.memory.make("paceline-srq", shape.bytes())) {
     new (srq.memory.data()) attach::WorkQueueHeader;
     srq.receives = std::make_unique<SharedReceives>(handle, WorkQueueView(srq.memory.data(), shape),
                                                     srq.segments);
     // The limit of a new queue is not armed (ibv_create_srq ignores it); modify_srq arms it.
-    verdict = worker_gone();
-    if (on_worker([&](Picos) { worker_session_->add(*srq.receives, *bell); })) verdict = {};
+    status = worker_gone();
+    if (on_worker([&](Picos) { worker_session_->add(*srq.receives, *bell); })) status = {};
   }
-  if (verdict.error != 0) {
+  if (status.error != 0) {
     give_bell(*bell);
     tenant_.shared_receive_queues.give();
-    return verdict;
+    return status;
   }
   ++pd->uses;
   attach::SrqReply answer;
@@ -155,7 +155,7 @@ Verdict Session::create_srq(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::modify_srq(const Message& request) {
+Status Session::modify_srq(const Message& request) {
   const auto r = request.as<attach::ModifySrqRequest>();
   SharedReceiveObject* const srq = srqs_.find(r.handle);
   if (srq == nullptr) return nothing_called("shared receive queue", r.handle);
@@ -163,10 +163,10 @@ Verdict Session::modify_srq(const Message& request) {
   if (r.change != IBV_SRQ_LIMIT) return {EINVAL, fmt::format("srq_attr_mask = {:#x}", r.change)};
   if (r.limit > srq->requests) return out_of_range("srq_limit", r.limit, 0, srq->requests);
   const bool ran = on_worker([&](Picos) { srq->receives->arm(r.limit); });
-  return ran ? Verdict{} : worker_gone();
+  return ran ? Status{} : worker_gone();
 }
 
-Verdict Session::query_srq(const Message& request, Reply& reply) {
+Status Session::query_srq(const Message& request, Reply& reply) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   const SharedReceiveObject* const srq = srqs_.find(handle);
   if (srq == nullptr) return nothing_called("shared receive queue", handle);
@@ -180,7 +180,7 @@ Verdict Session::query_srq(const Message& request, Reply& reply) {
   return {};
 }
 
-Verdict Session::destroy_srq(const Message& request) {
+Status Session::destroy_srq(const Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
   SharedReceiveObject* const srq = srqs_.find(handle);
   if (srq == nullptr) return nothing_called("shared receive queue", handle);

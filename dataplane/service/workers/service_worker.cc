@@ -18,8 +18,6 @@ namespace paceline::service {
 
 namespace {
 
-constexpr Picos kShortSleep = picos_from_micros(50);
-
 IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
   IdleSettings idle;
   idle.how = Idle::sleep;
@@ -64,12 +62,10 @@ ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
                              const WorkerTimes& times)
     : name_(std::move(name)),
       nics_(std::move(nics)),
-      times_(times),
       pairs_(nics_->size()),
       meters_(meters_of(*nics_)),
       publisher_(*nics_, pairs_, meters_, times.telemetry_interval),
-      watch_(times.watch),
-      idle_(idle_settings(times, nics_->hears_the_world())) {}
+      loop_(idle_settings(times, nics_->hears_the_world()), times.watch) {}
 
 ServiceWorker::~ServiceWorker() { stop(); }
 
@@ -172,79 +168,43 @@ Picos ServiceWorker::next_deadline(Picos now) const {
   return next;
 }
 
+struct ServiceWorker::Body : LoopBody {
+  explicit Body(ServiceWorker& of) : worker(of) {}
+
+  bool on_turn(Picos now, Picos gap) {
+    // Where somebody else had the processor nobody knows how much of the time was work.
+    if (worked && gap.count == 0) worker.add_busy(now - before);
+    before = now;
+    worked = worker.turn(now, gap);
+    return worked;
+  }
+  Picos next_deadline(Picos now) const { return worker.next_deadline(now); }
+  void announce_sleep() { worker.page().asleep.store(1, std::memory_order_seq_cst); }
+  void sleep(Picos time) { worker.sleep(time); }
+  void awake() { worker.page().asleep.store(0, std::memory_order_relaxed); }
+
+  ServiceWorker& worker;
+  Picos before{0};
+  bool worked = false;
+};
+
 void ServiceWorker::run() {
-  // Else the kernel adds 50 us to every sleep. Of this thread only; where it is refused, sleeps are
-  // longer by that.
-  prctl(PR_SET_TIMERSLACK, 1000UL);
   prctl(PR_SET_NAME, name_.c_str());
   nics_->enter_thread();
   const TscClock clock = TscClock::calibrated();
   nics_->use_clock(clock.poll_clock());
-  Picos now{0};
-  Picos asked{0};
-  Picos before{0};
-  bool worked = false;
   ticks_per_pico_.store(clock.frequency() * 1e-12, std::memory_order_relaxed);
-  while (!stop_.load(std::memory_order_acquire)) {
-    before = now;
-    now = later(now, clock.now());
-    // A sleep of its own is no stop of the host; waking up late from it is.
-    const Picos gap = watch_.turn(now, asked);
-    const Picos away = gap - asked;
-    asked = Picos{0};
-    // Where somebody else had the processor nobody knows how much of the time was work.
-    if (worked && gap.count == 0) add_busy(now - before);
-    worked = turn(now, away > times_.watch.hiccup ? away : Picos{0});
-    if (worked) {
-      idle_.worked();
-    } else {
-      worked = rest(clock, now, asked);
-    }
-  }
+  Body body(*this);
+  loop_.run(clock, body, stop_);
   tasks_.refuse();
   nics_->use_clock({});
   nics_->leave_thread();
 }
 
-bool ServiceWorker::rest(const TscClock& clock, Picos& now, Picos& asked) {
-  const Picos due = next_deadline(now);
-  IdlePolicy::Advice advice = idle_.idle(now, due, [] { return true; });
-  if (advice.action == IdlePolicy::Action::yield) {
-    const std::int64_t from = to_nanos(now).count;
-    if (giving_way_.worthwhile(from)) {
-      std::this_thread::yield();
-      giving_way_.gave(from, to_nanos(clock.now()).count);
-    } else if (due == kNever || due - now > kShortSleep) {
-      advice = {IdlePolicy::Action::sleep, kShortSleep};
-    }
-  }
-  if (advice.action != IdlePolicy::Action::sleep) return false;
-  page().asleep.store(1, std::memory_order_seq_cst);
-  now = later(now, clock.now());
-  watch_.turn(now);
-  if (turn(now, Picos{0})) {
-    page().asleep.store(0, std::memory_order_relaxed);
-    idle_.worked();
-    return true;
-  }
-  const Picos deadline = next_deadline(now);
-  const Picos time = deadline == kNever ? advice.time : earlier(advice.time, deadline - now);
-  if (time.count > 0 && !stop_.load(std::memory_order_acquire)) {
-    count(sleeps_);
-    sleep(time);
-    asked = earlier(later(clock.now() - now, Picos{0}), time);
-  }
-  page().asleep.store(0, std::memory_order_relaxed);
-  return false;
-}
-
 // Until somebody calls, or `time` has gone by.
 void ServiceWorker::sleep(Picos time) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const std::int64_t ns = to_nanos(time).count;
-  timespec span{};
-  span.tv_sec = static_cast<std::time_t>(ns / kSecond);
-  span.tv_nsec = static_cast<long>(ns % kSecond);
+  count(sleeps_);
+  const timespec span = to_timespec(time);
   pollfd fd{epoll_.get(), POLLIN, 0};
   if (::ppoll(&fd, 1, &span, nullptr) <= 0) return;
   std::array<epoll_event, 16> events;
@@ -288,7 +248,7 @@ WorkerFigures ServiceWorker::figures() const {
   f.busy_cycles =
       static_cast<std::uint64_t>(static_cast<double>(busy_picos_.load(std::memory_order_relaxed)) *
                                  ticks_per_pico_.load(std::memory_order_relaxed));
-  f.watch = watch_.counters();
+  f.watch = loop_.watch().counters();
   return f;
 }
 

@@ -4,9 +4,8 @@
 // nothing allocates.
 //
 // Without work it looks again at once for a while, then lets others run, then sleeps until a
-// program, the control thread or a memory copy calls, or something is due. Before it sleeps it says
-// so in the page that all sessions see, and takes one more turn: whoever brings work sees the one,
-// or the turn sees the other.
+// program, the control thread or a memory copy calls, or something is due. It announces its sleeps
+// (driver/loop/run_loop.h) in the page that all sessions see.
 #pragma once
 
 #include <atomic>
@@ -21,10 +20,8 @@
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/doorbell.h"
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/base/giving_way.h"
 #include "dataplane/driver/clock/tsc_clock.h"
-#include "dataplane/driver/loop/worker_idle.h"
-#include "dataplane/driver/loop/worker_watch.h"
+#include "dataplane/driver/loop/run_loop.h"
 #include "dataplane/service/adapters/worker_session.h"
 #include "dataplane/service/limits/service_settings.h"
 #include "dataplane/service/nics/nic_set.h"
@@ -98,10 +95,8 @@ class ServiceWorker {
   bool turn(Picos now, Picos gap);
 
  private:
+  struct Body;
   void run();
-  // What to do after a turn without work.
-  // Whether the look before the sleep found something after all.
-  bool rest(const TscClock& clock, Picos& now, Picos& asked);
   void sleep(Picos time);
   void report_events();
   void begin_in_force(std::size_t nic, const NicInForce& in_force);
@@ -119,7 +114,6 @@ class ServiceWorker {
 
   std::string name_;
   std::unique_ptr<NicSet> nics_;
-  WorkerTimes times_;
   attach::SharedMemory page_;
   attach::Descriptor epoll_;
   attach::Descriptor bell_;  // its own eventfd
@@ -130,9 +124,7 @@ class ServiceWorker {
   std::vector<telemetry::NicMeter> meters_;
   TelemetryPublisher publisher_;
   bool stirred_ = false;  // a command was run since the last turn
-  WorkerWatch watch_;
-  IdlePolicy idle_;
-  GivingWay giving_way_;
+  RunLoop loop_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> turns_{0};
   std::atomic<std::uint64_t> busy_turns_{0};

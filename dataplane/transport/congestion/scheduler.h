@@ -1,4 +1,4 @@
-// Decides which context sends next: contexts wait in the pacing wheel until their time, then in the
+// Decides which context sends next: contexts wait in the deadline queue until their time, then in the
 // ready ring of their class (round robin), and their queue pairs share them by deficit round robin.
 // Of queue pairs it asks what they would send next, and changes nothing of theirs but their turn.
 #pragma once
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/pacing/deadline_queue.h"
 #include "dataplane/transport/congestion/port_backlog.h"
 #include "dataplane/transport/engine_core.h"
 
@@ -79,7 +79,7 @@ class alignas(64) Scheduler {
   bool due() const {
     return earlier(pacer_.next_deadline_settled(), timers_.next_deadline_settled()) <= core_.now;
   }
-  static constexpr std::uint32_t kNone = pacing::PacingWheel::kNone;
+  static constexpr std::uint32_t kNone = pacing::DeadlineQueue::kNone;
   // A context whose time has come, each once; kNone: no more.
   std::uint32_t pop_paced() { return pacer_.pop_due(core_.now); }
   // The same for decisions with `timed`.
@@ -171,8 +171,8 @@ class alignas(64) Scheduler {
   };
 
   EngineCore& core_;
-  pacing::PacingWheel pacer_;   // context -> earliest of next send and (while paced) wake_at
-  pacing::PacingWheel timers_;  // context -> wake_at of decisions with `timed`
+  pacing::DeadlineQueue pacer_;   // context -> earliest of next send and (while paced) wake_at
+  pacing::DeadlineQueue timers_;  // context -> wake_at of decisions with `timed`
   std::uint32_t ready_mask_ = 0;
   std::uint32_t working_ = 0;  // contexts with queue pairs that have work
   PortBacklog backlog_;

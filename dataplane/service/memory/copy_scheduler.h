@@ -29,9 +29,9 @@ struct CopyCall {
   bool operator==(const CopyCall&) const = default;
 };
 
-class CopyDesk {
+class CopyScheduler {
  public:
-  explicit CopyDesk(CopyThread& thread);
+  explicit CopyScheduler(CopyThread& thread);
 
   // A call for memory at `address` of the program. Either `out` (a read, the original value of an
   // atomic) or `in` (a write) is `call.bytes` long. The ledger lives until it is quiet.

@@ -1,4 +1,4 @@
-#include "dataplane/service/control/capture_desk.h"
+#include "dataplane/service/control/capture_controller.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -20,15 +20,15 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 static_assert(sizeof(CaptureReaderPage) <= kPageBytes);
 
-CaptureDesk::Begun refused(std::string why) {
-  CaptureDesk::Begun begun;
+CaptureController::Begun refused(std::string why) {
+  CaptureController::Begun begun;
   begun.errors.push_back(std::move(why));
   return begun;
 }
 
 }  // namespace
 
-struct CaptureDesk::Capture {
+struct CaptureController::Capture {
   ControlClient client;
   NicPlace place;
   std::string name;
@@ -37,13 +37,14 @@ struct CaptureDesk::Capture {
   std::optional<CaptureRingWriter> writer;
 };
 
-CaptureDesk::CaptureDesk(Service& service) : service_(service) {}
+CaptureController::CaptureController(Service& service) : service_(service) {}
 
-CaptureDesk::~CaptureDesk() {
+CaptureController::~CaptureController() {
   for (Capture& capture : captures_) end(capture);
 }
 
-CaptureDesk::Begun CaptureDesk::begin(const ControlClient& client, const ControlRequest& request) {
+CaptureController::Begun CaptureController::begin(const ControlClient& client,
+                                                  const ControlRequest& request) {
   const std::optional<NicPlace> place = service_.find_nic(request.nic);
   if (!place) {
     std::string names;
@@ -96,7 +97,7 @@ CaptureDesk::Begun CaptureDesk::begin(const ControlClient& client, const Control
           capture.page.size()};
 }
 
-void CaptureDesk::end_all_of(const ControlClient& client) {
+void CaptureController::end_all_of(const ControlClient& client) {
   for (Capture& capture : captures_) {
     if (capture.client.number == client.number) end(capture);
   }
@@ -105,7 +106,7 @@ void CaptureDesk::end_all_of(const ControlClient& client) {
 }
 
 // Afterwards the worker does not know the ring any more.
-void CaptureDesk::end(Capture& capture) {
+void CaptureController::end(Capture& capture) {
   ServiceWorker& worker = service_.worker(capture.place.worker);
   std::uint64_t frames = 0;
   std::uint64_t missed = 0;

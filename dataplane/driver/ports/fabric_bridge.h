@@ -34,13 +34,13 @@
 
 namespace paceline {
 
-struct JunctionPort {
+struct BridgePort {
   std::uint32_t host = 0;
-  Port* port = nullptr;  // must outlive the junction
+  Port* port = nullptr;  // must outlive the bridge
 };
 
 // Of one port.
-struct JunctionCounters {
+struct BridgeCounters {
   std::uint64_t rx_packets = 0;    // came in by the port
   std::uint64_t rx_too_long = 0;   // of these: longer than the fabric's packets; dropped
   std::uint64_t rx_full = 0;       // dropped: too many wait for the host's link
@@ -53,27 +53,27 @@ struct JunctionCounters {
   std::uint64_t tx_bad_frame = 0;  // dropped: damaged, and no RoCEv2 packet
 };
 
-class Junction {
+class FabricBridge {
  public:
   // The spec's transmit_ahead, payload_room and computes_icrc are set as they must be here. Throws
   // std::invalid_argument as Network does, and for a host that the fabric does not have or that has
   // two ports.
-  Junction(fabric::FabricSpec spec, std::span<const JunctionPort> ports);
-  ~Junction();
-  Junction(const Junction&) = delete;
-  Junction& operator=(const Junction&) = delete;
+  FabricBridge(fabric::FabricSpec spec, std::span<const BridgePort> ports);
+  ~FabricBridge();
+  FabricBridge(const FabricBridge&) = delete;
+  FabricBridge& operator=(const FabricBridge&) = delete;
 
   // Everything up to `now`: takes what the ports have, lets happen what is due, hands over what has
   // arrived. True when there was anything.
   bool turn(Picos now);
   // When the fabric has something to do next; ports have to be asked.
   Picos next_deadline() { return wheel_.next_time(); }
-  // Turns until `stop`, or until `duration` is over. Returns the time then. Idle turns give up the
-  // processor now and then.
+  // Turns until `stop`, or until `duration` is over. Returns the time then. Yields the processor
+  // now and then while there is nothing to do.
   Picos run(WallClock& clock, const std::atomic<bool>& stop, Picos duration = kNever);
 
   fabric::Network& network() { return network_; }
-  const JunctionCounters& counters(std::size_t port) const { return ends_[port].counters; }
+  const BridgeCounters& counters(std::size_t port) const { return ends_[port].counters; }
   std::size_t ports() const { return ends_.size(); }
   // Packets that wait for a link or for a port.
   std::size_t waiting() const;
@@ -90,10 +90,11 @@ class Junction {
     Port* port = nullptr;
     std::deque<Waiting> in;   // for the host's link, packets of the fabric
     std::deque<Packet*> out;  // for the port, packets of the port's
-    JunctionCounters counters;
+    BridgeCounters counters;
   };
 
-  static fabric::FabricSpec prepared(fabric::FabricSpec spec, std::span<const JunctionPort> ports);
+  struct Body;
+  static fabric::FabricSpec prepared(fabric::FabricSpec spec, std::span<const BridgePort> ports);
   bool receive(End& end);
   void route(End& end, const Packet& packet);
   void enter(End& end, const Packet& packet, std::uint32_t to);

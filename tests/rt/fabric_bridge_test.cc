@@ -1,6 +1,6 @@
 // The emulated switch between engines that know nothing of it: real frames through rings, every
 // byte checked. One thread and a clock of the test's own, so that a run is the same every time.
-#include "dataplane/driver/ports/junction.h"
+#include "dataplane/driver/ports/fabric_bridge.h"
 
 #include <array>
 #include <atomic>
@@ -33,21 +33,21 @@ RingCableConfig slow_cable() {
   return config;
 }
 
-struct JunctionRun {
+struct BridgeRun {
   fabric::NetworkStats stats;
   telemetry::EngineCounters counters{};
-  std::vector<JunctionCounters> ports;
+  std::vector<BridgeCounters> ports;
 };
 
 // Two engines through hosts 0 and 1 of the fabric, to the end of their conversation.
-JunctionRun converse(const fabric::FabricSpec& spec, cc::AlgorithmId algorithm) {
+BridgeRun converse(const fabric::FabricSpec& spec, cc::AlgorithmId algorithm) {
   RingCable first(slow_cable());
   RingCable second(slow_cable());
-  const JunctionPort ports[] = {{0, &first.end(1)}, {1, &second.end(1)}};
+  const BridgePort ports[] = {{0, &first.end(1)}, {1, &second.end(1)}};
   std::atomic<int> finished{0};
-  JunctionRun out;
+  BridgeRun out;
   {
-    Junction junction(spec, ports);
+    FabricBridge bridge(spec, ports);
     VerifiedSide side0({0, algorithm, wire::MacAddress::local(1)}, first.end(0), finished);
     VerifiedSide side1({1, algorithm, wire::MacAddress::local(2)}, second.end(0), finished);
     REQUIRE(side0.connect(side1.facts()));
@@ -62,7 +62,7 @@ JunctionRun converse(const fabric::FabricSpec& spec, cc::AlgorithmId algorithm) 
         side->step(now);
         side->engine().poll(now);
       }
-      junction.turn(now);
+      bridge.turn(now);
     }
     CHECK(finished.load() == 2);
     CHECK(side0.verdict() == "");
@@ -70,21 +70,21 @@ JunctionRun converse(const fabric::FabricSpec& spec, cc::AlgorithmId algorithm) 
     // What is still under way gets where it goes.
     for (int i = 0; i < 10'000; ++i) {
       now += picos_from_micros(1);
-      junction.turn(now);
+      bridge.turn(now);
       side0.engine().poll(now);
       side1.engine().poll(now);
     }
-    junction.network().finish(now);
-    CHECK(junction.network().check_conservation() == "");
-    out.stats = junction.network().stats();
+    bridge.network().finish(now);
+    CHECK(bridge.network().check_conservation() == "");
+    out.stats = bridge.network().stats();
     out.counters = side0.engine().counters();
     out.counters += side1.engine().counters();
-    for (std::size_t p = 0; p < junction.ports(); ++p) {
-      const JunctionCounters& c = junction.counters(p);
+    for (std::size_t p = 0; p < bridge.ports(); ++p) {
+      const BridgeCounters& c = bridge.counters(p);
       out.ports.push_back(c);
       CHECK(c.rx_too_long + c.rx_nowhere + c.tx_no_packet + c.tx_bad_frame == 0);
     }
-    CHECK(junction.waiting() == 0);
+    CHECK(bridge.waiting() == 0);
   }
   first.drain();
   second.drain();
@@ -95,18 +95,18 @@ JunctionRun converse(const fabric::FabricSpec& spec, cc::AlgorithmId algorithm) 
   return out;
 }
 
-TEST_CASE("junction: a good fabric carries every byte", "[rt]") {
-  const JunctionRun run = converse(star(3), cc::AlgorithmId::fixed);
+TEST_CASE("fabric bridge: a good fabric carries every byte", "[rt]") {
+  const BridgeRun run = converse(star(3), cc::AlgorithmId::fixed);
   CHECK(run.stats.total_drops() == 0);
   CHECK(run.stats.delivered_packets == run.stats.injected_packets);
   CHECK(telemetry::malformed_total(run.counters) == 0);
-  for (const JunctionCounters& port : run.ports) {
+  for (const BridgeCounters& port : run.ports) {
     CHECK(port.rx_flooded <= 64);  // until the other end has been heard
     CHECK(port.tx_packets > 1000);
   }
 }
 
-TEST_CASE("junction: losses, late packets, copies and wrong bits befall real frames", "[rt]") {
+TEST_CASE("fabric bridge: losses, late packets, copies and wrong bits befall real frames", "[rt]") {
   fabric::FabricSpec spec = star(2);
   for (fabric::LinkSpec& link : spec.links) {
     link.loss = 0.001;
@@ -114,7 +114,7 @@ TEST_CASE("junction: losses, late packets, copies and wrong bits befall real fra
     link.duplicate = 0.003;
     link.reorder = 0.001;
   }
-  const JunctionRun run = converse(spec, cc::AlgorithmId::fixed);
+  const BridgeRun run = converse(spec, cc::AlgorithmId::fixed);
   using fabric::DropReason;
   CHECK(run.stats.drops[static_cast<std::size_t>(DropReason::link_loss)] > 0);
   CHECK(run.stats.duplicated_packets > 0);
@@ -126,18 +126,18 @@ TEST_CASE("junction: losses, late packets, copies and wrong bits befall real fra
   CHECK(telemetry::malformed_total(run.counters) == damaged);
 }
 
-TEST_CASE("junction: marks are in the real headers, and checksums still right", "[rt]") {
+TEST_CASE("fabric bridge: marks are in the real headers, and checksums still right", "[rt]") {
   fabric::FabricSpec spec = star(2);
   spec.ecn.kmin_bytes = 0;
   spec.ecn.kmax_bytes = 20'000;
   spec.links[1].rate = rate_from_gbps(2);  // the queue is in front of host 1
-  const JunctionRun run = converse(spec, cc::AlgorithmId::dcqcn);
+  const BridgeRun run = converse(spec, cc::AlgorithmId::dcqcn);
   CHECK(run.stats.marked_packets > 0);
   CHECK(run.counters.cnps_received > 0);
   CHECK(telemetry::malformed_total(run.counters) == 0);
 }
 
-TEST_CASE("junction: links fail, return and change while frames are under way", "[rt]") {
+TEST_CASE("fabric bridge: links fail, return and change while frames are under way", "[rt]") {
   fabric::FabricSpec spec = star(2);
   using fabric::LinkAction;
   const auto at = [&spec](std::int64_t us, LinkAction action, fabric::LinkEvent event = {}) {
@@ -150,7 +150,7 @@ TEST_CASE("junction: links fail, return and change while frames are under way", 
   at(1400, LinkAction::up);
   at(2000, LinkAction::delay, {.link = 0, .delay = picos_from_micros(40)});
   at(3000, LinkAction::loss, {.link = 0, .probability = 0.01});
-  const JunctionRun run = converse(spec, cc::AlgorithmId::fixed);
+  const BridgeRun run = converse(spec, cc::AlgorithmId::fixed);
   CHECK(run.stats.link_failures == 1);
   CHECK(run.stats.total_drops() > 0);
 }
@@ -159,15 +159,15 @@ TEST_CASE("junction: links fail, return and change while frames are under way", 
 
 struct BareHosts {
   explicit BareHosts(std::uint32_t count, fabric::FabricSpec spec) {
-    std::vector<JunctionPort> ports;
+    std::vector<BridgePort> ports;
     for (std::uint32_t h = 0; h < count; ++h) {
       cables.push_back(std::make_unique<RingCable>(slow_cable()));
       ports.push_back({h, &cables.back()->end(1)});
     }
-    junction = std::make_unique<Junction>(std::move(spec), ports);
+    bridge = std::make_unique<FabricBridge>(std::move(spec), ports);
   }
   ~BareHosts() {
-    junction.reset();
+    bridge.reset();
     for (auto& cable : cables) cable->drain();
   }
   // A frame that is not IP, `size` bytes, from the MAC address of host `from`.
@@ -203,12 +203,12 @@ struct BareHosts {
   void pass(std::int64_t us) {
     for (std::int64_t i = 0; i < us; ++i) {
       now += picos_from_micros(1);
-      junction->turn(now);
+      bridge->turn(now);
     }
   }
 
   std::vector<std::unique_ptr<RingCable>> cables;
-  std::unique_ptr<Junction> junction;
+  std::unique_ptr<FabricBridge> bridge;
   Picos now{0};
 };
 
@@ -220,8 +220,9 @@ wire::MacAddress everybody() {
   return mac;
 }
 
-TEST_CASE("junction: frames to all and to strangers reach all others, learned ones only theirs",
-          "[rt]") {
+TEST_CASE(
+    "fabric bridge: frames to all and to strangers reach all others, learned ones only theirs",
+    "[rt]") {
   BareHosts hosts(3, star(4));
   hosts.send(0, everybody(), 60);
   hosts.send(0, wire::MacAddress::local(3), 61);
@@ -229,7 +230,7 @@ TEST_CASE("junction: frames to all and to strangers reach all others, learned on
   CHECK(hosts.receive(0).empty());
   CHECK(hosts.receive(1) == Sizes{60, 61});
   CHECK(hosts.receive(2) == Sizes{60, 61});
-  CHECK(hosts.junction->counters(0).rx_flooded == 2);
+  CHECK(hosts.bridge->counters(0).rx_flooded == 2);
   hosts.send(2, wire::MacAddress::local(1), 900);  // host 0 is known by now
   hosts.pass(100);
   hosts.send(0, wire::MacAddress::local(3), 62);  // and host 2
@@ -238,43 +239,43 @@ TEST_CASE("junction: frames to all and to strangers reach all others, learned on
   CHECK(hosts.receive(0) == Sizes{900});
   CHECK(hosts.receive(1).empty());
   CHECK(hosts.receive(2) == Sizes{62});
-  CHECK(hosts.junction->counters(0).rx_nowhere == 1);
+  CHECK(hosts.bridge->counters(0).rx_nowhere == 1);
 }
 
-TEST_CASE("junction: a link carries at its rate, whoever sends how fast", "[rt]") {
+TEST_CASE("fabric bridge: a link carries at its rate, whoever sends how fast", "[rt]") {
   fabric::FabricSpec spec = star(2);
   spec.links[0].rate = rate_from_mbps(100);
   BareHosts hosts(2, spec);
   hosts.send(0, wire::MacAddress::local(2), 100);
   hosts.pass(200);
   REQUIRE(hosts.receive(1).size() == 1);
-  const std::uint64_t before = hosts.junction->network().stats().delivered_bytes;
+  const std::uint64_t before = hosts.bridge->network().stats().delivered_bytes;
   for (int i = 0; i < 100; ++i) hosts.send(0, wire::MacAddress::local(2), 1226);
   hosts.pass(5'000);
   // 1226 bytes, check sequence, preamble and gap: 1250 bytes, 100 us each.
-  const std::uint64_t bytes = hosts.junction->network().stats().delivered_bytes - before;
+  const std::uint64_t bytes = hosts.bridge->network().stats().delivered_bytes - before;
   CHECK(bytes >= 48 * 1250);
   CHECK(bytes <= 50 * 1250);
   hosts.pass(6'000);
   CHECK(hosts.receive(1).size() == 100);
 }
 
-TEST_CASE("junction: a frame with a wrong bit that has no ICRC is dropped", "[rt]") {
+TEST_CASE("fabric bridge: a frame with a wrong bit that has no ICRC is dropped", "[rt]") {
   fabric::FabricSpec spec = star(2);
   spec.links[0].error_rate = 1;
   BareHosts hosts(2, spec);
   hosts.send(0, everybody(), 200);
   hosts.pass(100);
   CHECK(hosts.receive(1).empty());
-  CHECK(hosts.junction->counters(1).tx_bad_frame == 1);
+  CHECK(hosts.bridge->counters(1).tx_bad_frame == 1);
 }
 
-TEST_CASE("junction: hosts that there are not, and two ports of one", "[rt]") {
+TEST_CASE("fabric bridge: hosts that there are not, and two ports of one", "[rt]") {
   RingCable cable;
-  const JunctionPort stranger[] = {{4, &cable.end(0)}};
-  CHECK_THROWS_WITH(Junction(star(4), stranger), Catch::Contains("hosts are 0 to 3"));
-  const JunctionPort twice[] = {{1, &cable.end(0)}, {1, &cable.end(1)}};
-  CHECK_THROWS_WITH(Junction(star(4), twice), Catch::Contains("host 1 has two ports"));
+  const BridgePort stranger[] = {{4, &cable.end(0)}};
+  CHECK_THROWS_WITH(FabricBridge(star(4), stranger), Catch::Contains("hosts are 0 to 3"));
+  const BridgePort twice[] = {{1, &cable.end(0)}, {1, &cable.end(1)}};
+  CHECK_THROWS_WITH(FabricBridge(star(4), twice), Catch::Contains("host 1 has two ports"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/pacing/deadline_queue.h"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -14,22 +14,22 @@ TEST_CASE("contexts leave in proportion to their rates, without drift") {
   // Packets of 4170 bytes at 100, 50, 25 and 25 Gb/s for one millisecond.
   const std::array<Rate, 4> rates = {rate_from_gbps(100), rate_from_gbps(50), rate_from_gbps(25),
                                      rate_from_gbps(25)};
-  PacingWheel wheel(4);
+  DeadlineQueue queue(4);
   std::array<Picos, 4> due{};
   std::array<std::int64_t, 4> departures{};
-  for (std::uint32_t i = 0; i < 4; ++i) wheel.schedule(i, Picos{0});
+  for (std::uint32_t i = 0; i < 4; ++i) queue.schedule(i, Picos{0});
   const Picos end = picos_from_micros(1000);
   Picos last{0};
-  while (wheel.next_deadline() < end) {
-    const Picos now = wheel.next_deadline();
+  while (queue.next_deadline() < end) {
+    const Picos now = queue.next_deadline();
     REQUIRE(now >= last);
     last = now;
-    const std::uint32_t index = wheel.pop_due(now);
-    REQUIRE(index != PacingWheel::kNone);
+    const std::uint32_t index = queue.pop_due(now);
+    REQUIRE(index != DeadlineQueue::kNone);
     REQUIRE(due[index] == now);
     ++departures[index];
     due[index] = now + serialization_time(4170, rates[index]);
-    wheel.schedule(index, due[index]);
+    queue.schedule(index, due[index]);
   }
   for (std::uint32_t i = 0; i < 4; ++i) {
     const Picos gap = serialization_time(4170, rates[i]);
@@ -38,26 +38,26 @@ TEST_CASE("contexts leave in proportion to their rates, without drift") {
 }
 
 TEST_CASE("contexts with equal rates take turns by index") {
-  PacingWheel wheel(3);
-  for (const std::uint32_t i : {2U, 0U, 1U}) wheel.schedule(i, Picos{0});
+  DeadlineQueue queue(3);
+  for (const std::uint32_t i : {2U, 0U, 1U}) queue.schedule(i, Picos{0});
   std::vector<std::uint32_t> order;
   for (int i = 0; i < 9; ++i) {
-    const Picos now = wheel.next_deadline();
-    order.push_back(wheel.pop_due(now));
-    wheel.schedule(order.back(), now + Picos{10});
+    const Picos now = queue.next_deadline();
+    order.push_back(queue.pop_due(now));
+    queue.schedule(order.back(), now + Picos{10});
   }
   CHECK(order == std::vector<std::uint32_t>{0, 1, 2, 0, 1, 2, 0, 1, 2});
 }
 
 TEST_CASE("a context may be paused and resumed") {
-  PacingWheel wheel(2);
-  wheel.schedule(0, Picos{10});
-  wheel.schedule(1, Picos{20});
-  wheel.cancel(0);
-  CHECK(wheel.next_deadline() == Picos{20});
-  wheel.schedule(0, Picos{15});
-  CHECK(wheel.pop_due(Picos{20}) == 0);
-  CHECK(wheel.pop_due(Picos{20}) == 1);
+  DeadlineQueue queue(2);
+  queue.schedule(0, Picos{10});
+  queue.schedule(1, Picos{20});
+  queue.cancel(0);
+  CHECK(queue.next_deadline() == Picos{20});
+  queue.schedule(0, Picos{15});
+  CHECK(queue.pop_due(Picos{20}) == 0);
+  CHECK(queue.pop_due(Picos{20}) == 1);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-#include "dataplane/driver/ports/junction.h"
+#include "dataplane/driver/ports/fabric_bridge.h"
 
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
+#include "dataplane/driver/loop/run_loop.h"
 #include "dataplane/port/packet_pool.h"
 
 namespace paceline {
@@ -17,7 +17,6 @@ constexpr std::size_t kBurst = 32;
 constexpr std::size_t kMostWaiting = 1024;
 // Addresses learned, so that nobody fills the memory by making them up.
 constexpr std::size_t kMostLearned = 65'536;
-constexpr unsigned kIdleTurns = 64;
 constexpr std::uint32_t kNoEnd = 0xFFFF'FFFF;
 
 std::uint64_t mac_at(const Packet& packet, std::size_t at) {
@@ -31,11 +30,11 @@ constexpr bool is_group(std::uint64_t mac) { return (mac >> 40 & 1U) != 0; }
 
 }  // namespace
 
-fabric::FabricSpec Junction::prepared(fabric::FabricSpec spec,
-                                      std::span<const JunctionPort> ports) {
+fabric::FabricSpec FabricBridge::prepared(fabric::FabricSpec spec,
+                                          std::span<const BridgePort> ports) {
   std::vector<bool> taken(spec.hosts);
   std::uint16_t room = 0;
-  for (const JunctionPort& port : ports) {
+  for (const BridgePort& port : ports) {
     if (port.host >= spec.hosts) {
       throw std::invalid_argument("host " + std::to_string(port.host) +
                                   " has a port; the fabric's "
@@ -58,12 +57,12 @@ fabric::FabricSpec Junction::prepared(fabric::FabricSpec spec,
   return spec;
 }
 
-Junction::Junction(fabric::FabricSpec spec, std::span<const JunctionPort> ports)
+FabricBridge::FabricBridge(fabric::FabricSpec spec, std::span<const BridgePort> ports)
     : wheel_(fabric::Network::actors_needed(spec)),
       network_(prepared(spec, ports), wheel_, 0),
       end_of_host_(spec.hosts, kNoEnd),
       random_(spec.seed, 0x4A55) {
-  for (const JunctionPort& port : ports) {
+  for (const BridgePort& port : ports) {
     end_of_host_[port.host] = static_cast<std::uint32_t>(ends_.size());
     End& end = ends_.emplace_back();
     end.host = port.host;
@@ -71,21 +70,21 @@ Junction::Junction(fabric::FabricSpec spec, std::span<const JunctionPort> ports)
   }
 }
 
-Junction::~Junction() {
+FabricBridge::~FabricBridge() {
   for (End& end : ends_) {
     for (const Waiting& waiting : end.in) network_.pool().free(waiting.packet);
     for (Packet* packet : end.out) end.port->packets().free(packet);
   }
 }
 
-std::size_t Junction::waiting() const {
+std::size_t FabricBridge::waiting() const {
   std::size_t sum = 0;
   for (const End& end : ends_) sum += end.in.size() + end.out.size();
   return sum;
 }
 
 // What the port has, a burst of it: the others want their turn.
-bool Junction::receive(End& end) {
+bool FabricBridge::receive(End& end) {
   std::array<Packet*, kBurst> burst;
   const std::size_t n = end.port->rx(burst);
   for (std::size_t i = 0; i < n; ++i) {
@@ -96,7 +95,7 @@ bool Junction::receive(End& end) {
   return n != 0;
 }
 
-void Junction::route(End& end, const Packet& packet) {
+void FabricBridge::route(End& end, const Packet& packet) {
   if (packet.header_bytes < 14) {
     ++end.counters.rx_nowhere;
     return;
@@ -125,7 +124,7 @@ void Junction::route(End& end, const Packet& packet) {
   }
 }
 
-void Junction::enter(End& end, const Packet& packet, std::uint32_t to) {
+void FabricBridge::enter(End& end, const Packet& packet, std::uint32_t to) {
   if (packet.has_bytes() && packet.payload_bytes > network_.pool().payload_room()) {
     ++end.counters.rx_too_long;
     return;
@@ -138,7 +137,7 @@ void Junction::enter(End& end, const Packet& packet, std::uint32_t to) {
 }
 
 // As many as the host's link takes; frames of one host keep their order.
-bool Junction::send_on(End& end, Picos now) {
+bool FabricBridge::send_on(End& end, Picos now) {
   bool any = false;
   while (!end.in.empty()) {
     Packet* packet = end.in.front().packet;
@@ -150,7 +149,7 @@ bool Junction::send_on(End& end, Picos now) {
 }
 
 // One bit of what the ICRC covers, the payload where there is one.
-void Junction::damage(Packet& packet) {
+void FabricBridge::damage(Packet& packet) {
   if (packet.payload_bytes != 0 && packet.payload_kind == PayloadKind::owned) {
     const std::uint64_t bit = random_.below(8 * std::uint64_t{packet.payload_bytes});
     packet.payload[bit / 8] ^= std::byte{1} << (bit % 8);
@@ -159,7 +158,7 @@ void Junction::damage(Packet& packet) {
   }
 }
 
-void Junction::leave(End& end, const Packet& packet) {
+void FabricBridge::leave(End& end, const Packet& packet) {
   if (end.out.size() >= kMostWaiting) {
     ++end.counters.tx_full;
     return;
@@ -186,7 +185,7 @@ void Junction::leave(End& end, const Packet& packet) {
   end.out.push_back(copy);
 }
 
-bool Junction::deliver(End& end, Picos now) {
+bool FabricBridge::deliver(End& end, Picos now) {
   Port& from = network_.host_port(end.host);
   std::array<Packet*, kBurst> burst;
   bool any = false;
@@ -202,7 +201,7 @@ bool Junction::deliver(End& end, Picos now) {
 }
 
 // In the order of arrival: neighbours in the queue that are of one class go together.
-bool Junction::hand_over(End& end, Picos now) {
+bool FabricBridge::hand_over(End& end, Picos now) {
   bool any = false;
   while (!end.out.empty()) {
     std::array<Packet*, kBurst> burst;
@@ -222,7 +221,7 @@ bool Junction::hand_over(End& end, Picos now) {
   return any;
 }
 
-bool Junction::turn(Picos now) {
+bool FabricBridge::turn(Picos now) {
   now_ = later(now, now_);
   bool any = false;
   for (End& end : ends_) any = receive(end) || any;
@@ -241,20 +240,21 @@ bool Junction::turn(Picos now) {
   return any;
 }
 
-Picos Junction::run(WallClock& clock, const std::atomic<bool>& stop, Picos duration) {
-  const Picos origin = clock.now();
-  unsigned idle = 0;
-  Picos now{0};
-  while (!stop.load(std::memory_order_acquire)) {
-    now = clock.now() - origin;
-    if (now > duration) break;
-    if (turn(now)) {
-      idle = 0;
-    } else if (++idle >= kIdleTurns) {
-      idle = 0;
-      std::this_thread::yield();
-    }
-  }
+struct FabricBridge::Body : LoopBody {
+  explicit Body(FabricBridge& of) : bridge(of) {}
+  bool on_turn(Picos now, Picos) { return bridge.turn(now); }
+
+  FabricBridge& bridge;
+};
+
+Picos FabricBridge::run(WallClock& clock, const std::atomic<bool>& stop, Picos duration) {
+  struct {
+    WallClock& clock;
+    Picos origin = clock.now();
+    Picos now() { return clock.now() - origin; }
+  } since{clock};
+  Body body(*this);
+  RunLoop({}, {}).run(since, body, stop, duration);
   network_.finish(now_);
   return now_;
 }

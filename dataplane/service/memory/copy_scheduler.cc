@@ -1,4 +1,4 @@
-#include "dataplane/service/memory/copy_desk.h"
+#include "dataplane/service/memory/copy_scheduler.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,24 +19,24 @@ std::uint32_t key_of(const MemoryCaller& caller, CopyKind kind) {
 
 }  // namespace
 
-CopyDesk::CopyDesk(CopyThread& thread)
+CopyScheduler::CopyScheduler(CopyThread& thread)
     : thread_(thread), streams_(std::make_unique<Stream[]>(CopyThread::kJobs)) {
   keys_.fill(kNone);
 }
 
-std::uint32_t CopyDesk::find(std::uint32_t key) const {
+std::uint32_t CopyScheduler::find(std::uint32_t key) const {
   const auto found = std::find(keys_.begin(), keys_.end(), key);
   return found == keys_.end() ? kNone : static_cast<std::uint32_t>(found - keys_.begin());
 }
 
-void CopyDesk::free(std::uint32_t index) {
+void CopyScheduler::free(std::uint32_t index) {
   keys_[index] = kNone;
   streams_[index].state = State::free;
 }
 
 // Free; or that of the stream which was last asked for longest ago; or an answer that nobody came
 // for (whose queue pair, if it still comes, asks again).
-std::uint32_t CopyDesk::place_for_new() {
+std::uint32_t CopyScheduler::place_for_new() {
   std::uint32_t best = kNone;
   for (std::uint32_t i = 0; i < CopyThread::kJobs; ++i) {
     const Stream& stream = streams_[i];
@@ -51,15 +51,15 @@ std::uint32_t CopyDesk::place_for_new() {
   return best;
 }
 
-MemoryResult CopyDesk::answer(std::uint32_t index, const Piece& piece, std::byte* out) {
+MemoryResult CopyScheduler::answer(std::uint32_t index, const Piece& piece, std::byte* out) {
   if (piece.result != CopyResult::done) return MemoryResult::fault;
   if (out != nullptr) std::memcpy(out, thread_.buffer(index) + piece.place, piece.call.bytes);
   return MemoryResult::done;
 }
 
-void CopyDesk::begin(std::uint32_t index, const CopyCall& call, std::uint64_t address,
-                     const std::byte* in, const transport::AtomicOperation& operation,
-                     CopyLedger& ledger) {
+void CopyScheduler::begin(std::uint32_t index, const CopyCall& call, std::uint64_t address,
+                          const std::byte* in, const transport::AtomicOperation& operation,
+                          CopyLedger& ledger) {
   Stream& stream = streams_[index];
   if (stream.pieces == kPieces || stream.filled + call.bytes > CopyThread::kJobBytes) {
     stream.pieces = stream.filled = 0;  // of accesses before: one alone has room
@@ -81,9 +81,9 @@ void CopyDesk::begin(std::uint32_t index, const CopyCall& call, std::uint64_t ad
   thread_.submit(index);
 }
 
-MemoryResult CopyDesk::call(const MemoryCaller& caller, const CopyCall& call, std::uint64_t address,
-                            std::byte* out, const std::byte* in,
-                            const transport::AtomicOperation& operation, CopyLedger& ledger) {
+MemoryResult CopyScheduler::call(const MemoryCaller& caller, const CopyCall& call,
+                                 std::uint64_t address, std::byte* out, const std::byte* in,
+                                 const transport::AtomicOperation& operation, CopyLedger& ledger) {
   if (call.bytes > CopyThread::kJobBytes) return MemoryResult::fault;
   const std::uint32_t key = key_of(caller, call.kind);
   std::uint32_t index = find(key);
@@ -120,7 +120,7 @@ MemoryResult CopyDesk::call(const MemoryCaller& caller, const CopyCall& call, st
   return MemoryResult::pending;
 }
 
-std::size_t CopyDesk::take_ready(std::span<std::uint32_t> out) {
+std::size_t CopyScheduler::take_ready(std::span<std::uint32_t> out) {
   std::size_t ready = 0;
   std::uint32_t index = 0;
   while (ready < out.size() && thread_.take_done({&index, 1}) != 0) {
@@ -144,7 +144,7 @@ std::size_t CopyDesk::take_ready(std::span<std::uint32_t> out) {
   return ready;
 }
 
-void CopyDesk::forget(std::uint32_t qp_number) {
+void CopyScheduler::forget(std::uint32_t qp_number) {
   for (std::uint32_t index = 0; index < CopyThread::kJobs; ++index) {
     if (keys_[index] == kNone || keys_[index] >> 2U != qp_number) continue;
     if (streams_[index].state == State::copying) {

@@ -3,7 +3,7 @@
 //
 // The ring is sealed so that the service alone writes it, and its pages are there before the worker
 // sees it. The reader's page is the only memory that a client writes, and the writer believes
-// nothing of it that can hurt (port/capture_ring_writer.h).
+// nothing of it that can hurt (port/capture/capture_ring_writer.h).
 #pragma once
 
 #include <sys/types.h>
@@ -27,19 +27,19 @@ struct ControlClient {
   pid_t process = 0;
 };
 
-class CaptureDesk {
+class CaptureController {
  public:
   static constexpr std::size_t kMostCaptures = 8;
 
-  explicit CaptureDesk(Service& service);
+  explicit CaptureController(Service& service);
   // Ends all; workers run, or have ended.
-  ~CaptureDesk();
-  CaptureDesk(const CaptureDesk&) = delete;
-  CaptureDesk& operator=(const CaptureDesk&) = delete;
+  ~CaptureController();
+  CaptureController(const CaptureController&) = delete;
+  CaptureController& operator=(const CaptureController&) = delete;
 
   struct Begun {
     std::vector<std::string> errors;
-    int ring = -1;  // descriptors, the desk's
+    int ring = -1;  // descriptors, the controller's
     int page = -1;
     std::size_t ring_bytes = 0;
     std::size_t page_bytes = 0;
