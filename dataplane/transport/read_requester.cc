@@ -126,7 +126,7 @@ void RequesterPart::undrain(QueuePair& qp) {
   r.draining = r.drained = false;
   --r.ordered;
   check_order(qp);
-  resume(qp);
+  resume_announced(qp);
 }
 
 // The oldest READ or atomic that begins before `end` and is incomplete.

@@ -201,13 +201,14 @@ std::uint64_t Scheduler::bare_backlog(const QueuePair& qp) {
   return waiting != 0 && r.queue.at(r.cursor).answered ? waiting * kRequestBytes : 0;
 }
 
-// READs and atomics waited for others to be answered. With nothing else to send the algorithm has
-// been told that all is quiet, and would grant nothing for them.
+// What waited for others, READs and atomics or an empty message behind its fence, is no payload:
+// the algorithm has been told that all is quiet, and would grant nothing for it.
 void Scheduler::announce_bare(const QueuePair& qp) {
+  if (!RequesterPart::has_work(qp, core_.now)) return;
   cc::Event event;
   event.signal = cc::Signal::message;
-  event.message_bytes = bare_backlog(qp);
-  if (event.message_bytes != 0) deliver(qp.context, event);
+  event.message_bytes = std::max<std::uint64_t>(bare_backlog(qp), 1);
+  deliver(qp.context, event);
 }
 
 void Scheduler::deliver(std::uint32_t index, cc::Event& event) {
