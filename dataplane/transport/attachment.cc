@@ -213,6 +213,8 @@ void ControlPlane::offer_selective(QueuePair& qp) {
   qp.selective->send.reorder_steps = paths == 1 ? 0 : 8;
   qp.selective->receive.highest = qp.responder.expected;
   qp.responder.selective = true;
+  // Whoever says HELLO need not have heard our answer yet. Its first XACK says that it has.
+  qp.requester.peer_selective = config.peers == PeerPolicy::paceline;
 }
 
 // A receiver that many can send to is asked first (cc/cadence/cadence.h), and one that few can is

@@ -206,7 +206,8 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
 
 // Checks the response against what `entry` asked for, and places it. Otherwise the queue pair has
 // failed, or memory answers later. A run of responses may begin anywhere: the first after a
-// repeated request is a First or an Only; under selective repeat it may end anywhere, too.
+// repeated request is a First or an Only; under selective repeat it may end anywhere, too, and the
+// peer may have turned to that before this end.
 RequesterPart::Taken RequesterPart::take_response(QueuePair& qp, const SendEntry& entry,
                                                   const wire::ParsedPacket& parsed,
                                                   const Packet& packet) {
@@ -214,7 +215,8 @@ RequesterPart::Taken RequesterPart::take_response(QueuePair& qp, const SendEntry
   const bool last = index + 1 == entry.packets;
   const bool is_read = entry.request.opcode == WorkOpcode::read;
   const bool read_response = parsed.properties.operation == wire::Operation::read_response;
-  const bool ends_well = qp.requester.selective || parsed.properties.ends_message() == last;
+  const bool ends_well = core_.config.reliability == Reliability::selective ||
+                         parsed.properties.ends_message() == last;
   if (is_read != read_response ||
       (is_read && (parsed.payload_bytes != payload_of(qp, entry, index) || !ends_well))) {
     fail(qp, CompletionStatus::bad_response, parsed.psn);
