@@ -135,6 +135,7 @@ struct alignas(64) RequesterState {
   bool credit_limited : 1 = false;  // credit_limit is in force
   bool response_waits : 1 = false;  // memory for a response answers later
   bool rate_limited : 1 = false;    // rate_limit is in force
+  bool peer_selective : 1 = false;  // the peer's responder is known to answer by XACK
   PacketFifo parked;                // responses that arrived while response_waits
 
   // ... and nothing from here on.

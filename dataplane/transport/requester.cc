@@ -337,10 +337,11 @@ void RequesterPart::resume(QueuePair& qp) {
 // An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
 // asks for nothing, and what was rewound waits for ever.
 void RequesterPart::resume_announced(QueuePair& qp) {
+  if (!has_work(qp, core_.now)) return;
   const CongestionContext& context = core_.contexts[qp.context];
   const bool quiet = context.active_head == kNoIndex;
   resume(qp);
-  if (quiet && context.active_head != kNoIndex) congestion_.announce_backlog(qp.context);
+  if (quiet) congestion_.announce_backlog(qp.context);
 }
 
 void RequesterPart::on_timer(QueuePair& qp) {

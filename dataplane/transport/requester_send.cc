@@ -309,13 +309,15 @@ void RequesterPart::build_data(QueuePair& qp, Packet& packet, const SendEntry& e
   fields.psn = psn;
   fields.payload_bytes = payload;
   fields.ack_request = ack_request;
-  fields.solicited = last && request.solicited;
+  // Nobody hears of the end of a plain WRITE (vol. 1, 9.2.3). What is more, to a peer that has
+  // turned to selective repeat before this end its bit would say that the message goes on.
+  fields.solicited = last && request.solicited && takes_receive(request.opcode);
   wire::Reth reth;
   if (entry.split) [[unlikely]] {
     // Each packet says where it goes. One that does not end its message has the solicited bit,
     // which means nothing in a WRITE without immediate (docs/wire-protocol.md).
     fields.opcode = last ? opcode_of(request.opcode, true, true) : Opcode::rc_write_only;
-    fields.solicited = last ? request.solicited && has_immediate(request.opcode) : true;
+    if (!last) fields.solicited = true;
     reth.address = request.remote_address + std::uint64_t{index} * qp.mtu;
     reth.rkey = request.remote_key;
     reth.length = payload;

@@ -34,6 +34,7 @@ void RequesterPart::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, con
     return;
   }
   if (!xack.aeth.is_ack() && take_goodbye(qp, xack.aeth, parsed.psn)) return;
+  qp.requester.peer_selective = true;
   if (qp.requester.selective) {
     take_xack(qp, parsed.psn, xack);
   } else {

@@ -13,6 +13,7 @@ namespace paceline::transport {
 void RequesterPart::begin_selective(QueuePair& qp) {
   RequesterState& r = qp.requester;
   if (qp.selective == nullptr || r.selective || !r.queue.empty() || !can_send(qp.state)) return;
+  if (!r.peer_selective) return;
   r.selective = true;
   r.probe_active = false;
   reset_selective(qp);

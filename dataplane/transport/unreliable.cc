@@ -42,7 +42,7 @@ bool RequesterPart::build_unreliable(QueuePair& qp, Packet& packet) {
   fields.dest_qpn = qp.remote_number;
   fields.psn = r.next_psn;
   fields.payload_bytes = payload;
-  fields.solicited = last && request.solicited;
+  fields.solicited = last && request.solicited && takes_receive(request.opcode);
   const wire::Reth reth{request.remote_address, request.remote_key,
                         static_cast<std::uint32_t>(request.length)};
   packet.header_bytes = static_cast<std::uint16_t>(wire::build_data(

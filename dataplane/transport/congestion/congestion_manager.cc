@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cc/registry.h"
+#include "dataplane/transport/requester.h"
 
 namespace paceline::transport {
 
@@ -198,13 +199,14 @@ std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
   return waiting != 0 && r.queue.at(r.cursor).answered ? waiting * kRequestBytes : 0;
 }
 
-// READs and atomics waited for others to be answered. With nothing else to send the algorithm has
-// been told that all is quiet, and would grant nothing for them.
-void CongestionManager::report_read_backlog(const QueuePair& qp) {
+// What waited for others, READs and atomics or an empty message behind its fence, is no payload:
+// the algorithm has been told that all is quiet, and would grant nothing for it.
+void CongestionManager::report_bare_backlog(const QueuePair& qp) {
+  if (!RequesterPart::has_work(qp, core_.now)) return;
   cc::Event event;
   event.signal = cc::Signal::message;
-  event.message_bytes = read_backlog(qp);
-  if (event.message_bytes != 0) deliver(qp.context, event);
+  event.message_bytes = std::max<std::uint64_t>(read_backlog(qp), 1);
+  deliver(qp.context, event);
 }
 
 void CongestionManager::deliver(std::uint32_t index, cc::Event& event) {

@@ -45,7 +45,7 @@ class alignas(64) CongestionManager {
     const bool waited = !qp.active;
     scheduler_.activate(qp);
     if (qp.response_ready) scheduler_.note_response(qp);
-    if (waited && core_.contexts[qp.context].backlog_bytes == 0) report_read_backlog(qp);
+    if (waited && core_.contexts[qp.context].backlog_bytes == 0) report_bare_backlog(qp);
   }
 
   // --- events ---
@@ -110,7 +110,7 @@ class alignas(64) CongestionManager {
   void apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
              const cc::Event& event);
   static std::uint64_t read_backlog(const QueuePair& qp);
-  void report_read_backlog(const QueuePair& qp);
+  void report_bare_backlog(const QueuePair& qp);
   void forget_peer(std::uint32_t index);
 
   EngineCore& core_;

@@ -333,6 +333,8 @@ void Migration::offer_selective(QueuePair& qp) {
   if (qp.selective != nullptr || qp.config.type != QpType::rc) return;
   if (qp.peer == kNoIndex || !core_.peers[qp.peer].selective || !can_receive(qp.state)) return;
   const EngineConfig& config = core_.config;
+  // A peer that says HELLO need not have heard our answer yet. Its first XACK says that it has.
+  qp.requester.peer_selective = config.peers == PeerPolicy::paceline;
   qp.selective = std::make_unique<SelectiveState>(config.window_packets);
   const unsigned paths = config.multipath == Multipath::none ? 1 : config.paths;
   const unsigned run = config.multipath == Multipath::chunk ? config.path_run : 1;
