@@ -19,7 +19,7 @@
 #include "dataplane/driver/message_plan.h"
 #include "dataplane/driver/spin_barrier.h"
 #include "dataplane/driver/world_part.h"
-#include "dataplane/fabric/division.h"
+#include "dataplane/fabric/topology/division.h"
 
 namespace paceline {
 

@@ -10,8 +10,8 @@
 #include "dataplane/config/fabric_shape.h"
 #include "dataplane/driver/fabric_ideal.h"
 #include "dataplane/driver/ideal.h"
-#include "dataplane/fabric/clos.h"
-#include "dataplane/fabric/topology.h"
+#include "dataplane/fabric/topology/clos.h"
+#include "dataplane/fabric/topology/topology.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/opcodes.h"
 

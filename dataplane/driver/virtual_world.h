@@ -22,8 +22,8 @@
 #include "dataplane/driver/real_time.h"
 #include "dataplane/driver/scenario_setup.h"
 #include "dataplane/driver/world_part.h"
-#include "dataplane/fabric/division.h"
 #include "dataplane/fabric/network.h"
+#include "dataplane/fabric/topology/division.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "dataplane/fabric/link.h"
+#include "dataplane/fabric/wire/link.h"
 #include "dataplane/port/port.h"
 
 namespace paceline::fabric {

@@ -6,11 +6,11 @@
 #include <cassert>
 
 #include "dataplane/base/prefetch.h"
-#include "dataplane/fabric/dwrr.h"
-#include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/link.h"
-#include "dataplane/fabric/switch.h"
+#include "dataplane/fabric/switching/dwrr.h"
+#include "dataplane/fabric/switching/egress.h"
+#include "dataplane/fabric/switching/switch.h"
+#include "dataplane/fabric/wire/link.h"
 #include "dataplane/wire/int_record.h"
 #include "dataplane/wire/patch.h"
 #include "dataplane/wire/trim.h"

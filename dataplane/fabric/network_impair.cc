@@ -2,12 +2,12 @@
 // what they carry. All draws of a link come from its own generator, in the order of departure.
 #include <algorithm>
 
-#include "dataplane/fabric/dwrr.h"
-#include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/link.h"
 #include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switch.h"
+#include "dataplane/fabric/switching/dwrr.h"
+#include "dataplane/fabric/switching/egress.h"
+#include "dataplane/fabric/switching/switch.h"
+#include "dataplane/fabric/wire/link.h"
 #include "dataplane/wire/int_record.h"
 
 namespace paceline::fabric {

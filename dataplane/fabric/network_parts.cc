@@ -7,13 +7,13 @@
 #include <cstring>
 #include <utility>
 
-#include "dataplane/fabric/credits.h"
-#include "dataplane/fabric/dwrr.h"
-#include "dataplane/fabric/egress.h"
 #include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/link.h"
 #include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switch.h"
+#include "dataplane/fabric/switching/credits.h"
+#include "dataplane/fabric/switching/dwrr.h"
+#include "dataplane/fabric/switching/egress.h"
+#include "dataplane/fabric/switching/switch.h"
+#include "dataplane/fabric/wire/link.h"
 
 namespace paceline::fabric {
 

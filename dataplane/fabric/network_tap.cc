@@ -3,8 +3,8 @@
 // the far end touches it.
 #include <stdexcept>
 
-#include "dataplane/fabric/link.h"
 #include "dataplane/fabric/network.h"
+#include "dataplane/fabric/wire/link.h"
 
 namespace paceline::fabric {
 

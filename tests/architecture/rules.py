@@ -8,11 +8,11 @@ BASE_FOR_CC = (
     "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
     "dataplane/base/control_messages", "dataplane/base/int_stack",
 )
+FABRIC = ("dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire", "dataplane/fabric/switching")
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",
-    "dataplane/pacing", "dataplane/port", "dataplane/transport", "dataplane/fabric",
-    "dataplane/neighbour",
-)
+    "dataplane/pacing", "dataplane/port", "dataplane/transport", "dataplane/neighbour",
+) + FABRIC
 MAY_INCLUDE = {
     "dataplane/base": (),
     "cc": BASE_FOR_CC,
@@ -26,11 +26,22 @@ MAY_INCLUDE = {
         "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
         "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
     ),
+    # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds.
+    "dataplane/fabric/topology": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+    ),
+    "dataplane/fabric/wire": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/port/packet_pool", "dataplane/port/capture", "dataplane/fabric/topology",
+    ),
+    "dataplane/fabric/switching": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/packet", "dataplane/port/packet_pool",
+        "dataplane/fabric/topology", "dataplane/fabric/wire",
+    ),
     "dataplane/fabric": (
         "dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",
-        "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/impair",
-        "dataplane/port/capture",
-    ),
+        "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/capture",
+    ) + FABRIC,
     "dataplane/neighbour": (
         "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
         "dataplane/port/packet_pool", "dataplane/port/capture",

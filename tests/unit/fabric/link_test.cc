@@ -1,7 +1,7 @@
 // Timing of links and of the host port.
 #include <catch2/catch.hpp>
 
-#include "dataplane/fabric/link.h"
+#include "dataplane/fabric/wire/link.h"
 #include "tests/unit/fabric/lab.h"
 
 namespace paceline::fabric {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/fabric/shared_buffer.h"
+#include "dataplane/fabric/switching/shared_buffer.h"
 
 namespace paceline::fabric {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/fabric/clos.h"
-#include "dataplane/fabric/link_event.h"
+#include "dataplane/fabric/topology/clos.h"
+#include "dataplane/fabric/topology/link_event.h"
 #include "dataplane/port/port.h"
 #include "dataplane/wire/addresses.h"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "dataplane/base/units.h"
-#include "dataplane/fabric/egress.h"
+#include "dataplane/fabric/switching/egress.h"
 
 namespace paceline::fabric {
 

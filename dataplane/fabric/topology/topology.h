@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dataplane/base/random.h"
-#include "dataplane/fabric/clos.h"
-#include "dataplane/fabric/fabric_spec.h"
+#include "dataplane/fabric/topology/clos.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
 
 namespace paceline::fabric {
 

@@ -1,9 +1,9 @@
-#include "dataplane/fabric/clos.h"
+#include "dataplane/fabric/topology/clos.h"
 
 #include <algorithm>
 #include <cassert>
 
-#include "dataplane/fabric/fabric_spec.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
 
 namespace paceline::fabric {
 

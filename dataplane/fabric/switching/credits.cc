@@ -1,4 +1,4 @@
-#include "dataplane/fabric/credits.h"
+#include "dataplane/fabric/switching/credits.h"
 
 namespace paceline::fabric {
 

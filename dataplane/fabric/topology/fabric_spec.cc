@@ -1,4 +1,4 @@
-#include "dataplane/fabric/fabric_spec.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
 
 #include <algorithm>
 #include <bit>

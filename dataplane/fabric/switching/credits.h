@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/fabric/fabric_spec.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
 
 namespace paceline::fabric {
 

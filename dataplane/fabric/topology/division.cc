@@ -1,4 +1,4 @@
-#include "dataplane/fabric/division.h"
+#include "dataplane/fabric/topology/division.h"
 
 #include <algorithm>
 
