@@ -8,7 +8,10 @@ BASE_FOR_CC = (
     "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
     "dataplane/base/control_messages", "dataplane/base/int_stack",
 )
-FABRIC = ("dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire", "dataplane/fabric/switching")
+FABRIC = (
+    "dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire",
+    "dataplane/fabric/switching", "dataplane/fabric/forwarding", "dataplane/fabric/sweep",
+)
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",
     "dataplane/pacing", "dataplane/port", "dataplane/transport", "dataplane/neighbour",
@@ -26,7 +29,8 @@ MAY_INCLUDE = {
         "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
         "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
     ),
-    # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds.
+    # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds; the
+    # paths of packets; ways of looking ahead and of working off a window. Network stands above them all.
     "dataplane/fabric/topology": (
         "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
     ),
@@ -37,6 +41,15 @@ MAY_INCLUDE = {
     "dataplane/fabric/switching": (
         "dataplane/base", "dataplane/wire", "dataplane/port/packet", "dataplane/port/packet_pool",
         "dataplane/fabric/topology", "dataplane/fabric/wire",
+    ),
+    "dataplane/fabric/forwarding": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/port/packet_pool", "dataplane/port/capture", "dataplane/fabric/topology",
+        "dataplane/fabric/wire", "dataplane/fabric/switching",
+    ),
+    "dataplane/fabric/sweep": (
+        "dataplane/base", "dataplane/port/packet", "dataplane/fabric/topology", "dataplane/fabric/wire",
+        "dataplane/fabric/switching", "dataplane/fabric/forwarding",
     ),
     "dataplane/fabric": (
         "dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",

@@ -2,11 +2,13 @@
 // is what they share.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "dataplane/base/prefetch.h"
 #include "dataplane/fabric/switching/shared_buffer.h"
 
 namespace paceline::fabric {
@@ -25,6 +27,19 @@ struct alignas(64) Switch {
   std::vector<std::uint8_t> paused_ingress;  // per port: classes whose upstream was told to pause
   std::uint64_t spray = 0;                   // LoadBalance::spray_random: state of its draws
 
+  void prefetch() const {
+    const auto* bytes = reinterpret_cast<const std::byte*>(this);
+    for (std::size_t line = 0; line < kHotLines; ++line) prefetch_line(bytes + 64 * line);
+  }
+  // Calls visit(link) for every link that leaves the switch and has packets queued, by port.
+  template <class Visit>
+  void over_backlogged(Visit&& visit) const {
+    for (std::size_t word = 0; word < backlogged.size(); ++word) {
+      for (std::uint64_t bits = backlogged[word]; bits != 0; bits &= bits - 1) {
+        visit(port_links[word << 6 | static_cast<std::size_t>(std::countr_zero(bits))]);
+      }
+    }
+  }
   void mark_backlogged(std::uint16_t port) {
     backlogged[port >> 6] |= std::uint64_t{1} << (port & 63);
   }

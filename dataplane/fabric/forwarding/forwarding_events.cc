@@ -4,17 +4,11 @@
 #include <bit>
 #include <cassert>
 
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switching/credits.h"
-#include "dataplane/fabric/switching/dwrr.h"
-#include "dataplane/fabric/switching/egress.h"
-#include "dataplane/fabric/switching/switch.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 
 namespace paceline::fabric {
 
-void Network::run_agenda(Picos now) {
+void Forwarding::run_agenda(Picos now) {
   now_ = now;
   if (part_ != 0) ++foreign_events_;
   bool reroute = false;
@@ -34,7 +28,7 @@ void Network::run_agenda(Picos now) {
   }
 }
 
-void Network::happen(const LinkEvent& event, Picos now) {
+void Forwarding::happen(const LinkEvent& event, Picos now) {
   if (event.action == LinkAction::down && links_[2 * event.link].down == 0 &&
       owns_link(2 * event.link)) {
     ++stats_.link_failures;
@@ -81,7 +75,7 @@ void Network::happen(const LinkEvent& event, Picos now) {
   }
 }
 
-void Network::take_down(Link& link, Picos now) {
+void Forwarding::take_down(Link& link, Picos now) {
   if (link.down != 0) return;
   link.down = 0xFF;
   link.busy = earlier(link.busy, now);  // what was being sent is cut off
@@ -90,7 +84,7 @@ void Network::take_down(Link& link, Picos now) {
   if (!spec_.keep_queued_when_down) lose_queued(link, now);
 }
 
-void Network::bring_up(Link& link, Picos now) {
+void Forwarding::bring_up(Link& link, Picos now) {
   if (link.down == 0) return;
   link.down = 0;
   link.busy = later(link.busy, now);
@@ -98,14 +92,14 @@ void Network::bring_up(Link& link, Picos now) {
   if (link.egress == Link::kNoEgress) {
     const Link& back = links_[link.id ^ 1U];
     assert((back.to & Link::kToSwitch) == 0);
-    wake(ports_[back.to]);
+    hosts_.wake(back.to);
     return;
   }
   advance(link, now);
   if (link.backlog != 0) reschedule(link);
 }
 
-void Network::lose_in_flight(Link& link, Picos now) {
+void Forwarding::lose_in_flight(Link& link, Picos now) {
   while (Packet* packet = link.head) {
     link.head = packet->next;
     if (link.tapped() && packet->route != kRouteCredit) {
@@ -125,7 +119,7 @@ void Network::lose_in_flight(Link& link, Picos now) {
   if (link.leaves()) recall(link);
 }
 
-void Network::lose_queued(Link& link, Picos now) {
+void Forwarding::lose_queued(Link& link, Picos now) {
   if (link.backlog == 0) return;
   Egress& egress = egresses_[link.egress];
   Switch& sw = switches_[egress.switch_index];
@@ -152,7 +146,7 @@ void Network::lose_queued(Link& link, Picos now) {
 
 // The sender on this link forgets that it was paused; the switch it leaves, that it paused whoever
 // is at the other end. If its buffer still has reason to, it says so when the next packet comes.
-void Network::forget_pauses(Link& link, Picos now) {
+void Forwarding::forget_pauses(Link& link, Picos now) {
   LinkDetail& detail = details_[link.id];
   for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
     const Picos span = paused_for(detail, static_cast<std::size_t>(std::countr_zero(bits)), now);

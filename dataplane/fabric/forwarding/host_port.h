@@ -4,51 +4,36 @@
 // Where engines are polled late, it has a short one: FabricSpec::transmit_ahead.
 #pragma once
 
-#include <cstdint>
-
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/wire/host_queues.h"
 #include "dataplane/fabric/wire/link.h"
 #include "dataplane/port/port.h"
 
 namespace paceline::fabric {
 
-class Network;
+class Forwarding;
 
 class alignas(64) HostPort final : public Port {
  public:
-  HostPort(Network& network, Link& uplink, std::uint32_t host, Picos ahead)
-      : network_(network), uplink_(uplink), ahead_(ahead), host_(host) {}
+  HostPort(Forwarding& forwarding, Link& uplink, HostQueue& queue, Picos ahead)
+      : forwarding_(forwarding), uplink_(uplink), queue_(queue), ahead_(ahead) {}
 
-  std::size_t rx(std::span<Packet*> burst) override;
+  std::size_t rx(std::span<Packet*> burst) override { return queue_.take(burst); }
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
-  Picos rx_ready_at() const override { return head_ == nullptr ? kNever : head_->time; }
+  Picos rx_ready_at() const override { return queue_.head == nullptr ? kNever : queue_.head->time; }
   Picos tx_ready_at(std::uint8_t traffic_class) const override {
     return (uplink_.held() >> traffic_class & 1U) != 0 ? kNever : uplink_.busy - ahead_;
   }
   PacketPool& packets() override;
   PortInfo info() const override;
 
-  std::uint32_t host() const { return host_; }
+  const Link& uplink() const { return uplink_; }
 
  private:
-  friend class Network;
-
-  void deliver(Packet* packet) {
-    packet->next = nullptr;
-    if (head_ == nullptr) {
-      head_ = packet;
-    } else {
-      tail_->next = packet;
-    }
-    tail_ = packet;
-  }
-
-  Network& network_;
+  Forwarding& forwarding_;
   Link& uplink_;
-  Packet* head_ = nullptr;  // delivered, not yet taken by rx
-  Packet* tail_ = nullptr;
+  HostQueue& queue_;
   Picos ahead_;
-  std::uint32_t host_;
-  bool woken_ = false;  // in Network::woken_hosts()
 };
 
 }  // namespace paceline::fabric

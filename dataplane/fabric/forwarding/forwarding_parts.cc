@@ -7,17 +7,11 @@
 #include <cstring>
 #include <utility>
 
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switching/credits.h"
-#include "dataplane/fabric/switching/dwrr.h"
-#include "dataplane/fabric/switching/egress.h"
-#include "dataplane/fabric/switching/switch.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 
 namespace paceline::fabric {
 
-void Network::divide(const Division& division, std::uint32_t part) {
+void Forwarding::divide(const Division& division, std::uint32_t part) {
   division_ = &division;
   part_ = part;
   for (std::uint32_t id = 0; id < links_.size(); ++id) {
@@ -32,7 +26,7 @@ void Network::divide(const Division& division, std::uint32_t part) {
   }
 }
 
-void Network::arrive_notable(const Link& link, Packet* packet, Picos now) {
+void Forwarding::arrive_notable(const Link& link, Packet* packet, Picos now) {
   if (link.leaves()) {  // a copy of it arrives in the part where the link ends
     pool_.free(packet);
     return;
@@ -45,7 +39,7 @@ void Network::arrive_notable(const Link& link, Packet* packet, Picos now) {
   }
 }
 
-void Network::arrive_shown(const Link& link, Packet* packet, Picos now) {
+void Forwarding::arrive_shown(const Link& link, Packet* packet, Picos now) {
   if (link.tapped()) {
     arrive_tapped(link, packet, now);
   } else {
@@ -53,7 +47,7 @@ void Network::arrive_shown(const Link& link, Packet* packet, Picos now) {
   }
 }
 
-void Network::send_away(const Link& link, const Packet& packet) {
+void Forwarding::send_away(const Link& link, const Packet& packet) {
   first_away_ = earlier(first_away_, packet.time);
   Crossing& crossing = away_[division_->part_to(spec_, link.id)].emplace_back(packet, link.id);
   if (uses_tail(packet)) [[unlikely]]
@@ -61,13 +55,13 @@ void Network::send_away(const Link& link, const Packet& packet) {
 }
 
 // What this link has sent away and nobody has taken in is lost.
-void Network::recall(const Link& link) {
+void Forwarding::recall(const Link& link) {
   std::erase_if(away_[division_->part_to(spec_, link.id)],
                 [&link](const Crossing& crossing) { return crossing.link == link.id; });
 }
 
 // A look at every queue in front of such a link: see queue_bytes.
-Picos Network::decide_leaving(Picos until) {
+Picos Forwarding::decide_leaving(Picos until) {
   Picos next = kNever;
   for (const std::uint32_t id : leaving_) {
     Link& link = links_[id];
@@ -80,11 +74,11 @@ Picos Network::decide_leaving(Picos until) {
   return next;
 }
 
-Picos Network::first_sent_away() { return std::exchange(first_away_, kNever); }
+Picos Forwarding::first_sent_away() { return std::exchange(first_away_, kNever); }
 
 // Arrivals of one link lie apart, and mostly come in their order; on links that reorder they need
 // not.
-void Network::take_in(std::span<const Crossing> packets) {
+void Forwarding::take_in(std::span<const Crossing> packets) {
   for (const Crossing& crossing : packets) {
     Link& link = links_[crossing.link];
     Packet* packet = pool_.copy_of(crossing.packet);
@@ -105,7 +99,7 @@ void Network::take_in(std::span<const Crossing> packets) {
 }
 
 // A link that begins in another part: what is on it is lost there, and counted there.
-void Network::happen_elsewhere(Link& link, LinkAction action) {
+void Forwarding::happen_elsewhere(Link& link, LinkAction action) {
   if (action == LinkAction::up) link.down = 0;
   if (action != LinkAction::down || link.down != 0) return;
   link.down = 0xFF;
@@ -118,7 +112,7 @@ void Network::happen_elsewhere(Link& link, LinkAction action) {
   wheel_.schedule(first_actor_ + link.id, kNever);
 }
 
-void Network::gather(const Network& other) {
+void Forwarding::gather(const Forwarding& other) {
   assert(division_ != nullptr && division_ == other.division_);
   const std::vector<std::uint32_t>& part_of = division_->part_of_node;
   for (std::uint32_t id = 0; id < links_.size(); ++id) {
@@ -143,8 +137,7 @@ void Network::gather(const Network& other) {
   }
   for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
     if (part_of[host] != other.part_) continue;
-    ports_[host].head_ = other.ports_[host].head_;
-    ports_[host].tail_ = other.ports_[host].tail_;
+    hosts_.take_over(other.hosts_, host);
   }
   stats_ += other.stats_;
   last_hop_depth_.merge(other.last_hop_depth_);

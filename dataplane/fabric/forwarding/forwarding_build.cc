@@ -2,13 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switching/credits.h"
-#include "dataplane/fabric/switching/dwrr.h"
-#include "dataplane/fabric/switching/egress.h"
-#include "dataplane/fabric/switching/switch.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 
 namespace paceline::fabric {
 
@@ -19,14 +13,6 @@ constexpr std::uint64_t kMarkingStream = 0xFAB1'0000'0000'0000;
 constexpr std::uint64_t kImpairmentStream = 0xFAB2'0000'0000'0000;
 constexpr std::uint64_t kControlLossStream = 0xFAB3'0000'0000'0000;
 constexpr std::uint64_t kSprayStream = 0xFAB4'0000'0000'0000;
-
-const FabricSpec& buildable(const FabricSpec& spec) {
-  for (const std::string& error : check(spec)) {
-    if (error.starts_with(kUnreachablePrefix)) continue;
-    throw std::invalid_argument("fabric: " + error);
-  }
-  return spec;
-}
 
 // alpha in 1/65536. Ports faster than the hosts' get twice the share for every doubling (HPCC
 // simulator, third.cc: pfc_a_shift is one less).
@@ -40,46 +26,30 @@ std::uint32_t alpha_of(const FabricSpec& spec, Rate port_rate, Rate host_rate) {
 
 }  // namespace
 
-Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id,
-                 std::pmr::memory_resource& memory)
-    : spec_(buildable(spec)),
-      topology_(spec_),
+Forwarding::Forwarding(const FabricSpec& spec, Topology& topology, PacketPool& pool,
+                       EventWheel& wheel, std::uint32_t first_actor,
+                       std::pmr::memory_resource& memory)
+    : spec_(spec),
+      topology_(topology),
       wheel_(wheel),
-      first_actor_(first_actor_id),
-      pool_(spec.initial_packets, spec.payload_room, true, 0, memory, spec.telemetry),
+      first_actor_(first_actor),
+      pool_(pool),
       links_(&memory),
       egresses_(&memory),
-      ports_(spec.hosts, memory),
+      hosts_(spec.hosts, memory),
       trim_above_(spec.trim.enabled ? spec.trim.threshold_bytes : ~std::uint64_t{0}),
       mark_at_enqueue_(!spec.ecn.mark_at_dequeue),
       moves_answers_(spec.ack_class != kControlClass || spec.cnp_class != kControlClass),
       control_loss_(spec.seed, kControlLossStream) {
-  if (std::uint64_t{first_actor_id} + actors_needed(spec) > wheel.actors()) {
-    throw std::invalid_argument("fabric: the event wheel has too few actors");
-  }
-  if (spec_.credit.enabled) {
-    credits_ = std::make_unique<CreditBook>(spec_);
-    spec_.exact_departures = true;  // each returns credits at its time
-  }
+  if (spec_.credit.enabled) credits_ = std::make_unique<CreditBook>(spec_);
   build_switches();
   build_links();
   build_marking();
   build_choices();
   build_events();
-  for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
-    ports_.emplace(*this, links_[topology_.host_uplink(host)], host, spec_.transmit_ahead);
-  }
-  woken_.reserve(spec_.hosts);
 }
 
-Network::~Network() = default;
-
-Port& Network::host_port(std::uint32_t host) {
-  if (host >= ports_.size()) throw std::out_of_range("fabric: no such host");
-  return ports_[host];
-}
-
-void Network::build_switches() {
+void Forwarding::build_switches() {
   const Rate host_rate =
       spec_.links.empty() ? Rate{1} : spec_.links[topology_.host_uplink(0) / 2].rate;
   std::vector<std::vector<SharedBuffer::PortLimits>> limits(spec_.switches);
@@ -115,7 +85,7 @@ void Network::build_switches() {
   }
 }
 
-void Network::build_links() {
+void Forwarding::build_links() {
   links_.resize(2 * spec_.links.size());
   details_.resize(links_.size());
   for (std::uint32_t id = 0; id < links_.size(); ++id) {
@@ -162,11 +132,11 @@ void Network::build_links() {
   }
 }
 
-Network::Curve::Curve(const MarkingCurve& of) : kmin(of.kmin_bytes), kmax(of.kmax_bytes) {
+Forwarding::Curve::Curve(const MarkingCurve& of) : kmin(of.kmin_bytes), kmax(of.kmax_bytes) {
   if (kmax > kmin) slope = of.pmax / static_cast<double>(kmax - kmin);
 }
 
-void Network::build_marking() {
+void Forwarding::build_marking() {
   const std::vector<EcnSpec::AtRate>& at_rates = spec_.ecn.at_rates;
   curves_.emplace_back(spec_.ecn);
   for (const EcnSpec::AtRate& at_rate : at_rates) curves_.emplace_back(at_rate.curve);
@@ -182,7 +152,7 @@ void Network::build_marking() {
 }
 
 // What decides between links and between classes.
-void Network::build_choices() {
+void Forwarding::build_choices() {
   for (std::size_t c = 0; c < kTrafficClasses; ++c) {
     quantum_[c] = spec_.class_weights[c] * kDwrrQuantum;
     if (quantum_[c] != 0) strict_classes_ &= ~(1U << c);
@@ -202,7 +172,7 @@ void Network::build_choices() {
 }
 
 // Events in order, each failure and return followed by the switches' learning of it.
-void Network::build_events() {
+void Forwarding::build_events() {
   for (const LinkEvent& event : spec_.events) {
     agenda_.push_back({event.at, false, event});
     if (event.action == LinkAction::down || event.action == LinkAction::up) {

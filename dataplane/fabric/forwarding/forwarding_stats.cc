@@ -5,61 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switching/dwrr.h"
-#include "dataplane/fabric/switching/egress.h"
-#include "dataplane/fabric/switching/switch.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 
 namespace paceline::fabric {
 
-const char* to_string(DropReason reason) {
-  switch (reason) {
-    case DropReason::buffer_full:
-      return "buffer_full";
-    case DropReason::headroom_exhausted:
-      return "headroom_exhausted";
-    case DropReason::no_route:
-      return "no_route";
-    case DropReason::link_loss:
-      return "link_loss";
-    case DropReason::control_loss:
-      return "control_loss";
-    case DropReason::link_down:
-      return "link_down";
-  }
-  return "unknown";
-}
-
-NetworkStats& NetworkStats::operator+=(const NetworkStats& other) {
-  hops += other.hops;
-  hop_bytes += other.hop_bytes;
-  injected_packets += other.injected_packets;
-  injected_bytes += other.injected_bytes;
-  delivered_packets += other.delivered_packets;
-  delivered_bytes += other.delivered_bytes;
-  marked_packets += other.marked_packets;
-  trimmed_packets += other.trimmed_packets;
-  trimmed_bytes += other.trimmed_bytes;
-  corrupted_packets += other.corrupted_packets;
-  duplicated_packets += other.duplicated_packets;
-  duplicated_bytes += other.duplicated_bytes;
-  reordered_packets += other.reordered_packets;
-  link_failures += other.link_failures;
-  for (std::size_t i = 0; i < kDropReasons; ++i) {
-    drops[i] += other.drops[i];
-    dropped_bytes[i] += other.dropped_bytes[i];
-  }
-  pause_frames += other.pause_frames;
-  resume_frames += other.resume_frames;
-  credit_updates += other.credit_updates;
-  pause_time += other.pause_time;
-  buffer_used_max = std::max(buffer_used_max, other.buffer_used_max);
-  return *this;
-}
-
-void Network::finish(Picos now) {
+void Forwarding::finish(Picos now) {
   for (Switch& sw : switches_) advance_switch(sw, now);
   for (Egress& egress : egresses_) {
     egress.integrate(now);
@@ -77,7 +27,7 @@ void Network::finish(Picos now) {
   }
 }
 
-std::optional<EgressStats> Network::egress_stats(std::uint32_t link) const {
+std::optional<EgressStats> Forwarding::egress_stats(std::uint32_t link) const {
   if (links_.at(link).egress == Link::kNoEgress) return std::nullopt;
   const Egress& egress = egresses_[links_[link].egress];
   EgressStats out;
@@ -96,7 +46,7 @@ std::optional<EgressStats> Network::egress_stats(std::uint32_t link) const {
   return out;
 }
 
-std::uint64_t Network::last_hop_max_bytes() const {
+std::uint64_t Forwarding::last_hop_max_bytes() const {
   std::uint64_t most = 0;
   for (const Egress& egress : egresses_) {
     if (egress.last_hop && egress.max_bytes > most) most = egress.max_bytes;
@@ -104,9 +54,9 @@ std::uint64_t Network::last_hop_max_bytes() const {
   return most;
 }
 
-Picos Network::link_pause_time(std::uint32_t link) const { return details_.at(link).pause_time; }
+Picos Forwarding::link_pause_time(std::uint32_t link) const { return details_.at(link).pause_time; }
 
-Picos Network::pause_in_force(const Link& link, Picos now) const {
+Picos Forwarding::pause_in_force(const Link& link, Picos now) const {
   Picos sum{0};
   for (unsigned bits = link.paused; bits != 0; bits &= bits - 1) {
     sum += paused_for(details_[link.id], static_cast<std::size_t>(std::countr_zero(bits)), now);
@@ -114,19 +64,9 @@ Picos Network::pause_in_force(const Link& link, Picos now) const {
   return sum;
 }
 
-Picos Network::link_pause_time(std::uint32_t link, Picos now) const {
-  return link_pause_time(link) + pause_in_force(links_.at(link), now);
-}
-
-Picos Network::pause_time(Picos now) const {
-  Picos sum = stats_.pause_time;
-  for (const Link& link : links_) sum += pause_in_force(link, now);
-  return sum;
-}
-
 // Only departures before `now` are decided: those at `now` have their order among the events at
 // `now`, and a look must not give them another.
-std::uint64_t Network::queue_bytes(std::uint32_t link, Picos now) {
+std::uint64_t Forwarding::queue_bytes(std::uint32_t link, Picos now) {
   Link& at = links_.at(link);
   if (at.egress == Link::kNoEgress) return 0;
   advance(at, now - Picos{1});
@@ -134,7 +74,7 @@ std::uint64_t Network::queue_bytes(std::uint32_t link, Picos now) {
   return egresses_[at.egress].queued_bytes;
 }
 
-std::string Network::check_conservation() const {
+std::string Forwarding::check_conservation() const {
   std::string wrong;
   const auto expect = [&wrong](const std::string& what, std::uint64_t left, std::uint64_t right) {
     if (left == right) return;

@@ -5,17 +5,12 @@
 #include <bit>
 #include <cassert>
 
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switching/dwrr.h"
-#include "dataplane/fabric/switching/egress.h"
-#include "dataplane/fabric/switching/switch.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 
 namespace paceline::fabric {
 
 // Finds room for a packet and charges it; else drops it. Its egress port is up to date.
-bool Network::admit(Switch& sw, Egress& egress, Packet* packet, Picos now) {
+bool Forwarding::admit(Switch& sw, Egress& egress, Packet* packet, Picos now) {
   using Place = SharedBuffer::Place;
   SharedBuffer& buffer = sw.buffer;
   const std::uint8_t traffic_class = packet->traffic_class;
@@ -47,8 +42,8 @@ bool Network::admit(Switch& sw, Egress& egress, Packet* packet, Picos now) {
 }
 
 // The counters say that this ingress port and class must pause its upstream.
-void Network::consider_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
-                             Picos now) {
+void Forwarding::consider_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                                Picos now) {
   if (credits_ != nullptr) return;  // what lossy classes leave of the threshold does not concern it
   const auto bit = static_cast<std::uint8_t>(1U << traffic_class);
   if ((sw.paused_ingress[port] & bit) != 0) return;
@@ -68,8 +63,8 @@ void Network::consider_pause(Switch& sw, std::uint16_t port, std::uint8_t traffi
 }
 
 // A packet of this ingress port and class has left at `now`.
-void Network::consider_resume(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
-                              Picos now) {
+void Forwarding::consider_resume(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                                 Picos now) {
   const auto bit = static_cast<std::uint8_t>(1U << traffic_class);
   if ((sw.paused_ingress[port] & bit) == 0 || !sw.buffer.may_resume(port, traffic_class)) return;
   sw.paused_ingress[port] = static_cast<std::uint8_t>(sw.paused_ingress[port] & ~bit);
@@ -78,7 +73,7 @@ void Network::consider_resume(Switch& sw, std::uint16_t port, std::uint8_t traff
 }
 
 // Highest use so far, in steps, so that few packets need a look at the whole switch.
-void Network::track_buffer_use(Switch& sw, Picos now) {
+void Forwarding::track_buffer_use(Switch& sw, Picos now) {
   advance_switch(sw, now);
   while (sw.buffer.used() >= sw.use_step_bytes) {
     if (sw.use_step_bytes > stats_.buffer_used_max) stats_.buffer_used_max = sw.use_step_bytes;
@@ -87,32 +82,31 @@ void Network::track_buffer_use(Switch& sw, Picos now) {
 }
 
 // Decides every departure of the switch up to `now`, port after port.
-void Network::advance_switch(Switch& sw, Picos now) {
-  for (std::size_t word = 0; word < sw.backlogged.size(); ++word) {
-    for (std::uint64_t bits = sw.backlogged[word]; bits != 0; bits &= bits - 1) {
-      const std::size_t port = word << 6 | static_cast<std::size_t>(std::countr_zero(bits));
-      advance(links_[sw.port_links[port]], now);
-    }
-  }
+void Forwarding::advance_switch(Switch& sw, Picos now) {
+  sw.over_backlogged([&](std::uint32_t id) { advance(links_[id], now); });
 }
 
-void Network::set_exact(const Switch& sw, bool exact) {
+void Forwarding::set_exact(const Switch& sw, bool exact) {
   for (const std::uint32_t link : sw.port_links) links_[link].exact = exact;
 }
 
 // When something happens on this link next: its head arrives, or with exact departures a packet
 // leaves.
-void Network::reschedule(Link& link) {
-  if (sweeping_) return;  // end_sweep sees to it
+void Forwarding::reschedule(Link& link) {
+  if (held_) return;
   Picos next = link.head_time;
   if (link.eligible() != 0 && exact(link)) next = earlier(next, link.busy);
   wheel_.schedule(first_actor_ + link.id, next);
 }
 
+void Forwarding::wait_for_first(const Link& link) {
+  wheel_.schedule(first_actor_ + link.id, link.head_time);
+}
+
 // A pause frame starts when the wire towards the upstream is free, before anything queued; as
 // nothing can overtake it, it joins what is in flight right now.
-void Network::send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, bool pause,
-                         Picos now) {
+void Forwarding::send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, bool pause,
+                            Picos now) {
   if (now < now_) ++late_pauses_;
   Link& back = links_[sw.port_links[port]];
   advance(back, now);
@@ -130,7 +124,7 @@ void Network::send_pause(Switch& sw, std::uint16_t port, std::uint8_t traffic_cl
   if (back.backlog != 0) reschedule(back);
 }
 
-void Network::pause_arrived(const Link& link, Packet* frame, Picos now) {
+void Forwarding::pause_arrived(const Link& link, Packet* frame, Picos now) {
   const std::uint8_t traffic_class = frame->traffic_class;
   const bool pause = frame->entropy != 0;
   pool_.free(frame);
@@ -152,7 +146,7 @@ void Network::pause_arrived(const Link& link, Packet* frame, Picos now) {
   detail.pause_time += span;
   stats_.pause_time += span;
   if (back.egress == Link::kNoEgress) {
-    wake(ports_[links_[link.id].to]);
+    hosts_.wake(links_[link.id].to);
     return;
   }
   if (back.busy < now && back.eligible() != 0) back.busy = now;  // what was held back leaves now
@@ -161,11 +155,11 @@ void Network::pause_arrived(const Link& link, Packet* frame, Picos now) {
 }
 
 // For how long this class has been held back. What has no credits is, once its wire is free.
-Picos Network::paused_for(const LinkDetail& detail, std::size_t traffic_class, Picos now) {
+Picos Forwarding::paused_for(const LinkDetail& detail, std::size_t traffic_class, Picos now) {
   return later(now - detail.paused_since[traffic_class], Picos{0});
 }
 
-void Network::arrive_special(const Link& link, Packet* packet, Picos now) {
+void Forwarding::arrive_special(const Link& link, Packet* packet, Picos now) {
   if (packet->route == kRoutePause) {
     pause_arrived(link, packet, now);
   } else if (packet->route == kRouteLost) {
@@ -176,13 +170,13 @@ void Network::arrive_special(const Link& link, Packet* packet, Picos now) {
 }
 
 // No room for a packet that would have left by this egress port.
-void Network::refuse(const Egress& egress, Packet* packet, DropReason reason, Picos now) {
+void Forwarding::refuse(const Egress& egress, Packet* packet, DropReason reason, Picos now) {
   const Link& link = links_[egress.link];
   if (link.tapped()) show_drop(link, *packet, Fate::never_sent, reason, now);
   drop(packet, reason);
 }
 
-void Network::drop(Packet* packet, DropReason reason) {
+void Forwarding::drop(Packet* packet, DropReason reason) {
   if (packet == observed_) observed_drop_ = to_string(reason);
   if (packet == arriving_) arriving_ = nullptr;
   ++stats_.drops[static_cast<std::size_t>(reason)];

@@ -3,12 +3,11 @@
 // the far end touches it.
 #include <stdexcept>
 
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 
 namespace paceline::fabric {
 
-void Network::tap(std::uint32_t link, LinkTap& tap) {
+void Forwarding::tap(std::uint32_t link, LinkTap& tap) {
   if (link >= spec_.links.size()) throw std::invalid_argument("fabric: no such link to capture");
   taps_.resize(spec_.links.size());
   if (taps_[link] != nullptr) throw std::invalid_argument("fabric: the link is captured already");
@@ -18,7 +17,7 @@ void Network::tap(std::uint32_t link, LinkTap& tap) {
   }
 }
 
-void Network::untap(std::uint32_t link) {
+void Forwarding::untap(std::uint32_t link) {
   if (link >= taps_.size() || taps_[link] == nullptr) return;
   taps_[link] = nullptr;
   for (const std::uint32_t id : {2 * link, 2 * link + 1}) {
@@ -26,7 +25,7 @@ void Network::untap(std::uint32_t link) {
   }
 }
 
-void Network::arrive_tapped(const Link& link, Packet* packet, Picos now) {
+void Forwarding::arrive_tapped(const Link& link, Packet* packet, Picos now) {
   LinkTap& tap = *taps_[link.id / 2];
   tap.show(now, (link.id & 1U) == 0, *packet);
   const bool lost = packet->route == kRouteLost;
@@ -39,8 +38,8 @@ void Network::arrive_tapped(const Link& link, Packet* packet, Picos now) {
   tap.settle(fate, observed_drop_ == nullptr ? "" : observed_drop_);
 }
 
-void Network::show_drop(const Link& link, const Packet& packet, Fate fate, DropReason reason,
-                        Picos now) {
+void Forwarding::show_drop(const Link& link, const Packet& packet, Fate fate, DropReason reason,
+                           Picos now) {
   LinkTap& tap = *taps_[link.id / 2];
   tap.show(now, (link.id & 1U) == 0, packet);
   tap.settle(fate, to_string(reason));

@@ -2,18 +2,13 @@
 // what they carry. All draws of a link come from its own generator, in the order of departure.
 #include <algorithm>
 
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switching/dwrr.h"
-#include "dataplane/fabric/switching/egress.h"
-#include "dataplane/fabric/switching/switch.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 #include "dataplane/wire/int_record.h"
 
 namespace paceline::fabric {
 
 // A link that has reordered stays one that may: late packets can be in flight.
-void Network::refresh_impairments(Link& link) {
+void Forwarding::refresh_impairments(Link& link) {
   const LinkDetail& detail = details_[link.id];
   const bool draws = detail.loss > 0 || detail.error_rate > 0 || detail.duplicate > 0;
   link.impaired = static_cast<std::uint8_t>(
@@ -21,7 +16,7 @@ void Network::refresh_impairments(Link& link) {
       (draws ? Link::kDraws : 0) | (detail.reorder > 0 ? Link::kReorders : 0));
 }
 
-void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
+void Forwarding::transmit_impaired(Link& link, Packet* packet, Picos start) {
   const std::uint16_t ingress = packet->ingress;  // a lost packet forgets it
   if ((packet->flags & packet_flag::telemetry) != 0) record(link, *packet, start);
   bool duplicate = false;
@@ -44,7 +39,7 @@ void Network::transmit_impaired(Link& link, Packet* packet, Picos start) {
 
 // The packet leaves by this link at `start`, and is counted already. Like marks, this goes by the
 // queue as it stood at that time, however late the departure was decided.
-void Network::record(const Link& link, Packet& packet, Picos start) {
+void Forwarding::record(const Link& link, Packet& packet, Picos start) {
   if (link.egress == Link::kNoEgress || packet.records == kIntHops) return;
   const Egress& egress = egresses_[link.egress];
   IntHop hop;
@@ -59,7 +54,7 @@ void Network::record(const Link& link, Packet& packet, Picos start) {
 
 // A lost packet still takes its time on the wire; it is dropped where it would have arrived.
 // Returns by how much the packet is late.
-Picos Network::impair(Link& link, Packet* packet, bool& duplicate) {
+Picos Forwarding::impair(Link& link, Packet* packet, bool& duplicate) {
   LinkDetail& detail = details_[link.id];
   if (detail.loss > 0 && detail.impairment.uniform() < detail.loss && packet->route != kRouteLost) {
     packet->route = kRouteLost;
@@ -80,7 +75,7 @@ Picos Network::impair(Link& link, Packet* packet, bool& duplicate) {
 
 // Something is in flight. By arrival, a picosecond apart at least; what is not late on purpose
 // keeps its order on a link that does not reorder.
-void Network::insert_in_flight(Link& link, Packet* packet) {
+void Forwarding::insert_in_flight(Link& link, Packet* packet) {
   if ((link.impaired & Link::kReorders) == 0 || packet->time > link.tail->time) {
     packet->time = later(packet->time, link.tail->time + Picos{1});
     link.tail->next = packet;

@@ -4,13 +4,7 @@
 // every departure of such a fabric is an event.
 #include <algorithm>
 
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/network.h"
-#include "dataplane/fabric/switching/credits.h"
-#include "dataplane/fabric/switching/dwrr.h"
-#include "dataplane/fabric/switching/egress.h"
-#include "dataplane/fabric/switching/switch.h"
-#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
 
 namespace paceline::fabric {
 
@@ -23,8 +17,8 @@ constexpr std::uint32_t kUpdateBytes = 8;
 }  // namespace
 
 // A packet has begun to leave by `link` at `start`; at a switch, it had arrived by port `ingress`.
-void Network::pass_credits(Link& link, std::uint8_t traffic_class, std::uint32_t bytes,
-                           std::uint16_t ingress, Picos start) {
+void Forwarding::pass_credits(Link& link, std::uint8_t traffic_class, std::uint32_t bytes,
+                              std::uint16_t ingress, Picos start) {
   if (!credits_->covers(traffic_class)) return;
   // A class waits for credits from when the wire would be free for it.
   if (!credits_->spend(link.id, traffic_class, bytes)) stall(link, traffic_class, link.busy);
@@ -34,14 +28,14 @@ void Network::pass_credits(Link& link, std::uint8_t traffic_class, std::uint32_t
   }
 }
 
-void Network::stall(Link& link, std::uint8_t traffic_class, Picos since) {
+void Forwarding::stall(Link& link, std::uint8_t traffic_class, Picos since) {
   link.paused = static_cast<std::uint8_t>(link.paused | 1U << traffic_class);
   details_[link.id].paused_since[traffic_class] = since;
 }
 
 // A packet that had arrived by this port has left the switch, or is lost there.
-void Network::free_credits(const Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
-                           std::uint32_t bytes, Picos now) {
+void Forwarding::free_credits(const Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                              std::uint32_t bytes, Picos now) {
   Link& back = links_[sw.port_links[port]];
   if (const auto limit = credits_->release(back.id ^ 1U, traffic_class, bytes)) {
     send_credits(back, traffic_class, *limit, now);
@@ -50,7 +44,8 @@ void Network::free_credits(const Switch& sw, std::uint16_t port, std::uint8_t tr
 
 // Starts when the wire is free, before anything queued; like a pause frame it joins what is in
 // flight right now. What could leave at `now` as well leaves behind it.
-void Network::send_credits(Link& back, std::uint8_t traffic_class, std::uint64_t limit, Picos now) {
+void Forwarding::send_credits(Link& back, std::uint8_t traffic_class, std::uint64_t limit,
+                              Picos now) {
   if (back.down != 0) return;  // told anew when it comes up
   if (now < now_) ++late_pauses_;
   Packet* update = pool_.alloc();
@@ -67,7 +62,7 @@ void Network::send_credits(Link& back, std::uint8_t traffic_class, std::uint64_t
   if (back.backlog != 0) reschedule(back);
 }
 
-void Network::credits_arrived(const Link& link, Packet* update, Picos now) {
+void Forwarding::credits_arrived(const Link& link, Packet* update, Picos now) {
   const std::uint8_t traffic_class = update->traffic_class;
   const std::uint64_t limit = update->digest;
   pool_.free(update);
@@ -82,7 +77,7 @@ void Network::credits_arrived(const Link& link, Packet* update, Picos now) {
   detail.pause_time += span;
   stats_.pause_time += span;
   if (back.egress == Link::kNoEgress) {
-    wake(ports_[links_[link.id].to]);
+    hosts_.wake(links_[link.id].to);
     return;
   }
   if (back.busy < now && back.eligible() != 0) back.busy = now;  // what was held back leaves now
@@ -92,7 +87,7 @@ void Network::credits_arrived(const Link& link, Packet* update, Picos now) {
 
 // Something arrives by a link with credits. A host takes it out of its buffer at once; at a switch
 // it stays there until it leaves, which may be at once, or is dropped.
-void Network::arrive_granted(const Link& link, Packet* packet, Picos now) {
+void Forwarding::arrive_granted(const Link& link, Packet* packet, Picos now) {
   if (packet->route == kRouteCredit) {
     credits_arrived(link, packet, now);
     return;
@@ -123,7 +118,7 @@ void Network::arrive_granted(const Link& link, Packet* packet, Picos now) {
 
 // The link has come up, and so has the one that leads back: both ends count from zero, and the far
 // end of the other one says what it has room for.
-void Network::restart_credits(Link& link, Picos now) {
+void Forwarding::restart_credits(Link& link, Picos now) {
   for (std::uint8_t c = 0; c < kTrafficClasses; ++c) {
     if (!credits_->covers(c)) continue;
     credits_->restart_near(link.id, c);
@@ -134,7 +129,7 @@ void Network::restart_credits(Link& link, Picos now) {
 
 // Of every link that is up: what was sent has arrived or is on the wire; what has arrived is held
 // or was told to be free, or soon will be; nobody sends more than he was told.
-void Network::check_credits(std::string& wrong) const {
+void Forwarding::check_credits(std::string& wrong) const {
   const auto expect = [&wrong](const Link& link, std::uint8_t c, const char* what, bool holds,
                                std::uint64_t left, std::uint64_t right) {
     if (holds) return;
