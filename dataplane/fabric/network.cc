@@ -2,8 +2,11 @@
 
 #include <stdexcept>
 
+#include "dataplane/fabric/forwarding/conservation.h"
+#include "dataplane/fabric/forwarding/fabric_state.h"
 #include "dataplane/fabric/forwarding/forwarding.h"
 #include "dataplane/fabric/forwarding/host_port.h"
+#include "dataplane/fabric/forwarding/link_changes.h"
 
 namespace paceline::fabric {
 
@@ -32,16 +35,22 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
                  std::pmr::memory_resource& memory)
     : spec_(buildable(spec)),
       topology_(fits(spec_, wheel, first_actor_id)),
+      wheel_(wheel),
+      first_actor_(first_actor_id),
       pool_(spec.initial_packets, spec.payload_room, true, 0, memory, spec.telemetry),
       forwarding_(
           std::make_unique<Forwarding>(spec_, topology_, pool_, wheel, first_actor_id, memory)),
+      state_(&forwarding_->state()),
+      hosts_(&state_->hosts),
+      changes_(std::make_unique<LinkChanges>(spec_, *forwarding_)),
       ports_(std::make_unique<Slab<HostPort>>(spec.hosts, memory)),
-      ahead_(*forwarding_, *ports_),
+      ahead_(*state_, *ports_),
       sweep_(*forwarding_, *ports_) {
   for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
-    ports_->emplace(*forwarding_, forwarding_->link(topology_.host_uplink(host)),
-                    forwarding_->host_queues()[host], spec_.transmit_ahead);
+    ports_->emplace(*forwarding_, state_->wire[topology_.host_uplink(host)], state_->hosts[host],
+                    spec_.transmit_ahead);
   }
+  if (!spec_.events.empty()) wheel_.schedule(first_actor_ + links(), changes_->next());
 }
 
 Network::~Network() = default;
@@ -54,8 +63,7 @@ Port& Network::host_port(std::uint32_t host) {
 bool Network::send(std::uint32_t host, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
                    Picos now) {
   if (send_ready_at(host, traffic_class) > now) return false;
-  forwarding_->inject_to(forwarding_->link(topology_.host_uplink(host)), traffic_class, packet, to,
-                         now);
+  forwarding_->inject_to(state_->wire[topology_.host_uplink(host)], traffic_class, packet, to, now);
   return true;
 }
 
@@ -63,54 +71,110 @@ Picos Network::send_ready_at(std::uint32_t host, std::uint8_t traffic_class) {
   return host_port(host).tx_ready_at(traffic_class);
 }
 
-void Network::link_fired(std::uint32_t link, Picos now) { forwarding_->link_fired(link, now); }
-
-std::span<const std::uint32_t> Network::woken_hosts() const {
-  return forwarding_->host_queues().woken();
+void Network::link_fired(std::uint32_t link, Picos now) {
+  if (link == state_->wire.size()) [[unlikely]] {
+    changes_->run(now);
+    wheel_.schedule(first_actor_ + links(), changes_->next());
+    return;
+  }
+  forwarding_->link_fired(link, now);
 }
-void Network::clear_woken() { forwarding_->host_queues().clear_woken(); }
 
-void Network::finish(Picos now) { forwarding_->finish(now); }
-const NetworkStats& Network::stats() const { return forwarding_->stats(); }
+void Network::finish(Picos now) {
+  for (const Switch& sw : state_->switches) forwarding_->advance_switch(sw, now);
+  for (const Link& link : state_->wire.all()) {
+    if (link.egress != Link::kNoEgress) {
+      state_->queues[link.egress].integrate(now);
+      if (link.backlog != 0) state_->wire.reschedule(link);
+    }
+    state_->stats.pause_time += state_->pauses.settle(link.id, link.paused, now);
+  }
+}
+
+const NetworkStats& Network::stats() const { return state_->stats; }
+
 std::optional<EgressStats> Network::egress_stats(std::uint32_t link) const {
-  return forwarding_->egress_stats(link);
+  if (link >= links()) throw std::out_of_range("fabric: no such link");
+  const std::uint32_t egress = state_->wire[link].egress;
+  if (egress == Link::kNoEgress) return std::nullopt;
+  EgressStats out = state_->queues.stats(egress);
+  out.pause_time = state_->pauses.sum(link);
+  return out;
 }
-const Histogram& Network::last_hop_depth() const { return forwarding_->last_hop_depth(); }
-const Histogram& Network::core_depth() const { return forwarding_->core_depth(); }
-std::uint64_t Network::last_hop_max_bytes() const { return forwarding_->last_hop_max_bytes(); }
 
-Picos Network::link_pause_time(std::uint32_t link) const {
-  return forwarding_->link_pause_time(link);
-}
+const Histogram& Network::last_hop_depth() const { return state_->queues.last_hop_depth(); }
+const Histogram& Network::core_depth() const { return state_->queues.core_depth(); }
+std::uint64_t Network::last_hop_max_bytes() const { return state_->queues.last_hop_max_bytes(); }
+
+Picos Network::link_pause_time(std::uint32_t link) const { return state_->pauses.sum(link); }
 Picos Network::link_pause_time(std::uint32_t link, Picos now) const {
-  return link_pause_time(link) + forwarding_->pause_in_force(forwarding_->link(link), now);
+  return link_pause_time(link) + state_->pauses.in_force(link, state_->wire[link].paused, now);
 }
 Picos Network::pause_time(Picos now) const {
   Picos sum = stats().pause_time;
-  for (std::uint32_t link = 0; link < links(); ++link) {
-    sum += forwarding_->pause_in_force(forwarding_->link(link), now);
+  for (const Link& link : state_->wire.all()) {
+    sum += state_->pauses.in_force(link.id, link.paused, now);
   }
   return sum;
 }
 
+// Only departures before `now` are decided: those at `now` have their order among the events at
+// `now`, and a look must not give them another.
 std::uint64_t Network::queue_bytes(std::uint32_t link, Picos now) {
-  return forwarding_->queue_bytes(link, now);
+  if (link >= links()) throw std::out_of_range("fabric: no such link");
+  Link& at = state_->wire[link];
+  if (at.egress == Link::kNoEgress) return 0;
+  forwarding_->advance_and_reschedule(at, now - Picos{1});
+  return state_->queues[at.egress].queued_bytes;
 }
 
-void Network::tap(std::uint32_t link, LinkTap& tap) { forwarding_->tap(link, tap); }
-void Network::untap(std::uint32_t link) { forwarding_->untap(link); }
+void Network::tap(std::uint32_t link, LinkTap& tap) {
+  state_->taps.add(link, tap);
+  for (const std::uint32_t id : {2 * link, 2 * link + 1}) {
+    Link& at = state_->wire[id];
+    at.notable = static_cast<std::uint8_t>(at.notable | Link::kTapped);
+  }
+}
+
+void Network::untap(std::uint32_t link) {
+  if (!state_->taps.remove(link)) return;
+  for (const std::uint32_t id : {2 * link, 2 * link + 1}) {
+    Link& at = state_->wire[id];
+    at.notable = static_cast<std::uint8_t>(at.notable & ~Link::kTapped);
+  }
+}
 
 void Network::divide(const Division& division, std::uint32_t part) {
-  forwarding_->divide(division, part);
+  state_->wire.boundary().divide(division, part, state_->wire.all());
 }
-void Network::send_to(std::span<std::vector<Crossing>> lists) { forwarding_->send_to(lists); }
-Picos Network::decide_leaving(Picos until) { return forwarding_->decide_leaving(until); }
-Picos Network::first_sent_away() { return forwarding_->first_sent_away(); }
-void Network::take_in(std::span<const Crossing> packets) { forwarding_->take_in(packets); }
-std::uint64_t Network::foreign_events() const { return forwarding_->foreign_events(); }
-std::uint64_t Network::idle_events() const { return forwarding_->idle_events(); }
-void Network::gather(const Network& other) { forwarding_->gather(*other.forwarding_); }
+void Network::send_to(std::span<std::vector<Crossing>> lists) {
+  state_->wire.boundary().send_to(lists);
+}
 
-std::string Network::check_conservation() const { return forwarding_->check_conservation(); }
+// A look at every queue in front of such a link: see queue_bytes.
+Picos Network::decide_leaving(Picos until) {
+  Picos next = kNever;
+  for (const std::uint32_t id : state_->wire.boundary().leaving()) {
+    Link& link = state_->wire[id];
+    if (link.backlog == 0) continue;
+    const Picos before = link.busy;
+    forwarding_->advance(link, until);
+    if (link.busy != before && link.backlog != 0) state_->wire.reschedule(link);
+    if (link.eligible() != 0) next = earlier(next, link.busy);
+  }
+  return next;
+}
+
+Picos Network::first_sent_away() { return state_->wire.boundary().first_sent(); }
+void Network::take_in(std::span<const Crossing> packets) {
+  for (const Crossing& crossing : packets) {
+    state_->wire.take_in(state_->wire[crossing.link], crossing.packet);
+  }
+}
+std::uint64_t Network::foreign_events() const { return state_->foreign_events; }
+std::uint64_t Network::idle_events() const { return state_->idle_events; }
+void Network::gather(const Network& other) { state_->gather(*other.state_); }
+
+std::string Network::check_conservation() const { return fabric::check_conservation(*state_); }
 
 }  // namespace paceline::fabric

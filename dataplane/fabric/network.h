@@ -10,7 +10,7 @@
 // actors that are links, then polls the hosts in woken_hosts().
 //
 // Network builds the fabric from its spec and is its interface. The state is in the classes of the
-// sub-rooms; forwarding/forwarding.h says who owns what.
+// sub-rooms; forwarding/fabric_state.h says who owns what.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/fabric/topology/topology.h"
 #include "dataplane/fabric/wire/crossing.h"
+#include "dataplane/fabric/wire/host_queues.h"
 #include "dataplane/fabric/wire/statistics.h"
 #include "dataplane/port/capture.h"
 #include "dataplane/port/packet.h"
@@ -40,6 +41,8 @@ namespace paceline::fabric {
 
 class Forwarding;
 class HostPort;
+class LinkChanges;
+struct FabricState;
 
 class Network {
  public:
@@ -80,8 +83,8 @@ class Network {
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.
-  std::span<const std::uint32_t> woken_hosts() const;
-  void clear_woken();
+  std::span<const std::uint32_t> woken_hosts() const { return hosts_->woken(); }
+  void clear_woken() { hosts_->clear_woken(); }
 
   // Two more ways to look: what link_fired will touch, and a window of time, node by node.
   const FabricAhead& ahead() const { return ahead_; }
@@ -152,8 +155,13 @@ class Network {
  private:
   FabricSpec spec_;
   Topology topology_;
+  EventWheel& wheel_;
+  std::uint32_t first_actor_;
   PacketPool pool_;
   std::unique_ptr<Forwarding> forwarding_;
+  FabricState* state_;  // of forwarding_, as is hosts_
+  HostQueues* hosts_;
+  std::unique_ptr<LinkChanges> changes_;
   std::unique_ptr<Slab<HostPort>> ports_;
   FabricAhead ahead_;
   FabricSweep sweep_;

@@ -1,100 +1,53 @@
-// The hot path: injection, departure, arrival. A hop runs through link_fired once.
 #include "dataplane/fabric/forwarding/forwarding.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 
-#include "dataplane/base/prefetch.h"
 #include "dataplane/wire/int_record.h"
-#include "dataplane/wire/opcodes.h"
-#include "dataplane/wire/patch.h"
-#include "dataplane/wire/trim.h"
 
 namespace paceline::fabric {
 
 namespace {
 
-constexpr std::size_t kEtherTypeAt = 12;
-constexpr std::size_t kSourceAddressAt = 14 + 12;
-constexpr std::size_t kDestinationAddressAt = 14 + 16;
-constexpr std::size_t kSourcePortAt = 14 + 20;
-constexpr std::size_t kNeeded = kSourcePortAt + 2;
-constexpr std::size_t kSourceAddressV6At = 14 + 8;
-constexpr std::size_t kDestinationAddressV6At = 14 + 24;
-constexpr std::size_t kSourcePortV6At = 14 + 40;
-constexpr std::size_t kNeededV6 = kSourcePortV6At + 2;
-constexpr std::uint8_t kFirstControlOpcode = 0xC0;
-
-std::uint32_t load16(const Packet& packet, std::size_t at) {
-  return std::to_integer<std::uint32_t>(packet.header[at]) << 8 |
-         std::to_integer<std::uint32_t>(packet.header[at + 1]);
-}
-std::uint32_t load32(const Packet& packet, std::size_t at) {
-  return load16(packet, at) << 16 | load16(packet, at + 2);
-}
-std::uint64_t load64(const Packet& packet, std::size_t at) {
-  return std::uint64_t{load32(packet, at)} << 32 | load32(packet, at + 4);
-}
-
-std::uint32_t entropy_of(std::uint32_t from, std::uint32_t to, std::uint32_t source_port) {
-  return static_cast<std::uint32_t>(
-      mix64((std::uint64_t{from} << 32 | to) + (std::uint64_t{source_port} << 20)));
-}
-
-// All that tells flows apart, whatever the protocol: addresses and ports of IPv4 and IPv6, MAC
-// addresses of anything else. Not what changes from packet to packet of a flow.
-std::uint32_t flow_hash(const Packet& packet) {
-  constexpr std::size_t kEthernet = 14;
-  std::uint64_t hash = 0;
-  const auto add = [&](std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to && i < packet.header_bytes; ++i) {
-      hash = mix64(hash ^ std::to_integer<std::uint64_t>(packet.header[i]));
-    }
-  };
-  add(0, kEthernet);
-  if (packet.bth_offset >= kEthernet + 28) {  // addresses, then UDP right before
-    add(static_cast<std::size_t>(packet.bth_offset) - 16, packet.bth_offset - 6U);
-  }
-  return static_cast<std::uint32_t>(hash);
+// The packet leaves by this link at `start`, and is counted already. Like marks, this goes by the
+// queue as it stood at that time, however late the departure was decided.
+void record(const Egress& egress, Rate rate, Packet& packet, Picos start) {
+  IntHop hop;
+  hop.rate_mbps = static_cast<std::uint32_t>(rate.bps / 1'000'000);
+  hop.queue_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(egress.queued_bytes, ~0U));
+  hop.sent_bytes = static_cast<std::uint32_t>(egress.bytes - packet.wire_bytes);
+  hop.time_ns = static_cast<std::uint32_t>(to_nanos(start).count);
+  wire::store_int_record(tail_of(packet) + packet.records * wire::kIntRecordBytes, hop);
+  packet.records = (packet.records + 1U) & 7U;
+  packet.path = (packet.path * 5U + (egress.link * 0x9E37'79B1U >> 19)) & 0x1FFFU;
 }
 
 }  // namespace
 
-bool Forwarding::exact(const Link& link) {
-  return link.egress != Link::kNoEgress &&
-         (link.exact || (link.impaired & (Link::kReorders | Link::kVaries)) != 0);
-}
+Forwarding::Forwarding(const FabricSpec& spec, Topology& topology, PacketPool& pool,
+                       EventWheel& wheel, std::uint32_t first_actor,
+                       std::pmr::memory_resource& memory)
+    : state_(spec, topology, pool, wheel, first_actor, memory), intake_(spec) {}
 
-// The wheel has popped this link's entry: its head in flight arrives, or (exact departures) a
-// queued packet leaves, or nothing is due.
 void Forwarding::link_fired(std::uint32_t link_id, Picos now) {
-  assert(link_id <= links_.size() && now >= now_);
-  if (link_id == links_.size()) [[unlikely]] {
-    run_agenda(now);
-    return;
-  }
-  now_ = now;
-  Link& link = links_[link_id];
-  Packet* arrived = nullptr;
-  if (link.head_time <= now) {
-    arrived = link.head;
-    link.head = arrived->next;
-    link.head_time = link.head == nullptr ? kNever : link.head->time;
-  }
+  Wire& wire = state_.wire;
+  assert(link_id < wire.size() && now >= wire.now());
+  wire.set_now(now);
+  Link& link = wire[link_id];
+  Packet* const arrived = link.head_time <= now ? Wire::take_first(link) : nullptr;
   if (link.backlog == 0) {
-    wheel_.schedule(first_actor_ + link_id, link.head_time);
-  } else if (exact(link)) {
+    wire.wait_for_first(link);
+  } else if (Wire::exact(link)) {
     advance(link, now);
-    reschedule(link);
+    wire.reschedule(link);
   } else {
     // While something is in flight, departures can wait for its arrival: they are decided then,
     // each from the queue as it stood at its own time.
     if (link.head == nullptr) advance(link, now);
-    wheel_.schedule(first_actor_ + link_id, link.head_time);
+    wire.wait_for_first(link);
   }
   if (arrived == nullptr) {
-    ++idle_events_;
+    ++state_.idle_events;
     return;
   }
   if (link.notable != 0) [[unlikely]] {
@@ -105,12 +58,10 @@ void Forwarding::link_fired(std::uint32_t link_id, Picos now) {
 }
 
 void Forwarding::arrive_first(std::uint32_t link_id) {
-  Link& link = links_[link_id];
-  Packet* const packet = link.head;
+  Link& link = state_.wire[link_id];
   const Picos now = link.head_time;
-  now_ = now;
-  link.head = packet->next;
-  link.head_time = link.head == nullptr ? kNever : link.head->time;
+  state_.wire.set_now(now);
+  Packet* const packet = Wire::take_first(link);
   if (link.notable != 0) [[unlikely]] {
     arrive_notable(link, packet, now);
   } else {
@@ -119,197 +70,108 @@ void Forwarding::arrive_first(std::uint32_t link_id) {
 }
 
 void Forwarding::inject(Link& link, Packet* packet, Picos now) {
-  packet->wire_bytes = spec_.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
-  if ((packet->flags & packet_flag::telemetry) != 0) [[unlikely]]
-    packet->wire_bytes += wire::kIntHeaderBytes;
-  packet->route = kRouteNone;
-  if (packet->header_bytes >= kNeeded && load16(*packet, kEtherTypeAt) == 0x0800) {
-    const std::uint32_t to = load32(*packet, kDestinationAddressAt);
-    const std::uint32_t host = to - spec_.subnet_base - 1;
-    packet->entropy =
-        entropy_of(load32(*packet, kSourceAddressAt), to, load16(*packet, kSourcePortAt));
-    if (host < spec_.hosts) packet->route = host;
-  } else if (packet->header_bytes >= kNeededV6 && load16(*packet, kEtherTypeAt) == 0x86DD) {
-    // Among hosts of the fabric the last 32 bits tell all.
-    const std::uint32_t to = load32(*packet, kDestinationAddressV6At + 12);
-    const std::uint32_t host = to - spec_.subnet_base - 1;
-    packet->entropy =
-        entropy_of(load32(*packet, kSourceAddressV6At + 12), to, load16(*packet, kSourcePortV6At));
-    if (host < spec_.hosts && load64(*packet, kDestinationAddressV6At) == spec_.prefix_v6 &&
-        load32(*packet, kDestinationAddressV6At + 8) == 0) {
-      packet->route = host;
-    }
-  }
-  if (moves_answers_) [[unlikely]]
-    packet->traffic_class = class_in_switches(*packet);
-  ++stats_.injected_packets;
-  stats_.injected_bytes += packet->wire_bytes;
-  if (spec_.drop_control_ppm != 0 && packet->bth_offset != 0) {
-    const auto opcode = std::to_integer<std::uint8_t>(packet->header[packet->bth_offset]);
-    const bool droppable = opcode >= kFirstControlOpcode &&
-                           (spec_.control_opcodes >> (opcode - kFirstControlOpcode) & 1U) != 0;
-    if (droppable && control_loss_.below(1'000'000) < spec_.drop_control_ppm) {
-      packet->route = kRouteLost;
-      packet->ingress = static_cast<std::uint16_t>(DropReason::control_loss);
-    }
-  }
+  intake_.prepare(*packet);
+  ++state_.stats.injected_packets;
+  state_.stats.injected_bytes += packet->wire_bytes;
   transmit(link, packet, now);
 }
 
 void Forwarding::inject_to(Link& link, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
                            Picos now) {
-  // A frame without a transport header has no ICRC, which frame_bytes() counts.
-  const std::uint32_t frame = packet->frame_bytes() - (packet->bth_offset == 0 ? 4U : 0U);
-  packet->wire_bytes = spec_.wire.wire_bytes(frame, packet->payload_bytes);
-  packet->traffic_class = traffic_class;
-  if (moves_answers_) packet->traffic_class = class_in_switches(*packet);
-  packet->entropy = flow_hash(*packet);
-  packet->route = to < spec_.hosts ? to : kRouteNone;
-  ++stats_.injected_packets;
-  stats_.injected_bytes += packet->wire_bytes;
+  intake_.prepare_for(*packet, traffic_class, to);
+  ++state_.stats.injected_packets;
+  state_.stats.injected_bytes += packet->wire_bytes;
   transmit(link, packet, later(now, link.busy));
-}
-
-// In which class switches queue a packet, where that is not the one in which its host sent it.
-std::uint8_t Forwarding::class_in_switches(const Packet& packet) const {
-  if (packet.traffic_class != kControlClass || packet.bth_offset == 0) return packet.traffic_class;
-  switch (static_cast<wire::Opcode>(packet.header[packet.bth_offset])) {
-    case wire::Opcode::rc_acknowledge:
-    case wire::Opcode::rc_atomic_acknowledge:
-    case wire::Opcode::xack:
-      return spec_.ack_class;
-    case wire::Opcode::cnp:
-      return spec_.cnp_class;
-    default:
-      return packet.traffic_class;
-  }
-}
-
-[[gnu::always_inline]] inline void Forwarding::launch(Link& link, Packet* packet, Picos start,
-                                                      Picos late) {
-  if (link.ps_per_byte != 0) [[likely]] {
-    link.busy =
-        start +
-        Picos{static_cast<std::int64_t>(std::uint64_t{packet->wire_bytes} * link.ps_per_byte)};
-  } else {
-    link.busy = start + details_[link.id].serialize(packet->wire_bytes, start == link.busy);
-  }
-  packet->time = link.busy + link.delay + late;
-  packet->next = nullptr;
-  if (link.head == nullptr) {
-    link.head = packet;
-    link.head_time = packet->time;
-    wheel_.schedule(first_actor_ + link.id, packet->time);
-  } else if ((link.impaired & (Link::kReorders | Link::kVaries)) != 0) [[unlikely]] {
-    insert_in_flight(link, packet);
-    return;
-  } else {
-    link.tail->next = packet;
-  }
-  link.tail = packet;
 }
 
 // Puts a packet on the wire at `start`, which is not before link.busy.
 void Forwarding::transmit(Link& link, Packet* packet, Picos start) {
-  ++stats_.hops;
-  stats_.hop_bytes += packet->wire_bytes;
+  ++state_.stats.hops;
+  state_.stats.hop_bytes += packet->wire_bytes;
   if (link.impaired != 0) [[unlikely]] {
-    transmit_impaired(link, packet, start);
+    transmit_aside(link, packet, start);
     return;
   }
-  launch(link, packet, start, Picos{0});
+  state_.wire.put(link, packet, start, Picos{0});
 }
 
-// late: how much later than its propagation delay says the packet arrives. The caller sees to links
-// that leave this part of the fabric.
-void Forwarding::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
-  launch(link, packet, start, late);
+// By a link that loses, damages, doubles or delays packets, ends in another part of the fabric,
+// passes credits, or records what it carries. A lost packet still takes its time on the wire; it is
+// dropped where it would have arrived.
+void Forwarding::transmit_aside(Link& link, Packet* packet, Picos start) {
+  const std::uint16_t ingress = packet->ingress;  // a lost packet forgets it
+  if ((packet->flags & packet_flag::telemetry) != 0 && link.egress != Link::kNoEgress &&
+      packet->records != kIntHops) {
+    record(state_.queues[link.egress], state_.wire.rate(link.id), *packet, start);
+  }
+  const Impairments::Drawn drawn = state_.impairments.draw(link.id);
+  if (drawn.lost && packet->route != kRouteLost) {
+    packet->route = kRouteLost;
+    packet->ingress = static_cast<std::uint16_t>(DropReason::link_loss);
+  }
+  if (drawn.corrupt) {
+    if ((packet->flags & packet_flag::corrupt) == 0) ++state_.stats.corrupted_packets;
+    packet->flags |= packet_flag::corrupt;
+  }
+  if (drawn.late.count != 0) ++state_.stats.reordered_packets;
+  state_.wire.put(link, packet, start, drawn.late);
+  if (link.leaves()) state_.wire.boundary().send(link.id, *packet);
+  if ((link.impaired & Link::kCredits) != 0 && state_.credits->covers(packet->traffic_class)) {
+    state_.credits->spend(link, packet->traffic_class, packet->wire_bytes);
+    if (link.egress != Link::kNoEgress) {
+      free_credits(state_.switches[state_.queues[link.egress].switch_index], ingress,
+                   packet->traffic_class, packet->wire_bytes, start);
+    }
+  }
+  if (!drawn.duplicate) return;
+  Packet* copy = state_.pool.copy_of(*packet);
+  copy->flags |= packet_flag::duplicate;
+  ++state_.stats.hops;
+  state_.stats.hop_bytes += copy->wire_bytes;
+  ++state_.stats.duplicated_packets;
+  state_.stats.duplicated_bytes += copy->wire_bytes;
+  state_.wire.put(link, copy, link.busy, Picos{0});
+  if (link.leaves()) state_.wire.boundary().send(link.id, *copy);
 }
 
-// Decides all departures up to and including `now`. Afterwards no queued packet could leave at
-// `now`.
 void Forwarding::advance(Link& link, Picos now) {
   if (link.backlog == 0) return;
-  Egress& egress = egresses_[link.egress];
+  Egress& egress = state_.queues[link.egress];
   while (link.busy <= now && link.eligible() != 0) depart(link, egress);
 }
 
-// Strict classes first, the highest of them; what they leave is shared by weight.
-std::uint8_t Forwarding::choose_class(unsigned eligible, const Egress& egress,
-                                      std::uint32_t index) {
-  const unsigned strict = eligible & strict_classes_;
-  if (strict != 0) [[likely]]
-    return static_cast<std::uint8_t>(std::bit_width(strict) - 1);
-  return dwrr_[index].pick(eligible, egress.queues, quantum_);
+void Forwarding::advance_and_reschedule(Link& link, Picos now) {
+  advance(link, now);
+  if (link.backlog != 0) state_.wire.reschedule(link);
+}
+
+void Forwarding::advance_switch(const Switch& sw, Picos now) {
+  sw.over_backlogged([&](std::uint32_t id) { advance(state_.wire[id], now); });
 }
 
 // The first packet of a class that is not paused leaves at link.busy. Between two looks no queue
 // changed, so the choice is the one that would have been made at that time.
 void Forwarding::depart(Link& link, Egress& egress) {
   const Picos start = link.busy;
-  const std::uint8_t traffic_class = choose_class(link.eligible(), egress, link.egress);
-  ClassQueue& queue = egress.queues[traffic_class];
-  egress.integrate(start);
-  Packet* packet = queue.pop();
-  if (queue.head != nullptr) {  // the next to go: it may have waited for long
-    __builtin_prefetch(queue.head);
-    __builtin_prefetch(&queue.head->header);
-  }
-  egress.queued_bytes -= packet->wire_bytes;
-  ++egress.packets;
-  egress.bytes += packet->wire_bytes;
-  Switch& sw = switches_[egress.switch_index];
-  if (queue.head == nullptr) {
+  const std::uint8_t traffic_class = state_.queues.choose(link.egress, link.eligible());
+  bool marked = false;
+  Packet* packet = state_.queues.pop(egress, traffic_class, start, marked);
+  if (marked) ++state_.stats.marked_packets;
+  Switch& sw = state_.switches[egress.switch_index];
+  if (egress.queues[traffic_class].head == nullptr) {
     link.backlog = static_cast<std::uint8_t>(link.backlog & ~(1U << traffic_class));
     if (link.backlog == 0) sw.clear_backlogged(egress.port);
-    if (!dwrr_.empty()) [[unlikely]]
-      dwrr_[link.egress].emptied(traffic_class);
+    state_.queues.emptied(link.egress, traffic_class);
   }
-  if (queue.bytes > ecn_kmin_ && !mark_at_enqueue_) mark(egress, packet, queue.bytes);
   const std::uint16_t ingress = packet->ingress;
   sw.buffer.release(ingress, traffic_class, packet->wire_bytes);
   transmit(link, packet, start);
-  if (sw.paused_count != 0) [[unlikely]]
-    consider_resume(sw, ingress, traffic_class, start);
-}
-
-// queue_bytes > ecn_kmin_. One draw per packet between kmin and kmax that can be marked.
-void Forwarding::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
-  if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return;
-  const Curve& curve = curves_[egress.curve];
-  if (queue_bytes <= curve.kmin) return;
-  if (queue_bytes <= curve.kmax &&
-      egress.marking.uniform() >= static_cast<double>(queue_bytes - curve.kmin) * curve.slope) {
-    return;
-  }
-  packet->ecn = Ecn::ce;
-  wire::patch_ecn(packet->header_view(), Ecn::ce);
-  ++egress.marked;
-  ++stats_.marked_packets;
-}
-
-// False: there is nothing to cut off, or the class is not one of data.
-bool Forwarding::trim(Egress& egress, Packet* packet) {
-  if (packet->payload_bytes == 0 || packet->bth_offset == 0 ||
-      packet->traffic_class >= spec_.trim.to_class ||
-      !wire::patch_trimmed(packet->header_view(), spec_.trim.to_class)) {
-    return false;
-  }
-  const std::uint32_t before = packet->wire_bytes;
-  if (packet->payload_kind == PayloadKind::lent) pool_.drop_loan(*packet);
-  packet->payload_bytes = 0;
-  packet->payload_kind = PayloadKind::none;
-  packet->flags |= packet_flag::trimmed;
-  packet->traffic_class = spec_.trim.to_class;
-  packet->wire_bytes = std::min(before, spec_.wire.wire_bytes(packet->frame_bytes(), 0));
-  ++egress.trimmed;
-  ++stats_.trimmed_packets;
-  stats_.trimmed_bytes += before - packet->wire_bytes;
-  return true;
+  if (sw.pauses.active()) [[unlikely]]
+    resume_if_due(sw, ingress, traffic_class, start);
 }
 
 void Forwarding::arrive(const Link& link, Packet* packet, Picos now) {
-  if (packet->route >= spec_.hosts) [[unlikely]] {
+  if (packet->route >= state_.spec.hosts) [[unlikely]] {
     arrive_special(link, packet, now);
     return;
   }
@@ -318,88 +180,270 @@ void Forwarding::arrive(const Link& link, Packet* packet, Picos now) {
       drop(packet, DropReason::no_route);
       return;
     }
-    ++stats_.delivered_packets;
-    stats_.delivered_bytes += packet->wire_bytes;
-    hosts_.deliver(link.to, packet);
+    ++state_.stats.delivered_packets;
+    state_.stats.delivered_bytes += packet->wire_bytes;
+    state_.hosts.deliver(link.to, packet);
     return;
   }
   const std::uint32_t index = link.to & ~Link::kToSwitch;
-  const NextHop hop = topology_.next_hop(index, packet->route);
+  const NextHop hop = state_.topology.next_hop(index, packet->route);
   if (hop.count == 0) [[unlikely]] {
     drop(packet, DropReason::no_route);
     return;
   }
-  const std::uint32_t out = hop.count == 1 ? hop.first : choose_link(index, hop, *packet);
-  enqueue(switches_[index], links_[out], link, packet, now);
+  const std::uint32_t out = hop.count == 1
+                                ? hop.first
+                                : state_.paths.choose(state_.topology, index, hop, packet->entropy);
+  enqueue(state_.switches[index], state_.wire[out], link, packet, now);
 }
 
-// One of several. Sprayed packets are counted and drawn per switch in the order of arrival there,
-// which is that of (time, link).
-std::uint32_t Forwarding::choose_link(std::uint32_t switch_index, NextHop hop,
-                                      const Packet& packet) {
-  if (spec_.load_balance == LoadBalance::ecmp) [[likely]]
-    return topology_.hashed(switch_index, hop, packet.entropy);
-  if (spec_.load_balance == LoadBalance::spray) {
-    std::uint32_t& turn = spray_next_[topology_.first_link(hop)];
-    return topology_.member(hop, turn++ % hop.count);
+void Forwarding::arrive_notable(const Link& link, Packet* packet, Picos now) {
+  if (link.leaves()) {  // a copy of it arrives in the part where the link ends
+    state_.pool.free(packet);
+    return;
   }
-  const std::uint64_t draw = splitmix64(switches_[switch_index].spray) >> 32;
-  return topology_.member(hop, static_cast<std::uint32_t>((draw * hop.count) >> 32));
+  if ((link.notable & Link::kEnters) != 0 && !link.tapped()) ++state_.foreign_events;
+  if ((link.notable & Link::kGrants) != 0) {
+    arrive_granted(link, packet, now);
+  } else {
+    arrive_shown(link, packet, now);
+  }
+}
+
+// By a link with credits. A host takes a packet out of its buffer at once; at a switch it stays
+// there until it leaves, which may be at once, or is dropped.
+void Forwarding::arrive_granted(const Link& link, Packet* packet, Picos now) {
+  if (packet->route == kRouteCredit) {
+    credits_arrived(link, packet, now);
+    return;
+  }
+  const std::uint8_t traffic_class = packet->traffic_class;
+  if (!state_.credits->covers(traffic_class)) {
+    arrive_shown(link, packet, now);
+    return;
+  }
+  const std::uint32_t bytes = packet->wire_bytes;
+  state_.credits->arrived(link, traffic_class, bytes);
+  if ((link.to & Link::kToSwitch) == 0) {
+    arrive_shown(link, packet, now);
+    state_.credits->released(state_.wire[link.id ^ 1U], traffic_class, bytes, now);
+    return;
+  }
+  if (packet->route != kRouteLost) packet->ingress = link.to_port;
+  arriving_ = packet;
+  arrive_shown(link, packet, now);
+  const bool dropped = arriving_ == nullptr;
+  arriving_ = nullptr;
+  if (dropped) {
+    free_credits(state_.switches[link.to & ~Link::kToSwitch], link.to_port, traffic_class, bytes,
+                 now);
+  }
+}
+
+void Forwarding::arrive_shown(const Link& link, Packet* packet, Picos now) {
+  if (!link.tapped()) {
+    arrive(link, packet, now);
+    return;
+  }
+  const bool lost = packet->route == kRouteLost;
+  state_.taps.show(link.id, *packet, now);
+  arrive(link, packet, now);
+  state_.taps.settle(link.id, lost);
+}
+
+void Forwarding::arrive_special(const Link& link, Packet* packet, Picos now) {
+  if (packet->route == kRoutePause) {
+    pause_arrived(link, packet, now);
+  } else if (packet->route == kRouteLost) {
+    drop(packet, static_cast<DropReason>(packet->ingress));
+  } else {
+    drop(packet, DropReason::no_route);
+  }
+}
+
+void Forwarding::pause_arrived(const Link& link, Packet* frame, Picos now) {
+  const std::uint8_t traffic_class = frame->traffic_class;
+  const bool pause = frame->entropy != 0;
+  state_.pool.free(frame);
+
+  Link& back = state_.wire[link.id ^ 1U];
+  if ((back.paused >> traffic_class & 1U) == (pause ? 1U : 0U)) return;
+  if (!pause) {
+    go_on(back, traffic_class, now);
+    return;
+  }
+  advance(back, now);  // what leaves at `now` has left
+  // Its entry in the wheel may be for a departure that is now held back; it then finds nothing due.
+  back.paused = static_cast<std::uint8_t>(back.paused | 1U << traffic_class);
+  state_.pauses.begin(back.id, traffic_class, now);
+}
+
+void Forwarding::credits_arrived(const Link& link, Packet* update, Picos now) {
+  const std::uint8_t traffic_class = update->traffic_class;
+  const std::uint64_t limit = update->digest;
+  state_.pool.free(update);
+  Link& back = state_.wire[link.id ^ 1U];
+  if (state_.credits->heard(back, traffic_class, limit)) go_on(back, traffic_class, now);
+}
+
+// A class of this link was held back until now.
+void Forwarding::go_on(Link& link, std::uint8_t traffic_class, Picos now) {
+  advance(link, now);  // what leaves at `now` has left
+  link.paused = static_cast<std::uint8_t>(link.paused & ~(1U << traffic_class));
+  state_.stats.pause_time += state_.pauses.end(link.id, traffic_class, now);
+  if (link.egress == Link::kNoEgress) {
+    state_.hosts.wake(state_.wire[link.id ^ 1U].to);
+    return;
+  }
+  if (link.busy < now && link.eligible() != 0) link.busy = now;  // what was held back leaves now
+  advance_and_reschedule(link, now);
 }
 
 void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now) {
-  Egress& egress = egresses_[out.egress];
+  EgressQueues& queues = state_.queues;
+  Egress& egress = queues[out.egress];
   advance(out, now);
-  const std::uint64_t depth = egress.queued_bytes;
-  (egress.last_hop ? last_hop_depth_ : core_depth_).record(depth);
+  if (queues.found_by(egress, packet)) ++state_.stats.marked_packets;
   unsigned class_bit = 1U << packet->traffic_class;
-  ClassQueue* queue = &egress.queues[packet->traffic_class];
-  if (mark_at_enqueue_ && queue->bytes > ecn_kmin_) mark(egress, packet, queue->bytes);
   // Looked at before anything that a full queue brings about: what is left is a packet of another
   // class, and it alone counts in the buffer. A packet that leaves at once finds no queue, but for
   // one that is paused.
-  if (queue->bytes > trim_above_ && (out.busy > now || (out.held() & class_bit) != 0) &&
-      trim(egress, packet)) [[unlikely]] {
-    class_bit = 1U << packet->traffic_class;
-    queue = &egress.queues[packet->traffic_class];
+  if (queues.above_trim_threshold(egress, packet->traffic_class) &&
+      (out.busy > now || (out.held() & class_bit) != 0)) [[unlikely]] {
+    std::uint32_t cut = 0;
+    if (queues.trim(egress, packet, cut)) {
+      ++state_.stats.trimmed_packets;
+      state_.stats.trimmed_bytes += cut;
+      class_bit = 1U << packet->traffic_class;
+    }
   }
 
   // Nothing that may leave is queued now (advance), so on a free wire this packet leaves at once
   // and never occupies the buffer.
   if (out.busy <= now && (out.held() & class_bit) == 0) {
-    ++egress.packets;
-    egress.bytes += packet->wire_bytes;
+    EgressQueues::pass(egress, *packet);
     transmit(out, packet, now);
-    if (out.backlog != 0 && exact(out)) [[unlikely]]
-      reschedule(out);
+    if (out.backlog != 0 && Wire::exact(out)) [[unlikely]]
+      state_.wire.reschedule(out);
     return;
   }
 
-  if (out.down != 0 && !spec_.keep_queued_when_down) [[unlikely]] {
-    ++egress.drops;
-    if (out.tapped()) show_drop(out, *packet, Fate::never_sent, DropReason::link_down, now);
-    drop(packet, DropReason::link_down);
+  if (out.down != 0 && !state_.spec.keep_queued_when_down) [[unlikely]] {
+    refuse(egress, packet, DropReason::link_down, now);
     return;
   }
   packet->ingress = in.to_port;
-  if (!admit(sw, egress, packet, now)) [[unlikely]] {
-    ++egress.drops;
+  if (!admit(sw, egress, packet, now)) [[unlikely]]
     return;
-  }
-  egress.integrate(now);
-  egress.queued_bytes = depth + packet->wire_bytes;
-  if (egress.queued_bytes > egress.max_bytes) egress.max_bytes = egress.queued_bytes;
-  queue->push(packet);
+  EgressQueues::push(egress, packet, now);
   if (out.backlog == 0) sw.mark_backlogged(egress.port);
   out.backlog = static_cast<std::uint8_t>(out.backlog | class_bit);
   if (sw.buffer.used() >= sw.use_step_bytes) [[unlikely]]
     track_buffer_use(sw, now);
   if (sw.buffer.lossless(packet->traffic_class) &&
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
-    consider_pause(sw, in.to_port, packet->traffic_class, now);
+    pause_if_due(sw, in.to_port, packet->traffic_class, now);
   }
   if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]]
-    reschedule(out);
+    state_.wire.reschedule(out);
+}
+
+// Finds room for a packet and charges it; else drops it. Its egress port is up to date.
+bool Forwarding::admit(Switch& sw, Egress& egress, Packet* packet, Picos now) {
+  using Place = SharedBuffer::Place;
+  SharedBuffer& buffer = sw.buffer;
+  const std::uint8_t traffic_class = packet->traffic_class;
+  const std::uint16_t port = packet->ingress;
+  const std::uint32_t size = packet->wire_bytes;
+  if (buffer.lossless(traffic_class)) {
+    Place place = buffer.place_lossless(port, traffic_class, size);
+    if (place != Place::buffer) {
+      advance_switch(sw, now);
+      place = buffer.place_lossless(port, traffic_class, size);
+      if (place == Place::none) {
+        refuse(egress, packet, DropReason::headroom_exhausted, now);
+        return false;
+      }
+    }
+    buffer.charge(port, traffic_class, size, place);
+    return true;
+  }
+  const ClassQueue& queue = egress.queues[traffic_class];
+  if (!buffer.admits_lossy(egress.port, size, queue.bytes)) {
+    advance_switch(sw, now);
+    if (!buffer.admits_lossy(egress.port, size, queue.bytes)) {
+      refuse(egress, packet, DropReason::buffer_full, now);
+      return false;
+    }
+  }
+  buffer.charge(port, traffic_class, size, Place::buffer);
+  return true;
+}
+
+// A packet that would have left by this egress port is not queued there.
+void Forwarding::refuse(Egress& egress, Packet* packet, DropReason reason, Picos now) {
+  ++egress.drops;
+  if (state_.wire[egress.link].tapped()) {
+    state_.taps.show_drop(egress.link, *packet, Fate::never_sent, reason, now);
+  }
+  drop(packet, reason);
+}
+
+void Forwarding::drop(Packet* packet, DropReason reason) {
+  state_.taps.dropped(*packet, reason);
+  if (packet == arriving_) arriving_ = nullptr;
+  ++state_.stats.drops[static_cast<std::size_t>(reason)];
+  state_.stats.dropped_bytes[static_cast<std::size_t>(reason)] += packet->wire_bytes;
+  state_.pool.free(packet);
+}
+
+// Highest use so far, in steps, so that few packets need a look at the whole switch.
+void Forwarding::track_buffer_use(Switch& sw, Picos now) {
+  advance_switch(sw, now);
+  while (sw.buffer.used() >= sw.use_step_bytes) {
+    state_.stats.buffer_used_max = std::max(state_.stats.buffer_used_max, sw.use_step_bytes);
+    sw.use_step_bytes += kBufferUseStep;
+  }
+}
+
+// The counters say that this ingress port and class must pause its upstream.
+void Forwarding::pause_if_due(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                              Picos now) {
+  // With credits what lossy classes leave of the threshold does not concern it.
+  if (state_.credits != nullptr || sw.pauses.told(port, traffic_class)) return;
+  advance_switch(sw, now);
+  const bool first = !sw.pauses.active();
+  if (!sw.pauses.pause(sw.buffer, port, traffic_class)) return;
+  send_pause(sw, port, traffic_class, true, now);
+  if (!first) return;
+  // A resume is due at the very departure that allows it: from here on departures of this switch
+  // are events of their own.
+  state_.wire.set_exact(sw.port_links, true);
+  for (const std::uint32_t link : sw.port_links) {
+    if (state_.wire[link].backlog != 0) state_.wire.reschedule(state_.wire[link]);
+  }
+}
+
+void Forwarding::resume_if_due(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                               Picos now) {
+  if (!sw.pauses.resume(sw.buffer, port, traffic_class)) return;
+  if (!sw.pauses.active()) state_.wire.set_exact(sw.port_links, state_.spec.exact_departures);
+  send_pause(sw, port, traffic_class, false, now);
+}
+
+void Forwarding::send_pause(const Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                            bool pause, Picos now) {
+  Link& back = state_.wire[sw.port_links[port]];
+  advance(back, now);
+  ++(pause ? state_.stats.pause_frames : state_.stats.resume_frames);
+  state_.wire.put_control(
+      back, {kRoutePause, traffic_class, state_.spec.wire.wire_bytes(64, 0), pause ? 1U : 0U, 0},
+      now);
+}
+
+void Forwarding::free_credits(const Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
+                              std::uint32_t bytes, Picos now) {
+  state_.credits->released(state_.wire[sw.port_links[port]], traffic_class, bytes, now);
 }
 
 }  // namespace paceline::fabric

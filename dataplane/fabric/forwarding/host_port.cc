@@ -13,10 +13,10 @@ std::size_t HostPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
   return 1;
 }
 
-PacketPool& HostPort::packets() { return forwarding_.pool(); }
+PacketPool& HostPort::packets() { return forwarding_.state().pool; }
 
 PortInfo HostPort::info() const {
-  const FabricSpec& spec = forwarding_.spec();
+  const FabricSpec& spec = forwarding_.state().spec;
   PortInfo info;
   info.link_rate = spec.links[uplink_.id / 2].rate;
   info.wire = spec.wire;

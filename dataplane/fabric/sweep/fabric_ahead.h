@@ -12,16 +12,16 @@
 
 namespace paceline::fabric {
 
-class Forwarding;
 class HostPort;
 struct Egress;
+struct FabricState;
 struct Link;
 
 class FabricAhead {
  public:
   // Both must outlive this.
-  FabricAhead(const Forwarding& forwarding, const Slab<HostPort>& ports)
-      : forwarding_(forwarding), ports_(ports) {}
+  FabricAhead(const FabricState& state, const Slab<HostPort>& ports)
+      : state_(state), ports_(ports) {}
 
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
   struct Found {
@@ -50,7 +50,7 @@ class FabricAhead {
   const Egress& egress_of(const Link& link) const;
   void prefetch_behind(const Link& link, Found& found) const;
 
-  const Forwarding& forwarding_;
+  const FabricState& state_;
   const Slab<HostPort>& ports_;
 };
 

@@ -28,6 +28,9 @@ const Packet* arriving(const Link& link, unsigned place, Picos end) {
 
 }  // namespace
 
+FabricSweep::FabricSweep(Forwarding& forwarding, const Slab<HostPort>& ports)
+    : forwarding_(forwarding), state_(forwarding.state()), ports_(ports) {}
+
 std::string FabricSweep::obstacle(const FabricSpec& spec) {
   if (!spec.events.empty()) return "links fail or change";
   if (spec.credit.enabled) return "credits return at every departure";
@@ -41,16 +44,15 @@ std::string FabricSweep::obstacle(const FabricSpec& spec) {
 }
 
 void FabricSweep::prepare() {
-  node_of_.assign(forwarding_.links() + 1, Topology::kNoLink);
-  downlink_.assign(forwarding_.spec().hosts, Topology::kNoLink);
-  backlogged_nodes_.assign((forwarding_.spec().hosts + forwarding_.switches()) / 64 + 1, 0);
-  for (std::uint32_t id = 0; id < forwarding_.links(); ++id) {
-    const Link& link = forwarding_.link(id);
+  node_of_.assign(state_.wire.size() + 1, Topology::kNoLink);
+  downlink_.assign(state_.spec.hosts, Topology::kNoLink);
+  backlogged_nodes_.assign((state_.spec.hosts + state_.switches.size()) / 64 + 1, 0);
+  for (const Link& link : state_.wire.all()) {
     const std::uint32_t to = link.to & ~Link::kToSwitch;
     if (link.leaves()) {  // what is on it arrives elsewhere, and is thrown away here
-      node_of_[link.id] = forwarding_.spec().hosts + forwarding_.egress(link.egress).switch_index;
+      node_of_[link.id] = state_.spec.hosts + state_.queues[link.egress].switch_index;
     } else if ((link.to & Link::kToSwitch) != 0) {
-      node_of_[link.id] = forwarding_.spec().hosts + to;
+      node_of_[link.id] = state_.spec.hosts + to;
     } else {
       node_of_[link.id] = to;
       downlink_[to] = link.id;
@@ -60,49 +62,47 @@ void FabricSweep::prepare() {
 
 void FabricSweep::begin(Picos begin, Picos end) {
   assert(end > begin && end - begin < kLongestSweep);
-  forwarding_.hold_schedule(true);
+  state_.wire.hold_schedule(true);
   begin_ = begin;
   end_ = end;
   next_leaving_ = kNever;
 }
 
-Picos FabricSweep::next_arrival(std::uint32_t link) const {
-  return forwarding_.link(link).head_time;
-}
+Picos FabricSweep::next_arrival(std::uint32_t link) const { return state_.wire[link].head_time; }
 
 void FabricSweep::arrive_next(std::uint32_t link) { forwarding_.arrive_first(link); }
 
 void FabricSweep::wait_for_next(std::uint32_t link) {
-  forwarding_.wait_for_first(forwarding_.link(link));
+  state_.wire.wait_for_first(state_.wire[link]);
 }
 
 // While a switch has paused somebody, a resume is due at the very departure that allows it: these
 // are events of their own, of the link that they leave by. All before (before, before_link).
 void FabricSweep::depart_in_time(Switch& sw, Picos before, std::uint32_t before_link) {
-  while (sw.paused_count != 0) {
+  while (sw.pauses.active()) {
     Picos time = before;
     std::uint32_t first = before_link;
     Link* due = nullptr;
     sw.over_backlogged([&](std::uint32_t id) {
-      Link& link = forwarding_.link(id);
+      Link& link = state_.wire[id];
       if (link.eligible() == 0 || link.busy > time || (link.busy == time && id >= first)) return;
       time = link.busy;
       first = id;
       due = &link;
     });
     if (due == nullptr) return;
-    forwarding_.set_now(time);
+    state_.wire.set_now(time);
     forwarding_.advance(*due, time);
   }
 }
 
 Picos FabricSweep::sweep_switch(std::uint32_t index, std::span<const std::uint32_t> due) {
-  Switch& sw = forwarding_.switch_at(index);
-  forwarding_.set_now(begin_);
-  bool exact = sw.paused_count != 0;
+  Switch& sw = state_.switches[index];
+  state_.wire.set_now(begin_);
+  bool exact = sw.pauses.active();
   arrivals_.clear();
   for (const std::uint32_t id : due) {
-    const Link& link = forwarding_.link(id);
+    const Link& link = state_.wire[id];
     if (link.head_time >= end_) continue;
     for (const Packet* packet = link.head; packet != nullptr && packet->time < end_;
          packet = packet->next) {
@@ -113,34 +113,34 @@ Picos FabricSweep::sweep_switch(std::uint32_t index, std::span<const std::uint32
   std::sort(arrivals_.begin(), arrivals_.end());
   for (const std::uint64_t arrival : arrivals_) {
     const auto link = static_cast<std::uint32_t>(arrival & kLinkMask);
-    if (sw.paused_count != 0) [[unlikely]] {
+    if (sw.pauses.active()) [[unlikely]] {
       exact = true;
-      depart_in_time(sw, forwarding_.link(link).head_time, link);
+      depart_in_time(sw, state_.wire[link].head_time, link);
     }
     arrive_next(link);
   }
   events_ += arrivals_.size();
-  if (sw.paused_count != 0) [[unlikely]] {
+  if (sw.pauses.active()) [[unlikely]] {
     exact = true;
     depart_in_time(sw, end_, 0);
   }
   for (const std::uint32_t link : due) wait_for_next(link);
   next_leaving_ = earlier(next_leaving_, advance_backlogged(index, end_ - Picos{1}));
   if (exact) unscheduled_.push_back(index);
-  return forwarding_.now();
+  return state_.wire.now();
 }
 
 // Decides what leaves a switch up to `until`; returns when the next packet leaves.
 Picos FabricSweep::advance_backlogged(std::uint32_t index, Picos until) {
   Picos next = kNever;
   bool any = false;
-  forwarding_.switch_at(index).over_backlogged([&](std::uint32_t id) {
-    Link& link = forwarding_.link(id);
+  state_.switches[index].over_backlogged([&](std::uint32_t id) {
+    Link& link = state_.wire[id];
     forwarding_.advance(link, until);
     any = any || link.backlog != 0;
     if (link.eligible() != 0) next = earlier(next, link.busy);
   });
-  const std::size_t node = std::size_t{forwarding_.spec().hosts} + index;
+  const std::size_t node = std::size_t{state_.spec.hosts} + index;
   const std::uint64_t bit = std::uint64_t{1} << (node & 63);
   std::uint64_t& word = backlogged_nodes_[node >> 6];
   word = any ? word | bit : word & ~bit;
@@ -148,10 +148,10 @@ Picos FabricSweep::advance_backlogged(std::uint32_t index, Picos until) {
 }
 
 Picos FabricSweep::end() {
-  forwarding_.hold_schedule(false);
+  state_.wire.hold_schedule(false);
   for (const std::uint32_t index : unscheduled_) {
-    for (const std::uint32_t link : forwarding_.switch_at(index).port_links)
-      forwarding_.reschedule(forwarding_.link(link));
+    for (const std::uint32_t link : state_.switches[index].port_links)
+      state_.wire.reschedule(state_.wire[link]);
   }
   unscheduled_.clear();
   return next_leaving_;
@@ -159,11 +159,11 @@ Picos FabricSweep::end() {
 
 Picos FabricSweep::settle(Picos until) {
   Picos next = kNever;
-  for (std::uint32_t index = 0; index < forwarding_.switches(); ++index) {
+  for (std::uint32_t index = 0; index < state_.switches.size(); ++index) {
     next = earlier(next, advance_backlogged(index, until));
-    if (forwarding_.switch_at(index).paused_count == 0) continue;
-    for (const std::uint32_t link : forwarding_.switch_at(index).port_links)
-      forwarding_.reschedule(forwarding_.link(link));
+    if (state_.switches[index].pauses.count() == 0) continue;
+    for (const std::uint32_t link : state_.switches[index].port_links)
+      state_.wire.reschedule(state_.wire[link]);
   }
   return next;
 }
@@ -171,10 +171,10 @@ Picos FabricSweep::settle(Picos until) {
 // Three packets of each link that is due, with where the first of them goes; what waits to leave.
 void FabricSweep::prefetch_switch(std::uint32_t index, std::span<const std::uint32_t> due,
                                   unsigned ahead) const {
-  const Switch& sw = forwarding_.switch_at(index);
+  const Switch& sw = state_.switches[index];
   if (ahead == 5) {
     sw.prefetch();
-    for (const std::uint32_t id : due) prefetch_line(&forwarding_.link(id));
+    for (const std::uint32_t id : due) prefetch_line(&state_.wire[id]);
     return;
   }
   if (ahead == 4) {
@@ -182,12 +182,12 @@ void FabricSweep::prefetch_switch(std::uint32_t index, std::span<const std::uint
     prefetch_line(sw.port_links.data());
   } else {
     sw.over_backlogged([&](std::uint32_t id) {
-      const Link& link = forwarding_.link(id);
+      const Link& link = state_.wire[id];
       if (ahead == 3) {
         prefetch_line(&link);
         return;
       }
-      const Egress& egress = forwarding_.egress(link.egress);
+      const Egress& egress = state_.queues[link.egress];
       const ClassQueue& queue = egress.queues[std::bit_width(link.backlog | 1U) - 1U];
       if (ahead == 2) {
         prefetch_line(&egress);
@@ -199,21 +199,20 @@ void FabricSweep::prefetch_switch(std::uint32_t index, std::span<const std::uint
     });
   }
   for (const std::uint32_t id : due) {
-    const Link& link = forwarding_.link(id);
+    const Link& link = state_.wire[id];
     const Packet* const packet = arriving(link, ahead > 1 ? 4 - ahead : 2, end_);
     if (packet == nullptr) continue;
     if (ahead > 1) prefetch_line(packet);
     if (ahead == 4) sw.buffer.prefetch_counters(link.to_port);
-    if (ahead > 3 || link.head->route >= forwarding_.spec().hosts) continue;
+    if (ahead > 3 || link.head->route >= state_.spec.hosts) continue;
     const std::uint32_t out =
-        forwarding_.topology().next_link(index, link.head->route, link.head->entropy);
+        state_.topology.next_link(index, link.head->route, link.head->entropy);
     if (out == Topology::kNoLink) continue;
     if (ahead == 3) {
-      prefetch_line(&forwarding_.link(out));
+      prefetch_line(&state_.wire[out]);
     } else if (ahead == 2) {
-      prefetch_line(&forwarding_.egress(forwarding_.link(out).egress));
-      prefetch_line(
-          &forwarding_.egress(forwarding_.link(out).egress).queues[link.head->traffic_class]);
+      prefetch_line(&state_.queues[state_.wire[out].egress]);
+      prefetch_line(&state_.queues[state_.wire[out].egress].queues[link.head->traffic_class]);
     } else if (packet->next != nullptr) {
       prefetch_line(packet->next);
     }
@@ -223,11 +222,11 @@ void FabricSweep::prefetch_switch(std::uint32_t index, std::span<const std::uint
 void FabricSweep::prefetch_arrivals(std::uint32_t host, unsigned ahead) const {
   const std::uint32_t id = downlink_[host];
   if (ahead == 5) {
-    prefetch_line(&forwarding_.link(id));
-    prefetch_line(&forwarding_.link(id ^ 1U));
+    prefetch_line(&state_.wire[id]);
+    prefetch_line(&state_.wire[id ^ 1U]);
     prefetch_line(&ports_[host]);
-    prefetch_line(&forwarding_.host_queues()[host]);
-  } else if (const Packet* packet = arriving(forwarding_.link(id), 4 - ahead, end_)) {
+    prefetch_line(&state_.hosts[host]);
+  } else if (const Packet* packet = arriving(state_.wire[id], 4 - ahead, end_)) {
     prefetch_line(packet);
     prefetch_line(&packet->header);
   }

@@ -22,13 +22,13 @@ namespace paceline::fabric {
 class Forwarding;
 class HostPort;
 struct FabricSpec;
+struct FabricState;
 struct Switch;
 
 class FabricSweep {
  public:
   // Both must outlive this.
-  FabricSweep(Forwarding& forwarding, const Slab<HostPort>& ports)
-      : forwarding_(forwarding), ports_(ports) {}
+  FabricSweep(Forwarding& forwarding, const Slab<HostPort>& ports);
 
   // For who works off a window [begin, end) no longer than the shortest delay of a link, so that
   // what a node does within it is felt by others after it: each node's events in their order, the
@@ -71,6 +71,7 @@ class FabricSweep {
   Picos advance_backlogged(std::uint32_t index, Picos until);
 
   Forwarding& forwarding_;
+  FabricState& state_;  // of forwarding_
   const Slab<HostPort>& ports_;
   Picos begin_{0};
   Picos end_{0};

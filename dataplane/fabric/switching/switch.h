@@ -9,23 +9,30 @@
 #include <vector>
 
 #include "dataplane/base/prefetch.h"
+#include "dataplane/fabric/switching/pause_control.h"
 #include "dataplane/fabric/switching/shared_buffer.h"
 
 namespace paceline::fabric {
+
+// Granularity in which the highest use of a buffer is known.
+inline constexpr std::uint64_t kBufferUseStep = 16'384;
 
 // Two cache lines of what packets touch come first.
 struct alignas(64) Switch {
   static constexpr std::size_t kHotLines = 2;
 
-  explicit Switch(SharedBuffer shared) : buffer(std::move(shared)) {}
+  // `links`: by port, the directed links that leave the switch.
+  Switch(SharedBuffer shared, std::vector<std::uint32_t> links)
+      : buffer(std::move(shared)),
+        backlogged((links.size() + 63) / 64, 0),
+        pauses(links.size()),
+        port_links(std::move(links)) {}
 
   SharedBuffer buffer;
-  std::uint64_t use_step_bytes = 0;          // next step of buffer use not reached so far
-  std::uint32_t paused_count = 0;            // bits set in paused_ingress
-  std::vector<std::uint64_t> backlogged;     // bit per port with queued packets
-  std::vector<std::uint32_t> port_links;     // port number -> directed link that leaves by it
-  std::vector<std::uint8_t> paused_ingress;  // per port: classes whose upstream was told to pause
-  std::uint64_t spray = 0;                   // LoadBalance::spray_random: state of its draws
+  std::uint64_t use_step_bytes = kBufferUseStep;  // next step of buffer use not reached so far
+  std::vector<std::uint64_t> backlogged;          // bit per port with queued packets
+  PauseControl pauses;
+  std::vector<std::uint32_t> port_links;  // port number -> directed link that leaves by it
 
   void prefetch() const {
     const auto* bytes = reinterpret_cast<const std::byte*>(this);
@@ -47,9 +54,6 @@ struct alignas(64) Switch {
     backlogged[port >> 6] &= ~(std::uint64_t{1} << (port & 63));
   }
 };
-static_assert(offsetof(Switch, port_links) <= 64 * Switch::kHotLines);
-
-// Granularity in which the highest use of a buffer is known.
-inline constexpr std::uint64_t kBufferUseStep = 16'384;
+static_assert(offsetof(Switch, pauses) < 64 * Switch::kHotLines);  // whether somebody is paused
 
 }  // namespace paceline::fabric

@@ -1,11 +1,10 @@
 // A directed link: the wire and what is on it. One cache line, because every hop touches it; what
-// only some links need (odd rates, losses, pause accounting) is in LinkDetail.
+// only some links need is elsewhere: odd rates in LinkRate, losses in Impairments, pauses in
+// PauseTimes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
-#include "dataplane/base/random.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
 
@@ -20,7 +19,7 @@ struct alignas(64) Link {
   Picos head_time = kNever;       // arrival of the head: spares the load of a packet
   Picos busy{0};                  // the wire is free from here on
   Picos delay{0};                 // propagation
-  std::uint32_t ps_per_byte = 0;  // 0: not a whole number, see LinkDetail
+  std::uint32_t ps_per_byte = 0;  // 0: not a whole number, see LinkRate
   std::uint32_t id = 0;
   std::uint32_t to = 0;              // far end: host number, or switch number | kToSwitch
   std::uint32_t egress = kNoEgress;  // queues at the near end; none at a host
@@ -32,8 +31,8 @@ struct alignas(64) Link {
   std::uint8_t notable = 0;          // kTapped, kLeaves, kEnters: its packets take a side way
   bool exact = false;                // departures are events: wanted so, or its switch has paused
 
-  static constexpr std::uint8_t kTapped = 1;  // somebody looks: Network::tap
-  static constexpr std::uint8_t kLeaves = 2;  // ends in another part of the fabric: Network::divide
+  static constexpr std::uint8_t kTapped = 1;  // somebody looks: LinkTaps
+  static constexpr std::uint8_t kLeaves = 2;  // ends in another part of the fabric: PartBoundary
   static constexpr std::uint8_t kEnters = 4;  // begins in another part
   static constexpr std::uint8_t kGrants = 8;  // what arrives is held against credits
 
@@ -57,16 +56,9 @@ struct alignas(64) Link {
 };
 static_assert(sizeof(Link) == 64);
 
-struct LinkDetail {
+struct LinkRate {
   Rate rate{};
   std::uint64_t remainder = 0;  // of byte x 8e12 / bps, carried while packets follow back to back
-  double loss = 0;
-  double error_rate = 0;
-  double duplicate = 0;
-  double reorder = 0;
-  Random impairment{0};  // drawn in departure order
-  std::array<Picos, kTrafficClasses> paused_since{};
-  Picos pause_time{0};
 
   // Time to serialise when a byte is not a whole number of picoseconds: the error never exceeds one
   // picosecond over a back-to-back train. back_to_back: the packet starts where the last one ended.
