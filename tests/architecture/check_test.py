@@ -33,7 +33,7 @@ GOOD = {
     "dataplane/port/dpdk/dpdk_port.cc": "#include <rte_ethdev.h>\n",
     "cc/event.h": '#include "dataplane/base/units.h"\n',
     "dataplane/transport/engine.h": '#include "cc/event.h"\n#include "dataplane/port/port.h"\n',
-    "dataplane/fabric/link.h": '#include "dataplane/port/port.h"\n',
+    "dataplane/fabric/wire/link.h": '#include "dataplane/port/port.h"\n',
     "dataplane/driver/tsc.cc": "auto t = std::chrono::steady_clock::now();\n",
     "control/experiment/stats.cc": "#include <boost/math/distributions.hpp>\ndouble x = std::log(2.0);\n",
     "tools/main.cc": '#include "dataplane/transport/engine.h"\nauto* home = std::getenv("HOME");\n',
@@ -68,7 +68,7 @@ class Check(unittest.TestCase):
                      "dataplane/verbs/a.cc"):
             self.bad(path, engine, "may not include")
         self.bad("dataplane/driver/a.h", '#include "tools/workload/cdf.h"\n', "may not include")
-        self.bad("dataplane/transport/a.h", '#include "dataplane/fabric/link.h"\n', "may not include")
+        self.bad("dataplane/transport/a.h", '#include "dataplane/fabric/wire/link.h"\n', "may not include")
 
     def test_one_header_of_a_room_does_not_open_the_room(self):
         self.bad("dataplane/transport/a.h", '#include "dataplane/port/pool.h"\n', "may not include")

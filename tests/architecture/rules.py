@@ -9,9 +9,13 @@ BASE_FOR_CC = (
     "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
     "dataplane/base/control_messages", "dataplane/base/int_stack",
 )
+FABRIC = (
+    "dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire",
+    "dataplane/fabric/switching", "dataplane/fabric/forwarding", "dataplane/fabric/sweep",
+)
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
-    "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric",
+    "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric/*",
     "dataplane/neighbour",
 )
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
@@ -38,17 +42,39 @@ MAY_INCLUDE = {
     ),
     "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
     "dataplane/port": ("dataplane/base", "dataplane/wire", "dataplane/telemetry"),
-    "dataplane/port/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
+    "dataplane/port/capture/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
     # The only room that may know DPDK.
     "dataplane/port/dpdk": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
     "dataplane/transport": (
         "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
         "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
     ),
+    # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds; the
+    # paths of packets; ways of looking ahead and of working off a window. Network stands above them all.
+    "dataplane/fabric/topology": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+    ),
+    "dataplane/fabric/wire": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/port/packet_pool", "dataplane/port/capture/capture", "dataplane/fabric/topology",
+    ),
+    "dataplane/fabric/switching": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/packet", "dataplane/port/packet_pool",
+        "dataplane/fabric/topology", "dataplane/fabric/wire",
+    ),
+    "dataplane/fabric/forwarding": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/port/packet_pool", "dataplane/port/capture/capture", "dataplane/fabric/topology",
+        "dataplane/fabric/wire", "dataplane/fabric/switching",
+    ),
+    "dataplane/fabric/sweep": (
+        "dataplane/base", "dataplane/port/packet", "dataplane/fabric/topology", "dataplane/fabric/wire",
+        "dataplane/fabric/switching", "dataplane/fabric/forwarding",
+    ),
     "dataplane/fabric": (
         "dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",
         "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/capture/capture",
-    ),
+    ) + FABRIC,
     "dataplane/neighbour": (
         "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
         "dataplane/port/packet_pool", "dataplane/port/capture/capture",

@@ -23,7 +23,7 @@ std::string node(const char* kind, std::uint32_t number) {
   return fmt::format("{}{}", kind, number);
 }
 
-// The order of dataplane/fabric/clos.h: hosts', leaf-spine (or the trunk), spine-core.
+// The order of dataplane/fabric/topology/clos.h: hosts', leaf-spine (or the trunk), spine-core.
 std::vector<NamedLink> regular_links(const config::FabricShape& shape) {
   std::vector<NamedLink> links;
   const std::uint32_t leaves = shape.pods * shape.leaves;

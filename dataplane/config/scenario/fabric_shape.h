@@ -1,5 +1,5 @@
 // What a regular topology of a scenario comes to: how many nodes and links, at which rates. (How
-// they are wired is the fabric's business: dataplane/fabric/clos.h.)
+// they are wired is the fabric's business: dataplane/fabric/topology/clos.h.)
 #pragma once
 
 #include <cstdint>

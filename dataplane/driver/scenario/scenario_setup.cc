@@ -10,8 +10,8 @@
 #include "dataplane/config/scenario/fabric_shape.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/traffic/ideal.h"
-#include "dataplane/fabric/clos.h"
-#include "dataplane/fabric/topology.h"
+#include "dataplane/fabric/topology/clos.h"
+#include "dataplane/fabric/topology/topology.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/opcodes.h"
 

@@ -8,7 +8,7 @@
 
 #include "cc/algorithm.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/fabric/fabric_spec.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/transport/engine_config.h"
 #include "dataplane/transport/queue_pair.h"
 

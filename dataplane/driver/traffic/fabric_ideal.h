@@ -9,8 +9,8 @@
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/traffic/ideal.h"
 #include "dataplane/driver/traffic/message_plan.h"
-#include "dataplane/fabric/fabric_spec.h"
-#include "dataplane/fabric/topology.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/topology/topology.h"
 
 namespace paceline {
 

@@ -42,7 +42,7 @@ class LookAhead {
 
   struct Event {
     std::uint32_t actor = 0;
-    fabric::Network::Ahead found{};
+    fabric::FabricAhead::Found found{};
   };
   // Events of one kind; positions modulo 2^32.
   struct Ring {
@@ -65,7 +65,7 @@ class LookAhead {
   }
 
   EventWheel& wheel_;
-  const fabric::Network& network_;
+  const fabric::FabricAhead& fabric_;
   const Slab<WorldHost>* hosts_ = nullptr;
   std::uint32_t first_host_;
   // Also what a departure behind the packet touches, and who is before it in a queue: worth its

@@ -296,7 +296,7 @@ void ParallelRun::run_alone(std::uint64_t window, Picos end) {
       WorldPart& own = *parts_[part];
       const bool settle = own.sweeps() && !over;
       report(part, window, over ? Picos{0} : end,
-             settle ? own.network().settle(end - Picos{1}) : kNever);
+             settle ? own.network().sweep().settle(end - Picos{1}) : kNever);
     }
     shares_[0].reports[(window + 1) & 1].is_over = over;
   } catch (const NotAlone&) {

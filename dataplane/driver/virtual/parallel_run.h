@@ -19,7 +19,7 @@
 #include "dataplane/driver/traffic/message_plan.h"
 #include "dataplane/driver/virtual/spin_barrier.h"
 #include "dataplane/driver/virtual/world_part.h"
-#include "dataplane/fabric/division.h"
+#include "dataplane/fabric/topology/division.h"
 
 namespace paceline {
 

@@ -139,7 +139,7 @@ std::string VirtualWorld::order_matters() const {
 // Whether windows are worked off node by node.
 bool VirtualWorld::may_sweep() const {
   return options_.sweep && order_matters().empty() && (!options_.sample || options_.restart) &&
-         fabric::Network::sweep_obstacle(setup_.fabric).empty();
+         fabric::FabricSweep::obstacle(setup_.fabric).empty();
 }
 
 // The world at time 0, in as many parts as there are threads, or as the fabric has.

@@ -22,8 +22,9 @@
 #include "dataplane/driver/virtual/parallel_run.h"
 #include "dataplane/driver/virtual/real_time.h"
 #include "dataplane/driver/virtual/world_part.h"
-#include "dataplane/fabric/division.h"
+#include "dataplane/fabric/topology/division.h"
 #include "dataplane/fabric/network.h"
+#include "dataplane/fabric/topology/division.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {

@@ -126,16 +126,16 @@ void WorldPart::poll_host(std::uint32_t index, Picos now) {
 // A host in a window (world_sweep.cc): arrivals by its one link, and its own deadlines; at one time
 // the link comes first.
 void WorldPart::sweep_host(std::uint32_t host, Picos end) {
-  const std::uint32_t link = network_.downlink(host);
+  const std::uint32_t link = network_.sweep().downlink(host);
   const std::uint32_t actor = first_host_actor_ + host;
   Picos due = earlier(due_at_[host], wheel_.scheduled_at(actor));
   due_at_[host] = kNever;
   for (;;) {
-    const Picos arrival = network_.next_arrival(link);
+    const Picos arrival = network_.sweep().next_arrival(link);
     if (arrival < end && arrival <= due) {
       now_ = arrival;
       actor_ = link;
-      network_.arrive_next(link);
+      network_.sweep().arrive_next(link);
       ++events_;
       if (network_.woken_hosts().empty()) continue;
       network_.clear_woken();
@@ -148,7 +148,7 @@ void WorldPart::sweep_host(std::uint32_t host, Picos end) {
     }
     due = poll_group(host, now_);
   }
-  network_.wait_for_next(link);
+  network_.sweep().wait_for_next(link);
   wheel_.schedule(actor, due);
 }
 

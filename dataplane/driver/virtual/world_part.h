@@ -55,7 +55,7 @@ class WorldPart {
   Pause work(Picos end, std::uint64_t messages, std::uint64_t& budget);
 
   // From now on windows of time can be worked off node by node (world_sweep.cc); the fabric must
-  // allow it (Network::sweep_obstacle).
+  // allow it (FabricSweep::obstacle).
   void prepare_sweeps();
   bool sweeps() const { return !nodes_.empty(); }
   // The same events as work() in a window [begin, end) no longer than the shortest delay of a link,
@@ -86,7 +86,7 @@ class WorldPart {
   // Arrivals of packets, and times at which a host was due, of what this part holds the truth
   // about: their sum is that of the undivided world.
   std::uint64_t events() const {
-    return events_ + network_.swept_events() - network_.idle_events() - network_.foreign_events();
+    return events_ + network_.sweep().events() - network_.idle_events() - network_.foreign_events();
   }
   // Whether an event of this actor happens in every part: the agenda of link events.
   bool shared_actor(std::uint32_t actor) const {

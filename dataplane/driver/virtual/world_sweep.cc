@@ -1,4 +1,4 @@
-// A window of time, node by node (see fabric/network_sweep.cc for why that may be): a host is
+// A window of time, node by node (see fabric/sweep/fabric_sweep.h for why that may be): a host is
 // polled for all of the window while its engine lies in the first-level cache, and who comes next
 // is known, so that what it will touch can be fetched meanwhile.
 #include <bit>
@@ -9,7 +9,7 @@
 namespace paceline {
 
 void WorldPart::prepare_sweeps() {
-  network_.prepare_sweeps();
+  network_.sweep().prepare();
   const std::size_t nodes = std::size_t{hosts_->size()} + network_.spec().switches;
   nodes_.assign(nodes / 64 + 1, 0);
   due_links_of_.assign(nodes, 0);
@@ -23,7 +23,7 @@ void WorldPart::collect(Picos end) {
   wheel_.take_before(end, [this](std::uint32_t actor, Picos time) {
     std::uint32_t node = actor - first_host_actor_;
     if (actor < first_host_actor_) {
-      node = network_.node_of(actor);
+      node = network_.sweep().node_of(actor);
       ++due_links_of_[node];
       taken_.push_back(actor);
     } else {
@@ -33,7 +33,7 @@ void WorldPart::collect(Picos end) {
   });
   visits_.clear();
   std::uint32_t end_of_links = 0;
-  const std::vector<std::uint64_t>& backlogged = network_.backlogged_nodes();
+  const std::vector<std::uint64_t>& backlogged = network_.sweep().backlogged_nodes();
   for (std::size_t word = 0; word < nodes_.size(); ++word) {
     for (std::uint64_t bits = nodes_[word] | backlogged[word]; bits != 0; bits &= bits - 1) {
       const auto node =
@@ -47,14 +47,14 @@ void WorldPart::collect(Picos end) {
   }
   due_links_.resize(end_of_links);
   for (const std::uint32_t link : taken_)
-    due_links_[due_links_of_[network_.node_of(link)]++] = link;
+    due_links_[due_links_of_[network_.sweep().node_of(link)]++] = link;
   for (const Visit& visit : visits_) due_links_of_[visit.node] = 0;
 }
 
 Picos WorldPart::sweep(Picos begin, Picos end) {
   collect(end);
   Picos latest = now_;
-  network_.begin_sweep(begin, end);
+  network_.sweep().begin(begin, end);
   const auto hosts = static_cast<std::uint32_t>(hosts_->size());
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     if (prefetching_) prefetch_visits(i);
@@ -63,32 +63,33 @@ Picos WorldPart::sweep(Picos begin, Picos end) {
       now_ = begin;
       sweep_host(visit.node, end);
     } else {
-      now_ = network_.sweep_switch(visit.node - hosts, links_of(visit));
+      now_ = network_.sweep().sweep_switch(visit.node - hosts, links_of(visit));
     }
     latest = later(latest, now_);
   }
   now_ = latest;
-  return network_.end_sweep();
+  return network_.sweep().end();
 }
 
 // Those behind the one whose turn it is.
 void WorldPart::prefetch_visits(std::size_t current) const {
   const auto hosts = static_cast<std::uint32_t>(hosts_->size());
-  for (unsigned ahead = fabric::Network::kSweepAhead; ahead != 0; --ahead) {
+  for (unsigned ahead = fabric::FabricSweep::kAhead; ahead != 0; --ahead) {
     if (current + ahead >= visits_.size()) continue;
     const Visit& visit = visits_[current + ahead];
     if (visit.node < hosts) {
       prefetch_host(visit.node, ahead);
     } else {
-      network_.prefetch_sweep(visit.node - hosts, links_of(visit), ahead);
+      network_.sweep().prefetch_switch(visit.node - hosts, links_of(visit), ahead);
     }
   }
 }
 
 void WorldPart::prefetch_host(std::uint32_t host, unsigned ahead) const {
-  if (ahead > 1) network_.prefetch_arrivals(host, ahead);
+  if (ahead > 1) network_.sweep().prefetch_arrivals(host, ahead);
   const transport::Engine& engine = (*hosts_)[host].engine;
-  const Packet* const packet = ahead < 4 ? network_.first_on(network_.downlink(host)) : nullptr;
+  const Packet* const packet =
+      ahead < 4 ? network_.ahead().first_on(network_.sweep().downlink(host)) : nullptr;
   if (ahead == 5) {
     engine.prefetch_state();
     prefetch_line(&(*hosts_)[host].app);
