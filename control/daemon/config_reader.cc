@@ -60,27 +60,16 @@ constexpr auto kTelemetryKeys = std::to_array<KeySpec>({
     {.path = "telemetry.interval",
      .min = 1 * kMs,
      .max = 1 * kSecond,
-     .meaning = "Between two looks at the telemetry of the service; slots of the finest history."},
+     .meaning = "Between two looks at the telemetry of the service; length of a slot of the "
+                "history."},
     {.path = "telemetry.fine_span",
      .min = 1 * kSecond,
      .max = 3600 * kSecond,
-     .meaning = "How far back that history reaches."},
-    {.path = "telemetry.seconds_span",
-     .min = 60 * kSecond,
-     .max = 86'400 * kSecond,
-     .meaning = "That of one slot a second."},
-    {.path = "telemetry.minutes_span",
-     .min = 3600 * kSecond,
-     .max = 30 * 86'400 * kSecond,
-     .meaning = "That of one slot a minute."},
+     .meaning = "How far back the history reaches. It is in memory; Prometheus keeps longer ones."},
     {.path = "telemetry.stalled_after",
      .min = 2,
      .max = 1e6,
      .meaning = "Looks without news after which a NIC with bytes in flight is called stalled."},
-    {.path = "telemetry.history",
-     .form = Form::path,
-     .meaning = "Folder of the histories. Empty: the runtime folder, in memory as a rule: they "
-                "outlive the daemon, not the machine."},
 });
 constexpr auto kApiKeys = std::to_array<KeySpec>({
     {.path = "api.socket",
@@ -174,10 +163,7 @@ config::Field dataplane_field(DataplaneConfig& c, std::string_view name) {
 config::Field telemetry_field(TelemetryConfig& c, std::string_view name) {
   if (name == "interval") return &c.interval;
   if (name == "fine_span") return &c.fine_span;
-  if (name == "seconds_span") return &c.seconds_span;
-  if (name == "minutes_span") return &c.minutes_span;
-  if (name == "stalled_after") return &c.stalled_after;
-  return &c.history;
+  return &c.stalled_after;
 }
 
 config::Field api_field(ApiConfig& c, std::string_view name) {
@@ -241,6 +227,13 @@ class DaemonReader {
         m.value, m.key, keys, std::move(others), context_,
         [&](std::string_view name) { return field(config, name); },
         [&](const TomlMember& other) {
+          if (m.key == "telemetry") {
+            errors_.add(other.where,
+                        fmt::format("telemetry.{}: removed; allowed: fine_span, the one history "
+                                    "that the daemon keeps; Prometheus keeps longer ones",
+                                    other.key));
+            return;
+          }
           config::read_texts(other, m.key, context_, [&](const TomlNode& item) {
             out_.dataplane.set.push_back(item.text);
           });
@@ -252,7 +245,10 @@ class DaemonReader {
     if (m.key == "dataplane") {
       return table(m, kDataplaneKeys, out_.dataplane, &dataplane_field, {"set"});
     }
-    if (m.key == "telemetry") return table(m, kTelemetryKeys, out_.telemetry, &telemetry_field);
+    if (m.key == "telemetry") {
+      return table(m, kTelemetryKeys, out_.telemetry, &telemetry_field,
+                   {"seconds_span", "minutes_span", "history"});
+    }
     if (m.key == "tuner") return table(m, kTunerKeys, out_.tuner, &tuner_field);
     table(m, kApiKeys, out_.api, &api_field);
   }

@@ -44,12 +44,8 @@ SupervisorSettings supervisor_settings(const DaemonConfig& config, std::uint64_t
 SamplerSettings sampler_settings(const DaemonSetup& setup) {
   const TelemetryConfig& t = setup.config.telemetry;
   SamplerSettings settings;
-  settings.resolutions = usual_resolutions(to_nanos(t.interval).count);
-  settings.resolutions[0].span_ns = to_nanos(t.fine_span).count;
-  settings.resolutions[1].span_ns = to_nanos(t.seconds_span).count;
-  settings.resolutions[2].span_ns = to_nanos(t.minutes_span).count;
+  settings.history = {to_nanos(t.interval).count, to_nanos(t.fine_span).count};
   settings.stalled_after = t.stalled_after;
-  settings.history_folder = t.history.empty() ? setup.runtime_folder : t.history;
   return settings;
 }
 

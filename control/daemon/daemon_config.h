@@ -27,10 +27,7 @@ struct DataplaneConfig {
 struct TelemetryConfig {
   Picos interval = picos_from_micros(10'000);
   Picos fine_span = picos_from_micros(60'000'000);
-  Picos seconds_span = picos_from_micros(3'600'000'000);
-  Picos minutes_span = picos_from_micros(86'400'000'000);
   std::uint32_t stalled_after = 50;  // intervals
-  std::string history;               // folder of the rings; empty: in the runtime folder
   friend bool operator==(const TelemetryConfig&, const TelemetryConfig&) = default;
 };
 

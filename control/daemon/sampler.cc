@@ -1,7 +1,5 @@
 #include "control/daemon/sampler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "control/daemon/message_series.h"
@@ -21,17 +19,6 @@ bool same_series(std::span<const SeriesInfo> a, std::span<const SeriesInfo> b) {
                     [](const SeriesInfo& x, const SeriesInfo& y) {
                       return x.name == y.name && x.kind == y.kind;
                     });
-}
-
-// A name that a segment told becomes the name of a file: nothing of it may lead elsewhere.
-std::string file_name_of(std::string_view nic) {
-  std::string out = "history-";
-  for (const char c : nic) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_';
-    out += plain ? c : '_';
-  }
-  return out;
 }
 
 }  // namespace
@@ -94,32 +81,16 @@ std::string Sampler::take_catalogue(std::span<const std::byte> segment) {
       if (before[i] && names_before[i].name == names_[nic].name)
         states_[nic] = std::move(before[i]);
     }
-    if (!states_[nic]) make_state(nic);
+    if (!states_[nic]) {
+      states_[nic] = std::make_unique<NicState>();
+      states_[nic]->history = std::make_unique<History>(series_, settings_.history);
+    }
     states_[nic]->known = false;
     states_[nic]->unchanged = 0;
   }
   queue_pairs_.keep_nics(static_cast<std::uint32_t>(names_.size()));
   open_ = true;
   return {};
-}
-
-void Sampler::make_state(std::size_t nic) {
-  auto state = std::make_unique<NicState>();
-  const std::size_t bytes = History::bytes_of(series_, settings_.resolutions);
-  const std::string path = settings_.history_folder.empty()
-                               ? std::string()
-                               : settings_.history_folder + "/" + file_name_of(names_[nic].name);
-  state->memory = HistoryMemory::take(path, bytes);
-  if (!state->memory.what().empty()) {
-    notes_.push_back(fmt::format("history of {} ends with this daemon: {}", names_[nic].name,
-                                 state->memory.what()));
-  }
-  state->history = std::make_unique<History>(names_[nic].name, series_, settings_.resolutions,
-                                             state->memory.bytes());
-  if (state->history->taken_up()) {
-    notes_.push_back(fmt::format("history of {} goes on", names_[nic].name));
-  }
-  states_[nic] = std::move(state);
 }
 
 void Sampler::sample(std::int64_t now_unix_ns) {
@@ -243,7 +214,9 @@ std::optional<std::size_t> Sampler::find_series(std::string_view name) const {
 }
 
 std::size_t Sampler::history_bytes() const {
-  return states_.size() * History::bytes_of(series_, settings_.resolutions);
+  std::size_t out = 0;
+  for (const auto& state : states_) out += state->history->bytes();
+  return out;
 }
 
 }  // namespace paceline::daemon

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "control/daemon/history.h"
-#include "control/daemon/history_memory.h"
 #include "control/daemon/queue_pair_history.h"
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/telemetry/segment_reader.h"
@@ -19,10 +18,9 @@
 namespace paceline::daemon {
 
 struct SamplerSettings {
-  Resolutions resolutions = usual_resolutions(10'000'000);
+  HistorySpan history;
   // A NIC with something in flight whose figures do not change for so many intervals is stalled.
   std::uint32_t stalled_after = 50;
-  std::string history_folder;  // empty: history in plain memory, gone with the daemon
 };
 
 enum class TelemetryState : std::uint8_t {
@@ -107,11 +105,9 @@ class Sampler {
     NicLatest latest;
     std::unique_ptr<History> history;
     telemetry::MessagesBySize second_ago{};
-    HistoryMemory memory;
   };
 
   std::string take_catalogue(std::span<const std::byte> segment);
-  void make_state(std::size_t nic);
   void read_nic(std::size_t nic, std::int64_t now_unix_ns);
   bool fetch(std::size_t nic, NicState& state, bool whole);
   bool put_quantiles(NicState& state, std::int64_t now_unix_ns);

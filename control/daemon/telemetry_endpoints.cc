@@ -18,13 +18,9 @@ namespace {
 
 // Cells of one answer: some megabytes of text.
 constexpr std::size_t kMostCells = 200'000;
+constexpr double kUsualReach = 60;      // seconds
 constexpr std::size_t kMostNamed = 16;  // queue pairs in a refusal
 constexpr double kFarFuture = 4e9;      // Unix seconds
-
-const std::vector<std::string>& resolution_names() {
-  static const std::vector<std::string> names{"fine", "second", "minute", "auto"};
-  return names;
-}
 
 Field nic_in_path() { return {"nic", FieldType::text, true, "name of the NIC"}; }
 Field nic_in_query() { return {"nic", FieldType::text, true, "name of the NIC"}; }
@@ -82,30 +78,29 @@ Reply series_reply(const Sampler& sampler, const Request& request, std::int64_t 
     const auto ns = static_cast<std::int64_t>(std::llround(seconds * 1e9));
     return seconds <= 0 ? now + ns : ns;
   };
-  const std::int64_t from = moment("from", -60);
+  const History& history = sampler.history(*nic);
+  const auto [slot_ns, span_ns] = history.span();
+  const double reach = static_cast<double>(span_ns) / 1e9;
+  const std::int64_t from = moment("from", -std::min(kUsualReach, reach));
   const std::int64_t to = moment("to", 0);
   if (from >= to) errors.emplace_back("from: must be before to");
-  if (!errors.empty()) return refusal(400, errors);
-  const History& history = sampler.history(*nic);
-  const std::string wanted = request.in_query("resolution", "auto");
-  std::size_t resolution = kResolutions;
-  for (std::size_t i = 0; i < kResolutions; ++i) {
-    if (wanted == resolution_names()[i]) resolution = i;
+  if (from < now - span_ns) {
+    errors.push_back(fmt::format(
+        "query.from: \"{}\"; allowed: at most {} s before now, as far as the history reaches "
+        "(telemetry.fine_span); Prometheus keeps longer ones of /metrics",
+        request.in_query("from"), reach));
   }
-  const std::size_t most = kMostCells / names.size();
-  if (resolution == kResolutions) resolution = history.resolution_for(from, to, now, most);
-  const Resolution& r = history.resolutions()[resolution];
-  const std::int64_t span = std::min(to - from, r.span_ns);
-  if (static_cast<std::size_t>(span / r.slot_ns) > most) {
-    return refusal(400,
-                   {fmt::format("{} series over {} slots are too much for one answer, at most {} "
-                                "values: ask for less, or a coarser resolution",
-                                names.size(), span / r.slot_ns, kMostCells)});
+  if (!errors.empty()) return refusal(400, errors);
+  const auto slots = static_cast<std::size_t>((to - from) / slot_ns);
+  if (slots > kMostCells / names.size()) {
+    return refusal(400, {fmt::format("{} series over {} slots are too much for one answer, at most "
+                                     "{} values: ask for fewer series or a shorter span",
+                                     names.size(), slots, kMostCells)});
   }
   Reply reply;
-  reply.body = history_json(history.part(resolution, from, to, names));
+  reply.body = history_json(history.part(from, to, names));
   reply.body["nic"] = name;
-  reply.body["resolution"] = resolution_names()[resolution];
+  reply.body["resolution"] = "fine";
   return reply;
 }
 
@@ -208,13 +203,17 @@ void add_telemetry_endpoints(Endpoints& endpoints, const Sampler& sampler, const
                   {"from",
                    FieldType::number,
                    false,
-                   "Unix time in s; 0 and less: before now. By default -60",
+                   "Unix time in s; 0 and less: before now. By default -60. What is older than the "
+                   "history is refused",
                    {},
                    -1e8,
                    kFarFuture},
                   {"to", FieldType::number, false, "likewise; by default 0", {}, -1e8, kFarFuture},
-                  {"resolution", FieldType::text, false,
-                   "slots; by default auto, the finest that reaches back", resolution_names()}};
+                  {"resolution",
+                   FieldType::text,
+                   false,
+                   "fine: slots of telemetry.interval, the only ones there are; also the default",
+                   {"fine", "auto"}}};
   series.handle = [&](Request request) -> awaitable<Reply> {
     co_return series_reply(sampler, request, clock.unix_ns());
   };

@@ -21,14 +21,21 @@ std::string text_of(const std::array<char, N>& chars) {
   return {chars.data(), ::strnlen(chars.data(), N)};
 }
 
-// Bits a second of a counter of bytes over the last whole second; null: not known.
+// Gigabits a second of a counter of bytes over the last second; null: not known.
 Json rate_of(const Sampler& sampler, std::size_t nic, std::string_view series, std::int64_t now) {
   const auto index = sampler.find_series(series);
   if (!index) return nullptr;
   const std::array<std::size_t, 1> names{*index};
-  const HistoryPart part = sampler.history(nic).part(1, now - 3 * kOneSecond, now, names);
-  if (part.series[0].values.empty() || !part.series[0].values.back()) return nullptr;
-  return static_cast<double>(*part.series[0].values.back()) * 8 / 1e9;
+  const History& history = sampler.history(nic);
+  // The slot that is being filled is not told: one more before it makes a whole second.
+  const std::int64_t from = now - kOneSecond - history.span().slot_ns;
+  const HistoryPart part = history.part(from, now, names);
+  std::optional<std::uint64_t> bytes;
+  for (const auto& value : part.series[0].values) {
+    if (value) bytes = bytes.value_or(0) + *value;
+  }
+  if (!bytes) return nullptr;
+  return static_cast<double>(*bytes) * 8 / static_cast<double>(part.slots * part.slot_ns);
 }
 
 }  // namespace
