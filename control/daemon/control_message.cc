@@ -70,6 +70,13 @@ ControlAnswer answer_of(std::string_view text, std::uint64_t id) {
   return answer;
 }
 
+std::optional<service::TrialState> trial_state_of(const nlohmann::json& trial) {
+  const auto state = trial.find("state");
+  if (state == trial.end() || !state->is_string()) return std::nullopt;
+  return enum_value<service::TrialState>(service::kTrialStates,
+                                         state->get_ref<const std::string&>());
+}
+
 Receipt receive_control(int socket, std::string& text,
                         std::vector<attach::Descriptor>& descriptors) {
   text.resize(service::kMostControlBytes);

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "dataplane/attach/descriptor.h"
+#include "dataplane/service/control_protocol.h"
 
 namespace paceline::daemon {
 
@@ -33,6 +35,9 @@ std::string request_text(std::uint64_t id, std::string_view op, const nlohmann::
 // What came as the answer to request `id`. Anything that the protocol does not allow is
 // `unanswered`, with what is wrong with it: the connection is of no use any more.
 ControlAnswer answer_of(std::string_view text, std::uint64_t id);
+
+// Of an entry in the answer to `trials`; nothing when it does not say, or something else.
+std::optional<service::TrialState> trial_state_of(const nlohmann::json& trial);
 
 enum class Receipt : std::uint8_t { message, nothing_yet, closed, broken };
 

@@ -4,12 +4,15 @@
 #include <cmath>
 
 #include "control/daemon/experiment_run.h"
+#include "dataplane/base/enum_text.h"
 
 namespace paceline::daemon {
 
 namespace live = experiment::live;
 
 namespace {
+
+constexpr EnumTexts<6> kStates{"running", "concluded", "stopped", "tripped", "failed", "refused"};
 
 template <class T>
 T member_or(const Json& body, const char* name, T otherwise) {
@@ -28,6 +31,12 @@ Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : 
 
 std::string experiment_key(std::int64_t number) { return fmt::format("{:06}", number); }
 
+std::string_view to_text(ExperimentState state) { return enum_text(kStates, state); }
+
+std::string_view verdict_text(const ExperimentEntry& entry) {
+  return entry.verdict ? live::to_text(*entry.verdict) : std::string_view();
+}
+
 Json json_of(const ExperimentEntry& entry) {
   return {{"id", std::to_string(entry.number)},
           {"name", entry.name},
@@ -36,9 +45,9 @@ Json json_of(const ExperimentEntry& entry) {
           {"schedule_sha256", entry.digest},
           {"aa", entry.null_experiment},
           {"promote", entry.promote},
-          {"state", entry.state},
+          {"state", to_text(entry.state)},
           {"ended", entry.ended},
-          {"verdict", entry.verdict},
+          {"verdict", verdict_text(entry)},
           {"reasons", entry.reasons},
           {"started_unix_ns", entry.started_unix_ns},
           {"ended_unix_ns", entry.ended_unix_ns},
@@ -57,9 +66,10 @@ ExperimentEntry experiment_entry_of(const Json& body) {
   out.digest = member_or(body, "schedule_sha256", std::string());
   out.null_experiment = member_or(body, "aa", false);
   out.promote = member_or(body, "promote", false);
-  out.state = member_or(body, "state", std::string("failed"));
+  out.state = enum_value<ExperimentState>(kStates, member_or(body, "state", std::string()))
+                  .value_or(ExperimentState::failed);
   out.ended = member_or(body, "ended", std::string());
-  out.verdict = member_or(body, "verdict", std::string());
+  out.verdict = live::verdict_named(member_or(body, "verdict", std::string()));
   out.reasons = member_or(body, "reasons", std::vector<std::string>());
   out.started_unix_ns = member_or(body, "started_unix_ns", std::int64_t{0});
   out.ended_unix_ns = member_or(body, "ended_unix_ns", std::int64_t{0});

@@ -255,11 +255,11 @@ awaitable<void> ExperimentRun::look_at_trials() {
       fail("the service does not have the trial any more: it was started anew");
       continue;
     }
-    const std::string state = at->value("state", std::string());
+    const std::optional<service::TrialState> state = trial_state_of(*at);
     const std::string why = at->value("why", std::string());
-    if (state == "tripped") {
+    if (state == service::TrialState::tripped) {
       runner_.guard_tripped(why);
-    } else if (state == "abandoned") {
+    } else if (state == service::TrialState::abandoned) {
       fail("the service took the champion back: " + why);
     }
   }
@@ -299,24 +299,24 @@ void ExperimentRun::finish() {
   const live::Circumstances& circumstances = runner_.circumstances();
   const live::LiveAnalysis analysis = runner_.analysis();
   if (!circumstances.hard_guard.empty()) {
-    entry_.state = "tripped";
+    entry_.state = ExperimentState::tripped;
     entry_.ended = circumstances.hard_guard;
   } else if (!circumstances.stopped.empty()) {
-    entry_.state = failed_ ? "failed" : "stopped";
+    entry_.state = failed_ ? ExperimentState::failed : ExperimentState::stopped;
     entry_.ended = circumstances.stopped;
   } else {
-    entry_.state = "concluded";
+    entry_.state = ExperimentState::concluded;
     entry_.ended = live::to_text(analysis.verdict);
   }
-  entry_.verdict = live::to_text(analysis.verdict);
+  entry_.verdict = analysis.verdict;
   entry_.reasons = analysis.reasons;
   entry_.ended_unix_ns = parts_.clock.unix_ns();
   const std::string wrong =
       live::write_circumstances(folder(), circumstances, entry_.null_experiment);
   if (!wrong.empty()) spdlog::error("experiment {}: {}", entry_.number, wrong);
   keep_entry();
-  spdlog::info("experiment {} ({}) is over, {}: {}", entry_.number, entry_.name, entry_.state,
-               entry_.ended);
+  spdlog::info("experiment {} ({}) is over, {}: {}", entry_.number, entry_.name,
+               to_text(entry_.state), entry_.ended);
   tell("ended");
 }
 
@@ -336,12 +336,12 @@ void ExperimentRun::tell(const char* event) {
   Json data{{"event", event},
             {"id", std::to_string(entry_.number)},
             {"name", entry_.name},
-            {"state", entry_.state}};
+            {"state", to_text(entry_.state)}};
   if (entry_.running()) {
     data["block"] = block_;
     data["blocks"] = runner_.schedule().blocks();
   } else {
-    data["verdict"] = entry_.verdict;
+    data["verdict"] = verdict_text(entry_);
     data["ended"] = entry_.ended;
   }
   parts_.hub.publish("experiment", data);

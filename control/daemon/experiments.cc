@@ -241,7 +241,7 @@ std::string Experiments::check_calibration(const live::Plan& plan) {
   for (const ExperimentEntry& entry : entries()) {
     const bool named =
         entry.name == plan.calibration || std::to_string(entry.number) == plan.calibration;
-    if (!named || !entry.null_experiment || entry.verdict != "calibrated") continue;
+    if (!named || !entry.null_experiment || entry.verdict != live::Verdict::calibrated) continue;
     const auto files = live::read_experiment_folder(folder_of(entry.number),
                                                     parts_.parameters.catalogue().algorithms());
     if (!files.ok()) continue;
@@ -330,7 +330,7 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
   if (!errors.empty()) {
     ExperimentEntry refused = run->entry();
     std::erase(runs_, run);
-    refused.state = "refused";
+    refused.state = ExperimentState::refused;
     refused.ended = fmt::format("{}", fmt::join(errors, "; "));
     refused.ended_unix_ns = parts_.clock.unix_ns();
     keep(refused);
@@ -347,7 +347,7 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
 awaitable<void> Experiments::drive(Run run) {
   co_await run->drive();
   if (run->entry().running()) co_return;  // left
-  if (run->entry().promote && run->entry().verdict == live::to_text(live::Verdict::ship)) {
+  if (run->entry().promote && run->entry().verdict == live::Verdict::ship) {
     Json body{{"why", "the verdict was to ship it"}};
     Caller caller{run->entry().who, true};
     std::string id = std::to_string(run->entry().number);
@@ -376,7 +376,7 @@ awaitable<void> Experiments::attached() {
     }
     if (!wrong.empty()) {
       spdlog::error("experiment {} cannot go on: {}", entry.number, wrong);
-      entry.state = "failed";
+      entry.state = ExperimentState::failed;
       entry.ended = wrong;
       entry.ended_unix_ns = parts_.clock.unix_ns();
       keep(entry);
@@ -418,7 +418,8 @@ Reply Experiments::stop(const Caller& caller, std::string_view id, const Json& b
   if (!entry) return refusal(404, {fmt::format("there is no experiment \"{}\"", id)});
   const Run run = run_of(entry->number);
   if (!run || !entry->running()) {
-    return refusal(409, {fmt::format("experiment {} does not run here: {}", id, entry->state)});
+    return refusal(409,
+                   {fmt::format("experiment {} does not run here: {}", id, to_text(entry->state))});
   }
   run->stop(caller.name, body.value("why", std::string()));
   Reply reply;
@@ -460,10 +461,10 @@ awaitable<Reply> Experiments::promote(Caller caller, std::string id, Json body) 
   std::optional<ExperimentEntry> entry = find(id);
   if (!entry) co_return refusal(404, {fmt::format("there is no experiment \"{}\"", id)});
   if (entry->running()) co_return refusal(409, {fmt::format("experiment {} still runs", id)});
-  if (entry->verdict != live::to_text(live::Verdict::ship) && !body.value("override", false)) {
+  if (entry->verdict != live::Verdict::ship && !body.value("override", false)) {
     std::vector<std::string> errors{fmt::format(
         "experiment {} is {}, its verdict \"{}\": only \"ship\" is promoted without override", id,
-        entry->state, entry->verdict)};
+        to_text(entry->state), verdict_text(*entry))};
     for (const std::string& reason : entry->reasons) errors.push_back(reason);
     co_return refusal(409, std::move(errors));
   }
@@ -481,9 +482,8 @@ awaitable<Reply> Experiments::promote(Caller caller, std::string id, Json body) 
               {"params", std::move(params)},
               {"why", fmt::format("experiment {}, schedule {}: {}", id, entry->digest.substr(0, 16),
                                   body.value("why", std::string()))}};
-  std::string action = "promote";
-  Reply reply =
-      co_await parts_.parameters.change(std::move(caller), std::move(change), std::move(action));
+  Reply reply = co_await parts_.parameters.change(std::move(caller), std::move(change),
+                                                  ChangeAction::promote);
   if (reply.status != 200) co_return reply;
   const std::int64_t number = reply.body["change"].value("number", std::int64_t{0});
   if (const Run run = run_of(entry->number)) {

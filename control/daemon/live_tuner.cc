@@ -201,8 +201,6 @@ void LiveTuner::take(std::optional<Order> order) {
 
 void LiveTuner::write(Json entry, std::string_view event) {
   dirty_ = true;
-  if (event == "advised") advised_ = entry;
-  if (event == "learned") workload_ = entry.value("reason", std::string());
   std::int64_t number = 0;
   const std::string wrong = store_.append(kKind, event, entry, clock_.unix_ns(), number);
   if (!wrong.empty()) spdlog::error("not in the tuner's journal: {}", wrong);
@@ -247,10 +245,15 @@ void LiveTuner::make(const ParamSet& set) {
   tuner::online::TunerOptions options = settings_.options;
   options.mode = mode_;
   settled_ = champion;
-  tuner_ = std::make_unique<Tuner>(
-      *info_, *presets_, std::move(champion), options, [this](const JournalEntry& entry) {
-        write(Json::parse(tuner::online::journal_json(entry)), to_string(entry.event));
-      });
+  tuner_ = std::make_unique<Tuner>(*info_, *presets_, std::move(champion), options,
+                                   [this](const JournalEntry& entry) {
+                                     Json json = Json::parse(tuner::online::journal_json(entry));
+                                     if (entry.event == tuner::online::Event::advised)
+                                       advised_ = json;
+                                     if (entry.event == tuner::online::Event::learned)
+                                       workload_ = entry.reason;
+                                     write(std::move(json), to_string(entry.event));
+                                   });
   restore(*info_);
 }
 

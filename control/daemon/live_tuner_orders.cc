@@ -150,7 +150,7 @@ awaitable<bool> LiveTuner::leave_trials() {
     if (!trial.is_object()) continue;
     const std::string name = trial.value("name", std::string());
     if (!name.starts_with(kTrialPrefix)) {
-      others_ = others_ || trial.value("state", std::string()) == "running";
+      others_ = others_ || trial_state_of(trial) == service::TrialState::running;
       continue;
     }
     const std::string why = trial.value("why", std::string());
@@ -283,8 +283,7 @@ awaitable<LiveTuner::Outcome> LiveTuner::settle_on(Order order, std::string* why
             {"why", fmt::format("{} {}: {}", order.role == Role::champion ? "back to" : "now",
                                 order.name, order.reason)}};
   const Caller tuner{"tuner", true};
-  std::string action = "set";
-  const Reply reply = co_await parameters_.change(tuner, std::move(body), std::move(action));
+  const Reply reply = co_await parameters_.change(tuner, std::move(body), ChangeAction::set);
   if (reply.status == 503 || reply.status == 504) co_return Outcome::unanswered;
   if (reply.status != 200) {
     *why = reply.body.dump();

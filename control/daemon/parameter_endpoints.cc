@@ -58,7 +58,7 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
                 dry_run_field()};
   patch.answer = "change: its number in the journal, state and, by NIC, from, to and changes";
   patch.handle = [&parameters](Request request) -> awaitable<Reply> {
-    co_return co_await parameters.change(request.caller, request.body, "set");
+    co_return co_await parameters.change(request.caller, request.body, ChangeAction::set);
   };
   endpoints.add(std::move(patch));
 
@@ -74,7 +74,7 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
                   dry_run_field()};
   profile.answer = "change: as of PATCH /v1/params";
   profile.handle = [&parameters](Request request) -> awaitable<Reply> {
-    co_return co_await parameters.change(request.caller, request.body, "profile");
+    co_return co_await parameters.change(request.caller, request.body, ChangeAction::profile);
   };
   endpoints.add(std::move(profile));
 

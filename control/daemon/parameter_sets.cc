@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cc/params.h"
+#include "dataplane/base/enum_text.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::daemon {
@@ -12,6 +13,10 @@ namespace paceline::daemon {
 using nlohmann::json;
 
 namespace {
+
+constexpr EnumTexts<6> kActions{"set", "profile", "promote", "revert", "put back", "found"};
+constexpr EnumTexts<6> kStatesOfChange{"pending", "applied",     "refused",
+                                       "unknown", "not applied", "dry run"};
 
 std::string text_in(const json& body, const char* name) {
   const auto at = body.find(name);
@@ -162,6 +167,9 @@ ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::ui
   return out;
 }
 
+std::string_view to_text(ChangeAction action) { return enum_text(kActions, action); }
+std::string_view to_text(ChangeState state) { return enum_text(kStatesOfChange, state); }
+
 json json_of(const Change& change) {
   json nics = json::object();
   for (const auto& [name, nic] : change.nics) {
@@ -170,8 +178,8 @@ json json_of(const Change& change) {
                   {"generation", nic.generation},
                   {"changes", differences(nic.from, nic.to)}};
   }
-  json out{{"action", change.action},
-           {"state", change.state},
+  json out{{"action", to_text(change.action)},
+           {"state", to_text(change.state)},
            {"who", change.who},
            {"why", change.why},
            {"nics", std::move(nics)}};
@@ -186,8 +194,11 @@ Change change_of(std::int64_t number, std::int64_t at_unix_ns, const json& body)
   change.number = number;
   change.at_unix_ns = at_unix_ns;
   if (!body.is_object()) return change;
-  change.action = text_in(body, "action");
-  change.state = text_in(body, "state");
+  change.action =
+      enum_value<ChangeAction>(kActions, text_in(body, "action")).value_or(ChangeAction::set);
+  // What cannot be read has changed nothing that a revert could take back.
+  change.state = enum_value<ChangeState>(kStatesOfChange, text_in(body, "state"))
+                     .value_or(ChangeState::refused);
   change.who = text_in(body, "who");
   change.why = text_in(body, "why");
   change.undone = number_in<std::int64_t>(body, "undone");
@@ -211,12 +222,12 @@ RevertPlan revert_to(const std::vector<Change>& changes, std::optional<std::int6
   std::map<std::int64_t, std::int64_t> before;  // of each step, where the journal stood before it
   std::int64_t at = 0;
   for (const Change& change : changes) {
-    if (change.state != "applied" || change.nics.empty()) continue;
+    if (change.state != ChangeState::applied || change.nics.empty()) continue;
     applied[change.number] = &change;
     if (change.restored) {
       const auto then = stands.find(*change.restored);
       at = then == stands.end() ? 0 : then->second;
-    } else if (change.action != "put back") {
+    } else if (change.action != ChangeAction::put_back) {
       before[change.number] = at;
       at = change.number;
     }

@@ -60,12 +60,31 @@ ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::ui
 // How the service is asked for an algorithm: by its name, or by the file and content of a plug-in.
 void name_algorithm(const ParamSet& set, nlohmann::json& members);
 
+enum class ChangeAction : std::uint8_t {
+  set,
+  profile,
+  promote,  // the candidate of an experiment
+  revert,
+  put_back,  // into a service that was started anew
+  found,     // somebody else made it
+};
+enum class ChangeState : std::uint8_t {
+  pending,  // the service is being asked
+  applied,
+  refused,
+  unknown,  // the service did not answer
+  not_applied,
+  dry_run,
+};
+std::string_view to_text(ChangeAction action);
+std::string_view to_text(ChangeState state);
+
 // A change as the journal has it.
 struct Change {
   std::int64_t number = 0;
   std::int64_t at_unix_ns = 0;
-  std::string action;  // "set", "profile", "revert", "put back", "found"
-  std::string state;   // "pending", "applied", "refused", "unknown", "not applied"
+  ChangeAction action = ChangeAction::set;
+  ChangeState state = ChangeState::pending;
   std::string who;
   std::string why;
   struct Nic {

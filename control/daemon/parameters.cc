@@ -160,7 +160,7 @@ awaitable<Reply> Parameters::show(std::string nic) {
   co_return reply;
 }
 
-awaitable<Reply> Parameters::change(Caller caller, Json body, std::string action) {
+awaitable<Reply> Parameters::change(Caller caller, Json body, ChangeAction action) {
   std::vector<std::string> errors;
   ParamsRequest request = params_request_of(body, errors);
   if (!errors.empty()) co_return refusal(400, errors);
@@ -176,7 +176,7 @@ awaitable<Reply> Parameters::change(Caller caller, Json body, std::string action
   if (now.refused) co_return *now.refused;
 
   Change change;
-  change.action = std::move(action);
+  change.action = action;
   change.who = caller.name;
   change.why = body.value("why", std::string());
   std::map<std::string, ParamSet> wanted;
@@ -219,7 +219,7 @@ awaitable<Reply> Parameters::revert(Caller caller, std::optional<std::int64_t> t
   if (!errors.empty()) co_return refusal(409, errors);
   std::map<std::string, ParamSet> wanted = std::move(plan.wanted);
   Change change;
-  change.action = "revert";
+  change.action = ChangeAction::revert;
   change.restored = plan.restored;
   change.undone = plan.undone;
   change.who = caller.name;
@@ -255,11 +255,11 @@ awaitable<Reply> Parameters::apply(Change change, std::map<std::string, ParamSet
   }
   Reply reply;
   if (dry_run) {
-    change.state = "dry run";
+    change.state = ChangeState::dry_run;
     reply.body["change"] = json_of(change);
     co_return reply;
   }
-  change.state = "pending";
+  change.state = ChangeState::pending;
   std::vector<std::string> warnings;
   if (std::string wrong = note(change); !wrong.empty())
     warnings.push_back("not journalled: " + wrong);
@@ -275,7 +275,7 @@ awaitable<Reply> Parameters::apply(Change change, std::map<std::string, ParamSet
     }
     const bool refused = answer.kind == ControlAnswer::Kind::refused;
     status = refused ? 409 : 504;
-    change.state = refused ? "refused" : "unknown";
+    change.state = refused ? ChangeState::refused : ChangeState::unknown;
     change.errors = answer.errors;
     break;
   }
@@ -287,14 +287,14 @@ awaitable<Reply> Parameters::apply(Change change, std::map<std::string, ParamSet
     for (const Group& group : groups_of(before)) {
       Json members = configure_members(group, false);
       const ControlAnswer answer = co_await service_.call("configure", std::move(members));
-      if (!answer.ok()) change.state = "unknown";
+      if (!answer.ok()) change.state = ChangeState::unknown;
     }
   }
   if (status != 200) {
     note(change);
     co_return refusal(status, change.errors);
   }
-  change.state = "applied";
+  change.state = ChangeState::applied;
   InForce now = co_await in_force();
   for (const NicParams& nic : now.nics) {
     const auto at = change.nics.find(nic.nic);
@@ -363,7 +363,7 @@ awaitable<void> Parameters::settle(Json hello) {
 // What was sent, and its answer not seen: in force, or not.
 awaitable<void> Parameters::settle_pending(const std::vector<NicParams>& now) {
   for (Change& change : changes()) {
-    if (change.state != "pending" && change.state != "unknown") continue;
+    if (change.state != ChangeState::pending && change.state != ChangeState::unknown) continue;
     bool in_force = !change.nics.empty();
     for (auto& [name, sets] : change.nics) {
       const auto nic = std::find_if(now.begin(), now.end(),
@@ -371,9 +371,9 @@ awaitable<void> Parameters::settle_pending(const std::vector<NicParams>& now) {
       in_force = in_force && nic != now.end() && nic->set == sets.to;
       if (in_force) sets.generation = nic->generation;
     }
-    change.state = in_force ? "applied" : "not applied";
+    change.state = in_force ? ChangeState::applied : ChangeState::not_applied;
     spdlog::info("change {} by {}, whose end was not seen: {}", change.number, change.who,
-                 change.state);
+                 to_text(change.state));
     note(change);
     if (!in_force) continue;
     keep(now, change);
@@ -384,7 +384,7 @@ awaitable<void> Parameters::settle_pending(const std::vector<NicParams>& now) {
 
 awaitable<void> Parameters::put_back(const std::vector<NicParams>& now) {
   Change change;
-  change.action = "put back";
+  change.action = ChangeAction::put_back;
   change.who = "pacelined";
   change.why = "the service was started anew";
   std::map<std::string, ParamSet> wanted;
@@ -418,8 +418,8 @@ void Parameters::remember(const std::vector<NicParams>& now) {
 // Where it differs from the last look, somebody else has changed it: that is what is wanted now.
 void Parameters::take_over(const std::vector<NicParams>& now) {
   Change change;
-  change.action = "found";
-  change.state = "applied";
+  change.action = ChangeAction::found;
+  change.state = ChangeState::applied;
   change.who = "service";
   change.why = "changed by another than this daemon: a trial that was kept, or another tool";
   for (const NicParams& nic : now) {

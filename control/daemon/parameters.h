@@ -44,7 +44,7 @@ class Parameters {
   boost::asio::awaitable<void> adopt();
 
   boost::asio::awaitable<Reply> show(std::string nic);
-  boost::asio::awaitable<Reply> change(Caller caller, Json body, std::string action);
+  boost::asio::awaitable<Reply> change(Caller caller, Json body, ChangeAction action);
   boost::asio::awaitable<Reply> revert(Caller caller, std::optional<std::int64_t> to,
                                        std::string why, bool dry_run);
   Reply history(std::int64_t after, std::size_t most);

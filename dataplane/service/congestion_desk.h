@@ -18,6 +18,7 @@
 
 #include "dataplane/service/arm_guard.h"
 #include "dataplane/service/cc_change.h"
+#include "dataplane/service/control_protocol.h"
 #include "dataplane/service/guard_judge.h"
 #include "dataplane/service/plugin_shelf.h"
 #include "dataplane/service/service.h"
@@ -37,8 +38,6 @@ struct GuardEvent {
   std::optional<std::uint8_t> arm;  // of two at a time: the one that broke the rule, if one did
   std::string detail;               // which plug-in, and why
 };
-
-enum class TrialState : std::uint8_t { running, tripped, abandoned };
 
 struct Trial {
   std::string name;

@@ -105,7 +105,9 @@ struct ParametersRig {
     REQUIRE(run_until([&] { return out.has_value(); }));
     return *out;
   }
-  Reply set(Json body) { return run(parameters->change({"alice", true}, std::move(body), "set")); }
+  Reply set(Json body) {
+    return run(parameters->change({"alice", true}, std::move(body), ChangeAction::set));
+  }
   Json last() { return parameters->history(0, 1000).body["changes"].back(); }
 
   const ScratchFolder& folder;
