@@ -16,9 +16,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "control/daemon/telemetry_endpoints.h"
-#include "control/daemon/telemetry_json.h"
-#include "control/daemon/tuner_options.h"
+#include "control/daemon/config/tuner_options.h"
+#include "control/daemon/telemetry/telemetry_endpoints.h"
+#include "control/daemon/telemetry/telemetry_json.h"
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/service/control_protocol.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "control/daemon/config/tuner_options.h"
 #include "control/daemon/daemon.h"
-#include "control/daemon/tuner_options.h"
 
 namespace paceline::daemon {
 

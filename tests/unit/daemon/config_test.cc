@@ -1,5 +1,5 @@
 // The file of pacelined: every mistake with its line and column, and what a reload may change.
-#include "control/daemon/daemon_config.h"
+#include "control/daemon/config/daemon_config.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "control/daemon/history.h"
+#include "control/daemon/telemetry/history.h"
 #include "dataplane/base/random.h"
 
 namespace paceline::daemon {

@@ -1,5 +1,5 @@
 // The ring of a NIC: what was counted is found again, once.
-#include "control/daemon/history.h"
+#include "control/daemon/telemetry/history.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

@@ -1,6 +1,6 @@
 // Parameters: what is asked for is what the tables allow, changes are journalled and reverted, and
 // a service that was started anew gets back what was in force.
-#include "control/daemon/parameters.h"
+#include "control/daemon/parameters/parameters.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

@@ -1,10 +1,10 @@
 // The sampler over a segment that a test writes.
-#include "control/daemon/sampler.h"
+#include "control/daemon/telemetry/sampler.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "control/daemon/message_series.h"
+#include "control/daemon/telemetry/message_series.h"
 #include "dataplane/base/random.h"
 #include "tests/unit/daemon/fake_segment.h"
 
