@@ -16,9 +16,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "control/daemon/telemetry_endpoints.h"
-#include "control/daemon/telemetry_json.h"
-#include "control/daemon/tuner_options.h"
+#include "control/daemon/config/tuner_options.h"
+#include "control/daemon/telemetry/telemetry_endpoints.h"
+#include "control/daemon/telemetry/telemetry_json.h"
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/service/protocol/control_protocol.h"
 
@@ -44,12 +44,8 @@ SupervisorSettings supervisor_settings(const DaemonConfig& config, std::uint64_t
 SamplerSettings sampler_settings(const DaemonSetup& setup) {
   const TelemetryConfig& t = setup.config.telemetry;
   SamplerSettings settings;
-  settings.resolutions = usual_resolutions(to_nanos(t.interval).count);
-  settings.resolutions[0].span_ns = to_nanos(t.fine_span).count;
-  settings.resolutions[1].span_ns = to_nanos(t.seconds_span).count;
-  settings.resolutions[2].span_ns = to_nanos(t.minutes_span).count;
+  settings.history = {to_nanos(t.interval).count, to_nanos(t.fine_span).count};
   settings.stalled_after = t.stalled_after;
-  settings.history_folder = t.history.empty() ? setup.runtime_folder : t.history;
   return settings;
 }
 

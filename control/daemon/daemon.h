@@ -15,17 +15,17 @@
 
 #include "control/daemon/api/api_server.h"
 #include "control/daemon/api/endpoint.h"
-#include "control/daemon/clock.h"
-#include "control/daemon/control_client.h"
-#include "control/daemon/daemon_config.h"
-#include "control/daemon/experiments.h"
-#include "control/daemon/live_tuner.h"
-#include "control/daemon/metrics_text.h"
-#include "control/daemon/parameters.h"
-#include "control/daemon/pulse.h"
-#include "control/daemon/sampler.h"
-#include "control/daemon/store.h"
-#include "control/daemon/supervisor.h"
+#include "control/daemon/config/daemon_config.h"
+#include "control/daemon/experiments/experiments.h"
+#include "control/daemon/parameters/parameters.h"
+#include "control/daemon/process/supervisor.h"
+#include "control/daemon/service_link/clock.h"
+#include "control/daemon/service_link/control_client.h"
+#include "control/daemon/service_link/pulse.h"
+#include "control/daemon/store/store.h"
+#include "control/daemon/telemetry/metrics_text.h"
+#include "control/daemon/telemetry/sampler.h"
+#include "control/daemon/tuner/live_tuner.h"
 
 namespace paceline::daemon {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "control/daemon/config/tuner_options.h"
 #include "control/daemon/daemon.h"
-#include "control/daemon/tuner_options.h"
 
 namespace paceline::daemon {
 
@@ -50,7 +50,7 @@ Reply Daemon::status() {
        {{"fresh", sampler_->fresh()},
         {"nics", sampler_->nics().size()},
         {"samples", sampler_->samples()},
-        {"interval_ns", sampler_->settings().resolutions[0].slot_ns},
+        {"interval_ns", sampler_->settings().history.slot_ns},
         {"queue_pairs_followed", sampler_->queue_pair_history().followed()},
         {"history_bytes", sampler_->history_bytes()}}},
       {"store", {{"path", store_.path()}, {"trouble", store_.trouble()}}},

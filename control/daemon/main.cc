@@ -21,8 +21,8 @@
 
 #include "control/daemon/api/openapi.h"
 #include "control/daemon/daemon.h"
-#include "control/daemon/privileges.h"
-#include "control/daemon/systemd.h"
+#include "control/daemon/process/privileges.h"
+#include "control/daemon/process/systemd.h"
 #include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
 #include "dataplane/base/build_version.h"

@@ -6,7 +6,7 @@
 
 #include "cc/plugin/guard.h"
 #include "dataplane/base/units.h"
-#include "dataplane/transport/congestion/cc_setup.h"
+#include "dataplane/transport/cc_setup.h"
 #include "dataplane/transport/path_set.h"
 #include "dataplane/wire/addresses.h"
 

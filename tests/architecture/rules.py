@@ -20,9 +20,14 @@ BELOW_DRIVER = (
 )
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
 BELOW_TOOLS = BELOW_DRIVER + (
-    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon",
+    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon/parameters",
     "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
     "control/tuner", "control/tuner/online",
+)
+# What experiments and the tuner of pacelined are built on.
+DAEMON_ROOMS = (
+    "control/daemon/api", "control/daemon/parameters", "control/daemon/service_link",
+    "control/daemon/store", "control/daemon/telemetry",
 )
 MAY_INCLUDE = {
     "dataplane/base": (),
@@ -123,13 +128,32 @@ MAY_INCLUDE = {
     "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
     "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
     "dataplane/verbs/files": (),
-    # pacelined. It speaks to the service by the control protocol and reads its segment; it knows no
-    # engine.
-    "control/daemon": (
-        "cc", "control/experiment", "control/experiment/live", "control/tuner",
-        "control/tuner/online", "control/daemon/api", "dataplane/attach", "dataplane/base",
-        "dataplane/config/*", "dataplane/telemetry", "dataplane/service/protocol/control_protocol",
+    # pacelined: puts its rooms together. It speaks to the service by the control protocol and reads
+    # its segment; it knows no engine.
+    "control/daemon": DAEMON_ROOMS + (
+        "control/daemon/experiments", "control/daemon/process", "control/daemon/tuner",
+        "control/daemon/config", "dataplane/attach", "dataplane/base", "dataplane/config/*",
+        "dataplane/service/protocol/control_protocol",
     ),
+    "control/daemon/config": ("control/tuner/online", "dataplane/base", "dataplane/config/*"),
+    "control/daemon/experiments": DAEMON_ROOMS + (
+        "cc", "control/experiment/live", "dataplane/base", "dataplane/config/*",
+    ),
+    "control/daemon/parameters": (
+        "cc", "control/daemon/api", "control/daemon/service_link", "control/daemon/store",
+        "dataplane/base", "dataplane/config/*",
+    ),
+    "control/daemon/process": ("control/daemon/service_link", "dataplane/attach", "dataplane/base"),
+    "control/daemon/service_link": (
+        "control/experiment/json_reader", "dataplane/attach", "dataplane/base",
+        "dataplane/service/protocol/control_protocol",
+    ),
+    "control/daemon/store": ("control/experiment/json_reader", "dataplane/attach"),
+    "control/daemon/telemetry": (
+        "cc", "control/daemon/api", "control/daemon/service_link", "dataplane/attach",
+        "dataplane/base", "dataplane/telemetry",
+    ),
+    "control/daemon/tuner": DAEMON_ROOMS + ("cc", "control/tuner/online"),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
     "control/daemon/api": (
@@ -276,7 +300,7 @@ PAIRS_CROWDED = {
     "control/league": 15,
     "control/tuner/online": 15,
     "dataplane/attach": 14,
-    "dataplane/base": 23,
+    "dataplane/base": 24,
     "dataplane/fabric": 26,
     "dataplane/transport": 80,
     "dataplane/verbs": 37,

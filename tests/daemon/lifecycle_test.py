@@ -65,9 +65,11 @@ def cases(host):
           f"the journal: {changes}")
     part = host.ask("GET", "/v1/series?nic=h0&names=tx_data_bytes&from=-30&resolution=fine")[1]
     values = part["series"][0]["values"]
-    known = [i for i, v in enumerate(values) if v is not None]
     check(sum(v or 0 for v in values) > 1e6, "history has what was sent")
-    check(None in values[known[0]:known[-1]], "history from before the daemon was killed is there")
+    status, answer = host.ask("GET", "/v1/series?nic=h0&names=tx_data_bytes&from=-3600")
+    check(status == 400 and "query.from" in str(answer), f"what is older is refused: {answer}")
+    status, answer = host.ask("GET", "/v1/series?nic=h0&names=tx_data_bytes&resolution=minute")
+    check(status == 400 and "fine" in str(answer), f"coarse slots are refused: {answer}")
     status, text = host.ask("GET", "/metrics")
     check(status == 200 and 'paceline_telemetry_fresh{nic="h0"} 1' in text, "metrics")
     say("ok   journal, history and metrics")

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "control/daemon/api/target.h"
-#include "control/daemon/parameter_sets.h"
+#include "control/daemon/parameters/parameter_sets.h"
 #include "dataplane/base/printable.h"
 #include "tools/cli/cli.h"
 #include "tools/host/params_text.h"

@@ -124,7 +124,7 @@ class Analyser {
     double counts[2] = {0, 0};
     for (const BlockRecord& record : records_) {
       const BlockPlace& place = record.place;
-      if (record.discarded || place.block >= schedule_.blocks()) continue;
+      if (record.discarded != Discarded::no || place.block >= schedule_.blocks()) continue;
       const double value = record.values[result.metric];
       // As in a pair: a contrast with 1 is the logarithm, one with 0 the value itself.
       const double base = info(result.metric).scale == Scale::ratio ? 1 : 0;

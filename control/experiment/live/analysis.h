@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/experiment/live/confidence_sequence.h"
@@ -90,6 +92,7 @@ enum class Verdict : std::uint8_t {
   miscalibrated   // an A/A run that found something
 };
 std::string_view to_text(Verdict verdict);
+std::optional<Verdict> verdict_named(std::string_view text);
 
 // What else the verdict needs: known to the runner.
 struct Circumstances {

@@ -170,7 +170,7 @@ BlockRecord block_between(const BlockPlace& place, std::span<const NicSample> be
   BlockRecord out;
   out.place = place;
   const auto discard = [&out](std::string why) {
-    out.discarded = true;
+    out.discarded = Discarded::itself;
     out.why = std::move(why);
     return out;
   };

@@ -78,6 +78,14 @@ struct SizeFigures {
   std::uint64_t stalled() const { return begun > completed ? begun - completed : 0; }
 };
 
+enum class Discarded : std::uint8_t {
+  no,
+  itself,
+  with_partner,  // only because the other block of its pair was
+};
+// What `why` begins with where a block was discarded with its partner.
+inline constexpr std::string_view kPartner = "pair: ";
+
 struct BlockRecord {
   BlockPlace place;
   std::uint64_t begin_ns = 0;  // measured span, by the first NIC's worker
@@ -87,7 +95,7 @@ struct BlockRecord {
   std::uint32_t channels = 0;    // at the end
   double telemetry_missing = 0;  // share of the samples that were due
   BlockValues values;
-  bool discarded = false;
+  Discarded discarded = Discarded::no;
   std::string why;  // of a discarded one
 };
 

@@ -61,7 +61,9 @@ BlockRecord read_record(JsonReader& reader, const Json& root) {
     }
   }
   out.why = reader.string(root, "", "discarded");
-  out.discarded = !out.why.empty();
+  out.discarded = out.why.empty()                 ? Discarded::no
+                  : out.why.starts_with(kPartner) ? Discarded::with_partner
+                                                  : Discarded::itself;
   return out;
 }
 

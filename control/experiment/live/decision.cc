@@ -6,16 +6,21 @@
 // docs/experiments.md, "The verdict".
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "control/experiment/live/analysis.h"
 #include "control/experiment/live/metric_words.h"
 #include "control/experiment/live/planning.h"
 #include "control/experiment/value_text.h"
+#include "dataplane/base/enum_text.h"
 
 namespace paceline::experiment::live {
 
 namespace {
+
+constexpr EnumTexts<8> kVerdicts{"running",      "ship",    "harmful",    "no difference",
+                                 "inconclusive", "invalid", "calibrated", "miscalibrated"};
 
 constexpr double kLoadsThatMatter = 0.5;
 constexpr double kPlaceboAlpha = 0.01;
@@ -23,6 +28,20 @@ constexpr double kCarryoverAlpha = 0.01;
 
 std::string contrast_text(BlockMetric metric, double contrast) {
   return effect_words(metric, effect_of(metric, contrast));
+}
+
+// What speaks against shipping a candidate that is shown to be better.
+enum class Objection : std::uint8_t {
+  placebo,       // what no arm can change differs
+  load,          // not shown at loads that matter
+  total_effect,  // not shown for everywhere against nowhere
+  carryover,     // blocks after a change of arms differ
+  uncalibrated,  // no A/A run of the design
+};
+
+// Whether more pairs may yet answer it.
+bool more_pairs_can_help(Objection objection) {
+  return objection == Objection::load || objection == Objection::total_effect;
 }
 
 class Rule {
@@ -156,19 +175,20 @@ class Rule {
 
   // Better in all that was measured together; is that enough?
   void better() {
-    std::size_t against = 0;
-    const auto object = [&](std::string why) {
+    std::vector<Objection> objections;
+    const auto object = [&](Objection objection, std::string why) {
       out_.reasons.push_back(std::move(why));
-      ++against;
+      objections.push_back(objection);
     };
     say("{}: {}", info(primary_.metric).label, contrast_text(primary_.metric, primary_.mean));
-    if (placebos_differ()) ++against;
+    if (placebos_differ()) objections.push_back(Objection::placebo);
     for (const StratumResult& s : out_.strata) {
       if (s.from < kLoadsThatMatter || s.n == 0) continue;
       const bool lower = info(primary_.metric).better == Better::lower;
       const double worst = lower ? -s.sequence.high : s.sequence.low;
       if (s.n < plan_.pairs_min || !(worst > 0)) {
-        object(fmt::format("not shown at loads from {:.2g} on ({} pairs)", s.from, s.n));
+        object(Objection::load,
+               fmt::format("not shown at loads from {:.2g} on ({} pairs)", s.from, s.n));
       }
     }
     const Interference& between = out_.interference;
@@ -178,16 +198,18 @@ class Rule {
       say("arms interfere: side by side {}, everywhere against nowhere {}",
           contrast_text(primary_.metric, between.naive),
           contrast_text(primary_.metric, between.total));
-      if (!(worst > 0)) object("the total effect is not shown to be better");
+      if (!(worst > 0))
+        object(Objection::total_effect, "the total effect is not shown to be better");
     }
     if (out_.carryover.p < kCarryoverAlpha) {
-      object(
-          fmt::format("blocks after a change of arms differ from others (p = {:.2g}): wash-out "
-                      "too short, or blocks.carryover needed",
-                      out_.carryover.p));
+      object(Objection::carryover,
+             fmt::format("blocks after a change of arms differ from others (p = {:.2g}): wash-out "
+                         "too short, or blocks.carryover needed",
+                         out_.carryover.p));
     }
     if (!now_.calibrated) {
-      object(plan_.no_calibration.empty()
+      object(Objection::uncalibrated,
+             plan_.no_calibration.empty()
                  ? "no calibrated A/A run of the same design"
                  : fmt::format("no A/A run of the same design, because: {}", plan_.no_calibration));
     }
@@ -196,22 +218,12 @@ class Rule {
         say("{} is not shown to be within its limit, nor beyond it", info(m.metric).label);
       }
     }
-    if (against == 0) {
+    const bool over = now_.finished || !now_.stopped.empty();
+    if (objections.empty()) {
       out_.verdict = Verdict::ship;
-    } else if (now_.finished || !now_.stopped.empty()) {
-      out_.verdict = Verdict::inconclusive;
-    } else if (!more_pairs_can_help(against)) {
+    } else if (over || !std::all_of(objections.begin(), objections.end(), more_pairs_can_help)) {
       out_.verdict = Verdict::inconclusive;
     }
-  }
-
-  // Of the objections only loads and the total effect can be answered by going on.
-  bool more_pairs_can_help(std::size_t against) const {
-    std::size_t open = 0;
-    for (const std::string& reason : out_.reasons) {
-      open += reason.starts_with("not shown at loads") || reason.starts_with("the total effect");
-    }
-    return open == against;
   }
 
   void unproven() {
@@ -237,26 +249,10 @@ class Rule {
 
 }  // namespace
 
-std::string_view to_text(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::running:
-      return "running";
-    case Verdict::ship:
-      return "ship";
-    case Verdict::harmful:
-      return "harmful";
-    case Verdict::no_difference:
-      return "no difference";
-    case Verdict::inconclusive:
-      return "inconclusive";
-    case Verdict::invalid:
-      return "invalid";
-    case Verdict::calibrated:
-      return "calibrated";
-    case Verdict::miscalibrated:
-      return "miscalibrated";
-  }
-  return "?";
+std::string_view to_text(Verdict verdict) { return enum_text(kVerdicts, verdict); }
+
+std::optional<Verdict> verdict_named(std::string_view text) {
+  return enum_value<Verdict>(kVerdicts, text);
 }
 
 void decide(const Plan& plan, const Circumstances& circumstances, LiveAnalysis& analysis) {

@@ -139,7 +139,7 @@ std::string blocks_chart(BlockMetric metric, std::span<const BlockRecord> record
   for (const BlockRecord& r : records) {
     blocks = std::max(blocks, r.place.block + 1);
     const double value = r.values[metric];
-    if (r.discarded || !std::isfinite(value)) continue;
+    if (r.discarded != Discarded::no || !std::isfinite(value)) continue;
     from = std::min(from, value);
     to = std::max(to, value);
   }
@@ -151,13 +151,13 @@ std::string blocks_chart(BlockMetric metric, std::span<const BlockRecord> record
                           fmt::format("{} of every block, by arm", info(metric).label));
   for (const BlockRecord& r : records) {
     const double value = r.values[metric];
-    const bool shown = !r.discarded && std::isfinite(value);
+    const bool shown = r.discarded == Discarded::no && std::isfinite(value);
     out += fmt::format(
         "<g class=\"arm-{}\"><circle class=\"point{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" "
         "r=\"3\"><title>block {}, {}{}</title></circle></g>\n",
         r.place.arm, shown ? "" : " hollow", x(r.place.block), shown ? y(value) : kBottom - 5,
         r.place.block, html_escaped(r.place.arm < arms.size() ? arms[r.place.arm] : "?"),
-        r.discarded ? ": " + html_escaped(r.why) : "");
+        r.discarded != Discarded::no ? ": " + html_escaped(r.why) : "");
   }
   double at = kRight - 260;
   for (std::size_t a = 0; a < arms.size(); ++a) {

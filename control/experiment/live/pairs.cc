@@ -54,12 +54,11 @@ void add_pair(const Schedule& schedule, const std::vector<const BlockRecord*>& p
       const std::uint8_t arm = schedule.arm(b, c);
       const BlockRecord* record = places[std::size_t{b} * clusters + c];
       ++out.planned_blocks[arm];
-      const bool own_loss =
-          record == nullptr || (record->discarded && !record->why.starts_with(kPartner));
+      const bool own_loss = record == nullptr || record->discarded == Discarded::itself;
       if (!own_loss) ++out.recorded_blocks[arm];
       if (record == nullptr) {
         if (why.empty()) why = fmt::format("no record of block {}", b);
-      } else if (record->discarded) {
+      } else if (record->discarded != Discarded::no) {
         if (why.empty() || own_loss) why = record->why;
       } else {
         data.clusters[c][arm] = record;

@@ -13,9 +13,6 @@
 
 namespace paceline::experiment::live {
 
-// What a record of a block says that was discarded only because its partner was.
-inline constexpr std::string_view kPartner = "pair: ";
-
 struct PairData {
   std::uint32_t pair = 0;
   bool whole = true;                                        // all clusters in one arm at a time

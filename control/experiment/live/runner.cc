@@ -61,7 +61,7 @@ void Runner::resume() {
       if (there[std::size_t{b} * clusters() + c]) continue;
       BlockRecord record;
       record.place = {b, c, schedule_.arm(b, c), Schedule::epoch(b)};
-      record.discarded = true;
+      record.discarded = Discarded::itself;
       record.why = "interrupted";
       pending_.push_back(std::move(record));
     }
@@ -163,7 +163,7 @@ void Runner::finish_block(std::vector<EdgeSample> samples) {
     BlockRecord record = block_between(place, first_[c].nics, samples[c].nics);
     record.telemetry_missing = std::max(first_[c].missing, samples[c].missing);
     for (const auto& [metric, value] : samples[c].measured) record.values[metric] = value;
-    if (record.discarded && wrong.empty()) wrong = record.why;
+    if (record.discarded != Discarded::no && wrong.empty()) wrong = record.why;
     pending_.push_back(std::move(record));
   }
   if (!wrong.empty()) {
@@ -188,7 +188,7 @@ void Runner::discard(const std::string& why) {
     for (std::uint32_t c = 0; c < clusters(); ++c) {
       BlockRecord record;
       record.place = {b, c, schedule_.arm(b, c), Schedule::epoch(b)};
-      record.discarded = true;
+      record.discarded = b == block_ ? Discarded::itself : Discarded::with_partner;
       record.why = b == block_ ? why : std::string(kPartner) + why;
       pending_.push_back(std::move(record));
     }

@@ -20,6 +20,7 @@
 #include "dataplane/service/congestion/cc_change.h"
 #include "dataplane/service/congestion/guard_judge.h"
 #include "dataplane/service/congestion/plugin_shelf.h"
+#include "dataplane/service/protocol/control_protocol.h"
 #include "dataplane/service/workers/service.h"
 #include "dataplane/telemetry/segment_reader.h"
 
@@ -37,8 +38,6 @@ struct GuardEvent {
   std::optional<std::uint8_t> arm;  // of two at a time: the one that broke the rule, if one did
   std::string detail;               // which plug-in, and why
 };
-
-enum class TrialState : std::uint8_t { running, tripped, abandoned };
 
 struct Trial {
   std::string name;

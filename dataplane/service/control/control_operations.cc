@@ -70,18 +70,6 @@ Json choice_of(const transport::CcChoice& choice) {
   return {{"algorithm", cc::find(choice.algorithm)->name}, {"values", values_of(choice)}};
 }
 
-const char* state_name(TrialState state) {
-  switch (state) {
-    case TrialState::running:
-      return "running";
-    case TrialState::tripped:
-      return "tripped";
-    case TrialState::abandoned:
-      break;
-  }
-  return "abandoned";
-}
-
 Json limits_of(const GuardLimits& limits) {
   const auto limit = [](double value) { return value < 0 ? Json(nullptr) : Json(value); };
   return {{"retransmitted_share", limit(limits.retransmitted_share)},
@@ -165,7 +153,7 @@ Json trials_list(const CongestionDesk& desk, Json out) {
                       {"epoch", trial.epoch},
                       {"hold_ms", trial.hold_ms},
                       {"remaining_ms", desk.remaining_ms(trial)},
-                      {"state", state_name(trial.state)},
+                      {"state", enum_text(kTrialStates, trial.state)},
                       {"why", trial.why}});
     if (trial.clusters.empty()) continue;
     Json clusters = Json::array();

@@ -72,13 +72,19 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+
+#include "dataplane/base/enum_text.h"
 
 namespace paceline::service {
 
 inline constexpr int kControlSchema = 1;
 inline constexpr std::size_t kMostControlBytes = 64 * 1024;
 inline constexpr const char* kControlSocket = "control.sock";
+
+enum class TrialState : std::uint8_t { running, tripped, abandoned };
+inline constexpr EnumTexts<3> kTrialStates{"running", "tripped", "abandoned"};
 
 // Beside the socket of programs: the same folder, the name of that one before it where it is not
 // the usual one ("paceline.sock" -> "control.sock", "x.sock" -> "x.sock.control").

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "dataplane/transport/cc_setup.h"
 #include "dataplane/transport/congestion/arms.h"
-#include "dataplane/transport/congestion/cc_setup.h"
 #include "dataplane/transport/congestion/plugin_watch.h"
 #include "dataplane/transport/engine_core.h"
 

@@ -1,5 +1,5 @@
 // The file of pacelined: every mistake with its line and column, and what a reload may change.
-#include "control/daemon/daemon_config.h"
+#include "control/daemon/config/daemon_config.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -58,6 +58,10 @@ TEST_CASE("all mistakes are told, each where it is", "[daemon_config]") {
   CHECK(read("[api]\nkey = \"k\"\n").errors.size() == 1);
   CHECK(read("[dataplane]\nset = [\"a=1\"]\n").errors.size() == 1);
   CHECK(read("[telemetry]\ninterval = \"1s\"\nfine_span = \"1s\"\n").errors.size() == 1);
+  const auto gone = read("[telemetry]\nminutes_span = \"86400s\"\n");
+  REQUIRE(gone.errors.size() == 1);
+  CHECK(gone.errors[0].find("d.toml:2:") != std::string::npos);
+  CHECK(gone.errors[0].find("telemetry.minutes_span: removed") != std::string::npos);
   CHECK(read("schema = 2\n").errors.size() == 1);
   CHECK(read("a = [\n").errors.size() == 1);
 }

@@ -1,5 +1,5 @@
 // The connection to the service: order, refusals, answers that are none, and coming back.
-#include "control/daemon/control_client.h"
+#include "control/daemon/service_link/control_client.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

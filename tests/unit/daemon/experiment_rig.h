@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "control/daemon/experiments.h"
+#include "control/daemon/experiments/experiments.h"
 #include "tests/unit/daemon/fake_segment.h"
 #include "tests/unit/daemon/fake_service.h"
 #include "tests/unit/daemon/scratch_folder.h"

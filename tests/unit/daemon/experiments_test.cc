@@ -1,6 +1,6 @@
 // Experiments in the daemon: registered before they begin, driven to a verdict, and safe whatever
 // goes away in the middle.
-#include "control/daemon/experiments.h"
+#include "control/daemon/experiments/experiments.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // What bounded a connection, told from the looks at it: a case for each bound and each trouble.
-#include "control/daemon/explain.h"
+#include "control/daemon/telemetry/explain.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

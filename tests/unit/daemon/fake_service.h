@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "control/daemon/control_message.h"
+#include "control/daemon/service_link/control_message.h"
 #include "dataplane/attach/message_socket.h"
 
 namespace paceline::daemon {

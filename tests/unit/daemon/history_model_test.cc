@@ -1,12 +1,11 @@
 // Rings hold totals and make their answers when asked: they must be those of the plain way, which
-// adds the growth of each look to a slot of each resolution, and is written down here.
+// adds the growth of each look to a slot, and is written down here.
 #include <array>
 #include <catch2/catch.hpp>
 #include <map>
-#include <memory>
 #include <optional>
 
-#include "control/daemon/history.h"
+#include "control/daemon/telemetry/history.h"
 #include "dataplane/base/random.h"
 
 namespace paceline::daemon {
@@ -20,8 +19,7 @@ constexpr std::int64_t kOne = 1000 * kMilli;
 constexpr std::size_t kColumns = 5;
 using Values = std::array<std::uint64_t, kColumns>;
 constexpr std::array<std::size_t, kColumns> kAll{0, 1, 2, 3, 4};
-constexpr Resolutions kTiny{Resolution{10 * kMilli, kOne}, Resolution{kOne, 12 * kOne},
-                            Resolution{4 * kOne, 60 * kOne}};
+constexpr HistorySpan kTiny{10 * kMilli, kOne};
 
 std::vector<SeriesInfo> mixed_series() {
   return {{"a", "1", SeriesKind::counter},
@@ -40,7 +38,6 @@ class PlainHistory {
     Values highest{};
   };
 
-  void forget_count() { begun_ = false; }
   void add(std::int64_t unix_ns, std::uint64_t instance, const Values& values) {
     const bool follows =
         begun_ && instance == instance_ && unix_ns - last_ns_ <= History::kLongestPause;
@@ -53,46 +50,44 @@ class PlainHistory {
     instance_ = instance;
     last_ns_ = unix_ns;
     if (!follows) return;
-    for (std::size_t r = 0; r < kResolutions; ++r) put(r, unix_ns, grown, values);
+    put(unix_ns, grown, values);
   }
 
   // The newest slot is not told.
-  std::map<std::int64_t, Cell> told(std::size_t resolution) const {
-    std::map<std::int64_t, Cell> out = rings_[resolution];
+  std::map<std::int64_t, Cell> told() const {
+    std::map<std::int64_t, Cell> out = ring_;
     if (!out.empty()) out.erase(std::prev(out.end()));
     return out;
   }
 
  private:
-  void put(std::size_t r, std::int64_t unix_ns, const Values& grown, const Values& values) {
-    std::map<std::int64_t, Cell>& ring = rings_[r];
-    const auto slots = static_cast<std::int64_t>(kTiny[r].slots());
-    std::int64_t slot = unix_ns / kTiny[r].slot_ns;
-    const std::int64_t newest = ring.empty() ? -1 : ring.rbegin()->first;
+  void put(std::int64_t unix_ns, const Values& grown, const Values& values) {
+    const auto slots = static_cast<std::int64_t>(kTiny.slots());
+    std::int64_t slot = unix_ns / kTiny.slot_ns;
+    const std::int64_t newest = ring_.empty() ? -1 : ring_.rbegin()->first;
     if (newest > slot && newest - slot < slots) slot = newest;
-    if (newest > slot) ring.clear();
-    ring.erase(ring.begin(), ring.upper_bound(slot - slots));
-    Cell& cell = ring[slot];
+    if (newest > slot) ring_.clear();
+    ring_.erase(ring_.begin(), ring_.upper_bound(slot - slots));
+    Cell& cell = ring_[slot];
     for (std::size_t i = 0; i < kColumns; ++i) {
       cell.values[i] = is_gauge(i) ? values[i] : cell.values[i] + grown[i];
       cell.highest[i] = std::max(cell.highest[i], values[i]);
     }
   }
 
-  std::array<std::map<std::int64_t, Cell>, kResolutions> rings_;
+  std::map<std::int64_t, Cell> ring_;
   bool begun_ = false;
   std::uint64_t instance_ = 0;
   std::int64_t last_ns_ = 0;
   Values before_{};
 };
 
-void check_alike(const History& history, const PlainHistory& plain, std::size_t resolution) {
-  const std::map<std::int64_t, PlainHistory::Cell> told = plain.told(resolution);
-  const std::int64_t slot_ns = kTiny[resolution].slot_ns;
-  const HistoryPart part = history.part(resolution, 0, 4'000'000'000 * kOne, kAll);
+void check_alike(const History& history, const PlainHistory& plain) {
+  const std::map<std::int64_t, PlainHistory::Cell> told = plain.told();
+  const HistoryPart part = history.part(0, 4'000'000'000 * kOne, kAll);
   std::size_t found = 0;
   for (std::size_t s = 0; s < part.slots; ++s) {
-    const auto at = told.find(part.first_unix_ns / slot_ns + static_cast<std::int64_t>(s));
+    const auto at = told.find(part.first_unix_ns / kTiny.slot_ns + static_cast<std::int64_t>(s));
     for (std::size_t i = 0; i < kColumns; ++i) {
       const std::optional<std::uint64_t>& value = part.series[i].values[s];
       REQUIRE(value.has_value() == (at != told.end()));
@@ -127,13 +122,7 @@ TEST_CASE("whatever happens, rings of totals answer as rings of growth would", "
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    std::vector<std::uint64_t> memory(History::bytes_of(mixed_series(), kTiny) / 8,
-                                      0xA5A5'A5A5'A5A5'A5A5ULL);  // whatever was there
-    const auto make = [&] {
-      return std::make_unique<History>("h0", mixed_series(), kTiny,
-                                       std::as_writable_bytes(std::span(memory)));
-    };
-    std::unique_ptr<History> history = make();
+    History history(mixed_series(), kTiny);
     PlainHistory plain;
     std::int64_t now =
         1'700'000'000 * kOne + static_cast<std::int64_t>(random.below(4000)) * kMilli;
@@ -146,25 +135,19 @@ TEST_CASE("whatever happens, rings of totals answer as rings of growth would", "
         if (random.below(3) == 0) continue;
         values[i] = is_gauge(i) ? random.below(100) : values[i] + random.below(1000);
       }
-      // A counter that goes back, another service, another daemon.
+      // A counter that goes back, another service.
       if (!rests && random.below(200) == 0) values[4] = random.below(values[4] + 1);
       if (random.below(300) == 0) values[0] = random.below(50), ++instance;
-      if (random.below(300) == 0) {
-        history.reset();
-        history = make();
-        REQUIRE(history->taken_up());
-        plain.forget_count();
-      }
       plain.add(now, instance, values);
-      const bool same = std::equal(values.begin(), values.end(), history->values().begin());
+      const bool same = std::equal(values.begin(), values.end(), history.values().begin());
       if (same && random.below(8) != 0) {
-        history->add_same(now, instance);
+        history.add_same(now, instance);
       } else {
-        history->add(now, instance, values);
+        history.add(now, instance, values);
       }
       if (look % 97 == 0 || look > 2990) {
         CAPTURE(look);
-        for (std::size_t r = 0; r < kResolutions; ++r) check_alike(*history, plain, r);
+        check_alike(history, plain);
       }
     }
   }

@@ -1,13 +1,10 @@
-// Rings of three resolutions: what was counted is found again, once, in each of them.
-#include "control/daemon/history.h"
+// The ring of a NIC: what was counted is found again, once.
+#include "control/daemon/telemetry/history.h"
 
 #include <catch2/catch.hpp>
-#include <memory>
 #include <numeric>
 
-#include "control/daemon/history_memory.h"
 #include "dataplane/base/random.h"
-#include "tests/unit/daemon/scratch_folder.h"
 
 namespace paceline::daemon {
 
@@ -19,17 +16,14 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kSecond = 1000 * kMs;
 constexpr std::int64_t kStart = 1'700'000'000 * kSecond;
 constexpr std::uint64_t kInstance = 7;
-constexpr Resolutions kSmall{Resolution{10 * kMs, 2 * kSecond}, Resolution{kSecond, 20 * kSecond},
-                             Resolution{10 * kSecond, 100 * kSecond}};
+constexpr HistorySpan kSmall{10 * kMs, 2 * kSecond};
 
 std::vector<SeriesInfo> two_series() {
   return {{"sent_bytes", "bytes", SeriesKind::counter}, {"inflight", "bytes", SeriesKind::gauge}};
 }
 
 struct Rings {
-  std::vector<std::uint64_t> memory =
-      std::vector<std::uint64_t>(History::bytes_of(two_series(), kSmall) / 8);
-  History history{"h0", two_series(), kSmall, std::as_writable_bytes(std::span(memory))};
+  History history{two_series(), kSmall};
 };
 
 std::uint64_t sum_of(const SeriesPart& part) {
@@ -49,20 +43,15 @@ TEST_CASE("growth of a counter is kept, and of a gauge the last level and the hi
     rings.history.add(kStart + static_cast<std::int64_t>(i) * 10 * kMs, kInstance,
                       std::array<std::uint64_t, 2>{1000 + i * 5, i == 50 ? 900 : i});
   }
-  const HistoryPart fine = rings.history.part(0, kStart, kStart + kSecond, kBoth);
+  const HistoryPart fine = rings.history.part(kStart, kStart + kSecond, kBoth);
   REQUIRE(fine.slots == 100);
   CHECK(fine.first_unix_ns == kStart);
   CHECK_FALSE(fine.series[0].values[0].has_value());  // what it grew before is not known
   for (std::size_t i = 1; i < 100; ++i) CHECK(fine.series[0].values[i] == 5U);
   CHECK(fine.series[1].highest[50] == 900U);
-  const HistoryPart coarse = rings.history.part(1, kStart, kStart + kSecond, kBoth);
-  REQUIRE(coarse.slots == 1);
-  CHECK(coarse.series[0].values[0] == 99U * 5U);
-  CHECK(coarse.series[1].values[0] == 99U);
-  CHECK(coarse.series[1].highest[0] == 900U);
 }
 
-TEST_CASE("whatever the gaps, each resolution holds what was counted, once", "[history]") {
+TEST_CASE("whatever the gaps, the ring holds what was counted, once", "[history]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     Random random(seed);
@@ -76,13 +65,9 @@ TEST_CASE("whatever the gaps, each resolution holds what was counted, once", "[h
       total += random.below(1'000'000);
       rings.history.add(now, kInstance, std::array<std::uint64_t, 2>{total, 1});
     }
-    // A last row, far enough for every slot before it to be complete.
-    for (int i = 0; i < 12; ++i) {
-      now += kSecond;
-      rings.history.add(now, kInstance, std::array<std::uint64_t, 2>{total, 1});
-    }
-    CHECK(sum_of(rings.history.part(1, 0, now + kSecond, kBoth).series[0]) == total);
-    CHECK(sum_of(rings.history.part(2, 0, now + kSecond, kBoth).series[0]) == total);
+    // The slot that is being filled is not told: one more look begins the next.
+    rings.history.add(now += 10 * kMs, kInstance, std::array<std::uint64_t, 2>{total, 1});
+    CHECK(sum_of(rings.history.part(0, now + kSecond, kBoth).series[0]) == total);
   }
 }
 
@@ -99,7 +84,7 @@ TEST_CASE("a pause, and another service, leave slots without values and invent n
   add(1520, 2, 9000);  // another service: it counts from elsewhere
   add(1530, 2, 9002);
   add(1540, 2, 9002);
-  const SeriesPart part = rings.history.part(0, kStart, kStart + 1540 * kMs, kBoth).series[0];
+  const SeriesPart part = rings.history.part(kStart, kStart + 1540 * kMs, kBoth).series[0];
   CHECK(sum_of(part) == 10 + 1 + 2);
   CHECK_FALSE(part.values[75].has_value());
   CHECK_FALSE(part.values[152].has_value());
@@ -118,13 +103,13 @@ TEST_CASE("a clock that is set back or ahead loses no more than it must", "[hist
   add(5);  // back: counted where the newest is
   add(30);
   add(40);
-  CHECK(sum_of(rings.history.part(0, kStart, kStart + kSecond, kBoth).series[0]) == 40);
+  CHECK(sum_of(rings.history.part(kStart, kStart + kSecond, kBoth).series[0]) == 40);
   add(-3'600'000);  // an hour back: the ring begins again
   add(-3'599'990);
   add(-3'599'980);
-  const HistoryPart part = rings.history.part(0, 0, kStart + kSecond, kBoth);
+  const HistoryPart part = rings.history.part(0, kStart + kSecond, kBoth);
   CHECK(sum_of(part.series[0]) == 20);
-  CHECK(part.slots <= kSmall[0].slots());
+  CHECK(part.slots <= kSmall.slots());
 }
 
 TEST_CASE("a ring holds its span and no more", "[history]") {
@@ -133,56 +118,10 @@ TEST_CASE("a ring holds its span and no more", "[history]") {
     rings.history.add(kStart + i * 10 * kMs, 1,
                       std::array<std::uint64_t, 2>{static_cast<std::uint64_t>(i), 0});
   }
-  const HistoryPart part = rings.history.part(0, 0, kStart + 100 * kSecond, kBoth);
-  CHECK(part.slots == kSmall[0].slots() - 1);  // and the one that is being filled
+  const HistoryPart part = rings.history.part(0, kStart + 100 * kSecond, kBoth);
+  CHECK(part.slots == kSmall.slots() - 1);  // and the one that is being filled
   CHECK(part.first_unix_ns == kStart + 8 * kSecond + 10 * kMs);
   CHECK(sum_of(part.series[0]) == part.slots);
-}
-
-TEST_CASE("the resolution that fits is the finest that reaches back", "[history]") {
-  const Rings rings;
-  const auto fit = [&](std::int64_t seconds_back, std::size_t most) {
-    return rings.history.resolution_for(kStart - seconds_back * kSecond, kStart, kStart, most);
-  };
-  CHECK(fit(2, 1000) == 0);
-  CHECK(fit(2, 100) == 1);
-  CHECK(fit(3, 1000) == 1);
-  CHECK(fit(60, 1000) == 2);
-  CHECK(fit(6000, 1000) == 2);
-}
-
-TEST_CASE("another process takes the rings up, unless they are of something else", "[history]") {
-  const ScratchFolder folder;
-  const std::size_t bytes = History::bytes_of(two_series(), kSmall);
-  const auto fill = [&] {
-    HistoryMemory memory = HistoryMemory::take(folder.file("h0"), bytes);
-    REQUIRE(memory.what().empty());
-    History history("h0", two_series(), kSmall, memory.bytes());
-    for (std::int64_t i = 0; i < 10; ++i) {
-      history.add(kStart + i * 10 * kMs, 1,
-                  std::array<std::uint64_t, 2>{static_cast<std::uint64_t>(i), 0});
-    }
-    return history.taken_up();
-  };
-  CHECK_FALSE(fill());
-  {
-    HistoryMemory memory = HistoryMemory::take(folder.file("h0"), bytes);
-    const History history("h0", two_series(), kSmall, memory.bytes());
-    CHECK(history.taken_up());
-    CHECK(sum_of(history.part(0, kStart, kStart + kSecond, kBoth).series[0]) == 8);
-  }
-  {
-    HistoryMemory memory = HistoryMemory::take(folder.file("h0"), bytes);
-    const History history("h1", two_series(), kSmall, memory.bytes());
-    CHECK_FALSE(history.taken_up());
-    CHECK(history.part(0, 0, kStart + kSecond, kBoth).slots == 0);
-  }
-}
-
-TEST_CASE("where there is no folder for the file, plain memory does", "[history]") {
-  HistoryMemory memory = HistoryMemory::take("/nonexistent/history", 4096);
-  CHECK(memory.what().find("No such file") != std::string::npos);
-  CHECK(memory.bytes().size() == 4096);
 }
 
 }  // namespace paceline::daemon

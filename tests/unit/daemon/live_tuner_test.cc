@@ -1,6 +1,6 @@
 // The tuner at work on a service that a test plays: what it orders is in force, what is journalled
 // is what happened, and whatever goes wrong leaves no candidate behind.
-#include "control/daemon/live_tuner.h"
+#include "control/daemon/tuner/live_tuner.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

@@ -1,5 +1,5 @@
 // What Prometheus gets, and that the dashboard and the alerts ask for nothing else.
-#include "control/daemon/metrics_text.h"
+#include "control/daemon/telemetry/metrics_text.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "control/daemon/message_series.h"
+#include "control/daemon/telemetry/message_series.h"
 #include "dataplane/telemetry/series.h"
 #include "tests/unit/daemon/fake_segment.h"
 

@@ -1,6 +1,6 @@
 // Parameters: what is asked for is what the tables allow, changes are journalled and reverted, and
 // a service that was started anew gets back what was in force.
-#include "control/daemon/parameters.h"
+#include "control/daemon/parameters/parameters.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -105,7 +105,9 @@ struct ParametersRig {
     REQUIRE(run_until([&] { return out.has_value(); }));
     return *out;
   }
-  Reply set(Json body) { return run(parameters->change({"alice", true}, std::move(body), "set")); }
+  Reply set(Json body) {
+    return run(parameters->change({"alice", true}, std::move(body), ChangeAction::set));
+  }
   Json last() { return parameters->history(0, 1000).body["changes"].back(); }
 
   const ScratchFolder& folder;

@@ -1,5 +1,5 @@
 // Processes that are started, watched and ended.
-#include "control/daemon/process.h"
+#include "control/daemon/process/process.h"
 
 #include <fcntl.h>
 #include <unistd.h>

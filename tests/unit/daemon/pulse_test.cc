@@ -1,5 +1,5 @@
 // Beats come, keep their distance from the first, and end.
-#include "control/daemon/pulse.h"
+#include "control/daemon/service_link/pulse.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

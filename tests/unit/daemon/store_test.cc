@@ -1,5 +1,5 @@
 // What the store has acknowledged is there again, whatever happened to the process or the file.
-#include "control/daemon/store.h"
+#include "control/daemon/store/store.h"
 
 #include <signal.h>
 #include <sys/stat.h>

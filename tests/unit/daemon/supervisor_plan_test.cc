@@ -1,5 +1,5 @@
 // When the service is started, started again and left alone, without a process or a clock.
-#include "control/daemon/supervisor_plan.h"
+#include "control/daemon/process/supervisor_plan.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Windows of the tuner are what telemetry says between two looks, of all NICs.
-#include "control/daemon/tuner_windows.h"
+#include "control/daemon/tuner/tuner_windows.h"
 
 #include <catch2/catch.hpp>
 

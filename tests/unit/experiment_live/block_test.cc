@@ -94,7 +94,7 @@ TEST_CASE("what makes a block worthless discards it, with the reason") {
     nic.end[0].messages[0].begun = 5;
     change(nic);
     const BlockRecord r = nic.record();
-    CHECK(r.discarded == !r.why.empty());
+    CHECK((r.discarded != Discarded::no) == !r.why.empty());
     return r.why;
   };
   CHECK(why([](OneNic&) {}) == "");
@@ -175,7 +175,7 @@ TEST_CASE("records survive the file, and a last line that was cut off") {
   good.values[BlockMetric::temperature] = 51.5;
   BlockRecord bad;
   bad.place = {7, 0, 0, 8};
-  bad.discarded = true;
+  bad.discarded = Discarded::itself;
   bad.why = "environment: \"link\" down";
   const std::string text = record_line(good) + record_line(bad);
   const auto read = read_blocks(text, "blocks.jsonl");
@@ -185,7 +185,7 @@ TEST_CASE("records survive the file, and a last line that was cut off") {
   CHECK(read.value.whole_bytes == text.size());
   CHECK(record_line(read.value.records[0]) == record_line(good));
   CHECK(read.value.records[1].why == bad.why);
-  CHECK(read.value.records[1].discarded);
+  CHECK(read.value.records[1].discarded == Discarded::itself);
   CHECK(std::isnan(read.value.records[1].values[BlockMetric::goodput]));
   // However short the last line became, what is before it stays.
   const std::string first = record_line(good);

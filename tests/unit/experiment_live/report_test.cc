@@ -34,7 +34,7 @@ struct Example {
       r.values[BlockMetric::goodput] = 4e10 * (1 + 0.01 * standard_normal(random));
       r.values[BlockMetric::p99_medium] = 5 + 0.5 * standard_normal(random);
     }
-    records[9].discarded = true;
+    records[9].discarded = Discarded::itself;
     records[9].why = "environment: <script>";
     now.finished = now.calibrated = true;
     analysis = analyse_live(plan, schedule, records, now, {true, 300, 300});

@@ -104,8 +104,8 @@ class Plant {
 };
 
 std::size_t discarded(const std::vector<BlockRecord>& records) {
-  return static_cast<std::size_t>(
-      std::count_if(records.begin(), records.end(), [](const auto& r) { return r.discarded; }));
+  return static_cast<std::size_t>(std::count_if(
+      records.begin(), records.end(), [](const auto& r) { return r.discarded != Discarded::no; }));
 }
 
 }  // namespace
@@ -209,6 +209,8 @@ TEST_CASE("telemetry that is missing, or not of this arm, discards the pair in b
   REQUIRE(record.records.size() == 2);
   CHECK(record.records[0].why == "telemetry: 20 % of the samples missing");
   CHECK(record.records[1].why == "pair: telemetry: 20 % of the samples missing");
+  CHECK(record.records[0].discarded == Discarded::itself);
+  CHECK(record.records[1].discarded == Discarded::with_partner);
   CHECK(record.records[1].place.arm == 1 - record.records[0].place.arm);
   plant.obey(record);
   CHECK(plant.runner.next(plant.now).block == 8);  // not repeated

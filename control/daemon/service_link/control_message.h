@@ -1,0 +1,49 @@
+// Messages of the control protocol (dataplane/service/protocol/control_protocol.h) from the
+// daemon's side: texts and their reading, and the one call that receives a message with its
+// descriptors.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/attach/descriptor.h"
+#include "dataplane/service/protocol/control_protocol.h"
+
+namespace paceline::daemon {
+
+struct ControlAnswer {
+  enum class Kind : std::uint8_t {
+    done,        // body holds what the operation answers
+    refused,     // errors say why; nothing took effect
+    unanswered,  // no service, no answer in time: who asked cannot know whether it took effect
+  };
+  Kind kind = Kind::unanswered;
+  nlohmann::json body = nlohmann::json::object();
+  std::vector<std::string> errors;
+  std::vector<attach::Descriptor> descriptors;
+  bool ok() const { return kind == Kind::done; }
+};
+
+ControlAnswer unanswered(std::string why);
+
+// {"schema": 1, "id": id, "op": op, ...members}.
+std::string request_text(std::uint64_t id, std::string_view op, const nlohmann::json& members);
+
+// What came as the answer to request `id`. Anything that the protocol does not allow is
+// `unanswered`, with what is wrong with it: the connection is of no use any more.
+ControlAnswer answer_of(std::string_view text, std::uint64_t id);
+
+// Of an entry in the answer to `trials`; nothing when it does not say, or something else.
+std::optional<service::TrialState> trial_state_of(const nlohmann::json& trial);
+
+enum class Receipt : std::uint8_t { message, nothing_yet, closed, broken };
+
+// One message of at most kMostControlBytes from a non-blocking socket; descriptors close on exec.
+Receipt receive_control(int socket, std::string& text,
+                        std::vector<attach::Descriptor>& descriptors);
+
+}  // namespace paceline::daemon

@@ -1,0 +1,38 @@
+// What bounded a connection, in words with figures: a pure function over the looks at one queue
+// pair. One finding a sentence. First what held its congestion context back, by share of the time;
+// then what made it lose time on the way, most costly kind first: time-outs, receiver not ready,
+// retransmissions, congestion notifications, queueing, the fallback algorithm.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cc/decision.h"
+#include "control/daemon/telemetry/queue_pair_history.h"
+
+namespace paceline::daemon {
+
+struct Finding {
+  std::string what;      // a word for programs: "limited_by_grant", "timeouts", "queueing", ...
+  double share = 0;      // of the time looked at, where it is one; else 0
+  std::string sentence;  // for people
+};
+
+struct Explanation {
+  double seconds = 0;  // that were looked at
+  double gbps = 0;     // payload sent, first transmissions
+  double rx_gbps = 0;
+  std::array<double, cc::kLimiters> shares{};  // of the time, by cc::Limiter
+  std::string verdict;                         // the one sentence that says most
+  std::vector<Finding> findings;
+};
+
+// Of the last `seconds` of the looks, which are in order of time. `link_bps`: of the NIC, 0:
+// unknown.
+Explanation explain(std::span<const QueuePairLook> looks, double seconds, std::uint64_t link_bps);
+
+}  // namespace paceline::daemon

@@ -1,0 +1,21 @@
+// What the sampler knows, as the API tells it.
+#pragma once
+
+#include "control/daemon/api/endpoint.h"
+#include "control/daemon/telemetry/explain.h"
+#include "control/daemon/telemetry/sampler.h"
+
+namespace paceline::daemon {
+
+// A line of /v1/nics; rates are those of the last whole second.
+Json nic_summary(const Sampler& sampler, std::size_t nic, std::int64_t now_unix_ns);
+// The same and every series.
+Json nic_details(const Sampler& sampler, std::size_t nic, std::int64_t now_unix_ns);
+Json queue_pair_json(const telemetry::QueuePairRecord& record);
+Json explanation_json(const Explanation& explanation);
+Json history_json(const HistoryPart& part);
+
+// "::ffff:10.0.0.1" of a GID; "" of zeros.
+std::string gid_text(const std::array<std::uint8_t, 16>& gid);
+
+}  // namespace paceline::daemon

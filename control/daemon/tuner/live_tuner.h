@@ -1,0 +1,150 @@
+// The tuner at work on the service: windows from the sampler, orders carried out over the control
+// socket, state kept in the store. What is decided is decided in control/tuner/online; this knows
+// what is really in force and tells it.
+//
+// A candidate is put in force as a trial (arm 1), which the service ends by itself when it does not
+// hear of the daemon for `hold`, and which its guard ends within 300 ms. Back to the incumbent is
+// the end of the trial. So arm 0 always is what was accepted last, and only that is journalled as a
+// change of parameters, by "tuner". While a candidate is in force the service refuses other trials
+// and changes.
+//
+// All NICs are tuned as one: those of a service that do not run the same parameters are trouble.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/daemon/api/endpoint.h"
+#include "control/daemon/parameters/parameters.h"
+#include "control/daemon/service_link/clock.h"
+#include "control/daemon/service_link/control_client.h"
+#include "control/daemon/store/store.h"
+#include "control/daemon/telemetry/sampler.h"
+#include "control/daemon/tuner/tuner_windows.h"
+#include "control/tuner/online/tuner.h"
+
+namespace paceline::daemon {
+
+struct LiveTunerSettings {
+  tuner::online::TunerOptions options;  // `mode`: as configured
+  std::vector<std::string> problems;    // with these options; only mode off is allowed then
+  std::string presets;                  // folder; empty: none
+  std::string kill_switch;              // file
+  std::int64_t hold_ms = 30'000;
+};
+
+class LiveTuner {
+ public:
+  // All outlive it.
+  LiveTuner(boost::asio::io_context& context, ControlClient& service, Parameters& parameters,
+            const Sampler& sampler, Store& store, EventHub& hub, const Clock& clock);
+  ~LiveTuner();
+
+  // Before the first attached(), with the store open: what was kept of the mode.
+  void begin(LiveTunerSettings settings);
+  // The configuration was read again: the mode, where it is another, and the kill switch.
+  void reconfigure(tuner::online::Mode mode, std::string kill_switch);
+  // After each connection, once Parameters::settle() is done. Ends trials that an earlier daemon
+  // left, sees what is in force, and goes on.
+  boost::asio::awaitable<void> attached();
+  void lost();
+  // Whether sampled() will look at messages, and at all of them.
+  bool looks() const { return tuner_ != nullptr && mode_ != tuner::online::Mode::off; }
+  // After each round of samples.
+  void sampled(std::int64_t now_unix_ns);
+  void stop();
+
+  // The experiment that runs or waits to; empty: none. While there is one the tuner stands by, and
+  // it may begin once holds() is false.
+  std::function<std::string()> experiment;
+  bool holds() const { return !trial_.empty() || working_; }
+  // It talks to the service.
+  bool busy() const { return working_; }
+
+  Reply show();
+  boost::asio::awaitable<Reply> set_mode(Caller caller, std::string mode, std::string why);
+  Reply journal(std::int64_t after, std::size_t most);
+
+ private:
+  enum class Outcome : std::uint8_t { done, refused, waits, unanswered };
+  struct InForce {
+    bool known = false;
+    std::vector<NicParams> nics;
+    std::string trouble;  // not the same on all NICs
+  };
+
+  // live_tuner.cc
+  tuner::online::Surroundings surroundings();
+  std::string guard_words() const;
+  void make(const ParamSet& set);
+  void restore(const cc::AlgorithmInfo& info);
+  void take(std::optional<tuner::online::Order> order);
+  void write(Json entry, std::string_view event);
+  void save();
+  bool as_expected() const;
+  void apply_mode(tuner::online::Mode mode);
+
+  // live_tuner_orders.cc
+  void wake();
+  boost::asio::awaitable<void> work();
+  boost::asio::awaitable<void> look();
+  boost::asio::awaitable<InForce> in_force();
+  boost::asio::awaitable<bool> leave_trials();
+  boost::asio::awaitable<Outcome> carry_out(tuner::online::Order order, std::string* why);
+  boost::asio::awaitable<Outcome> try_candidate(tuner::online::Order order, std::string* why);
+  boost::asio::awaitable<Outcome> settle_on(tuner::online::Order order, std::string* why);
+  boost::asio::awaitable<void> renew();
+  void found(const InForce& now);
+  void expect(const std::vector<NicParams>& nics);
+
+  boost::asio::io_context& context_;
+  ControlClient& service_;
+  Parameters& parameters_;
+  const Sampler& sampler_;
+  Store& store_;
+  EventHub& hub_;
+  const Clock& clock_;
+  boost::asio::steady_timer patience_;
+  LiveTunerSettings settings_;
+
+  tuner::online::Mode mode_ = tuner::online::Mode::off;
+  const cc::AlgorithmInfo* info_ = nullptr;
+  std::unique_ptr<tuner::online::PresetLibrary> presets_;  // outlives tuner_
+  std::unique_ptr<tuner::online::Tuner> tuner_;
+  TunerWindows windows_;
+
+  std::optional<tuner::online::Order> order_;  // the last one
+  std::uint64_t done_ = 0;                     // number of the order that is in force
+  std::uint64_t shown_ = 0;                    // the same, as the last sample of every NIC shows it
+  std::vector<double> settled_;                // values of arm 0; empty: not known
+  std::map<std::string, std::uint64_t> generations_;  // by NIC, with what is in force
+  std::string trial_;                                 // ours that is in force
+  std::uint32_t epoch_ = 0;
+  std::string trouble_;   // the NICs cannot be tuned as one, or the algorithm is unknown
+  bool others_ = false;   // somebody else's trial runs
+  bool ready_ = false;    // what is in force is known
+  bool working_ = false;  // work() runs
+  bool pending_ = false;  // order_ is to be carried out
+  bool look_due_ = false;
+  bool renew_due_ = false;
+  bool dirty_ = false;  // there is something to save
+  bool stopped_ = false;
+  std::int64_t looked_ns_ = 0;  // Unix time
+  std::int64_t renewed_ns_ = 0;
+  Json advised_;          // the last entry of the journal that says what would be done
+  std::string workload_;  // in words
+};
+
+// GET and PUT /v1/tuner, GET /v1/tuner/journal.
+void add_tuner_endpoints(Endpoints& endpoints, LiveTuner& tuner);
+
+}  // namespace paceline::daemon
