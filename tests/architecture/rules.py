@@ -47,7 +47,7 @@ MAY_INCLUDE = {
     ),
     "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
     "dataplane/port": ("dataplane/base", "dataplane/wire", "dataplane/telemetry"),
-    "dataplane/port/capture/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
+    "dataplane/port/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
     # The only room that may know DPDK.
     "dataplane/port/dpdk": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
     "dataplane/transport": (
