@@ -62,7 +62,7 @@ FabricSpec one_egress() {
 }
 
 TEST_CASE("egress: for any traffic each class is a FIFO, and the counters are what it holds") {
-  const std::uint64_t seed = GENERATE(range(0, 30));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 30));
   INFO("seed " << seed);
   EgressRig rig(one_egress());
   Random random(seed, 5);
@@ -135,7 +135,7 @@ TEST_CASE("egress: classes with weights share what strict ones leave, in proport
 
 TEST_CASE("egress: marking follows its curve, by the queue at departure or at arrival") {
   const bool at_departure = GENERATE(true, false);
-  const std::uint64_t seed = GENERATE(range(1, 4));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 4));
   INFO("seed " << seed);
   FabricSpec spec = one_egress();
   spec.seed = seed;

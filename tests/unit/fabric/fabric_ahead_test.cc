@@ -54,7 +54,7 @@ TEST_CASE("ahead: it knows where links end and what reaches a host first") {
 }
 
 TEST_CASE("ahead: looks change nothing") {
-  const std::uint64_t seed = GENERATE(range(0, 20));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 20));
   INFO("seed " << seed);
   Random random(seed, 13);
   FabricSpec spec;

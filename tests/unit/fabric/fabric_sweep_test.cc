@@ -94,7 +94,7 @@ void run_by_windows(ForwardingRig& rig, const SweepTraffic& traffic) {
 }
 
 TEST_CASE("sweep: windows give what events give: deliveries, marks, drops, pauses, queues") {
-  const std::uint64_t seed = GENERATE(range(0, 40));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 40));
   INFO("seed " << seed);
   const SweepTraffic traffic = sweep_traffic(seed);
   REQUIRE(FabricSweep::obstacle(traffic.spec).empty());

@@ -91,7 +91,7 @@ TEST_CASE("link changes: rate and delay hold for packets that start from then on
 }
 
 TEST_CASE("link changes: for any failures nothing is lost unaccounted") {
-  const std::uint64_t seed = GENERATE(range(0, 30));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 30));
   INFO("seed " << seed);
   Random random(seed, 11);
   FabricSpec spec;
