@@ -37,6 +37,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
       topology_(fits(spec_, wheel, first_actor_id)),
       wheel_(wheel),
       first_actor_(first_actor_id),
+      agenda_(links()),
       pool_(spec.initial_packets, spec.payload_room, true, 0, memory, spec.telemetry),
       forwarding_(
           std::make_unique<Forwarding>(spec_, topology_, pool_, wheel, first_actor_id, memory)),
@@ -50,7 +51,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
     ports_->emplace(*forwarding_, state_->wire[topology_.host_uplink(host)], state_->hosts[host],
                     spec_.transmit_ahead);
   }
-  if (!spec_.events.empty()) wheel_.schedule(first_actor_ + links(), changes_->next());
+  if (!spec_.events.empty()) wheel_.schedule(first_actor_ + agenda_, changes_->next());
 }
 
 Network::~Network() = default;
@@ -72,9 +73,9 @@ Picos Network::send_ready_at(std::uint32_t host, std::uint8_t traffic_class) {
 }
 
 void Network::link_fired(std::uint32_t link, Picos now) {
-  if (link == state_->wire.size()) [[unlikely]] {
+  if (link == agenda_) [[unlikely]] {
     changes_->run(now);
-    wheel_.schedule(first_actor_ + links(), changes_->next());
+    wheel_.schedule(first_actor_ + agenda_, changes_->next());
     return;
   }
   forwarding_->link_fired(link, now);

@@ -1,8 +1,8 @@
 // The emulated fabric: host ports, links, output-queued switches with shared buffer, ECN and PFC.
 //
-// Departures are lazy: a port decides them only when somebody looks (a packet is enqueued, its
-// wire's last packet in flight arrives, a pause or resume takes effect, a reader asks), so that a
-// hop costs one event. The result is exactly that of deciding each at its time; docs/performance.md
+// Departures are lazy: a port decides them only when its state is needed (a packet is enqueued, the
+// last packet in flight on its wire arrives, a pause or resume takes effect, a caller reads it), so
+// that a hop costs one event. The result is that of deciding each at its time; docs/performance.md
 // argues why and tests/unit/fabric/lazy_departures_test.cc checks it. Ties: departures at T precede
 // enqueues at T; links act in the order of their numbers.
 //
@@ -70,10 +70,10 @@ class Network {
   // Lives as long as the network. Calls at time t on a host's port: after all link events before t.
   Port& host_port(std::uint32_t host);
 
-  // Instead of the port's tx, for whoever stands in for a host and knows where packets go: puts one
-  // on the host's uplink, to host `to`, or to nobody when there is none of that number. True: it
-  // was taken. False: not before send_ready_at(); kNever while the class is paused or the link
-  // down.
+  // Instead of the port's tx, for a caller that stands in for a host and knows where packets go:
+  // puts one on the host's uplink, to host `to`, or to no host when there is none of that number.
+  // True: it was taken. False: not before send_ready_at(), which is kNever while the class is
+  // paused or the link down.
   bool send(std::uint32_t host, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
             Picos now);
   Picos send_ready_at(std::uint32_t host, std::uint8_t traffic_class);
@@ -86,7 +86,7 @@ class Network {
   std::span<const std::uint32_t> woken_hosts() const { return hosts_->woken(); }
   void clear_woken() { hosts_->clear_woken(); }
 
-  // Two more ways to look: what link_fired will touch, and a window of time, node by node.
+  // Prefetching for link_fired, and the work of a window of time, node by node.
   const FabricAhead& ahead() const { return ahead_; }
   FabricSweep& sweep() { return sweep_; }
   const FabricSweep& sweep() const { return sweep_; }
@@ -140,11 +140,11 @@ class Network {
   void take_in(std::span<const Crossing> packets);
   // Events of links that enter this part, or of link events, which another part counts as well.
   std::uint64_t foreign_events() const;
-  // Calls of link_fired by which nothing arrived: departures that are events because somebody is
-  // paused, or the agenda. Which there are depends on when somebody looks.
+  // Calls of link_fired by which nothing arrived: departures that are events because a port is
+  // paused, or the agenda. Their number depends on when state is read, not on what happens.
   std::uint64_t idle_events() const;
   // After a run: makes this network the whole, by taking over what `other` holds the truth about.
-  // Afterwards neither is used but for reading.
+  // Afterwards both may only be read.
   void gather(const Network& other);
 
   // Conservation: injected = delivered + dropped + in flight + queued, in packets and bytes; every
@@ -157,6 +157,7 @@ class Network {
   Topology topology_;
   EventWheel& wheel_;
   std::uint32_t first_actor_;
+  std::uint32_t agenda_;  // the actor behind the last link
   PacketPool pool_;
   std::unique_ptr<Forwarding> forwarding_;
   FabricState* state_;  // of forwarding_, as is hosts_

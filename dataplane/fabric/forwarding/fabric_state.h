@@ -35,6 +35,8 @@ struct FabricState {
   const FabricSpec& spec;
   Topology& topology;
   PacketPool& pool;
+  std::uint32_t host_count;
+  NetworkStats stats;
   Wire wire;
   EgressQueues queues;
   std::vector<Switch> switches;
@@ -43,7 +45,6 @@ struct FabricState {
   Impairments impairments;
   PauseTimes pauses;
   LinkTaps taps;
-  NetworkStats stats;
   std::unique_ptr<CreditFlow> credits;  // where these rule
   std::uint64_t foreign_events = 0;     // Network::foreign_events
   std::uint64_t idle_events = 0;        // Network::idle_events

@@ -154,9 +154,7 @@ void Forwarding::advance_switch(const Switch& sw, Picos now) {
 void Forwarding::depart(Link& link, Egress& egress) {
   const Picos start = link.busy;
   const std::uint8_t traffic_class = state_.queues.choose(link.egress, link.eligible());
-  bool marked = false;
-  Packet* packet = state_.queues.pop(egress, traffic_class, start, marked);
-  if (marked) ++state_.stats.marked_packets;
+  Packet* packet = state_.queues.pop(egress, traffic_class, start);
   Switch& sw = state_.switches[egress.switch_index];
   if (egress.queues[traffic_class].head == nullptr) {
     link.backlog = static_cast<std::uint8_t>(link.backlog & ~(1U << traffic_class));
@@ -171,7 +169,7 @@ void Forwarding::depart(Link& link, Egress& egress) {
 }
 
 void Forwarding::arrive(const Link& link, Packet* packet, Picos now) {
-  if (packet->route >= state_.spec.hosts) [[unlikely]] {
+  if (packet->route >= state_.host_count) [[unlikely]] {
     arrive_special(link, packet, now);
     return;
   }
@@ -303,19 +301,16 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
   EgressQueues& queues = state_.queues;
   Egress& egress = queues[out.egress];
   advance(out, now);
-  if (queues.found_by(egress, packet)) ++state_.stats.marked_packets;
+  ClassQueue* queue = &egress.queues[packet->traffic_class];
   unsigned class_bit = 1U << packet->traffic_class;
+  queues.found_by(egress, *queue, packet);
   // Looked at before anything that a full queue brings about: what is left is a packet of another
   // class, and it alone counts in the buffer. A packet that leaves at once finds no queue, but for
   // one that is paused.
-  if (queues.above_trim_threshold(egress, packet->traffic_class) &&
-      (out.busy > now || (out.held() & class_bit) != 0)) [[unlikely]] {
-    std::uint32_t cut = 0;
-    if (queues.trim(egress, packet, cut)) {
-      ++state_.stats.trimmed_packets;
-      state_.stats.trimmed_bytes += cut;
-      class_bit = 1U << packet->traffic_class;
-    }
+  if (queues.above_trim_threshold(*queue) && (out.busy > now || (out.held() & class_bit) != 0) &&
+      queues.trim(egress, packet)) [[unlikely]] {
+    class_bit = 1U << packet->traffic_class;
+    queue = &egress.queues[packet->traffic_class];
   }
 
   // Nothing that may leave is queued now (advance), so on a free wire this packet leaves at once
@@ -335,7 +330,7 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
   packet->ingress = in.to_port;
   if (!admit(sw, egress, packet, now)) [[unlikely]]
     return;
-  EgressQueues::push(egress, packet, now);
+  EgressQueues::push(egress, *queue, packet, now);
   if (out.backlog == 0) sw.mark_backlogged(egress.port);
   out.backlog = static_cast<std::uint8_t>(out.backlog | class_bit);
   if (sw.buffer.used() >= sw.use_step_bytes) [[unlikely]]

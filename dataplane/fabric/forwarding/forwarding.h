@@ -1,6 +1,6 @@
-// What happens to packets: they are put on links, arrive, are queued in switches and leave them.
-// The ways that a packet takes are here; the state that it meets belongs to the classes of
-// FabricState, which return what they want done.
+// Moves packets: puts them on links, receives them, queues them in switches and lets them leave.
+// The order of steps is here; the state belongs to the classes of FabricState, which return what
+// they want done.
 //
 // Buffer counters that lazy departures have not brought up to date only over-estimate, and every
 // condition on them is monotone (shared_buffer.h): a "no" from stale counters is a "no"; before a
@@ -36,8 +36,8 @@ class Forwarding {
   void arrive_first(std::uint32_t link);
   // A host's packet goes on its uplink at `now`, which is not before link.busy.
   void inject(Link& link, Packet* packet, Picos now);
-  // The same for who knows where the packet goes, as soon as the wire is free: to host `to`, or to
-  // nobody when there is none of that number.
+  // The same to host `to`, whatever the packet says, as soon as the wire is free; to no host when
+  // there is none of that number.
   void inject_to(Link& link, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
                  Picos now);
 
@@ -49,7 +49,7 @@ class Forwarding {
   // Every departure of the switch up to `now`, port after port.
   void advance_switch(const Switch& sw, Picos now);
 
-  // A packet that this class holds no longer, and nobody else does, is lost.
+  // The packet is on no link and in no queue: it is counted as lost, and freed.
   void drop(Packet* packet, DropReason reason);
   // A packet that came by this port has left the switch, or is lost there: pauses, then credits
   // that this allows are sent.

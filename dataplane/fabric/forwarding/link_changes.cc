@@ -128,8 +128,8 @@ void LinkChanges::lose_queued(Link& link, Picos now) {
   sw.clear_backlogged(egress.port);
 }
 
-// The sender on this link forgets that it was paused; the switch it leaves, that it paused whoever
-// is at the other end. If its buffer still has reason to, it says so when the next packet comes.
+// The sender on this link forgets that it was paused; its switch forgets that it paused the far
+// end. If its buffer still requires a pause, the next packet that arrives causes it.
 void LinkChanges::forget_pauses(Link& link, Picos now) {
   FabricState& state = forwarding_.state();
   state.stats.pause_time += state.pauses.end_all(link.id, link.paused, now);

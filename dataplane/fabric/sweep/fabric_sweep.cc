@@ -76,8 +76,8 @@ void FabricSweep::wait_for_next(std::uint32_t link) {
   state_.wire.wait_for_first(state_.wire[link]);
 }
 
-// While a switch has paused somebody, a resume is due at the very departure that allows it: these
-// are events of their own, of the link that they leave by. All before (before, before_link).
+// While a switch has paused an upstream port, the resume must start at the departure that allows
+// it, so departures are events of the link that they leave by: all before (before, before_link).
 void FabricSweep::depart_in_time(Switch& sw, Picos before, std::uint32_t before_link) {
   while (sw.pauses.active()) {
     Picos time = before;

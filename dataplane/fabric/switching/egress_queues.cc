@@ -15,10 +15,11 @@ EgressQueues::Curve::Curve(const MarkingCurve& of) : kmin(of.kmin_bytes), kmax(o
   if (kmax > kmin) slope = of.pmax / static_cast<double>(kmax - kmin);
 }
 
-EgressQueues::EgressQueues(const FabricSpec& spec, PacketPool& pool,
+EgressQueues::EgressQueues(const FabricSpec& spec, PacketPool& pool, NetworkStats& stats,
                            std::pmr::memory_resource& memory)
     : spec_(spec),
       pool_(pool),
+      stats_(stats),
       egresses_(&memory),
       trim_above_(spec.trim.enabled ? spec.trim.threshold_bytes : ~std::uint64_t{0}),
       mark_at_enqueue_(!spec.ecn.mark_at_dequeue) {
@@ -53,21 +54,21 @@ std::uint32_t EgressQueues::add(std::uint32_t link, std::uint32_t switch_index, 
 }
 
 // queue_bytes > least_kmin_. One draw per packet between kmin and kmax that can be marked.
-bool EgressQueues::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
-  if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return false;
+void EgressQueues::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
+  if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return;
   const Curve& curve = curves_[egress.curve];
-  if (queue_bytes <= curve.kmin) return false;
+  if (queue_bytes <= curve.kmin) return;
   if (queue_bytes <= curve.kmax &&
       egress.marking.uniform() >= static_cast<double>(queue_bytes - curve.kmin) * curve.slope) {
-    return false;
+    return;
   }
   packet->ecn = Ecn::ce;
   wire::patch_ecn(packet->header_view(), Ecn::ce);
   ++egress.marked;
-  return true;
+  ++stats_.marked_packets;
 }
 
-bool EgressQueues::trim(Egress& egress, Packet* packet, std::uint32_t& cut) {
+bool EgressQueues::trim(Egress& egress, Packet* packet) {
   if (packet->payload_bytes == 0 || packet->bth_offset == 0 ||
       packet->traffic_class >= spec_.trim.to_class ||
       !wire::patch_trimmed(packet->header_view(), spec_.trim.to_class)) {
@@ -81,7 +82,8 @@ bool EgressQueues::trim(Egress& egress, Packet* packet, std::uint32_t& cut) {
   packet->traffic_class = spec_.trim.to_class;
   packet->wire_bytes = std::min(before, spec_.wire.wire_bytes(packet->frame_bytes(), 0));
   ++egress.trimmed;
-  cut = before - packet->wire_bytes;
+  ++stats_.trimmed_packets;
+  stats_.trimmed_bytes += before - packet->wire_bytes;
   return true;
 }
 

@@ -23,8 +23,9 @@ namespace paceline::fabric {
 
 class EgressQueues {
  public:
-  // Both must outlive this.
-  EgressQueues(const FabricSpec& spec, PacketPool& pool, std::pmr::memory_resource& memory);
+  // All must outlive this. What is marked and trimmed counts in `stats` as well.
+  EgressQueues(const FabricSpec& spec, PacketPool& pool, NetworkStats& stats,
+               std::pmr::memory_resource& memory);
 
   // The queues of link `link`, which leaves switch `switch_index` by `port`; their number. All are
   // added before the first packet, so that references stay valid.
@@ -34,31 +35,28 @@ class EgressQueues {
   const Egress& operator[](std::uint32_t index) const { return egresses_[index]; }
   std::span<const Egress> all() const { return egresses_; }
 
-  // A packet arrives here: counts the queue that it finds. Marks it, where the queue at arrival
-  // decides; true: it was marked.
-  bool found_by(Egress& egress, Packet* packet) {
+  // A packet arrives here, for this queue of the port: counts what it finds. Marks it, where the
+  // queue at arrival decides.
+  void found_by(Egress& egress, const ClassQueue& queue, Packet* packet) {
     (egress.last_hop ? last_hop_depth_ : core_depth_).record(egress.queued_bytes);
-    const std::uint64_t bytes = egress.queues[packet->traffic_class].bytes;
-    return mark_at_enqueue_ && bytes > least_kmin_ && mark(egress, packet, bytes);
+    if (mark_at_enqueue_ && queue.bytes > least_kmin_) mark(egress, packet, queue.bytes);
   }
-  // Whether a packet of this class finds so much that it is cut.
-  bool above_trim_threshold(const Egress& egress, std::uint8_t traffic_class) const {
-    return egress.queues[traffic_class].bytes > trim_above_;
-  }
-  // Cuts off the payload and moves the packet to the class for that. Returns the bytes cut; false:
-  // there is nothing to cut off, or the class is not one of data.
-  bool trim(Egress& egress, Packet* packet, std::uint32_t& cut);
+  // Whether a packet finds so much in its queue that it is cut.
+  bool above_trim_threshold(const ClassQueue& queue) const { return queue.bytes > trim_above_; }
+  // Cuts off the payload and moves the packet to the class for that. False: there is nothing to cut
+  // off, or the class is not one of data.
+  bool trim(Egress& egress, Packet* packet);
 
   // It leaves at once, and was never queued.
   static void pass(Egress& egress, const Packet& packet) {
     ++egress.packets;
     egress.bytes += packet.wire_bytes;
   }
-  static void push(Egress& egress, Packet* packet, Picos now) {
+  static void push(Egress& egress, ClassQueue& queue, Packet* packet, Picos now) {
     egress.integrate(now);
     egress.queued_bytes += packet->wire_bytes;
     if (egress.queued_bytes > egress.max_bytes) egress.max_bytes = egress.queued_bytes;
-    egress.queues[packet->traffic_class].push(packet);
+    queue.push(packet);
   }
 
   // Strict classes first, the highest of them; what they leave is shared by weight. `eligible`: bit
@@ -69,9 +67,8 @@ class EgressQueues {
       return static_cast<std::uint8_t>(std::bit_width(strict) - 1);
     return dwrr_[index].pick(eligible, egresses_[index].queues, quantum_);
   }
-  // The first packet of the class leaves at `at`. With marking by the queue at departure, it is
-  // marked by what is left; `marked` says so.
-  Packet* pop(Egress& egress, std::uint8_t traffic_class, Picos at, bool& marked) {
+  // The first packet of the class leaves at `at`, marked where the queue that it leaves decides.
+  Packet* pop(Egress& egress, std::uint8_t traffic_class, Picos at) {
     ClassQueue& queue = egress.queues[traffic_class];
     egress.integrate(at);
     Packet* packet = queue.pop();
@@ -81,7 +78,7 @@ class EgressQueues {
     }
     egress.queued_bytes -= packet->wire_bytes;
     pass(egress, *packet);
-    marked = queue.bytes > least_kmin_ && !mark_at_enqueue_ && mark(egress, packet, queue.bytes);
+    if (queue.bytes > least_kmin_ && !mark_at_enqueue_) mark(egress, packet, queue.bytes);
     return packet;
   }
   // The class has nothing left: what it saved of its turn is forfeited.
@@ -109,10 +106,11 @@ class EgressQueues {
     double slope = 0;  // pmax / (kmax - kmin)
   };
 
-  bool mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
+  void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
 
   const FabricSpec& spec_;
   PacketPool& pool_;
+  NetworkStats& stats_;
   std::pmr::vector<Egress> egresses_;
   // Of all curves in use the least kmin; ~0 where marking is off.
   std::uint64_t least_kmin_ = ~std::uint64_t{0};

@@ -15,7 +15,7 @@ class PauseControl {
  public:
   explicit PauseControl(std::size_t ports) : told_(ports, 0) {}
 
-  // Somebody is paused by this switch.
+  // At least one class of one port is told to pause.
   bool active() const { return count_ != 0; }
   std::uint32_t count() const { return count_; }  // ports and classes
   bool told(std::uint16_t port, std::uint8_t traffic_class) const {
@@ -37,7 +37,7 @@ class PauseControl {
     --count_;
     return true;
   }
-  // The link at this port has failed: whoever was paused there knows nothing of it any more.
+  // The link at this port has failed, and its far end has forgotten the pauses.
   void forget(std::uint16_t port) {
     count_ -= static_cast<std::uint32_t>(std::popcount(told_[port]));
     told_[port] = 0;

@@ -36,7 +36,7 @@ class SharedBuffer {
   };
   enum class Place : std::uint8_t { buffer, headroom, none };
 
-  // As reserve_bytes: somebody else bounds what lossless classes hold, at most the headroom, which
+  // As reserve_bytes: credits bound what lossless classes hold, at most the headroom, which
   // is set aside; they are always admitted and have no threshold.
   static constexpr std::uint32_t kGranted = 0xFFFF'FFFF;
 

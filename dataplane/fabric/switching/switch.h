@@ -54,6 +54,6 @@ struct alignas(64) Switch {
     backlogged[port >> 6] &= ~(std::uint64_t{1} << (port & 63));
   }
 };
-static_assert(offsetof(Switch, pauses) < 64 * Switch::kHotLines);  // whether somebody is paused
+static_assert(offsetof(Switch, pauses) < 64 * Switch::kHotLines);  // pauses.active() is hot
 
 }  // namespace paceline::fabric

@@ -18,7 +18,8 @@ class HostIntake {
   // By the packet's own addresses. Control packets are lost here, with
   // FabricSpec::drop_control_ppm: their route is kRouteLost.
   void prepare(Packet& packet);
-  // For who knows where the packet goes, whatever its protocol: to host `to`, or to nobody.
+  // By the caller's word, whatever the protocol: to host `to`, or to no host when there is none of
+  // that number.
   void prepare_for(Packet& packet, std::uint8_t traffic_class, std::uint32_t to);
 
  private:

@@ -42,9 +42,8 @@ struct alignas(32) HostQueue {
 
 class HostQueues {
  public:
-  HostQueues(std::uint32_t hosts, std::pmr::memory_resource& memory) : queues_(hosts, &memory) {
-    woken_.reserve(hosts);
-  }
+  HostQueues(std::uint32_t hosts, std::pmr::memory_resource& memory)
+      : queues_(hosts, &memory), woken_(hosts) {}
 
   // References stay valid.
   HostQueue& operator[](std::uint32_t host) { return queues_[host]; }
@@ -58,13 +57,13 @@ class HostQueues {
     HostQueue& queue = queues_[host];
     if (queue.woken) return;
     queue.woken = true;
-    woken_.push_back(host);
+    woken_[woken_count_++] = host;
   }
   // Each host at most once, in the order in which they were woken.
-  std::span<const std::uint32_t> woken() const { return woken_; }
+  std::span<const std::uint32_t> woken() const { return {woken_.data(), woken_count_}; }
   void clear_woken() {
-    for (const std::uint32_t host : woken_) queues_[host].woken = false;
-    woken_.clear();
+    for (const std::uint32_t host : woken()) queues_[host].woken = false;
+    woken_count_ = 0;
   }
   // Replaces the packets of a host by those that `other` has for it.
   void take_over(const HostQueues& other, std::uint32_t host) {
@@ -74,7 +73,8 @@ class HostQueues {
 
  private:
   std::pmr::vector<HostQueue> queues_;
-  std::vector<std::uint32_t> woken_;
+  std::vector<std::uint32_t> woken_;  // the first woken_count_; room for every host
+  std::size_t woken_count_ = 0;
 };
 
 }  // namespace paceline::fabric

@@ -27,26 +27,24 @@ struct alignas(64) Link {
   std::uint8_t backlog = 0;          // bit per class with queued packets
   std::uint8_t paused = 0;           // bit per class paused by the far end, or without credits
   std::uint8_t down = 0;             // 0xFF: carries nothing, like a pause of every class
-  std::uint8_t impaired = 0;         // kDraws and so on: departures take a side way
-  std::uint8_t notable = 0;          // kTapped, kLeaves, kEnters: its packets take a side way
-  bool exact = false;                // departures are events: wanted so, or its switch has paused
+  std::uint8_t impaired = 0;         // kDraws and so on: departures take the slow path
+  std::uint8_t notable = 0;          // kTapped and so on: arrivals take the slow path
+  bool exact = false;                // each departure is an event
 
-  static constexpr std::uint8_t kTapped = 1;  // somebody looks: LinkTaps
+  static constexpr std::uint8_t kTapped = 1;  // captured: LinkTaps
   static constexpr std::uint8_t kLeaves = 2;  // ends in another part of the fabric: PartBoundary
   static constexpr std::uint8_t kEnters = 4;  // begins in another part
   static constexpr std::uint8_t kGrants = 8;  // what arrives is held against credits
 
-  static constexpr std::uint8_t kDraws = 1;  // a packet may be lost, corrupted or doubled
-  // With either of these departures are events of their own: they cannot wait for the arrival of
-  // what left before, which may be later than theirs.
-  static constexpr std::uint8_t kReorders = 2;  // or late
+  static constexpr std::uint8_t kDraws = 1;  // a packet may be lost, corrupted or duplicated
+  // With either of these each departure is an event: it cannot wait for the arrival of the packet
+  // before it, which may be the later one.
+  static constexpr std::uint8_t kReorders = 2;  // a packet may be delayed
   static constexpr std::uint8_t kVaries = 4;    // the delay has changed
-  // No impairment, but on the side way of those: what departs is also sent to another part.
-  static constexpr std::uint8_t kCopies = 8;
-  static constexpr std::uint8_t kCredits = 16;  // nor this: what departs takes and returns credits
-  // Likewise: what departs may want a record of telemetry.
-  static constexpr std::uint8_t kRecords = 32;
-  // What lies on the side way without being an impairment.
+  // These use the slow path, and impair nothing.
+  static constexpr std::uint8_t kCopies = 8;    // a departing packet is copied to another part
+  static constexpr std::uint8_t kCredits = 16;  // it uses credits, and returns those it held
+  static constexpr std::uint8_t kRecords = 32;  // it may ask for a record of telemetry
   static constexpr std::uint8_t kHarmless = kCopies | kCredits | kRecords;
 
   bool tapped() const { return (notable & kTapped) != 0; }

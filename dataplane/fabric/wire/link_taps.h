@@ -1,6 +1,5 @@
-// Who looks at which link. A packet is shown when it arrives, which happens in the order of time
-// over the whole fabric (departures are decided lazily, and are not), and before anybody at the far
-// end touches it.
+// Which links are captured. A packet is shown when it arrives, before the far end changes it:
+// arrivals happen in the order of time over the whole fabric, departures are decided lazily.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ class PartBoundary {
 
   // Where what goes to other parts is put from now on, by part: one list for each.
   void send_to(std::span<std::vector<Crossing>> lists) { away_ = lists; }
-  // Both for a link that leaves. What it has sent and nobody has taken in is lost by recall().
+  // Both for a link that leaves. recall() removes what it has sent and no part has taken in.
   void send(std::uint32_t link, const Packet& packet);
   void recall(std::uint32_t link);
   // When the first packet arrives that was sent since the last call; kNever when none was.

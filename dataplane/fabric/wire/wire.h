@@ -93,7 +93,8 @@ class Wire {
   // When something happens on this link next: its first packet arrives, or with exact departures
   // one leaves.
   void reschedule(const Link& link);
-  // While held, reschedule() does nothing: whoever holds it sees to the links afterwards.
+  // While held, reschedule() does nothing: the caller that holds it reschedules the links
+  // afterwards.
   void hold_schedule(bool held) { held_ = held; }
 
   Rate rate(std::uint32_t link) const { return rates_[link].rate; }

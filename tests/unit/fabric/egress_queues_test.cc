@@ -12,10 +12,28 @@ namespace {
 
 struct EgressRig {
   explicit EgressRig(const FabricSpec& of)
-      : spec(of), pool(16, 0, true), queues(spec, pool, *std::pmr::new_delete_resource()) {
+      : spec(of), pool(16, 0, true), queues(spec, pool, counted, *std::pmr::new_delete_resource()) {
     index = queues.add(0, 0, 2, true);
   }
   Egress& egress() { return queues[index]; }
+  void push(Packet* packet, Picos now) {
+    EgressQueues::push(egress(), egress().queues[packet->traffic_class], packet, now);
+  }
+  // Whether it is marked.
+  bool found_by(Packet* packet) {
+    const std::uint64_t before = counted.marked_packets;
+    queues.found_by(egress(), egress().queues[packet->traffic_class], packet);
+    return counted.marked_packets != before;
+  }
+  Packet* pop(std::uint8_t traffic_class, Picos at, bool& marked) {
+    const std::uint64_t before = counted.marked_packets;
+    Packet* packet = queues.pop(egress(), traffic_class, at);
+    marked = counted.marked_packets != before;
+    return packet;
+  }
+  bool cuts(std::uint8_t traffic_class) {
+    return queues.above_trim_threshold(egress().queues[traffic_class]);
+  }
   Packet* packet(std::uint32_t bytes, std::uint8_t traffic_class, Ecn ecn = Ecn::ect0) {
     Packet* out = pool.alloc();
     out->wire_bytes = bytes;
@@ -29,6 +47,7 @@ struct EgressRig {
 
   FabricSpec spec;
   PacketPool pool;
+  NetworkStats counted;
   EgressQueues queues;
   std::uint32_t index = 0;
 };
@@ -43,7 +62,7 @@ FabricSpec one_egress() {
 }
 
 TEST_CASE("egress: for any traffic each class is a FIFO, and the counters are what it holds") {
-  const std::uint64_t seed = GENERATE(range(0, 30));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 30));
   INFO("seed " << seed);
   EgressRig rig(one_egress());
   Random random(seed, 5);
@@ -62,7 +81,7 @@ TEST_CASE("egress: for any traffic each class is a FIFO, and the counters are wh
     if (backlog == 0 || random.below(2) == 0) {
       const auto c = static_cast<std::uint8_t>(random.below(kTrafficClasses));
       Packet* packet = rig.packet(static_cast<std::uint32_t>(64 + random.below(1'000)), c);
-      EgressQueues::push(rig.egress(), packet, now);
+      rig.push(packet, now);
       model[c].push_back(packet);
       bytes += packet->wire_bytes;
       most = std::max(most, bytes);
@@ -70,7 +89,7 @@ TEST_CASE("egress: for any traffic each class is a FIFO, and the counters are wh
       const std::uint8_t c = rig.queues.choose(rig.index, backlog);
       CHECK(c == std::bit_width(backlog) - 1);  // strict priority
       bool marked = true;
-      Packet* packet = rig.queues.pop(rig.egress(), c, now, marked);
+      Packet* packet = rig.pop(c, now, marked);
       CHECK_FALSE(marked);
       CHECK(packet == model[c].front());
       model[c].pop_front();
@@ -97,18 +116,18 @@ TEST_CASE("egress: classes with weights share what strict ones leave, in proport
   spec.class_weights[2] = 3;
   EgressRig rig(spec);
   for (int i = 0; i < 400; ++i) {
-    EgressQueues::push(rig.egress(), rig.packet(1'000, 1), Picos{0});
-    EgressQueues::push(rig.egress(), rig.packet(1'000, 2), Picos{0});
+    rig.push(rig.packet(1'000, 1), Picos{0});
+    rig.push(rig.packet(1'000, 2), Picos{0});
   }
-  EgressQueues::push(rig.egress(), rig.packet(1'000, 7), Picos{0});
+  rig.push(rig.packet(1'000, 7), Picos{0});
   bool marked = false;
   CHECK(rig.queues.choose(rig.index, 0b1000'0110) == 7);
-  rig.pool.free(rig.queues.pop(rig.egress(), 7, Picos{1}, marked));
+  rig.pool.free(rig.pop(7, Picos{1}, marked));
   std::array<int, kTrafficClasses> sent{};
   for (int i = 0; i < 400; ++i) {
     const std::uint8_t c = rig.queues.choose(rig.index, 0b0000'0110);
     ++sent[c];
-    rig.pool.free(rig.queues.pop(rig.egress(), c, Picos{1}, marked));
+    rig.pool.free(rig.pop(c, Picos{1}, marked));
   }
   CHECK(sent[2] == Approx(300).margin(20));
   CHECK(sent[1] + sent[2] == 400);
@@ -116,7 +135,7 @@ TEST_CASE("egress: classes with weights share what strict ones leave, in proport
 
 TEST_CASE("egress: marking follows its curve, by the queue at departure or at arrival") {
   const bool at_departure = GENERATE(true, false);
-  const std::uint64_t seed = GENERATE(range(1, 4));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 4));
   INFO("seed " << seed);
   FabricSpec spec = one_egress();
   spec.seed = seed;
@@ -134,18 +153,18 @@ TEST_CASE("egress: marking follows its curve, by the queue at departure or at ar
       Packet* packet = rig.packet(100, 3, ecn);
       bool marked = false;
       if (at_departure) {
-        CHECK_FALSE(rig.queues.found_by(rig.egress(), packet));
-        EgressQueues::push(rig.egress(), packet, Picos{0});
-        EgressQueues::push(rig.egress(), other, Picos{0});
-        CHECK(rig.queues.pop(rig.egress(), 3, Picos{0}, marked) == packet);
+        CHECK_FALSE(rig.found_by(packet));
+        rig.push(packet, Picos{0});
+        rig.push(other, Picos{0});
+        CHECK(rig.pop(3, Picos{0}, marked) == packet);
         bool again = false;
-        CHECK(rig.queues.pop(rig.egress(), 3, Picos{0}, again) == other);
+        CHECK(rig.pop(3, Picos{0}, again) == other);
         CHECK_FALSE(again);
       } else {
-        EgressQueues::push(rig.egress(), other, Picos{0});
-        marked = rig.queues.found_by(rig.egress(), packet);
+        rig.push(other, Picos{0});
+        marked = rig.found_by(packet);
         bool again = false;
-        CHECK(rig.queues.pop(rig.egress(), 3, Picos{0}, again) == other);
+        CHECK(rig.pop(3, Picos{0}, again) == other);
         CHECK_FALSE(again);
       }
       CHECK((packet->ecn == Ecn::ce) == marked);
@@ -167,13 +186,12 @@ TEST_CASE("egress: a packet without payload is not trimmed, and a lost one count
   spec.trim.threshold_bytes = 1'000;
   EgressRig rig(spec);
   Packet* first = rig.packet(800, 1);
-  EgressQueues::push(rig.egress(), first, Picos{0});
-  CHECK_FALSE(rig.queues.above_trim_threshold(rig.egress(), 1));
-  EgressQueues::push(rig.egress(), rig.packet(300, 1), Picos{0});
-  CHECK(rig.queues.above_trim_threshold(rig.egress(), 1));
-  CHECK_FALSE(rig.queues.above_trim_threshold(rig.egress(), 2));
-  std::uint32_t cut = 0;
-  CHECK_FALSE(rig.queues.trim(rig.egress(), rig.packet(1'000, 1), cut));
+  rig.push(first, Picos{0});
+  CHECK_FALSE(rig.cuts(1));
+  rig.push(rig.packet(300, 1), Picos{0});
+  CHECK(rig.cuts(1));
+  CHECK_FALSE(rig.cuts(2));
+  CHECK_FALSE(rig.queues.trim(rig.egress(), rig.packet(1'000, 1)));
   CHECK(EgressQueues::lose(rig.egress(), 1) == first);
   CHECK(EgressQueues::lose(rig.egress(), 2) == nullptr);
   CHECK(rig.queues.stats(rig.index).drops == 1);

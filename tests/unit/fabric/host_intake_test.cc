@@ -105,7 +105,7 @@ TEST_CASE("intake: answers move to the class that the fabric has for them") {
 }
 
 TEST_CASE("intake: only the control packets that may be lost are, as often as the share says") {
-  const std::uint64_t seed = GENERATE(range(1, 4));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 4));
   INFO("seed " << seed);
   FabricSpec spec = four_hosts();
   spec.seed = seed;

@@ -26,7 +26,7 @@ TEST_CASE("impairments: a sound link draws nothing, and its generator stands sti
 }
 
 TEST_CASE("impairments: each happens as often as its probability says, and lateness is bounded") {
-  const std::uint64_t seed = GENERATE(range(1, 6));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 6));
   INFO("seed " << seed);
   FabricSpec spec =
       impaired_links(1, {.error_rate = 0.2, .loss = 0.1, .duplicate = 0.3, .reorder = 0.4});

@@ -56,7 +56,7 @@ TEST_CASE("paths: sprayed packets take turns, whatever their flow") {
 }
 
 TEST_CASE("paths: random spraying spreads one flow evenly, by the seed") {
-  const std::uint64_t seed = GENERATE(range(1, 6));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 6));
   INFO("seed " << seed);
   const FabricSpec spec = two_leaves(LoadBalance::spray_random, seed);
   const std::vector<int> first = chosen(spec, 4'000, true);

@@ -62,7 +62,7 @@ TEST_CASE("pause control: a failed link forgets the pauses of its port alone") {
 }
 
 TEST_CASE("pause control: for any traffic the count is that of ports and classes told") {
-  const std::uint64_t seed = GENERATE(range(0, 30));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 30));
   INFO("seed " << seed);
   Random random(seed, 4);
   SharedBuffer buffer = pausable_buffer(40'000);

@@ -29,7 +29,7 @@ TEST_CASE("pause times: a wait that begins later counts nothing before") {
 }
 
 TEST_CASE("pause times: settling in between changes no sum") {
-  const std::uint64_t seed = GENERATE(range(0, 30));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 30));
   INFO("seed " << seed);
   Random random(seed, 3);
   PauseTimes plain(1);

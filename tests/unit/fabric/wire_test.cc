@@ -80,7 +80,7 @@ TEST_CASE("wire: packets arrive one after another, and only the first is in the 
 }
 
 TEST_CASE("wire: on links that reorder and vary arrivals stay sorted and a picosecond apart") {
-  const std::uint64_t seed = GENERATE(range(0, 40));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 40));
   INFO("seed " << seed);
   WireRig rig(back_to_back(seed % 2 == 0 ? rate_from_gbps(100) : rate_from_gbps(30)));
   Link& link = rig.wire[0];
@@ -155,7 +155,7 @@ TEST_CASE("wire: with exact departures a link waits for the earlier of arrival a
 }
 
 TEST_CASE("wire: copies from another part arrive by their times, in whatever order they come") {
-  const std::uint64_t seed = GENERATE(range(0, 20));
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 20));
   INFO("seed " << seed);
   WireRig rig(back_to_back());
   Link& link = rig.wire[0];
