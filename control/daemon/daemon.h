@@ -21,7 +21,7 @@
 #include "control/daemon/process/supervisor.h"
 #include "control/daemon/service_link/clock.h"
 #include "control/daemon/service_link/control_client.h"
-#include "control/daemon/service_link/pulse.h"
+#include "control/daemon/service_link/periodic_timer.h"
 #include "control/daemon/store/store.h"
 #include "control/daemon/telemetry/metrics_text.h"
 #include "control/daemon/telemetry/sampler.h"
@@ -114,8 +114,8 @@ class Daemon {
   std::unique_ptr<Experiments> experiments_;
   std::unique_ptr<LiveTuner> tuner_;
   std::unique_ptr<ApiServer> api_;
-  Pulse looks_;
-  Pulse supervision_;
+  PeriodicTimer looks_;
+  PeriodicTimer supervision_;
   bool supervises_with_looks_ = false;
   std::int64_t next_supervision_ns_ = 0;
   std::int64_t told_alive_ns_ = 0;

@@ -293,7 +293,6 @@ LINES_FAIL = 500
 PAIRS_FAIL = 12
 PAIRS_CROWDED = {
     "cc": 14,
-    "control/daemon": 40,
     "control/daemon/api": 21,
     "control/experiment": 29,
     "control/experiment/live": 26,
@@ -301,8 +300,7 @@ PAIRS_CROWDED = {
     "control/tuner/online": 15,
     "dataplane/attach": 14,
     "dataplane/base": 24,
-    "dataplane/fabric": 26,
-    "dataplane/transport": 80,
+    "dataplane/transport": 50,
     "dataplane/verbs": 37,
     "dataplane/wire": 28,
 }

@@ -281,7 +281,7 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
   if (!errors.empty()) co_return refusal(400, errors);
 
   co_await turns_.enter();
-  const Turnstile::Hold hold(turns_);
+  const AsyncMutex::Hold hold(turns_);
   const Places places = co_await places_of(files.plan, file);
   errors = places.errors;
   if (std::string wrong = check_calibration(files.plan); !wrong.empty()) errors.push_back(wrong);
@@ -361,7 +361,7 @@ awaitable<void> Experiments::drive(Run run) {
 
 awaitable<void> Experiments::attached() {
   co_await turns_.enter();
-  const Turnstile::Hold hold(turns_);
+  const AsyncMutex::Hold hold(turns_);
   for (ExperimentEntry& entry : entries()) {
     if (!entry.running() || run_of(entry.number)) continue;
     const std::string folder = folder_of(entry.number);

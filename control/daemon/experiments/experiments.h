@@ -18,7 +18,7 @@
 
 #include "control/daemon/experiments/experiment_run.h"
 #include "control/daemon/parameters/parameters.h"
-#include "control/daemon/service_link/turnstile.h"
+#include "control/daemon/service_link/async_mutex.h"
 
 namespace paceline::daemon {
 
@@ -77,7 +77,7 @@ class Experiments {
 
   Parts parts_;
   ExperimentSettings settings_;
-  Turnstile turns_;
+  AsyncMutex turns_;
   std::vector<Run> runs_;
 };
 

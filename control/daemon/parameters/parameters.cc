@@ -165,7 +165,7 @@ awaitable<Reply> Parameters::change(Caller caller, Json body, ChangeAction actio
   ParamsRequest request = params_request_of(body, errors);
   if (!errors.empty()) co_return refusal(400, errors);
   co_await turns_.enter();
-  const Turnstile::Hold hold(turns_);
+  const AsyncMutex::Hold hold(turns_);
   if (request.algorithm && request.algorithm->starts_with(kPluginFile)) {
     std::string path = request.algorithm->substr(kPluginFile.size());
     Loaded loaded = co_await load_plugin(std::move(path), {});
@@ -211,7 +211,7 @@ awaitable<Reply> Parameters::change(Caller caller, Json body, ChangeAction actio
 awaitable<Reply> Parameters::revert(Caller caller, std::optional<std::int64_t> to, std::string why,
                                     bool dry_run) {
   co_await turns_.enter();
-  const Turnstile::Hold hold(turns_);
+  const AsyncMutex::Hold hold(turns_);
   InForce now = co_await in_force();
   if (now.refused) co_return *now.refused;
   std::vector<std::string> errors;
@@ -329,7 +329,7 @@ Reply Parameters::history(std::int64_t after, std::size_t most) {
 
 awaitable<void> Parameters::settle(Json hello) {
   co_await turns_.enter();
-  const Turnstile::Hold hold(turns_);
+  const AsyncMutex::Hold hold(turns_);
   nics_.clear();
   for (const Json& nic : hello.value("nics", Json::array())) {
     if (!nic.is_object()) continue;
@@ -437,7 +437,7 @@ void Parameters::take_over(const std::vector<NicParams>& now) {
 
 awaitable<void> Parameters::adopt() {
   co_await turns_.enter();
-  const Turnstile::Hold hold(turns_);
+  const AsyncMutex::Hold hold(turns_);
   const InForce now = co_await in_force();
   if (!now.refused) take_over(now.nics);
 }

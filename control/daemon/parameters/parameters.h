@@ -15,9 +15,9 @@
 
 #include "control/daemon/api/endpoint.h"
 #include "control/daemon/parameters/parameter_sets.h"
+#include "control/daemon/service_link/async_mutex.h"
 #include "control/daemon/service_link/clock.h"
 #include "control/daemon/service_link/control_client.h"
-#include "control/daemon/service_link/turnstile.h"
 #include "control/daemon/store/store.h"
 
 namespace paceline::daemon {
@@ -84,7 +84,7 @@ class Parameters {
   Store& store_;
   EventHub& hub_;
   const Clock& clock_;
-  Turnstile turns_;
+  AsyncMutex turns_;
   std::map<std::string, NicFacts> nics_;
   config::AlgorithmCatalogue catalogue_;
 };

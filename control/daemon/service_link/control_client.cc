@@ -76,7 +76,7 @@ awaitable<void> ControlClient::run() {
     {
       // In a turn of its own: nobody uses the socket of before any more.
       co_await turns_.enter();
-      const Turnstile::Hold hold(turns_);
+      const AsyncMutex::Hold hold(turns_);
       if (connect()) {
         json members = json::object();
         hello = co_await ask("hello", std::move(members));
@@ -106,7 +106,7 @@ awaitable<void> ControlClient::run() {
 
 awaitable<ControlAnswer> ControlClient::call(std::string op, json members) {
   co_await turns_.enter();
-  const Turnstile::Hold hold(turns_);
+  const AsyncMutex::Hold hold(turns_);
   if (!connected_) co_return unanswered(trouble_.empty() ? "there is no service" : trouble_);
   co_return co_await ask(std::move(op), std::move(members));
 }

@@ -15,8 +15,8 @@
 #include <optional>
 #include <string>
 
+#include "control/daemon/service_link/async_mutex.h"
 #include "control/daemon/service_link/control_message.h"
-#include "control/daemon/service_link/turnstile.h"
 #include "dataplane/attach/descriptor.h"
 
 namespace paceline::daemon {
@@ -63,7 +63,7 @@ class ControlClient {
   std::optional<boost::asio::posix::stream_descriptor> socket_;
   boost::asio::steady_timer wait_;   // between tries
   boost::asio::steady_timer limit_;  // of an answer
-  Turnstile turns_;
+  AsyncMutex turns_;
   bool connected_ = false;
   bool absent_ = false;
   bool stopped_ = false;

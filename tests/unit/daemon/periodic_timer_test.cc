@@ -1,21 +1,21 @@
 // Beats come, keep their distance from the first, and end.
-#include "control/daemon/service_link/pulse.h"
+#include "control/daemon/service_link/periodic_timer.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
 namespace paceline::daemon {
 
-TEST_CASE("beats follow until one of them stops the pulse, and it can be started again",
-          "[pulse]") {
+TEST_CASE("beats follow until one of them stops the timer, and it can be started again",
+          "[timer]") {
   boost::asio::io_context context;
-  Pulse pulse(context);
+  PeriodicTimer timer(context);
   for (int round = 0; round < 2; ++round) {
     int beats = 0;
-    REQUIRE(pulse
+    REQUIRE(timer
                 .start(std::chrono::milliseconds(1),
                        [&] {
-                         if (++beats == 20) pulse.stop();
+                         if (++beats == 20) timer.stop();
                        })
                 .empty());
     context.restart();
@@ -24,14 +24,14 @@ TEST_CASE("beats follow until one of them stops the pulse, and it can be started
   }
 }
 
-TEST_CASE("no beat comes before its time, however late those before it were", "[pulse]") {
+TEST_CASE("no beat comes before its time, however late those before it were", "[timer]") {
   using std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kEvery{2};
   boost::asio::io_context context;
-  Pulse pulse(context);
+  PeriodicTimer timer(context);
   std::vector<steady_clock::time_point> beats;
   const auto begin = steady_clock::now();
-  REQUIRE(pulse
+  REQUIRE(timer
               .start(kEvery,
                      [&] {
                        beats.push_back(steady_clock::now());
@@ -39,7 +39,7 @@ TEST_CASE("no beat comes before its time, however late those before it were", "[
                          // Too busy for some beats: they are left out.
                          while (steady_clock::now() < beats.back() + 5 * kEvery) continue;
                        }
-                       if (beats.size() == 10) pulse.stop();
+                       if (beats.size() == 10) timer.stop();
                      })
               .empty());
   context.run();
@@ -50,12 +50,12 @@ TEST_CASE("no beat comes before its time, however late those before it were", "[
   }
 }
 
-TEST_CASE("a pulse that was stopped does not beat", "[pulse]") {
+TEST_CASE("a timer that was stopped does not beat", "[timer]") {
   boost::asio::io_context context;
-  Pulse pulse(context);
+  PeriodicTimer timer(context);
   bool beaten = false;
-  REQUIRE(pulse.start(std::chrono::milliseconds(1), [&] { beaten = true; }).empty());
-  pulse.stop();
+  REQUIRE(timer.start(std::chrono::milliseconds(1), [&] { beaten = true; }).empty());
+  timer.stop();
   context.run();
   CHECK_FALSE(beaten);
 }

@@ -1,5 +1,4 @@
-// One coroutine after the other: whoever has entered holds it until it leaves; the others wait in
-// the order they came. One thread.
+// A mutex for the coroutines of one thread. Those that wait get it in the order in which they came.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -13,9 +12,9 @@
 
 namespace paceline::daemon {
 
-class Turnstile {
+class AsyncMutex {
  public:
-  explicit Turnstile(boost::asio::io_context& context) : context_(context) {}
+  explicit AsyncMutex(boost::asio::io_context& context) : context_(context) {}
 
   // Once this has returned, the caller makes a Hold.
   boost::asio::awaitable<void> enter() {
@@ -33,13 +32,13 @@ class Turnstile {
   // Leaves at the end of its scope, however that is reached.
   class Hold {
    public:
-    explicit Hold(Turnstile& of) : of_(of) {}
+    explicit Hold(AsyncMutex& of) : of_(of) {}
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
     ~Hold() { of_.leave(); }
 
    private:
-    Turnstile& of_;
+    AsyncMutex& of_;
   };
 
   bool taken() const { return taken_; }

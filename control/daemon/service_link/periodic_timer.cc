@@ -1,4 +1,4 @@
-#include "control/daemon/service_link/pulse.h"
+#include "control/daemon/service_link/periodic_timer.h"
 
 #include <fmt/format.h>
 #include <sys/timerfd.h>
@@ -11,7 +11,7 @@
 
 namespace paceline::daemon {
 
-std::string Pulse::start(std::chrono::nanoseconds every, std::function<void()> beat) {
+std::string PeriodicTimer::start(std::chrono::nanoseconds every, std::function<void()> beat) {
   stop();
   const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   if (fd < 0) return fmt::format("no timer: {}", std::strerror(errno));
@@ -31,12 +31,12 @@ std::string Pulse::start(std::chrono::nanoseconds every, std::function<void()> b
   return {};
 }
 
-void Pulse::stop() {
+void PeriodicTimer::stop() {
   boost::system::error_code ignored;
   if (timer_.is_open()) timer_.close(ignored);
 }
 
-void Pulse::await() {
+void PeriodicTimer::await() {
   timer_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [this](const boost::system::error_code& error) {
                       if (error || !timer_.is_open()) return;

@@ -11,9 +11,9 @@
 
 namespace paceline::daemon {
 
-class Pulse {
+class PeriodicTimer {
  public:
-  explicit Pulse(boost::asio::io_context& context) : timer_(context) {}
+  explicit PeriodicTimer(boost::asio::io_context& context) : timer_(context) {}
 
   // The first beat is one distance from now. Beats keep their distance from the first; those that
   // the loop was too busy for are left out. What is wrong, empty: nothing.
