@@ -32,16 +32,15 @@ CongestionController::CongestionController(Service& service)
       champions_(service),
       guard_(service.segment(), champions_.nics().size()) {}
 
-CcChange CongestionController::with_plugin(const CcChange& change,
-                                           std::vector<std::string>& errors) const {
-  CcChange out = change;
+config::CongestionChange CongestionController::with_plugin(const config::CongestionChange& change,
+                                                           std::vector<std::string>& errors) const {
+  config::CongestionChange out = change;
   const bool named = change.names_file();
   if (!named && !change.sha256.empty()) {
     errors.emplace_back("sha256 is of a plug-in: algorithm \"plugin:PATH\" is needed");
   }
   if (!named || !errors.empty()) return out;
-  const cc::Registered loaded =
-      shelf_.load(change.algorithm->substr(kPluginPrefix.size()), change.sha256);
+  const cc::Registered loaded = shelf_.load(change.file(), change.sha256);
   if (loaded.info == nullptr) {
     errors.push_back(loaded.error);
   } else {
@@ -50,7 +49,8 @@ CcChange CongestionController::with_plugin(const CcChange& change,
   return out;
 }
 
-CcArm CongestionController::resolve(std::size_t n, const CcArm& in_force, const CcChange& change,
+CcArm CongestionController::resolve(std::size_t n, const CcArm& in_force,
+                                    const config::CongestionChange& change,
                                     std::vector<std::string>& errors) {
   const Champions::Nic& nic = champions_.nic(n);
   ResolvedArm resolved = resolve_arm(in_force, change, nic.facts);
@@ -84,7 +84,7 @@ CongestionController::Outcome CongestionController::configure(const ControlReque
     }
   }
   // Nothing is loaded for a request that is refused anyway.
-  const CcChange change = with_plugin(request.change, out.errors);
+  const config::CongestionChange change = with_plugin(request.change, out.errors);
   if (change.names_file()) return out;
   std::vector<CcArm> arms;
   for (const std::size_t n : picked) {
@@ -142,7 +142,8 @@ std::vector<std::string> CongestionController::begin_trial(const ControlRequest&
     check_addresses(trial, champions_, errors);
   }
   for (std::string& why : trials_.refusals(request.name)) errors.push_back(std::move(why));
-  const CcChange change = errors.empty() ? with_plugin(request.change, errors) : request.change;
+  const config::CongestionChange change =
+      errors.empty() ? with_plugin(request.change, errors) : request.change;
   if (change.names_file()) return errors;
   for (const std::size_t n : trial.nics) {
     const Champions::Nic& nic = champions_.nic(n);

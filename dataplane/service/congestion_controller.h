@@ -63,9 +63,10 @@ class CongestionController {
   using Changes = std::vector<Champions::Change>;
 
   // The same change with the name of the plug-in where it says "plugin:PATH", loaded.
-  CcChange with_plugin(const CcChange& change, std::vector<std::string>& errors) const;
+  config::CongestionChange with_plugin(const config::CongestionChange& change,
+                                       std::vector<std::string>& errors) const;
   // What a NIC would run, started from `in_force`; errors begin with its name.
-  CcArm resolve(std::size_t nic, const CcArm& in_force, const CcChange& change,
+  CcArm resolve(std::size_t nic, const CcArm& in_force, const config::CongestionChange& change,
                 std::vector<std::string>& errors);
   Trial* named(const std::string& name, std::vector<std::string>& errors);
   Trial* running(const std::string& name, std::vector<std::string>& errors);

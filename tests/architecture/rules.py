@@ -82,11 +82,11 @@ MAY_INCLUDE = {
         "cc", "control/daemon/api", "control/daemon/service_link", "dataplane/attach",
         "dataplane/base", "dataplane/telemetry",
     ),
-    "control/daemon/tuner": DAEMON_ROOMS + ("cc", "control/tuner/online"),
+    "control/daemon/tuner": DAEMON_ROOMS + ("cc", "control/tuner/online", "dataplane/base"),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
     "control/daemon/api": (
-        "cc/nearest_name", "dataplane/base", "dataplane/attach/aside",
+        "cc/nearest_name", "dataplane/base", "dataplane/config/record", "dataplane/attach/aside",
         "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors",
     ),
     "control/experiment": ("cc", "dataplane/base", "dataplane/config"),
@@ -103,8 +103,7 @@ MAY_INCLUDE = {
         "control/experiment/live", "control/tuner",
     ),
     "tools": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service",
-        "control/daemon/parameters", "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
+        "dataplane/driver", "dataplane/attach", "dataplane/service", "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
         "control/tuner", "control/tuner/online", "tools/workload",
     ),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver", "control/experiment"),
