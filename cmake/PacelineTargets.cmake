@@ -16,7 +16,7 @@
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
 # With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled a dozen at a time: their
-# headers are read once. The names in their anonymous namespaces must then differ within the folder. Not so
+# headers are read once. The names in their anonymous namespaces must then differ within the room. Not so
 # hot rooms under link-time optimisation: what is measured is what is shipped.
 #
 # DEPS takes rooms ("base" means paceline_base) and ordinary targets ("fmt::fmt") alike. Sources are

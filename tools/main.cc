@@ -9,7 +9,7 @@
 #include "dataplane/base/build_version.h"
 #include "dataplane/base/printable.h"
 #include "dataplane/config/command_line.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 #include "tools/commands.h"
 
 int main(int argc, char** argv) {

@@ -3,8 +3,8 @@
 // (sender.h), and this state machine, one per channel (source port, destination port,
 // class), obeys the smallest of three rates
 //     rate = min(G grant, T uplink share, P path rate),   sent_total <= L,   in flight <= W.
-// Paper: none; our own design, docs/algorithms/cadence.md holds the law, the messages and what was
-// taken from whom (SIRD, DASR, Flowtune, EQDS, Homa). Not implemented: path entropy,
+// Paper: none; our own design after ideas of SIRD, DASR, Flowtune, EQDS and Homa.
+// docs/algorithms/cadence.md holds the law and the messages. Not implemented: path entropy,
 // collective-wide scheduling beyond the degree hint.
 //
 // Bytes. sent_total, the ceiling, unscheduled_total and demand count WIRE bytes of the channel's

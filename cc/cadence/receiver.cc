@@ -245,6 +245,17 @@ void CadenceReceiver::confirm(std::int64_t now, Channel& ch, std::uint16_t echo)
   dirty_ = true;
 }
 
+// Whether the last GRANT got lost, so that a REQUEST is answered by another one. Where nothing is
+// granted it only said so, and what says so again costs credit: without any, no more of it than
+// leaves most of what is earned to the allocation that the channel waits for.
+bool CadenceReceiver::repeats(std::int64_t now, const Channel& ch) const {
+  if (ch.seq == 0 || ch.echo == ch.seq) return false;
+  const std::int64_t quiet = now - ch.sent_at;
+  const bool spares = ch.com == 0 && credit_ns_ < 0;
+  return quiet > (spares ? std::max(lease_of(ch), 4 * active_count_ * params_.control_ns)
+                         : params_.rtt_ns * 3 / 2);
+}
+
 ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
                                              const RequestMessage& r) {
   const std::int64_t now = now_ns.count;
@@ -320,9 +331,8 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     } else {
       enqueue(now, peer);
     }
-  } else if (ch.seq != 0 && ch.echo != ch.seq && now - ch.sent_at > params_.rtt_ns * 3 / 2) {
-    schedule_grant(peer);  // the last one got lost
-  } else if (ch.mode == Mode::waiting && now - ch.sent_at > lease_of(ch) / 2) {
+  } else if (repeats(now, ch) ||
+             (ch.mode == Mode::waiting && now - ch.sent_at > lease_of(ch) / 2)) {
     schedule_grant(peer);
   }
   return result;

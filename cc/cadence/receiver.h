@@ -141,6 +141,7 @@ class CadenceReceiver final : public PortReceiver {
   void forget_uncharged(Channel& ch, std::uint32_t peer, std::uint64_t sent);
   void charge(std::int64_t now, Channel& ch, std::uint64_t bytes);
   void confirm(std::int64_t now, Channel& ch, std::uint16_t echo);
+  bool repeats(std::int64_t now, const Channel& ch) const;
   void schedule_grant(std::uint32_t peer, std::uint32_t delay_us = 0);
   void fill_grant(std::int64_t now, Channel& ch, std::uint32_t peer, bool revoked, GrantMessage& g);
   std::uint64_t known_sent(const Channel& ch, std::uint32_t peer) const;

@@ -85,7 +85,7 @@ struct GrantChannel {
 
   // The rules. decision.request is written by every call: act on it before the next event.
   void on_event(const GrantPort& port, const Event& event, Decision& decision);
-  // The engine sets close, traffic_class, echo_wanted, arm, epoch, channel, shard_bits.
+  // The engine sets close, traffic_class, echo_wanted, arm, epoch, channel.
   void fill_request(const Event& event, RequestMessage& request);
   // Whoever decided is gone: what was granted is dropped, and a REQUEST, which is the caller's to
   // send, tells that nothing more is wanted.

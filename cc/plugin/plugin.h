@@ -1,5 +1,6 @@
 // A plug-in as the host knows it: the table that a shared object gave away, checked, with our own
-// tables made from it. Loading shared objects is the driver's (dataplane/driver/plugin_load.h).
+// tables made from it. Loading shared objects is the driver's
+// (dataplane/driver/scenario/plugin_load.h).
 #pragma once
 
 #include <cstdint>

@@ -141,9 +141,9 @@ consteval std::array<ProfileValue, N> with(const ProfileValue (&base)[N],
 constexpr auto kHpccRepoPaper = with(
     kHpccRepo, {{"alpha_period_us", 50}, {"decrease_period_us", 50}, {"increase_timer_us", 55}});
 
-// Found by `paceline tune` from `paper` (docs/tuning.md holds the commands): best objective with a
-// p99 queue of at most 16 MB, half the buffer, without drops and pauses. Each is for one workload
-// at 100 Gb/s and says nothing about others.
+// Found by `paceline tune` from `paper` (configs/experiments/tuned.toml holds the commands): best
+// objective with a p99 queue of at most 16 MB, half the buffer, without drops and pauses. Each is
+// for one workload at 100 Gb/s and says nothing about others.
 constexpr auto kTunedIncast = with(kPaper, {
                                                {"alpha_gain", 0.000434},
                                                {"alpha_period_us", 394},
@@ -217,17 +217,12 @@ constexpr Profile kDcqcnProfiles[] = {
     {"hpcc-repo", "HPCC repository, run.py --cc dcqcn: the baseline of the HPCC paper's figures",
      kHpccRepo},
     {"hpcc-repo-paper", "HPCC repository, run.py --cc dcqcn_paper", kHpccRepoPaper},
-    {"tuned-incast", "found by paceline tune for 32 x 10 MB into one port: docs/tuning.md",
-     kTunedIncast},
-    {"tuned-websearch", "found by paceline tune for WebSearch traffic at 80 %: docs/tuning.md",
-     kTunedWebsearch},
-    {"tuned-moe", "found by paceline tune for an all-to-all of 32 hosts at skew 1: docs/tuning.md",
-     kTunedMoe},
-    {"tuned-core",
-     "found by paceline tune for an all-to-all through a 2:1 oversubscribed core: docs/tuning.md",
+    {"tuned-incast", "found by paceline tune for 32 x 10 MB into one port", kTunedIncast},
+    {"tuned-websearch", "found by paceline tune for WebSearch traffic at 80 %", kTunedWebsearch},
+    {"tuned-moe", "found by paceline tune for an all-to-all of 32 hosts at skew 1", kTunedMoe},
+    {"tuned-core", "found by paceline tune for an all-to-all through a 2:1 oversubscribed core",
      kTunedCore},
-    {"tuned-hadoop", "found by paceline tune for Hadoop traffic at 80 %: docs/tuning.md",
-     kTunedHadoop},
+    {"tuned-hadoop", "found by paceline tune for Hadoop traffic at 80 %", kTunedHadoop},
 };
 
 std::int64_t nanos(double us) { return static_cast<std::int64_t>(us * 1000 + 0.5); }

@@ -20,7 +20,7 @@
 #include "control/daemon/telemetry/telemetry_endpoints.h"
 #include "control/daemon/telemetry/telemetry_json.h"
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {
 

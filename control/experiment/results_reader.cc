@@ -13,7 +13,7 @@
 #include "control/experiment/json_reader.h"
 #include "control/experiment/results_file.h"
 #include "dataplane/base/json_depth.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment {
 namespace {

@@ -10,7 +10,7 @@
 #include "control/experiment/json_reader.h"
 #include "control/experiment/number_text.h"
 #include "dataplane/base/json_depth.h"
-#include "dataplane/config/document.h"
+#include "dataplane/config/scenario/document.h"
 
 namespace paceline::league {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "cc/algorithm.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace paceline::league {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "control/league/plan.h"
-#include "dataplane/config/document.h"
+#include "dataplane/config/scenario/document.h"
 
 namespace paceline::league {
 

@@ -9,7 +9,8 @@
 
 #include "control/league/plan_parts.h"
 #include "control/league/settings_text.h"
-#include "dataplane/config/table_rows.h"
+#include "dataplane/config/scenario/table_rows.h"
+#include "dataplane/config/toml/quantity.h"
 
 namespace paceline::league {
 

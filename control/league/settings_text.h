@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/toml_tree.h"
+#include "dataplane/config/toml/toml_tree.h"
 
 namespace paceline::league {
 

@@ -7,7 +7,7 @@
 
 #include "cc/params.h"
 #include "control/experiment/number_text.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tuner {
 

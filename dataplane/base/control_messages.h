@@ -68,9 +68,6 @@ struct RequestMessage {
   std::uint8_t arm = 0;  // experiment arm
   std::uint8_t epoch = 0;
   std::uint16_t channel = 0;  // sender's channel number, stable for the channel's life
-  // The sender has 2^shard_bits shards, which the low bits of its channel and queue-pair numbers
-  // name; at most kMaxShardBits.
-  std::uint8_t shard_bits = 0;
   // How often the sender has dropped the ceiling that it had (algorithms that grant bytes).
   std::uint8_t round = 0;
   std::uint16_t req_seq = 0;

@@ -15,7 +15,7 @@
 
 #include "cc/nearest_name.h"
 #include "dataplane/base/printable.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::config {
 

@@ -129,7 +129,6 @@ struct TransportConfig {
   bool place_in_order = false;                 // "selective": WRITEs wait for their turn, too
   Picos cnp_interval = picos_from_micros(50);  // per flow, at the notification point
   bool cnp_in_ack = false;         // calibration only: BECN bit of the ACK instead of CNPs
-  std::uint32_t shards = 1;        // engines of a host: a power of two
   std::string peers = "paceline";  // "paceline" | "roce" | "discover"
   std::vector<std::uint32_t> foreign_hosts;  // these hosts never speak the control protocol
 };

@@ -1,489 +1,180 @@
-// The hot path: injection, departure, arrival. A hop runs through link_fired once.
 #include "dataplane/fabric/network.h"
 
-#include <algorithm>
-#include <bit>
-#include <cassert>
+#include <stdexcept>
 
-#include "dataplane/base/prefetch.h"
-#include "dataplane/fabric/dwrr.h"
-#include "dataplane/fabric/egress.h"
-#include "dataplane/fabric/host_port.h"
-#include "dataplane/fabric/link.h"
-#include "dataplane/fabric/switch.h"
-#include "dataplane/wire/int_record.h"
-#include "dataplane/wire/patch.h"
-#include "dataplane/wire/trim.h"
+#include "dataplane/fabric/forwarding/conservation.h"
+#include "dataplane/fabric/forwarding/fabric_state.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
+#include "dataplane/fabric/forwarding/host_port.h"
+#include "dataplane/fabric/forwarding/link_changes.h"
 
 namespace paceline::fabric {
 
 namespace {
 
-constexpr std::size_t kEtherTypeAt = 12;
-constexpr std::size_t kSourceAddressAt = 14 + 12;
-constexpr std::size_t kDestinationAddressAt = 14 + 16;
-constexpr std::size_t kSourcePortAt = 14 + 20;
-constexpr std::size_t kNeeded = kSourcePortAt + 2;
-constexpr std::size_t kSourceAddressV6At = 14 + 8;
-constexpr std::size_t kDestinationAddressV6At = 14 + 24;
-constexpr std::size_t kSourcePortV6At = 14 + 40;
-constexpr std::size_t kNeededV6 = kSourcePortV6At + 2;
-constexpr std::uint8_t kFirstControlOpcode = 0xC0;
-
-std::uint32_t load16(const Packet& packet, std::size_t at) {
-  return std::to_integer<std::uint32_t>(packet.header[at]) << 8 |
-         std::to_integer<std::uint32_t>(packet.header[at + 1]);
-}
-std::uint32_t load32(const Packet& packet, std::size_t at) {
-  return load16(packet, at) << 16 | load16(packet, at + 2);
-}
-std::uint64_t load64(const Packet& packet, std::size_t at) {
-  return std::uint64_t{load32(packet, at)} << 32 | load32(packet, at + 4);
+FabricSpec buildable(const FabricSpec& spec) {
+  for (const std::string& error : check(spec)) {
+    if (error.starts_with(kUnreachablePrefix)) continue;
+    throw std::invalid_argument("fabric: " + error);
+  }
+  FabricSpec out = spec;
+  if (out.credit.enabled) out.exact_departures = true;  // each returns credits at its time
+  return out;
 }
 
-std::uint32_t entropy_of(std::uint32_t from, std::uint32_t to, std::uint32_t source_port) {
-  return static_cast<std::uint32_t>(
-      mix64((std::uint64_t{from} << 32 | to) + (std::uint64_t{source_port} << 20)));
+const FabricSpec& fits(const FabricSpec& spec, const EventWheel& wheel, std::uint32_t first_actor) {
+  if (std::uint64_t{first_actor} + Network::actors_needed(spec) > wheel.actors()) {
+    throw std::invalid_argument("fabric: the event wheel has too few actors");
+  }
+  return spec;
 }
 
 }  // namespace
 
-bool Network::exact(const Link& link) {
-  return link.egress != Link::kNoEgress &&
-         (link.exact || (link.impaired & (Link::kReorders | Link::kVaries)) != 0);
+Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id,
+                 std::pmr::memory_resource& memory)
+    : spec_(buildable(spec)),
+      topology_(fits(spec_, wheel, first_actor_id)),
+      wheel_(wheel),
+      first_actor_(first_actor_id),
+      pool_(spec.initial_packets, spec.payload_room, true, 0, memory, spec.telemetry),
+      forwarding_(
+          std::make_unique<Forwarding>(spec_, topology_, pool_, wheel, first_actor_id, memory)),
+      state_(&forwarding_->state()),
+      hosts_(&state_->hosts),
+      changes_(std::make_unique<LinkChanges>(spec_, *forwarding_)),
+      ports_(std::make_unique<Slab<HostPort>>(spec.hosts, memory)),
+      ahead_(*state_, *ports_),
+      sweep_(*forwarding_, *ports_) {
+  for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
+    ports_->emplace(*forwarding_, state_->wire[topology_.host_uplink(host)], state_->hosts[host],
+                    spec_.transmit_ahead);
+  }
+  if (!spec_.events.empty()) wheel_.schedule(first_actor_ + links(), changes_->next());
 }
 
-// The wheel has popped this link's entry: its head in flight arrives, or (exact departures) a
-// queued packet leaves, or nothing is due.
-void Network::link_fired(std::uint32_t link_id, Picos now) {
-  assert(link_id < actors_needed(spec_) && now >= now_);
-  if (link_id == links_.size()) [[unlikely]] {
-    run_agenda(now);
-    return;
-  }
-  now_ = now;
-  Link& link = links_[link_id];
-  Packet* arrived = nullptr;
-  if (link.head_time <= now) {
-    arrived = link.head;
-    link.head = arrived->next;
-    link.head_time = link.head == nullptr ? kNever : link.head->time;
-  }
-  if (link.backlog == 0) {
-    wheel_.schedule(first_actor_ + link_id, link.head_time);
-  } else if (exact(link)) {
-    advance(link, now);
-    reschedule(link);
-  } else {
-    // While something is in flight, departures can wait for its arrival: they are decided then,
-    // each from the queue as it stood at its own time.
-    if (link.head == nullptr) advance(link, now);
-    wheel_.schedule(first_actor_ + link_id, link.head_time);
-  }
-  if (arrived == nullptr) {
-    ++idle_events_;
-    return;
-  }
-  if (link.notable != 0) [[unlikely]] {
-    arrive_notable(link, arrived, now);
-  } else {
-    arrive(link, arrived, now);
-  }
+Network::~Network() = default;
+
+Port& Network::host_port(std::uint32_t host) {
+  if (host >= ports_->size()) throw std::out_of_range("fabric: no such host");
+  return (*ports_)[host];
 }
 
-void Network::inject(Link& link, Packet* packet, Picos now) {
-  packet->wire_bytes = spec_.wire.wire_bytes(packet->frame_bytes(), packet->payload_bytes);
-  if ((packet->flags & packet_flag::telemetry) != 0) [[unlikely]]
-    packet->wire_bytes += wire::kIntHeaderBytes;
-  packet->route = kRouteNone;
-  if (packet->header_bytes >= kNeeded && load16(*packet, kEtherTypeAt) == 0x0800) {
-    const std::uint32_t to = load32(*packet, kDestinationAddressAt);
-    const std::uint32_t host = to - spec_.subnet_base - 1;
-    packet->entropy =
-        entropy_of(load32(*packet, kSourceAddressAt), to, load16(*packet, kSourcePortAt));
-    if (host < spec_.hosts) packet->route = host;
-  } else if (packet->header_bytes >= kNeededV6 && load16(*packet, kEtherTypeAt) == 0x86DD) {
-    // Among hosts of the fabric the last 32 bits tell all.
-    const std::uint32_t to = load32(*packet, kDestinationAddressV6At + 12);
-    const std::uint32_t host = to - spec_.subnet_base - 1;
-    packet->entropy =
-        entropy_of(load32(*packet, kSourceAddressV6At + 12), to, load16(*packet, kSourcePortV6At));
-    if (host < spec_.hosts && load64(*packet, kDestinationAddressV6At) == spec_.prefix_v6 &&
-        load32(*packet, kDestinationAddressV6At + 8) == 0) {
-      packet->route = host;
-    }
-  }
-  if (moves_answers_) [[unlikely]]
-    packet->traffic_class = class_in_switches(*packet);
-  ++stats_.injected_packets;
-  stats_.injected_bytes += packet->wire_bytes;
-  if (spec_.drop_control_ppm != 0 && packet->bth_offset != 0) {
-    const auto opcode = std::to_integer<std::uint8_t>(packet->header[packet->bth_offset]);
-    const bool droppable = opcode >= kFirstControlOpcode &&
-                           (spec_.control_opcodes >> (opcode - kFirstControlOpcode) & 1U) != 0;
-    if (droppable && control_loss_.below(1'000'000) < spec_.drop_control_ppm) {
-      packet->route = kRouteLost;
-      packet->ingress = static_cast<std::uint16_t>(DropReason::control_loss);
-    }
-  }
-  transmit(link, packet, now);
-}
-
-[[gnu::always_inline]] inline void Network::launch(Link& link, Packet* packet, Picos start,
-                                                   Picos late) {
-  if (link.ps_per_byte != 0) [[likely]] {
-    link.busy =
-        start +
-        Picos{static_cast<std::int64_t>(std::uint64_t{packet->wire_bytes} * link.ps_per_byte)};
-  } else {
-    link.busy = start + details_[link.id].serialize(packet->wire_bytes, start == link.busy);
-  }
-  packet->time = link.busy + link.delay + late;
-  packet->next = nullptr;
-  if (link.head == nullptr) {
-    link.head = packet;
-    link.head_time = packet->time;
-    wheel_.schedule(first_actor_ + link.id, packet->time);
-  } else if ((link.impaired & (Link::kReorders | Link::kVaries)) != 0) [[unlikely]] {
-    insert_in_flight(link, packet);
-    return;
-  } else {
-    link.tail->next = packet;
-  }
-  link.tail = packet;
-}
-
-// Puts a packet on the wire at `start`, which is not before link.busy.
-void Network::transmit(Link& link, Packet* packet, Picos start) {
-  ++stats_.hops;
-  stats_.hop_bytes += packet->wire_bytes;
-  if (link.impaired != 0) [[unlikely]] {
-    transmit_impaired(link, packet, start);
-    return;
-  }
-  launch(link, packet, start, Picos{0});
-}
-
-// late: how much later than its propagation delay says the packet arrives. The caller sees to links
-// that leave this part of the fabric.
-void Network::put_on_wire(Link& link, Packet* packet, Picos start, Picos late) {
-  launch(link, packet, start, late);
-}
-
-// Decides all departures up to and including `now`. Afterwards no queued packet could leave at
-// `now`.
-void Network::advance(Link& link, Picos now) {
-  if (link.backlog == 0) return;
-  Egress& egress = egresses_[link.egress];
-  while (link.busy <= now && link.eligible() != 0) depart(link, egress);
-}
-
-// Strict classes first, the highest of them; what they leave is shared by weight.
-std::uint8_t Network::choose_class(unsigned eligible, const Egress& egress, std::uint32_t index) {
-  const unsigned strict = eligible & strict_classes_;
-  if (strict != 0) [[likely]]
-    return static_cast<std::uint8_t>(std::bit_width(strict) - 1);
-  return dwrr_[index].pick(eligible, egress.queues, quantum_);
-}
-
-// The first packet of a class that is not paused leaves at link.busy. Between two looks no queue
-// changed, so the choice is the one that would have been made at that time.
-void Network::depart(Link& link, Egress& egress) {
-  const Picos start = link.busy;
-  const std::uint8_t traffic_class = choose_class(link.eligible(), egress, link.egress);
-  ClassQueue& queue = egress.queues[traffic_class];
-  egress.integrate(start);
-  Packet* packet = queue.pop();
-  if (queue.head != nullptr) {  // the next to go: it may have waited for long
-    __builtin_prefetch(queue.head);
-    __builtin_prefetch(&queue.head->header);
-  }
-  egress.queued_bytes -= packet->wire_bytes;
-  ++egress.packets;
-  egress.bytes += packet->wire_bytes;
-  Switch& sw = switches_[egress.switch_index];
-  if (queue.head == nullptr) {
-    link.backlog = static_cast<std::uint8_t>(link.backlog & ~(1U << traffic_class));
-    if (link.backlog == 0) sw.clear_backlogged(egress.port);
-    if (!dwrr_.empty()) [[unlikely]]
-      dwrr_[link.egress].emptied(traffic_class);
-  }
-  if (queue.bytes > ecn_kmin_ && !mark_at_enqueue_) mark(egress, packet, queue.bytes);
-  const std::uint16_t ingress = packet->ingress;
-  sw.buffer.release(ingress, traffic_class, packet->wire_bytes);
-  transmit(link, packet, start);
-  if (sw.paused_count != 0) [[unlikely]]
-    consider_resume(sw, ingress, traffic_class, start);
-}
-
-// queue_bytes > ecn_kmin_. One draw per packet between kmin and kmax that can be marked.
-void Network::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
-  if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return;
-  const Curve& curve = curves_[egress.curve];
-  if (queue_bytes <= curve.kmin) return;
-  if (queue_bytes <= curve.kmax &&
-      egress.marking.uniform() >= static_cast<double>(queue_bytes - curve.kmin) * curve.slope) {
-    return;
-  }
-  packet->ecn = Ecn::ce;
-  wire::patch_ecn(packet->header_view(), Ecn::ce);
-  ++egress.marked;
-  ++stats_.marked_packets;
-}
-
-// False: there is nothing to cut off, or the class is not one of data.
-bool Network::trim(Egress& egress, Packet* packet) {
-  if (packet->payload_bytes == 0 || packet->bth_offset == 0 ||
-      packet->traffic_class >= spec_.trim.to_class ||
-      !wire::patch_trimmed(packet->header_view(), spec_.trim.to_class)) {
-    return false;
-  }
-  const std::uint32_t before = packet->wire_bytes;
-  if (packet->payload_kind == PayloadKind::lent) pool_.drop_loan(*packet);
-  packet->payload_bytes = 0;
-  packet->payload_kind = PayloadKind::none;
-  packet->flags |= packet_flag::trimmed;
-  packet->traffic_class = spec_.trim.to_class;
-  packet->wire_bytes = std::min(before, spec_.wire.wire_bytes(packet->frame_bytes(), 0));
-  ++egress.trimmed;
-  ++stats_.trimmed_packets;
-  stats_.trimmed_bytes += before - packet->wire_bytes;
+bool Network::send(std::uint32_t host, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
+                   Picos now) {
+  if (send_ready_at(host, traffic_class) > now) return false;
+  forwarding_->inject_to(state_->wire[topology_.host_uplink(host)], traffic_class, packet, to, now);
   return true;
 }
 
-void Network::arrive(const Link& link, Packet* packet, Picos now) {
-  if (packet->route >= spec_.hosts) [[unlikely]] {
-    arrive_special(link, packet, now);
+Picos Network::send_ready_at(std::uint32_t host, std::uint8_t traffic_class) {
+  return host_port(host).tx_ready_at(traffic_class);
+}
+
+void Network::link_fired(std::uint32_t link, Picos now) {
+  if (link == state_->wire.size()) [[unlikely]] {
+    changes_->run(now);
+    wheel_.schedule(first_actor_ + links(), changes_->next());
     return;
   }
-  if ((link.to & Link::kToSwitch) == 0) {
-    if (packet->route != link.to) [[unlikely]] {  // two hosts back to back, and not for this one
-      drop(packet, DropReason::no_route);
-      return;
+  forwarding_->link_fired(link, now);
+}
+
+void Network::finish(Picos now) {
+  for (const Switch& sw : state_->switches) forwarding_->advance_switch(sw, now);
+  for (const Link& link : state_->wire.all()) {
+    if (link.egress != Link::kNoEgress) {
+      state_->queues[link.egress].integrate(now);
+      if (link.backlog != 0) state_->wire.reschedule(link);
     }
-    HostPort& port = ports_[link.to];
-    ++stats_.delivered_packets;
-    stats_.delivered_bytes += packet->wire_bytes;
-    port.deliver(packet);
-    wake(port);
-    return;
+    state_->stats.pause_time += state_->pauses.settle(link.id, link.paused, now);
   }
-  const std::uint32_t index = link.to & ~Link::kToSwitch;
-  const NextHop hop = topology_.next_hop(index, packet->route);
-  if (hop.count == 0) [[unlikely]] {
-    drop(packet, DropReason::no_route);
-    return;
+}
+
+const NetworkStats& Network::stats() const { return state_->stats; }
+
+std::optional<EgressStats> Network::egress_stats(std::uint32_t link) const {
+  if (link >= links()) throw std::out_of_range("fabric: no such link");
+  const std::uint32_t egress = state_->wire[link].egress;
+  if (egress == Link::kNoEgress) return std::nullopt;
+  EgressStats out = state_->queues.stats(egress);
+  out.pause_time = state_->pauses.sum(link);
+  return out;
+}
+
+const Histogram& Network::last_hop_depth() const { return state_->queues.last_hop_depth(); }
+const Histogram& Network::core_depth() const { return state_->queues.core_depth(); }
+std::uint64_t Network::last_hop_max_bytes() const { return state_->queues.last_hop_max_bytes(); }
+
+Picos Network::link_pause_time(std::uint32_t link) const { return state_->pauses.sum(link); }
+Picos Network::link_pause_time(std::uint32_t link, Picos now) const {
+  return link_pause_time(link) + state_->pauses.in_force(link, state_->wire[link].paused, now);
+}
+Picos Network::pause_time(Picos now) const {
+  Picos sum = stats().pause_time;
+  for (const Link& link : state_->wire.all()) {
+    sum += state_->pauses.in_force(link.id, link.paused, now);
   }
-  const std::uint32_t out = hop.count == 1 ? hop.first : choose_link(index, hop, *packet);
-  enqueue(switches_[index], links_[out], link, packet, now);
+  return sum;
 }
 
-// One of several. Sprayed packets are counted and drawn per switch in the order of arrival there,
-// which is that of (time, link).
-std::uint32_t Network::choose_link(std::uint32_t switch_index, NextHop hop, const Packet& packet) {
-  if (spec_.load_balance == LoadBalance::ecmp) [[likely]]
-    return topology_.hashed(switch_index, hop, packet.entropy);
-  if (spec_.load_balance == LoadBalance::spray) {
-    std::uint32_t& turn = spray_next_[topology_.first_link(hop)];
-    return topology_.member(hop, turn++ % hop.count);
+// Only departures before `now` are decided: those at `now` have their order among the events at
+// `now`, and a look must not give them another.
+std::uint64_t Network::queue_bytes(std::uint32_t link, Picos now) {
+  if (link >= links()) throw std::out_of_range("fabric: no such link");
+  Link& at = state_->wire[link];
+  if (at.egress == Link::kNoEgress) return 0;
+  forwarding_->advance_and_reschedule(at, now - Picos{1});
+  return state_->queues[at.egress].queued_bytes;
+}
+
+void Network::tap(std::uint32_t link, LinkTap& tap) {
+  state_->taps.add(link, tap);
+  for (const std::uint32_t id : {2 * link, 2 * link + 1}) {
+    Link& at = state_->wire[id];
+    at.notable = static_cast<std::uint8_t>(at.notable | Link::kTapped);
   }
-  const std::uint64_t draw = splitmix64(switches_[switch_index].spray) >> 32;
-  return topology_.member(hop, static_cast<std::uint32_t>((draw * hop.count) >> 32));
 }
 
-void Network::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now) {
-  Egress& egress = egresses_[out.egress];
-  advance(out, now);
-  const std::uint64_t depth = egress.queued_bytes;
-  (egress.last_hop ? last_hop_depth_ : core_depth_).record(depth);
-  unsigned class_bit = 1U << packet->traffic_class;
-  ClassQueue* queue = &egress.queues[packet->traffic_class];
-  if (mark_at_enqueue_ && queue->bytes > ecn_kmin_) mark(egress, packet, queue->bytes);
-  // Looked at before anything that a full queue brings about: what is left is a packet of another
-  // class, and it alone counts in the buffer. A packet that leaves at once finds no queue, but for
-  // one that is paused.
-  if (queue->bytes > trim_above_ && (out.busy > now || (out.held() & class_bit) != 0) &&
-      trim(egress, packet)) [[unlikely]] {
-    class_bit = 1U << packet->traffic_class;
-    queue = &egress.queues[packet->traffic_class];
+void Network::untap(std::uint32_t link) {
+  if (!state_->taps.remove(link)) return;
+  for (const std::uint32_t id : {2 * link, 2 * link + 1}) {
+    Link& at = state_->wire[id];
+    at.notable = static_cast<std::uint8_t>(at.notable & ~Link::kTapped);
   }
+}
 
-  // Nothing that may leave is queued now (advance), so on a free wire this packet leaves at once
-  // and never occupies the buffer.
-  if (out.busy <= now && (out.held() & class_bit) == 0) {
-    ++egress.packets;
-    egress.bytes += packet->wire_bytes;
-    transmit(out, packet, now);
-    if (out.backlog != 0 && exact(out)) [[unlikely]]
-      reschedule(out);
-    return;
+void Network::divide(const Division& division, std::uint32_t part) {
+  state_->wire.boundary().divide(division, part, state_->wire.all());
+}
+void Network::send_to(std::span<std::vector<Crossing>> lists) {
+  state_->wire.boundary().send_to(lists);
+}
+
+// A look at every queue in front of such a link: see queue_bytes.
+Picos Network::decide_leaving(Picos until) {
+  Picos next = kNever;
+  for (const std::uint32_t id : state_->wire.boundary().leaving()) {
+    Link& link = state_->wire[id];
+    if (link.backlog == 0) continue;
+    const Picos before = link.busy;
+    forwarding_->advance(link, until);
+    if (link.busy != before && link.backlog != 0) state_->wire.reschedule(link);
+    if (link.eligible() != 0) next = earlier(next, link.busy);
   }
+  return next;
+}
 
-  if (out.down != 0 && !spec_.keep_queued_when_down) [[unlikely]] {
-    ++egress.drops;
-    if (out.tapped()) show_drop(out, *packet, Fate::never_sent, DropReason::link_down, now);
-    drop(packet, DropReason::link_down);
-    return;
+Picos Network::first_sent_away() { return state_->wire.boundary().first_sent(); }
+void Network::take_in(std::span<const Crossing> packets) {
+  for (const Crossing& crossing : packets) {
+    state_->wire.take_in(state_->wire[crossing.link], crossing.packet);
   }
-  packet->ingress = in.to_port;
-  if (!admit(sw, egress, packet, now)) [[unlikely]] {
-    ++egress.drops;
-    return;
-  }
-  egress.integrate(now);
-  egress.queued_bytes = depth + packet->wire_bytes;
-  if (egress.queued_bytes > egress.max_bytes) egress.max_bytes = egress.queued_bytes;
-  queue->push(packet);
-  if (out.backlog == 0) sw.mark_backlogged(egress.port);
-  out.backlog = static_cast<std::uint8_t>(out.backlog | class_bit);
-  if (sw.buffer.used() >= sw.use_step_bytes) [[unlikely]]
-    track_buffer_use(sw, now);
-  if (sw.buffer.lossless(packet->traffic_class) &&
-      sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
-    consider_pause(sw, in.to_port, packet->traffic_class, now);
-  }
-  if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]]
-    reschedule(out);
 }
+std::uint64_t Network::foreign_events() const { return state_->foreign_events; }
+std::uint64_t Network::idle_events() const { return state_->idle_events; }
+void Network::gather(const Network& other) { state_->gather(*other.state_); }
 
-void Network::prefetch_actor(std::uint32_t actor) const {
-  prefetch_line(&links_[std::min<std::size_t>(actor, links_.size() - 1)]);
-}
-
-namespace {
-// Stand for what there is not: fetching them does no harm, asking first would.
-const Packet kNoPacket{};
-const Egress kNoQueue{};
-}  // namespace
-
-bool Network::ends_at_a_switch(std::uint32_t actor) const {
-  return actor < links_.size() && (links_[actor].to & Link::kToSwitch) != 0;
-}
-bool Network::ends_at_a_host(std::uint32_t actor) const {
-  return actor < links_.size() && (links_[actor].to & Link::kToSwitch) == 0;
-}
-std::uint32_t Network::host_at(std::uint32_t id) const { return links_[id].to; }
-const Packet* Network::first_on(std::uint32_t id) const { return links_[id].head; }
-
-// Its first packet; the queue from which the link goes on; the switch that it ends at.
-void Network::prefetch_packet(std::uint32_t id) const {
-  const Link& link = links_[id];
-  prefetch_line(link.head);
-  const Egress& egress = link.egress == Link::kNoEgress ? kNoQueue : egresses_[link.egress];
-  const unsigned traffic_class = std::bit_width(link.backlog | 1U) - 1U;
-  prefetch_line(&egress);
-  prefetch_line(&egress.queues[traffic_class]);
-  if ((link.to & Link::kToSwitch) != 0) prefetch_switch(switches_[link.to & ~Link::kToSwitch]);
-}
-
-void Network::prefetch_switch(const Switch& sw) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(&sw);
-  for (std::size_t line = 0; line < Switch::kHotLines; ++line) prefetch_line(bytes + 64 * line);
-}
-
-// The packet behind the first, for its time; where the first goes. What waits for the link, if it
-// is to depart then.
-void Network::prefetch_next(std::uint32_t id, Ahead& ahead) const {
-  const Link& link = links_[id];
-  prefetch_behind(link, ahead);
-  ahead.out = kNowhere;
-  if (link.head == nullptr || link.head->route >= spec_.hosts) [[unlikely]]
-    return;
-  const std::uint32_t out =
-      topology_.next_link(link.to & ~Link::kToSwitch, link.head->route, link.head->entropy);
-  if (out == Topology::kNoLink) [[unlikely]]
-    return;
-  ahead.out = out;
-  prefetch_line(&links_[out]);
-  wheel_.prefetch_actor(first_actor_ + out);
-}
-
-void Network::prefetch_arrival(std::uint32_t id, Ahead& ahead) const {
-  const Link& link = links_[id];
-  prefetch_behind(link, ahead);
-  prefetch_line(link.head != nullptr ? link.head->header.data() : kNoPacket.header.data());
-}
-
-// Departures wait for the last packet in flight.
-void Network::prefetch_behind(const Link& link, Ahead& ahead) const {
-  const Packet* const head = link.head != nullptr ? link.head : &kNoPacket;
-  const unsigned traffic_class = std::bit_width(link.backlog | 1U) - 1U;
-  const Egress& egress = link.egress == Link::kNoEgress ? kNoQueue : egresses_[link.egress];
-  const Packet* const waiting = egress.queues[traffic_class].head;
-  prefetch_line(head->next != nullptr ? head->next : waiting);
-  const bool leaves = link.backlog != 0 && head->next == nullptr && waiting != nullptr;
-  ahead.leaving = leaves ? waiting : &kNoPacket;
-  prefetch_switch(switches_[egress.switch_index]);
-}
-
-// What releasing a packet reads, and the one behind it. A packet that is gone by now is still one
-// of the pool's: it leads nowhere, but does no harm.
-void Network::prefetch_departure(std::uint32_t id, Ahead& ahead) const {
-  const Link& link = links_[id];
-  const Egress& egress = link.egress == Link::kNoEgress ? kNoQueue : egresses_[link.egress];
-  const Packet* const leaving = ahead.leaving;
-  switches_[egress.switch_index].buffer.prefetch_counters(leaving->ingress);
-  ahead.leaving = leaving->next != nullptr ? leaving->next : &kNoPacket;
-  prefetch_line(ahead.leaving);
-}
-
-// What enqueueing the first packet on `out` counts.
-void Network::prefetch_egress(std::uint32_t id, const Ahead& ahead) const {
-  const Link& link = links_[id];
-  if (ahead.out == kNowhere || link.head == nullptr) [[unlikely]]
-    return;
-  prefetch_queue(links_[ahead.out], link.head->traffic_class);
-  switches_[link.to & ~Link::kToSwitch].buffer.prefetch(link.to_port);
-}
-
-// The packets that it joins there; or, on a free link, when it will arrive.
-void Network::prefetch_joined(std::uint32_t id, const Ahead& ahead) const {
-  const Packet* const head = links_[id].head;
-  if (ahead.out == kNowhere || head == nullptr) [[unlikely]]
-    return;
-  const Link& out = links_[ahead.out];
-  const ClassQueue& queue = egresses_[out.egress].queues[head->traffic_class];
-  prefetch_line(queue.head);
-  prefetch_line(queue.tail);
-  wheel_.prefetch_slot(
-      head->time + out.delay +
-      Picos{static_cast<std::int64_t>(std::uint64_t{head->wire_bytes} * out.ps_per_byte)});
-}
-
-void Network::prefetch_before(std::uint32_t id, const Ahead& ahead) const {
-  const Link& link = links_[id];
-  if (ahead.out == kNowhere || link.head == nullptr) [[unlikely]]
-    return;
-  const Egress& egress = egresses_[links_[ahead.out].egress];
-  const ClassQueue& queue = egress.queues[link.head->traffic_class];
-  const Packet* const first = queue.head != nullptr ? queue.head : &kNoPacket;
-  switches_[egress.switch_index].buffer.prefetch_counters(first->ingress);
-  prefetch_line(first->next);
-}
-
-void Network::prefetch_port(std::uint32_t host) const { prefetch_line(&ports_[host]); }
-
-void Network::prefetch_uplink(std::uint32_t host) const {
-  const Link& link = ports_[host].uplink_;
-  prefetch_line(&link);
-  wheel_.prefetch_actor(first_actor_ + static_cast<std::uint32_t>(&link - links_.data()));
-}
-
-void Network::prefetch_queue(const Link& link, unsigned traffic_class) const {
-  const Egress& egress = egresses_[link.egress];
-  prefetch_line(&egress);
-  prefetch_line(&egress.queues[traffic_class]);
-}
-
-void Network::wake(HostPort& port) {
-  if (port.woken_) return;
-  port.woken_ = true;
-  woken_.push_back(port.host());
-}
-
-void Network::clear_woken() {
-  for (const std::uint32_t host : woken_) ports_[host].woken_ = false;
-  woken_.clear();
-}
+std::string Network::check_conservation() const { return fabric::check_conservation(*state_); }
 
 }  // namespace paceline::fabric

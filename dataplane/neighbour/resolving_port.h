@@ -26,7 +26,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/neighbour/host_stack.h"
-#include "dataplane/port/capture.h"
+#include "dataplane/port/capture/capture.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"

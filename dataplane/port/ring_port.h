@@ -1,5 +1,5 @@
 // A cable made of memory: two ports in one process, usually on two threads, joined by lock-free
-// rings of packet pointers. It is the real-time loopback of a test and of two shards.
+// rings of packet pointers. It is the real-time loopback of a test.
 //
 // Each end owns a packet pool that only its own thread touches. tx hands a pointer over; rx of the
 // far end copies headers and payload into a packet of its own pool and gives the original back by a

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMalformedReasons = 32;
 // Slots for cc::Limiter.
 inline constexpr std::size_t kLimiterKinds = 7;
 
-// One engine (shard of a NIC instance), all arms together. "data" bytes are payload; "wire" bytes
+// One engine, all arms together. "data" bytes are payload; "wire" bytes
 // are what packets occupy on the link.
 struct EngineCounters {
   // Traffic. What a sender counts with each packet first, then what a receiver counts: one cache

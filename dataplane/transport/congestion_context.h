@@ -18,7 +18,7 @@ namespace paceline::transport {
 enum class ContextPlace : std::uint8_t {
   idle,     // nothing to send
   ready,    // in the ready ring of its class
-  paced,    // in the pacing wheel until next_send
+  paced,    // in the deadline queue until next_send
   blocked,  // window, ceiling or rate 0: an event must free it
 };
 

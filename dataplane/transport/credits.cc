@@ -7,9 +7,9 @@
 //
 // Until the peer has named a limit, none is kept to: the specification would have the first message
 // probe, which costs a round trip against every peer that has no limit to tell.
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
@@ -44,7 +44,7 @@ void RequesterPart::update_credits(QueuePair& qp, wire::Aeth aeth) {
     }
   }
   check_order(qp);
-  scheduler_.settle(qp);
+  congestion_.settle(qp);
 }
 
 // The largest code that promises no more than there is. What is shared is promised to nobody. The

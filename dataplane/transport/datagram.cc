@@ -5,10 +5,10 @@
 #include <array>
 #include <cstring>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/dscp.h"
 
@@ -59,7 +59,12 @@ void RequesterPart::retarget(QueuePair& qp) {
   if (qp.active) return;  // still busy with another one
   r.stops &= static_cast<std::uint8_t>(~requester_stop::target);
   qp.context = r.queue.empty() ? kNoIndex : context_of(qp, r.queue.front().request);
-  if (qp.context != kNoIndex && has_work(qp, core_.now)) scheduler_.activate(qp);
+  if (qp.context == kNoIndex || !has_work(qp, core_.now)) return;
+  // A datagram without payload is no backlog: its context may have been told that nothing waits.
+  const CongestionContext& context = core_.contexts[qp.context];
+  const bool quiet = context.active_head == kNoIndex && context.backlog_bytes == 0;
+  scheduler_.activate(qp);
+  if (quiet) congestion_.announce_backlog(qp.context);
 }
 
 void RequesterPart::drop_datagrams(QueuePair& qp) {
@@ -70,7 +75,7 @@ void RequesterPart::drop_datagrams(QueuePair& qp) {
     AddressHandle& handle = core_.handles[request.address_handle >> 8];
     core_.contexts[handle.context].backlog_bytes -= request.length;
     --handle.uses;
-    scheduler_.report_idle(handle.context);
+    congestion_.report_idle(handle.context);
   }
   r.cursor = r.queue.tail();
   r.backlog_bytes = 0;

@@ -1,4 +1,4 @@
-// The transport engine: one shard of one NIC instance. It is poll(now) and next_deadline(); it
+// The transport engine of one NIC. It is poll(now) and next_deadline(); it
 // reads no clock, never sleeps and touches no device but through its Port. The same class runs in
 // virtual time, on a real-time loopback and on a NIC.
 //
@@ -12,13 +12,22 @@
 #include <string>
 
 #include "dataplane/telemetry/segment.h"
+#include "dataplane/transport/congestion/algorithm_runner.h"
+#include "dataplane/transport/congestion/congestion_manager.h"
+#include "dataplane/transport/congestion/congestion_setups.h"
+#include "dataplane/transport/congestion/control_messages.h"
+#include "dataplane/transport/congestion/grant_exchange.h"
+#include "dataplane/transport/congestion/migration.h"
+#include "dataplane/transport/congestion/peer_directory.h"
+#include "dataplane/transport/congestion/plugin_watch.h"
+#include "dataplane/transport/congestion/scheduler.h"
 #include "dataplane/transport/context_sums.h"
-#include "dataplane/transport/control_plane.h"
 #include "dataplane/transport/engine_core.h"
 #include "dataplane/transport/qp_state.h"
+#include "dataplane/transport/receive_path.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
+#include "dataplane/transport/transmit_path.h"
 
 namespace paceline::transport {
 
@@ -47,7 +56,7 @@ class Engine {
                std::uint16_t source_port);
   // How many peers have connections here, as peers are told (crowd_of); and what `ip` says of its
   // own, where that comes by another way than HELLO.
-  std::uint8_t crowd() const { return control_.crowd(); }
+  std::uint8_t crowd() const { return peers_.crowd(); }
   void hear_crowd(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
                   std::uint8_t crowd);
   void destroy_qp(Picos now, std::uint32_t qp_number);
@@ -80,19 +89,19 @@ class Engine {
   // new ones, over QpConfig::arm. Values come from cc::resolve_params for this port.
   // Throws std::invalid_argument with the reason when reconfigure_refusal() has one.
   void reconfigure(Picos now, const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
-  std::string reconfigure_refusal(const CcSetup& setup) const { return control_.refusal(setup); }
+  std::string reconfigure_refusal(const CcSetup& setup) const { return setups_.refusal(setup); }
   // The same with two arms at a time, by the peer that data goes to (arms.h). Contexts go over to
   // their arm one by one, too, and those that come later have it from the start.
   void reconfigure(Picos now, const ArmsByPeer& arms, std::uint8_t epoch);
-  std::string reconfigure_refusal(const ArmsByPeer& arms) const { return control_.refusal(arms); }
+  std::string reconfigure_refusal(const ArmsByPeer& arms) const { return setups_.refusal(arms); }
   // Of two arms at a time: that of the port's own cluster.
-  const CcSetup& setup() const { return control_.setup(); }
+  const CcSetup& setup() const { return setups_.own(); }
   // 1 at the start, one more with each reconfigure.
-  std::uint64_t generation() const { return control_.generation(); }
+  std::uint64_t generation() const { return setups_.generation(); }
   // Why a plug-in is not called here any more; `none`: it is, or never was asked.
-  cc::plugin::Offence quarantined(cc::AlgorithmId id) const { return control_.quarantined(id); }
+  cc::plugin::Offence quarantined(cc::AlgorithmId id) const { return plugins_.quarantined(id); }
   // Some contexts have not heard of the newest setup yet.
-  bool reconfiguring() const { return control_.changing(); }
+  bool reconfiguring() const { return migration_.under_way(); }
 
   // --- data path ---
   // Takes effect at the next poll, which must follow at the same time.
@@ -124,7 +133,7 @@ class Engine {
   Picos next_deadline() const {
     Picos next = earlier(scheduler_.next_deadline(), core_.qp_timers.next_deadline_settled());
     if (core_.control_active) [[unlikely]]
-      next = earlier(next, control_.next_deadline());
+      next = earlier(next, control_deadline());
     if (core_.control_head != nullptr) [[unlikely]]
       next = earlier(next, core_.port.tx_ready_at(kControlClass));
     return next == kNever ? kNever : later(next, core_.now + Picos{1});
@@ -139,15 +148,6 @@ class Engine {
   void prefetch_flow(const Packet* packet) const;
   void prefetch_flow_parts(const Packet* packet) const;
   void prefetch_request(const Packet* packet) const;
-
-  // --- of several shards: for a driver that runs them on one thread ---
-  // Other shards have sent something that no poll has seen yet.
-  bool inbox() const { return core_.control_active && control_.inbox(); }
-  // What it would send as soon as its port takes a packet.
-  SendClaim send_claim() const {
-    return core_.control_head != nullptr ? SendClaim{kControlClass, true, 1}
-                                         : scheduler_.send_claim();
-  }
 
   // --- looking in: changes nothing ---
   const telemetry::EngineCounters& counters() const { return core_.counters; }
@@ -187,27 +187,32 @@ class Engine {
   // arrived is accounted for. Empty when all holds.
   std::string check_conservation() const;
   // The first invariant of the algorithms found broken (EngineConfig::check_invariants).
-  const std::string& violation() const { return control_.violation(); }
+  const std::string& violation() const { return grants_.violation(); }
 
  private:
   [[gnu::always_inline]] std::size_t take_in(Picos now);
   [[gnu::always_inline]] void send_out();
-  void receive(Packet* packet);
-  void receive_stamped(std::span<Packet* const> burst);
-  void receive_trimmed(const Packet& packet);  // trimmed.cc
-  bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
-  void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
-  void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
-  void flush_control();
   void run_qp_timers();
+  Picos control_deadline() const;
+  void poll_control();
+  void hear_plugins();
   const QueuePair* queue_pair_of(const Packet* packet) const;
   std::string check_arrivals() const;  // arrivals.cc
 
   EngineCore core_;
   Scheduler scheduler_;
+  CongestionManager congestion_;
   RequesterPart requester_;
   ResponderPart responder_;
-  ControlPlane control_;
+  TransmitPath transmit_;
+  ReceivePath receive_;
+  AlgorithmRunner runner_;
+  PluginWatch plugins_;
+  CongestionSetups setups_;
+  ControlMessages messages_;
+  PeerDirectory peers_;
+  GrantExchange grants_;
+  Migration migration_;
   QpStatePart states_;
 };
 

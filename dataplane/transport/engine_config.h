@@ -1,4 +1,4 @@
-// What an engine is told once, at construction. An engine is one shard of one NIC instance.
+// What an engine is told once, at construction. An engine is one NIC.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,6 @@
 namespace paceline::transport {
 
 class ParamStore;
-class ShardLink;
 
 // How peers are taken before they have said anything.
 enum class PeerPolicy : std::uint8_t {
@@ -33,10 +32,6 @@ struct EngineConfig {
   // Of the other family, for peers that have an address of that one. Unspecified: there is none.
   wire::IpAddress other_address{};
   wire::MacAddress mac{};
-  std::uint32_t shard = 0;
-  std::uint32_t shard_bits = 0;  // low bits of a queue-pair number that name the shard
-  // What connects the shards of the instance, where there are several; must outlive the engine.
-  ShardLink* shards = nullptr;
   std::uint32_t payload_mtu = 4096;        // payload bytes of a full packet
   std::uint32_t ack_every = 1;             // the requester asks for an ACK every so many packets
   std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up, in packets...

@@ -16,7 +16,7 @@
 #include "cc/port_receiver.h"
 #include "dataplane/base/pointer_table.h"
 #include "dataplane/base/units.h"
-#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/pacing/deadline_queue.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
 #include "dataplane/telemetry/cluster_figures.h"
@@ -66,16 +66,14 @@ struct alignas(64) EngineCore {
   Picos now{0};
   Port& port;
   PacketPool& pool;
-  Packet* control_head = nullptr;  // control packets waiting for the port, oldest first
-  bool cq_overrun = false;         // a completion queue has failed since the last poll ended
-  bool control_active = false;     // the control plane has something that time could bring about
-  bool has_stopped = false;        // `stops` has something to say
-  bool tells_shards = false;       // other shards wait for what a poll brings about
-  bool counts_apart = false;       // whose data it is may take more than its peer's entry to tell
-  bool acks_waiting = false;       // `waiting_acks` has some
-  bool stamped = false;            // the packet in hand came before now, at `arrived`
-  bool answers_last = false;       // as configured
-  pacing::PacingWheel qp_timers;   // retransmission and RNR timers, by QP index
+  Packet* control_head = nullptr;   // control packets waiting for the port, oldest first
+  bool cq_overrun = false;          // a completion queue has failed since the last poll ended
+  bool control_active = false;      // the control plane has something that time could bring about
+  bool has_stopped = false;         // `stops` has something to say
+  bool acks_waiting = false;        // `waiting_acks` has some
+  bool stamped = false;             // the packet in hand came before now, at `arrived`
+  bool answers_last = false;        // as configured
+  pacing::DeadlineQueue qp_timers;  // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
   ContextTable contexts;
@@ -122,21 +120,20 @@ struct alignas(64) EngineCore {
   static constexpr std::size_t kWaitingAcks = 8;
   std::array<WaitingAck, kWaitingAcks> waiting_acks{};
 
-  // A queue-pair number: the shard in the lowest bits, then index + 16 (numbers 0 to 15 are
-  // reserved), then how often the index was used before, so that packets of a connection that is
-  // gone do not reach the one that has its place.
+  // A queue-pair number: index + 16 (numbers 0 to 15 are reserved), then how often the index was
+  // used before, so that packets of a connection that is gone do not reach the one that has its
+  // place.
   static constexpr unsigned kQpnIndexBits = 18;
   static constexpr std::uint32_t kQpnGenerations =
       63;  // of 64: keeps clear of 0xFFFFFD to 0xFFFFFF
-  std::uint32_t qp_slot(std::uint32_t number) const {
-    return ((number & ((1U << kQpnIndexBits) - 1)) >> config.shard_bits) - 16;
+  static constexpr std::uint32_t kMaxQps = (1U << kQpnIndexBits) - 16;
+  static std::uint32_t qp_slot(std::uint32_t number) {
+    return (number & ((1U << kQpnIndexBits) - 1)) - 16;
   }
-  std::uint32_t qp_number(std::uint32_t index, std::uint32_t generation) const {
-    return generation % kQpnGenerations << kQpnIndexBits | (index + 16) << config.shard_bits |
-           config.shard;
+  static std::uint32_t qp_number(std::uint32_t index, std::uint32_t generation) {
+    return generation % kQpnGenerations << kQpnIndexBits | (index + 16);
   }
-  std::uint32_t max_qps() const { return (1U << (kQpnIndexBits - config.shard_bits)) - 16; }
-  // nullptr when no such queue pair lives on this shard.
+  // nullptr when there is no such queue pair.
   QueuePair* find_qp(std::uint32_t number) {
     const std::uint32_t slot = qp_slot(number);
     if (slot >= qps.size()) return nullptr;
@@ -168,7 +165,7 @@ struct alignas(64) EngineCore {
     if (packets_to != nullptr) [[unlikely]]
       count_by_cluster(qp.peer, &ClusterPackets::again);
   }
-  // Out of line, so that what counts every packet stays small (two_arms.cc).
+  // Out of line, so that what counts every packet stays small (engine_core.cc).
   [[gnu::cold]] void count_by_cluster(std::uint32_t peer, std::uint64_t ClusterPackets::*which);
 
   // Takes ownership; sent in order, ahead of all data, as soon as the port allows.

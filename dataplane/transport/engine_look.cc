@@ -80,8 +80,8 @@ std::string Engine::check_conservation() const {
     if (!context.in_use) continue;
     const std::string name = "context " + std::to_string(i);
     if (attached[i] == 0) return name + ": nobody uses it";
-    if (!control_.changing() &&
-        context.algorithm != control_.algorithm_for(core_.peers[context.peer])) {
+    if (!migration_.under_way() &&
+        context.algorithm != setups_.algorithm_for(core_.peers[context.peer])) {
       return name + ": runs an algorithm that is not its peer's";
     }
     if (context.inflight_bytes != inflight[i]) {
@@ -104,6 +104,26 @@ std::string Engine::check_conservation() const {
     return std::to_string(core_.counters.digest_mismatches) + " payloads arrived in a wrong place";
   }
   return {};
+}
+
+std::uint8_t Engine::cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const {
+  EngineCore& core = const_cast<EngineCore&>(core_);
+  const QueuePair* const qp = core.find_qp(qp_number);
+  if (qp == nullptr) return telemetry::kNoCluster;
+  std::uint32_t peer = qp->peer;
+  if (qp->config.type == QpType::ud) {
+    const AddressHandle* const handle = core.handles.find(address_handle);
+    peer = handle == nullptr ? kNoIndex : handle->peer;
+  }
+  return peer == kNoIndex ? telemetry::kNoCluster : core_.peers[peer].cluster;
+}
+
+std::uint64_t Engine::sent_to(std::size_t cluster) const {
+  return core_.packets_to == nullptr ? 0 : (*core_.packets_to)[cluster].sent;
+}
+
+std::uint64_t Engine::retransmitted_to(std::size_t cluster) const {
+  return core_.packets_to == nullptr ? 0 : (*core_.packets_to)[cluster].again;
 }
 
 std::uint32_t Engine::next_qp(std::uint32_t number) const {
@@ -176,7 +196,7 @@ Engine::Population Engine::population() const {
     if (!context.in_use) continue;
     ++population.contexts;
     if (context.on_fallback) ++population.on_fallback;
-    if (control_.proactive() && !context.proactive &&
+    if (setups_.proactive() && !context.proactive &&
         core_.peers[context.peer].status != PeerStatus::native) {
       ++population.foreign;
     }

@@ -12,8 +12,8 @@
 
 namespace paceline::transport {
 
-std::uint8_t RequesterPart::class_of_next(const QueuePair& qp,
-                                          const CongestionContext& context) const {
+std::uint8_t RequesterPart::class_of_next(const EngineCore& core, const QueuePair& qp,
+                                          const CongestionContext& context) {
   const RequesterState& r = qp.requester;
   if (r.repair) return qp.sent_class;
   const SendEntry& entry = r.queue.at(r.cursor);
@@ -21,7 +21,7 @@ std::uint8_t RequesterPart::class_of_next(const QueuePair& qp,
   const std::uint64_t bytes = entry.answered ? 0 : entry.request.length;
   const std::uint64_t offset = entry.answered ? 0 : std::uint64_t{r.cursor_packet} * qp.mtu;
   std::uint8_t wanted = cc::packet_class(context.algorithm, context.state.data(),
-                                         core_.params_of(context), bytes, offset);
+                                         core.params_of(context), bytes, offset);
   if (wanted >= kControlClass) wanted = context.traffic_class;
   const bool under_way = r.una_psn != r.max_psn;
   return under_way && wanted > qp.sent_class ? qp.sent_class : wanted;

@@ -2,17 +2,13 @@
 // proactive channel, and where its data is counted.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <memory_resource>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "cc/port_receiver.h"
-#include "dataplane/base/shards.h"
 #include "dataplane/base/units.h"
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/wire/addresses.h"
@@ -24,15 +20,6 @@ enum class PeerStatus : std::uint8_t {
   unknown,  // HELLO under way; treated as foreign meanwhile
   native,   // speaks the control protocol
   foreign,  // plain RoCEv2: reactive algorithm, go-back-N, one path
-};
-
-// The channels of a peer that has several shards: one each, all towards this port.
-struct FarShards {
-  std::uint32_t bits = 0;
-  // By far shard: the entry of the peer table that names its channel to the allocator, that of the
-  // peer itself for shard 0; and where its data is counted, nullptr before its first REQUEST.
-  std::array<std::uint32_t, kMaxShards> entries{};
-  std::array<cc::ChannelCounters*, kMaxShards> counters{};
 };
 
 struct Peer {
@@ -48,9 +35,8 @@ struct Peer {
   std::uint32_t queue_pairs = 0;        // local queue pairs and address handles that name it
   std::uint32_t context = 0xFFFF'FFFF;  // proactive channel to it, shared by those queue pairs
   std::uint32_t datagram_context = 0xFFFF'FFFF;  // of its address handles, where that is another
-  cc::ChannelCounters* counters = nullptr;       // its channel towards us; nullptr with far shards
+  cc::ChannelCounters* counters = nullptr;       // its channel towards us
   wire::HeaderTemplate control;                  // control packets to it
-  std::unique_ptr<FarShards> far;                // only of a peer with several shards
   std::uint32_t features = 0;                    // of its HELLO
   bool heard = false;                            // it said HELLO
   bool greeting = false;                         // to be told anew what this end can do
@@ -78,18 +64,6 @@ class PeerTable {
       peer.traffic_class = traffic_class;
     }
     return it->second;
-  }
-
-  // An entry for a further shard of a peer: messages to it go where the peer's go. Not found by
-  // its address.
-  std::uint32_t add_shard_of(std::uint32_t index) {
-    Peer shard;
-    shard.ip = peers_[index].ip;
-    shard.mac = peers_[index].mac;
-    shard.traffic_class = peers_[index].traffic_class;
-    shard.control = peers_[index].control;
-    peers_.push_back(std::move(shard));
-    return static_cast<std::uint32_t>(peers_.size()) - 1;
   }
 
   // 0xFFFFFFFF when no local queue pair ever named it.

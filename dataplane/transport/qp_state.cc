@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "dataplane/transport/control_plane.h"
+#include "dataplane/transport/congestion/congestion_manager.h"
+#include "dataplane/transport/congestion/migration.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 
@@ -12,7 +13,7 @@ QueuePair* QpStatePart::create(const QpConfig& config) {
   std::uint32_t index;
   if (core_.free_qps.empty()) {
     index = static_cast<std::uint32_t>(core_.qps.size());
-    if (index >= core_.max_qps()) return nullptr;
+    if (index >= EngineCore::kMaxQps) return nullptr;
     core_.qps.push_back(nullptr);
     core_.qp_timers.reserve(roomy(index + 1));
     core_.qps[index] = &core_.qp_storage.emplace_back(core_.qp_number(index, 0), config);
@@ -31,7 +32,7 @@ void QpStatePart::destroy(QueuePair& qp) {
   requester_.fail(qp, CompletionStatus::flushed);
   requester_.discard(qp);
   responder_.discard(qp);
-  control_.detach(qp);
+  congestion_.detach(qp);
   const std::uint32_t index = core_.qp_index(qp);
   core_.qp_timers.cancel(index);
   core_.qps[index] = nullptr;
@@ -56,7 +57,7 @@ void QpStatePart::to_reset(QueuePair& qp) {
   if (qp.context != kNoIndex || qp.config.type == QpType::ud) requester_.drop_work(qp);
   requester_.discard(qp);
   responder_.discard(qp);
-  control_.detach(qp);
+  congestion_.detach(qp);
   core_.qp_timers.cancel(core_.qp_index(qp));
   ReceiveQueue* const receives = qp.config.receive_queue;
   if (receives != nullptr && !receives->shared()) receives->clear();
@@ -74,9 +75,9 @@ void QpStatePart::to_rtr(QueuePair& qp) {
   }
   qp.header = wire::make_header_template(core_.flow_to(qp.path));
   qp.responder.responses = ResponseQueue(qp.config.max_dest_rd_atomic);
-  control_.attach(qp, qp.path.ip, qp.path.mac);
+  congestion_.attach(qp, qp.path.ip, qp.path.mac);
   qp.state = QpState::rtr;
-  control_.offer_selective(qp);
+  migration_.offer_selective(qp);
 }
 
 // The first PSN is in next_psn.

@@ -9,15 +9,20 @@
 
 namespace paceline::transport {
 
-class ControlPlane;
+class CongestionManager;
+class Migration;
 class RequesterPart;
 class ResponderPart;
 
 class QpStatePart {
  public:
   QpStatePart(EngineCore& core, RequesterPart& requester, ResponderPart& responder,
-              ControlPlane& control)
-      : core_(core), requester_(requester), responder_(responder), control_(control) {}
+              CongestionManager& congestion, Migration& migration)
+      : core_(core),
+        requester_(requester),
+        responder_(responder),
+        congestion_(congestion),
+        migration_(migration) {}
 
   // In RESET. nullptr when numbers have run out.
   QueuePair* create(const QpConfig& config);
@@ -41,7 +46,8 @@ class QpStatePart {
   EngineCore& core_;
   RequesterPart& requester_;
   ResponderPart& responder_;
-  ControlPlane& control_;
+  CongestionManager& congestion_;
+  Migration& migration_;
 };
 
 }  // namespace paceline::transport

@@ -118,7 +118,7 @@ struct alignas(64) RequesterState {
   std::uint64_t backlog_bytes = 0;   // payload bytes posted and not yet sent
 
   Picos blocked_until{0};     // RNR back-off
-  Picos timeout_at = kNever;  // in EngineCore::awake(); the wheel may hold an earlier one
+  Picos timeout_at = kNever;  // in EngineCore::awake(); the queue may hold an earlier one
   Picos ack_requested_at{0};  // when a packet last asked for an ACK
   Picos probe_sent{0};
   Psn probe_psn;
@@ -135,6 +135,7 @@ struct alignas(64) RequesterState {
   bool credit_limited : 1 = false;  // credit_limit is in force
   bool response_waits : 1 = false;  // memory for a response answers later
   bool rate_limited : 1 = false;    // rate_limit is in force
+  bool peer_selective : 1 = false;  // the peer's responder is known to answer by XACK
   PacketFifo parked;                // responses that arrived while response_waits
 
   // ... and nothing from here on.

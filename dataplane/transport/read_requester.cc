@@ -6,18 +6,19 @@
 #include <array>
 #include <cstring>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/scatter_gather.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
-std::uint32_t RequesterPart::request_wire_of(const QueuePair& qp, const SendEntry& entry) const {
+std::uint32_t RequesterPart::request_wire_of(const EngineCore& core, const QueuePair& qp,
+                                             const SendEntry& entry) {
   const std::size_t extension =
       is_atomic(entry.request.opcode) ? wire::AtomicEth::kBytes : wire::Reth::kBytes;
   const auto frame = static_cast<std::uint32_t>(qp.header.header_bytes + extension + 8U);
-  return core_.info.wire.wire_bytes(frame, 0);
+  return core.info.wire.wire_bytes(frame, 0);
 }
 
 // The request packet for the entry at the cursor, asking for its responses from cursor_packet on:
@@ -118,7 +119,7 @@ void RequesterPart::drain(QueuePair& qp, bool notify) {
   ++r.ordered;
   check_order(qp);
   check_drained(qp);
-  scheduler_.settle(qp);
+  congestion_.settle(qp);
 }
 
 void RequesterPart::undrain(QueuePair& qp) {
@@ -126,7 +127,7 @@ void RequesterPart::undrain(QueuePair& qp) {
   r.draining = r.drained = false;
   --r.ordered;
   check_order(qp);
-  resume(qp);
+  resume_announced(qp);
 }
 
 // The oldest READ or atomic that begins before `end` and is incomplete.
@@ -206,7 +207,8 @@ RequesterPart::Outcome RequesterPart::accept_response(QueuePair& qp,
 
 // Checks the response against what `entry` asked for, and places it. Otherwise the queue pair has
 // failed, or memory answers later. A run of responses may begin anywhere: the first after a
-// repeated request is a First or an Only; under selective repeat it may end anywhere, too.
+// repeated request is a First or an Only; under selective repeat it may end anywhere, too, and the
+// peer may have turned to that before this end.
 RequesterPart::Taken RequesterPart::take_response(QueuePair& qp, const SendEntry& entry,
                                                   const wire::ParsedPacket& parsed,
                                                   const Packet& packet) {
@@ -214,7 +216,8 @@ RequesterPart::Taken RequesterPart::take_response(QueuePair& qp, const SendEntry
   const bool last = index + 1 == entry.packets;
   const bool is_read = entry.request.opcode == WorkOpcode::read;
   const bool read_response = parsed.properties.operation == wire::Operation::read_response;
-  const bool ends_well = qp.requester.selective || parsed.properties.ends_message() == last;
+  const bool ends_well = core_.config.reliability == Reliability::selective ||
+                         parsed.properties.ends_message() == last;
   if (is_read != read_response ||
       (is_read && (parsed.payload_bytes != payload_of(qp, entry, index) || !ends_well))) {
     fail(qp, CompletionStatus::bad_response, parsed.psn);

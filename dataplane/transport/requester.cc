@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/queue_pair_figures.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
@@ -88,7 +88,7 @@ std::uint64_t RequesterPart::progress(QueuePair& qp, Psn next) {
   if (ordered) {
     check_order(qp);
     check_drained(qp);
-    scheduler_.settle(qp);
+    congestion_.settle(qp);
   } else if (r.cursor == r.queue.tail() && !qp.response_ready) {
     // What was about to be sent again had arrived after all: nothing may be left to send.
     scheduler_.deactivate(qp);
@@ -125,7 +125,7 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
                                std::uint32_t marked_bytes, std::uint32_t host_delay_ns,
                                const IntStack* int_stack) {
   if (acked == 0) return;
-  if (scheduler_.wants_ack(qp.context, rtt_ns)) {
+  if (congestion_.wants_ack(qp.context, rtt_ns)) {
     cc::Event event;
     event.signal = cc::Signal::ack;
     event.acked_bytes = static_cast<std::uint32_t>(acked);
@@ -133,9 +133,9 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
     event.marked_bytes = marked_bytes;
     event.host_delay_ns = host_delay_ns;
     event.int_stack = int_stack;
-    scheduler_.deliver(qp.context, event);
+    congestion_.deliver(qp.context, event);
   }
-  if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.refresh(qp.context);
+  if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.place(qp.context);
 }
 
 void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
@@ -212,9 +212,9 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     rewind(qp);
     r.timeout_at = kNever;
     r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
-    scheduler_.settle(qp);
+    congestion_.settle(qp);
     if (core_.contexts[qp.context].place == ContextPlace::blocked) {
-      scheduler_.refresh(qp.context);  // others of the context may use its window
+      scheduler_.place(qp.context);  // others of the context may use its window
     }
     set_timer(qp, r.blocked_until);
     return;
@@ -233,7 +233,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
       event.lost_bytes = static_cast<std::uint32_t>(rewind(qp));
       event.acked_bytes = static_cast<std::uint32_t>(acked);
       resume(qp);
-      scheduler_.deliver(qp.context, event);
+      congestion_.deliver(qp.context, event);
       return;
     }
     case wire::NakCode::remote_access_error:
@@ -285,7 +285,7 @@ void RequesterPart::on_cnp(QueuePair& qp) {
   ++qp.counters.cnps_received;
   cc::Event event;
   event.signal = cc::Signal::cnp;
-  scheduler_.deliver(qp.context, event);
+  congestion_.deliver(qp.context, event);
 }
 
 void RequesterPart::set_timer(QueuePair& qp, Picos at) {
@@ -330,17 +330,18 @@ void RequesterPart::resume(QueuePair& qp) {
   if (has_work(qp, core_.now)) {
     scheduler_.activate(qp);
     CongestionContext& context = core_.contexts[qp.context];
-    if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
+    if (context.place == ContextPlace::blocked) scheduler_.place(qp.context);
   }
 }
 
 // An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
 // asks for nothing, and what was rewound waits for ever.
 void RequesterPart::resume_announced(QueuePair& qp) {
+  if (!has_work(qp, core_.now)) return;
   const CongestionContext& context = core_.contexts[qp.context];
   const bool quiet = context.active_head == kNoIndex;
   resume(qp);
-  if (quiet && context.active_head != kNoIndex) scheduler_.announce_backlog(qp.context);
+  if (quiet) congestion_.announce_backlog(qp.context);
 }
 
 void RequesterPart::on_timer(QueuePair& qp) {
@@ -377,7 +378,7 @@ void RequesterPart::on_timer(QueuePair& qp) {
   event.signal = cc::Signal::timeout;
   event.lost_bytes = static_cast<std::uint32_t>(rewind(qp));
   resume(qp);
-  scheduler_.deliver(qp.context, event);
+  congestion_.deliver(qp.context, event);
 }
 
 void RequesterPart::drop_work(QueuePair& qp) {
@@ -413,9 +414,9 @@ void RequesterPart::drop_work(QueuePair& qp) {
   qp.response_ready = false;
   scheduler_.deactivate(qp);
   // Its bytes in flight may have been what held up others of the same context.
-  if (context.place == ContextPlace::blocked) scheduler_.refresh(qp.context);
+  if (context.place == ContextPlace::blocked) scheduler_.place(qp.context);
   // An algorithm that asks the peer for a rate must hear that there is no need any more.
-  if (had_work) scheduler_.report_idle(qp.context);
+  if (had_work) congestion_.report_idle(qp.context);
 }
 
 void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {

@@ -13,11 +13,13 @@
 
 namespace paceline::transport {
 
+class CongestionManager;
 class Scheduler;
 
 class RequesterPart {
  public:
-  RequesterPart(EngineCore& core, Scheduler& scheduler) : core_(core), scheduler_(scheduler) {}
+  RequesterPart(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion)
+      : core_(core), scheduler_(scheduler), congestion_(congestion) {}
 
   PostResult post(QueuePair& qp, const WorkRequest& posted);
 
@@ -32,7 +34,8 @@ class RequesterPart {
     return (fresh || (r.repair && (r.stops & requester_stop::memory) == 0)) &&
            now >= r.blocked_until;
   }
-  std::uint32_t next_wire_bytes(const QueuePair& qp) const;
+  // Of that packet on the wire.
+  static std::uint32_t next_wire_bytes(const EngineCore& core, const QueuePair& qp);
 
   // Responses. `parsed` is an ACK or NAK whose destination is `qp`.
   void on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed);
@@ -61,7 +64,8 @@ class RequesterPart {
 
   // While classes change from packet to packet (cc::Decision::classed): the class of the next one,
   // and a packet that was built goes in it (packet_class.cc).
-  std::uint8_t class_of_next(const QueuePair& qp, const CongestionContext& context) const;
+  static std::uint8_t class_of_next(const EngineCore& core, const QueuePair& qp,
+                                    const CongestionContext& context);
   static void put_class(QueuePair& qp, Packet& packet, std::uint8_t traffic_class);
 
   // The queue pair is in error: the request that `psn` belongs to (the oldest, when none does)
@@ -94,9 +98,12 @@ class RequesterPart {
   bool take_goodbye(QueuePair& qp, wire::Aeth aeth, Psn expected);
   bool wants_ack(QueuePair& qp) const;
   Picos limit_burst(const RequesterState& r) const;
-  std::uint32_t payload_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
-  std::uint32_t wire_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
-  std::uint32_t request_wire_of(const QueuePair& qp, const SendEntry& entry) const;
+  static std::uint32_t payload_of(const QueuePair& qp, const SendEntry& entry,
+                                  std::uint32_t packet);
+  static std::uint32_t wire_of(const EngineCore& core, const QueuePair& qp, const SendEntry& entry,
+                               std::uint32_t packet);
+  static std::uint32_t request_wire_of(const EngineCore& core, const QueuePair& qp,
+                                       const SendEntry& entry);
   Span span_of(const QueuePair& qp, const SendEntry& entry, std::uint32_t from,
                std::uint32_t to) const;
   Span span_between(const QueuePair& qp, std::uint32_t position, Psn from, Psn to) const;
@@ -184,7 +191,7 @@ class RequesterPart {
 
   // Repairs (selective_repair.cc).
   std::uint32_t position_of(const QueuePair& qp, Psn psn) const;
-  std::uint32_t repair_wire_bytes(const QueuePair& qp) const;
+  static std::uint32_t repair_wire_bytes(const EngineCore& core, const QueuePair& qp);
   bool build_repair(QueuePair& qp, Packet& packet);
   // A response, by either kind of repair: one that is not taken is counted (arrivals.cc).
   Outcome take_in(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
@@ -216,6 +223,7 @@ class RequesterPart {
 
   EngineCore& core_;
   Scheduler& scheduler_;
+  CongestionManager& congestion_;
 };
 
 }  // namespace paceline::transport

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/scatter_gather.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
@@ -41,21 +41,21 @@ Opcode RequesterPart::opcode_of(WorkOpcode work, bool first, bool last) {
 }
 
 std::uint32_t RequesterPart::payload_of(const QueuePair& qp, const SendEntry& entry,
-                                        std::uint32_t packet) const {
+                                        std::uint32_t packet) {
   const std::uint64_t mtu = qp.mtu;
   const std::uint64_t offset = packet * mtu;
   return static_cast<std::uint32_t>(std::min(mtu, entry.request.length - offset));
 }
 
-std::uint32_t RequesterPart::wire_of(const QueuePair& qp, const SendEntry& entry,
-                                     std::uint32_t packet) const {
-  if (entry.answered) return request_wire_of(qp, entry);
+std::uint32_t RequesterPart::wire_of(const EngineCore& core, const QueuePair& qp,
+                                     const SendEntry& entry, std::uint32_t packet) {
+  if (entry.answered) return request_wire_of(core, qp, entry);
   const std::uint32_t payload = payload_of(qp, entry, packet);
   const bool last = packet + 1 == entry.packets;
   std::uint32_t frame = qp.header.header_bytes + ((payload + 3U) & ~3U) + 8U;
   if ((packet == 0 && is_write(entry.request.opcode)) || entry.split) frame += wire::Reth::kBytes;
   if (last && has_last_word(entry.request.opcode)) frame += wire::kImmediateBytes;
-  return core_.info.wire.wire_bytes(frame, payload);
+  return core.info.wire.wire_bytes(frame, payload);
 }
 
 RequesterPart::Span RequesterPart::span_of(const QueuePair& qp, const SendEntry& entry,
@@ -64,15 +64,16 @@ RequesterPart::Span RequesterPart::span_of(const QueuePair& qp, const SendEntry&
   Span span;
   if (entry.answered) {
     // One packet stands for all sequence numbers: it is in flight until the last is answered.
-    if (to == entry.packets) span.wire = request_wire_of(qp, entry);
+    if (to == entry.packets) span.wire = request_wire_of(core_, qp, entry);
     return span;
   }
   const std::uint64_t mtu = qp.mtu;
   span.payload =
       std::min(to * mtu, entry.request.length) - std::min(from * mtu, entry.request.length);
-  span.wire = wire_of(qp, entry, from);
-  if (to - from > 1) span.wire += wire_of(qp, entry, to - 1);
-  if (to - from > 2) span.wire += std::uint64_t{to - from - 2} * wire_of(qp, entry, from + 1);
+  span.wire = wire_of(core_, qp, entry, from);
+  if (to - from > 1) span.wire += wire_of(core_, qp, entry, to - 1);
+  if (to - from > 2)
+    span.wire += std::uint64_t{to - from - 2} * wire_of(core_, qp, entry, from + 1);
   return span;
 }
 
@@ -211,11 +212,11 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
   return PostResult::ok;
 }
 
-std::uint32_t RequesterPart::next_wire_bytes(const QueuePair& qp) const {
+std::uint32_t RequesterPart::next_wire_bytes(const EngineCore& core, const QueuePair& qp) {
   const RequesterState& r = qp.requester;
   if (r.repair) [[unlikely]]
-    return repair_wire_bytes(qp);
-  return wire_of(qp, r.queue.at(r.cursor), r.cursor_packet);
+    return repair_wire_bytes(core, qp);
+  return wire_of(core, qp, r.queue.at(r.cursor), r.cursor_packet);
 }
 
 // False when the source answers later, or not at all (the queue pair has failed then).
@@ -292,7 +293,7 @@ bool RequesterPart::wants_ack(QueuePair& qp) const {
   RequesterState& r = qp.requester;
   if (++r.since_ack_request >= core_.config.ack_every) return true;
   const CongestionContext& context = core_.contexts[qp.context];
-  const std::uint64_t filled = context.inflight_bytes + next_wire_bytes(qp);
+  const std::uint64_t filled = context.inflight_bytes + next_wire_bytes(core_, qp);
   if (filled >= context.decision.window_bytes) return true;
   return core_.now - r.ack_requested_at >= qp.config.retransmit_timeout / 4;
 }
@@ -308,13 +309,15 @@ void RequesterPart::build_data(QueuePair& qp, Packet& packet, const SendEntry& e
   fields.psn = psn;
   fields.payload_bytes = payload;
   fields.ack_request = ack_request;
-  fields.solicited = last && request.solicited;
+  // Nobody hears of the end of a plain WRITE (vol. 1, 9.2.3). What is more, to a peer that has
+  // turned to selective repeat before this end its bit would say that the message goes on.
+  fields.solicited = last && request.solicited && takes_receive(request.opcode);
   wire::Reth reth;
   if (entry.split) [[unlikely]] {
     // Each packet says where it goes. One that does not end its message has the solicited bit,
     // which means nothing in a WRITE without immediate (docs/wire-protocol.md).
     fields.opcode = last ? opcode_of(request.opcode, true, true) : Opcode::rc_write_only;
-    fields.solicited = last ? request.solicited && has_immediate(request.opcode) : true;
+    if (!last) fields.solicited = true;
     reth.address = request.remote_address + std::uint64_t{index} * qp.mtu;
     reth.rkey = request.remote_key;
     reth.length = payload;

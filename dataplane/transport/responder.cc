@@ -1,8 +1,8 @@
 #include "dataplane/transport/responder.h"
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
@@ -75,7 +75,7 @@ void ResponderPart::memory_ready(QueuePair& qp) {
   if (r.response_waits) {
     r.response_waits = false;
     give_due(qp);
-    scheduler_.settle(qp);
+    congestion_.settle(qp);
   }
   if ((r.halts & responder_halt::memory) == 0) return;
   r.halts &= static_cast<std::uint8_t>(~responder_halt::memory);

@@ -12,13 +12,15 @@
 
 namespace paceline::transport {
 
+class CongestionManager;
 class RequesterPart;
 class Scheduler;
 
 class ResponderPart {
  public:
-  ResponderPart(EngineCore& core, Scheduler& scheduler, RequesterPart& requester)
-      : core_(core), scheduler_(scheduler), requester_(requester) {}
+  ResponderPart(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion,
+                RequesterPart& requester)
+      : core_(core), scheduler_(scheduler), congestion_(congestion), requester_(requester) {}
 
   // A request packet for `qp`. Takes the packet: frees it, or parks it while memory answers.
   void on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
@@ -41,7 +43,7 @@ class ResponderPart {
   // when it may go. Requires qp.response_ready. Makes `packet` the next one, complete and accounted
   // in the queue pair; false when memory is not at hand, or the queue pair has failed.
   bool build_response(QueuePair& qp, Packet& packet);
-  std::uint32_t next_wire_bytes(const QueuePair& qp) const;
+  static std::uint32_t next_wire_bytes(const EngineCore& core, const QueuePair& qp);
 
  private:
   // held: the packet was kept for its turn.
@@ -92,7 +94,7 @@ class ResponderPart {
     bool last;
     bool repair;  // asked for again
   };
-  NextResponse next_response(const QueuePair& qp) const;
+  static NextResponse next_response(const QueuePair& qp);
   void owe(QueuePair& qp, std::uint64_t bytes);
   void disown(QueuePair& qp, std::uint64_t bytes);
   void give_due(QueuePair& qp);
@@ -114,6 +116,7 @@ class ResponderPart {
 
   EngineCore& core_;
   Scheduler& scheduler_;
+  CongestionManager& congestion_;
   RequesterPart& requester_;
 };
 

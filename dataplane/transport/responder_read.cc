@@ -4,10 +4,10 @@
 // when it arrives, once; its result is kept for as long as it may be asked for again.
 #include <algorithm>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
 
 namespace paceline::transport {
@@ -40,7 +40,7 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
     const ResponderResource dropped = r.responses.drop_oldest();
     if (!dropped.atomic) disown(qp, rest_of(qp, dropped, dropped.next));
     update_response_ready(qp);
-    scheduler_.settle(qp);
+    congestion_.settle(qp);
   }
   if (r.in_message || !r.responses.has_room()) {
     refuse(qp, wire::NakCode::invalid_request);
@@ -78,7 +78,7 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   }
   if (!resource.atomic) owe(qp, resource.length);
   give_due(qp);
-  scheduler_.settle(qp);
+  congestion_.settle(qp);
   return Outcome::done;
 }
 
@@ -175,9 +175,9 @@ void ResponderPart::repeat_answer(QueuePair& qp, const wire::ParsedPacket& parse
   cc::Event event;
   event.signal = cc::Signal::nack;
   event.lost_bytes = static_cast<std::uint32_t>(again);
-  scheduler_.deliver(qp.context, event);
+  congestion_.deliver(qp.context, event);
   give_due(qp);
-  scheduler_.settle(qp);
+  congestion_.settle(qp);
 }
 
 // Selective repeat: some responses in the middle are asked for. Those that are still to be sent for
@@ -210,9 +210,9 @@ void ResponderPart::repeat_responses(QueuePair& qp, const wire::ParsedPacket& pa
   cc::Event event;
   event.signal = cc::Signal::nack;
   event.lost_bytes = static_cast<std::uint32_t>(run.bytes);
-  scheduler_.deliver(qp.context, event);
+  congestion_.deliver(qp.context, event);
   give_due(qp);
-  scheduler_.settle(qp);
+  congestion_.settle(qp);
 }
 
 // Responses that will not be sent after all.
@@ -223,7 +223,7 @@ void ResponderPart::disown(QueuePair& qp, std::uint64_t bytes) {
 
 // The response that is to be sent next: a missing one before those of the first run. Requires
 // qp.response_ready.
-ResponderPart::NextResponse ResponderPart::next_response(const QueuePair& qp) const {
+ResponderPart::NextResponse ResponderPart::next_response(const QueuePair& qp) {
   const ResponseQueue& responses = qp.responder.responses;
   if (qp.responder.selective && !qp.selective->receive.repairs.empty()) {
     const ResponseAsk& run = qp.selective->receive.repairs.front();
@@ -242,17 +242,17 @@ void ResponderPart::owe(QueuePair& qp, std::uint64_t bytes) {
   core_.contexts[qp.context].backlog_bytes += bytes;
   cc::Event event;
   event.signal = cc::Signal::message;
-  event.message_bytes = std::max<std::uint64_t>(bytes, 1);  // see Scheduler::deliver
-  scheduler_.deliver(qp.context, event);
+  event.message_bytes = std::max<std::uint64_t>(bytes, 1);  // see CongestionManager::deliver
+  congestion_.deliver(qp.context, event);
 }
 
-std::uint32_t ResponderPart::next_wire_bytes(const QueuePair& qp) const {
+std::uint32_t ResponderPart::next_wire_bytes(const EngineCore& core, const QueuePair& qp) {
   const NextResponse next = next_response(qp);
   const auto payload = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(qp.mtu, rest_of(qp, *next.resource, next.index)));
   const auto aeth = static_cast<std::uint32_t>(next.first || next.last ? wire::Aeth::kBytes : 0);
   const std::uint32_t frame = qp.header.header_bytes + aeth + ((payload + 3U) & ~3U) + 8U;
-  return core_.info.wire.wire_bytes(frame, payload);
+  return core.info.wire.wire_bytes(frame, payload);
 }
 
 bool ResponderPart::build_response(QueuePair& qp, Packet& packet) {

@@ -7,8 +7,8 @@
 // packets). An atomic is repeated as a request: the peer keeps its result.
 #include <algorithm>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 

@@ -3,8 +3,8 @@
 // tail loss probe of RFC 8985). Answers to READs and atomics: selective_answers.cc.
 #include <algorithm>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
@@ -24,10 +24,11 @@ std::uint32_t RequesterPart::position_of(const QueuePair& qp, Psn psn) const {
   return queue.tail();
 }
 
-std::uint32_t RequesterPart::repair_wire_bytes(const QueuePair& qp) const {
+std::uint32_t RequesterPart::repair_wire_bytes(const EngineCore& core, const QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   if (!s.asks.empty()) {
-    return request_wire_of(qp, qp.requester.queue.front());  // all requests are as long as that
+    return request_wire_of(core, qp,
+                           qp.requester.queue.front());  // all requests are as long as that
   }
   return s.at(s.oldest_lost()).wire_bytes;
 }
@@ -185,7 +186,7 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
     cc::Event event;
     event.signal = timed_out ? cc::Signal::timeout : cc::Signal::nack;
     event.lost_bytes = static_cast<std::uint32_t>(lost);
-    scheduler_.deliver(qp.context, event);
+    congestion_.deliver(qp.context, event);
   }
   arm_selective(qp);
 }

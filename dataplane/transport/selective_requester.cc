@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
@@ -34,6 +34,7 @@ void RequesterPart::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, con
     return;
   }
   if (!xack.aeth.is_ack() && take_goodbye(qp, xack.aeth, parsed.psn)) return;
+  qp.requester.peer_selective = true;
   if (qp.requester.selective) {
     take_xack(qp, parsed.psn, xack);
   } else {
@@ -157,8 +158,8 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
     event.marked_bytes = marked;
     event.int_stack = int_stack;
     event.trimmed_bytes = static_cast<std::uint32_t>(trimmed);
-    scheduler_.settle(qp);
-    scheduler_.deliver(qp.context, event);
+    congestion_.settle(qp);
+    congestion_.deliver(qp.context, event);
   } else {
     settle_repaired(qp);
     report_ack(qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns, int_stack);
@@ -175,8 +176,8 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
 // there is nothing more to send.
 void RequesterPart::settle_repaired(QueuePair& qp) {
   const bool was_active = qp.active;
-  scheduler_.settle(qp);
-  if (was_active && !qp.active) scheduler_.report_idle(qp.context);
+  congestion_.settle(qp);
+  if (was_active && !qp.active) congestion_.report_idle(qp.context);
 }
 
 // The expected packet was put off, or refused.
@@ -220,8 +221,8 @@ void RequesterPart::put_off(QueuePair& qp, Psn expected, wire::Aeth aeth) {
   unsend(qp, expected);                        // even if it was held there for a while
   r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
   s.progress_at = core_.awake() + (r.blocked_until - core_.now);
-  scheduler_.settle(qp);
-  if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.refresh(qp.context);
+  congestion_.settle(qp);
+  if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.place(qp.context);
   arm_selective(qp);
 }
 

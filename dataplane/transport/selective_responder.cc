@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/xack.h"
 
 namespace paceline::transport {

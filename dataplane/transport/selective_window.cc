@@ -5,14 +5,15 @@
 // acknowledged; requests complete in order.
 #include <algorithm>
 
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/scheduler.h"
 
 namespace paceline::transport {
 
 void RequesterPart::begin_selective(QueuePair& qp) {
   RequesterState& r = qp.requester;
   if (qp.selective == nullptr || r.selective || !r.queue.empty() || !can_send(qp.state)) return;
+  if (!r.peer_selective) return;
   r.selective = true;
   r.probe_active = false;
   reset_selective(qp);

@@ -2,49 +2,11 @@
 // is lost, and the one end that can tell the sender says so at once: the responder by an XACK that
 // is marked (selective repeat) or a sequence NAK, one per gap (go-back-N); a requester whose READ
 // response it was asks for that response again. What no one repairs (UC, UD) is gone.
-#include "dataplane/transport/engine.h"
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
-#include "dataplane/wire/trim.h"
 
 namespace paceline::transport {
-
-// The caller frees the packet.
-void Engine::receive_trimmed(const Packet& packet) {
-  wire::ParsedPacket parsed;
-  const wire::ParseError error = wire::parse_trimmed(packet.header_view(), parsed);
-  if (error != wire::ParseError::ok) {
-    core_.count_malformed(error);
-    return;
-  }
-  QueuePair* qp = core_.find_qp(parsed.dest_qpn);
-  if (qp == nullptr || !from_peer(*qp, parsed)) {
-    ++core_.counters.no_queue_pair;
-    control_.count_foreign(packet.wire_bytes);
-    return;
-  }
-  ++core_.counters.rx_trimmed;
-  const std::uint32_t cut = core_.info.wire.wire_bytes(packet.frame_bytes() + parsed.padded_bytes(),
-                                                       parsed.padded_bytes()) -
-                            packet.wire_bytes;
-  core_.trimmed_bytes += cut;
-  if (qp->config.type == QpType::ud || core_.counts_apart) {
-    control_.count_foreign(packet.wire_bytes);
-  } else {
-    count_data(*qp, parsed, packet);
-    if (cc::ChannelCounters* channel = core_.peers[qp->peer].counters)
-      channel->trimmed_bytes += cut;
-  }
-  if (qp->unreliable) {
-    ++core_.counters.unreliable_drops;
-  } else if (parsed.properties.operation == wire::Operation::read_response) {
-    if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
-    requester_.on_trimmed_response(*qp, parsed.psn);
-  } else {
-    responder_.on_trimmed(*qp, parsed, packet);
-  }
-}
 
 // A request: a WRITE or a SEND, for nothing else has a payload.
 void ResponderPart::on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed,
@@ -112,7 +74,7 @@ void RequesterPart::on_trimmed_response(QueuePair& qp, Psn psn) {
   // Before the peer has the request there can be no response to it.
   if (!before(psn, s.peer_expected)) return;
   ask(qp, psn);
-  scheduler_.settle(qp);
+  congestion_.settle(qp);
 }
 
 }  // namespace paceline::transport

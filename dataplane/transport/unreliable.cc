@@ -2,10 +2,10 @@
 // request is complete when its last packet is on its way. The responder takes a message whole or
 // not at all: a gap drops what is left of the message, and the next First or Only packet sets the
 // sequence right.
+#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
 #include "dataplane/wire/build.h"
 
 namespace paceline::transport {
@@ -42,7 +42,7 @@ bool RequesterPart::build_unreliable(QueuePair& qp, Packet& packet) {
   fields.dest_qpn = qp.remote_number;
   fields.psn = r.next_psn;
   fields.payload_bytes = payload;
-  fields.solicited = last && request.solicited;
+  fields.solicited = last && request.solicited && takes_receive(request.opcode);
   const wire::Reth reth{request.remote_address, request.remote_key,
                         static_cast<std::uint32_t>(request.length)};
   packet.header_bytes = static_cast<std::uint16_t>(wire::build_data(

@@ -1,8 +1,8 @@
 // What a poll that finds nothing does: nothing, mostly. A program that spins keeps a processor from
 // the worker and from its peer, so after some polls it gives way to them, where that is worth it
-// (base/giving_way.h), and after a while it naps, woken by the worker (completion_wanted::sleeper)
-// or by a short timeout that grows while nothing comes: a program may have other things to poll,
-// and should not wait for long on the wrong one.
+// (base/adaptive_yield.h), and after a while it naps, woken by the worker
+// (completion_wanted::sleeper) or by a short timeout that grows while nothing comes: a program may
+// have other things to poll, and should not wait for long on the wrong one.
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 
 #include <ctime>
 
-#include "dataplane/base/giving_way.h"
+#include "dataplane/base/adaptive_yield.h"
 #include "dataplane/base/stepping_aside.h"
 #include "dataplane/verbs/completion_queue.h"
 #include "dataplane/verbs/context.h"
@@ -30,7 +30,7 @@ std::int64_t clock_ns() {
 }
 
 // Of the thread: several may poll the queues of a context.
-thread_local GivingWay giving_way;
+thread_local AdaptiveYield adaptive_yield;
 
 thread_local SteppingAside stepping_aside;
 
@@ -62,11 +62,11 @@ bool give_way(const Context& context, bool first) {
     }
   }
   stepping_aside.goes_on(from);
-  if (!giving_way.worthwhile(from)) return false;
+  if (!adaptive_yield.worthwhile(from)) return false;
   ::sched_yield();
   const std::int64_t until = clock_ns();
   stepping_aside.goes_on(until);
-  giving_way.gave(from, until);
+  adaptive_yield.yielded(from, until);
   return true;
 }
 

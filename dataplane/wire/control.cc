@@ -4,8 +4,6 @@
 #include <cassert>
 #include <cstring>
 
-#include "dataplane/base/shards.h"
-
 namespace paceline::wire {
 namespace {
 
@@ -89,7 +87,7 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   store_be16(p + 34, m.hint_degree);
   store_be32(p + 36, m.timestamp_ns);
   store_be16(p + 40, m.hint_kind);
-  store_u8(p + 42, m.shard_bits);
+  store_u8(p + 42, 0);
   store_u8(p + 43, m.round);
   store_be32(p + 44, m.hint_collective);
   return at + kRequestBytes;
@@ -160,8 +158,7 @@ ParseError parse_control(std::span<const std::byte> body, RequestMessage& out) {
   const std::byte* const p = body.data();
   const std::uint8_t flags = load_u8(p + 1);
   const std::uint8_t echo = load_u8(p + 3);
-  const std::uint8_t shard_bits = load_u8(p + 42);
-  if (!is_echo(echo) || shard_bits > kMaxShardBits) return ParseError::control_field;
+  if (!is_echo(echo) || load_u8(p + 42) != 0) return ParseError::control_field;
   out.close = (flags & kFlagClose) != 0;
   out.hint = (flags & kFlagHint) != 0;
   out.congested = (flags & kFlagCongested) != 0;
@@ -180,7 +177,6 @@ ParseError parse_control(std::span<const std::byte> body, RequestMessage& out) {
   out.hint_degree = load_be16(p + 34);
   out.timestamp_ns = load_be32(p + 36);
   out.hint_kind = load_be16(p + 40);
-  out.shard_bits = shard_bits;
   out.round = load_u8(p + 43);
   out.hint_collective = load_be32(p + 44);
   return ParseError::ok;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Goodput against random loss, go-back-N and selective repeat: draws goodput-loss.svg and prints the
-table of docs/transport.md.
+"""Goodput against random loss, go-back-N and selective repeat: draws goodput-loss.svg (docs/transport.md)
+and prints its values as a table.
 
     docs/charts/goodput_loss.py build/release/tools/paceline
 """

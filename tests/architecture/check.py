@@ -45,7 +45,34 @@ def allowed(room, header):
     if owner == room:
         return True
     stem = header[:-2] if header.endswith(".h") else header
-    return owner in rules.MAY_INCLUDE[room] or stem in rules.MAY_INCLUDE[room]
+    may = rules.MAY_INCLUDE[room]
+    return owner in may or stem in may or any(header.startswith(entry[:-1]) for entry in may if entry.endswith("/*"))
+
+
+def circles():
+    """Rooms that include themselves by way of others."""
+    below = {room: {other for entry in may for other in rooms_of(entry)} - {room}
+             for room, may in rules.MAY_INCLUDE.items()}
+    for middle in below:
+        for others in below.values():
+            if middle in others:
+                others |= below[middle]
+    return [room for room, others in below.items() if room in others]
+
+
+def rooms_of(entry):
+    """The rooms that an entry of MAY_INCLUDE opens."""
+    if entry.endswith("/*"):
+        return [room for room in rules.MAY_INCLUDE if (room + "/").startswith(entry[:-1])]
+    return [entry if entry in rules.MAY_INCLUDE else room_of(entry)]
+
+
+def names_nothing(root):
+    """Entries of MAY_INCLUDE that are no room and no header."""
+    for room, may in rules.MAY_INCLUDE.items():
+        for entry in (room, *may):
+            if not (root / entry.removesuffix("/*")).is_dir() and not (root / f"{entry}.h").is_file():
+                yield entry
 
 
 def check_includes(root, path, lines):
@@ -100,6 +127,18 @@ def check_file(root, path):
         yield length, "warning", f"{length} lines; one idea per file, more than {rules.LINES_WARN} is long"
 
 
+def crowded(paths):
+    """(folder, pairs, most) of folders with more files side by side than a reader can survey."""
+    pairs = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        pairs.setdefault(folder, set()).add(name.rpartition(".")[0])
+    for folder, names in pairs.items():
+        most = rules.PAIRS_CROWDED.get(folder, rules.PAIRS_FAIL)
+        if len(names) > most:
+            yield folder, len(names), most
+
+
 def sources(root):
     for top in rules.CHECKED:
         for file in sorted((root / top).rglob("*")):
@@ -112,6 +151,16 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
     root = parser.parse_args().root
     files = errors = 0
+    if root == parser.get_default("root"):
+        for entry in names_nothing(root):
+            errors += 1
+            print(f'rules.py: error: MAY_INCLUDE says "{entry}", which is neither a folder nor a header')
+    if circle := circles():
+        errors += 1
+        print(f"rules.py: error: these rooms include one another in a circle: {', '.join(circle)}")
+    for folder, pairs, most in crowded(sources(root)):
+        errors += 1
+        print(f"{folder}: error: {pairs} pairs of .h and .cc side by side, {most} is the most: make sub-rooms")
     for path in sources(root):
         files += 1
         for number, severity, message in check_file(root, path):

@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
+
+import check
 
 CHECK = pathlib.Path(__file__).resolve().parent / "check.py"
 
@@ -27,10 +30,10 @@ GOOD = {
     "dataplane/base/slab.h": "#pragma once\n",
     "dataplane/port/port.h": '#pragma once\n#include "dataplane/base/units.h"\n',
     "dataplane/port/pool.h": "#pragma once\n",
-    "dataplane/port/dpdk_port.cc": "#include <rte_ethdev.h>\n",
+    "dataplane/port/dpdk/dpdk_port.cc": "#include <rte_ethdev.h>\n",
     "cc/event.h": '#include "dataplane/base/units.h"\n',
     "dataplane/transport/engine.h": '#include "cc/event.h"\n#include "dataplane/port/port.h"\n',
-    "dataplane/fabric/link.h": '#include "dataplane/port/port.h"\n',
+    "dataplane/fabric/wire/link.h": '#include "dataplane/port/port.h"\n',
     "dataplane/driver/tsc.cc": "auto t = std::chrono::steady_clock::now();\n",
     "control/experiment/stats.cc": "#include <boost/math/distributions.hpp>\ndouble x = std::log(2.0);\n",
     "tools/main.cc": '#include "dataplane/transport/engine.h"\nauto* home = std::getenv("HOME");\n',
@@ -65,11 +68,32 @@ class Check(unittest.TestCase):
                      "dataplane/verbs/a.cc"):
             self.bad(path, engine, "may not include")
         self.bad("dataplane/driver/a.h", '#include "tools/workload/cdf.h"\n', "may not include")
-        self.bad("dataplane/transport/a.h", '#include "dataplane/fabric/link.h"\n', "may not include")
+        self.bad("dataplane/transport/a.h", '#include "dataplane/fabric/wire/link.h"\n', "may not include")
 
     def test_one_header_of_a_room_does_not_open_the_room(self):
         self.bad("dataplane/transport/a.h", '#include "dataplane/port/pool.h"\n', "may not include")
         self.bad("cc/a.h", '#include "dataplane/base/slab.h"\n', "may not include")
+
+    def test_sub_rooms(self):
+        pool = '#include "dataplane/port/capture/pool.h"\n'
+        tree = {"dataplane/port/capture/pool.h": "#pragma once\n"}
+        self.good(tree | {"tools/a.cc": pool})  # MAY_INCLUDE says "dataplane/port/*"
+        for path in ("dataplane/port/a.cc", "dataplane/port/dpdk/a.cc"):
+            code, output = run(GOOD | tree | {path: pool})
+            self.assertEqual(code, 1, output)
+            self.assertIn(f'{path}:1: error: {path[:-5]} may not include "dataplane/port/capture/pool.h"', output)
+
+    def test_rooms_include_downwards_only(self):
+        rows = {"a": (), "a/b": ("a",), "c": ("a/*",), "d": ("c",)}
+        with unittest.mock.patch.object(check.rules, "MAY_INCLUDE", rows):
+            self.assertEqual(check.circles(), [])
+            rows["a"] = ("c/header",)
+            self.assertEqual(check.circles(), ["a", "a/b", "c"])
+
+    def test_a_row_that_names_nothing(self):
+        rows = {"tests": ("tests/architecture/*", "tests/unit/*"), "attic": ("tests/attic",)}
+        with unittest.mock.patch.object(check.rules, "MAY_INCLUDE", rows):
+            self.assertEqual(list(check.names_nothing(CHECK.parents[2])), ["attic", "tests/attic"])
 
     def test_angle_brackets_do_not_hide_a_room(self):
         self.bad("dataplane/wire/a.h", "#include <dataplane/port/port.h>\n", "may not include")
@@ -87,8 +111,8 @@ class Check(unittest.TestCase):
         self.bad("dataplane/attic/a.h", "#pragma once\n", "no rule for this folder")
 
     def test_dpdk(self):
-        self.bad("dataplane/port/port2.h", "#include <rte_mbuf.h>\n", "dpdk_")
-        self.bad("dataplane/driver/eal.cc", '#include <rte_eal.h>\n', "dpdk_")
+        self.bad("dataplane/port/port2.h", "#include <rte_mbuf.h>\n", "port/dpdk")
+        self.bad("dataplane/driver/eal.cc", '#include <rte_eal.h>\n', "port/dpdk")
 
     def test_clocks(self):
         for read in ("std::chrono::steady_clock::now()", "system_clock :: now()", "__rdtsc()",
@@ -131,6 +155,13 @@ class Check(unittest.TestCase):
     def test_code_after_literals_is_still_code(self):
         self.bad("cc/a.cc", "int n = 1'000; double x = std::log(1'0.0);\n", "math.h")
         self.bad("cc/a.cc", "char c = '\\''; auto s = \"a\\\"b\"; double x = std::log(2);\n", "math.h")
+
+    def test_files_side_by_side(self):
+        pairs = {f"tools/x/f{i}{suffix}": "#pragma once\n" for i in range(12) for suffix in (".h", ".cc")}
+        self.good(pairs)
+        code, output = run(GOOD | pairs | {"tools/x/f12.cc": ""})
+        self.assertEqual(code, 1, output)
+        self.assertIn("tools/x: error: 13 pairs of .h and .cc side by side, 12 is the most", output)
 
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))

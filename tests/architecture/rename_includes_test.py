@@ -15,28 +15,36 @@ TREE = {
     "room/desk.cc": '#include "room/desk.h"\n#include "room/port.h"\n',
     "room/port.h": '// desk.cc reads this; see room/desk and room/desktop.\n#include "other/room/desk.h"\n',
     "rules.py": 'MAY = ("room/desk", "room/port", "room")\n',
-    "docs/page.md": "[desk](../room/desk.h), `port.h`, A Desk, a CopyDesk.\n",
+    "top/room/a.h": "// top/room/a.h, room/a.h, a.h\n",
+    "docs/page.md": "[desk](../room/desk.h), `port.h`, A Desk, a HelpDesk.\n",
 }
-LIST = "room/desk.h -> room/sub/table.h\nroom/desk.cc -> room/sub/table.cc\nDesk -> Table\n"
+LIST = ("top/room/a.h -> top/room/sub/a.h\nroom/desk.h -> room/sub/table.h\n"
+        "room/desk.cc -> room/sub/table.cc\nDesk -> Table\n")
 
 
 class Rename(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         subprocess.run(["git", "init", "-q", self.root], check=True)
         self.write(TREE)
+        self.git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "-qm", "all")
+
+    def git(self, *command):
+        subprocess.run(["git", "-C", self.root, *command], check=True)
 
     def write(self, files):
         for path, text in files.items():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text, encoding="utf-8")
-        subprocess.run(["git", "-C", self.root, "add", "-A"], check=True)
+        self.git("add", "-A")
 
-    def run_script(self, moves, code=0):
-        done = subprocess.run([sys.executable, "-B", SCRIPT, "--root", self.root, "-"], input=moves,
-                              capture_output=True, text=True, check=False)
+    def run_script(self, moves, *options, code=0):
+        done = subprocess.run([sys.executable, "-B", SCRIPT, "--root", self.root, *options, "-"],
+                              input=moves, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -56,8 +64,9 @@ class Rename(unittest.TestCase):
             "room/sub/table.cc": '#include "room/sub/table.h"\n#include "room/port.h"\n',
             "room/port.h": "// table.cc reads this; see room/sub/table and room/desktop.\n"
                            '#include "other/room/desk.h"\n',
+            "top/room/sub/a.h": "// top/room/sub/a.h, room/sub/a.h, a.h\n",
             "rules.py": 'MAY = ("room/sub/table", "room/port", "room")\n',
-            "docs/page.md": "[desk](../room/sub/table.h), `port.h`, A Table, a CopyDesk.\n",
+    "docs/page.md": "[desk](../room/sub/table.h), `port.h`, A Table, a HelpDesk.\n",
         })
 
     def test_a_second_run_changes_nothing(self):
@@ -71,8 +80,9 @@ class Rename(unittest.TestCase):
     def test_a_branch_that_added_files_and_includes(self):
         self.run_script(LIST)
         self.write({"room/late.h": '#include "room/desk.h"\n', "tests/late_test.cc": '#include "room/desk.h"\n'})
-        output = self.run_script("R100\troom/desk.h\troom/sub/table.h\n")
-        self.assertIn("room/late.h: left where it is", output)
+        output = self.run_script("R100\troom/desk.h\troom/sub/table.h\n", "--added-since", "HEAD")
+        self.assertIn("room/late.h: added here, and left where it is", output)
+        self.assertNotIn("room/port.h: added here", output)
         self.assertEqual(self.read("room/late.h"), '#include "room/sub/table.h"\n')
         self.assertEqual(self.read("tests/late_test.cc"), '#include "room/sub/table.h"\n')
 

@@ -3,15 +3,26 @@
 # Folders that are checked. The longest room that is a prefix of a file's path owns the file.
 CHECKED = ("cc", "control", "dataplane", "tools")
 
-# Who may include whom. An entry is a room, or a header given without ".h" as "room/header".
+# Who may include whom. An entry is a room without its sub-rooms, a room with them as "room/*", or a header
+# given without ".h" as "room/header".
 BASE_FOR_CC = (
     "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
     "dataplane/base/control_messages", "dataplane/base/int_stack",
 )
+FABRIC = (
+    "dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire",
+    "dataplane/fabric/switching", "dataplane/fabric/forwarding", "dataplane/fabric/sweep",
+)
 BELOW_DRIVER = (
-    "cc", "dataplane/base", "dataplane/config", "dataplane/wire", "dataplane/telemetry",
-    "dataplane/pacing", "dataplane/port", "dataplane/transport", "dataplane/fabric",
+    "cc", "dataplane/base", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
+    "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric/*",
     "dataplane/neighbour",
+)
+BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
+BELOW_TOOLS = BELOW_DRIVER + (
+    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon/api",
+    "control/experiment", "control/experiment/live", "control/league",
+    "control/tuner", "control/tuner/online",
 )
 # What experiments and the tuner of pacelined are built on.
 DAEMON_ROOMS = (
@@ -23,36 +34,96 @@ MAY_INCLUDE = {
     "cc": BASE_FOR_CC,
     "dataplane/telemetry": ("dataplane/base",),
     "dataplane/wire": ("dataplane/base",),
+    "dataplane/config/toml": ("cc/nearest_name", "dataplane/base"),
+    "dataplane/config": ("cc", "dataplane/base", "dataplane/config/toml"),
+    "dataplane/config/keys": ("cc", "dataplane/base", "dataplane/config", "dataplane/config/toml"),
+    "dataplane/config/scenario": (
+        "cc", "dataplane/base", "dataplane/config", "dataplane/config/toml", "dataplane/config/keys",
+    ),
     # Addresses in a testbed file are read by the one parser there is.
-    "dataplane/config": ("cc", "dataplane/base", "dataplane/wire/addresses"),
+    "dataplane/config/testbed": (
+        "cc", "dataplane/base", "dataplane/wire/addresses", "dataplane/config", "dataplane/config/toml",
+        "dataplane/config/keys", "dataplane/config/scenario",
+    ),
     "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
     "dataplane/port": ("dataplane/base", "dataplane/wire", "dataplane/telemetry"),
+    "dataplane/port/capture/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
+    # The only room that may know DPDK.
+    "dataplane/port/dpdk": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
     "dataplane/transport": (
         "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
         "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
     ),
+    # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds; the
+    # paths of packets; ways of looking ahead and of working off a window. Network stands above them all.
+    "dataplane/fabric/topology": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+    ),
+    "dataplane/fabric/wire": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/port/packet_pool", "dataplane/port/capture/capture", "dataplane/fabric/topology",
+    ),
+    "dataplane/fabric/switching": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/packet", "dataplane/port/packet_pool",
+        "dataplane/fabric/topology", "dataplane/fabric/wire",
+    ),
+    "dataplane/fabric/forwarding": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/port/packet_pool", "dataplane/port/capture/capture", "dataplane/fabric/topology",
+        "dataplane/fabric/wire", "dataplane/fabric/switching",
+    ),
+    "dataplane/fabric/sweep": (
+        "dataplane/base", "dataplane/port/packet", "dataplane/fabric/topology", "dataplane/fabric/wire",
+        "dataplane/fabric/switching", "dataplane/fabric/forwarding",
+    ),
     "dataplane/fabric": (
         "dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",
-        "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/impair",
-        "dataplane/port/capture",
-    ),
+        "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/capture/capture",
+    ) + FABRIC,
     "dataplane/neighbour": (
         "dataplane/base", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
-        "dataplane/port/packet_pool", "dataplane/port/capture",
+        "dataplane/port/packet_pool", "dataplane/port/capture/capture",
     ),
     "dataplane/driver": BELOW_DRIVER,
+    "dataplane/driver/clock": ("dataplane/base", "dataplane/port"),
+    "dataplane/driver/traffic": BELOW_DRIVER,
+    "dataplane/driver/scenario": BELOW_DRIVER + ("dataplane/driver/clock", "dataplane/driver/traffic"),
+    "dataplane/driver/virtual": BELOW_DRIVER + (
+        "dataplane/driver/clock", "dataplane/driver/traffic", "dataplane/driver/scenario",
+    ),
+    "dataplane/driver/loop": BELOW_DRIVER + ("dataplane/driver/clock",),
+    "dataplane/driver/ports": BELOW_DRIVER + (
+        "dataplane/driver/clock", "dataplane/driver/scenario", "dataplane/driver/loop",
+    ),
     # What a program and the service say to each other: both include it, and it knows neither.
     "dataplane/attach": ("dataplane/base",),
-    "dataplane/service": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service/memory",
+    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    "dataplane/service/limits": BELOW_SERVICE + ("dataplane/service/memory",),
+    # What is behind a NicSet.
+    "dataplane/service/nics": BELOW_SERVICE,
+    # Between queues in shared memory and engines.
+    "dataplane/service/adapters": BELOW_SERVICE + ("dataplane/service/limits", "dataplane/service/memory"),
+    "dataplane/service/workers": BELOW_SERVICE + (
+        "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
         "dataplane/service/nics",
     ),
-    # What is behind a NicSet; of the service it knows the seam alone.
-    "dataplane/service/nics": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service/nic_set",
-        "dataplane/service/nic_report",
+    "dataplane/service/sessions": BELOW_SERVICE + (
+        "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
+        "dataplane/service/nics", "dataplane/service/workers",
     ),
-    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    "dataplane/service/protocol": BELOW_SERVICE,
+    "dataplane/service/congestion": BELOW_SERVICE + (
+        "dataplane/service/nics", "dataplane/service/protocol", "dataplane/service/workers",
+    ),
+    "dataplane/service/control": BELOW_SERVICE + (
+        "dataplane/service/congestion", "dataplane/service/nics", "dataplane/service/protocol",
+        "dataplane/service/workers",
+    ),
+    # main().
+    "dataplane/service": BELOW_SERVICE + (
+        "dataplane/service/control", "dataplane/service/limits", "dataplane/service/nics",
+        "dataplane/service/protocol", "dataplane/service/sessions", "dataplane/service/workers",
+    ),
     # Loaded into other people's programs: nothing but the standard library below it.
     "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
     "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
@@ -61,21 +132,21 @@ MAY_INCLUDE = {
     # its segment; it knows no engine.
     "control/daemon": DAEMON_ROOMS + (
         "control/daemon/experiments", "control/daemon/process", "control/daemon/tuner",
-        "control/daemon/config", "dataplane/attach", "dataplane/base", "dataplane/config",
-        "dataplane/service/control_protocol",
+        "control/daemon/config", "dataplane/attach", "dataplane/base", "dataplane/config/*",
+        "dataplane/service/protocol/control_protocol",
     ),
-    "control/daemon/config": ("control/tuner/online", "dataplane/base", "dataplane/config"),
+    "control/daemon/config": ("control/tuner/online", "dataplane/base", "dataplane/config/*"),
     "control/daemon/experiments": DAEMON_ROOMS + (
-        "cc", "control/experiment/live", "dataplane/base", "dataplane/config",
+        "cc", "control/experiment/live", "dataplane/base", "dataplane/config/*",
     ),
     "control/daemon/parameters": (
         "cc", "control/daemon/api", "control/daemon/service_link", "control/daemon/store",
-        "dataplane/base", "dataplane/config",
+        "dataplane/base", "dataplane/config/*",
     ),
     "control/daemon/process": ("control/daemon/service_link", "dataplane/attach", "dataplane/base"),
     "control/daemon/service_link": (
         "control/experiment/json_reader", "dataplane/attach", "dataplane/base",
-        "dataplane/service/control_protocol",
+        "dataplane/service/protocol/control_protocol",
     ),
     "control/daemon/store": ("control/experiment/json_reader", "dataplane/attach"),
     "control/daemon/telemetry": (
@@ -89,24 +160,34 @@ MAY_INCLUDE = {
         "cc/nearest_name", "dataplane/base", "dataplane/config/record", "dataplane/attach/aside",
         "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors",
     ),
-    "control/experiment": ("cc", "dataplane/base", "dataplane/config"),
+    "control/experiment": ("cc", "dataplane/base", "dataplane/config/*"),
     # Experiments over time blocks: design, schedule, analysis; of virtual time and live alike.
     "control/experiment/live": (
-        "cc", "dataplane/base", "dataplane/config", "dataplane/telemetry", "control/experiment",
+        "cc", "dataplane/base", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
     ),
     # Every algorithm over the reference scenarios: plan, figures, ranks, page; runs nothing itself.
-    "control/league": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
+    "control/league": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
-    "control/tuner": ("cc", "dataplane/base", "dataplane/config", "control/experiment"),
+    "control/tuner": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     "control/tuner/online": (
-        "cc", "dataplane/base", "dataplane/config", "dataplane/telemetry", "control/experiment",
+        "cc", "dataplane/base", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
         "control/experiment/live", "control/tuner",
     ),
-    "tools": BELOW_DRIVER + (
-        "dataplane/driver", "dataplane/attach", "dataplane/service", "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
-        "control/tuner", "control/tuner/online", "tools/workload",
-    ),
-    "tools/workload": BELOW_DRIVER + ("dataplane/driver", "control/experiment"),
+    "tools/cli": BELOW_TOOLS,
+    "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment"),
+    "tools/run": BELOW_TOOLS + ("tools/workload",),
+    "tools/plugin": BELOW_TOOLS + ("tools/cli", "tools/workload"),
+    "tools/service_link": BELOW_TOOLS + ("tools/cli",),
+    "tools/host": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
+    "tools/top": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
+    "tools/ports": BELOW_TOOLS + ("tools/cli",),
+    "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
+    "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
+    "tools/emulate": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/plugin", "tools/run"),
+    "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
+    "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),
+    # Which commands there are, and main().
+    "tools": BELOW_TOOLS + ("tools/cli", "tools/host"),
 }
 
 LIBM = (
@@ -142,8 +223,8 @@ FORBIDDEN = (
         "what": "a DPDK header",
         "pattern": r'#\s*include\s*[<"]rte_',
         "where": ("",),
-        "allowed": ("dataplane/port/dpdk_",),
-        "instead": "only dataplane/port/dpdk_* may include rte_*",
+        "allowed": ("dataplane/port/dpdk/",),
+        "instead": "only dataplane/port/dpdk may include rte_*",
     },
     {
         "what": "a clock read",
@@ -151,7 +232,7 @@ FORBIDDEN = (
                    r"|\bclock_gettime\s*\(|\bgettimeofday\s*\(|\b_*rdtscp?\s*\(|\brte_rdtsc\w*\s*\("
                    r"|\b__builtin_ia32_rdtscp?\b|\bstd\s*::\s*time\s*\(",
         "where": ("",),
-        # A program's wait for completions: how long it was away tells whether giving way is worth it.
+        # A program's wait for completions: how long a yield took tells whether the next is worth it.
         "allowed": ("dataplane/driver/", "tools/", "control/daemon/main.cc",
                     "dataplane/verbs/empty_poll.cc"),
         "instead": "time is an argument; clocks belong to dataplane/driver, tools and main()",
@@ -206,3 +287,21 @@ FORBIDDEN = (
 # One idea per file.
 LINES_WARN = 300
 LINES_FAIL = 600
+
+# Pairs of .h and .cc side by side in a folder: a reader finds a file by the name of its folder. Folders
+# with more than that, which may not grow.
+PAIRS_FAIL = 12
+PAIRS_CROWDED = {
+    "cc": 14,
+    "control/daemon/api": 21,
+    "control/experiment": 29,
+    "control/experiment/live": 26,
+    "control/league": 15,
+    "control/tuner/online": 15,
+    "dataplane/attach": 14,
+    "dataplane/base": 24,
+    "dataplane/fabric": 26,
+    "dataplane/transport": 80,
+    "dataplane/verbs": 37,
+    "dataplane/wire": 28,
+}

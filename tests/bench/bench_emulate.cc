@@ -29,8 +29,8 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/random.h"
-#include "dataplane/fabric/clos.h"
-#include "dataplane/fabric/topology.h"
+#include "dataplane/fabric/topology/clos.h"
+#include "dataplane/fabric/topology/topology.h"
 #include "tests/bench/synthetic_hosts.h"
 #include "tests/perf/worlds.h"
 

@@ -10,12 +10,12 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/base/units.h"
-#include "dataplane/pacing/pacing_wheel.h"
+#include "dataplane/pacing/deadline_queue.h"
 
 namespace paceline {
 namespace {
 
-using pacing::PacingWheel;
+using pacing::DeadlineQueue;
 
 // Gaps between departures of each context, in picoseconds: rates within a factor of four of the
 // link's fair share, 4170-byte packets at 400 Gb/s.
@@ -45,7 +45,7 @@ struct Superseding {  // std::priority_queue with generations
     return queue.empty() ? kNever : queue.top().at;
   }
   std::uint32_t pop_due(Picos now) {
-    if (next_deadline() > now) return PacingWheel::kNone;
+    if (next_deadline() > now) return DeadlineQueue::kNone;
     const std::uint32_t index = queue.top().index;
     queue.pop();
     ++generation[index];
@@ -90,7 +90,7 @@ void rearm(benchmark::State& state) {
     queue.schedule(static_cast<std::uint32_t>(random.below(timers)), now + kTimeout);
     for (;;) {
       const std::uint32_t fired = queue.pop_due(now);
-      if (fired == PacingWheel::kNone) break;
+      if (fired == DeadlineQueue::kNone) break;
       queue.schedule(fired, now + kTimeout);
     }
     benchmark::DoNotOptimize(queue.next_deadline());
@@ -102,9 +102,9 @@ void sizes(benchmark::internal::Benchmark* b) {
   for (const int n : {1, 32, 1000, 100'000}) b->Arg(n);
 }
 
-BENCHMARK(departures<PacingWheel>)->Apply(sizes)->Name("departure/PacingWheel");
+BENCHMARK(departures<DeadlineQueue>)->Apply(sizes)->Name("departure/DeadlineQueue");
 BENCHMARK(departures<Superseding>)->Apply(sizes)->Name("departure/std_priority_queue");
-BENCHMARK(rearm<PacingWheel>)->Apply(sizes)->Name("rearm/PacingWheel");
+BENCHMARK(rearm<DeadlineQueue>)->Apply(sizes)->Name("rearm/DeadlineQueue");
 BENCHMARK(rearm<Superseding>)->Apply(sizes)->Name("rearm/std_priority_queue");
 
 }  // namespace

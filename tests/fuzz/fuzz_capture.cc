@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "dataplane/port/capture_reader.h"
+#include "dataplane/port/capture/capture_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "dataplane/service/control_request.h"
+#include "dataplane/service/protocol/control_request.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace paceline::service;

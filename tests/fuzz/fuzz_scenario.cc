@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/icrc.h"

@@ -7,7 +7,7 @@
 
 #include "cc/dispatch.h"
 #include "dataplane/base/random.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 
 namespace paceline::perf {
 namespace {

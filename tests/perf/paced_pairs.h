@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "dataplane/base/random.h"
-#include "dataplane/transport/control_plane.h"
+#include "dataplane/transport/congestion/scheduler.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
-#include "dataplane/transport/scheduler.h"
+#include "dataplane/transport/transmit_path.h"
 
 namespace paceline::perf {
 
@@ -92,10 +92,15 @@ class PacedPairs {
       : port_(link_rate),
         core_(engine_config(), port_),
         scheduler_(core_),
-        requester_(core_, scheduler_),
-        responder_(core_, scheduler_, requester_),
-        control_(core_, scheduler_) {
-    scheduler_.connect(requester_, responder_, control_);
+        congestion_(core_, scheduler_, runner_, setups_, peers_, grants_),
+        requester_(core_, scheduler_, congestion_),
+        responder_(core_, scheduler_, congestion_, requester_),
+        transmit_(core_, scheduler_, congestion_, requester_, responder_),
+        runner_(core_, setups_),
+        setups_(core_, plugins_),
+        messages_(core_),
+        peers_(core_, setups_, messages_),
+        grants_(core_, setups_, peers_, messages_) {
     region_ = core_.regions.add_elided(0, std::uint64_t{1} << 40, transport::access::remote_write);
     const auto pairs = static_cast<std::uint32_t>(rates.size());
     port_.expect(pairs);
@@ -152,7 +157,7 @@ class PacedPairs {
     flow.source_mac = core_.config.mac;
     flow.destination_mac = wire::MacAddress::local(2);
     qp.header = wire::make_header_template(flow);
-    control_.attach(qp, flow.destination, flow.destination_mac);
+    congestion_.attach(qp, flow.destination, flow.destination_mac);
     qp.state = transport::QpState::rts;
     return qp;
   }
@@ -171,10 +176,10 @@ class PacedPairs {
   // As Engine::poll, for what can be due here.
   void step() {
     core_.now = next_;
-    if (scheduler_.due()) scheduler_.run_due();
+    if (scheduler_.due()) congestion_.run_due();
     if (scheduler_.has_ready()) {
       const std::uint64_t before = port_.sent();
-      scheduler_.send();
+      transmit_.send();
       if (port_.sent() != before) refill(*core_.qps[port_.last_qpn()]);
     }
     next_ = later(scheduler_.next_deadline(), core_.now + Picos{1});
@@ -193,9 +198,16 @@ class PacedPairs {
   CountingPort port_;
   transport::EngineCore core_;
   transport::Scheduler scheduler_;
+  transport::CongestionManager congestion_;
   transport::RequesterPart requester_;
   transport::ResponderPart responder_;
-  transport::ControlPlane control_;
+  transport::TransmitPath transmit_;
+  transport::AlgorithmRunner runner_;
+  transport::PluginWatch plugins_;
+  transport::CongestionSetups setups_;
+  transport::ControlMessages messages_;
+  transport::PeerDirectory peers_;
+  transport::GrantExchange grants_;
   std::uint32_t region_ = 0;
   Picos next_{0};
 };

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cc/registry.h"
-#include "dataplane/driver/plugin_load.h"
+#include "dataplane/driver/scenario/plugin_load.h"
 #include "tests/perf/cc_events.h"
 #include "tests/perf/worlds.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/workload/workload.h"
 
 namespace paceline::perf {

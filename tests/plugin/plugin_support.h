@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
-#include "dataplane/driver/plugin_load.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/workload/generators.h"
 
 namespace paceline::plugintest {
@@ -51,7 +51,7 @@ inline VirtualWorld world_of(const std::string& toml, WorldOptions options = {})
 
 inline telemetry::EngineCounters counted(const VirtualWorld& world) {
   telemetry::EngineCounters sum{};
-  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.counters(h);
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.engine(h).counters();
   return sum;
 }
 

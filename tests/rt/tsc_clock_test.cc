@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 
 namespace paceline {
 namespace {

@@ -133,7 +133,7 @@ TEST_CASE("two arms: clusters of peers are told by queue pair, and retransmissio
          }
          CHECK(engine.cluster_of(0xFFFF, 0) == kNone);
        },
-       [&](VirtualWorld& world) { again = world.counters(0).retransmitted_packets; },
+       [&](VirtualWorld& world) { again = world.engine(0).counters().retransmitted_packets; },
        {},
        {},
        {},
@@ -146,8 +146,8 @@ TEST_CASE("two arms: clusters of peers are told by queue pair, and retransmissio
          CHECK(to[0] > 0);
          CHECK(to[1] > 0);
          // All that went out again since there were clusters went to one of the two.
-         CHECK(to[0] + to[1] <= world.counters(0).retransmitted_packets);
-         CHECK(to[0] + to[1] >= world.counters(0).retransmitted_packets - again);
+         CHECK(to[0] + to[1] <= world.engine(0).counters().retransmitted_packets);
+         CHECK(to[0] + to[1] >= world.engine(0).counters().retransmitted_packets - again);
        }});
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("two arms: a receiver grants as its own cluster does, to senders of bo
   };
   std::array<std::uint64_t, 4> grants{};
   const auto count = [&grants](VirtualWorld& world) {
-    for (std::uint32_t h = 0; h < 4; ++h) grants[h] = world.counters(h).grants_sent;
+    for (std::uint32_t h = 0; h < 4; ++h) grants[h] = world.engine(h).counters().grants_sent;
   };
   step_through(four_hosts("dcqcn"), three_flows(60'000'000),
                {use({0, 0, 1, 0}),
@@ -169,8 +169,8 @@ TEST_CASE("two arms: a receiver grants as its own cluster does, to senders of bo
                   CHECK(algorithm_of(world, 0, 1) == "dcqcn");
                   CHECK(algorithm_of(world, 0, 2) == "cadence");
                   CHECK(algorithm_of(world, 3, 1) == "dcqcn");
-                  CHECK(world.counters(1).grants_sent == 0);
-                  CHECK(world.counters(2).grants_sent > grants[2]);
+                  CHECK(world.engine(1).counters().grants_sent == 0);
+                  CHECK(world.engine(2).counters().grants_sent > grants[2]);
                   CHECK(world.engine(0).population().on_fallback == 0);
                 },
                 use({0, 1, 0, 0}),
@@ -191,8 +191,8 @@ TEST_CASE("two arms: a receiver grants as its own cluster does, to senders of bo
                   CHECK(algorithm_of(world, 0, 1) == "cadence");
                   CHECK(algorithm_of(world, 0, 2) == "dcqcn");
                   CHECK(algorithm_of(world, 3, 1) == "cadence");
-                  CHECK(world.counters(1).grants_sent > grants[1]);
-                  CHECK(world.counters(2).grants_sent == grants[2]);
+                  CHECK(world.engine(1).counters().grants_sent > grants[1]);
+                  CHECK(world.engine(2).counters().grants_sent == grants[2]);
                   CHECK(world.engine(0).population().on_fallback == 0);
                 }});
 }

@@ -10,7 +10,7 @@
 
 #include "cc/registry.h"
 #include "dataplane/base/random.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "tools/workload/workload.h"
 
 namespace paceline::calibration {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/message_plan.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/traffic/message_plan.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 
 namespace paceline::calibration {
 

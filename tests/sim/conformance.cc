@@ -89,7 +89,7 @@ Outcome settle(const std::string& toml, WorldOptions options) {
         std::max(out.queue_max, network.queue_bytes(network.topology().host_downlink(0), at));
     std::vector<std::uint64_t> sent;
     for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-      sent.push_back(world.counters(h).tx_data_bytes);
+      sent.push_back(world.engine(h).counters().tx_data_bytes);
     }
     out.sent.push_back(std::move(sent));
   };

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cc/algorithm.h"
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 
 namespace paceline::simtest {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace paceline::simtest {
 
@@ -112,7 +112,7 @@ Watched watch_flows(const std::string& toml, const std::vector<FigureFlow>& flow
   CHECK(world.problem() == "");
   CHECK(world.network().check_conservation() == "");
   out.stats = world.network().stats();
-  for (std::uint32_t h = 0; h < world.hosts(); ++h) out.counters += world.counters(h);
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) out.counters += world.engine(h).counters();
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 
 namespace paceline::simtest {
 

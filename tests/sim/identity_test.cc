@@ -19,7 +19,7 @@
 #include "tests/sim/identity.h"
 #include "tests/sim/random_world.h"
 #include "tests/support/pinned_hashes.h"
-#include "tools/emulate_report.h"
+#include "tools/emulate/emulate_report.h"
 #include "tools/workload/workload.h"
 
 namespace paceline::simtest::identity {
@@ -165,7 +165,7 @@ std::uint64_t state_of(const VirtualWorld& world, RunEnd end) {
   }
   add_network(hash, world.network());
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-    const telemetry::EngineCounters counters = world.counters(h);
+    const telemetry::EngineCounters counters = world.engine(h).counters();
     telemetry::for_each(counters, [&hash](std::string_view name, std::uint64_t value) {
       if (value == 0) return;
       hash.add(name);

@@ -7,7 +7,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/traffic/message_plan.h"
 
 namespace paceline::simtest {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "tests/sim/sim_support.h"
-#include "tools/agreement.h"
+#include "tools/emulate/agreement.h"
 
 namespace paceline::simtest {
 namespace {

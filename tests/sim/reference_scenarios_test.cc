@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tests/sim/sim_support.h"
 
 namespace paceline::simtest {
@@ -48,9 +48,8 @@ struct Bounds {
 };
 
 const Bounds kBounds[] = {
-    // .38-.41. The first cuts take every sender to the floor, and 16 of them climb by 40 Mb/s each
-    // 55 us:
-    // most of 1 MB has been sent by then (docs/fidelity.md: .40 for 16 x 1 MB).
+    // 0.38 to 0.41. The first cuts take every sender to the floor, and 16 of them climb by 40 Mb/s
+    // each 55 us: most of 1 MB has been sent by then (docs/fidelity.md: 40 % for 16 x 1 MB).
     {"incast-16", "dcqcn", 0.33, 0.46},
     // .989: the plan, eta, less a round trip of 1.3 ms; more than eta would be a plan overdrawn.
     {"incast-16", "cadence", 0.97, 0.995},
@@ -130,8 +129,8 @@ TEST_CASE("reference scenarios: a 2:1 core, Cadence against DCQCN", "[reference]
     dcqcn += efficiency_of(run(under("oversubscribed-core", "dcqcn", {seed})));
     cadence += efficiency_of(run(under("oversubscribed-core", "cadence", {seed})));
   }
-  // Six seeds: DCQCN .44 to .52 and once .65, Cadence .71 to .83; of these three 1.37.
-  // docs/tuning.md holds it against a profile searched for this.
+  // Six seeds: DCQCN 0.44 to 0.52 and once 0.65, Cadence 0.71 to 0.83; of these three 1.37.
+  // configs/experiments/tuned.toml holds it against a profile searched for this.
   CHECK(cadence > 1.2 * dcqcn);
 }
 

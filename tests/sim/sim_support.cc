@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace paceline::simtest {
 
@@ -66,7 +66,7 @@ WorldOptions checked() {
 
 telemetry::EngineCounters total_counters(const VirtualWorld& world) {
   telemetry::EngineCounters sum{};
-  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.counters(h);
+  for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.engine(h).counters();
   return sum;
 }
 
@@ -86,15 +86,13 @@ std::string broken_law(const VirtualWorld& world) {
   std::uint64_t received = 0;
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
     const std::string name = "host " + std::to_string(h) + ": ";
-    for (std::uint32_t s = 0; s < world.shards(); ++s) {
-      const transport::Engine& engine = world.engine(h, s);
-      if (std::string broken = engine.check_conservation(); !broken.empty()) return name + broken;
-      if (!engine.violation().empty()) return name + engine.violation();
-      if (world.messages_failed() == 0 && engine.inflight_bytes() != 0) {
-        return name + std::to_string(engine.inflight_bytes()) + " bytes are still in flight";
-      }
+    const transport::Engine& engine = world.engine(h);
+    if (std::string broken = engine.check_conservation(); !broken.empty()) return name + broken;
+    if (!engine.violation().empty()) return name + engine.violation();
+    if (world.messages_failed() == 0 && engine.inflight_bytes() != 0) {
+      return name + std::to_string(engine.inflight_bytes()) + " bytes are still in flight";
     }
-    const telemetry::EngineCounters counters = world.counters(h);
+    const telemetry::EngineCounters counters = world.engine(h).counters();
     if (counters.digest_mismatches != 0) return name + "a digest does not match";
     if (counters.cq_overflows != 0) return name + "a completion was lost";
     if (telemetry::malformed_total(counters) > world.network().stats().corrupted_packets) {

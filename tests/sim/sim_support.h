@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/driver/virtual_world.h"
-#include "tools/scenario_run.h"
+#include "dataplane/driver/virtual/virtual_world.h"
+#include "tools/run/scenario_run.h"
 
 namespace paceline::simtest {
 

@@ -6,9 +6,9 @@
 #include <cstdio>
 
 #include "cc/registry.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tests/sim/sim_support.h"
-#include "tools/tuner_world.h"
+#include "tools/tuning/tuner_world.h"
 
 namespace paceline::simtest {
 namespace {
@@ -138,7 +138,7 @@ TEST_CASE("tuner in small worlds: 200 moves that change nothing", "[sim][slow]")
   CHECK(counts.accepted <= 12);
 }
 
-// docs/tuning.md has what it prints. Of 2,000 at 5 % 100 +- 10.
+// docs/experiments.md, "How it is tested", has the share. Of 2,000 at 5 % 100 +- 10.
 TEST_CASE("tuner in small worlds: 2,000 moves that change nothing", "[.null-moves]") {
   const NullCounts counts = many_null_moves(2'000);
   std::printf("%zu of %zu moves that change nothing were accepted, %zu pairs\n", counts.accepted,

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "cc/registry.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tests/sim/sim_support.h"
-#include "tools/tuner_world.h"
+#include "tools/tuning/tuner_world.h"
 
 namespace paceline::simtest {
 namespace {

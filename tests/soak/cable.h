@@ -9,9 +9,9 @@
 #include <span>
 
 #include "dataplane/base/random.h"
-#include "dataplane/port/impair.h"
 #include "dataplane/transport/queue_pair.h"
 #include "dataplane/wire/parse.h"
+#include "tests/support/impair.h"
 #include "tests/support/pinned_hashes.h"
 
 namespace paceline::soak {

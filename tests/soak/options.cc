@@ -27,14 +27,16 @@ constexpr std::array kModes = {
            config.answers_last = true;
            config.receive_bursts = 1;
            config.pacing_catch_up = picos_from_micros(5);
-         }},
+         },
+         false, picos_from_micros(20)},
     Mode{"bursts_selective",
          [](transport::EngineConfig& config) {
            config.reliability = transport::Reliability::selective;
            config.coalesce_acks = true;
            config.answers_last = true;
            config.receive_bursts = 2;
-         }},
+         },
+         false, picos_from_micros(20)},
     Mode{"ordered",
          [](transport::EngineConfig& config) {
            config.reliability = transport::Reliability::selective;

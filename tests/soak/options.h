@@ -16,6 +16,12 @@ struct Mode {
   std::string_view name;
   void (*configure)(transport::EngineConfig& engine);
   bool changes = false;  // congestion control and limits of rates change under way
+  Picos poll_every{1};   // hosts find what has come at multiples of this only
+
+  Picos poll_time(Picos due) const {
+    if (due == kNever) return kNever;
+    return Picos{(due.count + poll_every.count - 1) / poll_every.count * poll_every.count};
+  }
 };
 const Mode* find_mode(std::string_view name);
 std::vector<std::string> mode_names();

@@ -83,7 +83,7 @@ void UnreliableStream::post() {
     r.local_key = initiator().key;
     r.remote_address = Host::kBase + m.at;
     r.remote_key = target().key;
-    r.address_handle = setup_.handle;
+    r.address_handle = m.index % 3 == 0 ? setup_.other_handle : setup_.handle;
     r.target_qp_number = setup_.peer;
     r.target_qkey = setup_.qkey + (m.wrong_key ? 1 : 0);
     const auto result = initiator().engine.post_send(stage_.now, setup_.qp, r);

@@ -20,7 +20,8 @@ struct UnreliableSetup {
   std::uint64_t bytes = 0;
   std::uint64_t largest = 0;  // message
   Psn first_psn;
-  std::uint32_t handle = 0;  // UD: of the peer
+  std::uint32_t handle = 0;        // UD: of the peer
+  std::uint32_t other_handle = 0;  // the same peer, another class: every third datagram goes there
   std::uint32_t qkey = 0;
   Buffers* buffers = nullptr;  // of the peer
 };

@@ -239,6 +239,8 @@ void World::make_unreliable(QpType type) {
       path.mac = mac_of(1 - side);
       path.source_port = 0xC0DE;
       setup.handle = host.engine.create_address_handle(stage_.now, 0, path);
+      path.traffic_class = 5;
+      setup.other_handle = host.engine.create_address_handle(stage_.now, 0, path);
       setup.qkey = kQkey;
     } else {
       const transport::QpAddress remote =
@@ -346,10 +348,10 @@ bool World::advance() {
   for (unsigned side = 0; side < 2; ++side) {
     Host& host = *stage_.hosts[side];
     answers[side] = host.slow.next();
-    due[side] =
-        host.touched
-            ? stage_.now
-            : later(stage_.now, earlier(host.engine.next_deadline(), host.weather.rx_ready_at()));
+    due[side] = host.touched
+                    ? stage_.now
+                    : later(stage_.now, mode_.poll_time(earlier(host.engine.next_deadline(),
+                                                                host.weather.rx_ready_at())));
     next = earlier(next, earlier(due[side], answers[side]));
   }
   if (next == kNever) return false;

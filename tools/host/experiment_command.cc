@@ -19,11 +19,11 @@
 #include "control/experiment/live/experiment_folder.h"
 #include "control/experiment/live/live_report.h"
 #include "control/experiment/live/plan_reader.h"
-#include "dataplane/config/document.h"
-#include "dataplane/driver/plugin_load.h"
-#include "tools/cli.h"
-#include "tools/host/daemon_request.h"
+#include "dataplane/config/scenario/document.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "tools/cli/cli.h"
 #include "tools/host/experiment_text.h"
+#include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {
 

@@ -12,7 +12,7 @@
 #include "control/experiment/progress.h"
 #include "control/experiment/statistics.h"
 #include "dataplane/base/printable.h"
-#include "dataplane/config/quantity.h"
+#include "dataplane/config/toml/quantity.h"
 
 namespace paceline::tools {
 

@@ -16,9 +16,9 @@
 
 #include "control/daemon/api/target.h"
 #include "dataplane/base/printable.h"
-#include "tools/cli.h"
-#include "tools/host/daemon_request.h"
-#include "tools/host/text_table.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/text_table.h"
+#include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {
 

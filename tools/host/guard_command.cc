@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "dataplane/base/printable.h"
-#include "tools/cli.h"
-#include "tools/host/daemon_request.h"
+#include "tools/cli/cli.h"
 #include "tools/host/guard_text.h"
+#include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {
 

@@ -11,9 +11,9 @@
 #include "control/daemon/api/target.h"
 #include "dataplane/base/printable.h"
 #include "dataplane/config/congestion_change.h"
-#include "tools/cli.h"
-#include "tools/host/daemon_request.h"
+#include "tools/cli/cli.h"
 #include "tools/host/params_text.h"
+#include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {
 

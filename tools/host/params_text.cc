@@ -13,7 +13,7 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "dataplane/base/printable.h"
-#include "tools/host/daemon_request.h"
+#include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {
 

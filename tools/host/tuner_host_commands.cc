@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "tools/cli.h"
-#include "tools/host/daemon_request.h"
+#include "tools/cli/cli.h"
 #include "tools/host/tuner_text.h"
+#include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {
 

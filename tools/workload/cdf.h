@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::workload {
 

@@ -9,7 +9,7 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/message_plan.h"
+#include "dataplane/driver/traffic/message_plan.h"
 #include "tools/workload/cdf.h"
 
 namespace paceline::workload {

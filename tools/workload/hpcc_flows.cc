@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "dataplane/config/quantity.h"
+#include "dataplane/config/toml/quantity.h"
 #include "tools/workload/foreign_format.h"
 #include "tools/workload/hpcc_format.h"
 #include "tools/workload/hpcc_lines.h"

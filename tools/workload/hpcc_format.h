@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::workload {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <numeric>
 
-#include "dataplane/config/quantity.h"
+#include "dataplane/config/toml/quantity.h"
 #include "tools/workload/foreign_format.h"
 #include "tools/workload/hpcc_format.h"
 #include "tools/workload/hpcc_lines.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "dataplane/config/fabric_shape.h"
-#include "dataplane/config/scenario_keys.h"
+#include "dataplane/config/keys/scenario_keys.h"
+#include "dataplane/config/scenario/fabric_shape.h"
 #include "tools/workload/generators.h"
 #include "tools/workload/model_shape.h"
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/driver/message_plan.h"
+#include "dataplane/config/toml/diagnostics.h"
+#include "dataplane/driver/traffic/message_plan.h"
 #include "tools/workload/cdf.h"
 #include "tools/workload/hpcc_format.h"
 

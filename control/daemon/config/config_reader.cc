@@ -5,10 +5,10 @@
 
 #include "control/daemon/config/daemon_config.h"
 #include "control/daemon/config/tuner_options.h"
-#include "dataplane/config/document.h"
-#include "dataplane/config/table_rows.h"
-#include "dataplane/config/testbed_fields.h"
-#include "dataplane/config/testbed_table.h"
+#include "dataplane/config/scenario/document.h"
+#include "dataplane/config/scenario/table_rows.h"
+#include "dataplane/config/testbed/testbed_fields.h"
+#include "dataplane/config/testbed/testbed_table.h"
 
 namespace paceline::daemon {
 

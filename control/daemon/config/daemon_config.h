@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::daemon {
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "dataplane/attach/message_socket.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "control/experiment/json_reader.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {
 

@@ -1,5 +1,6 @@
-// Messages of the control protocol (dataplane/service/control_protocol.h) from the daemon's side:
-// texts and their reading, and the one call that receives a message with its descriptors.
+// Messages of the control protocol (dataplane/service/protocol/control_protocol.h) from the
+// daemon's side: texts and their reading, and the one call that receives a message with its
+// descriptors.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "dataplane/attach/descriptor.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "control/experiment/live/block_metrics.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/telemetry/message_figures.h"
 
 namespace paceline::experiment::live {

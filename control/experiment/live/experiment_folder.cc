@@ -13,7 +13,7 @@
 
 #include "control/experiment/json_reader.h"
 #include "control/experiment/live/plan_reader.h"
-#include "dataplane/config/document.h"
+#include "dataplane/config/scenario/document.h"
 
 namespace paceline::experiment::live {
 

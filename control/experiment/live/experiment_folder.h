@@ -19,7 +19,7 @@
 #include "control/experiment/live/plan.h"
 #include "control/experiment/live/schedule.h"
 #include "dataplane/config/algorithm_catalogue.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment::live {
 

@@ -7,10 +7,10 @@
 
 #include "control/experiment/live/plan_tables.h"
 #include "control/experiment/live/planning.h"
-#include "dataplane/config/document.h"
 #include "dataplane/config/guard_bounds.h"
-#include "dataplane/config/quantity.h"
-#include "dataplane/config/table_rows.h"
+#include "dataplane/config/scenario/document.h"
+#include "dataplane/config/scenario/table_rows.h"
+#include "dataplane/config/toml/quantity.h"
 
 namespace paceline::experiment::live {
 

@@ -12,7 +12,7 @@
 #include "cc/registry.h"
 #include "control/experiment/live/plan.h"
 #include "dataplane/config/algorithm_catalogue.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment::live {
 

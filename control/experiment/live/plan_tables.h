@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "control/experiment/live/plan.h"
-#include "dataplane/config/table_reader.h"
+#include "dataplane/config/scenario/table_reader.h"
 
 namespace paceline::experiment::live {
 

@@ -20,7 +20,7 @@
 
 #include "control/experiment/live/plan.h"
 #include "dataplane/base/random.h"
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment::live {
 

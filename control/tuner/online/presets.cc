@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "cc/params.h"
-#include "dataplane/config/document.h"
-#include "dataplane/config/toml_tree.h"
+#include "dataplane/config/scenario/document.h"
+#include "dataplane/config/toml/toml_tree.h"
 
 namespace paceline::tuner::online {
 

@@ -21,8 +21,8 @@
 
 #include "cc/algorithm.h"
 #include "control/tuner/online/signature.h"
-#include "dataplane/config/diagnostics.h"
 #include "dataplane/config/scenario.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tuner::online {
 

@@ -13,7 +13,7 @@
 #include <optional>
 #include <system_error>
 
-#include "dataplane/service/memory/copy_desk.h"
+#include "dataplane/service/memory/copy_scheduler.h"
 #include "dataplane/service/memory/copy_thread.h"
 #include "dataplane/service/memory/region_view.h"
 
@@ -28,9 +28,9 @@ using transport::MemoryResult;
 // What one tenant's regions copy by: the thread and the worker's side of it.
 struct Copying {
   Copying(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
-      : thread(std::move(program), std::move(wake)), desk(thread) {}
+      : thread(std::move(program), std::move(wake)), scheduler(thread) {}
   CopyThread thread;
-  CopyDesk desk;
+  CopyScheduler scheduler;
 };
 
 class TenantRegion final : public RegionMemory, private transport::MemoryProvider {
@@ -103,7 +103,7 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
                     const AtomicOperation& operation) {
     if (bytes == 0) return MemoryResult::done;
     const CopyCall call{kind, caller.at, static_cast<std::uint32_t>(bytes), number_, offset};
-    return copying->desk.call(caller, call, address_ + offset, out, in, operation, *ledger);
+    return copying->scheduler.call(caller, call, address_ + offset, out, in, operation, *ledger);
   }
 
   const std::uint64_t number_;
@@ -187,12 +187,12 @@ class Tenant final : public TenantMemory {
 
   std::size_t take_ready(std::span<std::uint32_t> out) override {
     Copying* const copying = for_worker_.load(std::memory_order_acquire);
-    return copying == nullptr ? 0 : copying->desk.take_ready(out);
+    return copying == nullptr ? 0 : copying->scheduler.take_ready(out);
   }
 
   void forget(std::uint32_t qp_number) override {
     Copying* const copying = for_worker_.load(std::memory_order_acquire);
-    if (copying != nullptr) copying->desk.forget(qp_number);
+    if (copying != nullptr) copying->scheduler.forget(qp_number);
   }
 
  private:

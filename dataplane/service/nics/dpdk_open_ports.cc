@@ -1,8 +1,8 @@
 #include <deque>
 #include <utility>
 
-#include "dataplane/driver/dpdk_testbed.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/ports/dpdk_testbed.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/service/nics/open_ports.h"
 #include "dataplane/service/nics/port_nics.h"
 

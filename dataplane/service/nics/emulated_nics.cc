@@ -4,7 +4,7 @@
 
 #include "cc/registry.h"
 
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/scenario/real_time_defaults.h"
 #include "dataplane/service/nics/nic_info.h"
 
 namespace paceline::service {
@@ -76,7 +76,7 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
     config.other_address = fabric::host_address_v6(spec, h);
     config.mac = wire::MacAddress::local(h + 1);
     config.speak_control = plan.speaks_control[h];
-    suit_worker(config);
+    apply_real_time_defaults(config);
     // All there is: a sender on a fast link has sent far more than a burst since the last turn, and
     // what waits for long is sent again.
     config.receive_bursts = 0;

@@ -1,9 +1,9 @@
 // N emulated hosts, the links and switches between them, and an engine for each: what a testbed
 // offers on one machine.
 //
-// Time means two things, as in driver/real_time_run.h: what happens in the fabric happens at its
-// own time, however late it is worked off; what a host does happens at the time of the turn. Only
-// hosts that have something to do are polled, so a turn costs the work that is due and not the
+// Time means two things, as in driver/virtual/real_time_run.h: what happens in the fabric happens
+// at its own time, however late it is worked off; what a host does happens at the time of the turn.
+// Only hosts that have something to do are polled, so a turn costs the work that is due and not the
 // number of hosts.
 #pragma once
 
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "dataplane/base/event_wheel.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/fabric/network.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/service/nics/nic_set.h"
 
 namespace paceline::service {
 
@@ -34,7 +34,7 @@ struct EmulatedSettings {
 
 class EmulatedNics final : public NicSet {
  public:
-  // The plan has no error, and one shard per host. Throws std::invalid_argument as fabric::Network.
+  // The plan has no error. Throws std::invalid_argument as fabric::Network.
   EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settings);
   ~EmulatedNics() override;
 

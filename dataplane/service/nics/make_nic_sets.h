@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/testbed.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/config/testbed/testbed.h"
+#include "dataplane/service/nics/nic_set.h"
 
 namespace paceline::service {
 
@@ -17,7 +17,7 @@ struct MadeNicSets {
 };
 
 // One of emulated hosts (open_ports.h has the other kind). The testbed was read without errors
-// (config/testbed_reader.h); what can still be wrong is what only the whole shows.
+// (config/testbed/testbed_reader.h); what can still be wrong is what only the whole shows.
 MadeNicSets make_nic_sets(const config::Testbed& testbed);
 
 }  // namespace paceline::service

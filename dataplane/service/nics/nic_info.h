@@ -7,7 +7,7 @@
 #include "dataplane/attach/protocol.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/port.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/service/nics/nic_set.h"
 #include "dataplane/transport/engine_config.h"
 
 namespace paceline::service {

@@ -2,7 +2,7 @@
 // is none.
 #pragma once
 
-#include "dataplane/config/testbed.h"
+#include "dataplane/config/testbed/testbed.h"
 #include "dataplane/service/nics/make_nic_sets.h"
 
 namespace paceline::service {

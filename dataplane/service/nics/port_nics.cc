@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cc/registry.h"
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/scenario/real_time_defaults.h"
 #include "dataplane/service/nics/nic_info.h"
 
 namespace paceline::service {
@@ -28,7 +28,7 @@ PortNics::PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keepe
     transport::EngineConfig config = std::move(ports[i].engine);
     take_addresses(end.port->host().routes(), config);
     config.mac = end.port->host().mac();
-    suit_worker(config);
+    apply_real_time_defaults(config);
     // All there is, as of emulated NICs: others have run since the last turn.
     config.receive_bursts = 0;
     if (const cc::AlgorithmInfo* const info = cc::find(config.primary.algorithm)) {

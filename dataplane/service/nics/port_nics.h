@@ -15,8 +15,8 @@
 #include "cc/algorithm.h"
 #include "dataplane/base/random.h"
 #include "dataplane/neighbour/resolving_port.h"
-#include "dataplane/port/ring_captured_port.h"
-#include "dataplane/service/nic_set.h"
+#include "dataplane/port/capture/ring_captured_port.h"
+#include "dataplane/service/nics/nic_set.h"
 #include "dataplane/transport/engine_config.h"
 
 namespace paceline::service {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dataplane/driver/scenario/real_time_defaults.h"
 #include "tests/support/roce_engine.h"
 
 namespace paceline::bench {
@@ -18,7 +19,7 @@ EngineConfig engine_config(const LoadConfig& load, const PortInfo& port) {
   EngineConfig config = test::roce_engine_config(wire::IpAddress::v4(0x0A00'0001 + load.index),
                                                  wire::MacAddress::local(load.index + 1), port,
                                                  cc::AlgorithmId::fixed);
-  suit_worker(config);
+  apply_real_time_defaults(config);
   config.ack_every = load.ack_every;
   config.pacing_catch_up = load.catch_up;
   config.primary.values.front() = load.rate_mbps;  // Fixed::kRateMbps

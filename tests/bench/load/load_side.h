@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "dataplane/base/histogram.h"
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/loop/worker.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
 

@@ -19,8 +19,8 @@
 #include <string>
 #include <thread>
 
-#include "dataplane/driver/tsc_clock.h"
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/driver/clock/tsc_clock.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/departures.h"
 #include "tests/bench/load/load_side.h"
 

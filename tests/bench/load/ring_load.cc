@@ -13,10 +13,10 @@
 #include <string>
 #include <thread>
 
-#include "dataplane/driver/tsc_clock.h"
-#include "dataplane/port/dpdk_port.h"
-#include "dataplane/port/dpdk_ring_cable.h"
+#include "dataplane/driver/clock/tsc_clock.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/load_side.h"
+#include "tests/support/dpdk_ring_cable.h"
 
 namespace paceline::bench {
 namespace {

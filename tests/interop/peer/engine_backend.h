@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/transport/engine.h"
 #include "tests/interop/packet_socket_port.h"

@@ -11,8 +11,8 @@
 #include <map>
 #include <vector>
 
-#include "dataplane/port/impair.h"
 #include "dataplane/port/port.h"
+#include "tests/support/impair.h"
 
 namespace paceline::interop {
 

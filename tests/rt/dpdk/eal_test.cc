@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "dataplane/port/dpdk_eal.h"
+#include "dataplane/port/dpdk/dpdk_eal.h"
 #include "tests/rt/dpdk/environment.h"
 
 namespace paceline::test {

@@ -1,7 +1,7 @@
 // DPDK's environment for a test executable: started with the first case that wants it.
 #pragma once
 
-#include "dataplane/port/dpdk_eal.h"
+#include "dataplane/port/dpdk/dpdk_eal.h"
 
 namespace paceline::test {
 

@@ -5,12 +5,12 @@
 #include <cstring>
 #include <vector>
 
-#include "dataplane/port/impair.h"
 #include "dataplane/transport/engine.h"
 #include "dataplane/wire/header_template.h"
 #include "dataplane/wire/icrc.h"
 #include "tests/rt/dpdk/environment.h"
 #include "tests/rt/dpdk/ring_pair.h"
+#include "tests/support/impair.h"
 #include "tests/support/roce_engine.h"
 
 namespace paceline::test {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/parse.h"
 #include "tests/rt/dpdk/environment.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/port/dpdk_port.h"
-#include "dataplane/port/dpdk_ring_cable.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
+#include "tests/support/dpdk_ring_cable.h"
 
 namespace paceline::test {
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cc/registry.h"
-#include "dataplane/config/testbed_reader.h"
-#include "dataplane/driver/dpdk_testbed.h"
+#include "dataplane/config/testbed/testbed_reader.h"
+#include "dataplane/driver/ports/dpdk_testbed.h"
 #include "tests/rt/dpdk/environment.h"
 
 namespace paceline::test {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/loop/worker.h"
 #include "tests/rt/support/verified_side.h"
 
 namespace paceline::test {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "dataplane/base/random.h"
-#include "dataplane/driver/tsc_clock.h"
+#include "dataplane/driver/clock/tsc_clock.h"
 #include "tests/support/roce_engine.h"
 
 namespace paceline::test {
@@ -54,9 +54,6 @@ EngineConfig engine_config(const SideConfig& side, const PortInfo& port) {
   EngineConfig config =
       roce_engine_config(address_of(side.index, side.ipv6), side.mac, port, side.algorithm);
   config.peers = side.peers;
-  config.shard = side.shard;
-  config.shard_bits = side.shard_bits;
-  config.shards = side.shards;
   if (cc::find(side.algorithm)->proactive) {
     config.fallback =
         roce_engine_config(config.address, config.mac, port, cc::AlgorithmId::dcqcn).primary;

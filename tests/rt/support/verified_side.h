@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cc/algorithm.h"
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/loop/worker.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
 
@@ -35,10 +35,6 @@ struct SideConfig {
   cc::AlgorithmId algorithm = cc::AlgorithmId::fixed;
   wire::MacAddress mac{};
   bool ipv6 = false;
-  // Which of several engines of an instance (transport::EngineConfig).
-  std::uint32_t shard = 0;
-  std::uint32_t shard_bits = 0;
-  transport::ShardLink* shards = nullptr;
   transport::PeerPolicy peers = transport::PeerPolicy::roce;
 };
 

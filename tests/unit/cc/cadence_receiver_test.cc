@@ -375,6 +375,28 @@ TEST_CASE(
   CHECK(w.peers[1].grants == told);
 }
 
+// Credit for GRANTs is used up by answers. What says to a channel that nothing is granted to it is
+// none of those that it waits for: it asks every other round trip, which is more often than credit
+// for an answer comes.
+TEST_CASE("cadence receiver: I4, a channel that asks again does not put off its own grant") {
+  Port w({{"control_share", 0.001}});
+  w.request(1, 50'000'000);
+  w.run(4 * w.p.rtt_ns);
+  for (unsigned i = 0; i < 5 * w.p.max_active; ++i) {  // a full credit and a quarter
+    w.request(2, 0);
+    w.poll();
+  }
+  w.peers[2].request.demand_bytes = 50'000'000;
+  const std::int64_t debt = w.p.max_active * w.p.control_ns;
+  const std::int64_t begin = w.now;
+  while (w.rate(2) == 0 && w.now - begin < 4 * debt) {
+    w.request(2, 50'000'000);
+    w.run(2 * w.p.rtt_ns, false);
+    w.echo(1);
+  }
+  CHECK(w.rate(2) > 0);
+}
+
 TEST_CASE("cadence receiver: CLOSE and forget leave nothing behind") {
   Port w;
   w.request(1, 50'000'000);

@@ -1,4 +1,4 @@
-#include "dataplane/config/diagnostics.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 #include <array>
 #include <catch2/catch.hpp>

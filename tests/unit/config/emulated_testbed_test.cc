@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 
 namespace paceline::config {
 namespace {
@@ -91,8 +91,6 @@ TEST_CASE("mistakes in an emulated testbed are told with their place", "[config]
                "are emulated"});
   CHECK(emulated_errors("[fabric]\nhosts = 257\n") ==
         Errors{"t.toml:2:9: 257 hosts: a testbed has at most 256"});
-  CHECK(emulated_errors("[fabric]\nhosts = 2\n[transport]\nshards = 2\n") ==
-        Errors{"t.toml:4:10: transport.shards = 2: emulated hosts have one engine each"});
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a\", \"a\"]\n") ==
         Errors{"t.toml:4:15: nic.names = \"a\": another NIC has this name"});
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a b\"]\n") ==

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 #include "tests/unit/config/test_algorithms.h"
 
 namespace paceline::config {

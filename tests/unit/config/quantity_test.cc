@@ -1,4 +1,4 @@
-#include "dataplane/config/quantity.h"
+#include "dataplane/config/toml/quantity.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "dataplane/config/scenario_keys.h"
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/keys/scenario_keys.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 namespace paceline::config {
 namespace {

@@ -1,6 +1,6 @@
 // What a scenario file may say, and what its author is told when it says something else.
 
-#include "dataplane/config/scenario_reader.h"
+#include "dataplane/config/scenario/scenario_reader.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/config/fabric_shape.h"
+#include "dataplane/config/scenario/fabric_shape.h"
 #include "tests/unit/config/test_algorithms.h"
 
 namespace paceline::config {
@@ -163,8 +163,6 @@ TEST_CASE("rules between keys", "[config]") {
       Lines{
           "s.toml:2:8: fabric.ecn.kmin = 2MB is above fabric.ecn.kmax = 1600kB; allowed is kmin <= "
           "kmax"});
-  CHECK(errors_of("[transport]\nshards = 3\n") ==
-        Lines{"s.toml:2:10: transport.shards = 3: allowed is 1, 2, 4 or 8"});
   CHECK(errors_of("[transport]\npayload_bytes = 1000\n") ==
         Lines{"s.toml:2:17: transport.payload_bytes = 1000: allowed is 256, 512, 1024, 2048 or "
               "4096 (any "

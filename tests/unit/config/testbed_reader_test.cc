@@ -3,7 +3,7 @@
 #include <iterator>
 #include <set>
 
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 
 namespace paceline::config {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 
 namespace paceline {
 

@@ -1,10 +1,10 @@
 // The yardsticks on fabrics of several tiers and rates, against sums done by hand and against runs.
-#include "dataplane/driver/fabric_ideal.h"
+#include "dataplane/driver/traffic/fabric_ideal.h"
 
 #include <catch2/catch.hpp>
 
 #include "dataplane/base/random.h"
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "tests/unit/driver/driver_support.h"
 
 namespace paceline {

@@ -1,12 +1,12 @@
 // Captures into a port, with a clock that does as it is told.
-#include "dataplane/driver/frame_replay.h"
+#include "dataplane/driver/ports/frame_replay.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "dataplane/port/port_capture.h"
+#include "dataplane/port/capture/port_capture.h"
 #include "dataplane/port/ring_port.h"
 #include "tests/unit/driver/scripted_clock.h"
 

@@ -6,7 +6,7 @@
 // 4194, an ACK
 // 86. At 100 Gb/s a byte takes 80 ps.
 
-#include "dataplane/driver/ideal.h"
+#include "dataplane/driver/traffic/ideal.h"
 
 #include <catch2/catch.hpp>
 

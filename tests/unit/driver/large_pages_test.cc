@@ -1,4 +1,4 @@
-#include "dataplane/driver/large_pages.h"
+#include "dataplane/driver/virtual/large_pages.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

@@ -1,12 +1,12 @@
 // The application of an emulated host: what it posts, when, and on which queue pair.
 
-#include "dataplane/driver/message_app.h"
+#include "dataplane/driver/traffic/message_app.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "dataplane/driver/ideal.h"
+#include "dataplane/driver/traffic/ideal.h"
 #include "tests/unit/driver/driver_support.h"
 
 namespace paceline {

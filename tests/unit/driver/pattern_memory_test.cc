@@ -1,4 +1,4 @@
-#include "dataplane/driver/pattern_memory.h"
+#include "dataplane/driver/traffic/pattern_memory.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "dataplane/port/capture.h"
+#include "dataplane/port/capture/capture.h"
 #include "tests/unit/driver/driver_support.h"
 #include "tests/unit/driver/scripted_clock.h"
 

@@ -1,6 +1,6 @@
 // What only the whole of a scenario shows to be wrong, and what is passed on.
 
-#include "dataplane/driver/scenario_setup.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dataplane/base/random.h"
-#include "dataplane/driver/wall_clock.h"
+#include "dataplane/driver/clock/wall_clock.h"
 
 namespace paceline {
 

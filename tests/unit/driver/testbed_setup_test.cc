@@ -1,11 +1,11 @@
-#include "dataplane/driver/testbed_setup.h"
+#include "dataplane/driver/ports/testbed_setup.h"
 
 #include <sched.h>
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/config/testbed_reader.h"
-#include "dataplane/driver/worker_cpu.h"
+#include "dataplane/config/testbed/testbed_reader.h"
+#include "dataplane/driver/loop/worker_cpu.h"
 
 namespace paceline {
 namespace {

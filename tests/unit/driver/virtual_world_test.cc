@@ -1,6 +1,6 @@
 // How a run begins and ends.
 
-#include "dataplane/driver/virtual_world.h"
+#include "dataplane/driver/virtual/virtual_world.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,10 +1,11 @@
 // A worker's turns under a made-up clock: order, idleness, and what it makes of time that is
 // missing.
-#include "dataplane/driver/worker.h"
+#include "dataplane/driver/loop/worker.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "dataplane/driver/scenario/real_time_defaults.h"
 #include "dataplane/port/ring_port.h"
 #include "tests/support/roce_engine.h"
 
@@ -83,7 +84,7 @@ struct TalkingEnd final : WorkerApp {
     transport::EngineConfig config = test::roce_engine_config(
         wire::IpAddress::v4(0x0A000001 + index), wire::MacAddress::local(index + 1), port.info(),
         cc::AlgorithmId::fixed);
-    suit_worker(config);
+    apply_real_time_defaults(config);
     config.answers_last = last;
     return config;
   }

@@ -1,10 +1,10 @@
-#include "dataplane/fabric/clos.h"
+#include "dataplane/fabric/topology/clos.h"
 
 #include <catch2/catch.hpp>
 #include <set>
 
 #include "dataplane/base/random.h"
-#include "dataplane/fabric/topology.h"
+#include "dataplane/fabric/topology/topology.h"
 
 namespace paceline::fabric {
 namespace {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "dataplane/fabric/credits.h"
+#include "dataplane/fabric/switching/credits.h"
 #include "tests/unit/fabric/random_scenario.h"
 
 namespace paceline::fabric::credit_test {

@@ -1,11 +1,11 @@
-#include "dataplane/fabric/division.h"
+#include "dataplane/fabric/topology/division.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <set>
 #include <vector>
 
-#include "dataplane/fabric/topology.h"
+#include "dataplane/fabric/topology/topology.h"
 
 namespace paceline::fabric::division_test {
 namespace {

@@ -1,7 +1,7 @@
 // Timing of links and of the host port.
 #include <catch2/catch.hpp>
 
-#include "dataplane/fabric/link.h"
+#include "dataplane/fabric/wire/link.h"
 #include "tests/unit/fabric/lab.h"
 
 namespace paceline::fabric {
@@ -22,7 +22,7 @@ TEST_CASE("a packet takes serialisation and propagation on each link, to the pic
 }
 
 TEST_CASE("a link that is no whole number of picoseconds per byte carries the remainder") {
-  LinkDetail detail;
+  LinkRate detail;
   detail.rate = rate_from_gbps(30);  // 266 2/3 ps a byte
   Picos at{0};
   bool first = true;

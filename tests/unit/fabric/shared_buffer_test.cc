@@ -1,4 +1,4 @@
-#include "dataplane/fabric/shared_buffer.h"
+#include "dataplane/fabric/switching/shared_buffer.h"
 
 #include <catch2/catch.hpp>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "dataplane/fabric/topology.h"
+#include "dataplane/fabric/topology/topology.h"
 
 #include <catch2/catch.hpp>
 #include <set>

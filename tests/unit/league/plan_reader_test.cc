@@ -5,7 +5,7 @@
 #include <set>
 
 #include "control/league/settings_text.h"
-#include "dataplane/config/document.h"
+#include "dataplane/config/scenario/document.h"
 #include "tests/unit/league/league_files.h"
 
 namespace paceline::league {

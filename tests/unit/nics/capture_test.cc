@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/port/capture_ring_reader.h"
-#include "dataplane/port/port_capture.h"
+#include "dataplane/port/capture/capture_ring_reader.h"
+#include "dataplane/port/capture/port_capture.h"
 #include "dataplane/service/nics/emulated_nics.h"
 #include "dataplane/service/nics/port_nics.h"
 #include "dataplane/wire/build.h"

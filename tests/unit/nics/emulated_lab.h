@@ -12,7 +12,7 @@
 
 #include "cc/registry.h"
 #include "dataplane/base/random.h"
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
 
 namespace paceline::service::test {

@@ -1,13 +1,13 @@
 // Files made byte by byte, and what is wrong with broken ones.
-#include "dataplane/port/capture_reader.h"
+#include "dataplane/port/capture/capture_reader.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <string>
 
 #include "dataplane/base/random.h"
-#include "dataplane/port/pcapng_writer.h"
-#include "dataplane/port/port_capture.h"
+#include "dataplane/port/capture/pcapng_writer.h"
+#include "dataplane/port/capture/port_capture.h"
 
 namespace paceline {
 namespace {

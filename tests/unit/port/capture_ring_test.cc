@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "dataplane/base/random.h"
-#include "dataplane/port/capture_ring_reader.h"
-#include "dataplane/port/capture_ring_writer.h"
+#include "dataplane/port/capture/capture_ring_reader.h"
+#include "dataplane/port/capture/capture_ring_writer.h"
+#include "dataplane/port/capture/ring_captured_port.h"
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/port/ring_captured_port.h"
 
 namespace paceline {
 namespace {

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "dataplane/port/impair.h"
 #include "dataplane/port/ring_port.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/patch.h"
+#include "tests/support/impair.h"
 
 namespace paceline {
 namespace {

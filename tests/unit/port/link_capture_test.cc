@@ -1,4 +1,4 @@
-#include "dataplane/port/link_capture.h"
+#include "dataplane/port/capture/link_capture.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/port/capture_ring_reader.h"
-#include "dataplane/service/control_request.h"
+#include "dataplane/port/capture/capture_ring_reader.h"
+#include "dataplane/service/protocol/control_request.h"
 #include "tests/unit/service/controlled_service.h"
 
 using namespace paceline;

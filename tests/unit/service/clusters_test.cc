@@ -1,8 +1,8 @@
 // Trials with clusters: two arms at a time by the port that data goes to, counted and judged by
 // arm.
 
-#include "dataplane/service/arm_guard.h"
-#include "dataplane/service/congestion_controller.h"
+#include "dataplane/service/congestion/arm_guard.h"
+#include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/telemetry/segment_reader.h"
 #include "tests/unit/service/service_support.h"
 

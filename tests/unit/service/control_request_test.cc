@@ -1,10 +1,10 @@
-#include "dataplane/service/control_request.h"
+#include "dataplane/service/protocol/control_request.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "dataplane/base/random.h"
-#include "dataplane/service/control_protocol.h"
+#include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::service {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/service/congestion_controller.h"
-#include "dataplane/service/control_protocol.h"
-#include "dataplane/service/control_server.h"
+#include "dataplane/service/congestion/congestion_controller.h"
+#include "dataplane/service/control/control_server.h"
+#include "dataplane/service/protocol/control_protocol.h"
 #include "dataplane/telemetry/segment_reader.h"
 #include "dataplane/telemetry/series.h"
 #include "tests/unit/service/controlled_service.h"

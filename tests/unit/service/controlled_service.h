@@ -12,8 +12,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/service/control_protocol.h"
-#include "dataplane/service/control_server.h"
+#include "dataplane/service/control/control_server.h"
+#include "dataplane/service/protocol/control_protocol.h"
 #include "tests/unit/service/service_support.h"
 
 namespace paceline::test {

@@ -1,4 +1,4 @@
-#include "dataplane/service/guard_judge.h"
+#include "dataplane/service/congestion/guard_judge.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // The guard over a segment that the test writes, without a service.
-#include "dataplane/service/guard_watch.h"
+#include "dataplane/service/congestion/guard_watch.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dataplane/service/machine_memory.h"
+#include "dataplane/service/limits/machine_memory.h"
 #include "tests/unit/service/service_support.h"
 
 using namespace paceline;

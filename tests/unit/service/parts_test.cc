@@ -1,13 +1,13 @@
-// The parts that need no service: budgets, the mailbox, translations of numbers.
+// The parts that need no service: budgets, the task queue, translations of numbers.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
 
 #include "dataplane/base/random.h"
-#include "dataplane/service/mailbox.h"
-#include "dataplane/service/message_budget.h"
-#include "dataplane/service/qp_values.h"
-#include "dataplane/service/tenant.h"
+#include "dataplane/service/adapters/qp_values.h"
+#include "dataplane/service/limits/message_budget.h"
+#include "dataplane/service/limits/tenant.h"
+#include "dataplane/service/workers/task_queue.h"
 
 using namespace paceline;
 using namespace paceline::service;
@@ -59,30 +59,30 @@ TEST_CASE("over any span a message budget passes at most burst + rate x span") {
   }
 }
 
-TEST_CASE("a mailbox runs a command on the other thread, or says that nobody is there",
+TEST_CASE("a task queue runs a command on the other thread, or says that nobody is there",
           "[threads]") {
-  Mailbox mailbox;
+  TaskQueue tasks;
   int ran = 0;
-  CHECK_FALSE(mailbox.run([&](Picos) { ++ran; }, [] {}));
+  CHECK_FALSE(tasks.run([&](Picos) { ++ran; }, [] {}));
   CHECK(ran == 0);
-  mailbox.open();
+  tasks.open();
   std::atomic<bool> stop{false};
   std::thread worker([&] {
-    while (!stop.load()) mailbox.take(Picos{7});
-    mailbox.refuse();
+    while (!stop.load()) tasks.take(Picos{7});
+    tasks.refuse();
   });
   for (int i = 0; i < 100; ++i) {
     std::thread::id on;
-    REQUIRE(mailbox.run(
+    REQUIRE(tasks.run(
         [&](Picos now) { ran += static_cast<int>(now.count), on = std::this_thread::get_id(); },
         [] {}));
     REQUIRE(on == worker.get_id());
   }
   CHECK(ran == 700);
-  mailbox.close();
+  tasks.close();
   stop = true;
   worker.join();
-  CHECK_FALSE(mailbox.run([&](Picos) { ++ran; }, [] {}));
+  CHECK_FALSE(tasks.run([&](Picos) { ++ran; }, [] {}));
 }
 
 TEST_CASE("source ports: a flow label's, or of the queue pair numbers") {

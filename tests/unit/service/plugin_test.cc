@@ -7,9 +7,9 @@
 
 #include "cc/plugin/plugin.h"
 #include "dataplane/config/sha256.h"
-#include "dataplane/service/congestion_controller.h"
-#include "dataplane/service/control_operations.h"
-#include "dataplane/service/plugin_shelf.h"
+#include "dataplane/service/congestion/congestion_controller.h"
+#include "dataplane/service/congestion/plugin_shelf.h"
+#include "dataplane/service/control/control_operations.h"
 #include "tests/unit/service/service_support.h"
 
 #include <nlohmann/json.hpp>

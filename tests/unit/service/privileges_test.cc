@@ -1,4 +1,4 @@
-#include "dataplane/service/privileges.h"
+#include "dataplane/service/limits/privileges.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

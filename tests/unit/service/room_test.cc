@@ -5,9 +5,9 @@
 #include <new>
 #include <vector>
 
-#include "dataplane/service/completion_adapter.h"
-#include "dataplane/service/pair_adapter.h"
-#include "dataplane/service/receive_adapter.h"
+#include "dataplane/service/adapters/completion_adapter.h"
+#include "dataplane/service/adapters/pair_adapter.h"
+#include "dataplane/service/adapters/receive_adapter.h"
 
 using namespace paceline;
 using namespace paceline::service;

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/config/testbed_reader.h"
+#include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
-#include "dataplane/service/server.h"
-#include "dataplane/service/service.h"
+#include "dataplane/service/sessions/server.h"
+#include "dataplane/service/workers/service.h"
 #include "tests/support/attach_client.h"
 
 namespace paceline::test {
@@ -59,7 +59,7 @@ class RunningService {
     server_.stop();
     if (thread_.joinable()) thread_.join();
   }
-  // On the control thread, which the controller and mailboxes belong to.
+  // On the control thread, which the controller and the task queues belong to.
   template <class Work>
   void on_control(Work work) {
     std::promise<void> done;

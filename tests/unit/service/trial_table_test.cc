@@ -1,5 +1,5 @@
 // Trials by name, by NIC and by time, without a service.
-#include "dataplane/service/trial_table.h"
+#include "dataplane/service/congestion/trial_table.h"
 
 #include <catch2/catch.hpp>
 

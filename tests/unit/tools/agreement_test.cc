@@ -1,5 +1,5 @@
 // Comparing runs window by window: on windows made by hand.
-#include "tools/agreement.h"
+#include "tools/emulate/agreement.h"
 
 #include <catch2/catch.hpp>
 

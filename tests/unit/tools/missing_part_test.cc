@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/unit/tools/command.h"
-#include "tools/service_process.h"
+#include "tools/testbed/service_process.h"
 
 namespace paceline::tools {
 namespace {

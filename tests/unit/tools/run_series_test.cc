@@ -1,14 +1,14 @@
 // Time series: that looking changes nothing, and that what was seen adds up.
 
-#include "tools/run_series.h"
+#include "tools/run/run_series.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
 #include "cc/registry.h"
-#include "dataplane/config/scenario_reader.h"
-#include "tools/scenario_run.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "tools/run/scenario_run.h"
 
 namespace paceline::tools {
 namespace {

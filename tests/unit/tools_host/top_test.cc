@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "tools/host/top_rows.h"
-#include "tools/host/top_screen.h"
+#include "tools/top/top_rows.h"
+#include "tools/top/top_screen.h"
 
 namespace paceline::tools {
 

@@ -269,6 +269,33 @@ TEST_CASE("UD under cadence: datagrams use the peer's channel", "[transport][ud]
   CHECK(lab.leftovers().empty());
 }
 
+// Datagrams without payload are no backlog: of those that wait behind others the second class's
+// channel has heard, and forgotten, by the time that it is their turn.
+TEST_CASE("UD under cadence: empty datagrams go to a second class of the peer", "[transport][ud]") {
+  LabOptions options = Datagrams::make_options();
+  options.engine.primary = choose_cc(cc::AlgorithmId::cadence, options);
+  options.engine.fallback = choose_cc(cc::AlgorithmId::dcqcn, options);
+  options.qp.send_queue_depth = 1024;
+  Datagrams d(options);
+  Lab& lab = d.lab;
+  QpPath path;
+  path.ip = wire::IpAddress::v4(0x0A00'0002);
+  path.mac = wire::MacAddress::local(2);
+  path.traffic_class = 5;
+  const std::uint32_t other = lab.a().engine.create_address_handle(lab.now(), 0, path);
+  constexpr std::uint64_t kCount = 900;
+  for (std::uint64_t id = 0; id < kCount; ++id) {
+    REQUIRE(lab.b().post_receive(id, 0, 2048));
+    const bool empty = id % 300 >= 200;
+    WorkRequest request = d.request(id, 0, empty ? 0 : kMtu);
+    if (empty) request.address_handle = other;
+    REQUIRE(lab.post(0, d.qp[0], request) == PostResult::ok);
+  }
+  CHECK(lab.run(picos_from_micros(100'000)));
+  CHECK(lab.b().received().size() == kCount);
+  CHECK(lab.leftovers().empty());
+}
+
 // 100 datagrams queued at a slow rate; the contexts of both handles change four times meanwhile.
 TEST_CASE("UD: datagrams that wait go with their handles into other contexts", "[transport][ud]") {
   Datagrams d;

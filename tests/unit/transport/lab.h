@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/port/impair.h"
 #include "dataplane/transport/engine.h"
 #include "dataplane/wire/parse.h"
+#include "tests/support/impair.h"
 
 namespace paceline::transport::test {
 

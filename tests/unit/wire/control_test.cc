@@ -18,7 +18,7 @@ auto tie(const RequestMessage& m) {
   return std::tuple(m.close, m.hint, m.traffic_class, m.echo_wanted, m.arm, m.epoch, m.channel,
                     m.req_seq, m.grant_echo, m.sent_total, m.unscheduled_total, m.demand_bytes,
                     m.tx_cap_mbps, m.timestamp_ns, m.hint_degree, m.hint_kind, m.hint_collective,
-                    m.shard_bits, m.congested, m.lost, m.round);
+                    m.congested, m.lost, m.round);
 }
 auto tie(const GrantMessage& m) {
   return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.crowd, m.queue_us, m.channel,
@@ -75,7 +75,6 @@ RequestMessage random_request(Random& r) {
   m.tx_cap_mbps = any<std::uint32_t>(r);
   m.timestamp_ns = any<std::uint32_t>(r);
   m.hint_degree = any<std::uint16_t>(r);
-  m.shard_bits = static_cast<std::uint8_t>(r.below(4));
   m.hint_kind = any<std::uint16_t>(r);
   m.hint_collective = any<std::uint32_t>(r);
   return m;
@@ -215,7 +214,6 @@ TEST_CASE("control: byte layouts of version 1") {
   request.hint_degree = 0x5152;
   request.timestamp_ns = 0x61626364;
   request.hint_kind = 0x0002;
-  request.shard_bits = 2;
   request.hint_collective = 0x71727374;
   CHECK(hex(body_of(request, flow, Opcode::request)) ==
         "01030501"
@@ -227,7 +225,7 @@ TEST_CASE("control: byte layouts of version 1") {
         "414243444546"
         "5152"
         "61626364"
-        "00020200"
+        "00020000"
         "71727374");
 
   GrantMessage grant;
@@ -362,7 +360,7 @@ TEST_CASE("control: fields out of range, reserved bits ignored") {
   const auto hello = body_of(HelloMessage{}, flow, Opcode::hello);
   CHECK(verdict<RequestMessage>(request, 2, 8) == ParseError::control_field);
   CHECK(verdict<RequestMessage>(request, 3, 3) == ParseError::control_field);
-  CHECK(verdict<RequestMessage>(request, 42, 4) == ParseError::control_field);  // shard_bits
+  CHECK(verdict<RequestMessage>(request, 42, 1) == ParseError::control_field);  // reserved
   CHECK(verdict<GrantMessage>(grant, 2, 255) == ParseError::control_field);
   CHECK(verdict<PathMessage>(path, 2, 8) == ParseError::control_field);
   CHECK(verdict<HelloMessage>(hello, 2, 8) == ParseError::control_field);

@@ -18,7 +18,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "dataplane/service/service_limits.h"
+#include "dataplane/service/limits/service_limits.h"
 #include "tests/verbs/hostile/campaigns.h"
 #include "tests/verbs/hostile/service_process.h"
 

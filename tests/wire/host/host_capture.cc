@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dataplane/neighbour/host_stack.h"
+#include "dataplane/port/capture/pcapng_writer.h"
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/port/pcapng_writer.h"
 
 namespace {
 

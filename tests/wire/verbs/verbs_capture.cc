@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "dataplane/port/link_capture.h"
+#include "dataplane/port/capture/link_capture.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

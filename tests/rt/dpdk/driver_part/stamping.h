@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "dataplane/port/dpdk_stamps.h"
+#include "dataplane/port/dpdk/dpdk_stamps.h"
 
 struct rte_eth_rxtx_callback;
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "dataplane/config/testbed_reader.h"
-#include "dataplane/driver/dpdk_testbed.h"
+#include "dataplane/config/testbed/testbed_reader.h"
+#include "dataplane/driver/ports/dpdk_testbed.h"
 #include "tests/rt/dpdk/peer/peer_talk.h"
 
 namespace paceline::test {

@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/rt/support/verified_side.h"
 
 namespace paceline::test {

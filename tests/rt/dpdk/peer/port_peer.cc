@@ -13,8 +13,8 @@
 #include <string>
 #include <thread>
 
-#include "dataplane/driver/tsc_clock.h"
-#include "dataplane/port/dpdk_port.h"
+#include "dataplane/driver/clock/tsc_clock.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/rt/dpdk/peer/peer_talk.h"
 
 namespace paceline::test {

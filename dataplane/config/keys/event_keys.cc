@@ -1,0 +1,56 @@
+// The keys of an [[event]].
+#include <array>
+
+#include "dataplane/config/keys/scenario_keys.h"
+#include "dataplane/config/toml/quantity.h"
+
+namespace paceline::config {
+
+namespace {
+
+constexpr double kNs = 1e3, kSecond = 1e12;
+
+constexpr auto kActions = std::to_array<std::string_view>(
+    {"down", "up", "rate", "delay", "loss", "corrupt", "duplicate", "reorder"});
+
+constexpr auto kEventKeys = std::to_array<KeySpec>({
+    {.path = "event.at", .min = 0, .max = 1000 * kSecond, .meaning = "When it happens. Required."},
+    {.path = "event.link",
+     .meaning = "The link: \"host3\", \"leaf0-spine1\", \"spine4-core2\", \"leaf0-leaf1\" "
+                "(dumbbell); the second of parallel ones \"leaf0-spine1#1\"; \"12-20\" by a "
+                "topology file's numbers. Required."},
+    {.path = "event.action",
+     .form = Form::choice,
+     .choices = kActions,
+     .meaning = "Applies to both directions. Required."},
+    {.path = "event.rate",
+     .min = kLeastRate,
+     .max = kMostRate,
+     .used_by = "rate",
+     .meaning = "The rate from then on."},
+    {.path = "event.delay",
+     .min = kNs,
+     .max = kSecond,
+     .used_by = "delay",
+     .meaning = "The propagation delay from then on."},
+    {.path = "event.probability",
+     .min = 0,
+     .max = 1,
+     .used_by = "loss corrupt duplicate reorder",
+     .meaning = "The probability per packet from then on; 0 ends it."},
+});
+
+}  // namespace
+
+std::span<const KeySpec> event_keys() { return kEventKeys; }
+
+Field event_field(EventConfig& event, std::string_view name) {
+  if (name == "at") return &event.at;
+  if (name == "link") return &event.link;
+  if (name == "action") return &event.action;
+  if (name == "rate") return &event.rate;
+  if (name == "delay") return &event.delay;
+  return &event.probability;
+}
+
+}  // namespace paceline::config

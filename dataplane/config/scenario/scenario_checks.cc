@@ -1,0 +1,346 @@
+// Rules between the keys of a scenario. Each is reported at the key that a person would change.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "cc/registry.h"
+#include "dataplane/config/scenario/fabric_shape.h"
+#include "dataplane/config/scenario/table_reader.h"
+#include "dataplane/config/toml/quantity.h"
+
+namespace paceline::config {
+
+namespace {
+
+class Checker {
+ public:
+  Checker(const Scenario& s, const GivenKeys& given, const Where& start, ReadContext& context)
+      : s_(s), given_(given), start_(start), context_(context) {}
+
+  void run() {
+    check_fabric();
+    check_transport();
+    if (context_.has_workload) check_workload();
+    check_unused();
+  }
+
+ private:
+  using Paths = std::initializer_list<std::string_view>;
+
+  // Reports at the first of `paths` that was given, unless one of them already failed to read.
+  void require(bool holds, Paths paths, const std::string& message) {
+    if (holds || !given_.usable(paths)) return;
+    context_.errors->add(given_.place(paths, start_), message);
+  }
+
+  void check_fabric() {
+    const FabricConfig& f = s_.fabric;
+    check_subnet();
+    require(
+        f.ecn.kmin_bytes <= f.ecn.kmax_bytes, {"fabric.ecn.kmin", "fabric.ecn.kmax"},
+        fmt::format("fabric.ecn.kmin = {} is above fabric.ecn.kmax = {}; allowed is kmin <= kmax",
+                    format_bytes(f.ecn.kmin_bytes), format_bytes(f.ecn.kmax_bytes)));
+    if (given_.given("fabric.topology") && given_.given("fabric.topology_file")) {
+      require(f.topology == "file", {"fabric.topology", "fabric.topology_file"},
+              fmt::format("fabric.topology = \"{}\" contradicts fabric.topology_file; allowed with "
+                          "it is \"file\"",
+                          f.topology));
+    }
+    require(f.topology != "file" || !f.topology_file.empty(),
+            {"fabric.topology", "fabric.topology_file"},
+            "fabric.topology = \"file\" needs fabric.topology_file");
+    check_shape();
+    check_switches();
+    check_flow_control();
+    check_events();
+    require(f.fixed_overhead_bytes == 0 || s_.transport.calibration,
+            {"fabric.fixed_overhead_bytes", "transport.calibration"},
+            "fabric.fixed_overhead_bytes is for calibration; allowed with transport.calibration = "
+            "true");
+  }
+
+  // Regular topologies.
+  void check_shape() {
+    const FabricConfig& f = s_.fabric;
+    if (!hosts_known() || !given_.usable({"fabric.topology"})) return;
+    if (f.topology == "fat_tree") {
+      require(f.k % 2 == 0, {"fabric.k"},
+              fmt::format("fabric.k = {}: expected an even number of ports", f.k));
+      if (given_.given("fabric.k")) {
+        for (const std::string_view key : {"fabric.pods", "fabric.leaves", "fabric.spines",
+                                           "fabric.cores", "fabric.hosts_per_leaf"}) {
+          require(!given_.given(key), {key},
+                  fmt::format("{} contradicts fabric.k, which says it all; give one of them", key));
+        }
+      } else {
+        require(f.cores % f.spines == 0, {"fabric.cores", "fabric.spines"},
+                fmt::format("fabric.cores = {}: expected a multiple of fabric.spines = {}", f.cores,
+                            f.spines));
+      }
+    }
+    require(f.topology != "dumbbell" || f.hosts % 2 == 0, {"fabric.hosts"},
+            fmt::format("fabric.hosts = {}: a dumbbell has an even number, half on either side",
+                        f.hosts));
+    const FabricShape shape = shape_of(f);
+    if (f.topology == "leaf_spine" || f.topology == "fat_tree") {
+      const bool good = shape.hosts() >= 2 && shape.hosts() <= kMostHosts;
+      require(good, {"fabric.hosts_per_leaf", "fabric.leaves", "fabric.pods", "fabric.k"},
+              fmt::format("a {} of {} hosts: allowed is 2 .. {}", f.topology, shape.hosts(),
+                          kMostHosts));
+      shape_good_ = good && (f.k != 0 || f.topology != "fat_tree" || f.cores % f.spines == 0);
+    }
+    check_oversubscription();
+  }
+
+  void check_oversubscription() {
+    const FabricConfig& f = s_.fabric;
+    if (!given_.given("fabric.oversubscription") || f.topology == "star") return;
+    const bool tree = f.topology == "fat_tree";
+    const std::string_view other = tree ? "fabric.core_rate" : "fabric.uplink_rate";
+    require(!given_.given(other), {"fabric.oversubscription", other},
+            fmt::format("fabric.oversubscription and {} say the same; give one of them", other));
+    const Rate rate = tree ? core_rate(f) : uplink_rate(f);
+    require(rate >= rate_from_mbps(1) && rate <= rate_from_gbps(3200), {"fabric.oversubscription"},
+            fmt::format("fabric.oversubscription = {}: makes links of {}; allowed is [1Mb/s .. "
+                        "3200Gb/s]",
+                        f.oversubscription, format_rate(rate)));
+  }
+
+  void check_switches() {
+    const FabricConfig& f = s_.fabric;
+    require(f.class_weights.empty() || f.class_weights.size() == 8, {"fabric.class_weights"},
+            fmt::format("fabric.class_weights has {} entries; expected 8, for classes 0 to 7",
+                        f.class_weights.size()));
+    require(f.class_weights.size() != 8 || f.class_weights[7] == 0, {"fabric.class_weights"},
+            "fabric.class_weights: class 7 carries ACKs and control and stays strict; its weight "
+            "is 0");
+    const GivenKeys::Entry* const cnp_class = given_.find("fabric.cnp_class");
+    require(!s_.transport.cnp_in_ack || cnp_class == nullptr || cnp_class->inherited,
+            {"fabric.cnp_class"},
+            "fabric.cnp_class does nothing with transport.cnp_in_ack = true; it is for CNPs that "
+            "are packets of their own");
+  }
+
+  void check_flow_control() {
+    const FabricConfig& f = s_.fabric;
+    require(
+        (f.flow_control == "pfc") == f.pfc.enabled, {"fabric.flow_control", "fabric.pfc.enabled"},
+        fmt::format("fabric.flow_control = \"{}\" contradicts fabric.pfc.enabled = {}; give one "
+                    "of them",
+                    f.flow_control, f.pfc.enabled));
+    if (f.flow_control != "credit") {
+      for (const std::string_view key : {"fabric.credit.buffer", "fabric.credit.update"}) {
+        const GivenKeys::Entry* entry = given_.find(key);
+        require(entry == nullptr || entry->inherited, {key},
+                fmt::format("{} does nothing with fabric.flow_control = \"{}\"; it is for "
+                            "\"credit\"",
+                            key, f.flow_control));
+      }
+      return;
+    }
+    constexpr std::string_view kPauses[] = {"fabric.pfc.headroom", "fabric.pfc.xon_offset",
+                                            "fabric.pfc.reserve"};
+    for (const std::string_view key : kPauses) {
+      const GivenKeys::Entry* entry = given_.find(key);
+      require(entry == nullptr || entry->inherited, {key},
+              fmt::format("{} does nothing with fabric.flow_control = \"credit\"; it is for "
+                          "\"pfc\"",
+                          key));
+    }
+    for (const auto& [key, to] :
+         {std::pair{"fabric.ack_class", f.ack_class}, std::pair{"fabric.cnp_class", f.cnp_class}}) {
+      require(to != kDefaultDataClass, {key, "fabric.flow_control"},
+              fmt::format("{} = {}: fabric.flow_control = \"credit\" rules class {}, and hosts "
+                          "send these packets without credits; allowed is any other class",
+                          key, to, to));
+    }
+    bool copies = f.duplicate > 0;
+    for (const EventConfig& event : s_.events) copies = copies || event.action == "duplicate";
+    require(!copies, {"fabric.duplicate", "fabric.flow_control"},
+            "fabric.flow_control = \"credit\": links that send a packet twice would need credits "
+            "that nobody gave; allowed is fabric.duplicate = 0 and no event \"duplicate\"");
+  }
+
+  // With a topology file, whoever reads that file looks the links up.
+  void check_events() {
+    if (!hosts_known() || !given_.usable({"fabric.topology"}) || !shape_good_) return;
+    for (const EventConfig& event : s_.events) {
+      const FoundLink found = find_link(s_.fabric, event.link);
+      if (found.error.empty()) continue;
+      context_.errors->add({event.where, 0, 0},
+                           fmt::format("event.link = \"{}\": {}", event.link, found.error));
+    }
+  }
+
+  // Host h gets address h + 1 of the network.
+  void check_subnet() {
+    const std::string& text = s_.fabric.subnet;
+    const std::optional<unsigned> prefix = ipv4_prefix(text);
+    require(prefix.has_value(), {"fabric.subnet"},
+            fmt::format("fabric.subnet = \"{}\": expected an IPv4 network such as \"10.0.0.0/8\", "
+                        "prefix 8 to 30",
+                        text));
+    if (prefix && hosts_known()) {
+      const std::uint64_t room = (std::uint64_t{1} << (32 - *prefix)) - 2;
+      require(s_.fabric.hosts <= room, {"fabric.subnet", "fabric.hosts"},
+              fmt::format("fabric.subnet = \"{}\" has addresses for {} hosts, not for {}", text,
+                          room, s_.fabric.hosts));
+    }
+  }
+
+  // The prefix length of "a.b.c.d/n", or nothing.
+  static std::optional<unsigned> ipv4_prefix(std::string_view text) {
+    std::array<unsigned, 5> parts{};
+    constexpr std::string_view kSeparators = "..../";
+    const char* at = text.data();
+    const char* end = at + text.size();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i > 0 && (at == end || *at++ != kSeparators[i])) return std::nullopt;
+      const auto [stop, code] = std::from_chars(at, end, parts[i]);
+      if (code != std::errc{} || parts[i] > (i < 4 ? 255U : 30U)) return std::nullopt;
+      at = stop;
+    }
+    if (at != end || parts[4] < 8) return std::nullopt;
+    const std::uint32_t address = parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3];
+    const std::uint32_t host_bits = ~(0xFFFF'FFFFU << (32 - parts[4]));
+    return (address & host_bits) == 0 ? std::optional(parts[4]) : std::nullopt;
+  }
+
+  void check_transport() {
+    const TransportConfig& t = s_.transport;
+    require(
+        t.calibration || (std::has_single_bit(t.payload_bytes) && t.payload_bytes >= 256),
+        {"transport.payload_bytes", "transport.calibration"},
+        fmt::format("transport.payload_bytes = {}: allowed is 256, 512, 1024, 2048 or 4096 (any "
+                    "value in [64 .. 4096] with transport.calibration = true)",
+                    t.payload_bytes));
+    require(t.multipath == "none" || t.reliability == "selective",
+            {"transport.multipath", "transport.reliability"},
+            fmt::format("transport.multipath = \"{}\" reorders packets; allowed with "
+                        "transport.reliability = \"selective\"",
+                        t.multipath));
+    require(std::has_single_bit(t.window_packets), {"transport.window_packets"},
+            fmt::format("transport.window_packets = {}: allowed is a power of two in [64 .. 4096]",
+                        t.window_packets));
+    require(t.reliability != "selective" || !t.cnp_in_ack,
+            {"transport.reliability", "transport.cnp_in_ack"},
+            "transport.cnp_in_ack marks plain ACKs; allowed with transport.reliability = "
+            "\"go_back_n\"");
+    require(!t.cnp_in_ack || t.calibration, {"transport.cnp_in_ack", "transport.calibration"},
+            "transport.cnp_in_ack is for calibration; allowed with transport.calibration = true");
+    if (hosts_known()) {
+      for (const std::uint32_t host : t.foreign_hosts) {
+        require(host < s_.fabric.hosts, {"transport.foreign_hosts", "fabric.hosts"},
+                fmt::format("transport.foreign_hosts names host {}: allowed is 0 .. {}", host,
+                            s_.fabric.hosts - 1));
+      }
+    }
+  }
+
+  // With a topology file the number of hosts is known only to whoever reads that file.
+  bool hosts_known() const { return s_.fabric.topology != "file"; }
+
+  void check_workload() {
+    const WorkloadConfig& w = s_.workload;
+    if (!given_.usable({"workload.kind"})) return;
+    if (w.kind == "incast" && hosts_known()) {
+      const std::uint32_t hosts = s_.fabric.hosts;
+      require(w.receiver < hosts, {"workload.receiver", "fabric.hosts"},
+              fmt::format("workload.receiver = {}: no such host, allowed is 0 .. {}", w.receiver,
+                          hosts - 1));
+      require(w.fan_in <= hosts - 1, {"workload.fan_in", "fabric.hosts"},
+              fmt::format("workload.fan_in = {}: fabric.hosts = {} leaves at most {} senders",
+                          w.fan_in, hosts, hosts - 1));
+    } else if (w.kind == "open_loop") {
+      if (given_.given("workload.cdf") && given_.given("workload.cdf_file")) {
+        require(
+            w.cdf == "file", {"workload.cdf", "workload.cdf_file"},
+            fmt::format("workload.cdf = \"{}\" contradicts workload.cdf_file; allowed with it is "
+                        "\"file\"",
+                        w.cdf));
+      }
+      require(w.cdf != "file" || !w.cdf_file.empty(), {"workload.cdf", "workload.cdf_file"},
+              "workload.cdf = \"file\" needs workload.cdf_file");
+      check_incasts();
+    } else if (w.kind == "ring_all_reduce") {
+      const bool both = w.all_reduce_bytes != 0 && !w.model.empty();
+      const bool none = w.all_reduce_bytes == 0 && w.model.empty();
+      require(!both && !none, {"workload.all_reduce_bytes", "workload.model", "workload.kind"},
+              fmt::format(
+                  "ring_all_reduce takes either workload.all_reduce_bytes or workload.model; {}",
+                  both ? "both are given" : "neither is"));
+    } else if (w.kind == "flows") {
+      require(!w.flows_file.empty(), {"workload.flows_file", "workload.kind"},
+              "workload.kind = \"flows\" needs workload.flows_file");
+    }
+  }
+
+  // Those on top of an open loop.
+  void check_incasts() {
+    const WorkloadConfig& w = s_.workload;
+    if (!given_.usable({"workload.incast_load"})) return;
+    for (const std::string_view key : {"workload.fan_in", "workload.message_bytes"}) {
+      const GivenKeys::Entry* entry = given_.find(key);
+      if (w.incast_load > 0 || entry == nullptr || entry->inherited) continue;
+      context_.errors->add(entry->where,
+                           fmt::format("{} does nothing with workload.kind = \"open_loop\" without "
+                                       "workload.incast_load",
+                                       key));
+    }
+    if (w.incast_load == 0 || !hosts_known()) return;
+    require(w.fan_in <= s_.fabric.hosts - 1, {"workload.fan_in", "fabric.hosts"},
+            fmt::format("workload.fan_in = {}: fabric.hosts = {} leaves at most {} senders",
+                        w.fan_in, s_.fabric.hosts, s_.fabric.hosts - 1));
+  }
+
+  // A key of another generator or topology does nothing, and its author does not know. (Inherited:
+  // in a table shared by several scenarios it may serve another one.)
+  void check_unused() {
+    for (const KeySpec& key : scenario_keys()) {
+      const GivenKeys::Entry* entry = given_.find(key.path);
+      if (key.used_by.empty() || entry == nullptr || entry->inherited) continue;
+      const bool fabric = key.path.starts_with("fabric.");
+      const std::string_view chooser = fabric ? "fabric.topology" : "workload.kind";
+      if (!given_.usable({chooser})) continue;
+      const std::string& chosen = fabric ? s_.fabric.topology : s_.workload.kind;
+      const std::string padded = fmt::format(" {} ", key.used_by);
+      if (padded.find(fmt::format(" {} ", chosen)) != std::string::npos) continue;
+      context_.errors->add(entry->where,
+                           fmt::format("{} does nothing with {} = \"{}\"; it is for {}", key.path,
+                                       chooser, chosen, key.used_by));
+    }
+  }
+
+  bool shape_good_ = true;
+  const Scenario& s_;
+  const GivenKeys& given_;
+  const Where& start_;
+  ReadContext& context_;
+};
+
+}  // namespace
+
+void check_scenario(const Scenario& scenario, const GivenKeys& given, const Where& start,
+                    ReadContext& context) {
+  Checker(scenario, given, start, context).run();
+}
+
+void check_cc_needs(const Scenario& scenario, const CcConfig& cc, const TomlNode& node,
+                    std::string_view table, ReadContext& context) {
+  const cc::AlgorithmInfo* const info = cc::find(cc.algorithm);
+  if (info == nullptr || !cc::needs_telemetry(*info)) return;
+  if (has_telemetry(scenario)) return;
+  const TomlMember* const given = node.find("algorithm");
+  context.errors->add(
+      given != nullptr ? given->value.where : node.where,
+      fmt::format("{}.algorithm = \"{}\" needs {}; here it is {}, \"{}\", \"{}\"", table,
+                  cc.algorithm, cc::kTelemetryNeeds, scenario.fabric.telemetry,
+                  scenario.transport.reliability, scenario.transport.peers));
+}
+
+}  // namespace paceline::config

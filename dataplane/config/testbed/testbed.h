@@ -1,0 +1,143 @@
+// A testbed file as a typed struct: either emulated hosts and the fabric between them, or the
+// environment of DPDK, the ports of this machine, and the threads that serve them. Plain values;
+// what opens devices is dataplane/driver/ports/dpdk_testbed.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/config/scenario.h"
+#include "dataplane/wire/addresses.h"
+
+namespace paceline::config {
+
+// [eal]: port/dpdk/dpdk_eal.h says what each does.
+struct EalConfig {
+  bool no_huge = true;
+  bool in_memory = false;
+  std::uint64_t memory = 400ULL << 20;  // bytes
+  std::string file_prefix;
+  std::string lcores;
+  std::vector<std::string> vdevs;
+  std::vector<std::string> pci_allow;
+};
+
+struct AddressConfig {
+  wire::IpAddress address;
+  std::uint8_t prefix_bits = 0;
+};
+
+struct FixedNeighbourConfig {
+  wire::IpAddress address;
+  wire::MacAddress mac;
+};
+
+// [port.host]: neighbour/neighbour_config.h says what each does, and has the same defaults.
+struct HostConfig {
+  std::vector<AddressConfig> addresses;
+  std::optional<wire::IpAddress> gateway_v4;
+  std::optional<wire::IpAddress> gateway_v6;
+  std::vector<FixedNeighbourConfig> fixed;
+  std::uint32_t vlan = 0;  // 0: untagged
+  std::uint32_t ip_mtu = 4200;
+  bool answer_echo = true;
+  std::uint32_t echo_per_second = 1000;
+  std::uint32_t announcements = 2;
+  std::uint32_t neighbours = 1024;
+  Picos retransmit = picos_from_micros(1'000'000);
+  Picos reachable = picos_from_micros(30'000'000);
+  Picos failed_hold = picos_from_micros(1'000'000);
+  Picos stale_lifetime = picos_from_micros(600'000'000);
+  std::string where;
+};
+
+// [[port]]: port/dpdk/dpdk_device.h.
+struct PortConfig {
+  std::string name;
+  std::string device;
+  Rate rate{};  // 0: what the device says
+  Picos base_rtt = picos_from_micros(50);
+  std::uint32_t mtu = 4096;
+  std::uint32_t queues = 1;
+  std::uint32_t packets = 8192;
+  std::uint32_t rx_descriptors = 1024;
+  std::uint32_t tx_descriptors = 1024;
+  bool lend_payload = true;
+  bool promiscuous = false;
+  std::string pause = "keep";
+  std::string clock = "device";
+  std::optional<wire::MacAddress> mac;
+  std::optional<HostConfig> host;  // none: whoever sends knows every MAC address
+  std::string where;               // of the device, for whoever fails to open it
+};
+
+// One queue of a port.
+struct QueueConfig {
+  std::size_t port = 0;  // index in Testbed::ports
+  std::uint32_t queue = 0;
+};
+
+// [[worker]]: driver/loop/worker.h.
+struct WorkerConfig {
+  std::string name;
+  std::optional<std::uint32_t> cpu;  // none: wherever the system puts it
+  std::vector<QueueConfig> queues;
+  std::string idle = "yield";
+  Picos spin_for = picos_from_micros(20);
+  Picos most_sleep = picos_from_micros(2000);
+  Picos hiccup = picos_from_micros(100);
+  Picos stall_limit = picos_from_micros(10'000);
+  std::string where;
+};
+
+// [nic]: the hosts of an emulated testbed as NIC instances.
+struct NicConfig {
+  std::vector<std::string> names;  // those without one are called h0, h1, ...
+  Picos transmit_ring = picos_from_micros(20);
+  bool lend_payload = true;
+};
+
+// [service]: service/limits/service_settings.h says what each does, and has the same defaults.
+struct ServiceConfig {
+  std::string socket;
+  bool open = false;
+  std::vector<std::uint32_t> users;
+  std::string user;
+  std::uint32_t sessions = 256;
+  std::uint32_t queue_pairs = 8192;
+  std::uint32_t completion_queues = 8192;
+  std::uint32_t shared_receive_queues = 1024;
+  std::uint32_t regions = 65536;
+  std::uint32_t protection_domains = 4096;
+  std::uint32_t address_handles = 65536;
+  std::uint64_t registered = 0;  // bytes
+  std::uint64_t queue_memory = 0;
+  std::uint64_t message_rate = 0;
+  std::uint32_t message_burst = 1024;
+  Picos telemetry_interval = picos_from_micros(5000);
+  std::string control_group;
+  std::vector<std::string> plugin_folders;
+  bool userfaultfd = false;
+};
+
+struct Testbed {
+  std::uint32_t schema = 1;
+  std::string name = "testbed";
+  // Emulated hosts: [fabric], [transport], [cc] and [[event]], without a workload.
+  std::optional<Scenario> scenario;
+  NicConfig nic;
+  ServiceConfig service;
+  EalConfig eal;
+  std::vector<PortConfig> ports;
+  std::vector<WorkerConfig> workers;
+  // Of the engines that a service makes on ports; emulated hosts have theirs in `scenario`. What
+  // the network is made of nobody knows: `peers` is "discover" unless the file says otherwise.
+  TransportConfig transport;
+  CcConfig cc;
+};
+
+}  // namespace paceline::config

@@ -1,0 +1,47 @@
+// TOML files to typed testbeds. All errors of a file are reported, each as "file:line:column: what,
+// value, what is allowed"; with any error there is no value to use.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/config/keys/scenario_keys.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/testbed/testbed.h"
+#include "dataplane/config/toml/diagnostics.h"
+
+namespace paceline::config {
+
+// Of ports only, for who joins or replays them: emulated hosts are refused.
+Read<Testbed> read_testbed_file(const std::string& path);
+// `source` names the text in errors.
+Read<Testbed> read_testbed_text(std::string_view text, const std::string& source);
+
+// Of either kind: [fabric] makes it one of emulated hosts. Overrides as for a scenario.
+Read<Testbed> read_testbed_file(const std::string& path, const ReaderOptions& options);
+Read<Testbed> read_testbed_text(std::string_view text, const std::string& source,
+                                const std::string& folder, const ReaderOptions& options);
+
+// What keeps a testbed of ports, itself without errors, from being a service's: a line each, as
+// above. Nothing for one of emulated hosts.
+std::vector<std::string> service_problems(const Testbed& testbed);
+
+// The keys of [eal], [[port]], [port.host] and [[worker]]; their `field` is null. Lists of texts
+// and addresses are not among them, nor is cpu, for which no number means "any": no value of a
+// scenario is like that.
+std::span<const KeySpec> eal_keys();
+std::span<const KeySpec> port_keys();
+std::span<const KeySpec> host_keys();
+std::span<const KeySpec> worker_keys();
+// [nic], likewise; without `names`.
+std::span<const KeySpec> nic_keys();
+std::span<const KeySpec> service_keys();
+
+// The reference of all keys: the part of docs/ports.md between its "keys" markers.
+std::string testbed_reference_markdown();
+// Likewise of docs/testbeds.md: [nic] and [service].
+std::string emulated_reference_markdown();
+
+}  // namespace paceline::config

@@ -1,0 +1,37 @@
+// What a world that runs in real time is driven by: a clock to read, and a way to let time pass.
+// Tests script their own.
+#pragma once
+
+#include "dataplane/base/units.h"
+#include "dataplane/driver/clock/tsc_clock.h"
+
+namespace paceline {
+
+class WallClock {
+ public:
+  WallClock() = default;
+  WallClock(const WallClock&) = delete;
+  WallClock& operator=(const WallClock&) = delete;
+  virtual ~WallClock() = default;
+
+  // Since some origin; never less than the reading before.
+  virtual Picos now() = 0;
+  // Returns when now() is `until` or more: as soon after it as can be had. At once when it is over.
+  virtual void wait(Picos until) = 0;
+};
+
+// The TSC. Waits awake for what is near, for a processor that sleeps comes back tens of
+// microseconds late; sleeps until shortly before what is not.
+class TscWallClock final : public WallClock {
+ public:
+  explicit TscWallClock(TscClock clock = TscClock::calibrated()) : clock_(clock) {}
+
+  Picos now() override;
+  void wait(Picos until) override;
+
+ private:
+  TscClock clock_;
+  Picos last_{0};
+};
+
+}  // namespace paceline

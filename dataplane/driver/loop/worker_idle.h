@@ -1,0 +1,89 @@
+// What a loop does when a turn brought nothing. Pure: time in, advice out; RunLoop follows it.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/units.h"
+
+namespace paceline {
+
+enum class Idle : std::uint8_t {
+  spin,   // asks again at once: least delay, all of the core
+  yield,  // lets others on the core go first, when there are any
+  sleep,  // spins, then yields, then sleeps, longer and longer
+};
+
+struct IdleSettings {
+  Idle how = Idle::yield;
+  // yield: turns without work before the first; a few in a row belong to any conversation.
+  std::uint32_t turns_before_yield = 64;
+  // sleep: yields after this long without work, sleeps after ten times as long.
+  Picos spin_for = picos_from_micros(20);
+  // sleep: whoever is waited for may want the same processor; spins a sixteenth as long.
+  bool crowded = false;
+  // sleep: the first, then twice as long each time up to most_sleep. That is how late the first
+  // packet after a pause may be noticed.
+  Picos least_sleep = picos_from_micros(50);
+  Picos most_sleep = picos_from_micros(2000);
+};
+
+class IdlePolicy {
+ public:
+  enum class Action : std::uint8_t { again, yield, sleep };
+  struct Advice {
+    Action action = Action::again;
+    Picos time{0};  // of the sleep
+  };
+
+  explicit IdlePolicy(const IdleSettings& settings) : settings_(settings) {}
+
+  // A turn had something to do.
+  void worked() { turns_ = 0; }
+  // A turn had not. `deadline`: when something is to be done whatever arrives. `may_sleep` is asked
+  // once per pause, when it is time for the first sleep: false where an answer is awaited, whose
+  // delay is a measurement.
+  template <class MaySleep>
+  Advice idle(Picos now, Picos deadline, MaySleep may_sleep) {
+    if (turns_++ == 0) begin(now);
+    if (settings_.how == Idle::spin) return {};
+    if (settings_.how == Idle::yield) {
+      if (turns_ < settings_.turns_before_yield) return {};
+      turns_ = 0;
+      return {Action::yield};
+    }
+    const Picos idle_for = now - since_;
+    if (idle_for < (settings_.crowded ? settings_.spin_for / 16 : settings_.spin_for)) return {};
+    if (idle_for < settings_.spin_for * 10) return {Action::yield};
+    if (!asked_) {
+      asked_ = true;
+      sleeps_ = may_sleep();
+    }
+    // So little that it is not worth a sleep, whose end is never exact.
+    if (!sleeps_ || (deadline != kNever && deadline - now < settings_.least_sleep)) {
+      return {Action::yield};
+    }
+    return {Action::sleep, next_sleep(now, deadline)};
+  }
+
+ private:
+  void begin(Picos now) {
+    since_ = now;
+    asked_ = sleeps_ = false;
+    sleep_ = settings_.least_sleep;
+  }
+  Picos next_sleep(Picos now, Picos deadline) {
+    Picos time = sleep_;
+    sleep_ = earlier(sleep_ * 2, settings_.most_sleep);
+    if (deadline != kNever) time = earlier(time, deadline - now);
+    return time;
+  }
+
+  IdleSettings settings_;
+  std::uint64_t turns_ = 0;
+  Picos since_{0};
+  Picos sleep_{0};
+  bool asked_ = false;
+  bool sleeps_ = false;
+};
+
+}  // namespace paceline

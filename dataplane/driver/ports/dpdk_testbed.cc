@@ -1,0 +1,177 @@
+#include "dataplane/driver/ports/dpdk_testbed.h"
+
+#include <utility>
+
+#include "dataplane/driver/loop/worker_cpu.h"
+#include "dataplane/driver/ports/testbed_setup.h"
+
+namespace paceline {
+
+namespace {
+
+EalSettings settings_of(const config::EalConfig& eal) {
+  EalSettings s;
+  s.no_huge = eal.no_huge;
+  s.in_memory = eal.in_memory;
+  s.memory_mb = static_cast<std::uint32_t>(eal.memory >> 20);
+  s.file_prefix = eal.file_prefix;
+  s.lcores = eal.lcores;
+  s.vdevs = eal.vdevs;
+  s.pci_allow = eal.pci_allow;
+  return s;
+}
+
+DpdkDeviceSettings settings_of(const config::PortConfig& port) {
+  DpdkDeviceSettings s;
+  s.device = port.device;
+  s.mtu_bytes = static_cast<std::uint16_t>(port.mtu);
+  s.rx_descriptors = static_cast<std::uint16_t>(port.rx_descriptors);
+  s.tx_descriptors = static_cast<std::uint16_t>(port.tx_descriptors);
+  s.lend_payload = port.lend_payload;
+  s.promiscuous = port.promiscuous;
+  s.all_multicast = port.host.has_value();
+  s.mac = port.mac;
+  s.device_clock = port.clock == "device";
+  s.pause = pause_mode_of(port.pause);  // nothing: "keep"
+  return s;
+}
+
+// Fills `out`; the error, if any.
+std::string open_port(Eal& eal, const config::PortConfig& config, std::size_t index,
+                      TestbedPort& out) {
+  out.name = config.name;
+  std::vector<DpdkMemory*> memories;
+  const int node = DpdkDevice::node_of(eal, config.device);
+  for (std::uint32_t q = 0; q < config.queues; ++q) {
+    DpdkMemorySettings settings;
+    settings.name = "port";
+    settings.name += std::to_string(index) + "-" + std::to_string(q);
+    settings.packets = config.packets;
+    settings.payload_room = static_cast<std::uint16_t>(config.mtu);
+    settings.socket = node;
+    DpdkMemoryMade made = DpdkMemory::make(settings);
+    if (made.memory == nullptr) return made.error;
+    memories.push_back(made.memory.get());
+    out.memories.push_back(std::move(made.memory));
+  }
+  DpdkDeviceOpened opened = DpdkDevice::open(eal, settings_of(config), memories);
+  if (opened.device == nullptr) return opened.error;
+  out.device = std::move(opened.device);
+  for (std::uint16_t q = 0; q < config.queues; ++q) {
+    DpdkPortSettings settings;
+    settings.queue = q;
+    settings.link_rate = config.rate;
+    settings.pool_id = static_cast<std::uint16_t>(out.ports.size());
+    DpdkPortMade made = DpdkPort::make(*out.device, settings);
+    if (made.port == nullptr) return made.error;
+    out.ports.push_back(std::move(made.port));
+  }
+  return "";
+}
+
+// [port.host]; `seed` is for the times that RFC 4861 wants drawn.
+std::string put_resolver(const config::HostConfig& config, std::uint64_t seed, TestbedPort& port) {
+  const neighbour::HostConfig host = host_config_of(config, port.device->mac());
+  std::string text;
+  for (const std::string& line : neighbour::problems(host)) {
+    text += (text.empty() ? "" : "; ") + line;
+  }
+  if (!text.empty()) return text;
+  port.resolver =
+      std::make_unique<neighbour::ResolvingPort>(*port.ports[0], host, Random(seed, 0x4E44));
+  return "";
+}
+
+}  // namespace
+
+TestbedPort::~TestbedPort() {
+  resolver.reset();
+  ports.clear();
+  device.reset();
+  memories.clear();
+}
+
+TestbedWorker::TestbedWorker(const config::WorkerConfig& config, std::vector<Queue> queues)
+    : worker_(std::make_unique<Worker>(worker_settings_of(config))),
+      queues_(std::move(queues)),
+      cpu_(config.cpu) {}
+
+void TestbedWorker::serve(std::size_t index, transport::Engine& engine, WorkerApp* app) {
+  const Queue& queue = queues_[index];
+  worker_->add({&engine, &queue.port->front(queue.queue), app, queue.port->resolver.get()});
+}
+
+std::string TestbedWorker::run(const TscClock& clock, const std::atomic<bool>& stop) {
+  if (cpu_) {
+    if (std::string error = pin_this_thread(*cpu_); !error.empty()) {
+      return "worker " + name() + ": " + error;
+    }
+  }
+  const LcoreRegistration known;
+  worker_->run(clock, stop);
+  return "";
+}
+
+std::string TestbedWorker::stalls(Picos now) {
+  const WatchCounters current = worker_->watch().counters();
+  std::string line = stall_line(name(), worker_->watch().settings(), seen_, current, now);
+  seen_ = current;
+  return line;
+}
+
+DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
+  std::unique_ptr<DpdkTestbed> testbed(new DpdkTestbed);
+  EalStart start = Eal::start(settings_of(config.eal));
+  if (start.eal == nullptr) return {nullptr, start.error};
+  testbed->eal_ = std::move(start.eal);
+  testbed->ports_.reserve(config.ports.size());
+  for (const config::PortConfig& port : config.ports) {
+    TestbedPort& out = testbed->ports_.emplace_back();
+    const std::string error = open_port(*testbed->eal_, port, testbed->ports_.size() - 1, out);
+    if (!error.empty()) return {nullptr, port.where + ": port \"" + port.name + "\": " + error};
+    if (!port.host) continue;
+    const std::string wrong = put_resolver(*port.host, testbed->ports_.size(), out);
+    if (!wrong.empty()) {
+      return {nullptr, port.host->where + ": port \"" + port.name + "\": host: " + wrong};
+    }
+  }
+  for (const config::WorkerConfig& worker : config.workers) {
+    std::vector<TestbedWorker::Queue> queues;
+    for (const config::QueueConfig& q : worker.queues) {
+      queues.push_back({&testbed->ports_[q.port], q.queue});
+    }
+    testbed->workers_.emplace_back(worker, std::move(queues));
+  }
+  return {std::move(testbed), ""};
+}
+
+TestbedPort* DpdkTestbed::find(const std::string& name) {
+  for (TestbedPort& port : ports_) {
+    if (port.name == name) return &port;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> DpdkTestbed::report() const {
+  std::vector<std::string> lines;
+  for (const TestbedPort& port : ports_) {
+    const auto add = [&](const std::string& line) {
+      lines.push_back("port " + port.name + ": " + line);
+    };
+    add(port.device->capabilities().summary());
+    for (const std::string& line : port.device->notes()) add(line);
+    for (const std::string& line : port.device->capabilities().missing()) add(line);
+  }
+  for (const TestbedWorker& worker : workers_) {
+    if (!worker.cpu()) continue;
+    const int node = node_of_cpu(*worker.cpu());
+    for (const TestbedWorker::Queue& queue : worker.queues()) {
+      std::string line = far_memory_line(worker.name(), *worker.cpu(), node, queue.port->name,
+                                         queue.port->device->capabilities().socket);
+      if (!line.empty()) lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
+}  // namespace paceline

@@ -1,0 +1,18 @@
+// What an engine in real time is configured with where the defaults are those of virtual time:
+// polls find bursts, and come late.
+#pragma once
+
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "dataplane/transport/engine_config.h"
+
+namespace paceline {
+
+inline void apply_real_time_defaults(transport::EngineConfig& config) {
+  config.coalesce_acks = true;
+  config.answers_last = true;
+  config.receive_bursts = 1;
+  config.pacing_catch_up = picos_from_micros(200);
+  config.plugin_clock = plugin_clock();
+}
+
+}  // namespace paceline

@@ -1,0 +1,40 @@
+// From a scenario to what the rooms below are built from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cc/algorithm.h"
+#include "dataplane/config/scenario.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/queue_pair.h"
+
+namespace paceline {
+
+// Empty `error` = usable. The scenario's own values were checked by the reader; what can still be
+// wrong is what only the whole shows (no path between two hosts, a subnet too small).
+struct WorldPlan {
+  std::string error;
+  fabric::FabricSpec fabric;
+  transport::EngineConfig engine;    // without address and MAC: per host
+  transport::QpConfig queue_pair;    // without the queue objects
+  std::vector<bool> speaks_control;  // per host
+};
+
+WorldPlan plan_world(const config::Scenario& scenario);
+
+// What an engine is told by [transport] and [cc], on a port with these facts, where peers are so
+// far away; all but the addresses. The error, if any.
+std::string plan_engine(const config::TransportConfig& transport, const config::CcConfig& cc,
+                        const cc::PortFacts& facts, transport::EngineConfig& engine);
+
+// The parameter values of a [cc] table on a port with these facts, in ParamSpec order; `error`
+// names every problem.
+std::vector<double> resolve_cc(const std::string& algorithm, const std::string& profile,
+                               std::span<const config::ParamValue> params,
+                               const cc::PortFacts& facts, std::string& error);
+
+}  // namespace paceline

@@ -1,0 +1,48 @@
+// What an empty or perfectly balanced fabric would need: the yardsticks of messages and collectives
+// on any topology.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/config/scenario.h"
+#include "dataplane/driver/traffic/ideal.h"
+#include "dataplane/driver/traffic/message_plan.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/topology/topology.h"
+
+namespace paceline {
+
+class FabricIdeal {
+ public:
+  // All must outlive this.
+  FabricIdeal(const config::Scenario& scenario, const fabric::FabricSpec& spec,
+              const fabric::Topology& topology)
+      : scenario_(scenario), spec_(spec), topology_(topology) {}
+
+  // The clock of one path between two hosts; equal-cost paths are taken to be alike.
+  IdealClock clock(std::uint32_t src, std::uint32_t dst) const;
+  Picos fct(std::uint32_t src, std::uint32_t dst, std::uint64_t bytes) const {
+    return clock(src, dst).fct(bytes);
+  }
+  // The largest round trip of a full packet and its ACK between any two hosts.
+  Picos longest_base_rtt() const;
+
+  // Sets `ideal` of every collective of the plan: the time in which the busiest port carries its
+  // bytes, plus the latency of the longest path in use. Every switch is taken to spread what it
+  // forwards over its equal-cost links in proportion to their rates, so an oversubscribed tier
+  // bounds, and an unlucky hash does not.
+  void fill(MessagePlan& plan) const;
+
+ private:
+  Picos collective(const MessagePlan& plan, std::vector<std::uint32_t>& messages) const;
+  double busiest_switch_port(const MessagePlan& plan,
+                             const std::vector<std::uint32_t>& messages) const;
+
+  const config::Scenario& scenario_;
+  const fabric::FabricSpec& spec_;
+  const fabric::Topology& topology_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,63 @@
+#include "dataplane/driver/traffic/plan_index.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace paceline {
+
+PlanIndex::PlanIndex(const MessagePlan& plan, std::uint32_t hosts)
+    : own_begin_(hosts + std::size_t{1}),
+      dependants_begin_(hosts + std::size_t{1}),
+      posts_(hosts),
+      peers_(hosts),
+      announced_(hosts) {
+  for (const PlannedMessage& m : plan.messages) {
+    ++(m.after == kNoMessage ? own_begin_ : dependants_begin_)[m.src + std::size_t{1}];
+    posts_[m.src] += std::max<std::uint64_t>(1, (m.bytes + kPieceBytes - 1) / kPieceBytes);
+    if (m.notify) ++announced_[m.dst];
+  }
+  for (std::size_t h = 0; h < hosts; ++h) {
+    own_begin_[h + 1] += own_begin_[h];
+    dependants_begin_[h + 1] += dependants_begin_[h];
+  }
+  own_.resize(own_begin_[hosts]);
+  dependants_.resize(dependants_begin_[hosts]);
+  std::vector<std::size_t> own_end(own_begin_);
+  std::vector<std::size_t> dependants_end(dependants_begin_);
+  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+    const PlannedMessage& m = plan.messages[id];
+    if (m.after == kNoMessage) {
+      own_[own_end[m.src]++] = id;
+    } else {
+      dependants_[dependants_end[m.src]++] = {m.after, id};
+    }
+  }
+  const auto place = [](auto& list, std::size_t at) {
+    return list.begin() + static_cast<std::ptrdiff_t>(at);
+  };
+  for (std::size_t h = 0; h < hosts; ++h) {
+    std::stable_sort(place(own_, own_begin_[h]), place(own_, own_begin_[h + 1]),
+                     [&plan](std::uint32_t a, std::uint32_t b) {
+                       return plan.messages[a].start < plan.messages[b].start;
+                     });
+    std::sort(place(dependants_, dependants_begin_[h]),
+              place(dependants_, dependants_begin_[h + 1]));
+  }
+  count_peers(plan);
+}
+
+void PlanIndex::count_peers(const MessagePlan& plan) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  pairs.reserve(plan.messages.size());
+  for (const PlannedMessage& m : plan.messages) {
+    if (m.src != m.dst) pairs.emplace_back(std::min(m.src, m.dst), std::max(m.src, m.dst));
+  }
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  for (const auto& [a, b] : pairs) {
+    ++peers_[a];
+    ++peers_[b];
+  }
+}
+
+}  // namespace paceline

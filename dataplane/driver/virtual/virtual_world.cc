@@ -1,0 +1,416 @@
+#include "dataplane/driver/virtual/virtual_world.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "dataplane/base/random.h"
+#include "dataplane/driver/traffic/fabric_ideal.h"
+
+namespace paceline {
+
+namespace {
+
+// Events between two looks at the stop flag and the progress callback, at most.
+constexpr std::uint64_t kHousekeeping = 1 << 16;
+
+// Events until the next look. An event makes a hop or two, seldom more: a limit of hops is looked
+// at so much the more often as it comes near, and overstepped by what one event does.
+std::uint64_t events_to_next_look(std::uint64_t hops, std::uint64_t max_hops) {
+  if (max_hops == 0) return kHousekeeping;
+  const std::uint64_t left = hops < max_hops ? max_hops - hops : 0;
+  return std::clamp<std::uint64_t>(left / 16, 1, kHousekeeping);
+}
+// RoCEv2 source ports: the dynamic range (annex A17).
+constexpr std::uint16_t kFirstSourcePort = 0xC000;
+
+// Pops per simulated microsecond, if the busiest port is busy throughout: about five events a
+// packet (two links each way and the pacer). Only the width of the event queue's slots depends on
+// it.
+double expected_events_per_us(const config::Scenario& scenario, const MessagePlan& plan) {
+  std::vector<double> out(scenario.fabric.hosts);
+  std::vector<double> in(scenario.fabric.hosts);
+  double packets = 0;
+  double busiest_us = 1;
+  for (const PlannedMessage& message : plan.messages) {
+    const auto bytes = static_cast<double>(message.bytes);
+    packets += 1 + bytes / scenario.transport.payload_bytes;
+    busiest_us = std::max(busiest_us, static_cast<double>(message.start.count) / 1e6);
+    out[message.src] += bytes;
+    in[message.dst] += bytes;
+  }
+  const double us_per_byte = 8e6 / static_cast<double>(scenario.fabric.rate.bps);
+  for (std::uint32_t h = 0; h < scenario.fabric.hosts; ++h) {
+    busiest_us = std::max(busiest_us, std::max(out[h], in[h]) * us_per_byte);
+  }
+  return 5 * packets / busiest_us;
+}
+
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 32;
+  x *= 0xD6E8'FEB8'6659'FD93ULL;
+  x ^= x >> 32;
+  return x;
+}
+
+}  // namespace
+
+const char* to_string(RunEnd end) {
+  switch (end) {
+    case RunEnd::completed:
+      return "completed";
+    case RunEnd::duration:
+      return "duration";
+    case RunEnd::stalled:
+      return "stalled";
+    case RunEnd::hop_limit:
+      return "hop limit";
+    case RunEnd::stopped:
+      return "stopped";
+    case RunEnd::violation:
+      return "violation";
+  }
+  return "unknown";
+}
+
+VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, WorldOptions options)
+    : scenario_(scenario),
+      plan_(std::move(plan)),
+      options_(std::move(options)),
+      setup_(plan_world(scenario)),
+      memory_(scenario.seed) {
+  if (!setup_.error.empty()) throw std::invalid_argument(setup_.error);
+  if (options_.threads == 0 || options_.threads > kMaxThreads) {
+    throw std::invalid_argument("threads: allowed is 1 to " + std::to_string(kMaxThreads));
+  }
+  setup_.fabric.exact_departures = options_.exact_departures;
+  if (!options_.taps.empty()) {
+    setup_.fabric.payload_room = static_cast<std::uint16_t>((setup_.engine.payload_mtu + 3) & ~3U);
+    setup_.fabric.computes_icrc = false;
+  }
+  refuse_odd_options();
+  if (options_.real_time.clock != nullptr) prepare_real_time();
+  for (PlannedMessage& message : plan_.messages) {
+    bytes_total_ += message.bytes;
+    if (message.src >= scenario_.fabric.hosts || message.dst >= scenario_.fabric.hosts) {
+      throw std::invalid_argument("a message names a host that the fabric does not have");
+    }
+    if (message.after != kNoMessage) plan_.messages.at(message.after).notify = true;
+  }
+  index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
+  if (options_.threads > 1) one_thread_because_ = obstacle();
+  sweeping_ = may_sweep();
+  build(one_thread_because_.empty() ? options_.threads : 1);
+  FabricIdeal(scenario_, setup_.fabric, network().topology()).fill(plan_);
+}
+
+VirtualWorld::~VirtualWorld() = default;
+
+void VirtualWorld::refuse_odd_options() const {
+  if (options_.sample && options_.sample_interval.count <= 0) {
+    throw std::invalid_argument("sample_interval: allowed is more than 0");
+  }
+  if (!options_.control) return;
+  if (options_.control_interval.count <= 0) {
+    throw std::invalid_argument("control_interval: allowed is more than 0");
+  }
+  if (options_.real_time.clock != nullptr) {
+    throw std::invalid_argument("a world under a clock takes no control callback");
+  }
+}
+
+// Why the work cannot be shared; empty: it can.
+std::string VirtualWorld::obstacle() const {
+  if (options_.sample) return "time series look at the whole fabric at once";
+  return order_matters();
+}
+
+// Why the order of events at different places is to be that of time; empty: it need not.
+std::string VirtualWorld::order_matters() const {
+  if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
+  if (!options_.taps.empty()) return "captures are written in the order of time";
+  if (options_.control) return "hosts are changed under way, all at the same time";
+  if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
+  if (setup_.fabric.drop_control_ppm != 0) {
+    return "fabric.drop_control_ppm draws from one generator for all hosts";
+  }
+  return ParallelRun::obstacle(plan_);
+}
+
+// Whether windows are worked off node by node.
+bool VirtualWorld::may_sweep() const {
+  return options_.sweep && order_matters().empty() && (!options_.sample || options_.restart) &&
+         fabric::FabricSweep::obstacle(setup_.fabric).empty();
+}
+
+// The world at time 0, in as many parts as there are threads, or as the fabric has.
+void VirtualWorld::build(std::uint32_t threads) {
+  hosts_.reset();
+  parts_.clear();
+  records_.assign(plan_.messages.size(), {});
+  now_ = Picos{0};
+  connections_ = 0;
+  division_ = fabric::divide(setup_.fabric, threads);
+  if (division_.parts == 1 && threads > 1) {
+    one_thread_because_ = "the fabric has one switch with hosts";
+  }
+  const double events_per_us = expected_events_per_us(scenario_, plan_) / division_.parts;
+  for (std::uint32_t part = 0; part < division_.parts; ++part) {
+    parts_.push_back(std::make_unique<WorldPart>(setup_.fabric, events_per_us, plan_, records_));
+    if (division_.parts > 1) parts_[part]->network().divide(division_, part);
+  }
+  for (const LinkTapping& tapping : options_.taps) network().tap(tapping.link, *tapping.tap);
+  hosts_ = std::make_unique<Slab<WorldHost>>(scenario_.fabric.hosts, parts_.front()->memory());
+  for (std::uint32_t h = 0; h < scenario_.fabric.hosts; ++h) {
+    WorldPart& part = *parts_[division_.part_of_node[h]];
+    transport::EngineConfig config = setup_.engine;
+    config.address = wire::IpAddress::v4(setup_.fabric.subnet_base + h + 1);
+    config.mac = wire::MacAddress::local(h + 1);
+    config.speak_control = setup_.speaks_control[h];
+    config.check_invariants = options_.check_invariants;
+    config.expected_peers = index_->peers(h);
+    config.memory = &part.memory();
+    config.params = &params_;
+    hosts_->emplace(std::move(config), part.network().host_port(h), h, plan_, *index_, records_,
+                    *this, options_.taps.empty() ? nullptr : &memory_);
+  }
+  for (const auto& part : parts_) part->set_hosts(*hosts_);
+}
+
+const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
+  return (*hosts_)[host].engine;
+}
+
+std::uint64_t VirtualWorld::events() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->events();
+  return sum;
+}
+
+std::uint64_t VirtualWorld::messages_failed() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->failed();
+  return sum;
+}
+
+std::uint64_t VirtualWorld::messages_completed() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->finished().size() - part->failed();
+  return sum;
+}
+
+std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t dst,
+                                    std::uint8_t traffic_class) {
+  if (parallel_ != nullptr && !parallel_->may_connect(src)) throw ParallelRun::NotAlone();
+  // Out of band, as a connection manager would have done before; takes no time.
+  WorldHost& a = (*hosts_)[src];
+  WorldHost& b = (*hosts_)[dst];
+  transport::QpConfig config = setup_.queue_pair;
+  config.traffic_class = traffic_class;
+  config.send_cq = config.receive_cq = &a.app.completions();
+  config.receive_queue = &a.app.receives();
+  // Queues no longer than what will ever be in them: the applications read nothing from one
+  // another, and the far end of a connection only answers.
+  config.max_rd_atomic = config.max_dest_rd_atomic = 0;
+  config.send_queue_depth = static_cast<std::uint16_t>(
+      std::min<std::uint64_t>(config.send_queue_depth, index_->posts(src)));
+  transport::Engine& engine_a = a.engine;
+  const std::uint32_t qa = engine_a.create_qp(config);
+  config.send_cq = config.receive_cq = &b.app.completions();
+  config.receive_queue = &b.app.receives();
+  config.send_queue_depth = 1;
+  transport::Engine& engine_b = b.engine;
+  const std::uint32_t qb = engine_b.create_qp(config);
+  const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
+  const auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
+  const Psn psn_a(static_cast<std::uint32_t>(entropy >> 16));
+  const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
+  engine_a.connect(now, qa, engine_b.address_of(qb, psn_b), psn_a, port);
+  engine_b.connect(now, qb, engine_a.address_of(qa, psn_a), psn_b, port);
+  if (setup_.engine.peers == transport::PeerPolicy::paceline) {
+    // Native without HELLO: what it would have said by now.
+    tell_crowd(now, dst, traffic_class, engine_a);
+    tell_crowd(now, src, traffic_class, engine_b);
+  }
+  const Picos next = b.next_deadline();
+  parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));
+  return qa;
+}
+
+void VirtualWorld::tell_crowd(Picos now, std::uint32_t of, std::uint8_t traffic_class,
+                              transport::Engine& engine) {
+  if (!setup_.speaks_control[of]) return;
+  const auto address = wire::IpAddress::v4(setup_.fabric.subnet_base + of + 1);
+  engine.hear_crowd(now, address, traffic_class, (*hosts_)[of].engine.crowd());
+}
+
+RunEnd VirtualWorld::run() {
+  RunEnd end = RunEnd::completed;
+  if (options_.real_time.clock != nullptr) {
+    end = run_in_real_time();
+  } else if ((parts_.size() == 1 && !sweeping_) || !run_in_parallel(end)) {
+    end = run_alone();
+  }
+  if (end == RunEnd::stalled) {
+    problem_ = "nothing left to happen, but " +
+               std::to_string(plan_.messages.size() - messages_completed() - messages_failed()) +
+               " messages are outstanding";
+  }
+  if (!check_all()) end = RunEnd::violation;
+  return end;
+}
+
+RunEnd VirtualWorld::run_alone() {
+  WorldPart& part = *parts_.front();
+  for (std::uint32_t h = 0; h < hosts_->size(); ++h) part.begin(h);
+  const fabric::NetworkStats& stats = part.network().stats();
+  const Picos over = saturating_add(scenario_.duration, Picos{1});
+  Picos next_sample = options_.sample ? options_.sample_interval : kNever;
+  Picos next_control = options_.control ? options_.control_interval : kNever;
+  std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
+  RunEnd end = RunEnd::completed;
+  for (;;) {
+    const WorldPart::Pause pause = part.work(earlier(over, earlier(next_sample, next_control)),
+                                             plan_.messages.size(), housekeeping);
+    if (pause == WorldPart::Pause::finished) break;
+    if (pause == WorldPart::Pause::time) {
+      const Picos time = part.wheel().next_time();
+      if (time == kNever) {
+        end = RunEnd::stalled;
+        break;
+      }
+      if (time > scenario_.duration) {
+        now_ = scenario_.duration;
+        end = RunEnd::duration;
+        break;
+      }
+      // One at a time: what is changed may make something happen before the next.
+      if (next_sample <= next_control) {
+        now_ = next_sample;
+        options_.sample(*this, next_sample);
+        next_sample += options_.sample_interval;
+      } else {
+        now_ = next_control;
+        controlling_ = true;
+        options_.control(*this, next_control);
+        controlling_ = false;
+        next_control += options_.control_interval;
+      }
+      continue;
+    }
+    housekeeping = events_to_next_look(stats.hops, scenario_.max_hops);
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      end = RunEnd::stopped;
+      break;
+    }
+    if (scenario_.max_hops != 0 && stats.hops > scenario_.max_hops) {
+      end = RunEnd::hop_limit;
+      problem_ = "more than max_hops = " + std::to_string(scenario_.max_hops) + " packet-hops";
+      break;
+    }
+    if (options_.progress && bytes_total_ != 0) {
+      options_.progress(static_cast<double>(part.bytes_done()) / static_cast<double>(bytes_total_));
+    }
+  }
+  if (end != RunEnd::duration) now_ = part.now();
+  part.network().finish(now_);
+  return end;
+}
+
+// False: the run has to be repeated by one thread, for which the world is ready.
+bool VirtualWorld::run_in_parallel(RunEnd& end) {
+  std::function<void(Picos)> sample;
+  if (options_.sample) {
+    sample = [this](Picos at) {
+      now_ = at;
+      options_.sample(*this, at);
+    };
+  }
+  parallel_ = std::make_unique<ParallelRun>(
+      parts_, setup_.fabric, division_, *hosts_, plan_,
+      ParallelRun::Options{scenario_.duration, options_.stop, options_.progress, sweeping_,
+                           options_.sample_interval, sample});
+  const ParallelRun::End how = parallel_->run();
+  use_ = parallel_->use();
+  if (parts_.size() == 1) use_.threads.clear();
+  parallel_.reset();
+  bool good = how != ParallelRun::End::misjudged;
+  for (const auto& part : parts_) {
+    now_ = later(now_, part->now());
+    finished_.insert(finished_.end(), part->finished().begin(), part->finished().end());
+  }
+  // Stable: what one event has finished is in the order in which it did. An event is one part's,
+  // but for the agenda of link events.
+  std::stable_sort(finished_.begin(), finished_.end(),
+                   [](const WorldPart::Finished& a, const WorldPart::Finished& b) {
+                     return std::pair(a.at, a.actor) < std::pair(b.at, b.actor);
+                   });
+  for (const WorldPart::Finished& finished : finished_) {
+    if (finished.at != WorldPart::kBeforeAll && parts_.front()->shared_actor(finished.actor)) {
+      good = false;
+    }
+  }
+  if (!good) {
+    sweeping_ = false;
+    if (options_.threads > 1)
+      one_thread_because_ =
+          "the run ended, or hosts connected, at a time that could not be foreseen";
+    finished_.clear();
+    use_ = {};
+    build(1);
+    if (options_.restart) options_.restart();
+    return false;
+  }
+  switch (how) {
+    case ParallelRun::End::duration:
+      now_ = scenario_.duration;
+      end = RunEnd::duration;
+      break;
+    case ParallelRun::End::stalled:
+      end = RunEnd::stalled;
+      break;
+    case ParallelRun::End::stopped:
+      end = RunEnd::stopped;
+      break;
+    default:
+      end = RunEnd::completed;
+      break;
+  }
+  for (const auto& part : parts_) part->network().finish(now_);
+  for (std::size_t i = 1; i < parts_.size(); ++i) network().gather(parts_[i]->network());
+  return true;
+}
+
+bool VirtualWorld::check_all() {
+  std::string broken = network().check_conservation();
+  for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
+    broken = engine(h).check_conservation();
+    if (broken.empty()) broken = engine(h).violation();
+    if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
+  }
+  if (broken.empty()) return true;
+  problem_ = broken;
+  return false;
+}
+
+const std::vector<WorldPart::Finished>& VirtualWorld::finished() const {
+  return parts_.size() == 1 && !sweeping_ ? parts_.front()->finished() : finished_;
+}
+
+std::uint64_t VirtualWorld::trace_hash() const {
+  std::uint64_t h = 0;
+  for (const WorldPart::Finished& finished : this->finished()) {
+    const MessageRecord& record = records_[finished.message];
+    h = mix(h ^ mix(static_cast<std::uint64_t>(record.completed.count) + finished.message) ^
+            (record.failed ? 1U : 0U));
+  }
+  const fabric::NetworkStats& stats = network().stats();
+  for (const std::uint64_t value :
+       {stats.hops, stats.hop_bytes, stats.injected_packets, stats.delivered_bytes,
+        stats.marked_packets, stats.pause_frames, stats.total_drops(),
+        static_cast<std::uint64_t>(stats.pause_time.count)}) {
+    h = mix(h ^ value);
+  }
+  return h;
+}
+
+}  // namespace paceline

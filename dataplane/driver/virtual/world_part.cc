@@ -1,0 +1,155 @@
+#include "dataplane/driver/virtual/world_part.h"
+
+namespace paceline {
+
+namespace {
+
+// Event sources from which on what an event touches is likely to lie outside the caches.
+constexpr std::uint32_t kPrefetchFrom = 4096;
+// Hosts from which on a world has memory of its own, in large pages.
+constexpr std::uint32_t kLargePagesFrom = 32;
+
+unsigned slots_log2(double events_per_us) {
+  return EventWheel::slots_log2_for(EventWheel::slot_shift_for(events_per_us));
+}
+
+}  // namespace
+
+WorldPart::WorldPart(const fabric::FabricSpec& spec, double events_per_us, const MessagePlan& plan,
+                     const std::vector<MessageRecord>& records)
+    : memory_(spec.hosts >= kLargePagesFrom ? static_cast<std::pmr::memory_resource&>(large_pages_)
+                                            : *std::pmr::new_delete_resource()),
+      plan_(plan),
+      records_(records),
+      first_host_actor_(fabric::Network::actors_needed(spec)),
+      wheel_(first_host_actor_ + spec.hosts, EventWheel::slot_shift_for(events_per_us),
+             slots_log2(events_per_us), memory_),
+      network_(spec, wheel_, 0, memory_),
+      prefetching_(wheel_.actors() >= kPrefetchFrom),
+      ahead_(wheel_, network_, first_host_actor_) {}
+
+void WorldPart::begin(std::uint32_t host) {
+  actor_ = host;
+  const std::size_t before = finished_.size();
+  poll_host(host, now_);
+  for (std::size_t i = before; i < finished_.size(); ++i) finished_[i].at = kBeforeAll;
+}
+
+// Application first, then engine, until neither has work at `now`: the group of one host. Returns
+// when it is due next.
+inline Picos WorldPart::poll_group(std::uint32_t index, Picos now) {
+  WorldHost& host = (*hosts_)[index];
+  if (!prefetching_) host.engine.prefetch();
+  if (host.app.due(now)) host.app.poll(now);
+  do {
+    host.engine.poll(now);
+  } while (!host.app.completions().empty() && host.app.poll(now));
+  if (!host.app.newly_finished().empty()) take_finished(host);
+  return earlier(host.engine.next_deadline(), host.app.next_deadline());
+}
+
+// Inlined into the loop: an event is little more than a call.
+inline void WorldPart::act(Picos time, std::uint32_t actor) {
+  now_ = time;
+  actor_ = actor;
+  ++events_;
+  if (prefetching_) ahead_.step(time);
+  if (actor < first_host_actor_) {
+    network_.link_fired(actor, time);
+    const auto woken = network_.woken_hosts();
+    if (!woken.empty()) {
+      for (const std::uint32_t host : woken) poll_host(host, time);
+      network_.clear_woken();
+    }
+  } else {
+    poll_host(actor - first_host_actor_, time);
+  }
+}
+
+WorldPart::Pause WorldPart::work(Picos end, std::uint64_t messages, std::uint64_t& budget) {
+  Picos time;
+  std::uint32_t actor = 0;
+  while (finished_.size() < messages) {
+    if (!wheel_.pop_before(end, time, actor)) return Pause::time;
+    act(time, actor);
+    if (--budget == 0) return Pause::budget;
+  }
+  return Pause::finished;
+}
+
+void WorldPart::catch_up(Picos end) {
+  Picos time;
+  std::uint32_t actor = 0;
+  while (wheel_.pop_before(end, time, actor)) {
+    ++events_;
+    if (actor >= first_host_actor_) {
+      note_due(actor - first_host_actor_, time);
+      continue;
+    }
+    network_.link_fired(actor, time);
+    for (const std::uint32_t host : network_.woken_hosts()) note_due(host, time);
+    network_.clear_woken();
+  }
+}
+
+void WorldPart::note_due(std::uint32_t host, Picos at) {
+  is_due_.resize(hosts_->size());
+  if (is_due_[host]) return;
+  is_due_[host] = true;
+  due_hosts_.push_back({host, at});
+}
+
+void WorldPart::clear_due_hosts() {
+  for (const DueHost& due : due_hosts_) is_due_[due.host] = false;
+  due_hosts_.clear();
+}
+
+void WorldPart::poll_due_host(std::uint32_t host, Picos now) {
+  now_ = now;
+  actor_ = first_host_actor_ + host;
+  poll_host(host, now);
+}
+
+void WorldPart::take_finished(WorldHost& host) {
+  for (const std::uint32_t id : host.app.newly_finished()) {
+    finished_.push_back({now_, actor_, id});
+    if (records_[id].failed) ++failed_;
+    bytes_done_ += plan_.messages[id].bytes;
+  }
+  host.app.newly_finished().clear();
+}
+
+void WorldPart::poll_host(std::uint32_t index, Picos now) {
+  wheel_.schedule(first_host_actor_ + index, poll_group(index, now));
+}
+
+// A host in a window (world_sweep.cc): arrivals by its one link, and its own deadlines; at one time
+// the link comes first.
+void WorldPart::sweep_host(std::uint32_t host, Picos end) {
+  const std::uint32_t link = network_.sweep().downlink(host);
+  const std::uint32_t actor = first_host_actor_ + host;
+  Picos due = earlier(due_at_[host], wheel_.scheduled_at(actor));
+  due_at_[host] = kNever;
+  for (;;) {
+    const Picos arrival = network_.sweep().next_arrival(link);
+    if (arrival < end && arrival <= due) {
+      now_ = arrival;
+      actor_ = link;
+      network_.sweep().arrive_next(link);
+      ++events_;
+      if (network_.woken_hosts().empty()) continue;
+      network_.clear_woken();
+    } else if (due < end) {
+      now_ = due;
+      actor_ = actor;
+      ++events_;
+    } else {
+      break;
+    }
+    due = poll_group(host, now_);
+  }
+  network_.sweep().wait_for_next(link);
+  wheel_.schedule(actor, due);
+}
+
+}  // namespace paceline

@@ -1,0 +1,31 @@
+#include "dataplane/fabric/forwarding/host_port.h"
+
+#include "dataplane/fabric/forwarding/forwarding.h"
+
+namespace paceline::fabric {
+
+// After the first packet the wire is busy, so a burst is accepted one by one.
+std::size_t HostPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
+  if (burst.empty() || uplink_.busy > now + ahead_) return 0;
+  if ((uplink_.held() >> traffic_class & 1U) != 0) return 0;
+  burst[0]->traffic_class = traffic_class;
+  forwarding_.inject(uplink_, burst[0], later(now, uplink_.busy));
+  return 1;
+}
+
+PacketPool& HostPort::packets() { return forwarding_.state().pool; }
+
+PortInfo HostPort::info() const {
+  const FabricSpec& spec = forwarding_.state().spec;
+  PortInfo info;
+  info.link_rate = spec.links[uplink_.id / 2].rate;
+  info.wire = spec.wire;
+  info.mtu_bytes = spec.mtu_bytes;
+  info.payload_room = spec.payload_room;
+  info.computes_icrc = spec.computes_icrc;
+  info.telemetry = spec.telemetry;
+  info.lends_payload = spec.lends_payload && spec.computes_icrc;
+  return info;
+}
+
+}  // namespace paceline::fabric

@@ -1,0 +1,39 @@
+// The emulated NIC of one host: a Port on the host's uplink. It has no transmit queue: a packet is
+// taken when the wire is free and the class not paused, so the engine's own pacing and arbitration
+// decide, as with a NIC that schedules in hardware. While its link is down every class is paused.
+// Where engines are polled late, it has a short one: FabricSpec::transmit_ahead.
+#pragma once
+
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/wire/host_queues.h"
+#include "dataplane/fabric/wire/link.h"
+#include "dataplane/port/port.h"
+
+namespace paceline::fabric {
+
+class Forwarding;
+
+class alignas(64) HostPort final : public Port {
+ public:
+  HostPort(Forwarding& forwarding, Link& uplink, HostQueue& queue, Picos ahead)
+      : forwarding_(forwarding), uplink_(uplink), queue_(queue), ahead_(ahead) {}
+
+  std::size_t rx(std::span<Packet*> burst) override { return queue_.take(burst); }
+  std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
+  Picos rx_ready_at() const override { return queue_.head == nullptr ? kNever : queue_.head->time; }
+  Picos tx_ready_at(std::uint8_t traffic_class) const override {
+    return (uplink_.held() >> traffic_class & 1U) != 0 ? kNever : uplink_.busy - ahead_;
+  }
+  PacketPool& packets() override;
+  PortInfo info() const override;
+
+  const Link& uplink() const { return uplink_; }
+
+ private:
+  Forwarding& forwarding_;
+  Link& uplink_;
+  HostQueue& queue_;
+  Picos ahead_;
+};
+
+}  // namespace paceline::fabric

@@ -1,0 +1,39 @@
+// Links that fail, come back and change while packets are under way. Before anything changes, the
+// departures that were due are decided under the old state; the agenda acts after all links at its
+// time, so departures at T precede the event at T however they are decided.
+#pragma once
+
+#include "dataplane/base/units.h"
+#include "dataplane/fabric/forwarding/forwarding.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/topology/link_event.h"
+#include "dataplane/fabric/wire/link.h"
+#include "dataplane/fabric/wire/link_agenda.h"
+
+namespace paceline::fabric {
+
+class LinkChanges {
+ public:
+  // Both must outlive this.
+  LinkChanges(const FabricSpec& spec, Forwarding& forwarding)
+      : forwarding_(forwarding), agenda_(spec) {}
+
+  // When run() is due; kNever: no more.
+  Picos next() const { return agenda_.next(); }
+  void run(Picos now);
+
+ private:
+  void happen(const LinkEvent& event, Picos now);
+  void change(Link& link, const LinkEvent& event);
+  void take_down(Link& link, Picos now);
+  void bring_up(Link& link, Picos now);
+  void lose_in_flight(Link& link, Picos now);
+  void lose_queued(Link& link, Picos now);
+  void forget_pauses(Link& link, Picos now);
+  void happen_elsewhere(Link& link, LinkAction action);
+
+  Forwarding& forwarding_;
+  LinkAgenda agenda_;
+};
+
+}  // namespace paceline::fabric

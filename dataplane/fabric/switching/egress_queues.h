@@ -1,0 +1,129 @@
+// The queues at the links that leave switches: which class sends next (strict priority, then
+// deficit round robin), where a packet is marked or trimmed, and what is counted.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "dataplane/base/histogram.h"
+#include "dataplane/base/units.h"
+#include "dataplane/fabric/switching/dwrr.h"
+#include "dataplane/fabric/switching/egress.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/wire/statistics.h"
+#include "dataplane/port/packet.h"
+#include "dataplane/port/packet_pool.h"
+
+namespace paceline::fabric {
+
+class EgressQueues {
+ public:
+  // Both must outlive this.
+  EgressQueues(const FabricSpec& spec, PacketPool& pool, std::pmr::memory_resource& memory);
+
+  // The queues of link `link`, which leaves switch `switch_index` by `port`; their number. All are
+  // added before the first packet, so that references stay valid.
+  std::uint32_t add(std::uint32_t link, std::uint32_t switch_index, std::uint16_t port,
+                    bool last_hop);
+  Egress& operator[](std::uint32_t index) { return egresses_[index]; }
+  const Egress& operator[](std::uint32_t index) const { return egresses_[index]; }
+  std::span<const Egress> all() const { return egresses_; }
+
+  // A packet arrives here: counts the queue that it finds. Marks it, where the queue at arrival
+  // decides; true: it was marked.
+  bool found_by(Egress& egress, Packet* packet) {
+    (egress.last_hop ? last_hop_depth_ : core_depth_).record(egress.queued_bytes);
+    const std::uint64_t bytes = egress.queues[packet->traffic_class].bytes;
+    return mark_at_enqueue_ && bytes > least_kmin_ && mark(egress, packet, bytes);
+  }
+  // Whether a packet of this class finds so much that it is cut.
+  bool above_trim_threshold(const Egress& egress, std::uint8_t traffic_class) const {
+    return egress.queues[traffic_class].bytes > trim_above_;
+  }
+  // Cuts off the payload and moves the packet to the class for that. Returns the bytes cut; false:
+  // there is nothing to cut off, or the class is not one of data.
+  bool trim(Egress& egress, Packet* packet, std::uint32_t& cut);
+
+  // It leaves at once, and was never queued.
+  static void pass(Egress& egress, const Packet& packet) {
+    ++egress.packets;
+    egress.bytes += packet.wire_bytes;
+  }
+  static void push(Egress& egress, Packet* packet, Picos now) {
+    egress.integrate(now);
+    egress.queued_bytes += packet->wire_bytes;
+    if (egress.queued_bytes > egress.max_bytes) egress.max_bytes = egress.queued_bytes;
+    egress.queues[packet->traffic_class].push(packet);
+  }
+
+  // Strict classes first, the highest of them; what they leave is shared by weight. `eligible`: bit
+  // per class that has packets and may send, not 0.
+  std::uint8_t choose(std::uint32_t index, unsigned eligible) {
+    const unsigned strict = eligible & strict_classes_;
+    if (strict != 0) [[likely]]
+      return static_cast<std::uint8_t>(std::bit_width(strict) - 1);
+    return dwrr_[index].pick(eligible, egresses_[index].queues, quantum_);
+  }
+  // The first packet of the class leaves at `at`. With marking by the queue at departure, it is
+  // marked by what is left; `marked` says so.
+  Packet* pop(Egress& egress, std::uint8_t traffic_class, Picos at, bool& marked) {
+    ClassQueue& queue = egress.queues[traffic_class];
+    egress.integrate(at);
+    Packet* packet = queue.pop();
+    if (queue.head != nullptr) {  // the next to go: it may have waited for long
+      __builtin_prefetch(queue.head);
+      __builtin_prefetch(&queue.head->header);
+    }
+    egress.queued_bytes -= packet->wire_bytes;
+    pass(egress, *packet);
+    marked = queue.bytes > least_kmin_ && !mark_at_enqueue_ && mark(egress, packet, queue.bytes);
+    return packet;
+  }
+  // The class has nothing left: what it saved of its turn is forfeited.
+  void emptied(std::uint32_t index, std::uint8_t traffic_class) {
+    if (!dwrr_.empty()) [[unlikely]]
+      dwrr_[index].emptied(traffic_class);
+  }
+  // The first packet of the class is lost; nullptr: none is queued. The caller has integrated.
+  static Packet* lose(Egress& egress, std::uint8_t traffic_class);
+
+  EgressStats stats(std::uint32_t index) const;
+  const Histogram& last_hop_depth() const { return last_hop_depth_; }
+  const Histogram& core_depth() const { return core_depth_; }
+  std::uint64_t last_hop_max_bytes() const;
+
+  // Replaces queues by those that `other` has; adds what other queues were found to hold.
+  void take_over(const EgressQueues& other, std::uint32_t index);
+  void gather(const EgressQueues& other);
+
+ private:
+  struct Curve {
+    explicit Curve(const MarkingCurve& of);
+    std::uint64_t kmin = 0;
+    std::uint64_t kmax = 0;
+    double slope = 0;  // pmax / (kmax - kmin)
+  };
+
+  bool mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
+
+  const FabricSpec& spec_;
+  PacketPool& pool_;
+  std::pmr::vector<Egress> egresses_;
+  // Of all curves in use the least kmin; ~0 where marking is off.
+  std::uint64_t least_kmin_ = ~std::uint64_t{0};
+  std::vector<Curve> curves_;  // the first is that of rates without their own
+  std::uint64_t trim_above_;   // ~0 where nothing is trimmed
+  bool mark_at_enqueue_;
+  unsigned strict_classes_ = 0xFF;  // bit per class without a weight
+  std::array<std::uint32_t, kTrafficClasses> quantum_{};
+  std::vector<Dwrr> dwrr_;  // by egress, where a class has a weight
+  Histogram last_hop_depth_;
+  Histogram core_depth_;
+};
+
+}  // namespace paceline::fabric

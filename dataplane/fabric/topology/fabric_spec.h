@@ -1,0 +1,177 @@
+// What the emulated fabric is built from: nodes, links, switch buffers, marking, pausing,
+// accounting. Plain values in SI units; the driver translates a scenario into it. Nodes are
+// numbered hosts first (0 .. hosts-1), then switches.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/fabric/topology/clos.h"
+#include "dataplane/fabric/topology/link_event.h"
+#include "dataplane/port/port.h"
+#include "dataplane/wire/addresses.h"
+
+namespace paceline::fabric {
+
+// One full-duplex link. Link i of a spec becomes the directed links 2i (a to b) and 2i+1 (b to a).
+struct LinkSpec {
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  Rate rate{};    // 1 Mb/s .. 8 Tb/s
+  Picos delay{};  // propagation, > 0
+  // Probabilities per packet, each direction, drawn in the order of departure.
+  double error_rate = 0;  // it arrives corrupted
+  double loss = 0;        // it vanishes
+  double duplicate = 0;   // a copy follows it on the wire
+  double reorder = 0;     // it arrives up to reorder_delay late, and others overtake it
+};
+
+enum class LoadBalance : std::uint8_t {
+  ecmp,          // by a hash of the flow, different in every switch
+  spray,         // packet by packet, the links of a group in turn
+  spray_random,  // packet by packet, at random
+};
+
+// RED on the instantaneous length of the egress queue of the packet's class: never at or below
+// kmin, linear to pmax at kmax, always above kmax. Only ECT packets are marked.
+struct MarkingCurve {
+  std::uint64_t kmin_bytes = 400'000;
+  std::uint64_t kmax_bytes = 1'600'000;
+  double pmax = 0.2;
+};
+struct EcnSpec : MarkingCurve {
+  bool enabled = true;
+  bool mark_at_dequeue = true;  // length behind the departing packet; else length found on arrival
+  // Other curves for ports whose link is built with exactly this rate; a LinkEvent that changes the
+  // rate of a link leaves its curve as it is.
+  struct AtRate {
+    Rate rate{};
+    MarkingCurve curve;
+  };
+  std::vector<AtRate> at_rates;
+};
+
+// Priority flow control over a dynamically shared buffer, with the rules of the HPCC simulator's
+// switch-mmu: see shared_buffer.h.
+struct PfcSpec {
+  bool enabled = true;
+  double alpha = 0.125;               // of the free shared buffer; 1/65536 .. 64
+  bool scale_alpha_with_rate = true;  // ports faster than the hosts': alpha doubles per doubling
+  std::uint64_t headroom_bytes = 0;   // per port and lossless class; 0 = 3 x rate x delay
+  std::uint64_t xon_offset_bytes = 3'000;
+  std::uint64_t reserve_bytes = 4'096;                      // per ingress port and lossless class
+  std::uint8_t lossless_classes = 1U << kDefaultDataClass;  // bit per class that may be paused
+};
+
+// Credit-based flow control in place of pauses (credits.h), for the classes that PfcSpec calls
+// lossless. Every switch port and host sets a buffer aside for each such class of its link.
+struct CreditSpec {
+  bool enabled = false;  // not with PfcSpec::enabled
+  // Per directed link and class, in whole blocks of 64 bytes; 0: see credit_buffer_of.
+  std::uint64_t buffer_bytes = 0;
+  // The sender hears of free room once so much has become free; 0: half of the largest packet.
+  std::uint64_t update_bytes = 0;
+};
+inline constexpr std::uint32_t kCreditBlock = 64;
+constexpr std::uint32_t credit_blocks(std::uint32_t bytes) {
+  return (bytes + kCreditBlock - 1) / kCreditBlock;
+}
+
+// Packet trimming (NDP, SIGCOMM'17; Ultra Ethernet 1.0): a packet with payload that finds more than
+// threshold_bytes in the egress queue of its class loses the payload and goes on in `to_class`,
+// which is ahead of data; where that has no room it is dropped. Packets of `to_class` are never
+// trimmed.
+struct TrimSpec {
+  bool enabled = false;
+  std::uint64_t threshold_bytes = 0;
+  std::uint8_t to_class = kControlClass;
+};
+
+struct FabricSpec {
+  std::uint32_t hosts = 0;
+  std::uint32_t switches = 0;
+  std::vector<LinkSpec> links;
+  ClosShape shape;  // where regular(): `links` are those of clos(), and routes are computed
+  std::uint64_t buffer_bytes = 32ULL << 20;  // shared buffer of each switch
+  EcnSpec ecn;
+  PfcSpec pfc;
+  CreditSpec credit;
+  TrimSpec trim;
+  LoadBalance load_balance = LoadBalance::ecmp;
+  // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
+  // the higher class first, ahead of all classes with a weight.
+  std::array<std::uint32_t, kTrafficClasses> class_weights{};
+  // Classes in which switches queue acknowledgements (NAKs, XACKs and those of atomics included)
+  // and CNPs, where these come in the control class. Hosts send both before all data, and no pause
+  // of these classes holds a host's own.
+  std::uint8_t ack_class = kControlClass;
+  std::uint8_t cnp_class = kControlClass;
+  Picos reorder_delay = picos_from_micros(10);  // LinkSpec::reorder: lateness uniform in (0, this]
+
+  std::vector<LinkEvent> events;  // any order; those at one time happen in the order given
+  // After a link failed or came back, switches go on sending as before for this long; then next
+  // hops are computed anew.
+  Picos reroute_delay = picos_from_micros(100);
+  // What waits for a failed link, and what is sent to it before the switch knows: dropped, or kept
+  // in the queue until the link is back.
+  bool keep_queued_when_down = false;
+  WireAccounting wire;  // what a packet occupies on links and is charged for in buffers
+
+  // Share of the proactive control packets lost at the sender's NIC, in millionths. Which packets:
+  // bit i of control_opcodes stands for BTH opcode 0xC0 + i.
+  std::uint32_t drop_control_ppm = 0;
+  std::uint64_t control_opcodes = 0x0F;  // HELLO, REQUEST, GRANT, PATH
+
+  std::uint64_t seed = 1;
+  std::uint32_t subnet_base = 0x0A00'0000;  // host h has the IPv4 address subnet_base + h + 1
+  // ... and, if anybody asks, an IPv6 address: these 64 bits, 32 of zero, and the IPv4 address. A
+  // local prefix (RFC 4193).
+  std::uint64_t prefix_v6 = 0xFD00'0000'0000'0000;
+  std::uint16_t mtu_bytes = 4096;  // PortInfo of every host port
+  std::uint16_t payload_room = 0;  // > 0: packets carry payload buffers of this size
+  bool computes_icrc = true;       // PortInfo: engines need not compute the ICRC
+  bool lends_payload = false;      // PortInfo: packets may refer to their senders' memory
+  // Switches put a record of telemetry into each packet that wants one (packet_flag::telemetry)
+  // when it leaves them, up to kIntHops; such a packet takes wire::kIntHeaderBytes more.
+  bool telemetry = false;
+
+  // The transmit ring of a host's port: a packet is taken while its wire is busy for no longer than
+  // this, and follows without a gap. 0: only when the wire is free, for whoever is polled in time.
+  Picos transmit_ahead{0};
+
+  // Put every departure into the event queue instead of deciding it when somebody looks. Slower;
+  // the results are the same, and a test holds that.
+  bool exact_departures = false;
+  std::uint32_t initial_packets = 4096;  // the pool grows beyond
+};
+
+// Every reason why the spec cannot be built (empty: it can): numbers out of range, hosts without or
+// with several links, pairs of hosts that cannot reach each other. Never aborts.
+std::vector<std::string> check(const FabricSpec& spec);
+// Errors about unreachable pairs begin so; a network can still be built.
+inline constexpr const char* kUnreachablePrefix = "no path";
+
+// The IPv6 address of a host.
+wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host);
+// Whose address it is, of either family; spec.hosts or more: nobody's.
+std::uint32_t host_of(const FabricSpec& spec, const wire::IpAddress& address);
+
+// Bytes of headroom of a switch port on this link, per lossless class: as given, or three times
+// what the link carries in one propagation delay (HPCC simulator, third.cc).
+std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link);
+
+// What the largest packet occupies on a link.
+std::uint32_t largest_packet(const FabricSpec& spec);
+// Bytes that the receiver of this link has room for, per lossless class, when credits rule: as
+// given, or enough for a lone sender at line rate: what the link carries in a round trip (a
+// sixteenth more, for packets of a kilobyte and above fill their last block so), what updates lag
+// behind, three of the largest packets (one being sent, one that asks for credits, one on the wire
+// that an update waits for) and what a NIC takes ahead.
+std::uint64_t credit_buffer_of(const FabricSpec& spec, const LinkSpec& link);
+// Whole blocks, as given or half of the largest packet.
+std::uint64_t credit_update_of(const FabricSpec& spec);
+
+}  // namespace paceline::fabric

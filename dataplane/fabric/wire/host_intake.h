@@ -1,0 +1,32 @@
+// What a packet of a host is given before it goes on the host's uplink: its size on the wire, where
+// it goes, what tells its flow from others, and the class in which switches queue it.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/random.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/port/packet.h"
+
+namespace paceline::fabric {
+
+class HostIntake {
+ public:
+  // Must outlive this.
+  explicit HostIntake(const FabricSpec& spec);
+
+  // By the packet's own addresses. Control packets are lost here, with
+  // FabricSpec::drop_control_ppm: their route is kRouteLost.
+  void prepare(Packet& packet);
+  // For who knows where the packet goes, whatever its protocol: to host `to`, or to nobody.
+  void prepare_for(Packet& packet, std::uint8_t traffic_class, std::uint32_t to);
+
+ private:
+  std::uint8_t class_in_switches(const Packet& packet) const;
+
+  const FabricSpec& spec_;
+  bool moves_answers_;  // to ack_class or cnp_class
+  Random control_loss_;
+};
+
+}  // namespace paceline::fabric

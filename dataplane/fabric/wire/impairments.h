@@ -1,0 +1,53 @@
+// What links do to packets at random: lose, damage, double and delay them. Each directed link draws
+// from a generator of its own, in the order of departure, so that one link's traffic does not
+// change what another draws.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/base/random.h"
+#include "dataplane/base/units.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/wire/link.h"
+
+namespace paceline::fabric {
+
+class Impairments {
+ public:
+  explicit Impairments(const FabricSpec& spec);
+
+  struct Drawn {
+    bool lost = false;
+    bool corrupt = false;
+    bool duplicate = false;
+    Picos late{0};  // by how much it is delayed beyond its propagation
+  };
+  // For the next packet that leaves by this link. A probability of 0 draws nothing.
+  Drawn draw(std::uint32_t link);
+
+  // `action` is loss, corrupt, duplicate or reorder; it holds from the next draw on.
+  void change(std::uint32_t link, LinkAction action, double probability);
+  // Sets what Link::impaired says about draws. A link that has reordered stays one that may: late
+  // packets can be in flight.
+  void mark(Link& link) const;
+
+  // Replaces the state of a link by what `other` has for it.
+  void take_over(const Impairments& other, std::uint32_t link) {
+    links_[link] = other.links_[link];
+  }
+
+ private:
+  struct PerLink {
+    double loss = 0;
+    double error_rate = 0;
+    double duplicate = 0;
+    double reorder = 0;
+    Random random{0};
+  };
+
+  std::vector<PerLink> links_;
+  std::uint64_t reorder_delay_;
+};
+
+}  // namespace paceline::fabric

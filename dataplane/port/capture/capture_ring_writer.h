@@ -1,0 +1,81 @@
+// The writer's side of a capture ring (capture_ring.h). Belongs to the thread that owns the port.
+// What it goes by is its own: nothing that it has written is read back, and of what the reader says
+// only that is taken which leaves less in the ring than it holds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/units.h"
+#include "dataplane/port/capture/capture.h"
+#include "dataplane/port/capture/capture_ring.h"
+#include "dataplane/port/capture/pcapng_writer.h"
+
+namespace paceline {
+
+class CaptureRingWriter final : public LinkTap {
+ public:
+  struct Settings {
+    std::uint32_t snap = kMostCaptureSnap;
+    Rate rate{};
+  };
+  // `ring`: kCaptureRecordsAt bytes and a power of two of at least kLeastCaptureBytes, zeroed, in
+  // pages that are there already; it and the page outlive this, and both are aligned to pages.
+  CaptureRingWriter(std::span<std::byte> ring, const CaptureReaderPage& reader,
+                    const Settings& settings);
+
+  // Before the first frame: when that is, on its thread's clock and since 1970.
+  void begin(Picos now, std::int64_t unix_ns);
+  // Of what a link shows: whether its first end is the one that this is a capture of.
+  void set_forward(CaptureDirection direction) { forward_ = direction; }
+  // Packet::icrc means nothing (PortInfo::computes_icrc): whoever reads fills it in.
+  void set_without_icrc(bool without) { without_icrc_ = without; }
+
+  // What was written so far, published or not.
+  struct Mark {
+    std::uint64_t end = 0;
+    std::uint64_t frames = 0;
+    std::uint64_t missed = 0;
+  };
+  // Writes a frame where nobody sees it yet.
+  void stage(Picos now, CaptureDirection direction, const Packet& packet);
+  const Mark& staged() const { return staged_; }
+  // What was staged up to the mark is seen from now on; the rest never happened.
+  void publish(const Mark& mark);
+  void publish() { publish(staged_); }
+
+  // A frame whose fate is told: published with settle().
+  void show(Picos now, bool forward, const Packet& packet) override;
+  void settle(Fate fate, const char* reason) override;
+
+  std::uint64_t frames() const { return published_.frames; }
+  std::uint64_t missed() const { return published_.missed; }
+  std::uint64_t bytes() const { return size_; }
+  std::uint32_t snap() const { return snap_; }
+
+ private:
+  void stage(Picos now, CaptureDirection direction, const Packet& packet, bool forward);
+  bool has_room(std::uint64_t bytes);
+  void put(std::uint64_t at, std::span<const std::byte> bytes);
+  std::uint8_t number_of(const char* reason);
+
+  CaptureRingHeader& header_;
+  const CaptureReaderPage& reader_;
+  std::byte* const records_;
+  const std::uint64_t size_;
+  const std::uint32_t snap_;
+  bool without_icrc_ = false;
+  CaptureDirection forward_ = CaptureDirection::outbound;
+  std::uint64_t read_ = 0;  // the reader's index, when it was last asked and made sense
+  Mark staged_;
+  Mark published_;
+  CaptureRecord shown_;  // the record of the last show(), at shown_at_
+  std::uint64_t shown_at_ = 0;
+  bool shown_written_ = false;
+  std::array<const char*, kCaptureReasons> reasons_{};
+  std::size_t reason_count_ = 0;
+};
+
+}  // namespace paceline

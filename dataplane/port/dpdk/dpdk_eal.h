@@ -1,0 +1,98 @@
+// DPDK's environment: started once in a process, by typed settings, before any device is opened.
+// Nothing here ends the process: what goes wrong comes back as text.
+//
+// DPDK (22.11) itself ends the process in three places, all of them the system refusing a pipe, a
+// thread or an affinity to a worker lcore; and for "--help", which no setting here can become. For
+// arguments that it does not understand it also prints its options on standard output.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/port/dpdk/dpdk_gate.h"
+
+namespace paceline {
+
+struct EalSettings {
+  std::string program = "paceline";
+  // Ordinary pages: needs no privilege and no preparation, all of it is taken at the start. Carries
+  // every virtual device; a physical one wants hugepages or an IOMMU.
+  bool no_huge = true;
+  // Hugepages without files, on demand: needs none of the mount's rights. Not with no_huge, whose
+  // memory has no files anyway.
+  bool in_memory = false;
+  // no_huge: what there will ever be, 64 at least. Hugepages: taken at the start, 0 for on demand.
+  std::uint32_t memory_mb = 400;
+  // Names this process's files where several share a machine, and lets dpdk-* tools attach. Empty:
+  // no files at all.
+  std::string file_prefix;
+  // EAL's own syntax, "0@0,1@1". Empty: one lcore, the calling thread, on the processors it may use
+  // now (EAL otherwise moves it).
+  std::string lcores;
+  // Devices made at the start, "net_null0,copy=1". A device that a port names need not be here.
+  std::vector<std::string> vdevs;
+  // PCI addresses that may be taken, "0000:3b:00.0". Empty: none is looked at.
+  std::vector<std::string> pci_allow;
+};
+
+// The command line that the settings stand for, program name first. Empty, and `error` set, when
+// they contradict each other or the machine.
+std::vector<std::string> eal_arguments(const EalSettings& settings, std::string& error);
+
+class Eal;
+
+struct EalStart {
+  std::unique_ptr<Eal> eal;  // null: see error
+  std::string error;
+};
+
+class EalLog;
+
+class Eal {
+ public:
+  // Once in a process, whether it works or not (a start that is refused for its arguments may be
+  // tried again).
+  static EalStart start(const EalSettings& settings);
+  // No device may be open, no registered thread running. The environment cannot be started again.
+  ~Eal();
+  Eal(const Eal&) = delete;
+  Eal& operator=(const Eal&) = delete;
+
+  // What DPDK and its drivers have logged since the last call, warnings and worse, one line each;
+  // the latest 64. Any thread.
+  std::vector<std::string> take_warnings();
+  // "VA" or "PA": how devices address memory.
+  std::string_view iova_mode() const;
+  bool no_huge() const { return no_huge_; }
+  // Of the process's one interrupt thread; made when first asked for. Null where the system
+  // refuses.
+  InterruptGate* gate();
+
+ private:
+  Eal(std::unique_ptr<EalLog> log, bool no_huge);
+
+  std::unique_ptr<EalLog> log_;
+  InterruptGate* gate_ = nullptr;  // lives for ever
+  bool no_huge_;
+};
+
+// While it lives, the thread that made it is known to DPDK as an lcore: mempools then serve it from
+// a cache of its own. For threads that DPDK has not started itself; there may be 128 in all. Made
+// and destroyed on the same thread.
+class LcoreRegistration {
+ public:
+  LcoreRegistration();
+  ~LcoreRegistration();
+  LcoreRegistration(const LcoreRegistration&) = delete;
+  LcoreRegistration& operator=(const LcoreRegistration&) = delete;
+  // False: there was no number left. Everything works all the same, only slower.
+  bool registered() const { return registered_; }
+
+ private:
+  bool registered_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,111 @@
+// A queue pair between a program and an engine: takes its requests out of the shared queues, gives
+// them to the engine, and says of each completion which request it was. Of the worker's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "dataplane/attach/queues.h"
+#include "dataplane/base/units.h"
+#include "dataplane/service/adapters/completion_adapter.h"
+#include "dataplane/service/adapters/receive_adapter.h"
+#include "dataplane/service/adapters/work_queue_view.h"
+#include "dataplane/telemetry/nic_meter.h"
+#include "dataplane/transport/engine.h"
+
+namespace paceline::service {
+
+// What a look at a queue brought.
+struct Pumped {
+  std::uint32_t messages = 0;  // given to the engine, or completed without it
+  bool any = false;            // these, or receive requests
+  bool more = false;           // something waits: it will not be rung for again
+};
+
+class PairAdapter {
+ public:
+  struct Setup {
+    transport::Engine* engine = nullptr;
+    const PairTable* pairs = nullptr;
+    std::uint32_t number = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t pd = 0;
+    transport::QpType type = transport::QpType::rc;
+    std::uint32_t max_segments = 1;
+    std::uint32_t max_inline = 0;
+    CompletionAdapter* send_cq = nullptr;
+    CompletionAdapter* receive_cq = nullptr;
+    WorkQueueView send;
+    OwnReceives* receives = nullptr;       // nullptr: it shares a receive queue,
+    SharedReceives* shared = nullptr;      // this one
+    int notices = -1;                      // the pipe of its session
+    telemetry::NicMeter* meter = nullptr;  // of its NIC; nullptr: nobody counts
+    std::uint32_t user = 0;                // whose it is
+    std::uint32_t pid = 0;
+  };
+
+  explicit PairAdapter(const Setup& setup)
+      : s_(setup), begun_(setup.meter == nullptr ? 0 : setup.send.slots()) {}
+  // The engine has made it; before anything else.
+  void set_number(std::uint32_t number) { s_.number = number; }
+
+  std::uint32_t number() const { return s_.number; }
+  // What it keeps beside the queues themselves.
+  static std::size_t bytes_for(const attach::WorkQueueShape& send) {
+    return send.slots * sizeof(telemetry::MessageBegun);
+  }
+  std::uint32_t handle() const { return s_.handle; }
+  bool completes_to(const CompletionAdapter& cq) const {
+    return s_.send_cq == &cq || s_.receive_cq == &cq;
+  }
+  int notices() const { return s_.notices; }
+  std::uint32_t user() const { return s_.user; }
+  std::uint32_t pid() const { return s_.pid; }
+
+  // Takes up to `budget` messages (receive requests count as none).
+  Pumped pump(Picos now, std::uint32_t budget);
+  // Requests of the send queue that have not completed, those among them that will do so silently.
+  std::uint32_t unfinished_sends() const {
+    return s_.send.waiting() + s_.engine->queued_sends(s_.number);
+  }
+  bool sends_complete_to(const CompletionAdapter& cq) const { return s_.send_cq == &cq; }
+  // Into RESET: whatever is in the queues is gone without a completion.
+  void forget();
+  // The engine has completed a request of the send queue: it and those before it, which have
+  // completed silently, are counted.
+  void count_end(const transport::Completion& completion);
+  // It goes: what is under way will not be heard of again.
+  void count_lost();
+  // What the program sees of it. Room that the completion stands for is visible before the entry
+  // is: in a shared receive queue it is told here, in queues of its own it comes with the entry.
+  attach::CompletionEntry entry_of(const transport::Completion& completion) const;
+  // True once after what the program wrote made no sense: the queue pair is in error.
+  bool report_failed() { return failed_ && !std::exchange(reported_, true); }
+  // Into error, as after a request that cannot be carried out.
+  void fail(Picos now);
+
+ private:
+  enum class Step : std::uint8_t { taken, wait };
+  Step take_send(Picos now);
+  Step refuse(Picos now, std::uint32_t index, const attach::SendSlot& slot,
+              attach::EntryStatus status);
+  // Both in their turn, without a packet.
+  Step invalidate(Picos now, std::uint32_t index, const attach::SendSlot& slot);
+  Step bind_window(Picos now, std::uint32_t index, const attach::SendSlot& slot);
+  Step done_here(Picos now, std::uint32_t index, const attach::SendSlot& slot);
+  attach::CompletionEntry own_entry(Picos now, std::uint32_t index, const attach::SendSlot& slot,
+                                    attach::EntryStatus status) const;
+
+  void count_begin(Picos now, std::uint32_t index, const transport::WorkRequest& request);
+  std::uint8_t cluster_of(const transport::WorkRequest& request) const;
+
+  Setup s_;
+  std::vector<telemetry::MessageBegun> begun_;  // by slot of the send queue
+  std::uint32_t oldest_ = 0;                    // request that is not known to have ended
+  bool failed_ = false;                         // its shared queues make no sense any more
+  bool reported_ = false;
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,62 @@
+// The guard of a NIC: what its worker counts, look by look, against limits. Pure: it is fed with
+// sums since the start and says when enough is enough. Three looks in a row that break the same
+// rule, or one that is ten times beyond it, are a trip.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "dataplane/service/protocol/guard_limits.h"
+
+namespace paceline::service {
+
+// Sums since the start of the service.
+struct GuardSample {
+  std::uint64_t at_ns = 0;
+  std::uint64_t data_packets = 0;  // sent, retransmissions included
+  std::uint64_t retransmitted_packets = 0;
+  std::uint64_t paused_ns = 0;
+  std::uint64_t stalled_ns = 0;
+  std::uint64_t stopped_ns = 0;  // the host stood still: no stall of the network's
+  std::uint64_t dropped_packets = 0;
+};
+
+// `quarantined` is none of the judge's: a plug-in that is no longer called, as its engine says.
+enum class GuardRule : std::uint8_t { retransmitted, paused, stalled, dropped, quarantined, count };
+std::string_view guard_rule_name(GuardRule rule);
+
+struct GuardTrip {
+  GuardRule rule{};
+  double figure = 0;
+  double limit = 0;
+};
+
+class GuardJudge {
+ public:
+  static constexpr unsigned kLooksInARow = 3;
+  static constexpr double kAtOnce = 10;
+
+  // Other parameters are in force: what was before is no evidence against them.
+  void begin(const GuardSample& now) {
+    last_ = now;
+    strikes_ = {};
+    known_ = true;
+  }
+  // The first look ever is only a beginning, and one at what was seen before is none. After a trip
+  // the rule's count begins anew.
+  std::optional<GuardTrip> look(const GuardSample& now, const GuardLimits& limits);
+  // The last look broke no rule.
+  bool calm() const { return strikes_ == decltype(strikes_){}; }
+  // Looks in a row that broke this rule.
+  unsigned strikes(GuardRule rule) const { return strikes_[static_cast<std::size_t>(rule)]; }
+
+ private:
+  GuardSample last_{};
+  bool known_ = false;
+  std::array<unsigned, static_cast<std::size_t>(GuardRule::count)> strikes_{};
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,50 @@
+// Carries requests of the control protocol out and writes their answers. Knows no socket: a request
+// is a text, an answer a text and perhaps a descriptor. Of the control thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "dataplane/attach/shared_memory.h"
+#include "dataplane/service/congestion/congestion_controller.h"
+#include "dataplane/service/control/capture_controller.h"
+#include "dataplane/service/protocol/control_request.h"
+#include "dataplane/service/workers/service.h"
+
+namespace paceline::service {
+
+struct ControlAnswer {
+  std::string text;             // at most kMostControlBytes
+  int descriptor = -1;          // of whoever answers, or `memory`'s
+  int second_descriptor = -1;   // goes with the first
+  attach::SharedMemory memory;  // what was too long for a message
+};
+
+class ControlOperations {
+ public:
+  // `status`: the text that programs get for the same question. All outlive this.
+  ControlOperations(Service& service, CongestionController& controller, std::string attach_socket,
+                    std::function<std::string()> status)
+      : service_(service),
+        congestion_(controller),
+        attach_socket_(std::move(attach_socket)),
+        status_(std::move(status)),
+        captures_(service) {}
+
+  // `client`: who asks, where it is one that can go away.
+  ControlAnswer answer(std::string_view text, const ControlClient& client = {});
+  // Its connection has ended: so does what it had for itself.
+  void gone(const ControlClient& client) { captures_.end_all_of(client); }
+  // To somebody who may ask nothing.
+  static std::string refuse(const std::string& why);
+
+ private:
+  Service& service_;
+  CongestionController& congestion_;
+  std::string attach_socket_;
+  std::function<std::string()> status_;
+  CaptureController captures_;
+};
+
+}  // namespace paceline::service

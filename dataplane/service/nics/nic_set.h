@@ -1,0 +1,97 @@
+// The NIC instances that one worker of the service serves: N emulated hosts with the fabric between
+// them, or ports of this machine. The service knows them by this seam alone; what is behind it runs
+// the engines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dataplane/attach/protocol.h"
+#include "dataplane/base/units.h"
+#include "dataplane/port/capture/capture_ring_writer.h"
+#include "dataplane/service/nics/nic_report.h"
+#include "dataplane/transport/attributes.h"
+#include "dataplane/transport/engine.h"
+
+namespace paceline::service {
+
+// The congestion control that an instance begins with, and what its parameters are derived from.
+struct NicCongestion {
+  cc::PortFacts facts{};
+  std::string profile;
+  std::string fallback_profile;
+  transport::CcChoice primary{};
+  transport::CcChoice fallback{};
+};
+
+// One NIC instance. Everything but the engine is constant and may be read by any thread.
+struct Nic {
+  attach::NicInfo info{};               // limits excepted, which are the service's
+  transport::Engine* engine = nullptr;  // of the worker's thread
+  NicCongestion congestion{};
+};
+
+// Of an emulated instance: the port of the switch towards it, and the instance's own link.
+struct LastHop {
+  std::uint64_t queue_bytes = 0;
+  std::uint64_t queue_max_bytes = 0;  // since the start
+  std::uint64_t marked = 0;
+  std::uint64_t drops = 0;
+  Picos paused{0};  // the instance's link towards the switch, summed over classes
+};
+
+class NicSet {
+ public:
+  NicSet() = default;
+  NicSet(const NicSet&) = delete;
+  NicSet& operator=(const NicSet&) = delete;
+  virtual ~NicSet() = default;
+
+  // --- any thread ---
+  virtual std::size_t size() const = 0;
+  virtual const Nic& nic(std::size_t index) const = 0;
+  // The way from this instance to a GID, or to the instance with a local_id (only among emulated
+  // ones). Nothing: there is none.
+  virtual std::optional<transport::QpPath> path_to(std::size_t from,
+                                                   const wire::IpAddress& to) const = 0;
+  virtual std::optional<transport::QpPath> path_to_local(std::size_t from,
+                                                         std::uint16_t local_id) const = 0;
+  // A report with its names and its room, and no numbers yet.
+  virtual NicSetReport blank_report() const { return {}; }
+  // Fills in what devices count by themselves, of a blank_report(). May take them a while.
+  virtual void ask_devices(NicSetReport& /*report*/) const {}
+
+  // --- the worker's thread ---
+  // The first and the last that happens on it; what is below happens between the two.
+  virtual void enter_thread() {}
+  virtual void leave_thread() {}
+  // What turns' times will be read from, on this thread; {}: it goes away.
+  virtual void use_clock(const PollClock& /*clock*/) {}
+  // The engine was given something to do since the last turn: it is polled in the next.
+  virtual void touch(std::size_t index) = 0;
+  // Everything that is due at `now`, which never goes back. `gap`: for how long, up to now, nobody
+  // could run though somebody wanted to (Engine::stopped). True when there was anything to do.
+  virtual bool turn(Picos now, Picos gap) = 0;
+  // When the next turn is needed though nothing is touched; may be in the past.
+  virtual Picos next_deadline() const = 0;
+  // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
+  virtual bool hears_the_world() const = 0;
+  // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways and
+  // with what is dropped there; nullptr: no more. May allocate. What is wrong, empty: nothing.
+  virtual std::string capture(std::size_t /*index*/, CaptureRingWriter* /*ring*/) {
+    return "it cannot be captured";
+  }
+  // Fills the numbers of a blank_report() in; `now` as in turn(). Does not allocate, and changes no
+  // result.
+  virtual void describe(Picos /*now*/, NicSetReport& /*report*/) {}
+  // After a turn at `now`. Does not allocate, and changes no result. Nothing: there is none to see.
+  virtual std::optional<LastHop> last_hop(Picos /*now*/, std::size_t /*index*/) {
+    return std::nullopt;
+  }
+  // Of a port of this machine; as above.
+  virtual std::optional<LoanReport> loans(std::size_t /*index*/) const { return std::nullopt; }
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,99 @@
+// The control protocol: how the daemon (or an operator's tool) talks to the service. A Unix socket
+// of type SEQPACKET of its own beside the one of programs, for the service's user and root alone
+// (or a group that the testbed file names): whoever can connect can change congestion control.
+//
+// A message is one JSON object of at most kMostControlBytes. A request is
+//   {"schema": 1, "id": N, "op": "...", ...}
+// and is answered in order, by {"schema": 1, "id": N, "ok": true, ...} or by
+//   {"schema": 1, "id": N, "ok": false, "errors": ["one sentence each, all there are"]}.
+// Nothing of a refused request takes effect. Unknown members are refused (an older service says
+// that it does not know them); unknown schemas, too. A message that is no JSON object is answered
+// with id 0. Nothing is sent unasked.
+//
+//   op           request -> answer
+//   hello        {} -> version, pid, start_unix_ns, testbed (file name), nics: [{name, worker,
+//                rate_mbps, mtu, base_rtt_ns}], attach_socket
+//   telemetry    {} -> the descriptor of the telemetry segment (dataplane/telemetry/segment.h)
+//   status       {} -> status: what docs/service.md says; a text longer than a message comes as the
+//                descriptor of a memfd instead: bytes
+//   parameters   {} -> nics: [{name, algorithm, profile, values: {name: value}, plugin?: {path,
+//                sha256}, fallback: {...}, generation, arm, epoch}]: what is in force
+//   configure    {nics: [names] (absent: all), algorithm?, sha256?, profile?, params?: {name:
+//                value}, dry_run?: bool} -> nics: [{name, generation, changed: bool}]. An algorithm
+//                or profile given starts from that profile's values; otherwise from those in force.
+//                All NICs, or none. Ends up as the champion. Refused while a trial runs.
+//   trial        {name, nics? | clusters?: [[names], ...], candidate: {algorithm?, profile?,
+//                params?}, guard?: {limits, see below}, hold_ms} -> arms: [{algorithm, values},
+//                ...]. What is in force becomes arm 0, the champion; nothing changes yet. One trial
+//                at a time for each NIC. With clusters (2 to 16, each NIC in one) an arm is of the
+//                port that data goes to.
+//   use_arm      {name, arm: 0 | 1, epoch: 1..255, renew?: bool} -> generation. Of a trial: puts an
+//                arm in force on its NICs; new messages carry the epoch. Renews the hold. Of a
+//                trial with clusters `arms` instead of `arm`: a list, 0 or 1 for each cluster.
+//   renew        {name} -> remaining_ms. Nobody renewed it for hold_ms: the champion is put back
+//   and
+//                the trial is over ("abandoned").
+//   end_trial    {name, keep: "champion" | "candidate"} -> nics as of configure
+//   trials       {} -> trials: [{name, nics, clusters?, arm, arms?, epoch, hold_ms, remaining_ms,
+//                state: "running" | "tripped" | "abandoned", why}]; those that ended in trouble
+//                stay until end_trial. With clusters `arm` is 1 while any of them has it.
+//   guard        {} -> nics: [{name, limits, trips: [{number, at_unix_ns, rule, figure, limit,
+//                action, nic, trial, arm?, detail?}], latched: bool}]; arm: of two at a time, the
+//                one that broke the limit
+//   clear_guard  {nics?} -> {}: what is latched may be tried again
+//   load_plugin  {path, sha256?} -> plugin: its table (dataplane/config/algorithm_catalogue.h).
+//                Refused where service.plugin_folders does not allow it (plugin_shelf.h), or the
+//                file's content is another than asked for. Changes no NIC; what is loaded stays.
+//   plugins      {} -> plugins: [tables] of all that are loaded
+//   capture      {nic, bytes?: of the ring, rounded up to a power of two (33554432), snap?: what is
+//                kept of a frame (65535)} -> bytes, page_bytes, and two descriptors: of the ring,
+//                read-only, and of the page where the reader says how far it is
+//                (dataplane/port/capture/capture_ring.h). What crosses the NIC from then on is in
+//                the ring, until the connection ends. One capture of a NIC at a time, eight of a
+//                service.
+//
+// An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if that
+// is given), which is loaded as by load_plugin, in a dry run, too: nobody else knows its table.
+//
+// Where `renew` is not given use_arm renews. An answer other than that of status that is longer
+// than a message comes whole as the descriptor of a memfd, and the message has {schema, id, ok,
+// bytes}.
+//
+// Limits of the guard (hard ones; null switches a rule off), each of one look of 100 ms:
+//   retransmitted_share    1e-6  of the data packets sent, with more than
+//   retransmitted_packets  10    of them
+//   pause_share            0.01  of the time, of the NIC's link towards an emulated switch
+//   stall_ms               50    messages under way, and nothing sent, received or acknowledged
+//   drops_packets          10    at the emulated switch's port towards the NIC
+// and always: a plug-in that is put into quarantine (rule plugin_quarantine), at once.
+// Judged every 100 ms by the service over what its workers count; three looks in a row, or one that
+// is ten times beyond, puts the champion back, latches and reports. Where no candidate is in force
+// there is nothing to go back to, and the guard only reports.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "dataplane/base/enum_text.h"
+
+namespace paceline::service {
+
+inline constexpr int kControlSchema = 1;
+inline constexpr std::size_t kMostControlBytes = 64 * 1024;
+inline constexpr const char* kControlSocket = "control.sock";
+
+enum class TrialState : std::uint8_t { running, tripped, abandoned };
+inline constexpr EnumTexts<3> kTrialStates{"running", "tripped", "abandoned"};
+
+// Beside the socket of programs: the same folder, the name of that one before it where it is not
+// the usual one ("paceline.sock" -> "control.sock", "x.sock" -> "x.sock.control").
+inline std::string control_socket_beside(const std::string& attach_socket) {
+  const std::size_t slash = attach_socket.rfind('/');
+  const std::string folder =
+      slash == std::string::npos ? std::string() : attach_socket.substr(0, slash + 1);
+  return attach_socket.substr(folder.size()) == "paceline.sock" ? folder + kControlSocket
+                                                                : attach_socket + ".control";
+}
+
+}  // namespace paceline::service

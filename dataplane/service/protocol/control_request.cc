@@ -1,0 +1,267 @@
+#include "dataplane/service/protocol/control_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "dataplane/base/enum_text.h"
+#include "dataplane/base/printable.h"
+#include "dataplane/config/guard_bounds.h"
+#include "dataplane/config/record.h"
+#include "dataplane/service/protocol/control_protocol.h"
+#include "dataplane/telemetry/cluster_figures.h"
+
+namespace paceline::service {
+
+namespace {
+
+using Field = config::RecordField;
+using ParsedJson = nlohmann::json;
+using config::FieldType;
+
+constexpr int kMostDepth = 8;
+constexpr double kMostName = 63;
+constexpr double kMostPath = 4096;
+constexpr double kMostId = 9007199254740991.0;  // what every JSON reader keeps
+constexpr double kMostClusters = telemetry::kMostClusters;
+constexpr EnumTexts<15> kOps{"hello", "telemetry",   "status",      "parameters", "configure",
+                             "trial", "use_arm",     "renew",       "end_trial",  "trials",
+                             "guard", "clear_guard", "load_plugin", "plugins",    "capture"};
+static_assert(kOps.size() == static_cast<std::size_t>(ControlOp::capture) + 1);
+constexpr EnumTexts<2> kKept{"champion", "candidate"};
+
+Field text_field(std::string name, bool required, double most = kMostName) {
+  return {.name = std::move(name), .required = required, .least = 1, .most = most};
+}
+Field whole_field(std::string name, bool required, double least, double most) {
+  return {.name = std::move(name),
+          .type = FieldType::whole,
+          .required = required,
+          .least = least,
+          .most = most};
+}
+Field limit_field(std::string name, double most) {
+  return {.name = std::move(name), .type = FieldType::number, .most = most, .or_null = true};
+}
+
+std::vector<Field> change_fields(std::vector<Field> fields = {}) {
+  const std::vector<Field>& change = config::congestion_change_fields();
+  fields.insert(fields.end(), change.begin(), change.end());
+  fields.push_back({.name = "sha256"});
+  return fields;
+}
+
+std::vector<Field> trial_fields() {
+  using namespace config;
+  return {text_field("name", true),
+          config::nic_names_field(),
+          {.name = "clusters",
+           .type = FieldType::list,
+           .least = 2,
+           .most = kMostClusters,
+           .of = {config::nic_names_field()}},
+          {.name = "candidate", .type = FieldType::object, .required = true, .of = change_fields()},
+          {.name = "guard",
+           .type = FieldType::object,
+           .of = {limit_field("retransmitted_share", kMostGuardShare),
+                  limit_field("retransmitted_packets", kMostGuardPackets),
+                  limit_field("pause_share", kMostGuardShare),
+                  limit_field("stall_ms", kMostGuardStallMs),
+                  limit_field("drops_packets", kMostGuardPackets)}},
+          whole_field("hold_ms", true, kLeastHoldMs, kMostHoldMs)};
+}
+
+// The members of each operation, beside schema, id and op; in the order of ControlOp.
+const std::array<std::vector<Field>, kOps.size()>& operations() {
+  static const std::array<std::vector<Field>, kOps.size()> all{{
+      {},
+      {},
+      {},
+      {},
+      change_fields({config::nic_names_field(), {.name = "dry_run", .type = FieldType::flag}}),
+      trial_fields(),
+      {text_field("name", true),
+       whole_field("arm", false, 0, 1),
+       {.name = "arms",
+        .type = FieldType::list,
+        .least = 2,
+        .most = kMostClusters,
+        .of = {whole_field({}, false, 0, 1)}},
+       whole_field("epoch", true, 1, 255),
+       {.name = "renew", .type = FieldType::flag}},
+      {text_field("name", true)},
+      {text_field("name", true),
+       {.name = "keep", .required = true, .one_of = {kKept.begin(), kKept.end()}}},
+      {},
+      {},
+      {config::nic_names_field()},
+      {text_field("path", true, kMostPath), {.name = "sha256"}},
+      {},
+      {text_field("nic", true), whole_field("bytes", false, kLeastCaptureBytes, kMostCaptureBytes),
+       whole_field("snap", false, kLeastCaptureSnap, kMostCaptureSnap)},
+  }};
+  return all;
+}
+
+std::vector<Field> fields_of(std::optional<ControlOp> op) {
+  std::vector<Field> fields{{.name = "schema", .type = FieldType::whole, .required = true},
+                            whole_field("id", true, 0, kMostId),
+                            {.name = "op", .required = true, .one_of = {kOps.begin(), kOps.end()}}};
+  if (!op) return fields;
+  const std::vector<Field>& more = operations()[static_cast<std::size_t>(*op)];
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
+// --- what was checked, as values ---
+
+template <class T>
+void take(const ParsedJson& object, const char* name, T& out) {
+  if (const auto at = object.find(name); at != object.end()) out = at->get<T>();
+}
+
+template <class T>
+void take(const ParsedJson& object, const char* name, std::optional<T>& out) {
+  if (const auto at = object.find(name); at != object.end()) out = at->get<T>();
+}
+
+// null switches a rule off.
+void take_limit(const ParsedJson& object, const char* name, double& out) {
+  if (const auto at = object.find(name); at != object.end()) {
+    out = at->is_null() ? -1 : at->get<double>();
+  }
+}
+
+void take_digest(const ParsedJson& object, const std::string& path, std::string& out,
+                 std::vector<std::string>& errors) {
+  take(object, "sha256", out);
+  const bool digits = out.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!object.contains("sha256") || (digits && out.size() == 64)) return;
+  errors.push_back(config::complaint(path + "sha256", in_quotes(out), "64 hexadecimal digits"));
+}
+
+config::CongestionChange change_of(const ParsedJson& object, const std::string& path,
+                                   std::vector<std::string>& errors) {
+  config::CongestionChange out = config::congestion_change_of(object);
+  take_digest(object, path, out.sha256, errors);
+  return out;
+}
+
+void take_trial(const ParsedJson& object, ControlRequest& out, std::vector<std::string>& errors) {
+  take(object, "clusters", out.clusters);
+  std::set<std::string_view> seen;
+  for (const auto& cluster : out.clusters) {
+    for (const std::string& name : cluster) {
+      if (seen.insert(name).second) continue;
+      errors.push_back(config::complaint("clusters", in_quotes(name), "each name once"));
+    }
+  }
+  if (out.nics && !out.clusters.empty()) {
+    errors.emplace_back("nics and clusters: a trial has one of them");
+  }
+  take(object, "hold_ms", out.hold_ms);
+  out.change = change_of(object.at("candidate"), "candidate.", errors);
+  const auto guard = object.find("guard");
+  if (guard == object.end()) return;
+  take_limit(*guard, "retransmitted_share", out.guard.retransmitted_share);
+  take_limit(*guard, "retransmitted_packets", out.guard.retransmitted_packets);
+  take_limit(*guard, "pause_share", out.guard.pause_share);
+  take_limit(*guard, "stall_ms", out.guard.stall_ms);
+  take_limit(*guard, "drops_packets", out.guard.drops_packets);
+}
+
+void take_arms(const ParsedJson& object, ControlRequest& out, std::vector<std::string>& errors) {
+  take(object, "arm", out.arm);
+  take(object, "arms", out.arms);
+  take(object, "epoch", out.epoch);
+  take(object, "renew", out.renew);
+  if (object.contains("arm") == object.contains("arms")) {
+    errors.emplace_back("arm and arms: one of them");
+  }
+}
+
+void take_members(const ParsedJson& object, ControlRequest& out, std::vector<std::string>& errors) {
+  take(object, "name", out.name);
+  take(object, "nics", out.nics);
+  switch (out.op) {
+    case ControlOp::configure:
+      out.change = change_of(object, "", errors);
+      take(object, "dry_run", out.dry_run);
+      return;
+    case ControlOp::trial:
+      return take_trial(object, out, errors);
+    case ControlOp::use_arm:
+      return take_arms(object, out, errors);
+    case ControlOp::end_trial:
+      out.keep_candidate = object.at("keep") == kKept[1];
+      return;
+    case ControlOp::load_plugin:
+      take(object, "path", out.path);
+      return take_digest(object, "", out.change.sha256, errors);
+    case ControlOp::capture:
+      take(object, "nic", out.nic);
+      take(object, "bytes", out.ring_bytes);
+      return take(object, "snap", out.snap);
+    default:
+      return;  // has none, or those above
+  }
+}
+
+}  // namespace
+
+ParsedControl parse_control(std::string_view text) {
+  ParsedControl out;
+  if (text.size() > kMostControlBytes) {
+    out.errors.push_back(fmt::format("the request is longer than {} bytes", kMostControlBytes));
+    return out;
+  }
+  // Whatever is shown in an answer is written by recursion.
+  bool too_deep = false;
+  const auto watch = [&](int depth, ParsedJson::parse_event_t, ParsedJson&) {
+    too_deep |= depth > kMostDepth;
+    return !too_deep;
+  };
+  ParsedJson object = ParsedJson::parse(text.begin(), text.end(), watch, false);
+  if (too_deep) {
+    out.errors.push_back(fmt::format("the request is nested deeper than {}", kMostDepth));
+    return out;
+  }
+  if (!object.is_object()) {
+    out.errors.emplace_back("the request is no JSON object");
+    return out;
+  }
+  const auto op = object.find("op");
+  std::optional<ControlOp> known;
+  if (op != object.end() && op->is_string()) {
+    known = enum_value<ControlOp>(kOps, op->get_ref<const std::string&>());
+  }
+  const std::vector<Field> fields = fields_of(known);
+  // Members of an unknown operation cannot be judged.
+  if (!known) {
+    ParsedJson head = ParsedJson::object();
+    for (const Field& field : fields) {
+      if (object.contains(field.name)) head[field.name] = object[field.name];
+    }
+    object = std::move(head);
+  }
+  config::check_record(fields, object, "", out.errors);
+  const auto schema = object.find("schema");
+  if (schema != object.end() && schema->is_number() && *schema != kControlSchema) {
+    out.errors.push_back(
+        config::complaint("schema", schema->dump(), std::to_string(kControlSchema)));
+  }
+  const auto id = object.find("id");
+  if (id != object.end() && id->is_number_integer() &&
+      config::in_range(fields[1], id->get<double>())) {
+    out.request.id = id->get<std::uint64_t>();
+  }
+  if (!out.errors.empty()) return out;
+  out.request.op = *known;
+  take_members(object, out.request, out.errors);
+  return out;
+}
+
+}  // namespace paceline::service

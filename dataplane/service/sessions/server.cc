@@ -1,0 +1,353 @@
+#include "dataplane/service/sessions/server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dataplane/attach/foreign_descriptors.h"
+#include "dataplane/attach/text.h"
+#include "dataplane/service/memory/program_memory.h"
+#include "dataplane/service/memory/view_guard.h"
+#include "dataplane/service/sessions/status.h"
+
+namespace paceline::service {
+
+namespace {
+
+// Of one program in a row, before others are asked.
+constexpr int kRequestsInARow = 16;
+
+bool credentials_of(int socket, Peer& peer) {
+  ucred credentials{};
+  socklen_t length = sizeof(credentials);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return false;
+  peer = {credentials.pid, credentials.uid, nullptr};
+  return true;
+}
+
+// Each message that is received says from then on which process sent it (attach::Message::sender).
+void tell_senders(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+}
+
+attach::Transfer answer(int socket, const attach::Header& request, const Status& status,
+                        const Reply& reply) {
+  attach::Header header;
+  header.operation = request.operation;
+  header.sequence = request.sequence;
+  header.error = status.error;
+  if (status.error == 0) {
+    return attach::send_message(socket, header, reply.body, reply.descriptors);
+  }
+  attach::Complaint complaint;
+  attach::put_text(complaint.text, status.why);
+  return attach::send_message(socket, header, std::as_bytes(std::span(complaint.text)));
+}
+
+}  // namespace
+
+struct Server::WayBack {
+  std::mutex mutex;
+  boost::asio::io_context* context = nullptr;
+
+  template <class Work>
+  void post(Work work) {
+    const std::lock_guard lock(mutex);
+    if (context != nullptr) boost::asio::post(*context, std::move(work));
+  }
+  void end() {
+    const std::lock_guard lock(mutex);
+    context = nullptr;
+  }
+};
+
+Server::Server(Service& service)
+    : service_(service),
+      aside_(service.aside()),
+      way_back_(std::make_shared<WayBack>()),
+      listening_(context_),
+      breath_(context_),
+      spoilt_views_(context_) {
+  way_back_->context = &context_;
+  attach::Descriptor event(::fcntl(view_guard::spoilt_event(), F_DUPFD_CLOEXEC, 0));
+  if (event) {
+    spoilt_views_.assign(event.release());
+    wait_for_spoilt_views();
+  } else {
+    spdlog::warn(
+        "userfaultfd does not serve here (Linux 5.14 and its system call are needed): programs can "
+        "make the service allocate memory (docs/memory.md)");
+  }
+}
+
+Server::~Server() { way_back_->end(); }
+
+std::string Server::listen(const std::string& path) {
+  const ServiceSettings& settings = service_.settings();
+  const unsigned mode = settings.open || !settings.users.empty() ? 0666 : 0600;
+  attach::Descriptor socket = attach::listen_socket(path, mode);
+  if (!socket) {
+    return errno == EADDRINUSE ? fmt::format(
+                                     "{}: a service answers there already; end it first, or choose "
+                                     "another --socket",
+                                     path)
+                               : fmt::format("{}: {}", path, std::strerror(errno));
+  }
+  tell_senders(socket.get());
+  path_ = path;
+  // They are due between open_nic and share_memory alone.
+  attach::allow_descriptors(socket.get(), false);
+  listening_.assign(socket.release());
+  wait_for_programs();
+  return {};
+}
+
+void Server::run() {
+  context_.run();
+  way_back_->end();
+  if (listening_.is_open())
+    attach::close_listening(attach::Descriptor(listening_.release()), strangers_);
+  if (!path_.empty() && path_.front() != '@') ::unlink(path_.c_str());
+  while (!connections_.empty()) end(connections_.begin());
+}
+
+void Server::wait_for_programs() {
+  listening_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                        [this](const boost::system::error_code& error) {
+                          if (error) return;
+                          if (accept()) {
+                            wait_for_programs();
+                            return;
+                          }
+                          breath_.expires_after(std::chrono::milliseconds(100));
+                          breath_.async_wait([this](const boost::system::error_code& ended) {
+                            if (!ended) wait_for_programs();
+                          });
+                        });
+}
+
+bool Server::accept() {
+  attach::Descriptor socket(
+      ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) {
+    const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    if (exhausted) spdlog::warn("a program could not be let in: {}", std::strerror(errno));
+    return !exhausted;
+  }
+  tell_senders(socket.get());
+  Peer peer;
+  if (!credentials_of(socket.get(), peer)) {
+    strangers_.close(std::move(socket));
+    return true;
+  }
+  if (!service_.may_attach(peer.user)) {
+    spdlog::warn("user {} (process {}) may not attach", peer.user, peer.pid);
+    answer(socket.get(), {}, {EACCES, "this user may not use this service"}, {});
+    strangers_.close(std::move(socket));
+    return true;
+  }
+  try {
+    peer.program = std::make_shared<ProgramMemory>(socket.get());
+    connections_.emplace_back(context_, service_, peer);
+  } catch (const std::exception& error) {
+    spdlog::warn("a program could not be let in: {}", error.what());
+    strangers_.close(std::move(socket));
+    return false;
+  }
+  Connection& connection = connections_.back();
+  boost::system::error_code failed;
+  const bool admitted = connection.session.admitted();
+  if (admitted) connection.socket.assign(socket.get(), failed);
+  if (admitted && !failed) {
+    socket.release();
+    wait_for_request(std::prev(connections_.end()));
+    return true;
+  }
+  if (!admitted) {
+    answer(socket.get(), {}, {EUSERS, "this user has as many sessions as it may have"}, {});
+  }
+  connections_.pop_back();
+  strangers_.close(std::move(socket));
+  return true;
+}
+
+void Server::wait_for_request(Place at) {
+  at->socket.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                        [this, at](const boost::system::error_code& error) {
+                          if (!error) guarded(at, [&] { return serve_some(at); });
+                        });
+}
+
+template <class Serve>
+void Server::guarded(Place at, Serve serve) {
+  Next next = Next::end;
+  try {
+    next = serve();
+  } catch (const std::exception& error) {
+    spdlog::warn("session {} is ended: {}", at->session.number(), error.what());
+  }
+  at->under_way = next == Next::errand;
+  if (next == Next::request && !at->over) {
+    wait_for_request(at);
+  } else if (next != Next::errand) {
+    end(at);
+  }
+}
+
+void Server::wait_for_spoilt_views() {
+  spoilt_views_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                           [this](const boost::system::error_code& error) {
+                             if (error) return;
+                             end_spoilt_sessions();
+                             wait_for_spoilt_views();
+                           });
+}
+
+void Server::end_spoilt_sessions() {
+  std::array<std::uintptr_t, view_guard::kRemembered> all{};
+  const auto addresses = std::span(all).first(view_guard::take_spoilt(all));
+  for (Place at = connections_.begin(); at != connections_.end();) {
+    const Place here = at++;
+    Session& session = here->session;
+    if (std::none_of(addresses.begin(), addresses.end(),
+                     [&](std::uintptr_t address) { return session.holds(address); })) {
+      continue;
+    }
+    spdlog::warn(
+        "session {} of user {} (process {}) is ended: it took pages out of memory that is "
+        "registered",
+        session.number(), session.peer().user, session.peer().pid);
+    here->over = true;
+    if (!here->under_way) end(here);
+  }
+}
+
+// What lies unread in the socket is closed with it.
+void Server::end(Place at) {
+  attach::Descriptor socket(at->socket.release());
+  const std::shared_ptr<const void> remains = at->session.remains();
+  connections_.erase(at);
+  aside_.close(std::move(socket), remains);
+}
+
+Server::Next Server::serve_some(Place at) {
+  Session& session = at->session;
+  const int socket = at->socket.native_handle();
+  for (int i = 0; i < kRequestsInARow; ++i) {
+    const auto errand = std::make_shared<Errand>();
+    attach::Message request;
+    const attach::Glance glance =
+        attach::look(socket, std::as_writable_bytes(std::span(&request.header, 1)));
+    // What comes from here on may bring descriptors: the next glance tells.
+    if (glance.bytes < 0) {
+      return errno == EAGAIN || errno == EWOULDBLOCK ? Next::request : Next::end;
+    }
+    if (glance.descriptors) {
+      // Received by the thread that closes them, or not at all.
+      errand->header = request.header;
+      if (request.header.operation != attach::Operation::share_memory || !session.takes_memory()) {
+        answer(socket, request.header, {EPROTO, "descriptors come with share_memory alone"}, {});
+        return Next::end;
+      }
+      errand->status = session.take_memory(socket, errand->reply);
+      if (const Next next = finish(at, errand); next != Next::request) return next;
+      continue;
+    }
+    switch (attach::receive_message(socket, request)) {
+      case attach::Transfer::done:
+        break;
+      case attach::Transfer::again:
+        return Next::request;
+      case attach::Transfer::broken:
+        answer(socket, request.header, {EPROTO, "not a message of this protocol"}, {});
+        return Next::end;
+      case attach::Transfer::closed:
+      case attach::Transfer::failed:
+        return Next::end;
+    }
+    errand->header = request.header;
+    errand->status = request.header.operation == attach::Operation::status
+                         ? status(session, errand->reply)
+                         : session.handle(request, errand->reply);
+    if (const Next next = finish(at, errand); next != Next::request) return next;
+  }
+  return Next::request;
+}
+
+// Answers, or sets out on what has to be done aside before that.
+Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
+  using attach::Operation;
+  if (errand->reply.aside) {
+    aside_.run([this, at, errand, way = way_back_] {
+      errand->reply.aside();
+      way->post([this, at, errand] {
+        guarded(at, [&] {
+          errand->status = at->session.resume(errand->reply);
+          return finish(at, errand);
+        });
+      });
+    });
+    return Next::errand;
+  }
+  const int socket = at->socket.native_handle();
+  const Operation operation = errand->header.operation;
+  const Status& status = errand->status;
+  if (status.error != 0) {
+    spdlog::debug("session {}: operation {} refused: {} ({})", at->session.number(),
+                  static_cast<unsigned>(operation), status.why, std::strerror(status.error));
+  }
+  if (status.error == 0 && operation == Operation::open_nic) {
+    attach::allow_descriptors(socket, true);
+  }
+  if (status.error == 0 && operation == Operation::share_memory) {
+    attach::allow_descriptors(socket, false);
+  }
+  // Who does not read replies cannot ask.
+  if (answer(socket, errand->header, status, errand->reply) != attach::Transfer::done) {
+    return Next::end;
+  }
+  return status.error == EPROTO ? Next::end : Next::request;
+}
+
+std::string Server::status_of_all() {
+  std::vector<const Session*> sessions;
+  for (const Connection& connection : connections_) sessions.push_back(&connection.session);
+  return status_text(service_, sessions, std::nullopt);
+}
+
+Status Server::status(const Session& asking, Reply& reply) {
+  if (!asking.greeted()) return {EPROTO, "the first request is hello"};
+  std::vector<const Session*> sessions;
+  for (const Connection& connection : connections_) sessions.push_back(&connection.session);
+  const uid_t user = asking.peer().user;
+  const bool sees_all = user == 0 || user == ::geteuid();
+  const std::string text =
+      status_text(service_, sessions, sees_all ? std::nullopt : std::optional(user));
+  const auto bytes = std::as_bytes(std::span(text));
+  if (bytes.size() <= attach::kMaxStatusBody) {
+    reply.body.assign(bytes.begin(), bytes.end());
+    return {};
+  }
+  if (!status_.make("paceline-status", bytes.size())) return {ENOMEM, "shared memory"};
+  std::copy(bytes.begin(), bytes.end(), status_.data());
+  reply.descriptors = {status_.descriptor()};
+  return {};
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,372 @@
+// Registered memory of a session.
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "dataplane/service/sessions/refusals.h"
+#include "dataplane/service/sessions/session.h"
+
+namespace paceline::service {
+
+namespace {
+
+constexpr std::uint32_t kAllAccess =
+    attach::region_access::local_write | attach::region_access::remote_write |
+    attach::region_access::remote_read | attach::region_access::remote_atomic |
+    attach::region_access::window_bind;
+constexpr std::uint32_t kKnownChanges =
+    IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+
+std::uint8_t engine_access(std::uint32_t access) {
+  auto bits = static_cast<std::uint8_t>(access & kAllAccess & ~attach::region_access::window_bind);
+  if ((access & attach::region_access::window_bind) != 0) bits |= transport::access::window_bind;
+  // Who may reach it from outside may also be told to give it up.
+  if ((bits & transport::access::remote) != 0) bits |= transport::access::remote_invalidate;
+  return bits;
+}
+
+// What memory_->add() found, on whichever thread.
+struct Mapped {
+  std::unique_ptr<RegionMemory> memory;
+  int error = EIO;
+};
+
+// As many as the service makes at most; of what is copied there are none.
+std::uint64_t mappings_of(std::span<const attach::Extent> extents) {
+  const bool copied = std::all_of(extents.begin(), extents.end(), [](const auto& extent) {
+    return extent.kind == attach::ExtentKind::by_copy;
+  });
+  return copied ? 0 : extents.size();
+}
+
+std::uint64_t shared_bytes(std::span<const attach::Extent> extents) {
+  std::uint64_t bytes = 0;
+  for (const attach::Extent& extent : extents) {
+    if (extent.kind == attach::ExtentKind::shared) bytes += extent.length;
+  }
+  return bytes;
+}
+
+Status windows_bound() { return {EBUSY, "memory windows are bound to the region"}; }
+
+Status unreachable(int error) {
+  if (error == ENODATA) {
+    return {EFAULT,
+            "the shared memory has no pages in a part of the region: nothing was written "
+            "there yet, and the service makes none for a program"};
+  }
+  return memory_unreachable(error != 0 ? error : EIO);
+}
+
+}  // namespace
+
+// The descriptor is received, looked at and, if it is not what it should be, closed aside.
+Status Session::take_memory(int socket, Reply& reply) {
+  struct Taken {
+    attach::Descriptor socket;
+    attach::Transfer transfer = attach::Transfer::failed;
+    int sender = 0;
+    std::size_t descriptors = 0;
+    int error = 0;
+  };
+  auto taken = std::make_shared<Taken>();
+  taken->socket.reset(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  if (!taken->socket) return {errno, "descriptors"};
+  reply.aside = [taken, memory = memory_, pid = peer_.pid] {
+    attach::Message message;
+    taken->transfer = attach::receive_message(taken->socket.get(), message);
+    taken->sender = message.sender;
+    taken->descriptors = message.descriptors.size();
+    if (taken->descriptors == 1 && taken->sender == pid) {
+      taken->error = memory->share(std::move(message.descriptors.front()));
+    }
+    taken->socket.reset();
+  };
+  reply.then = [this, taken](Reply& answer) -> Status {
+    if (taken->transfer != attach::Transfer::done || taken->descriptors != 1) {
+      return {EPROTO, "share_memory comes with one descriptor"};
+    }
+    if (taken->sender != peer_.pid) return not_who_connected(taken->sender, peer_.pid);
+    if (taken->error != 0) return {taken->error, std::strerror(taken->error)};
+    answer.put(attach::HandleBody{});
+    if (service_.userfaultfd() >= 0) answer.descriptors.push_back(service_.userfaultfd());
+    return {};
+  };
+  return {};
+}
+
+// Maps it, aside where that takes long; then `then` with what came of it.
+template <class Then>
+Status Session::map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
+                           Reply& reply, Then then) {
+  auto mapped = std::make_shared<Mapped>();
+  const bool quick = shared_bytes(extents) <= TenantMemory::kQuickBytes;
+  auto map = [mapped, memory = memory_, r, extents = std::move(extents)] {
+    try {
+      mapped->memory = memory->add(r.address, r.length, extents, mapped->error);
+    } catch (const std::exception&) {
+      mapped->error = ENOMEM;
+    }
+  };
+  auto after = [mapped, then = std::move(then)](Reply& answer) {
+    return then(answer, std::move(mapped->memory), mapped->error);
+  };
+  if (quick) {
+    map();
+    return after(reply);
+  }
+  reply.aside = std::move(map);
+  reply.then = std::move(after);
+  return {};
+}
+
+// Unmaps it, aside where that takes long, before the answer: `status`.
+Status Session::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Status status) {
+  if (memory_->quick_to_remove(*region)) {
+    memory_->remove(std::move(region));
+    return status;
+  }
+  auto removed = std::make_shared<std::unique_ptr<RegionMemory>>(std::move(region));
+  reply.aside = [removed, memory = memory_] { memory->remove(std::move(*removed)); };
+  reply.then = [status = std::move(status)](Reply&) { return status; };
+  return {};
+}
+
+Status Session::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
+  if (!tenant_.registered_bytes.take(bytes)) return over_quota("registered bytes");
+  if (tenant_.mappings.take(mappings)) return {};
+  tenant_.registered_bytes.give(bytes);
+  return over_quota("mappings: extents of regions that are shared");
+}
+
+void Session::give_extents(std::uint64_t bytes, std::uint64_t mappings) {
+  tenant_.registered_bytes.give(bytes);
+  tenant_.mappings.give(mappings);
+}
+
+Status Session::check_region(const attach::RegisterRequest& r) const {
+  const std::uint64_t most = service_.settings().limits.region_bytes;
+  if (r.length == 0 || r.length > most) return out_of_range("length", r.length, 1, most);
+  if (r.address + r.length < r.address || r.iova + r.length < r.iova) {
+    return {EINVAL, "the region goes beyond the end of the address space"};
+  }
+  return {};
+}
+
+Status Session::extents_of(const Message& request, std::vector<attach::Extent>& out) const {
+  const auto r = request.as<attach::RegisterRequest>();
+  const auto rest = request.beyond<attach::RegisterRequest>();
+  if (r.extents == 0 || r.extents > attach::kMaxExtents ||
+      rest.size() != r.extents * sizeof(attach::Extent)) {
+    return {EPROTO, "extents do not fit their count"};
+  }
+  out.resize(r.extents);
+  std::memcpy(out.data(), rest.data(), rest.size());
+  return {};
+}
+
+static Status check_access(std::uint32_t access) {
+  if ((access & ~kAllAccess) != 0) {
+    return {EINVAL, fmt::format("access: bits {:#x} are not offered", access & ~kAllAccess)};
+  }
+  // Vol. 1, 10.6.3.1: remote writing and atomics need local writing.
+  constexpr std::uint32_t kWrites =
+      attach::region_access::remote_write | attach::region_access::remote_atomic;
+  if ((access & kWrites) != 0 && (access & attach::region_access::local_write) == 0) {
+    return {EINVAL, "access: remote write and atomic need local write"};
+  }
+  return {};
+}
+
+// 0: the worker has ended.
+std::uint32_t Session::add_region(const RegionObject& region) {
+  std::uint32_t key = 0;
+  on_worker([&](Picos) {
+    transport::RegionTable& table = engine().regions();
+    const std::span<std::byte> plain = region.memory->plain();
+    const std::uint8_t access = engine_access(region.access);
+    key = plain.empty() ? table.add_provided(region.iova, region.length, region.memory->provider(),
+                                             access, region.pd->number)
+                        : table.add_plain(region.iova, plain, access, region.pd->number);
+  });
+  return key;
+}
+
+bool Session::remove_region(const RegionObject& region) {
+  bool busy = false;
+  on_worker([&](Picos) { busy = !engine().regions().remove(region.key); });
+  return !busy;
+}
+
+Status Session::register_region(const Message& request, Reply& reply) {
+  const auto r = request.as<attach::RegisterRequest>();
+  std::vector<attach::Extent> extents;
+  if (Status v = extents_of(request, extents); v.error != 0) return v;
+  if (Status v = check_region(r); v.error != 0) return v;
+  if (Status v = check_access(r.access); v.error != 0) return v;
+  ProtectionDomain* const pd = pds_.find(r.pd);
+  if (pd == nullptr) return nothing_called("protection domain", r.pd);
+  if (!tenant_.regions.take()) return over_quota("regions");
+  const std::uint64_t mappings = mappings_of(extents);
+  if (Status v = take_extents(r.length, mappings); v.error != 0) {
+    tenant_.regions.give();
+    return v;
+  }
+  return map_memory(r, std::move(extents), reply,
+                    [this, r, pd, mappings](Reply& answer, std::unique_ptr<RegionMemory> memory,
+                                            int error) -> Status {
+                      RegionObject region;
+                      region.memory = std::move(memory);
+                      region.pd = pd;
+                      region.iova = r.iova;
+                      region.length = r.length;
+                      region.mappings = mappings;
+                      region.access = r.access;
+                      if (region.memory != nullptr) region.key = add_region(region);
+                      if (region.key == 0) {
+                        tenant_.regions.give();
+                        give_extents(r.length, mappings);
+                        if (region.memory == nullptr) return unreachable(error);
+                        return unmap_memory(std::move(region.memory), answer, worker_gone());
+                      }
+                      ++pd->uses;
+                      const std::uint32_t handle = regions_.next();
+                      const std::uint32_t key = region.key;
+                      regions_.insert(handle, std::move(region));
+                      answer.put(attach::RegisterReply{handle, key, key, 0});
+                      return {};
+                    });
+}
+
+// The key stays but where the translation changes: then what holds the old one is refused.
+Status Session::reregister_region(const Message& request, Reply& reply) {
+  const auto r = request.as<attach::RegisterRequest>();
+  RegionObject* const region = regions_.find(r.handle);
+  if (region == nullptr) return nothing_called("region", r.handle);
+  if (r.change == 0 || (r.change & ~kKnownChanges) != 0) {
+    return {EINVAL, fmt::format("flags = {:#x}: translation, pd, access", r.change)};
+  }
+  RegionObject changed;
+  changed.pd = region->pd;
+  changed.access = region->access;
+  if ((r.change & IBV_REREG_MR_CHANGE_PD) != 0) {
+    changed.pd = pds_.find(r.pd);
+    if (changed.pd == nullptr) return nothing_called("protection domain", r.pd);
+  }
+  if ((r.change & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+    if (Status v = check_access(r.access); v.error != 0) return v;
+    changed.access = r.access;
+  }
+  if ((r.change & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    return move_region(request, *region, changed, reply);
+  }
+  bool free = false;  // of windows
+  const bool ran = on_worker([&](Picos) {
+    free =
+        engine().regions().change(region->key, engine_access(changed.access), changed.pd->number);
+  });
+  if (!ran) return worker_gone();
+  if (!free) return windows_bound();
+  ++changed.pd->uses;
+  --region->pd->uses;
+  region->pd = changed.pd;
+  region->access = changed.access;
+  reply.put(attach::RegisterReply{r.handle, region->key, region->key, 0});
+  return {};
+}
+
+// `to` has what stays, and the new protection domain and rights.
+Status Session::move_region(const Message& request, RegionObject& region, const RegionObject& to,
+                            Reply& reply) {
+  const auto r = request.as<attach::RegisterRequest>();
+  std::vector<attach::Extent> extents;
+  if (Status v = extents_of(request, extents); v.error != 0) return v;
+  if (Status v = check_region(r); v.error != 0) return v;
+  const std::uint64_t mappings = mappings_of(extents);
+  if (Status v = take_extents(r.length, mappings); v.error != 0) return v;
+  return map_memory(r, std::move(extents), reply,
+                    [this, r, mappings, &region, pd = to.pd, access = to.access](
+                        Reply& answer, std::unique_ptr<RegionMemory> memory, int error) -> Status {
+                      if (memory == nullptr) {
+                        give_extents(r.length, mappings);
+                        return unreachable(error);
+                      }
+                      if (!remove_region(region)) {
+                        give_extents(r.length, mappings);
+                        return unmap_memory(std::move(memory), answer, windows_bound());
+                      }
+                      give_extents(region.length, region.mappings);
+                      ++pd->uses;
+                      --region.pd->uses;
+                      std::swap(region.memory, memory);
+                      region.pd = pd;
+                      region.iova = r.iova;
+                      region.length = r.length;
+                      region.mappings = mappings;
+                      region.access = access;
+                      region.key = add_region(region);
+                      answer.put(attach::RegisterReply{r.handle, region.key, region.key, 0});
+                      return unmap_memory(std::move(memory), answer, {});
+                    });
+}
+
+Status Session::deregister_region(const Message& request, Reply& reply) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  RegionObject* const region = regions_.find(handle);
+  if (region == nullptr) return nothing_called("region", handle);
+  if (!remove_region(*region)) return windows_bound();
+  std::unique_ptr<RegionMemory> memory = std::move(region->memory);
+  tenant_.regions.give();
+  give_extents(region->length, region->mappings);
+  --region->pd->uses;
+  regions_.erase(handle);
+  return unmap_memory(std::move(memory), reply, {});
+}
+
+bool Session::holds(std::uintptr_t address) {
+  for (const auto& [handle, region] : regions_) {
+    if (region.memory->holds(address)) return true;
+  }
+  return false;
+}
+
+Status Session::allocate_window(const Message& request, Reply& reply) {
+  const auto r = request.as<attach::AllocateWindowRequest>();
+  if (r.type != IBV_MW_TYPE_1 && r.type != IBV_MW_TYPE_2) {
+    return out_of_range("type", r.type, IBV_MW_TYPE_1, IBV_MW_TYPE_2);
+  }
+  ProtectionDomain* const pd = pds_.find(r.pd);
+  if (pd == nullptr) return nothing_called("protection domain", r.pd);
+  if (!tenant_.regions.take()) return over_quota("regions");
+  const auto type =
+      r.type == IBV_MW_TYPE_1 ? transport::WindowType::one : transport::WindowType::two;
+  std::uint32_t key = 0;
+  const bool ran = on_worker([&](Picos) { key = engine().regions().add_window(type, pd->number); });
+  if (!ran) {
+    tenant_.regions.give();
+    return worker_gone();
+  }
+  ++pd->uses;
+  const std::uint32_t handle = windows_.next();
+  windows_.insert(handle, {pd, key});
+  reply.put(attach::WindowReply{handle, key});
+  return {};
+}
+
+Status Session::free_window(const Message& request) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  WindowObject* const window = windows_.find(handle);
+  if (window == nullptr) return nothing_called("memory window", handle);
+  on_worker([&](Picos) { engine().regions().remove_window(window->key); });
+  tenant_.regions.give();
+  --window->pd->uses;
+  windows_.erase(handle);
+  return {};
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,370 @@
+// Queue pairs and address handles of a session.
+#include <infiniband/verbs.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "dataplane/service/adapters/qp_values.h"
+#include "dataplane/service/sessions/refusals.h"
+#include "dataplane/service/sessions/session.h"
+
+namespace paceline::service {
+
+namespace {
+
+std::optional<transport::QpType> pair_type(attach::PairType type) {
+  switch (type) {
+    case attach::PairType::rc:
+      return transport::QpType::rc;
+    case attach::PairType::uc:
+      return transport::QpType::uc;
+    case attach::PairType::ud:
+      return transport::QpType::ud;
+  }
+  return std::nullopt;
+}
+
+constexpr Rate rate_of(std::uint32_t kbps) { return {std::uint64_t{kbps} * 1000}; }
+
+Status check_sizes(const attach::CreateQpRequest& r, const ObjectLimits& limits) {
+  const struct {
+    const char* name;
+    std::uint32_t value;
+    std::uint32_t most;
+  } rules[] = {
+      {"max_send_wr", r.send_requests, limits.requests},
+      {"max_recv_wr", r.receive_requests, limits.requests},
+      {"max_send_sge", r.send_segments, limits.segments},
+      {"max_recv_sge", r.receive_segments, limits.segments},
+      {"max_inline_data", r.inline_bytes, limits.inline_bytes},
+  };
+  for (const auto& rule : rules) {
+    if (rule.value > rule.most) return out_of_range(rule.name, rule.value, 0, rule.most);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Session::create_qp(const Message& request, Reply& reply) {
+  const auto r = request.as<attach::CreateQpRequest>();
+  const auto type = pair_type(r.type);
+  if (!type) return {EOPNOTSUPP, "qp_type: RC, UC and UD are offered"};
+  if (Status v = check_sizes(r, service_.settings().limits); v.error != 0) return v;
+  PairObject pair;
+  pair.type = r.type;
+  pair.pd = pds_.find(r.pd);
+  if (pair.pd == nullptr) return nothing_called("protection domain", r.pd);
+  pair.send_cq = queues_.find(r.send_cq);
+  if (pair.send_cq == nullptr) return nothing_called("completion queue", r.send_cq);
+  pair.receive_cq = queues_.find(r.receive_cq);
+  if (pair.receive_cq == nullptr) return nothing_called("completion queue", r.receive_cq);
+  if (r.srq != 0) {
+    pair.srq = srqs_.find(r.srq);
+    if (pair.srq == nullptr) return nothing_called("shared receive queue", r.srq);
+    if (pair.srq->pd != pair.pd) return {EINVAL, "the shared receive queue is of another pd"};
+    if (*type == transport::QpType::uc) return {EINVAL, "UC has receive queues of its own only"};
+  }
+  const std::uint32_t send_segments = std::max(1U, r.send_segments);
+  const std::uint32_t receive_segments = std::max(1U, r.receive_segments);
+  const attach::WorkQueueShape send =
+      attach::send_queue_shape(std::max(1U, r.send_requests), send_segments, r.inline_bytes);
+  attach::WorkQueueShape receive{};
+  std::size_t bytes = send.bytes();
+  if (pair.srq == nullptr) {
+    receive = attach::receive_queue_shape(std::max(1U, r.receive_requests), receive_segments);
+    bytes += receive.bytes();
+  }
+  transport::QpConfig config;
+  config.type = *type;
+  config.pd = pair.pd->number;
+  config.access = 0;
+  config.max_send_segments = static_cast<std::uint8_t>(send_segments);
+  config.send_queue_depth = static_cast<std::uint16_t>(send.slots);
+  config.max_inline = static_cast<std::uint16_t>(r.inline_bytes);
+  if (Status v = take_queue(
+          pair.share, bytes + PairAdapter::bytes_for(send) + transport::queue_pair_bytes(config));
+      v.error != 0) {
+    return v;
+  }
+  const auto bell = take_bell();
+  if (!bell) return over_quota("work queues of a session");
+  pair.bell = *bell;
+  if (!tenant_.queue_pairs.take()) {
+    give_bell(*bell);
+    return over_quota("queue pairs");
+  }
+  const std::uint32_t handle = pairs_.next();
+  std::uint32_t number = 0;
+  Status status{ENOMEM, "shared memory"};
+  if (pair.memory.make("paceline-qp", bytes)) {
+    std::byte* const at = pair.memory.data();
+    new (at) attach::WorkQueueHeader;
+    if (pair.srq == nullptr) {
+      new (at + send.bytes()) attach::WorkQueueHeader;
+      pair.receives = std::make_unique<OwnReceives>(WorkQueueView(at + send.bytes(), receive),
+                                                    receive_segments);
+    }
+    PairAdapter::Setup setup;
+    setup.engine = &engine();
+    setup.pairs = &worker().pairs(place_.nic);
+    setup.handle = handle;
+    setup.pd = pair.pd->number;
+    setup.max_segments = send_segments;
+    setup.max_inline = r.inline_bytes;
+    setup.send_cq = pair.send_cq->adapter.get();
+    setup.receive_cq = pair.receive_cq->adapter.get();
+    setup.send = WorkQueueView(at, send);
+    setup.receives = pair.receives.get();
+    setup.shared = pair.srq == nullptr ? nullptr : pair.srq->receives.get();
+    setup.notices = notices_.writing.get();
+    setup.meter = &worker().meter(place_.nic);
+    setup.user = peer_.user;
+    setup.pid = static_cast<std::uint32_t>(peer_.pid);
+    pair.adapter = std::make_unique<PairAdapter>(setup);
+
+    config.send_cq = &pair.send_cq->adapter->queue();
+    config.receive_cq = &pair.receive_cq->adapter->queue();
+    config.receive_queue =
+        pair.srq == nullptr ? &pair.receives->queue() : &pair.srq->receives->queue();
+    const bool ran = on_worker([&](Picos) {
+      number = engine().create_qp(config);
+      if (number == 0) return;
+      pair.adapter->set_number(number);
+      worker().pairs(place_.nic).add(number, pair.adapter.get());
+      worker_session_->add(*pair.adapter, *bell);
+    });
+    status = !ran          ? worker_gone()
+             : number == 0 ? Status{ENOMEM, "queue pair numbers have run out"}
+                           : Status{};
+  }
+  if (status.error != 0) {
+    give_bell(*bell);
+    tenant_.queue_pairs.give();
+    return status;
+  }
+  ++pair.pd->uses;
+  ++pair.send_cq->uses;
+  ++pair.receive_cq->uses;
+  if (pair.srq != nullptr) ++pair.srq->uses;
+  pair.values.handle = handle;
+
+  attach::CreateQpReply answer;
+  answer.handle = handle;
+  answer.qp_number = number;
+  answer.doorbell = *bell;
+  answer.send_slots = answer.send_requests = send.slots;
+  answer.send_stride = send.stride;
+  answer.send_segments = send_segments;
+  answer.inline_bytes = r.inline_bytes;
+  if (pair.srq == nullptr) {
+    answer.receive_slots = answer.receive_requests = receive.slots;
+    answer.receive_stride = receive.stride;
+    answer.receive_offset = static_cast<std::uint32_t>(send.bytes());
+    answer.receive_segments = receive_segments;
+  }
+  reply.put(answer);
+  reply.descriptors = {pairs_.insert(handle, std::move(pair)).memory.descriptor()};
+  return {};
+}
+
+Status Session::path_of(const attach::AddressVector& from, std::uint32_t local_qp,
+                        std::uint32_t remote_qp, transport::QpPath& path) const {
+  if (from.port != 1) return out_of_range("ah_attr.port_num", from.port, 1, 1);
+  std::optional<transport::QpPath> found;
+  if (from.global != 0) {
+    const auto& nic = nics().nic(place_.nic).info;
+    if (from.source_gid >= nic.gids.size() ||
+        nic.gid_kinds[from.source_gid] == attach::GidKind::none) {
+      return {EINVAL, fmt::format("sgid_index = {}: there is no such GID", from.source_gid)};
+    }
+    wire::IpAddress to;
+    to.bytes = from.destination;
+    found = nics().path_to(place_.nic, to);
+    if (!found) {
+      return {EHOSTUNREACH, fmt::format("no way to {}", wire::to_text(to))};
+    }
+  } else {
+    found = nics().path_to_local(place_.nic, from.destination_id);
+    if (!found) {
+      return {EHOSTUNREACH, fmt::format("dlid = {}: no NIC of this service", from.destination_id)};
+    }
+  }
+  path = *found;
+  path.source_port = source_port_of(from.global != 0 ? from.flow_label : 0, local_qp, remote_qp);
+  const auto traffic_class = traffic_class_of(from);
+  if (traffic_class) {
+    // The topmost class is the transport's own.
+    if (*traffic_class >= kControlClass) {
+      return {EINVAL, fmt::format("service level or DSCP: class {}; data may use 0 to {}",
+                                  *traffic_class, kControlClass - 1)};
+    }
+    path.traffic_class = *traffic_class;
+  }
+  return {};
+}
+
+Status Session::modify_qp(const Message& request) {
+  const auto asked = request.as<attach::QpValues>();
+  PairObject* const pair = pairs_.find(asked.handle);
+  if (pair == nullptr) return nothing_called("queue pair", asked.handle);
+  std::string why;
+  auto change =
+      change_from(asked, static_cast<std::uint8_t>(service_.settings().limits.rd_atomic), why);
+  if (!change) return {EINVAL, why};
+  if ((change->mask & transport::qp_attribute::path) != 0) {
+    const std::uint32_t remote =
+        (asked.mask & IBV_QP_DEST_QPN) != 0 ? asked.dest_qp : pair->values.dest_qp;
+    Status v = path_of(asked.path, pair->adapter->number(), remote, change->attributes.path);
+    if (v.error != 0) return v;
+  }
+  const auto static_rate = static_rate_of(asked.path.static_rate);
+  const bool sets_rate = (asked.mask & IBV_QP_AV) != 0 && pair->type != attach::PairType::ud;
+  if (sets_rate && !static_rate) {
+    return {EINVAL,
+            fmt::format("static_rate = {}: no number of enum ibv_rate", asked.path.static_rate)};
+  }
+  transport::ModifyResult result;
+  const bool to_reset = (asked.mask & IBV_QP_STATE) != 0 && asked.state == IBV_QPS_RESET;
+  const bool ran = on_worker([&](Picos now) {
+    result = engine().modify_qp(now, pair->adapter->number(), change->attributes, change->mask);
+    if (!result.ok()) return;
+    if (to_reset) {
+      pair->adapter->forget();
+      memory_->forget(pair->adapter->number());
+    }
+    if (sets_rate) engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
+    if (change->limit_rate) {
+      engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
+    }
+    worker_session_->retry(pair->bell);
+  });
+  if (!ran) return worker_gone();
+  if (!result.ok()) {
+    return {EINVAL,
+            fmt::format("{} {}", transport::to_string(result.error),
+                        result.attribute == 0 ? "" : transport::attribute_name(result.attribute))};
+  }
+  remember(pair->values, asked);
+  return {};
+}
+
+Status Session::query_qp(const Message& request, Reply& reply) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  const PairObject* const pair = pairs_.find(handle);
+  if (pair == nullptr) return nothing_called("queue pair", handle);
+  std::optional<transport::QpAttributes> attributes;
+  on_worker([&](Picos) { attributes = engine().query_qp(pair->adapter->number()); });
+  if (!attributes) return worker_gone();
+  reply.put(values_of(pair->values, *attributes));
+  return {};
+}
+
+bool Session::sending(const PairObject& pair) {
+  bool any = false;
+  if (pair.type == attach::PairType::rc) return false;
+  on_worker([&](Picos) { any = pair.adapter->unfinished_sends() != 0; });
+  return any;
+}
+
+// The worker knows nothing of it afterwards, and nothing else counts it.
+void Session::release(PairObject& pair) {
+  on_worker([&](Picos now) {
+    worker_session_->remove(*pair.adapter, pair.bell);
+    engine().destroy_qp(now, pair.adapter->number());
+    memory_->forget(pair.adapter->number());
+    pair.adapter->count_lost();
+    // What was completed for it has nobody to go to.
+    worker().pairs(place_.nic).remove(pair.adapter->number());
+    worker_session_->settle();
+  });
+  give_bell(pair.bell);
+  --pair.pd->uses;
+  --pair.send_cq->uses;
+  --pair.receive_cq->uses;
+  if (pair.srq != nullptr) --pair.srq->uses;
+}
+
+// A NIC sends a datagram at once, here the worker takes it up in its next turn: one that is posted
+// just before its queue pair is destroyed would be lost, and with it the last acknowledgement of
+// whoever builds something reliable on datagrams. The wait is bounded, and nobody else's.
+Status Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
+  PairObject* const pair = pairs_.find(handle);
+  if (pair == nullptr) return nothing_called("queue pair", handle);
+  if (looks > 0 && sending(*pair)) {
+    reply.aside = [] {
+      const timespec pause{0, 50'000};
+      ::nanosleep(&pause, nullptr);
+    };
+    reply.then = [this, handle, looks](Reply& answer) {
+      return destroy_sent(handle, looks - 1, answer);
+    };
+    return {};
+  }
+  release(*pair);
+  pairs_.erase(handle);
+  tenant_.queue_pairs.give();
+  return {};
+}
+
+Status Session::destroy_qp(const Message& request, Reply& reply) {
+  constexpr int kLooks = 100;
+  return destroy_sent(request.as<attach::HandleBody>().handle, kLooks, reply);
+}
+
+Status Session::limit_rate(const Message& request) {
+  const auto r = request.as<attach::RateRequest>();
+  PairObject* const pair = pairs_.find(r.handle);
+  if (pair == nullptr) return nothing_called("queue pair", r.handle);
+  bool done = false;
+  on_worker([&](Picos now) {
+    done = engine().limit_rate(now, pair->adapter->number(), rate_of(r.kbps), r.burst_bytes);
+  });
+  if (!done) return worker_gone();
+  pair->values.rate_limit_kbps = r.kbps;
+  return {};
+}
+
+// Its handle is the engine's number: what send requests name.
+Status Session::create_ah(const Message& request, Reply& reply) {
+  const auto r = request.as<attach::CreateAhRequest>();
+  ProtectionDomain* const pd = pds_.find(r.pd);
+  if (pd == nullptr) return nothing_called("protection domain", r.pd);
+  transport::QpPath path;
+  if (Status v = path_of(r.path, pd->number, r.path.destination_id, path); v.error != 0) return v;
+  if (!tenant_.address_handles.take()) return over_quota("address handles");
+  std::uint32_t number = 0;
+  if (!on_worker(
+          [&](Picos now) { number = engine().create_address_handle(now, pd->number, path); })) {
+    tenant_.address_handles.give();
+    return worker_gone();
+  }
+  handles_.insert(number, {pd});
+  ++pd->uses;
+  reply.put(attach::HandleBody{number, 0});
+  return {};
+}
+
+Status Session::destroy_ah(const Message& request) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  AddressHandleObject* const ah = handles_.find(handle);
+  if (ah == nullptr) return nothing_called("address handle", handle);
+  // Datagrams that are queued still leave by it: the engine's goes when they have.
+  leaving_handles_.push_back(handle);
+  std::size_t gone = 0;
+  const bool ran = on_worker([&](Picos now) {
+    gone = std::erase_if(leaving_handles_, [&](std::uint32_t number) {
+      return engine().destroy_address_handle(now, number);
+    });
+  });
+  if (!ran) return worker_gone();
+  --ah->pd->uses;
+  handles_.erase(handle);
+  tenant_.address_handles.give(gone);
+  return {};
+}
+
+}  // namespace paceline::service

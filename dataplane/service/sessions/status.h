@@ -1,0 +1,21 @@
+// What the service tells of itself: the JSON text that `status` replies (docs/service.md).
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/service/workers/service.h"
+
+namespace paceline::service {
+
+class Session;
+
+// On the control thread; asks each worker for the report of its NICs. `only`: of no other tenant
+// anything is told.
+std::string status_text(Service& service, const std::vector<const Session*>& sessions,
+                        std::optional<uid_t> only = std::nullopt);
+
+}  // namespace paceline::service

@@ -1,0 +1,255 @@
+#include "dataplane/service/workers/service_worker.h"
+
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <new>
+
+#include "dataplane/attach/few_processors.h"
+#include "dataplane/service/adapters/notifier.h"
+
+namespace paceline::service {
+
+namespace {
+
+IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
+  IdleSettings idle;
+  idle.how = Idle::sleep;
+  idle.spin_for = times.spin_for;
+  idle.crowded = attach::few_processors();
+  idle.most_sleep = hears_the_world ? times.most_sleep_listening : times.most_sleep;
+  return idle;
+}
+
+std::vector<telemetry::NicMeter> meters_of(const NicSet& nics) {
+  std::vector<telemetry::NicMeter> meters;
+  for (std::size_t i = 0; i < nics.size(); ++i) {
+    const cc::PortFacts& facts = nics.nic(i).congestion.facts;
+    meters.emplace_back(telemetry::MessageIdeal{facts.link_rate.bps, facts.base_rtt_ns,
+                                                facts.mtu_bytes, facts.full_packet_bytes});
+  }
+  return meters;
+}
+
+std::uint32_t event_number(transport::AsyncEventKind kind) {
+  switch (kind) {
+    case transport::AsyncEventKind::comm_established:
+      return IBV_EVENT_COMM_EST;
+    case transport::AsyncEventKind::sq_drained:
+      return IBV_EVENT_SQ_DRAINED;
+    case transport::AsyncEventKind::last_wqe_reached:
+      return IBV_EVENT_QP_LAST_WQE_REACHED;
+    case transport::AsyncEventKind::qp_request_error:
+      return IBV_EVENT_QP_REQ_ERR;
+    case transport::AsyncEventKind::qp_access_error:
+      return IBV_EVENT_QP_ACCESS_ERR;
+    case transport::AsyncEventKind::qp_fatal:
+    case transport::AsyncEventKind::cq_error:
+      break;
+  }
+  return IBV_EVENT_QP_FATAL;
+}
+
+}  // namespace
+
+ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
+                             const WorkerTimes& times)
+    : name_(std::move(name)),
+      nics_(std::move(nics)),
+      pairs_(nics_->size()),
+      meters_(meters_of(*nics_)),
+      publisher_(*nics_, pairs_, meters_, times.telemetry_interval),
+      loop_(idle_settings(times, nics_->hears_the_world()), times.watch) {}
+
+ServiceWorker::~ServiceWorker() { stop(); }
+
+bool ServiceWorker::open() {
+  if (!page_.make("paceline-worker", sizeof(attach::WorkerPage), attach::SharedWrite::maker_only)) {
+    return false;
+  }
+  new (page_.data()) attach::WorkerPage;
+  epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  bell_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return epoll_ && bell_ && watch(bell_.get());
+}
+
+void ServiceWorker::start() {
+  tasks_.open();
+  thread_ = std::thread([this] { run(); });
+}
+
+void ServiceWorker::stop() {
+  tasks_.close();
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  wake();
+  thread_.join();
+}
+
+// Edge-triggered: each write wakes once, and nobody needs to read the counter back.
+bool ServiceWorker::watch(int eventfd) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, eventfd, &event) == 0;
+}
+
+void ServiceWorker::unwatch(int eventfd) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, eventfd, nullptr);
+}
+
+void ServiceWorker::wake() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (page().asleep.load(std::memory_order_relaxed) == 0) return;
+  const std::uint64_t one = 1;
+  // A counter that is full wakes as well as one more.
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof(one));
+}
+
+bool ServiceWorker::turn(Picos now, Picos gap) {
+  count(turns_);
+  bool busy = tasks_.take(now);
+  busy |= std::exchange(stirred_, false);
+  const std::size_t sessions = sessions_.size();
+  for (std::size_t i = 0; i < sessions; ++i) {
+    WorkerSession& session = *sessions_[(first_session_ + i) % sessions];
+    if (session.pump(now)) {
+      nics_->touch(session.nic());
+      busy = true;
+    }
+  }
+  if (sessions != 0) first_session_ = (first_session_ + 1) % sessions;
+  busy |= nics_->turn(now, gap);
+  // What is not handed over now has no room, or is owed to somebody who does not read.
+  for (WorkerSession* session : sessions_) {
+    busy |= session->settle();
+    if (!session->take_disturbed()) continue;
+    nics_->touch(session->nic());
+    stirred_ = true;
+  }
+  if (busy) {
+    report_events();
+    count(busy_turns_);
+  }
+  if (publisher_.due(now, busy)) publisher_.publish(now, figures());
+  page().turns.store(turns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  // From memory that the kernel keeps up to date (rseq): no call.
+  page().processor.store(static_cast<std::uint32_t>(::sched_getcpu() + 1),
+                         std::memory_order_relaxed);
+  return busy;
+}
+
+void ServiceWorker::report_events() {
+  std::array<transport::AsyncEvent, 16> events;
+  for (std::size_t nic = 0; nic < nics_->size(); ++nic) {
+    std::size_t n = 0;
+    do {
+      n = nics_->nic(nic).engine->poll_events(events);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (events[i].kind == transport::AsyncEventKind::cq_error) continue;  // its adapter tells
+        const PairAdapter* const pair = pairs_[nic].find(events[i].qp_number);
+        if (pair == nullptr) continue;
+        write_notice(pair->notices(), {event_number(events[i].kind), pair->handle()});
+      }
+    } while (n == events.size());
+  }
+}
+
+Picos ServiceWorker::next_deadline(Picos now) const {
+  Picos next = earlier(nics_->next_deadline(), publisher_.next_deadline());
+  for (const WorkerSession* session : sessions_) {
+    next = earlier(next, session->next_deadline(now));
+  }
+  return next;
+}
+
+struct ServiceWorker::Body : LoopBody {
+  explicit Body(ServiceWorker& of) : worker(of) {}
+
+  bool on_turn(Picos now, Picos gap) {
+    // Where somebody else had the processor nobody knows how much of the time was work.
+    if (worked && gap.count == 0) worker.add_busy(now - before);
+    before = now;
+    worked = worker.turn(now, gap);
+    return worked;
+  }
+  Picos next_deadline(Picos now) const { return worker.next_deadline(now); }
+  void announce_sleep() { worker.page().asleep.store(1, std::memory_order_seq_cst); }
+  void sleep(Picos time) { worker.sleep(time); }
+  void awake() { worker.page().asleep.store(0, std::memory_order_relaxed); }
+
+  ServiceWorker& worker;
+  Picos before{0};
+  bool worked = false;
+};
+
+void ServiceWorker::run() {
+  prctl(PR_SET_NAME, name_.c_str());
+  nics_->enter_thread();
+  const TscClock clock = TscClock::calibrated();
+  nics_->use_clock(clock.poll_clock());
+  ticks_per_pico_.store(clock.frequency() * 1e-12, std::memory_order_relaxed);
+  Body body(*this);
+  loop_.run(clock, body, stop_);
+  tasks_.refuse();
+  nics_->use_clock({});
+  nics_->leave_thread();
+}
+
+// Until somebody calls, or `time` has gone by.
+void ServiceWorker::sleep(Picos time) {
+  count(sleeps_);
+  const timespec span = to_timespec(time);
+  pollfd fd{epoll_.get(), POLLIN, 0};
+  if (::ppoll(&fd, 1, &span, nullptr) <= 0) return;
+  std::array<epoll_event, 16> events;
+  ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+}
+
+void ServiceWorker::add(WorkerSession& session) {
+  sessions_.push_back(&session);
+  publisher_.count_session(session.nic(), true);
+}
+
+void ServiceWorker::remove(WorkerSession& session) {
+  if (std::erase(sessions_, &session) != 0) publisher_.count_session(session.nic(), false);
+}
+
+void ServiceWorker::reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
+                                const NicInForce& in_force) {
+  nics_->nic(nic).engine->reconfigure(now, setup, in_force.arm, in_force.epoch);
+  begin_in_force(nic, in_force);
+}
+
+void ServiceWorker::reconfigure(Picos now, std::size_t nic, const transport::ArmsByPeer& arms,
+                                const NicInForce& in_force) {
+  nics_->nic(nic).engine->reconfigure(now, arms, in_force.epoch);
+  begin_in_force(nic, in_force);
+}
+
+void ServiceWorker::begin_in_force(std::size_t nic, const NicInForce& in_force) {
+  meters_[nic].use_clusters(in_force.clusters, in_force.own_cluster);
+  meters_[nic].set_epoch(in_force.epoch);
+  publisher_.note(nic, in_force);
+  nics_->touch(nic);
+  stirred_ = true;
+}
+
+WorkerFigures ServiceWorker::figures() const {
+  WorkerFigures f;
+  f.turns = turns_.load(std::memory_order_relaxed);
+  f.busy_turns = busy_turns_.load(std::memory_order_relaxed);
+  f.sleeps = sleeps_.load(std::memory_order_relaxed);
+  f.busy_cycles =
+      static_cast<std::uint64_t>(static_cast<double>(busy_picos_.load(std::memory_order_relaxed)) *
+                                 ticks_per_pico_.load(std::memory_order_relaxed));
+  f.watch = loop_.watch().counters();
+  return f;
+}
+
+}  // namespace paceline::service

@@ -1,0 +1,137 @@
+// A worker: the thread that owns one set of NIC instances, and all of its engines. A turn takes
+// what programs have rung for and the control thread has asked for, runs what is due in the set,
+// and hands over what was completed. In a turn nothing blocks and, but for control operations,
+// nothing allocates.
+//
+// Without work it looks again at once for a while, then lets others run, then sleeps until a
+// program, the control thread or a memory copy calls, or something is due. It announces its sleeps
+// (driver/loop/run_loop.h) in the page that all sessions see.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/doorbell.h"
+#include "dataplane/attach/shared_memory.h"
+#include "dataplane/driver/clock/tsc_clock.h"
+#include "dataplane/driver/loop/run_loop.h"
+#include "dataplane/service/adapters/worker_session.h"
+#include "dataplane/service/limits/service_settings.h"
+#include "dataplane/service/nics/nic_set.h"
+#include "dataplane/service/workers/task_queue.h"
+#include "dataplane/service/workers/telemetry_publisher.h"
+
+namespace paceline::service {
+
+class ServiceWorker {
+ public:
+  ServiceWorker(std::string name, std::unique_ptr<NicSet> nics, const WorkerTimes& times);
+  // Ends the thread.
+  ~ServiceWorker();
+  ServiceWorker(const ServiceWorker&) = delete;
+  ServiceWorker& operator=(const ServiceWorker&) = delete;
+
+  // False with errno: there are no descriptors left. Once, before anything else.
+  bool open();
+  // Before start(): where it writes what it counts, and which NIC of the segment its first one is.
+  void publish_to(const telemetry::SegmentWriter& writer, std::size_t first_nic) {
+    publisher_.open(writer, first_nic);
+  }
+  void start();
+  void stop();
+
+  // --- the control thread ---
+  const std::string& name() const { return name_; }
+  NicSet& nics() { return *nics_; }
+  const NicSet& nics() const { return *nics_; }
+  // Runs work(now) on the worker's thread between two turns, `nic` being looked at in the next.
+  // False when the worker does not run.
+  template <class Work>
+  bool call(std::size_t nic, Work&& work) {
+    auto task = [&](Picos now) {
+      work(now);
+      nics_->touch(nic);
+      stirred_ = true;
+    };
+    return tasks_.run(task, [this] { wake(); });
+  }
+  // A descriptor that wakes it when it is written to: for one session each. The worker never reads
+  // or writes it, so a program may do to it what it likes.
+  bool watch(int eventfd);
+  void unwatch(int eventfd);
+  int page_descriptor() const { return page_.descriptor(); }
+  WorkerFigures figures() const;
+
+  // --- any thread ---
+  // Something has come that a turn looks at.
+  void wake();
+
+  // --- its own thread, between turns ---
+  void add(WorkerSession& session);
+  void remove(WorkerSession& session);
+  PairTable& pairs(std::size_t nic) { return pairs_[nic]; }
+  // Other congestion control for one of its NICs, with effect from the turn that follows; messages
+  // posted from then on are of the epoch.
+  void reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
+                   const NicInForce& in_force);
+  // The same with two arms, by the cluster that data goes to; `in_force` says the same of clusters.
+  void reconfigure(Picos now, std::size_t nic, const transport::ArmsByPeer& arms,
+                   const NicInForce& in_force);
+  // What is in force without another setup: the guard's number.
+  void note_guard(std::size_t nic, std::uint32_t guard) { publisher_.note_guard(nic, guard); }
+
+  // Constant address; its figures are of the worker's thread.
+  telemetry::NicMeter& meter(std::size_t nic) { return meters_[nic]; }
+
+  // One turn; true when there was something to do. `gap`: for how long, up to now, nobody could
+  // run. For tests that have a clock of their own; else start() sees to it.
+  bool turn(Picos now, Picos gap);
+
+ private:
+  struct Body;
+  void run();
+  void sleep(Picos time);
+  void report_events();
+  void begin_in_force(std::size_t nic, const NicInForce& in_force);
+  Picos next_deadline(Picos now) const;
+  attach::WorkerPage& page() { return *reinterpret_cast<attach::WorkerPage*>(page_.data()); }
+  // Only this thread writes: no read-modify-write is needed.
+  static void count(std::atomic<std::uint64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  void add_busy(Picos time) {
+    busy_picos_.store(
+        busy_picos_.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(time.count),
+        std::memory_order_relaxed);
+  }
+
+  std::string name_;
+  std::unique_ptr<NicSet> nics_;
+  attach::SharedMemory page_;
+  attach::Descriptor epoll_;
+  attach::Descriptor bell_;  // its own eventfd
+  TaskQueue tasks_;
+  std::vector<WorkerSession*> sessions_;
+  std::size_t first_session_ = 0;
+  std::vector<PairTable> pairs_;  // by NIC
+  std::vector<telemetry::NicMeter> meters_;
+  TelemetryPublisher publisher_;
+  bool stirred_ = false;  // a command was run since the last turn
+  RunLoop loop_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> turns_{0};
+  std::atomic<std::uint64_t> busy_turns_{0};
+  std::atomic<std::uint64_t> sleeps_{0};
+  std::atomic<std::uint64_t> busy_picos_{0};
+  std::atomic<double> ticks_per_pico_{0};  // of the clock, once it is calibrated
+  std::thread thread_;
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,326 @@
+#include "dataplane/transport/congestion/congestion_manager.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cc/registry.h"
+#include "dataplane/transport/requester.h"
+
+namespace paceline::transport {
+
+// --- contexts ---
+
+std::uint32_t CongestionManager::make_context(std::uint32_t peer, cc::AlgorithmId algorithm,
+                                              std::uint8_t traffic_class, std::uint8_t arm,
+                                              const cc::Handover* handover) {
+  const std::uint32_t index = create_context(algorithm, traffic_class, peer, handover);
+  CongestionContext& context = core_.contexts[index];
+  const bool changed = setups_.generation() > 1;
+  context.arm = changed ? setups_.number_of(context.side) : arm;
+  context.epoch = changed ? setups_.epoch() : 0;
+  context.generation = static_cast<std::uint8_t>(setups_.generation());
+  return index;
+}
+
+std::uint32_t CongestionManager::create_context(cc::AlgorithmId algorithm,
+                                                std::uint8_t traffic_class, std::uint32_t peer,
+                                                const cc::Handover* handover) {
+  std::uint32_t index;
+  if (core_.free_contexts.empty()) {
+    index = core_.contexts.add(core_.context_storage.emplace_back());
+    scheduler_.reserve(roomy(core_.contexts.size()));
+  } else {
+    index = core_.free_contexts.back();
+    core_.free_contexts.pop_back();
+  }
+  CongestionContext& context = core_.contexts[index];
+  const std::uint8_t in_rings = context.in_rings;  // stale ring entries may still name the slot
+  context = CongestionContext{};
+  context.in_rings = in_rings;
+  context.in_use = true;
+  context.traffic_class = traffic_class;
+  context.peer = peer;
+  context.limiter_since = core_.now;
+  context.next_send = core_.now;
+  context.pace_from = core_.now;
+  start_algorithm(index, context, algorithm, handover);
+  return index;
+}
+
+void CongestionManager::start_algorithm(std::uint32_t index, CongestionContext& context,
+                                        cc::AlgorithmId algorithm, const cc::Handover* handover) {
+  runner_.start(index, context, algorithm, handover);
+  if (context.proactive) grants_.update_want(index, context);
+}
+
+void CongestionManager::replace_algorithm(std::uint32_t index, cc::AlgorithmId algorithm,
+                                          const cc::Handover& handover) {
+  CongestionContext& context = core_.contexts[index];
+  const Rate rate_before = context.decision.rate;
+  context.sent_since_event = 0;
+  start_algorithm(index, context, algorithm, &handover);
+  apply(index, context, rate_before, cc::Event{});
+  if (context.active_head != kNoIndex || context.backlog_bytes != 0) announce_backlog(index);
+}
+
+void CongestionManager::destroy_context(std::uint32_t index) {
+  CongestionContext& context = core_.contexts[index];
+  scheduler_.remove(index);
+  for (std::size_t i = 0; i < context.limiter_picos.size(); ++i) {
+    core_.retired_limiter_picos[i] += context.limiter_picos[i];
+  }
+  context.in_use = false;
+  core_.free_contexts.push_back(index);
+}
+
+// --- queue pairs and address handles ---
+
+void CongestionManager::attach(AddressHandle& handle) {
+  const QpPath& path = handle.path;
+  handle.peer = peers_.add(path.ip, path.mac, path.traffic_class);
+  Peer& peer = core_.peers[handle.peer];
+  const cc::AlgorithmId algorithm = setups_.algorithm_for(peer);
+  // A channel is the whole peer's; where queue pairs have contexts of their own, the datagrams to
+  // one peer and class share one.
+  std::uint32_t& context =
+      CongestionSetups::has_channels(algorithm) ? peer.context : peer.datagram_context;
+  if (context == kNoIndex) {
+    context = make_context(handle.peer, algorithm, path.traffic_class, 0, nullptr);
+  }
+  handle.context = context;
+  ++core_.contexts[context].queue_pairs;
+}
+
+void CongestionManager::detach(AddressHandle& handle) {
+  leave_context(handle.context);
+  forget_peer(handle.peer);
+}
+
+void CongestionManager::attach(QueuePair& qp, const wire::IpAddress& ip,
+                               const wire::MacAddress& mac) {
+  const std::uint32_t index = peers_.add(ip, mac, qp.config.traffic_class);
+  Peer& peer = core_.peers[index];
+  qp.peer = index;
+  qp.peer_v4 = ip.is_v4() ? ip.v4_value() : 0;
+  join_context(qp, setups_.algorithm_for(peer), nullptr);
+}
+
+void CongestionManager::join_context(QueuePair& qp, cc::AlgorithmId algorithm,
+                                     const cc::Handover* handover) {
+  Peer& peer = core_.peers[qp.peer];
+  const bool channel = CongestionSetups::has_channels(algorithm);
+  std::uint32_t context = channel ? peer.context : kNoIndex;
+  if (context == kNoIndex) {
+    context = make_context(qp.peer, algorithm, qp.config.traffic_class, qp.config.arm, handover);
+    if (channel) peer.context = context;
+  }
+  qp.context = context;
+  ++core_.contexts[context].queue_pairs;
+}
+
+void CongestionManager::leave_context(QueuePair& qp) {
+  scheduler_.deactivate(qp);
+  const std::uint32_t index = qp.context;
+  CongestionContext& context = core_.contexts[index];
+  context.inflight_bytes -= qp.requester.inflight_bytes;
+  context.backlog_bytes -= qp.requester.backlog_bytes + qp.responder.backlog_bytes;
+  qp.context = kNoIndex;
+  leave_context(index);
+}
+
+void CongestionManager::leave_context(std::uint32_t index) {
+  CongestionContext& context = core_.contexts[index];
+  if (--context.queue_pairs != 0) return;
+  Peer& peer = core_.peers[context.peer];
+  if (peer.datagram_context == index) peer.datagram_context = kNoIndex;
+  if (peer.context == index) {
+    if (context.proactive) close_channel(index);
+    peer.context = kNoIndex;
+  }
+  destroy_context(index);
+}
+
+void CongestionManager::close_channel(std::uint32_t index) {
+  cc::Event event;
+  event.now = to_nanos(core_.now);
+  event.sent_total = core_.contexts[index].sent_total;
+  event.signal = cc::Signal::idle;
+  grants_.send_request(index, event, true);
+  grants_.forget_context(index);
+}
+
+void CongestionManager::detach(QueuePair& qp) {
+  if (qp.context != kNoIndex) leave_context(qp);
+  if (qp.peer == kNoIndex) return;
+  forget_peer(qp.peer);
+  qp.peer = kNoIndex;
+  qp.peer_v4 = 0;
+}
+
+void CongestionManager::forget_peer(std::uint32_t index) {
+  if (peers_.release(index)) grants_.forget_peer(index);
+}
+
+void CongestionManager::restart(QueuePair& qp) {
+  CongestionContext& context = core_.contexts[qp.context];
+  if (context.queue_pairs != 1 || context.peer == kNoIndex) return;
+  if (core_.peers[context.peer].context == qp.context) return;  // a channel outlives its flows
+  runner_.restart(context);
+  context.sent_since_event = 0;
+  context.next_send = core_.now;
+  context.pace_from = core_.now;
+  context.pace_bytes = 0;
+}
+
+// --- events ---
+
+void CongestionManager::report_idle(std::uint32_t index) {
+  const CongestionContext& context = core_.contexts[index];
+  if (context.active_head != kNoIndex || context.backlog_bytes != 0) return;
+  if (!wants(index, cc::Signal::idle)) return;
+  cc::Event event;
+  event.signal = cc::Signal::idle;
+  deliver(index, event);
+}
+
+void CongestionManager::announce_backlog(std::uint32_t index) {
+  cc::Event event;
+  event.signal = cc::Signal::message;
+  event.message_bytes = std::max<std::uint64_t>(core_.contexts[index].backlog_bytes, 1);
+  deliver(index, event);
+}
+
+// What an algorithm must reckon with for READs and atomics that wait to be asked for: they carry no
+// payload but are longer than an empty message, and who grants bytes has to cover each.
+std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
+  constexpr std::uint64_t kRequestBytes = 112;  // an atomic over IPv4 on the wire
+  const RequesterState& r = qp.requester;
+  const std::uint32_t waiting = r.queue.tail() - r.cursor;
+  return waiting != 0 && r.queue.at(r.cursor).answered ? waiting * kRequestBytes : 0;
+}
+
+// What waited for others, READs and atomics or an empty message behind its fence, is no payload:
+// the algorithm has been told that all is quiet, and would grant nothing for it.
+void CongestionManager::report_bare_backlog(const QueuePair& qp) {
+  if (!RequesterPart::has_work(qp, core_.now)) return;
+  cc::Event event;
+  event.signal = cc::Signal::message;
+  event.message_bytes = std::max<std::uint64_t>(read_backlog(qp), 1);
+  deliver(qp.context, event);
+}
+
+void CongestionManager::deliver(std::uint32_t index, cc::Event& event) {
+  CongestionContext& context = core_.contexts[index];
+  constexpr std::uint32_t kAlways =
+      cc::signal_bit(cc::Signal::start) | cc::signal_bit(cc::Signal::tick);
+  const bool sample = event.rtt_ns != 0 && (context.wants & cc::kWantsRoundTrips) != 0;
+  if (((context.wants | kAlways) & cc::signal_bit(event.signal)) == 0 && !sample) return;
+  event.now = to_nanos(core_.now);
+  event.sent_total = context.sent_total;
+  // A message without payload is a packet all the same: to the algorithm it counts one byte, while
+  // it is posted or waits to be sent.
+  const bool work = context.active_head != kNoIndex || event.signal == cc::Signal::message;
+  event.backlog_bytes = std::max<std::uint64_t>(context.backlog_bytes, work ? 1 : 0);
+  if (context.backlog_bytes == 0 && context.active_head != kNoIndex) {
+    event.backlog_bytes =
+        std::max(event.backlog_bytes, read_backlog(*core_.qps[context.active_head]));
+  }
+  event.inflight_bytes = context.inflight_bytes;
+  event.sent_bytes = context.sent_since_event;
+  context.sent_since_event = 0;
+  const Rate rate_before = context.decision.rate;
+  if (runner_.run(context, event)) grants_.update_want(index, context);
+  apply(index, context, rate_before, event);
+}
+
+void CongestionManager::apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
+                              const cc::Event& event) {
+  scheduler_.take_decision(index, context, rate_before);
+  if (context.decision.request) {
+    context.decision.request = false;
+    grants_.send_request(index, event, false);
+  }
+  scheduler_.place(index, context);
+}
+
+// A CNP says whom the datagrams went to, but not in which class: all contexts of that peer's
+// datagrams slow down.
+void CongestionManager::on_datagram_cnp(const wire::IpAddress& source) {
+  ++core_.counters.cnps_received;
+  for (unsigned c = 0; c < kTrafficClasses; ++c) {
+    const std::uint32_t peer = core_.peers.find(source, static_cast<std::uint8_t>(c));
+    if (peer == kNoIndex) continue;
+    const std::uint32_t own = core_.peers[peer].datagram_context;
+    const std::uint32_t context = own != kNoIndex ? own : core_.peers[peer].context;
+    if (context == kNoIndex) continue;
+    cc::Event event;
+    event.signal = cc::Signal::cnp;
+    deliver(context, event);
+  }
+}
+
+void CongestionManager::hear_crowd(std::uint32_t index, std::uint8_t crowd) {
+  Peer& peer = core_.peers[index];
+  if (crowd == 0 || crowd == peer.crowd) return;
+  peer.crowd = crowd;
+  if (peer.context == kNoIndex || !core_.contexts[peer.context].proactive) return;
+  cc::Event event;
+  event.signal = cc::Signal::tick;
+  event.crowd = crowd;
+  deliver(peer.context, event);
+}
+
+void CongestionManager::hear_crowd(const wire::IpAddress& ip, std::uint8_t traffic_class,
+                                   std::uint8_t crowd) {
+  const std::uint32_t index = core_.peers.find(ip, traffic_class);
+  if (index != kNoIndex) hear_crowd(index, crowd);
+}
+
+void CongestionManager::leave_plugin(cc::AlgorithmId id) {
+  for (std::uint32_t index = 0; index < core_.contexts.size(); ++index) {
+    const CongestionContext& context = core_.contexts[index];
+    if (!context.in_use || context.algorithm != id || context.on_fallback) continue;
+    cc::Event event;
+    event.signal = cc::Signal::tick;
+    deliver(index, event);
+  }
+}
+
+// --- time ---
+
+void CongestionManager::run_due() {
+  std::uint32_t index;
+  while ((index = scheduler_.pop_paced()) != Scheduler::kNone) {
+    CongestionContext& context = core_.contexts[index];
+    if (scheduler_.wake_due(context)) {
+      cc::Event event;
+      event.signal = cc::Signal::tick;
+      deliver(index, event);
+    } else {
+      scheduler_.place(index, context);
+    }
+  }
+  while ((index = scheduler_.pop_timed()) != Scheduler::kNone) {
+    cc::Event event;
+    event.signal = cc::Signal::tick;
+    deliver(index, event);
+  }
+}
+
+void CongestionManager::deliver_shares() {
+  if (!grants_.uplink_due()) return;
+  std::array<cc::ShareOutput, 16> out;
+  std::size_t n;
+  do {
+    n = grants_.poll_uplink(out);
+    for (std::size_t i = 0; i < n; ++i) {
+      cc::Event event;
+      event.signal = cc::Signal::share;
+      event.share = &out[i].share;
+      deliver(out[i].context, event);
+    }
+  } while (n == out.size());
+  grants_.check_uplink();
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,124 @@
+// The congestion contexts of an engine: makes and destroys them, says which queue pair belongs to
+// which, tells their algorithms what happens, and puts in force what these decide.
+#pragma once
+
+#include <cstdint>
+
+#include "cc/event.h"
+#include "dataplane/transport/congestion/algorithm_runner.h"
+#include "dataplane/transport/congestion/congestion_setups.h"
+#include "dataplane/transport/congestion/grant_exchange.h"
+#include "dataplane/transport/congestion/peer_directory.h"
+#include "dataplane/transport/congestion/scheduler.h"
+#include "dataplane/transport/engine_core.h"
+
+namespace paceline::transport {
+
+class alignas(64) CongestionManager {
+ public:
+  CongestionManager(EngineCore& core, Scheduler& scheduler, AlgorithmRunner& runner,
+                    const CongestionSetups& setups, PeerDirectory& peers, GrantExchange& grants)
+      : core_(core),
+        scheduler_(scheduler),
+        runner_(runner),
+        grants_(grants),
+        setups_(setups),
+        peers_(peers) {}
+
+  // --- queue pairs and address handles ---
+  // Finds or makes the peer entry and the context that the queue pair's data is charged to.
+  void attach(QueuePair& qp, const wire::IpAddress& ip, const wire::MacAddress& mac);
+  void detach(QueuePair& qp);
+  // The same for an address handle, whose path is set. The context is that of all handles to the
+  // peer and class.
+  void attach(AddressHandle& handle);
+  void detach(AddressHandle& handle);
+  // Forgets what the context has learned: a fresh flow on an old queue pair. No effect on a context
+  // shared by several queue pairs.
+  void restart(QueuePair& qp);
+  // Activates or deactivates the queue pair, as it has work or not.
+  void settle(QueuePair& qp) {
+    if (!scheduler_.has_work(qp)) {
+      scheduler_.deactivate(qp);
+      return;
+    }
+    const bool waited = !qp.active;
+    scheduler_.activate(qp);
+    if (qp.response_ready) scheduler_.note_response(qp);
+    if (waited && core_.contexts[qp.context].backlog_bytes == 0) report_bare_backlog(qp);
+  }
+
+  // --- events ---
+  // Tells the algorithm and applies its decision. `event` needs only what is special to it; totals
+  // are filled in here. Signals the algorithm does not want are dropped.
+  void deliver(std::uint32_t index, cc::Event& event);
+  // The algorithm in charge of the context wants to hear of it.
+  bool wants(std::uint32_t index, cc::Signal signal) const {
+    return (core_.contexts[index].wants & cc::signal_bit(signal)) != 0;
+  }
+  bool wants_ack(std::uint32_t index, std::uint32_t rtt_ns) const {
+    constexpr std::uint32_t kAll = cc::signal_bit(cc::Signal::ack);
+    const std::uint32_t wants = core_.contexts[index].wants & (kAll | cc::kWantsRoundTrips);
+    if (wants == 0) return false;
+    // Algorithms that want only round trips get those above twice the base RTT.
+    return (wants & kAll) != 0 || rtt_ns / 2 > core_.config.base_rtt_ns;
+  }
+  // Work that was posted before is the context's, taken over or to be sent again: its algorithm
+  // hears of it like of a message.
+  void announce_backlog(std::uint32_t index);
+  // Tells the algorithm, if it wants to know, when the context has nothing left to send.
+  void report_idle(std::uint32_t index);
+  // A CNP for a UD queue pair, from a peer that datagrams were sent to.
+  void on_datagram_cnp(const wire::IpAddress& source);
+  // What a peer says of the number of its own peers. Unknown peers are ignored.
+  void hear_crowd(std::uint32_t peer, std::uint8_t crowd);
+  void hear_crowd(const wire::IpAddress& ip, std::uint8_t traffic_class, std::uint8_t crowd);
+  // A plug-in is in quarantine. Tells its contexts: those that hear of nothing would go on as the
+  // plug-in last said.
+  void leave_plugin(cc::AlgorithmId id);
+
+  // --- time ---
+  // Runs contexts and timers of algorithms whose time has come.
+  void run_due();
+  // Delivers the shares of the uplink that are due. Again after events.
+  void deliver_shares();
+
+  // --- for Migration ---
+  // With Signal::start delivered. `arm` holds until the first change of setup.
+  std::uint32_t make_context(std::uint32_t peer, cc::AlgorithmId algorithm,
+                             std::uint8_t traffic_class, std::uint8_t arm,
+                             const cc::Handover* handover);
+  // The queue pair, whose peer is known, gets a context of its own, or into the peer's channel.
+  void join_context(QueuePair& qp, cc::AlgorithmId algorithm, const cc::Handover* handover);
+  // Takes the queue pair out of its context, or one user off it. The last one destroys it.
+  void leave_context(QueuePair& qp);
+  void leave_context(std::uint32_t index);
+  // Gives back what the peer has granted, and the share of the uplink.
+  void close_channel(std::uint32_t index);
+  // Another algorithm takes the context over, with all that waits and is in flight.
+  void replace_algorithm(std::uint32_t index, cc::AlgorithmId algorithm,
+                         const cc::Handover& handover);
+  // The fallback of the context's arm is another one now; the context is on it.
+  void change_fallback(CongestionContext& context) { runner_.change_fallback(context); }
+
+ private:
+  std::uint32_t create_context(cc::AlgorithmId algorithm, std::uint8_t traffic_class,
+                               std::uint32_t peer, const cc::Handover* handover);
+  void destroy_context(std::uint32_t index);
+  void start_algorithm(std::uint32_t index, CongestionContext& context, cc::AlgorithmId algorithm,
+                       const cc::Handover* handover);
+  void apply(std::uint32_t index, CongestionContext& context, Rate rate_before,
+             const cc::Event& event);
+  static std::uint64_t read_backlog(const QueuePair& qp);
+  void report_bare_backlog(const QueuePair& qp);
+  void forget_peer(std::uint32_t index);
+
+  EngineCore& core_;
+  Scheduler& scheduler_;
+  AlgorithmRunner& runner_;
+  GrantExchange& grants_;
+  const CongestionSetups& setups_;
+  PeerDirectory& peers_;
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,97 @@
+// What congestion control an engine runs: the algorithms with their values, of one arm or of two at
+// a time (arms.h), and the arm, epoch and generation that contexts are told.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dataplane/transport/cc_setup.h"
+#include "dataplane/transport/congestion/arms.h"
+#include "dataplane/transport/congestion/plugin_watch.h"
+#include "dataplane/transport/engine_core.h"
+
+namespace paceline::transport {
+
+class CongestionSetups {
+ public:
+  // Installs EngineConfig::primary and fallback.
+  CongestionSetups(EngineCore& core, PluginWatch& watch);
+
+  static bool is_proactive(cc::AlgorithmId id);
+  // One context for all queue pairs to a peer and class: a channel.
+  static bool has_channels(cc::AlgorithmId id);
+
+  // Why this engine cannot go over to it; empty: it can.
+  std::string refusal(const CcSetup& setup) const;
+  std::string refusal(const ArmsByPeer& arms) const;
+
+  // What install() has replaced.
+  struct Before {
+    bool proactive = false;
+    bool grants = false;
+    cc::AlgorithmId receiving{};
+    cc::AlgorithmId governing{};
+  };
+  // Values are in force from here on, and peers have their arm. Not refused. `arm` and `epoch` are
+  // those of all contexts. Allocates.
+  Before install(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
+  // With two arms at a time each context has the arm of its peer.
+  Before install(const ArmsByPeer& arms, std::uint8_t epoch);
+
+  // The only one; of two, that of this port's own cluster.
+  const CcSetup& own() const { return on(own_arm_); }
+  const CcSetup& on(std::uint8_t arm) const {
+    return arm != 0 && second_ != nullptr ? second_->setup : setup_;
+  }
+  // The arm whose algorithm divides the uplink.
+  std::uint8_t governing_arm() const;
+  // An arm of it is proactive: contexts may be channels.
+  bool proactive() const { return proactive_; }
+  // Its own arm is: the port grants.
+  bool grants() const { return grants_; }
+  // What the context of this peer's traffic shall run.
+  cc::AlgorithmId algorithm_for(const Peer& peer) const {
+    const CcSetup& setup = on(peer.arm);
+    return proactive_ && peer.status != PeerStatus::native && is_proactive(setup.primary.algorithm)
+               ? setup.fallback.algorithm
+               : setup.primary.algorithm;
+  }
+  // Gives the peer its cluster and arm.
+  void place(Peer& peer) const;
+
+  // 1 at the start, one more with each install().
+  std::uint64_t generation() const { return generation_; }
+  std::uint8_t epoch() const { return epoch_; }
+  // The number that telemetry and REQUESTs have for an arm.
+  std::uint8_t number_of(std::uint8_t arm) const {
+    return second_ != nullptr && second_->in_force ? arm : arm_;
+  }
+
+ private:
+  // Two setups at a time: from the first time on that there were.
+  struct SecondArm {
+    CcSetup setup;
+    ClusterTable clusters;
+    std::array<std::uint8_t, telemetry::kMostClusters> arm_of{};
+    bool in_force = false;
+  };
+
+  Before before() const;
+  void begin_generation();
+  void take_values(const CcSetup& setup, ParamTable& into);
+
+  EngineCore& core_;
+  PluginWatch& watch_;
+  CcSetup setup_;  // the only one, or that of arm 0
+  std::unique_ptr<SecondArm> second_;
+  std::uint64_t generation_ = 1;
+  bool proactive_ = false;
+  bool grants_ = false;
+  std::uint8_t own_arm_ = 0;
+  std::uint8_t arm_ = 0;    // of contexts, from the first change on
+  std::uint8_t epoch_ = 0;  // likewise
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,91 @@
+// What a proactive algorithm has once for the port: the governor that divides the uplink among
+// contexts, and the receiving half that grants to peers. Carries REQUEST, GRANT and PATH.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cc/event.h"
+#include "cc/port_sender.h"
+#include "dataplane/transport/congestion/congestion_setups.h"
+#include "dataplane/transport/congestion/control_messages.h"
+#include "dataplane/transport/congestion/peer_directory.h"
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class GrantExchange {
+ public:
+  // Makes the halves that the setup asks for.
+  GrantExchange(EngineCore& core, const CongestionSetups& setups, const PeerDirectory& peers,
+                ControlMessages& messages);
+
+  // --- sending: the uplink ---
+  void send_request(std::uint32_t context, const cc::Event& event, bool close);
+  // What the context wants of the uplink may have changed.
+  void update_want(std::uint32_t index, const CongestionContext& context);
+  void forget_context(std::uint32_t index);
+  bool uplink_due() const {
+    return uplink_ != nullptr && uplink_->next_wake() <= to_nanos(core_.now);
+  }
+  // New shares of the uplink, for the caller to deliver; fewer than fit: there are no more.
+  std::size_t poll_uplink(std::span<cc::ShareOutput> out);
+  // With EngineConfig::check_invariants: after all shares are delivered.
+  void check_uplink();
+  // The context of the channel that a GRANT or PATH is for; kNoIndex (counted): there is none.
+  std::uint32_t context_of(const wire::IpAddress& source, std::uint8_t traffic_class,
+                           std::uint16_t channel);
+
+  // --- receiving: the downlink ---
+  void on_request(const wire::ParsedPacket& parsed, const RequestMessage& request);
+  // Bytes that came outside any channel, for the receiver's plan.
+  void count_foreign(std::uint32_t wire_bytes) { core_.foreign_bytes += wire_bytes; }
+  // Data that came in: into its channel, which its sender's algorithm is responsible for, as far as
+  // it has one here.
+  void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
+                  const Packet& packet) {
+    if (counters == nullptr) {
+      count_foreign(packet.wire_bytes);
+      return;
+    }
+    counters->rx_bytes += packet.wire_bytes;
+    ++counters->rx_packets;
+    if (parsed.ecn == Ecn::ce) {
+      ++counters->ce_packets;
+      counters->last_marked_entropy = parsed.udp_source_port;
+    }
+  }
+  // Nothing names the peer any more.
+  void forget_peer(std::uint32_t index);
+  // Sends the GRANTs and PATHs that are due.
+  void poll_downlink();
+
+  // --- another setup ---
+  // The halves serve it from here on. `before`: what it has replaced.
+  void take_setup(const CongestionSetups::Before& before);
+  // Contexts are all what the setup says. True: the receiving half serves peers that are late.
+  bool settle();
+  // Peers that still ask hear nothing more: their fallback decides for them.
+  void drop_downlink();
+
+  // One of the halves exists.
+  bool active() const { return core_.receiver != nullptr || uplink_ != nullptr; }
+  Picos next_deadline() const;
+  // First invariant found broken since start, or empty. Filled only with check_invariants.
+  const std::string& violation() const { return violation_; }
+
+ private:
+  void make_halves();
+
+  EngineCore& core_;
+  const CongestionSetups& setups_;
+  const PeerDirectory& peers_;
+  ControlMessages& messages_;
+  std::unique_ptr<cc::PortSender> uplink_;
+  std::string violation_;
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,213 @@
+#include "dataplane/transport/congestion/peer_directory.h"
+
+#include <algorithm>
+
+#include "dataplane/wire/dscp.h"
+
+namespace paceline::transport {
+
+namespace {
+
+std::uint32_t mbps_of(Rate rate) { return static_cast<std::uint32_t>(rate.bps / 1'000'000); }
+
+// Control packets from this end.
+wire::HeaderTemplate control_header(const EngineCore& core, const wire::IpAddress& ip,
+                                    const wire::MacAddress& mac) {
+  wire::FlowAddressing flow;
+  flow.source_mac = core.config.mac;
+  flow.destination_mac = mac;
+  flow.source = core.config.source_for(ip);
+  flow.destination = ip;
+  flow.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
+  flow.ecn = Ecn::not_ect;
+  return wire::make_header_template(flow);
+}
+
+}  // namespace
+
+PeerDirectory::PeerDirectory(EngineCore& core, const CongestionSetups& setups,
+                             ControlMessages& messages)
+    : core_(core),
+      setups_(setups),
+      messages_(messages),
+      crowd_(crowd_of(core.config.expected_peers)) {}
+
+std::uint32_t PeerDirectory::add(const wire::IpAddress& ip, const wire::MacAddress& mac,
+                                 std::uint8_t traffic_class) {
+  bool created = false;
+  const std::uint32_t index = core_.peers.find_or_add(ip, mac, traffic_class, created);
+  if (created) begin(index);
+  Peer& peer = core_.peers[index];
+  if (++peer.queue_pairs == 1) {
+    ++connected_;
+    count_crowd();
+    // A peer that comes back knows the number of then.
+    if (peer.status == PeerStatus::native && peer.told != crowd_ && tells_crowd()) {
+      resend_hello(index);
+    }
+  }
+  return index;
+}
+
+void PeerDirectory::begin(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
+  peer.control = control_header(core_, peer.ip, peer.mac);
+  setups_.place(peer);
+  switch (core_.config.peers) {
+    case PeerPolicy::paceline:
+      peer.status = PeerStatus::native;
+      break;
+    case PeerPolicy::roce:
+      peer.status = PeerStatus::foreign;
+      break;
+    case PeerPolicy::discover:
+      peer.status =
+          setups_.proactive() || offers_selective() ? PeerStatus::unknown : PeerStatus::foreign;
+      break;
+  }
+  if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
+  peer.selective = peer.status == PeerStatus::native && offers_selective();
+  peer.telemetry = peer.selective && core_.info.telemetry;
+  if (peer.status == PeerStatus::unknown) {
+    peer.next_hello = core_.now;
+    waiting_hello_.push_back(index);
+    core_.control_active = true;
+  }
+}
+
+bool PeerDirectory::release(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
+  if (--peer.queue_pairs != 0) return false;
+  --connected_;
+  count_crowd();
+  return true;
+}
+
+// A receiver that many can send to is asked first (cc/cadence/cadence.h), and one that few can is
+// not: so all that are connected have to know, before they send, when the number doubles. When it
+// falls, that costs time only: a quarter of it is worth a message.
+void PeerDirectory::count_crowd() {
+  const std::uint8_t now = crowd_of(std::max(connected_, core_.config.expected_peers));
+  if (now == crowd_ || now + 1 == crowd_) return;
+  crowd_ = now;
+  if (!tells_crowd()) return;
+  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
+    const Peer& peer = core_.peers[i];
+    if (peer.queue_pairs == 0 || peer.status != PeerStatus::native || peer.told == crowd_) continue;
+    if (core_.peers.find(peer.ip, peer.traffic_class) == i) resend_hello(i);
+  }
+}
+
+// With tries of its own.
+void PeerDirectory::resend_hello(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
+  const bool waits = awaits_hello(peer);
+  peer.greeting = true;
+  peer.hellos_sent = 0;
+  peer.next_hello = core_.now;
+  if (!waits) waiting_hello_.push_back(index);
+  core_.control_active = true;
+}
+
+void PeerDirectory::resend_hellos() {
+  if (core_.config.peers != PeerPolicy::discover || !core_.config.speak_control) return;
+  for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
+    Peer& peer = core_.peers[i];
+    resend_hello(i);
+    const bool grants = (peer.features & kFeatureGrants) != 0;
+    peer.status = grants ? PeerStatus::native : PeerStatus::unknown;
+  }
+}
+
+void PeerDirectory::tell_growth(std::uint32_t index) {
+  const Peer& peer = core_.peers[index];
+  if (peer.told != crowd_ && peer.queue_pairs != 0 && tells_crowd()) resend_hello(index);
+}
+
+std::uint32_t PeerDirectory::features() const {
+  const bool several = core_.config.multipath != Multipath::none;
+  return (setups_.grants() && core_.receiver != nullptr ? kFeatureGrants : 0U) |
+         (offers_selective() ? kFeatureXack : 0U) |
+         (offers_selective() && several ? kFeatureMultipath : 0U) |
+         (offers_selective() && core_.info.telemetry ? kFeatureTelemetry : 0U);
+}
+
+void PeerDirectory::send_hello(std::uint32_t index) {
+  Peer& peer = core_.peers[index];
+  HelloMessage hello;
+  hello.traffic_class = peer.traffic_class;
+  hello.crowd = peer.told = crowd_;
+  hello.features = features();
+  hello.link_mbps = mbps_of(core_.info.link_rate);
+  hello.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
+  hello.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
+  ++peer.hellos_sent;
+  peer.next_hello = core_.now + core_.config.hello_interval;
+  messages_.send(peer.control, hello, core_.counters.hellos_sent);
+}
+
+std::optional<PeerNews> PeerDirectory::on_hello(const wire::ParsedPacket& parsed,
+                                                const Packet& packet) {
+  HelloMessage hello;
+  const wire::ParseError error =
+      wire::parse_control(wire::control_body(packet.header_view(), parsed), hello);
+  if (error != wire::ParseError::ok) {
+    core_.count_malformed(error);
+    return std::nullopt;
+  }
+  ++core_.counters.hellos_received;
+  if (!wire::negotiate_version(hello)) return std::nullopt;  // stays foreign
+  const std::uint32_t index = core_.peers.find(parsed.source, hello.traffic_class);
+  if (!hello.reply) {
+    HelloMessage reply;
+    reply.reply = true;
+    reply.traffic_class = hello.traffic_class;
+    reply.features = features();
+    reply.link_mbps = mbps_of(core_.info.link_rate);
+    reply.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
+    reply.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
+    reply.timestamp_echo_ns = hello.timestamp_ns;
+    reply.crowd = crowd_;
+    if (index != kNoIndex) core_.peers[index].told = crowd_;
+    messages_.send(
+        control_header(core_, parsed.source, wire::MacAddress::load(packet.header.data() + 6)),
+        reply, core_.counters.hellos_sent);
+  }
+  if (index == kNoIndex || core_.config.peers != PeerPolicy::discover) return std::nullopt;
+  Peer& peer = core_.peers[index];
+  peer.heard = true;
+  peer.greeting = false;
+  peer.features = hello.features;
+  return PeerNews{index, hello.features, hello.crowd};
+}
+
+void PeerDirectory::poll() {
+  for (std::size_t i = 0; i < waiting_hello_.size();) {
+    Peer& peer = core_.peers[waiting_hello_[i]];
+    if (awaits_hello(peer) && peer.next_hello <= core_.now) {
+      if (peer.hellos_sent < kHelloTries) {
+        send_hello(waiting_hello_[i]);
+      } else {
+        peer.greeting = false;
+        // A late answer still upgrades it.
+        if (peer.status == PeerStatus::unknown) peer.status = PeerStatus::foreign;
+      }
+    }
+    if (awaits_hello(peer)) {
+      ++i;
+    } else {
+      waiting_hello_[i] = waiting_hello_.back();
+      waiting_hello_.pop_back();
+    }
+  }
+}
+
+Picos PeerDirectory::next_deadline() const {
+  Picos next = kNever;
+  for (const std::uint32_t peer : waiting_hello_) {
+    next = earlier(next, core_.peers[peer].next_hello);
+  }
+  return next;
+}
+
+}  // namespace paceline::transport

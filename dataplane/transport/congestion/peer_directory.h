@@ -1,0 +1,76 @@
+// The peers of an engine: which there are, what each can do (HELLO), and how many of them have
+// connections here, as peers are told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dataplane/transport/congestion/congestion_setups.h"
+#include "dataplane/transport/congestion/control_messages.h"
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+// What a peer's HELLO says.
+struct PeerNews {
+  std::uint32_t peer = kNoIndex;
+  std::uint32_t features = 0;
+  std::uint8_t crowd = 0;
+};
+
+class PeerDirectory {
+ public:
+  PeerDirectory(EngineCore& core, const CongestionSetups& setups, ControlMessages& messages);
+
+  // The entry of a peer and class, made if there is none, with one user more. May allocate.
+  std::uint32_t add(const wire::IpAddress& ip, const wire::MacAddress& mac,
+                    std::uint8_t traffic_class);
+  // One user less. True: that was the last one.
+  bool release(std::uint32_t index);
+
+  // How many peers have connections here, as they are told (crowd_of).
+  std::uint8_t crowd() const { return crowd_; }
+  // This end offers selective repeat.
+  bool offers_selective() const {
+    return core_.config.reliability == Reliability::selective && core_.config.speak_control;
+  }
+
+  // Answers a HELLO. What it says of a peer that has an entry here, where peers are discovered.
+  std::optional<PeerNews> on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
+  // The number of peers has grown since the HELLO that the peer has answered: tells it.
+  void tell_growth(std::uint32_t index);
+  // Says HELLO to all peers again: this end can do more now.
+  void resend_hellos();
+
+  // HELLOs are under way.
+  bool waiting() const { return !waiting_hello_.empty(); }
+  // Sends the HELLOs whose time has come.
+  void poll();
+  Picos next_deadline() const;
+
+ private:
+  // Peers are told of their number by HELLO. Without HELLO, by grants alone.
+  bool tells_crowd() const {
+    return core_.receiver != nullptr && core_.config.peers == PeerPolicy::discover &&
+           core_.config.speak_control;
+  }
+  static bool awaits_hello(const Peer& peer) {
+    return peer.status == PeerStatus::unknown || peer.greeting;
+  }
+  void begin(std::uint32_t index);
+  std::uint32_t features() const;
+  void send_hello(std::uint32_t index);
+  void resend_hello(std::uint32_t index);
+  void count_crowd();
+
+  EngineCore& core_;
+  const CongestionSetups& setups_;
+  ControlMessages& messages_;
+  std::vector<std::uint32_t> waiting_hello_;
+  std::uint32_t connected_ = 0;  // entries of the peer table that queue pairs or handles name
+  std::uint8_t crowd_ = 0;       // what peers are told of that
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,52 @@
+// Packets in: each is parsed, counted, and given to the machine that it is for.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "dataplane/transport/congestion/congestion_manager.h"
+#include "dataplane/transport/congestion/grant_exchange.h"
+#include "dataplane/transport/congestion/migration.h"
+#include "dataplane/transport/congestion/peer_directory.h"
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/requester.h"
+#include "dataplane/transport/responder.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class ReceivePath {
+ public:
+  ReceivePath(EngineCore& core, RequesterPart& requester, ResponderPart& responder,
+              GrantExchange& grants, CongestionManager& congestion, PeerDirectory& peers,
+              Migration& migration)
+      : core_(core),
+        requester_(requester),
+        responder_(responder),
+        grants_(grants),
+        congestion_(congestion),
+        peers_(peers),
+        migration_(migration) {}
+
+  // Takes ownership of the packet.
+  void receive(Packet* packet);
+  // The same for packets that say when they came.
+  void receive_stamped(std::span<Packet* const> burst);
+
+ private:
+  void receive_trimmed(const Packet& packet);
+  void receive_control(const wire::ParsedPacket& parsed, const Packet& packet);
+  void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
+  bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
+  void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+
+  EngineCore& core_;
+  RequesterPart& requester_;
+  ResponderPart& responder_;
+  GrantExchange& grants_;
+  CongestionManager& congestion_;
+  PeerDirectory& peers_;
+  Migration& migration_;
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,45 @@
+// Packets out: control packets first, then those of contexts that are ready, as long as the port
+// takes them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dataplane/transport/congestion/congestion_manager.h"
+#include "dataplane/transport/congestion/scheduler.h"
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/requester.h"
+#include "dataplane/transport/responder.h"
+
+namespace paceline::transport {
+
+class TransmitPath {
+ public:
+  TransmitPath(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion,
+               RequesterPart& requester, ResponderPart& responder)
+      : core_(core),
+        scheduler_(scheduler),
+        congestion_(congestion),
+        requester_(requester),
+        responder_(responder) {}
+
+  // Control packets, as many as the port takes now.
+  void flush_control();
+  // Data, while the port accepts. Control packets were sent before.
+  void send();
+  // Frees packets that wait for the port; for the end of the engine.
+  void discard();
+
+ private:
+  Packet* send_one(std::uint32_t index, CongestionContext& context);
+  void offer(unsigned traffic_class, std::span<Packet* const> burst);
+  bool flush_backlog(unsigned traffic_class);
+
+  EngineCore& core_;
+  Scheduler& scheduler_;
+  CongestionManager& congestion_;
+  RequesterPart& requester_;
+  ResponderPart& responder_;
+};
+
+}  // namespace paceline::transport

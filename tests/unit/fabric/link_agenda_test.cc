@@ -1,0 +1,56 @@
+#include "dataplane/fabric/wire/link_agenda.h"
+
+#include <catch2/catch.hpp>
+
+namespace paceline::fabric {
+namespace {
+
+LinkEvent event_at(std::int64_t at, std::uint32_t link, LinkAction action) {
+  return {.at = Picos{at}, .link = link, .action = action};
+}
+
+TEST_CASE("agenda: an empty one is never due") {
+  LinkAgenda agenda(FabricSpec{});
+  CHECK(agenda.next() == kNever);
+  CHECK(agenda.take(Picos{1'000}) == nullptr);
+}
+
+TEST_CASE("agenda: events come by time, each failure followed by the switches' learning of it") {
+  FabricSpec spec;
+  spec.links.resize(3);
+  spec.reroute_delay = Picos{50};
+  spec.events = {event_at(200, 1, LinkAction::up), event_at(100, 1, LinkAction::down),
+                 event_at(100, 2, LinkAction::rate), event_at(250, 0, LinkAction::loss)};
+  LinkAgenda agenda(spec);
+  struct Expected {
+    std::int64_t at;
+    std::uint32_t link;
+    bool reroute;
+  };
+  // Those at one time in the order given; what is learned comes from its event's place.
+  const Expected expected[] = {{100, 1, false}, {100, 2, false}, {150, 1, true},
+                               {200, 1, false}, {250, 1, true},  {250, 0, false}};
+  for (const Expected& want : expected) {
+    CHECK(agenda.next() == Picos{want.at});
+    CHECK(agenda.take(Picos{want.at - 1}) == nullptr);
+    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
+    REQUIRE(item != nullptr);
+    CHECK(item->event.link == want.link);
+    CHECK(item->reroute == want.reroute);
+  }
+  CHECK(agenda.next() == kNever);
+}
+
+TEST_CASE("agenda: what the switches learned of one link says nothing of another") {
+  FabricSpec spec;
+  spec.links.resize(2);
+  LinkAgenda agenda(spec);
+  CHECK(agenda.failed() == std::vector<bool>{false, false});
+  agenda.learn(1, true);
+  CHECK(agenda.failed() == std::vector<bool>{false, true});
+  agenda.learn(1, false);
+  CHECK(agenda.failed() == std::vector<bool>{false, false});
+}
+
+}  // namespace
+}  // namespace paceline::fabric

@@ -1,0 +1,231 @@
+// `paceline capture`: what a port receives, or what crosses a NIC of a service, as a file.
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dataplane/config/toml/quantity.h"
+#include "dataplane/driver/clock/wall_clock.h"
+#include "dataplane/port/capture/port_capture.h"
+#include "dataplane/port/packet_pool.h"
+#include "tools/capture/capture_files.h"
+#include "tools/capture/service_capture.h"
+#include "tools/cli/cli.h"
+#include "tools/ports/opened_ports.h"
+#include "tools/service_link/runtime_folder.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct CaptureOptions {
+  std::string file;
+  std::string testbed;
+  std::string port;
+  std::string limit = "256MB";
+  std::string duration;
+  std::string name = kDefaultTestbed;
+  std::string socket;
+  std::string nic;
+  std::string ring;
+  std::uint64_t packets = 0;
+  std::uint32_t snap = 0;
+  bool quiet = false;
+};
+
+// Nothing came for this long: the thread need not look again at once.
+constexpr Picos kIdle = picos_from_micros(50);
+
+// What is wrong, of all options.
+std::vector<std::string> read_capture_limits(const CaptureOptions& options,
+                                             PortCaptureConfig& config,
+                                             ServiceCaptureOptions& service) {
+  std::vector<std::string> errors;
+  const auto bytes = config::parse_bytes(options.limit);
+  if (!bytes.ok()) {
+    errors.push_back("--limit " + options.limit + ": " + bytes.error);
+  } else if (bytes.value < 1000) {
+    errors.push_back("--limit " + options.limit + ": allowed is 1kB or more");
+  }
+  service.most_bytes = config.most_bytes = bytes.value;
+  if (options.packets != 0) config.most_packets = options.packets;
+  service.most_packets = options.packets;
+  if (!options.duration.empty()) {
+    const auto time = config::parse_time(options.duration);
+    if (!time.ok()) {
+      errors.push_back("--duration " + options.duration + ": " + time.error);
+    } else if (time.value.count <= 0) {
+      errors.push_back("--duration " + options.duration + ": allowed is more than 0");
+    }
+    service.duration = time.value;
+  }
+  if (!options.ring.empty()) {
+    const auto ring = config::parse_bytes(options.ring);
+    if (!ring.ok()) {
+      errors.push_back("--ring " + options.ring + ": " + ring.error);
+    } else if (ring.value < kLeastCaptureBytes || ring.value > kMostCaptureBytes) {
+      errors.push_back(fmt::format("--ring {}: allowed is {} to {} bytes", options.ring,
+                                   kLeastCaptureBytes, kMostCaptureBytes));
+    }
+    service.ring_bytes = ring.value;
+  }
+  if (options.snap != 0 && (options.snap < kLeastCaptureSnap || options.snap > kMostCaptureSnap)) {
+    errors.push_back(fmt::format("--snap {}: allowed is {} to {} bytes", options.snap,
+                                 kLeastCaptureSnap, kMostCaptureSnap));
+  }
+  if (options.snap != 0) service.snap = options.snap;
+  return errors;
+}
+
+// A port that this command opens, or a NIC of a service.
+std::vector<std::string> read_capture_place(const CaptureOptions& options,
+                                            ServiceCaptureOptions& service) {
+  const bool of_service = !options.nic.empty();
+  const bool opens = !options.testbed.empty() || !options.port.empty();
+  if (of_service == opens) {
+    return {"a NIC of a service by --nic, or a port to be opened by --testbed and --port"};
+  }
+  if (opens) {
+    if (options.testbed.empty() || options.port.empty()) {
+      return {"--testbed and --port belong together"};
+    }
+    if (!options.socket.empty() || options.name != kDefaultTestbed || options.snap != 0 ||
+        !options.ring.empty()) {
+      return {"--name, --socket, --snap and --ring are for a NIC of a service (--nic)"};
+    }
+    return {};
+  }
+  service.nic = options.nic;
+  service.file = options.file;
+  service.quiet = options.quiet;
+  service.socket = options.socket.empty() ? service_socket(options.name) : options.socket;
+  if (!options.socket.empty()) {
+    service.how_else = " --socket " + options.socket;
+  } else if (options.name != kDefaultTestbed) {
+    service.how_else = " --name " + options.name;
+  }
+  return {};
+}
+
+// Until the limit, the end of `duration` or Ctrl-C. Returns when that was.
+Picos take_frames(Port& port, PortCapture& capture, const PortCaptureConfig& config, Picos duration,
+                  WallClock& clock) {
+  const Picos begin = clock.now();
+  std::array<Packet*, 64> burst;
+  Picos now{0};
+  while (!Interrupt::flag().load() && now < duration && !capture.full() &&
+         capture.written() < config.most_packets) {
+    const std::size_t n = port.rx(burst);
+    now = clock.now() - begin;
+    for (std::size_t i = 0; i < n; ++i) {
+      capture.frame(now, CaptureDirection::inbound, *burst[i]);
+      port.packets().free(burst[i]);
+    }
+    if (n == 0) clock.wait(clock.now() + kIdle);
+  }
+  return now;
+}
+
+int run(const CaptureOptions& options) {
+  PortCaptureConfig config;
+  ServiceCaptureOptions service;
+  std::vector<std::string> errors = read_capture_place(options, service);
+  for (std::string& wrong : read_capture_limits(options, config, service)) {
+    errors.push_back(std::move(wrong));
+  }
+  if (!errors.empty()) return report_errors(errors);
+  if (!options.nic.empty()) return capture_of_service(service);
+  const Picos duration = service.duration;
+  if (const auto wrong = check_output(options.file); !wrong.empty()) return report_errors(wrong);
+  const PortOpening opening = open_port(options.testbed, options.port);
+  if (!opening.errors.empty()) return report_errors(opening.errors);
+  if (!options.quiet) {
+    for (const std::string& line : opening.ports->report()) fmt::print(stderr, "{}\n", line);
+  }
+  WholeFile file;
+  if (const std::string wrong = file.open(options.file); !wrong.empty()) {
+    return report_errors({wrong});
+  }
+  const std::string description = "received by port " + options.port + " of " + options.testbed;
+  config.application = "paceline " PACELINE_VERSION;
+  config.name = options.port;
+  config.description = description;
+  config.rate = opening.port->info().link_rate;
+  TscWallClock clock;
+  config.epoch = since_1970();
+  const Interrupt interrupt;
+  PortCapture capture(file.out(), config);
+  if (!options.quiet) fmt::print(stderr, "capturing; Ctrl-C ends it\n");
+  const Picos end = take_frames(*opening.port, capture, config, duration, clock);
+  const std::uint64_t lost = opening.ports->lost(options.port);
+  capture.finish(end, lost);
+  if (const std::string wrong = file.finish(); !wrong.empty()) {
+    fmt::print(stderr, "paceline: error: {}\n", wrong);
+    return kExitFailed;
+  }
+  if (!options.quiet) {
+    fmt::print("capture    {}: {} of {} frames in {:.3f} s; the device dropped {}\n", options.file,
+               capture.written(), capture.seen(), static_cast<double>(end.count) * 1e-12, lost);
+  }
+  return kExitGood;
+}
+
+}  // namespace
+
+void add_capture_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<CaptureOptions>();
+  CLI::App* command =
+      app.add_subcommand("capture", "write the frames of a NIC or a port into a pcapng file");
+  command->add_option("-w,-o,--out", options->file, "the file")
+      ->type_name("FILE.pcapng")
+      ->required();
+  command->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+      ->type_name("FILE.toml");
+  command->add_option("--port", options->port, "the name of the port in it")->type_name("NAME");
+  command->add_option("--nic", options->nic, "instead: this NIC of a running service")
+      ->type_name("NIC");
+  command
+      ->add_option("--name", options->name, "the service's name, where there are several testbeds")
+      ->capture_default_str();
+  command->add_option("--socket", options->socket,
+                      "where the service answers, instead of the place that follows from the name");
+  command->add_option("--duration", options->duration, "stop after this time")->type_name("TIME");
+  command->add_option("--packets", options->packets, "stop after so many frames")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--limit", options->limit, "stop before the file is larger (default: 256MB)")
+      ->type_name("SIZE");
+  command
+      ->add_option("--snap", options->snap,
+                   "of a NIC: keep so many bytes of each frame (default: all)")
+      ->type_name("BYTES");
+  command
+      ->add_option("--ring", options->ring,
+                   "of a NIC: room for frames on their way to the file (default: 32MiB)")
+      ->type_name("SIZE");
+  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command->footer(
+      "A NIC of a running service is captured both ways, frames that are dropped at it with the\n"
+      "reason in a comment, while its programs run on: nothing is lost or waits for it, and what\n"
+      "comes faster than it can be written is counted as missed.\n"
+      "A port by --testbed and --port is opened by this command, which takes what it receives:\n"
+      "it captures a link with nobody else on it, or a mirror of one (promiscuous = true in the\n"
+      "testbed file). Times are the moments at which a burst was taken from the device; what the\n"
+      "device dropped is in the statistics at the file's end. Links of an emulated fabric are\n"
+      "captured by\n"
+      "  paceline emulate SCENARIO --capture host0.pcapng\n"
+      "Examples:\n"
+      "  paceline capture --nic h0 -w h0.pcapng --duration 10s\n"
+      "  paceline capture --name b --nic h1 -w h1.pcapng --snap 128 --packets 100000\n"
+      "  paceline capture --testbed t.toml --port host0 -w in.pcapng --packets 1000 && \\\n"
+      "      tshark -r in.pcapng -Y infiniband\n"
+      "Exit status: 0 good (Ctrl-C ends a capture well), 1 no service, it has ended, or writing\n"
+      "failed, 2 bad input.");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace paceline::tools

@@ -1,0 +1,139 @@
+#include "tools/cli/cli.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "control/experiment/progress.h"
+#include "dataplane/base/printable.h"
+
+namespace paceline::tools {
+
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+extern "C" void on_signal(int number) {
+  interrupted.store(true, std::memory_order_relaxed);
+  std::signal(number, SIG_DFL);
+}
+
+}  // namespace
+
+void InputOptions::add_to(CLI::App& command, const std::string& file_help, bool file_required) {
+  CLI::Option* option = command.add_option("FILE", file, file_help);
+  if (file_required) option->required();
+  command.add_option("--set", sets, "override a key: --set fabric.ecn.kmin=200kB (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--seed", seed, "seed of everything random (default: the file's, or 1)")
+      ->type_name("N");
+  command.add_option("--topology", topology, "topology in the HPCC simulator's text format")
+      ->type_name("FILE");
+  command.add_option("--flows", flows, "flow list in the HPCC simulator's text format")
+      ->type_name("FILE");
+}
+
+std::vector<std::string> InputOptions::overrides() const {
+  std::vector<std::string> all;
+  const auto absolute = [](const std::string& path) {
+    return std::filesystem::absolute(path).string();
+  };
+  if (!topology.empty()) {
+    all.emplace_back("fabric.topology=file");
+    all.push_back("fabric.topology_file=" + absolute(topology));
+  }
+  if (!flows.empty()) {
+    all.emplace_back("workload.kind=flows");
+    all.push_back("workload.flows_file=" + absolute(flows));
+  }
+  all.insert(all.end(), sets.begin(), sets.end());
+  if (seed) all.push_back("seed=" + std::to_string(*seed));
+  return all;
+}
+
+int report_errors(const std::vector<std::string>& errors) {
+  for (const std::string& error : errors) {
+    fmt::print(stderr, "paceline: error: {}\n", printable_lines(error));
+  }
+  return kExitBadInput;
+}
+
+std::vector<std::string> check_output(const std::string& path) {
+  if (path.empty()) return {};
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  std::string reason;
+  if (fs::is_directory(path, ignored)) {
+    reason = "it is a folder";
+  } else if (!fs::is_directory(folder, ignored)) {
+    reason = fmt::format("there is no folder {}", folder.string());
+  } else if (access(folder.c_str(), W_OK) != 0) {
+    reason = fmt::format("folder {}: {}", folder.string(), std::strerror(errno));
+  }
+  if (reason.empty()) return {};
+  return {fmt::format("{}: cannot be written: {}", path, reason)};
+}
+
+Interrupt::Interrupt() {
+  interrupted.store(false);
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+Interrupt::~Interrupt() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+const std::atomic<bool>& Interrupt::flag() { return interrupted; }
+
+ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void ProgressLine::show(double share_done, double seconds_left, const std::string& what) {
+  if (quiet_) return;
+  const int percent = static_cast<int>(share_done * 100);
+  std::string line = fmt::format("{:3d} %", percent);
+  if (!std::isnan(seconds_left)) {
+    line += fmt::format("  {} left", experiment::format_duration(seconds_left));
+  }
+  if (!what.empty()) line += "  " + what;
+  if (terminal_) {
+    const std::size_t length = line.size();
+    if (length < width_) line.append(width_ - length, ' ');
+    width_ = length;
+    fmt::print(stderr, "\r{}", line);
+    std::fflush(stderr);
+  } else if (percent / 10 > last_tenth_) {
+    last_tenth_ = percent / 10;
+    fmt::print(stderr, "{}\n", line);
+  }
+}
+
+void ProgressLine::clear() {
+  if (quiet_ || !terminal_ || width_ == 0) return;
+  fmt::print(stderr, "\r{}\r", std::string(width_, ' '));
+  std::fflush(stderr);
+  width_ = 0;
+}
+
+double wall_seconds() {
+  using std::chrono::duration;
+  return duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double thread_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace paceline::tools

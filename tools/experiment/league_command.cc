@@ -1,0 +1,233 @@
+// `paceline league`: every algorithm over the reference scenarios.
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "control/experiment/progress.h"
+#include "control/experiment/results_file.h"
+#include "control/league/bounds.h"
+#include "control/league/page.h"
+#include "control/league/results.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "tools/cli/cli.h"
+#include "tools/experiment/league_pool.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct LeagueOptions {
+  std::string file;
+  std::string out;
+  std::string page;
+  std::string store;
+  std::string bounds;
+  std::string write_bounds;
+  std::vector<std::string> only;
+  std::vector<std::string> entries;
+  std::uint32_t repetitions = 0;
+  unsigned jobs = 0;
+  bool quick = false;
+  bool fresh = false;
+  bool no_page = false;
+  bool quiet = false;
+};
+
+// The command that makes the same results, without what concerns only this machine.
+std::string league_command_text(const LeagueOptions& options) {
+  std::string out = "paceline league " + options.file + (options.quick ? " --quick" : "");
+  if (!options.only.empty()) out += fmt::format(" --only {}", fmt::join(options.only, ","));
+  if (!options.entries.empty())
+    out += fmt::format(" --entries {}", fmt::join(options.entries, ","));
+  if (options.repetitions != 0) out += fmt::format(" --repetitions {}", options.repetitions);
+  return out;
+}
+
+std::vector<std::string> prepare_cells(const league::Plan& plan,
+                                       std::vector<PreparedScenario>& out) {
+  std::vector<std::string> errors;
+  for (const config::Scenario& cell : plan.cells) {
+    auto prepared = prepare(cell);
+    for (std::string& error : prepared.errors) {
+      if (std::find(errors.begin(), errors.end(), error) == errors.end()) {
+        errors.push_back(std::move(error));
+      }
+    }
+    out.push_back(std::move(prepared.value));
+  }
+  return errors;
+}
+
+// Cells that are outside their bounds, one line each on standard error; the exit code.
+int check_bounds_file(const std::string& file, const league::Results& results, bool quiet) {
+  const auto read = league::read_bounds_file(file, results.plan);
+  if (!read.ok()) return report_errors(read.errors);
+  const league::BoundsCheck check = league::check_bounds(read.value, results);
+  for (const std::string& line : check.left) fmt::print(stderr, "paceline: {}\n", line);
+  if (!quiet) {
+    fmt::print("bounds: {} of {} figures inside ({})\n", check.checked - check.left.size(),
+               check.checked, file);
+    for (const std::string& cell : check.unbounded) fmt::print("        no bounds: {}\n", cell);
+  }
+  if (check.checked == 0) {
+    return report_errors({fmt::format("{}: has no bounds for any of these cells", file)});
+  }
+  return check.left.empty() ? kExitGood : kExitFailed;
+}
+
+int write_league_files(const LeagueOptions& options, const league::Results& results,
+                       const std::string& out, const std::string& page) {
+  const std::string text = league::results_text(results);
+  try {
+    experiment::write_results_file(out, text);
+    if (!page.empty()) experiment::write_results_file(page, league::league_page(results, text));
+    if (!options.write_bounds.empty()) {
+      experiment::write_results_file(options.write_bounds, league::bounds_text(results));
+    }
+  } catch (const experiment::ResultsFileError& error) {
+    return report_errors(error.errors());
+  }
+  return kExitGood;
+}
+
+int run(const LeagueOptions& options) {
+  league::PlanOptions how;
+  how.reader = reader_options();
+  how.size = options.quick ? league::Size::quick : league::Size::full;
+  how.only = options.only;
+  how.entries = options.entries;
+  how.repetitions = options.repetitions;
+  auto read = league::read_plan_file(options.file, how);
+  if (!read.ok()) return report_errors(read.errors);
+  const league::Plan& plan = read.value;
+  std::vector<PreparedScenario> prepared;
+  std::vector<std::string> errors = prepare_cells(plan, prepared);
+  const std::string stem = fmt::format("{}.{}", plan.name, to_text(plan.size));
+  const std::string out = options.out.empty() ? stem + ".json" : options.out;
+  const std::string page = options.no_page        ? ""
+                           : options.page.empty() ? stem + ".html"
+                                                  : options.page;
+  const std::string store_file = options.store.empty() ? plan.name + ".runs.jsonl" : options.store;
+  for (const std::string& path : {out, page, store_file, options.write_bounds}) {
+    for (std::string& error : check_output(path)) errors.push_back(std::move(error));
+  }
+  if (!errors.empty()) return report_errors(errors);
+
+  const unsigned jobs =
+      options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  const LeagueKeys keys(plan);
+  LeagueStore store(store_file, options.fresh);
+  LeaguePool runs(plan, prepared, keys, store);
+  const RunPool& pool = runs.pool();
+  if (!options.quiet) {
+    fmt::print("league {} ({}): {} scenarios, {} entries, {} repetitions, seed {}, {} jobs\n",
+               plan.name, to_text(plan.size), plan.scenarios.size(), plan.entries.size(),
+               plan.repetitions, plan.seed, jobs);
+    if (runs.reused() != 0) {
+      fmt::print("{} of {} runs are in {} (--fresh runs them again)\n", runs.reused(),
+                 runs.runs().size(), store_file);
+    }
+    std::fflush(stdout);
+  }
+  const Interrupt interrupt;
+  ProgressLine line(options.quiet);
+  const double begin = wall_seconds();
+  runs.run(jobs, line);
+  if (!pool.error().empty()) return report_errors({options.file + ": " + pool.error()});
+  if (!runs.complete()) {
+    fmt::print(stderr,
+               "paceline: interrupted: {} of {} runs are kept in {}; the same command goes on\n",
+               runs.reused() + pool.executed(), runs.runs().size(), store_file);
+    return kExitInterrupted;
+  }
+  const double wall = wall_seconds() - begin;
+
+  league::Results results = league::results_of(plan, runs.runs());
+  results.version = PACELINE_VERSION;
+  results.command = league_command_text(options);
+  if (const int code = write_league_files(options, results, out, page); code != kExitGood)
+    return code;
+  if (!options.quiet) {
+    fmt::print("\n{}\nresults: {}\n", league::format_league(results), out);
+    if (!page.empty()) fmt::print("page:    {}\n", page);
+    if (pool.executed() != 0) {
+      fmt::print("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core\n", pool.executed(),
+                 static_cast<double>(pool.hops()) / 1e6, experiment::format_duration(wall),
+                 static_cast<double>(pool.hops()) / pool.cpu_seconds() / 1e6);
+    }
+  }
+  int code = kExitGood;
+  for (std::size_t c = 0; c < results.cells.size(); ++c) {
+    if (results.cells[c].status != experiment::RunStatus::failed) continue;
+    fmt::print(stderr, "paceline: {} under {}: {}\n", plan.cells[c].name,
+               plan.entries[c % plan.entries.size()].name, results.cells[c].reason);
+    code = kExitFailed;
+  }
+  if (!options.bounds.empty()) {
+    code = std::max(code, check_bounds_file(options.bounds, results, options.quiet));
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_league_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<LeagueOptions>();
+  CLI::App* command = app.add_subcommand(
+      "league", "rank every algorithm over the reference scenarios, in virtual time");
+  command->add_option("FILE", options->file, "the league (TOML; docs/experiments.md has every key)")
+      ->required();
+  command->add_flag("--quick", options->quick, "the small size of every scenario, few repetitions");
+  command->add_option("--only", options->only, "these scenarios, separated by commas")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command->add_option("--entries", options->entries, "these entries, separated by commas")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command->add_option("--repetitions", options->repetitions, "instead of the size's")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 10'000U));
+  command->add_option("--out", options->out, "results as JSON (default: NAME.SIZE.json)")
+      ->type_name("FILE.json");
+  command->add_option("--page", options->page, "the page (default: NAME.SIZE.html)")
+      ->type_name("FILE.html");
+  command->add_flag("--no-page", options->no_page, "write no page");
+  command
+      ->add_option("--runs", options->store,
+                   "where runs are kept as they finish, and found again (default: NAME.runs.jsonl)")
+      ->type_name("FILE.jsonl");
+  command->add_flag("--fresh", options->fresh,
+                    "run everything again; forget the runs that are kept");
+  command
+      ->add_option("--check-bounds", options->bounds,
+                   "say which cells are outside these bounds, and by how much; exit 1 if any is")
+      ->type_name("FILE.json");
+  command
+      ->add_option("--write-bounds", options->write_bounds,
+                   "write bounds around these results, for --check-bounds")
+      ->type_name("FILE.json");
+  command->add_option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command->footer(
+      "Every entry meets the same arrivals. An interrupted league goes on where it was: runs are "
+      "kept\n"
+      "under a hash of all that determines them, this program included. Results are the same with "
+      "any\n"
+      "--jobs. docs/experiments.md says how entries are ranked and how to enter another one.\n"
+      "Examples:\n"
+      "  paceline league configs/league.toml --quick\n"
+      "  paceline league configs/league.toml --quick --only incast,ring --entries "
+      "cadence,dcqcn-paper\n"
+      "  paceline league configs/league.toml\n"
+      "Exit status: 0 good, 1 a run failed or a cell left its bounds, 2 bad input, 130 "
+      "interrupted.");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace paceline::tools

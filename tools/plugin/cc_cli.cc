@@ -1,0 +1,144 @@
+// `paceline cc`: wiring of tools/plugin/cc_command.h to the command line.
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/cli/cli.h"
+#include "tools/plugin/cc_command.h"
+#include "tools/plugin/cc_plugin_command.h"
+
+namespace paceline::tools {
+
+namespace {
+
+CcFormat format_of(bool json, bool markdown) {
+  if (json) return CcFormat::json;
+  return markdown ? CcFormat::markdown : CcFormat::text;
+}
+
+struct CcOptions {
+  CcShowOptions show;
+  double link_gbps = 100;
+  bool json = false;
+  bool markdown = false;
+  std::vector<std::string> plugins;
+  std::string plugin;  // of `new` its name, of `check` its file
+  std::string folder;
+  std::string language = "c";
+  bool receiver = false;
+  bool no_cost = false;
+};
+
+std::size_t terminal_width() {
+  constexpr std::size_t kLeast = 60;
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
+    return kTextColumns;
+  }
+  return size.ws_col == 0 ? kTextColumns : std::max<std::size_t>(size.ws_col, kLeast);
+}
+
+// All or none: what cannot be loaded is an error.
+bool load_all(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const cc::Registered loaded = algorithm_of("plugin:" + path);
+    if (loaded.info != nullptr) continue;
+    report_errors({loaded.error});
+    return false;
+  }
+  return true;
+}
+
+void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& options,
+                         int& exit_code) {
+  CLI::App* make =
+      command.add_subcommand("new", "write a plug-in to start from: it works as it is");
+  make->add_option("NAME", options->plugin, "of the algorithm, and of the folder")->required();
+  make->add_option("--lang", options->language, "language of the algorithm")
+      ->check(CLI::IsMember({"c", "c++"}))
+      ->capture_default_str();
+  make->add_flag("--receiver", options->receiver,
+                 "with a receiving half: a port grants its senders what they may send (C)");
+  make->add_option("--folder", options->folder, "write there, not to NAME");
+  make->footer(
+      "Examples:\n"
+      "  paceline cc new mine --lang c++\n"
+      "  paceline cc new mine --receiver");
+  make->callback([options, &exit_code] {
+    PluginKind kind = options->language == "c" ? PluginKind::c : PluginKind::cpp;
+    if (options->receiver && kind == PluginKind::cpp) {
+      exit_code = report_errors({"--receiver: there is none in c++, only in c"});
+      return;
+    }
+    if (options->receiver) kind = PluginKind::receiver;
+    exit_code = run_cc_new(std::cout, std::cerr, options->plugin, kind, options->folder);
+  });
+
+  CLI::App* check = command.add_subcommand(
+      "check", "load a plug-in, run it in small networks, tell what it costs");
+  check->add_option("PLUGIN", options->plugin, "file of the plug-in: its code runs")->required();
+  check->add_flag("--no-cost", options->no_cost, "leave the cost out");
+  check->footer("Example:\n  paceline cc check mine/build/mine.so");
+  check->callback([options, &exit_code] {
+    exit_code = run_cc_check(std::cout, std::cerr, options->plugin, !options->no_cost);
+  });
+}
+
+}  // namespace
+
+void add_cc_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<CcOptions>();
+  CLI::App* command =
+      app.add_subcommand("cc", "congestion-control algorithms and their parameters");
+  command->require_subcommand(1);
+  command->footer(
+      "Examples:\n"
+      "  paceline cc list\n"
+      "  paceline cc show cadence");
+
+  CLI::App* list = command->add_subcommand("list", "every algorithm, its kind and its profiles");
+  list->add_flag("--json", options->json, "print JSON");
+  list->add_option("--plugin", options->plugins, "file of a plug-in to list, too; may be repeated");
+  list->footer("Example:\n  paceline cc list --json");
+  list->callback([options, &exit_code] {
+    if (!load_all(options->plugins)) {
+      exit_code = kExitBadInput;
+      return;
+    }
+    exit_code = run_cc_list(std::cout, format_of(options->json, false), terminal_width());
+  });
+
+  add_plugin_commands(*command, options, exit_code);
+
+  CLI::App* show = command->add_subcommand(
+      "show", "an algorithm's parameters: value, unit, range, meaning, source");
+  show->add_option("NAME", options->show.name, "algorithm (paceline cc list), or file of a plug-in")
+      ->required();
+  show->add_option("--profile", options->show.profile, "values of this profile")
+      ->type_name("PROFILE");
+  show->add_option("--link-rate", options->link_gbps,
+                   "link rate in Gb/s that scaled values are shown for")
+      ->check(CLI::Range(0.001, 10'000.0))
+      ->type_name("GBPS")
+      ->capture_default_str();
+  show->add_flag("--json", options->json, "print JSON");
+  show->add_flag("--markdown", options->markdown, "print a Markdown table of all profiles");
+  show->footer(
+      "Examples:\n"
+      "  paceline cc show dcqcn --profile paper\n"
+      "  paceline cc show dcqcn --profile hpcc-repo --link-rate 400 --json");
+  show->callback([options, &exit_code] {
+    options->show.format = format_of(options->json, options->markdown);
+    options->show.width = terminal_width();
+    options->show.link_rate = Rate{static_cast<std::uint64_t>(options->link_gbps * 1e9)};
+    exit_code = run_cc_show(std::cout, std::cerr, options->show);
+  });
+}
+
+}  // namespace paceline::tools

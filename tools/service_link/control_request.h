@@ -1,0 +1,33 @@
+// The control protocol (dataplane/service/protocol/control_protocol.h) from the command line: one
+// request at a time, with patience for an answer.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "dataplane/attach/descriptor.h"
+
+namespace paceline::tools {
+
+class ControlConnection {
+ public:
+  // What is wrong, empty: nothing.
+  std::string open(const std::string& socket);
+
+  struct Answer {
+    nlohmann::json body;  // of a request that was not refused
+    std::vector<attach::Descriptor> descriptors;
+    std::vector<std::string> errors;  // empty: good
+  };
+  // `request` without schema and id. Waits at most five seconds.
+  Answer ask(nlohmann::json request);
+  // The other end has gone; between requests.
+  bool closed() const;
+
+ private:
+  attach::Descriptor socket_;
+  unsigned last_id_ = 0;
+};
+
+}  // namespace paceline::tools

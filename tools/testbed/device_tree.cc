@@ -1,0 +1,150 @@
+#include "tools/testbed/device_tree.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "dataplane/attach/text.h"
+
+namespace paceline::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string guid_text(std::uint64_t network_order) {
+  unsigned char b[8];
+  std::memcpy(b, &network_order, sizeof(b));
+  return fmt::format("{:02x}{:02x}:{:02x}{:02x}:{:02x}{:02x}:{:02x}{:02x}\n", b[0], b[1], b[2],
+                     b[3], b[4], b[5], b[6], b[7]);
+}
+
+std::string gid_text(const std::array<std::byte, 16>& gid) {
+  std::string text;
+  for (std::size_t i = 0; i < gid.size(); i += 2) {
+    text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", static_cast<unsigned>(gid[i]),
+                        static_cast<unsigned>(gid[i + 1]));
+  }
+  return text + "\n";
+}
+
+// Files of /sys/class/infiniband/NAME, in the kernel's words.
+void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic) {
+  const std::string name = attach::text_of(nic.name);
+  const std::string device = "sys/class/infiniband/" + name + "/";
+  const std::string port = device + "ports/1/";
+  out.push_back({device + "node_type", "1: CA\n"});
+  out.push_back({device + "node_desc", name + "\n"});
+  out.push_back({device + "node_guid", guid_text(nic.guid)});
+  out.push_back({device + "sys_image_guid", guid_text(nic.guid)});
+  out.push_back({device + "device/numa_node", "-1\n"});
+  out.push_back({port + "state", nic.up != 0 ? "4: ACTIVE\n" : "1: DOWN\n"});
+  out.push_back({port + "phys_state", nic.up != 0 ? "5: LinkUp\n" : "3: Disabled\n"});
+  out.push_back({port + "link_layer", "Ethernet\n"});
+  out.push_back({port + "lid", fmt::format("{:#x}\n", nic.local_id)});
+  out.push_back({port + "lid_mask_count", "0\n"});
+  out.push_back({port + "sm_lid", "0x0\n"});
+  out.push_back({port + "sm_sl", "0\n"});
+  out.push_back({port + "cap_mask", "0x00000000\n"});
+  out.push_back(
+      {port + "rate", fmt::format("{} Gb/sec\n", static_cast<double>(nic.rate_mbps) / 1e3)});
+  out.push_back({port + "pkeys/0", "0xffff\n"});
+  for (std::size_t i = 0; i < nic.gids.size(); ++i) {
+    if (nic.gid_kinds[i] == attach::GidKind::none) continue;
+    out.push_back({fmt::format("{}gids/{}", port, i), gid_text(nic.gids[i])});
+    out.push_back({fmt::format("{}gid_attrs/types/{}", port, i), "RoCE v2\n"});
+    out.push_back({fmt::format("{}gid_attrs/ndevs/{}", port, i), name + "\n"});
+  }
+}
+
+// An empty text: it is there. Else why not.
+std::string write_files(const std::string& root, const std::vector<TreeFile>& files) {
+  std::error_code error;
+  for (const TreeFile& file : files) {
+    const fs::path path = fs::path(root) / file.path;
+    fs::create_directories(path.parent_path(), error);
+    if (!error && file.link) {
+      fs::create_symlink(file.text, path, error);
+    } else if (!error) {
+      std::ofstream out(path, std::ios::binary);
+      if (!(out << file.text) || !out.flush()) error.assign(errno, std::generic_category());
+    }
+    if (error) return fmt::format("{}: {}", path.string(), error.message());
+  }
+  return {};
+}
+
+// Nobody else may have put it there.
+bool is_own_folder(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
+}
+
+std::uint64_t hash_of_text(const std::string& text) {
+  std::uint64_t hash = 0xcbf2'9ce4'8422'2325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100'0000'01b3;
+  return hash;
+}
+
+// What the names of all trees of a service begin with.
+std::string trees_of(const std::string& socket) {
+  const bool abstract = socket.starts_with('@');
+  const std::string path = abstract ? socket : fs::absolute(socket).lexically_normal().string();
+  return fmt::format("files-{:016x}-", hash_of_text(path));
+}
+
+}  // namespace
+
+std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics) {
+  std::vector<TreeFile> out;
+  out.push_back({"sys/class/infiniband_verbs/abi_version", "6\n"});
+  for (std::size_t i = 0; i < nics.size(); ++i) {
+    const std::string verbs = fmt::format("sys/class/infiniband_verbs/uverbs{}/", i);
+    out.push_back({fmt::format("dev/infiniband/uverbs{}", i), "/dev/null", true});
+    out.push_back({verbs + "ibdev", attach::text_of(nics[i].name) + "\n"});
+    out.push_back({verbs + "abi_version", "1\n"});
+    add_device(out, nics[i]);
+  }
+  return out;
+}
+
+WrittenTree write_device_tree(const std::string& runtime, const std::string& socket,
+                              const std::vector<TreeFile>& files) {
+  std::string all;
+  for (const TreeFile& file : files) all += file.path + '\n' + file.text;
+  const std::string folder =
+      fmt::format("{}/{}{:016x}", runtime, trees_of(socket), hash_of_text(all));
+  if (is_own_folder(folder)) return {folder, {}};
+  std::string made = folder + "-XXXXXX";
+  if (::mkdtemp(made.data()) == nullptr) {
+    return {{}, fmt::format("{}: {}", made, std::strerror(errno))};
+  }
+  std::string error = write_files(made, files);
+  // Whole or not at all; who comes second finds the other's, which is the same.
+  if (error.empty() && ::rename(made.c_str(), folder.c_str()) != 0 && !is_own_folder(folder)) {
+    error = fmt::format("{}: {}", folder, std::strerror(errno));
+  }
+  std::error_code ignored;
+  fs::remove_all(made, ignored);
+  if (!error.empty()) return {{}, error};
+  return {folder, {}};
+}
+
+void remove_device_trees(const std::string& runtime, const std::string& socket) {
+  const std::string begin = trees_of(socket);
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(runtime, error)) {
+    const std::string path = entry.path().string();
+    if (!entry.path().filename().string().starts_with(begin) || !is_own_folder(path)) continue;
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
+}  // namespace paceline::tools

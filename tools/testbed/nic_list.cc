@@ -1,0 +1,74 @@
+#include "tools/testbed/nic_list.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "dataplane/attach/message_socket.h"
+#include "dataplane/attach/turned_away.h"
+
+namespace paceline::tools {
+
+namespace {
+
+constexpr timeval kPatience{5, 0};
+
+// The reply to one request, or why there is none.
+std::string ask(int socket, attach::Operation operation, std::span<const std::byte> body,
+                attach::Message& reply, int& code) {
+  attach::Header header;
+  header.operation = operation;
+  const bool sent = attach::send_message(socket, header, body) == attach::Transfer::done;
+  switch (sent ? attach::receive_message(socket, reply) : attach::Transfer::closed) {
+    case attach::Transfer::done:
+      break;
+    case attach::Transfer::closed:
+      if (attach::turned_away(socket, reply)) break;
+      return "it closed the connection";
+    case attach::Transfer::again:
+      return "it does not answer";
+    case attach::Transfer::broken:
+      return "it speaks another protocol, or another version of ours";
+    case attach::Transfer::failed:
+      return std::strerror(errno);
+  }
+  code = reply.header.error;
+  if (code != 0) return std::strerror(code);
+  return {};
+}
+
+}  // namespace
+
+NicListing list_nics(const std::string& socket) {
+  const attach::Descriptor connection = attach::connect_socket(socket);
+  if (connection.get() < 0) return {{}, std::strerror(errno), errno};
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+  attach::HelloRequest hello;
+  hello.pid = static_cast<std::uint32_t>(::getpid());
+  std::strncpy(hello.program.data(), "paceline", hello.program.size() - 1);
+  attach::Message reply;
+  int code = 0;
+  std::string error = ask(connection.get(), attach::Operation::hello,
+                          std::as_bytes(std::span(&hello, 1)), reply, code);
+  reply = {};
+  if (error.empty()) error = ask(connection.get(), attach::Operation::list_nics, {}, reply, code);
+  if (!error.empty()) return {{}, error, code};
+  const std::span<const std::byte> bytes = reply.beyond<attach::NicList>();
+  const std::size_t count =
+      std::min<std::size_t>({reply.as<attach::NicList>().count,
+                             bytes.size() / sizeof(attach::NicInfo), attach::kMaxNics});
+  NicListing listing;
+  listing.nics.resize(count);
+  if (count != 0) std::memcpy(listing.nics.data(), bytes.data(), count * sizeof(attach::NicInfo));
+  return listing;
+}
+
+}  // namespace paceline::tools

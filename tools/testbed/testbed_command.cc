@@ -1,0 +1,189 @@
+// `paceline testbed up|status|down`: a service with the NIC instances of a testbed file.
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dataplane/attach/text.h"
+#include "dataplane/config/testbed/testbed_reader.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "tools/cli/cli.h"
+#include "tools/service_link/runtime_folder.h"
+#include "tools/service_link/service_absence.h"
+#include "tools/service_link/service_request.h"
+#include "tools/testbed/device_tree.h"
+#include "tools/testbed/nic_list.h"
+#include "tools/testbed/service_process.h"
+#include "tools/testbed/status_text.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct TestbedOptions {
+  std::string file;
+  std::string name = kDefaultTestbed;
+  std::string socket;
+  std::vector<std::string> sets;
+  bool foreground = false;
+  bool json = false;
+};
+
+bool good_testbed_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 &&
+         name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
+             std::string::npos;
+}
+
+std::string socket_of(const TestbedOptions& options) {
+  return options.socket.empty() ? service_socket(options.name) : options.socket;
+}
+
+// What the service prints. One with a socket of its own has the log beside it, so that two of them
+// do not write to one file.
+std::string log_of(const TestbedOptions& options) {
+  if (options.socket.empty() || options.socket.starts_with('@')) {
+    return fmt::format("{}/{}.log", runtime_folder(), options.name);
+  }
+  return options.socket + ".log";
+}
+
+int refuse_name(const TestbedOptions& options) {
+  return report_errors({fmt::format(
+      "--name {}: allowed are letters, digits, '-' and '_', at most 64", options.name)});
+}
+
+int nobody(const TestbedOptions& options, const ServicePeer& peer) {
+  fmt::print(stderr, "paceline: error: {}\n",
+             service_absence(socket_of(options), peer.code, peer.error,
+                             options_to_start(options.name, socket_of(options))));
+  return kExitFailed;
+}
+
+int up(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  config::ReaderOptions reader = reader_options();
+  reader.overrides = options.sets;
+  const auto testbed = config::read_testbed_file(options.file, reader);
+  if (!testbed.ok()) return report_errors(testbed.errors);
+  if (const auto wrong = config::service_problems(testbed.value); !wrong.empty()) {
+    return report_errors(wrong);
+  }
+  const FoundService program = find_dataplane();
+  if (!program.error.empty()) return report_errors({program.error});
+  const std::string socket = socket_of(options);
+  if (const ServicePeer peer = service_peer(socket); peer.pid != 0) {
+    fmt::print(stderr,
+               "paceline: error: a testbed is up at {} (process {}). End it with\n"
+               "  paceline testbed down{}\nor give this one a --name of its own\n",
+               socket, peer.pid, options_to_start(options.name, socket_of(options)));
+    return kExitFailed;
+  }
+  const std::string folder = runtime_folder();
+  if (const std::string wrong = make_runtime_folder(folder); !wrong.empty()) {
+    fmt::print(stderr, "paceline: error: {}\n", wrong);
+    return kExitFailed;
+  }
+  ServiceStart start;
+  start.program = program.path;
+  start.testbed = std::filesystem::absolute(options.file).string();
+  start.socket = socket;
+  start.log = log_of(options);
+  start.sets = options.sets;
+  const std::string wrong = options.foreground ? become_service(start) : start_service(start);
+  if (!wrong.empty()) {
+    fmt::print(stderr, "paceline: error: {}\n", wrong);
+    return kExitFailed;
+  }
+  const NicListing listing = list_nics(socket);
+  fmt::print("{}", nics_text(listing.nics));
+  const std::string first =
+      listing.nics.empty() ? "h0" : attach::text_of(listing.nics.front().name);
+  fmt::print(
+      "log: {}\nNow run a program on one of them, for example\n"
+      "  paceline exec{} --nic {} -- ibv_devinfo\nand end the testbed with\n"
+      "  paceline testbed down{}\n",
+      start.log, options_to_start(options.name, socket_of(options)), first,
+      options_to_start(options.name, socket_of(options)));
+  return kExitGood;
+}
+
+int status(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  const std::string socket = socket_of(options);
+  const ServicePeer peer = service_peer(socket);
+  if (peer.pid == 0) return nobody(options, peer);
+  const ServiceStatus got = service_status(socket);
+  if (got.code == EACCES) return nobody(options, {0, got.error, got.code});
+  if (!got.error.empty()) {
+    fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, got.error);
+    return kExitFailed;
+  }
+  const StatusText text = options.json ? status_json(got.json) : status_text(got.json);
+  if (!text.error.empty()) {
+    fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, text.error);
+    return kExitFailed;
+  }
+  if (!options.json) fmt::print("service    process {} at {}\n", peer.pid, socket);
+  fmt::print("{}", text.text);
+  return kExitGood;
+}
+
+int down(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  const ServicePeer peer = service_peer(socket_of(options));
+  if (peer.pid == 0) return nobody(options, peer);
+  if (const std::string wrong = end_service(peer.pid); !wrong.empty()) {
+    fmt::print(stderr, "paceline: error: {}\n", wrong);
+    return kExitFailed;
+  }
+  // A service that ended by itself leaves its log, which may say why.
+  std::error_code ignored;
+  std::filesystem::remove(log_of(options), ignored);
+  remove_device_trees(runtime_folder(), socket_of(options));
+  fmt::print("down: process {} has ended\n", peer.pid);
+  return kExitGood;
+}
+
+}  // namespace
+
+void add_testbed_command(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("testbed", "Run NICs of a testbed file for unmodified programs");
+  command->require_subcommand(1);
+  auto options = std::make_shared<TestbedOptions>();
+  const auto add = [&](const char* name, const char* help, int (*run)(const TestbedOptions&)) {
+    CLI::App* sub = command->add_subcommand(name, help);
+    sub->add_option("--name", options->name, "of the testbed, where there are several")
+        ->capture_default_str();
+    sub->add_option("--socket", options->socket,
+                    "where the service answers, instead of the place that follows from the name");
+    sub->callback([options, &exit_code, run] { exit_code = run(*options); });
+    return sub;
+  };
+  CLI::App* const start = add("up", "Start a testbed in the background", up);
+  start->add_option("FILE", options->file, "testbed file: configs/testbeds/pair.toml")->required();
+  start
+      ->add_option("--set", options->sets,
+                   "override a key: --set cc.algorithm=cadence (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  start->add_flag("--foreground", options->foreground, "stay, and log to the terminal");
+  CLI::App* const look = add("status", "NICs, programs, queues, marks and drops", status);
+  look->add_flag("--json", options->json, "everything, for machines");
+  add("down", "End a testbed", down);
+  command->footer(
+      "Examples:\n"
+      "  paceline testbed up configs/testbeds/pair.toml\n"
+      "  paceline testbed up configs/testbeds/incast.toml --name b --set cc.algorithm=cadence\n"
+      "  paceline testbed status --name b\n"
+      "  paceline testbed down --name b\n"
+      "Exit status: 0 good, 1 no testbed, or it does not start or end, 2 bad input.");
+}
+
+}  // namespace paceline::tools

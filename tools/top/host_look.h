@@ -1,0 +1,24 @@
+// Looks at a running service: finds its telemetry segment by the control socket and reads it.
+#pragma once
+
+#include <string>
+
+#include "dataplane/attach/shared_memory.h"
+#include "dataplane/telemetry/segment_reader.h"
+#include "tools/top/host_sample.h"
+
+namespace paceline::tools {
+
+class HostLook {
+ public:
+  // `control_socket`: of the service. What is wrong, empty: nothing.
+  std::string open(const std::string& control_socket);
+  // What there is now. What is wrong, empty: nothing.
+  std::string take(HostSample& out);
+
+ private:
+  attach::SharedMemory memory_;
+  telemetry::SegmentReader reader_;
+};
+
+}  // namespace paceline::tools
