@@ -56,6 +56,20 @@ ExperimentSettings experiment_settings(const DaemonSetup& setup) {
   return settings;
 }
 
+constexpr double kMostNumber = 9e15;
+
+Endpoint endpoint_of(std::string method, std::string path, std::string tag, std::string summary,
+                     std::string answer) {
+  Endpoint endpoint;
+  endpoint.method = std::move(method);
+  endpoint.path = std::move(path);
+  endpoint.tag = std::move(tag);
+  endpoint.summary = std::move(summary);
+  endpoint.answer = std::move(answer);
+  endpoint.writes = endpoint.method != "GET";
+  return endpoint;
+}
+
 // An exception in a loop is a mistake of ours: it ends the daemon, which is started again, rather
 // than leaving half of it running.
 void no_exception(std::exception_ptr error) {
@@ -76,6 +90,7 @@ Daemon::Daemon(asio::io_context& context, DaemonSetup setup, Clock clock)
   ControlSettings control;
   control.path = service::control_socket_beside(setup_.config.dataplane.socket);
   client_ = std::make_unique<ControlClient>(context_, control);
+  guard_ = std::make_unique<ServiceGuard>(*client_);
   sampler_ = std::make_unique<Sampler>(sampler_settings(setup_));
   parameters_ = std::make_unique<Parameters>(context_, *client_, store_, hub_, clock_);
   experiments_ = std::make_unique<Experiments>(
@@ -93,6 +108,8 @@ Daemon::Daemon(asio::io_context& context, DaemonSetup setup, Clock clock)
   add_experiment_endpoints(endpoints_, *experiments_);
   add_tuner_endpoints(endpoints_, *tuner_);
   add_telemetry_endpoints(endpoints_, *sampler_, clock_, [this] { return figures(); });
+  add_guard_endpoints(endpoints_, *guard_,
+                      [this](std::string_view topic, Json data) { tell(topic, std::move(data)); });
   add_endpoints();
 }
 
@@ -245,8 +262,7 @@ awaitable<void> Daemon::attach(Json hello) {
       wrong = sampler_->open(std::move(segment));
     }
   }
-  quarantines_.clear();
-  quarantine_series_ = sampler_->find_series("plugin_quarantines");
+  quarantines_.begin(*sampler_);
   if (!wrong.empty()) spdlog::error("no telemetry of the service: {}", wrong);
   for (const std::string& note : sampler_->take_notes()) spdlog::info("{}", note);
   if (wrong.empty()) {
@@ -311,37 +327,18 @@ void Daemon::notice_changes() {
     adopt = adopt || (change.after.generation != change.before.generation &&
                       change.after.arm == 0 && change.after.epoch == 0);
   }
-  notice_quarantines();
+  for (std::string& nic : quarantines_.look(*sampler_)) {
+    asio::co_spawn(context_, tell_quarantine(std::move(nic)), no_exception);
+  }
   if (adopt && !parameters_->busy()) asio::co_spawn(context_, parameters_->adopt(), no_exception);
 }
 
 awaitable<void> Daemon::tell_trip(std::string nic, std::uint32_t number) {
-  Json members = Json::object();
-  const ControlAnswer answer = co_await client_->call("guard", std::move(members));
   Json data{{"event", "tripped"}, {"nic", nic}, {"number", number}};
-  for (const Json& entry : answer.body.value("nics", Json::array())) {
-    if (!entry.is_object() || entry.value("name", std::string()) != nic) continue;
-    for (const Json& trip : entry.value("trips", Json::array())) {
-      if (trip.is_object() && trip.value("number", 0U) == number) data["trip"] = trip;
-    }
-  }
+  const Json trip = co_await guard_->trip(nic, number);
+  if (!trip.is_null()) data["trip"] = trip;
   spdlog::warn("the guard tripped on {}: {}", nic, data.dump());
   tell("guard", std::move(data));
-}
-
-// What was so when this service was first seen is in its own log, and in its guard's list.
-void Daemon::notice_quarantines() {
-  if (!quarantine_series_) return;
-  quarantines_.resize(sampler_->nics().size());
-  for (std::size_t nic = 0; nic < quarantines_.size(); ++nic) {
-    if (sampler_->sampled_at_unix_ns(nic) == 0) continue;
-    const std::uint64_t now = sampler_->values(nic)[*quarantine_series_];
-    const bool grown = quarantines_[nic] && now > *quarantines_[nic];
-    quarantines_[nic] = now;
-    if (grown) {
-      asio::co_spawn(context_, tell_quarantine(sampler_->nics()[nic].name), no_exception);
-    }
-  }
 }
 
 // The figures are read more often than the service looks at them: it needs a moment to find out
@@ -351,17 +348,8 @@ awaitable<void> Daemon::tell_quarantine(std::string nic) {
   boost::system::error_code error;
   co_await moment.async_wait(asio::redirect_error(asio::use_awaitable, error));
   if (stopped_) co_return;
-  Json members = Json::object();
-  const ControlAnswer answer = co_await client_->call("guard", std::move(members));
   Json data{{"event", "quarantined"}, {"nic", nic}};
-  for (const Json& entry : answer.body.value("nics", Json::array())) {
-    if (!entry.is_object() || entry.value("name", std::string()) != nic) continue;
-    for (const Json& trip : entry.value("trips", Json::array())) {
-      const bool of_plugin =
-          trip.is_object() && trip.value("rule", std::string()) == "plugin_quarantine";
-      if (of_plugin) data["why"] = trip.value("detail", std::string());
-    }
-  }
+  if (const auto why = co_await guard_->quarantine(nic)) data["why"] = *why;
   spdlog::warn("a plug-in on {}: {}", nic, data.dump());
   tell("plugin", std::move(data));
 }
@@ -390,6 +378,169 @@ DaemonFigures Daemon::figures() const {
   figures.history_bytes = sampler_->history_bytes();
   figures.build = setup_.build;
   return figures;
+}
+
+// --- what the API offers of the daemon itself ---
+
+Reply Daemon::status() {
+  Reply reply;
+  const SupervisorPlan& plan = supervisor_->plan();
+  reply.body = Json{
+      {"version", setup_.version},
+      {"started_unix_ns", started_unix_ns_},
+      {"config", setup_.config_file},
+      {"dataplane",
+       {{"state", supervisor_state_name(plan.state())},
+        {"connected", client_->connected()},
+        {"trouble", client_->trouble()},
+        {"pid", supervisor_->pid()},
+        {"supervised", !setup_.config.dataplane.testbed.empty()},
+        {"testbed", setup_.config.dataplane.testbed},
+        {"socket", setup_.config.dataplane.socket},
+        {"starts", plan.starts()},
+        {"failures", plan.failures()}}},
+      {"telemetry",
+       {{"fresh", sampler_->fresh()},
+        {"nics", sampler_->nics().size()},
+        {"samples", sampler_->samples()},
+        {"interval_ns", sampler_->settings().history.slot_ns},
+        {"queue_pairs_followed", sampler_->queue_pair_history().followed()},
+        {"history_bytes", sampler_->history_bytes()}}},
+      {"store", {{"path", store_.path()}, {"trouble", store_.trouble()}}},
+      {"api",
+       {{"requests", figures().api_requests}, {"connections", api_ ? api_->connections() : 0}}}};
+  return reply;
+}
+
+Reply Daemon::health() {
+  std::vector<std::string> wrong;
+  if (!client_->connected()) wrong.push_back("no service: " + client_->trouble());
+  for (std::size_t nic = 0; client_->connected() && nic < sampler_->nics().size(); ++nic) {
+    if (!sampler_->fresh(nic)) {
+      wrong.push_back(fmt::format("telemetry of {} is {}", sampler_->nics()[nic].name,
+                                  telemetry_state_name(sampler_->state(nic))));
+    }
+  }
+  if (!store_.trouble().empty()) wrong.push_back(store_.trouble());
+  if (!wrong.empty()) return refusal(503, wrong);
+  Reply reply;
+  reply.body = Json{{"healthy", true}};
+  return reply;
+}
+
+Reply Daemon::upgrade(const Caller& caller, const Json& body) {
+  if (!body.value("force", false)) {
+    const auto sessions = sampler_->find_series("sessions");
+    if (!sampler_->fresh() || !sessions) {
+      return refusal(409, {"whether programs are attached cannot be told: no fresh telemetry; "
+                           "\"force\" does it all the same"});
+    }
+    std::uint64_t most = 0;
+    for (std::size_t nic = 0; nic < sampler_->nics().size(); ++nic) {
+      most = std::max(most, sampler_->values(nic)[*sessions]);
+    }
+    if (most > 0) {
+      return refusal(409,
+                     {fmt::format("programs are attached ({} to one NIC) and would be cut off; "
+                                  "\"force\" does it all the same",
+                                  most)});
+    }
+  }
+  if (!supervisor_->replace(clock_.monotonic_ns())) {
+    return refusal(409, {fmt::format("the service is {}, not running under this daemon, or not "
+                                     "started by it (dataplane.testbed)",
+                                     supervisor_state_name(supervisor_->plan().state()))});
+  }
+  tell("dataplane",
+       Json{{"event", "upgrade"}, {"who", caller.name}, {"why", body.value("why", "")}});
+  Reply reply;
+  reply.status = 202;
+  reply.body = Json{{"state", "ending"}};
+  return reply;
+}
+
+Reply Daemon::reload() {
+  config::Read<DaemonConfig> read = read_daemon_file(setup_.config_file);
+  std::vector<std::string> errors = std::move(read.errors);
+  DaemonConfig& next = read.value;
+  if (errors.empty()) {
+    if (next.dataplane.socket.empty())
+      next.dataplane.socket = setup_.runtime_folder + "/paceline.sock";
+    for (const std::string& key : fixed_changes(setup_.config, next)) {
+      errors.push_back(fmt::format("{}: {} cannot change while pacelined runs; start it again",
+                                   setup_.config_file, key));
+    }
+  }
+  if (!errors.empty()) {
+    for (const std::string& error : errors) spdlog::error("{}", error);
+    spdlog::error("the configuration stays as it was");
+    return refusal(400, errors);
+  }
+  setup_.config = std::move(next);
+  supervisor_->set_launch(launch());
+  tuner_->reconfigure(tuner_options(setup_.config, setup_.seed).mode, kill_switch());
+  sampler_->set_stalled_after(setup_.config.telemetry.stalled_after);
+  spdlog::set_level(spdlog::level::from_str(setup_.config.daemon.log_level));
+  spdlog::info("{}: read again, in force", setup_.config_file);
+  Reply reply;
+  reply.body = Json{{"config", setup_.config_file}};
+  return reply;
+}
+
+void Daemon::add_endpoints() {
+  Endpoint get_status =
+      endpoint_of("GET", "/v1/status", "daemon", "The daemon, and what it watches",
+                  "version, dataplane, telemetry, store, api");
+  get_status.handle = [this](Request) -> awaitable<Reply> { co_return status(); };
+  endpoints_.add(std::move(get_status));
+
+  Endpoint healthz = endpoint_of("GET", "/healthz", "daemon", "Whether all is well",
+                                 "healthy; 503 with errors where something is not");
+  healthz.handle = [this](Request) -> awaitable<Reply> { co_return health(); };
+  endpoints_.add(std::move(healthz));
+
+  Endpoint replace =
+      endpoint_of("POST", "/v1/dataplane/upgrade", "daemon",
+                  "End the service and start its program anew; parameters are put back",
+                  "state; 409 where programs are attached");
+  replace.body = {{"force", FieldType::flag, false, "cut attached programs off"},
+                  {"why", FieldType::text, true, "the reason, for the journal"}};
+  replace.handle = [this](Request request) -> awaitable<Reply> {
+    co_return upgrade(request.caller, request.body);
+  };
+  endpoints_.add(std::move(replace));
+
+  Endpoint again = endpoint_of("POST", "/v1/reload", "daemon", "Read the configuration file again",
+                               "config; 400 with all errors where it stays as it was");
+  again.handle = [this](Request request) -> awaitable<Reply> {
+    spdlog::info("reload asked for by {}", request.caller.name);
+    co_return reload();
+  };
+  endpoints_.add(std::move(again));
+
+  Endpoint journal =
+      endpoint_of("GET", "/v1/journal", "daemon", "What happened: restarts, trips of the guard",
+                  "events: oldest first, each with number, at_unix_ns, topic and data");
+  journal.query = {
+      {"topic", FieldType::text, false, "of this topic only"},
+      {"after", FieldType::whole, false, "after this number only", {}, 0, kMostNumber},
+      {"limit", FieldType::whole, false, "at most so many, by default 100", {}, 1, 1000}};
+  journal.handle = [this](Request request) -> awaitable<Reply> {
+    Json events = Json::array();
+    const std::string topic = request.in_query("topic");
+    for (const StoredEntry& entry : store_.entries(
+             "event", topic, static_cast<std::int64_t>(request.number_in_query("after", 0)),
+             static_cast<std::size_t>(request.number_in_query("limit", 100)))) {
+      events.push_back({{"number", entry.number},
+                        {"at_unix_ns", entry.at_unix_ns},
+                        {"topic", entry.key},
+                        {"data", entry.body}});
+    }
+    Reply reply;
+    reply.body["events"] = std::move(events);
+    co_return reply;
+  };
+  endpoints_.add(std::move(journal));
 }
 
 }  // namespace paceline::daemon

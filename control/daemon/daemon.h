@@ -19,11 +19,13 @@
 #include "control/daemon/experiments/experiments.h"
 #include "control/daemon/parameters/parameters.h"
 #include "control/daemon/process/supervisor.h"
+#include "control/daemon/service_guard.h"
 #include "control/daemon/service_link/clock.h"
 #include "control/daemon/service_link/control_client.h"
 #include "control/daemon/service_link/periodic_timer.h"
 #include "control/daemon/store/store.h"
 #include "control/daemon/telemetry/metrics_text.h"
+#include "control/daemon/telemetry/quarantine_watch.h"
 #include "control/daemon/telemetry/sampler.h"
 #include "control/daemon/tuner/live_tuner.h"
 
@@ -88,8 +90,6 @@ class Daemon {
   void add_endpoints();
   Reply status();
   Reply health();
-  boost::asio::awaitable<Reply> guard();
-  boost::asio::awaitable<Reply> clear_guard(Caller caller, Json body);
   Reply upgrade(const Caller& caller, const Json& body);
   DaemonFigures figures() const;
   boost::asio::awaitable<void> attach(Json hello);
@@ -97,7 +97,6 @@ class Daemon {
   void supervise();
   void notice_changes();
   boost::asio::awaitable<void> tell_trip(std::string nic, std::uint32_t number);
-  void notice_quarantines();
   boost::asio::awaitable<void> tell_quarantine(std::string nic);
   void each_second(std::int64_t now_unix_ns);
 
@@ -109,6 +108,7 @@ class Daemon {
   Store store_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<ControlClient> client_;
+  std::unique_ptr<ServiceGuard> guard_;
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<Experiments> experiments_;
@@ -119,8 +119,7 @@ class Daemon {
   bool supervises_with_looks_ = false;
   std::int64_t next_supervision_ns_ = 0;
   std::int64_t told_alive_ns_ = 0;
-  std::vector<std::optional<std::uint64_t>> quarantines_;  // by NIC, at the last look
-  std::optional<std::size_t> quarantine_series_;
+  QuarantineWatch quarantines_;
   std::int64_t started_unix_ns_ = 0;
   std::int64_t next_second_ns_ = 0;
   bool stopped_ = false;

@@ -9,6 +9,7 @@
 
 #include "control/league/plan_parts.h"
 #include "control/league/settings_text.h"
+#include "dataplane/config/scenario/table_rows.h"
 #include "dataplane/config/toml/quantity.h"
 
 namespace paceline::league {
@@ -59,38 +60,16 @@ class PlanReader {
     errors_.add(node.where, fmt::format("{} = {}: expected {}", key, describe(node), allowed));
   }
 
-  double number(std::string_view key, double otherwise, double min, double max,
-                std::string_view allowed) {
-    const TomlMember* m = root_.find(key);
-    if (m == nullptr) return otherwise;
-    const TomlNode& v = m->value;
-    const double value = v.type == Type::integer ? static_cast<double>(v.integer) : v.real;
-    if ((v.type == Type::integer || v.type == Type::real) && value >= min && value <= max) {
-      return value;
-    }
-    fail(v, key, allowed);
-    return otherwise;
-  }
-
   void read_top() {
-    const Names valid{"schema", "name", "seed", "confidence", "margin",   "queue_floor",
-                      "quick",  "full", "omit", "entry",      "scenario", "common"};
-    for (const TomlMember& m : root_.members) {
-      if (std::find(valid.begin(), valid.end(), m.key) == valid.end()) {
-        report_unknown_key(m, "", valid, context_);
-      }
-    }
-    if (const TomlMember* m = root_.find("name")) take_name(*m, out_.name);
-    out_.confidence = number("confidence", 0.95, 0.5, 0.9999, "a number in [0.5 .. 0.9999]");
-    out_.margin = number("margin", 0.02, 0, 0.5, "a number in [0 .. 0.5]");
-    if (const TomlMember* m = root_.find("queue_floor")) read_floor(m->value);
-    if (const TomlMember* m = root_.find("seed")) {
-      if (m->value.type == Type::integer && m->value.integer >= 0) {
-        out_.seed = static_cast<std::uint64_t>(m->value.integer);
-      } else {
-        fail(m->value, "seed", "an integer from 0");
-      }
-    }
+    const std::vector<config::Row> rows{
+        {config::scenario_keys().front(), &out_.name},  // "name"
+        {{.path = "seed", .min = 0, .max = 9.2e18}, &out_.seed},
+        {{.path = "confidence", .min = 0.5, .max = 0.9999}, &out_.confidence},
+        {{.path = "margin", .min = 0, .max = 0.5}, &out_.margin},
+        {{.path = "queue_floor", .form = config::Form::bytes, .min = 0, .max = 1e15},
+         &out_.queue_floor_bytes}};
+    read_rows(root_, "", rows, {"schema", "quick", "full", "omit", "entry", "scenario", "common"},
+              context_, [](const TomlMember&) {});
     for (const Size size : {Size::quick, Size::full}) read_size(size);
     if (options_.repetitions != 0) out_.repetitions = options_.repetitions;
     if (const TomlMember* m = root_.find("common")) {
@@ -100,15 +79,6 @@ class PlanReader {
         common_ = m->value;
         check_laid(common_, "common", kLaidBySize, context_);
       }
-    }
-  }
-
-  void read_floor(const TomlNode& node) {
-    const auto bytes = config::parse_bytes(node.text);
-    if (node.type == Type::text && bytes.ok()) {
-      out_.queue_floor_bytes = bytes.value;
-    } else {
-      fail(node, "queue_floor", "a size such as \"50kB\"");
     }
   }
 

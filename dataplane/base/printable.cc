@@ -72,4 +72,31 @@ std::string printable(std::string_view text) { return replaced(text, false); }
 
 std::string printable_lines(std::string_view text) { return replaced(text, true); }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    if (!character.valid) return false;
+    text.remove_prefix(character.length);
+  }
+  return true;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  std::string out = "\"";
+  const bool longer = text.size() > kMost;
+  while (!text.empty() && out.size() <= kMost) {
+    const Character character = first_character(text);
+    const bool control = character.code < 0x20 || character.code == 0x7f;
+    if (character.valid && !control) {
+      out += text.substr(0, character.length);
+    } else {
+      out += '?';
+    }
+    text.remove_prefix(character.length);
+  }
+  out += longer ? "...\"" : "\"";
+  return out;
+}
+
 }  // namespace paceline

@@ -15,4 +15,11 @@ std::string printable(std::string_view text);
 // The same for a text of several lines: '\n' stays.
 std::string printable_lines(std::string_view text);
 
+// Well-formed UTF-8 (no overlong forms, surrogates or values above 10FFFF).
+bool is_utf8(std::string_view text);
+
+// For messages: at most 60 bytes of it, in quotes, control characters and broken UTF-8 replaced by
+// question marks.
+std::string in_quotes(std::string_view text);
+
 }  // namespace paceline

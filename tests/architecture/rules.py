@@ -20,8 +20,8 @@ BELOW_DRIVER = (
 )
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
 BELOW_TOOLS = BELOW_DRIVER + (
-    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon/parameters",
-    "control/daemon/api", "control/experiment", "control/experiment/live", "control/league",
+    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon/api",
+    "control/experiment", "control/experiment/live", "control/league",
     "control/tuner", "control/tuner/online",
 )
 # What experiments and the tuner of pacelined are built on.
@@ -153,11 +153,11 @@ MAY_INCLUDE = {
         "cc", "control/daemon/api", "control/daemon/service_link", "dataplane/attach",
         "dataplane/base", "dataplane/telemetry",
     ),
-    "control/daemon/tuner": DAEMON_ROOMS + ("cc", "control/tuner/online"),
+    "control/daemon/tuner": DAEMON_ROOMS + ("cc", "control/tuner/online", "dataplane/base"),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
     "control/daemon/api": (
-        "cc/nearest_name", "dataplane/base", "dataplane/attach/aside",
+        "cc/nearest_name", "dataplane/base", "dataplane/config/record", "dataplane/attach/aside",
         "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors",
     ),
     "control/experiment": ("cc", "dataplane/base", "dataplane/config/*"),
@@ -286,7 +286,7 @@ FORBIDDEN = (
 
 # One idea per file.
 LINES_WARN = 300
-LINES_FAIL = 500
+LINES_FAIL = 600
 
 # Pairs of .h and .cc side by side in a folder: a reader finds a file by the name of its folder. Folders
 # with more than that, which may not grow.

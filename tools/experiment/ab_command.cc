@@ -1,9 +1,8 @@
 // `paceline ab`: an experiment of paired replays in virtual time.
 
-#include <condition_variable>
 #include <fstream>
-#include <mutex>
-#include <stdexcept>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -18,6 +17,7 @@
 #include "tools/cli/cli.h"
 #include "tools/experiment/detail_collector.h"
 #include "tools/experiment/report_file.h"
+#include "tools/experiment/run_pool.h"
 #include "tools/plugin/plugin_check.h"
 #include "tools/run/scenario_run.h"
 
@@ -38,20 +38,18 @@ struct AbOptions {
   bool markdown = false;
 };
 
-// Runs the planned runs on `jobs` threads; results are stored by the index of the plan, so the
-// number of threads cannot change them.
-class RunPool {
+// What comes of the planned runs, by the index of the plan.
+class PlannedRuns {
  public:
-  RunPool(const config::Experiment& experiment, const std::vector<PreparedScenario>& scenarios,
-          bool check, bool detail)
+  PlannedRuns(const config::Experiment& experiment, const std::vector<PreparedScenario>& scenarios,
+              bool check, bool detail)
       : experiment_(experiment),
         scenarios_(scenarios),
         plan_(experiment::paired_replay(experiment)),
         check_(check),
         detail_(detail),
         collector_(experiment),
-        results_(plan_.size()),
-        done_(plan_.size(), false) {}
+        results_(plan_.size()) {}
 
   void run(unsigned jobs, ProgressLine& line) {
     std::vector<experiment::WorkUnit> units;
@@ -60,77 +58,42 @@ class RunPool {
           {planned.scenario * static_cast<std::uint32_t>(experiment_.arms.size()) + planned.arm,
            1});
     }
-    experiment::Progress progress(std::move(units), jobs);
-    std::vector<std::thread> threads;
-    unsigned alive = jobs;
-    for (unsigned i = 0; i < jobs; ++i) {
-      threads.emplace_back([&] {
-        for (;;) {
-          std::unique_lock lock(mutex_);
-          if (next_ == plan_.size() || Interrupt::flag().load() || !error_.empty()) break;
-          const std::size_t index = next_++;
-          progress.start(index, wall_seconds());
-          lock.unlock();
-          execute(index);
-          lock.lock();
-          progress.finish(index, wall_seconds());
-          changed_.notify_one();
-        }
-        const std::lock_guard lock(mutex_);
-        --alive;
-        changed_.notify_one();
-      });
-    }
-    std::unique_lock lock(mutex_);
-    while (alive != 0) {
-      changed_.wait_for(lock, std::chrono::milliseconds(250));
-      const experiment::ProgressEstimate now = progress.estimate(wall_seconds());
-      line.show(now.fraction, now.seconds_left, fmt::format("{} of {} runs", now.done, now.total));
-    }
-    lock.unlock();
-    for (std::thread& thread : threads) thread.join();
-    line.clear();
+    pool_.run(
+        units, jobs, line, [this](std::size_t index) { return execute(index); },
+        [this](std::size_t index) {
+          return "scenario '" + scenarios_[plan_[index].scenario].scenario.name + "'";
+        });
   }
 
   // Results of runs that came to their end.
   std::vector<experiment::RunResult> finished() const {
     std::vector<experiment::RunResult> all;
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (done_[i]) all.push_back(results_[i]);
+    for (const auto& result : results_) {
+      if (result) all.push_back(*result);
     }
     return all;
   }
   const DetailCollector& detail() const { return collector_; }
-  const std::string& error() const { return error_; }
-  std::uint64_t hops() const { return hops_; }
-  double cpu_seconds() const { return cpu_seconds_; }
+  const RunPool& pool() const { return pool_; }
 
  private:
-  void execute(std::size_t index) {
+  RunPool::Executed execute(std::size_t index) {
     const experiment::PlannedRun& planned = plan_[index];
     const config::Arm& arm = experiment_.arms[planned.arm];
     RunControl control;
     control.check_invariants = check_;
     control.stop = &Interrupt::flag();
     control.series = detail_ && DetailCollector::wants_series(planned.repetition);
-    const double begin = thread_cpu_seconds();
-    try {
-      ScenarioRun run = run_scenario(scenarios_[planned.scenario], arm.cc, planned.seed, control);
-      run.result.arm = arm.name;
-      run.result.repetition = planned.repetition;
-      const std::lock_guard lock(mutex_);
-      hops_ += run.result.hops;
-      cpu_seconds_ += thread_cpu_seconds() - begin;
-      if (run.end == RunEnd::stopped) return;  // half a run says nothing
-      if (detail_) collector_.add(planned.scenario, planned.arm, planned.repetition, run);
-      results_[index] = std::move(run.result);
-      done_[index] = true;
-    } catch (const std::invalid_argument& error) {
-      const std::lock_guard lock(mutex_);
-      if (error_.empty()) {
-        error_ = "scenario '" + scenarios_[planned.scenario].scenario.name + "': " + error.what();
-      }
-    }
+    auto run = std::make_shared<ScenarioRun>(
+        run_scenario(scenarios_[planned.scenario], arm.cc, planned.seed, control));
+    run->result.arm = arm.name;
+    run->result.repetition = planned.repetition;
+    return {run->result.hops, run->end == RunEnd::stopped, [this, index, run] {
+              const experiment::PlannedRun& of = plan_[index];
+              if (detail_) collector_.add(of.scenario, of.arm, of.repetition, *run);
+              results_[index] = std::move(run->result);
+              return std::string();
+            }};
   }
 
   const config::Experiment& experiment_;
@@ -139,14 +102,8 @@ class RunPool {
   bool check_;
   bool detail_;
   DetailCollector collector_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t next_ = 0;
-  std::vector<experiment::RunResult> results_;
-  std::vector<bool> done_;
-  std::string error_;
-  std::uint64_t hops_ = 0;
-  double cpu_seconds_ = 0;
+  std::vector<std::optional<experiment::RunResult>> results_;
+  RunPool pool_;
 };
 
 // What the user wrote, and how it was overridden: enough to repeat the experiment.
@@ -190,8 +147,9 @@ int run(const AbOptions& options) {
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
   const double begin = wall_seconds();
-  RunPool pool(experiment, scenarios, options.check, !options.no_detail);
-  pool.run(jobs, line);
+  PlannedRuns runs(experiment, scenarios, options.check, !options.no_detail);
+  runs.run(jobs, line);
+  const RunPool& pool = runs.pool();
   if (!pool.error().empty()) return report_errors({options.input.file + ": " + pool.error()});
   const double wall = wall_seconds() - begin;
 
@@ -199,9 +157,9 @@ int run(const AbOptions& options) {
   results.version = PACELINE_VERSION;
   results.configuration = configuration_text(options.input);
   results.plan = experiment::plan_of(experiment);
-  results.runs = pool.finished();
+  results.runs = runs.finished();
   if (!options.no_detail) {
-    results.detail = pool.detail().finish(options.input.file, options.input.overrides());
+    results.detail = runs.detail().finish(options.input.file, options.input.overrides());
   }
   if (results.runs.empty()) {
     fmt::print(stderr, "paceline: interrupted before the first run was over: nothing written\n");

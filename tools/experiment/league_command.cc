@@ -121,31 +121,32 @@ int run(const LeagueOptions& options) {
       options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
   const LeagueKeys keys(plan);
   LeagueStore store(store_file, options.fresh);
-  LeaguePool pool(plan, prepared, keys, store);
+  LeaguePool runs(plan, prepared, keys, store);
+  const RunPool& pool = runs.pool();
   if (!options.quiet) {
     fmt::print("league {} ({}): {} scenarios, {} entries, {} repetitions, seed {}, {} jobs\n",
                plan.name, to_text(plan.size), plan.scenarios.size(), plan.entries.size(),
                plan.repetitions, plan.seed, jobs);
-    if (pool.reused() != 0) {
-      fmt::print("{} of {} runs are in {} (--fresh runs them again)\n", pool.reused(),
-                 pool.runs().size(), store_file);
+    if (runs.reused() != 0) {
+      fmt::print("{} of {} runs are in {} (--fresh runs them again)\n", runs.reused(),
+                 runs.runs().size(), store_file);
     }
     std::fflush(stdout);
   }
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
   const double begin = wall_seconds();
-  pool.run(jobs, line);
+  runs.run(jobs, line);
   if (!pool.error().empty()) return report_errors({options.file + ": " + pool.error()});
-  if (!pool.complete()) {
+  if (!runs.complete()) {
     fmt::print(stderr,
                "paceline: interrupted: {} of {} runs are kept in {}; the same command goes on\n",
-               pool.reused() + pool.executed(), pool.runs().size(), store_file);
+               runs.reused() + pool.executed(), runs.runs().size(), store_file);
     return kExitInterrupted;
   }
   const double wall = wall_seconds() - begin;
 
-  league::Results results = league::results_of(plan, pool.runs());
+  league::Results results = league::results_of(plan, runs.runs());
   results.version = PACELINE_VERSION;
   results.command = league_command_text(options);
   if (const int code = write_league_files(options, results, out, page); code != kExitGood)

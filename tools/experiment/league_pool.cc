@@ -1,15 +1,12 @@
 #include "tools/experiment/league_pool.h"
 
 #include <algorithm>
-#include <chrono>
-#include <stdexcept>
-#include <thread>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "control/experiment/design.h"
-#include "control/experiment/progress.h"
 
 namespace paceline::tools {
 
@@ -113,70 +110,35 @@ bool LeaguePool::complete() const {
 }
 
 void LeaguePool::run(unsigned jobs, ProgressLine& line) {
-  if (tasks_.empty()) return;
   std::vector<experiment::WorkUnit> units;
   for (const Task& task : tasks_) units.push_back({static_cast<std::uint32_t>(task.cell), 1});
-  experiment::Progress progress(std::move(units), jobs);
-  std::vector<std::thread> threads;
-  alive_ = jobs;
-  for (unsigned i = 0; i < jobs; ++i) threads.emplace_back([&] { work(progress); });
-  std::unique_lock lock(mutex_);
-  while (alive_ != 0) {
-    changed_.wait_for(lock, std::chrono::milliseconds(250));
-    const experiment::ProgressEstimate now = progress.estimate(wall_seconds());
-    line.show(now.fraction, now.seconds_left, fmt::format("{} of {} runs", now.done, now.total));
-  }
-  lock.unlock();
-  for (std::thread& thread : threads) thread.join();
-  line.clear();
+  pool_.run(
+      units, jobs, line, [this](std::size_t run) { return execute(tasks_[run]); },
+      [this](std::size_t run) {
+        const std::size_t cell = tasks_[run].cell;
+        return fmt::format("scenario '{}' under '{}'", prepared_[cell].scenario.name,
+                           plan_.entries[cell % plan_.entries.size()].name);
+      });
 }
 
-void LeaguePool::work(experiment::Progress& progress) {
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    if (next_ == tasks_.size() || Interrupt::flag().load() || !error_.empty()) break;
-    const std::size_t index = next_++;
-    progress.start(index, wall_seconds());
-    lock.unlock();
-    execute(tasks_[index]);
-    lock.lock();
-    progress.finish(index, wall_seconds());
-    changed_.notify_one();
-  }
-  const std::lock_guard lock(mutex_);
-  --alive_;
-  changed_.notify_one();
-}
-
-void LeaguePool::execute(const Task& task) {
+RunPool::Executed LeaguePool::execute(const Task& task) {
   const PreparedScenario& prepared = prepared_[task.cell];
   RunControl control;
   control.stop = &Interrupt::flag();
   // The course of every run, not only of the first: open-loop efficiency is read off it.
   control.series = true;
-  const double begin = thread_cpu_seconds();
-  try {
-    const ScenarioRun run = run_scenario(prepared, prepared.scenario.cc, task.seed, control);
-    league::Run kept = league_run_of(prepared, run);
-    kept.entry = plan_.entries[task.cell % plan_.entries.size()].name;
-    kept.repetition = task.repetition;
-    if (task.repetition != 0) kept.course = {};
-    const std::lock_guard lock(mutex_);
-    hops_ += run.result.hops;
-    cpu_seconds_ += thread_cpu_seconds() - begin;
-    if (run.end == RunEnd::stopped) return;  // half a run says nothing
-    const std::string problem = store_.add(keys_.of(task.cell, task.repetition, task.seed), kept);
-    if (!problem.empty() && error_.empty()) error_ = problem;
-    runs_[place(task)] = std::move(kept);
-    done_[place(task)] = true;
-    ++executed_;
-  } catch (const std::invalid_argument& error) {
-    const std::lock_guard lock(mutex_);
-    if (error_.empty()) {
-      error_ = fmt::format("scenario '{}' under '{}': {}", prepared.scenario.name,
-                           plan_.entries[task.cell % plan_.entries.size()].name, error.what());
-    }
-  }
+  const ScenarioRun run = run_scenario(prepared, prepared.scenario.cc, task.seed, control);
+  auto kept = std::make_shared<league::Run>(league_run_of(prepared, run));
+  kept->entry = plan_.entries[task.cell % plan_.entries.size()].name;
+  kept->repetition = task.repetition;
+  if (task.repetition != 0) kept->course = {};
+  return {run.result.hops, run.end == RunEnd::stopped, [this, task, kept] {
+            std::string problem =
+                store_.add(keys_.of(task.cell, task.repetition, task.seed), *kept);
+            runs_[place(task)] = std::move(*kept);
+            done_[place(task)] = true;
+            return problem;
+          }};
 }
 
 }  // namespace paceline::tools

@@ -2,9 +2,7 @@
 // result goes to the place that the plan has for it.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,11 +10,8 @@
 #include "control/league/plan.h"
 #include "tools/cli/cli.h"
 #include "tools/experiment/league_store.h"
+#include "tools/experiment/run_pool.h"
 #include "tools/run/scenario_run.h"
-
-namespace paceline::experiment {
-class Progress;
-}
 
 namespace paceline::tools {
 
@@ -33,11 +28,7 @@ class LeaguePool {
   const std::vector<league::Run>& runs() const { return runs_; }
   bool complete() const;
   std::size_t reused() const { return reused_; }
-  std::size_t executed() const { return executed_; }
-  std::uint64_t hops() const { return hops_; }
-  double cpu_seconds() const { return cpu_seconds_; }
-  // Why a scenario could not be built, or the store not be written; empty when good.
-  const std::string& error() const { return error_; }
+  const RunPool& pool() const { return pool_; }
 
  private:
   struct Task {
@@ -48,8 +39,7 @@ class LeaguePool {
   std::size_t place(const Task& task) const {
     return task.cell * plan_.repetitions + task.repetition;
   }
-  void work(experiment::Progress& progress);
-  void execute(const Task& task);
+  RunPool::Executed execute(const Task& task);
 
   const league::Plan& plan_;
   const std::vector<PreparedScenario>& prepared_;
@@ -58,15 +48,8 @@ class LeaguePool {
   std::vector<Task> tasks_;  // those that are not in the store
   std::vector<league::Run> runs_;
   std::vector<bool> done_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t next_ = 0;
-  unsigned alive_ = 0;
   std::size_t reused_ = 0;
-  std::size_t executed_ = 0;
-  std::uint64_t hops_ = 0;
-  double cpu_seconds_ = 0;
-  std::string error_;
+  RunPool pool_;
 };
 
 // What the league keeps of a run.

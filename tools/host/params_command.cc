@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "control/daemon/api/target.h"
-#include "control/daemon/parameters/parameter_sets.h"
 #include "dataplane/base/printable.h"
+#include "dataplane/config/congestion_change.h"
 #include "tools/cli/cli.h"
 #include "tools/host/params_text.h"
 #include "tools/service_link/daemon_request.h"
@@ -62,10 +62,10 @@ int change(const ParamsOptions& options, const char* method, const char* target,
 
 // The daemon is elsewhere: a plug-in's file is named from the root on.
 std::string algorithm_named(const std::string& text) {
-  if (!text.starts_with(daemon::kPluginFile)) return text;
+  if (!text.starts_with(config::kPluginPrefix)) return text;
   std::error_code error;
-  const auto path = std::filesystem::absolute(text.substr(daemon::kPluginFile.size()), error);
-  return error ? text : std::string(daemon::kPluginFile) + path.lexically_normal().string();
+  const auto path = std::filesystem::absolute(text.substr(config::kPluginPrefix.size()), error);
+  return error ? text : std::string(config::kPluginPrefix) + path.lexically_normal().string();
 }
 
 int set(const ParamsOptions& options) {

@@ -22,7 +22,7 @@ void add_rows(const std::vector<Field>& fields, const char* place, std::string& 
   for (const Field& field : fields) {
     const bool required = field.required || std::string_view(place) == "path";
     out += "| `" + field.name + "` | " + place + (required ? ", required" : "") + " | " +
-           cell(allowed_words(field)) + " | " + cell(field.meaning) + " |\n";
+           cell(config::allowed_words(field)) + " | " + cell(field.meaning) + " |\n";
   }
 }
 

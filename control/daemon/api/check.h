@@ -11,11 +11,6 @@
 
 namespace paceline::daemon {
 
-// How a type is called in messages and in the reference: "text", "whole number", ...
-std::string_view type_words(FieldType type);
-// What a field takes, in words: "whole number from 1 to 64", "one of a, b".
-std::string allowed_words(const Field& field);
-
 // A value of the path or the query, which is text. `where`: "path" or "query".
 void check_text(const Field& field, std::string_view value, std::string_view where,
                 std::vector<std::string>& errors);

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/config/record.h"
+
 namespace paceline::daemon {
 
 using Json = nlohmann::json;
@@ -26,18 +28,9 @@ struct Caller {
   bool may_write = false;
 };
 
-enum class FieldType : std::uint8_t { text, whole, number, flag, object, list };
-
 // A parameter of the path or the query, or a member of the body.
-struct Field {
-  std::string name;
-  FieldType type = FieldType::text;
-  bool required = false;
-  std::string meaning;
-  std::vector<std::string> one_of{};  // of a text; empty: any
-  double least = 0;                   // of numbers, where most > least
-  double most = 0;
-};
+using Field = config::RecordField;
+using config::FieldType;
 
 // Checked against the endpoint's fields before a handler sees it: required members are there,
 // types and ranges hold, nothing unknown is in it.

@@ -4,6 +4,7 @@
 
 #include "cc/nearest_name.h"
 #include "control/daemon/api/target.h"
+#include "dataplane/base/printable.h"
 
 namespace paceline::daemon {
 

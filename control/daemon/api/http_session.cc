@@ -24,6 +24,7 @@
 #include "control/daemon/api/events.h"
 #include "control/daemon/api/local_stream.h"
 #include "control/daemon/api/target.h"
+#include "dataplane/base/printable.h"
 
 namespace paceline::daemon {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/daemon/api/target.h"
+#include "dataplane/base/printable.h"
 
 namespace paceline::daemon {
 

@@ -31,16 +31,19 @@ Json schema_of(const Field& field) {
       break;
     case FieldType::object:
       schema["type"] = "object";
+      if (!field.of.empty()) schema["additionalProperties"] = schema_of(field.of.front());
       break;
     case FieldType::list:
       schema["type"] = "array";
-      schema["items"] = Json::object();
+      schema["items"] = field.of.empty() ? Json::object() : schema_of(field.of.front());
       break;
   }
   if (!field.one_of.empty()) schema["enum"] = field.one_of;
   if (field.most > field.least) {
-    schema["minimum"] = bound(field.least);
-    schema["maximum"] = bound(field.most);
+    const bool text = field.type == FieldType::text;
+    const bool list = field.type == FieldType::list;
+    schema[text ? "minLength" : list ? "minItems" : "minimum"] = bound(field.least);
+    schema[text ? "maxLength" : list ? "maxItems" : "maximum"] = bound(field.most);
   }
   return schema;
 }

@@ -10,6 +10,7 @@
 #include "control/daemon/api/events.h"
 #include "control/daemon/api/json_text.h"
 #include "control/daemon/api/target.h"
+#include "dataplane/base/printable.h"
 
 namespace paceline::daemon {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "dataplane/base/printable.h"
+
 namespace paceline::daemon {
 
 namespace {
@@ -15,24 +17,6 @@ int hex_digit(char c) {
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-// The length of the character that begins here; 0: none does.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, beyond the last code point: shown by the second byte.
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;
-  if (first == 0xed && byte(1) > 0x9f) return 0;
-  if (first == 0xf0 && byte(1) < 0x90) return 0;
-  if (first == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
-}
 
 enum class Part { path, query };
 
@@ -117,32 +101,6 @@ std::string percent_encoded(std::string_view text) {
       out += {'%', kDigits[byte / 16], kDigits[byte % 16]};
     }
   }
-  return out;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kMost = 60;
-  std::string out = "\"";
-  const bool longer = text.size() > kMost;
-  while (!text.empty() && out.size() <= kMost) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0 || is_control(text[0])) {
-      out += '?';
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  out += longer ? "...\"" : "\"";
   return out;
 }
 

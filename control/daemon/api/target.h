@@ -21,10 +21,4 @@ std::string read_target(std::string_view target, Target& out);
 // Path or value as it is written in a target: everything but unreserved characters is encoded.
 std::string percent_encoded(std::string_view text);
 
-// Well-formed UTF-8 (no overlong forms, surrogates or values above 10FFFF).
-bool is_utf8(std::string_view text);
-
-// For messages: at most 60 bytes of it, in quotes, control characters and broken UTF-8 replaced.
-std::string in_quotes(std::string_view text);
-
 }  // namespace paceline::daemon

@@ -8,6 +8,7 @@
 
 #include "control/daemon/api/private_file.h"
 #include "control/daemon/api/target.h"
+#include "dataplane/base/printable.h"
 
 namespace paceline::daemon {
 

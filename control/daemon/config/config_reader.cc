@@ -6,6 +6,7 @@
 #include "control/daemon/config/daemon_config.h"
 #include "control/daemon/config/tuner_options.h"
 #include "dataplane/config/scenario/document.h"
+#include "dataplane/config/scenario/table_rows.h"
 #include "dataplane/config/testbed/testbed_fields.h"
 #include "dataplane/config/testbed/testbed_table.h"
 
@@ -13,9 +14,9 @@ namespace paceline::daemon {
 
 using config::Diagnostics;
 using config::Form;
-using config::KeySpec;
 using config::Read;
 using config::ReadContext;
+using config::Row;
 using config::TomlMember;
 using config::TomlNode;
 
@@ -25,172 +26,170 @@ constexpr double kMs = 1e9;  // in picoseconds
 constexpr double kSecond = 1e12;
 constexpr std::array<std::string_view, 5> kLevels{"debug", "info", "warning", "error", "off"};
 
-constexpr auto kDaemonKeys = std::to_array<KeySpec>({
-    {.path = "daemon.state",
-     .form = Form::path,
-     .meaning = "Folder of what must last: the journal, experiments, what is in force."},
-    {.path = "daemon.user",
-     .meaning = "User to become, with its groups and no capability, once the folders are made: "
-                "key and tokens must be readable by it."},
-    {.path = "daemon.log_level",
-     .form = Form::choice,
-     .choices = kLevels,
-     .meaning = "What is logged at all. May change while it runs."},
-});
-constexpr auto kDataplaneKeys = std::to_array<KeySpec>({
-    {.path = "dataplane.testbed",
-     .form = Form::path,
-     .meaning = "Testbed file of the service to start. Empty: only attach to one that others run."},
-    {.path = "dataplane.socket",
-     .meaning = "Where programs attach to it; its control socket is beside. Empty: `paceline.sock` "
-                "in the runtime folder."},
-    {.path = "dataplane.program",
-     .form = Form::path,
-     .meaning =
-         "The service's program. Empty: `paceline-dataplane` beside pacelined, in `../bin`, in its "
-         "own build tree, or in PATH."},
-    {.path = "dataplane.log",
-     .form = Form::path,
-     .meaning =
-         "What it prints is appended to this file. Empty: `dataplane.log` in the state folder."},
-    {.path = "dataplane.end_with_daemon",
-     .meaning = "SIGTERM to pacelined ends the service, too: for demonstrations."},
-});
-constexpr auto kTelemetryKeys = std::to_array<KeySpec>({
-    {.path = "telemetry.interval",
-     .min = 1 * kMs,
-     .max = 1 * kSecond,
-     .meaning = "Between two looks at the telemetry of the service; length of a slot of the "
-                "history."},
-    {.path = "telemetry.fine_span",
-     .min = 1 * kSecond,
-     .max = 3600 * kSecond,
-     .meaning = "How far back the history reaches. It is in memory; Prometheus keeps longer ones."},
-    {.path = "telemetry.stalled_after",
-     .min = 2,
-     .max = 1e6,
-     .meaning = "Looks without news after which a NIC with bytes in flight is called stalled."},
-});
-constexpr auto kApiKeys = std::to_array<KeySpec>({
-    {.path = "api.socket",
-     .meaning = "Unix socket of the API. Empty: `pacelined.sock` in the runtime folder."},
-    {.path = "api.group", .meaning = "Its members may write, besides root and the daemon's user."},
-    {.path = "api.world_readable", .meaning = "Any user of the machine may read."},
-    {.path = "api.address",
-     .meaning = "Address for TCP, always with TLS and a token. Empty: none."},
-    {.path = "api.port", .min = 0, .max = 65'535, .meaning = "With `address`; 0: any."},
-    {.path = "api.certificate", .form = Form::path, .meaning = "With `address`: PEM, the chain."},
-    {.path = "api.key", .form = Form::path, .meaning = "With `address`: PEM, mode 0600."},
-    {.path = "api.tokens", .form = Form::path, .meaning = "With `address`: tokens, mode 0600."},
-    {.path = "api.metrics_port",
-     .min = 0,
-     .max = 65'535,
-     .meaning =
-         "Port of 127.0.0.1 with `/metrics` and `/healthz`, without TLS and token, for "
-         "Prometheus; nothing else is there. Any user of the machine may read them. 0: none."},
-});
+std::vector<Row> daemon_rows(ProcessConfig& c) {
+  return {
+      {{.path = "daemon.state",
+        .form = Form::path,
+        .meaning = "Folder of what must last: the journal, experiments, what is in force."},
+       &c.state},
+      {{.path = "daemon.user",
+        .meaning = "User to become, with its groups and no capability, once the folders are made: "
+                   "key and tokens must be readable by it."},
+       &c.user},
+      {{.path = "daemon.log_level",
+        .form = Form::choice,
+        .choices = kLevels,
+        .meaning = "What is logged at all. May change while it runs."},
+       &c.log_level}};
+}
+std::vector<Row> dataplane_rows(DataplaneConfig& c) {
+  return {
+      {{.path = "dataplane.testbed",
+        .form = Form::path,
+        .meaning =
+            "Testbed file of the service to start. Empty: only attach to one that others run."},
+       &c.testbed},
+      {{.path = "dataplane.socket",
+        .meaning =
+            "Where programs attach to it; its control socket is beside. Empty: `paceline.sock` "
+            "in the runtime folder."},
+       &c.socket},
+      {{.path = "dataplane.program",
+        .form = Form::path,
+        .meaning = "The service's program. Empty: `paceline-dataplane` beside pacelined, in "
+                   "`../bin`, in its "
+                   "own build tree, or in PATH."},
+       &c.program},
+      {{.path = "dataplane.log",
+        .form = Form::path,
+        .meaning =
+            "What it prints is appended to this file. Empty: `dataplane.log` in the state folder."},
+       &c.log},
+      {{.path = "dataplane.end_with_daemon",
+        .meaning = "SIGTERM to pacelined ends the service, too: for demonstrations."},
+       &c.end_with_daemon}};
+}
+std::vector<Row> telemetry_rows(TelemetryConfig& c) {
+  return {
+      {{.path = "telemetry.interval",
+        .min = 1 * kMs,
+        .max = 1 * kSecond,
+        .meaning = "Between two looks at the telemetry of the service; length of a slot of the "
+                   "history."},
+       &c.interval},
+      {{.path = "telemetry.fine_span",
+        .min = 1 * kSecond,
+        .max = 3600 * kSecond,
+        .meaning =
+            "How far back the history reaches. It is in memory; Prometheus keeps longer ones."},
+       &c.fine_span},
+      {{.path = "telemetry.stalled_after",
+        .min = 2,
+        .max = 1e6,
+        .meaning = "Looks without news after which a NIC with bytes in flight is called stalled."},
+       &c.stalled_after}};
+}
+std::vector<Row> api_rows(ApiConfig& c) {
+  return {
+      {{.path = "api.socket",
+        .meaning = "Unix socket of the API. Empty: `pacelined.sock` in the runtime folder."},
+       &c.socket},
+      {{.path = "api.group",
+        .meaning = "Its members may write, besides root and the daemon's user."},
+       &c.group},
+      {{.path = "api.world_readable", .meaning = "Any user of the machine may read."},
+       &c.world_readable},
+      {{.path = "api.address",
+        .meaning = "Address for TCP, always with TLS and a token. Empty: none."},
+       &c.address},
+      {{.path = "api.port", .min = 0, .max = 65'535, .meaning = "With `address`; 0: any."},
+       &c.port},
+      {{.path = "api.certificate",
+        .form = Form::path,
+        .meaning = "With `address`: PEM, the chain."},
+       &c.certificate},
+      {{.path = "api.key", .form = Form::path, .meaning = "With `address`: PEM, mode 0600."},
+       &c.key},
+      {{.path = "api.tokens", .form = Form::path, .meaning = "With `address`: tokens, mode 0600."},
+       &c.tokens},
+      {{.path = "api.metrics_port",
+        .min = 0,
+        .max = 65'535,
+        .meaning =
+            "Port of 127.0.0.1 with `/metrics` and `/healthz`, without TLS and token, for "
+            "Prometheus; nothing else is there. Any user of the machine may read them. 0: none."},
+       &c.metrics_port}};
+}
 
 constexpr std::array<std::string_view, 3> kModes{"off", "advise", "auto"};
-constexpr auto kTunerKeys = std::to_array<KeySpec>({
-    {.path = "tuner.mode",
-     .form = Form::choice,
-     .choices = kModes,
-     .meaning = "Whether the tuner looks on, says what it would do, or does it. What PUT /v1/tuner "
-                "says lasts until this key is another."},
-    {.path = "tuner.presets",
-     .form = Form::path,
-     .meaning = "Folder of presets, ALGORITHM.toml each (configs/presets). Empty: none."},
-    {.path = "tuner.kill_switch",
-     .form = Form::path,
-     .meaning = "While this file is there the champion is in force and nothing is tried. Empty: "
-                "`tuner-stop` in the state folder."},
-    {.path = "tuner.block",
-     .min = 20 * kMs,
-     .max = 600 * kSecond,
-     .meaning = "A block of a pair, its first windows left out: longer than what it measures."},
-    {.path = "tuner.wash",
-     .min = 0,
-     .max = 190 * kMs,
-     .meaning = "Left out after a change of parameters; with `guard` and one interval at most "
-                "300 ms."},
-    {.path = "tuner.learn",
-     .min = 10 * kMs,
-     .max = 600 * kSecond,
-     .meaning = "Of the incumbent, to know a workload."},
-    {.path = "tuner.guard",
-     .min = 10 * kMs,
-     .max = 290 * kMs,
-     .meaning = "Constraints are judged over so long."},
-    {.path = "tuner.hold",
-     .min = 1 * kSecond,
-     .max = 600 * kSecond,
-     .meaning = "The service puts the incumbent back so long after the daemon was last heard of."},
-    {.path = "tuner.explore_share",
-     .min = 0,
-     .max = 1,
-     .meaning = "Of all blocks: those that presets may take. 0: the incumbent is refined only."},
-    {.path = "tuner.queue_limit",
-     .form = Form::bytes,
-     .min = 0,
-     .max = 1e12,
-     .meaning =
-         "Constraint on the last hop's queue, where it is emulated (dcqcn: half the buffer). "
-         "0: none."},
-    {.path = "tuner.delay_limit",
-     .min = 0,
-     .max = 1 * kSecond,
-     .meaning = "Constraint on the round trip over the shortest (cadence: 1.5 T). 0: none."},
-    {.path = "tuner.pause_limit",
-     .min = 0,
-     .max = 1,
-     .meaning = "Constraint on the share of the time that a link is paused."},
-});
-
-config::Field process_field(ProcessConfig& c, std::string_view name) {
-  if (name == "state") return &c.state;
-  if (name == "user") return &c.user;
-  return &c.log_level;
-}
-
-config::Field dataplane_field(DataplaneConfig& c, std::string_view name) {
-  if (name == "testbed") return &c.testbed;
-  if (name == "socket") return &c.socket;
-  if (name == "program") return &c.program;
-  if (name == "log") return &c.log;
-  return &c.end_with_daemon;
-}
-
-config::Field telemetry_field(TelemetryConfig& c, std::string_view name) {
-  if (name == "interval") return &c.interval;
-  if (name == "fine_span") return &c.fine_span;
-  return &c.stalled_after;
-}
-
-config::Field api_field(ApiConfig& c, std::string_view name) {
-  if (name == "socket") return &c.socket;
-  if (name == "group") return &c.group;
-  if (name == "world_readable") return &c.world_readable;
-  if (name == "address") return &c.address;
-  if (name == "port") return &c.port;
-  if (name == "certificate") return &c.certificate;
-  if (name == "key") return &c.key;
-  if (name == "metrics_port") return &c.metrics_port;
-  return &c.tokens;
-}
-
-config::Field tuner_field(TunerConfig& c, std::string_view name) {
-  if (name == "mode") return &c.mode;
-  if (name == "presets") return &c.presets;
-  if (name == "kill_switch") return &c.kill_switch;
-  if (name == "block") return &c.block;
-  if (name == "wash") return &c.wash;
-  if (name == "learn") return &c.learn;
-  if (name == "guard") return &c.guard;
-  if (name == "hold") return &c.hold;
-  if (name == "explore_share") return &c.explore_share;
-  if (name == "queue_limit") return &c.queue_limit;
-  if (name == "delay_limit") return &c.delay_limit;
-  return &c.pause_limit;
+std::vector<Row> tuner_rows(TunerConfig& c) {
+  return {
+      {{.path = "tuner.mode",
+        .form = Form::choice,
+        .choices = kModes,
+        .meaning =
+            "Whether the tuner looks on, says what it would do, or does it. What PUT /v1/tuner "
+            "says lasts until this key is another."},
+       &c.mode},
+      {{.path = "tuner.presets",
+        .form = Form::path,
+        .meaning = "Folder of presets, ALGORITHM.toml each (configs/presets). Empty: none."},
+       &c.presets},
+      {{.path = "tuner.kill_switch",
+        .form = Form::path,
+        .meaning = "While this file is there the champion is in force and nothing is tried. Empty: "
+                   "`tuner-stop` in the state folder."},
+       &c.kill_switch},
+      {{.path = "tuner.block",
+        .min = 20 * kMs,
+        .max = 600 * kSecond,
+        .meaning = "A block of a pair, its first windows left out: longer than what it measures."},
+       &c.block},
+      {{.path = "tuner.wash",
+        .min = 0,
+        .max = 190 * kMs,
+        .meaning = "Left out after a change of parameters; with `guard` and one interval at most "
+                   "300 ms."},
+       &c.wash},
+      {{.path = "tuner.learn",
+        .min = 10 * kMs,
+        .max = 600 * kSecond,
+        .meaning = "Of the incumbent, to know a workload."},
+       &c.learn},
+      {{.path = "tuner.guard",
+        .min = 10 * kMs,
+        .max = 290 * kMs,
+        .meaning = "Constraints are judged over so long."},
+       &c.guard},
+      {{.path = "tuner.hold",
+        .min = 1 * kSecond,
+        .max = 600 * kSecond,
+        .meaning =
+            "The service puts the incumbent back so long after the daemon was last heard of."},
+       &c.hold},
+      {{.path = "tuner.explore_share",
+        .min = 0,
+        .max = 1,
+        .meaning = "Of all blocks: those that presets may take. 0: the incumbent is refined only."},
+       &c.explore_share},
+      {{.path = "tuner.queue_limit",
+        .form = Form::bytes,
+        .min = 0,
+        .max = 1e12,
+        .meaning =
+            "Constraint on the last hop's queue, where it is emulated (dcqcn: half the buffer). "
+            "0: none."},
+       &c.queue_limit},
+      {{.path = "tuner.delay_limit",
+        .min = 0,
+        .max = 1 * kSecond,
+        .meaning = "Constraint on the round trip over the shortest (cadence: 1.5 T). 0: none."},
+       &c.delay_limit},
+      {{.path = "tuner.pause_limit",
+        .min = 0,
+        .max = 1,
+        .meaning = "Constraint on the share of the time that a link is paused."},
+       &c.pause_limit}};
 }
 
 class DaemonReader {
@@ -219,38 +218,29 @@ class DaemonReader {
   }
 
  private:
-  template <class Config>
-  void table(const TomlMember& m, std::span<const KeySpec> keys, Config& config,
-             config::Field (*field)(Config&, std::string_view),
-             std::vector<std::string_view> others = {}) {
-    config::read_testbed_table(
-        m.value, m.key, keys, std::move(others), context_,
-        [&](std::string_view name) { return field(config, name); },
-        [&](const TomlMember& other) {
-          if (m.key == "telemetry") {
-            errors_.add(other.where,
-                        fmt::format("telemetry.{}: removed; allowed: fine_span, the one history "
-                                    "that the daemon keeps; Prometheus keeps longer ones",
-                                    other.key));
-            return;
-          }
-          config::read_texts(other, m.key, context_, [&](const TomlNode& item) {
-            out_.dataplane.set.push_back(item.text);
-          });
-        });
+  void table(const TomlMember& m, const std::vector<Row>& rows,
+             const std::vector<std::string_view>& others = {}) {
+    config::read_rows(m.value, m.key, rows, others, context_, [&](const TomlMember& other) {
+      if (m.key == "telemetry") {
+        errors_.add(other.where,
+                    fmt::format("telemetry.{}: removed; allowed: fine_span, the one history "
+                                "that the daemon keeps; Prometheus keeps longer ones",
+                                other.key));
+        return;
+      }
+      config::read_texts(other, m.key, context_,
+                         [&](const TomlNode& item) { out_.dataplane.set.push_back(item.text); });
+    });
   }
 
   void read_table(const TomlMember& m) {
-    if (m.key == "daemon") return table(m, kDaemonKeys, out_.daemon, &process_field);
-    if (m.key == "dataplane") {
-      return table(m, kDataplaneKeys, out_.dataplane, &dataplane_field, {"set"});
-    }
+    if (m.key == "daemon") return table(m, daemon_rows(out_.daemon));
+    if (m.key == "dataplane") return table(m, dataplane_rows(out_.dataplane), {"set"});
     if (m.key == "telemetry") {
-      return table(m, kTelemetryKeys, out_.telemetry, &telemetry_field,
-                   {"seconds_span", "minutes_span", "history"});
+      return table(m, telemetry_rows(out_.telemetry), {"seconds_span", "minutes_span", "history"});
     }
-    if (m.key == "tuner") return table(m, kTunerKeys, out_.tuner, &tuner_field);
-    table(m, kApiKeys, out_.api, &api_field);
+    if (m.key == "tuner") return table(m, tuner_rows(out_.tuner));
+    table(m, api_rows(out_.api));
   }
 
   // Where a key stands, or its table, or the file begins.
@@ -347,24 +337,23 @@ std::vector<std::string> fixed_changes(const DaemonConfig& from, const DaemonCon
 std::string daemon_reference_markdown() {
   DaemonConfig c;
   std::string text = "| key | value | default | meaning |\n|---|---|---|---|\n";
-  const auto rows = [&](std::span<const KeySpec> keys, auto& config, auto field) {
-    for (const KeySpec& key : keys) {
-      const config::Field f = field(config, key.name());
-      const std::string allowed = config::allowed_text(key, f);
-      const std::string value = config::value_text(key, f);
-      text += fmt::format("| `{}` | {}{}{} | {} | {} |\n", key.path, config::type_text(key, f),
+  const auto append = [&text](const std::vector<Row>& rows) {
+    for (const auto& [key, field] : rows) {
+      const std::string allowed = config::allowed_text(key, field);
+      const std::string value = config::value_text(key, field);
+      text += fmt::format("| `{}` | {}{}{} | {} | {} |\n", key.path, config::type_text(key, field),
                           allowed.empty() ? "" : " ", allowed,
                           value.empty() || value == "\"\"" ? "" : "`" + value + "`", key.meaning);
     }
   };
-  rows(kDaemonKeys, c.daemon, process_field);
-  rows(kDataplaneKeys, c.dataplane, dataplane_field);
+  append(daemon_rows(c.daemon));
+  append(dataplane_rows(c.dataplane));
   text +=
       "| `dataplane.set` | array of texts | | `KEY=VALUE` instead of what the testbed file says. "
       "|\n";
-  rows(kTelemetryKeys, c.telemetry, telemetry_field);
-  rows(kApiKeys, c.api, api_field);
-  rows(kTunerKeys, c.tuner, tuner_field);
+  append(telemetry_rows(c.telemetry));
+  append(api_rows(c.api));
+  append(tuner_rows(c.tuner));
   return text;
 }
 

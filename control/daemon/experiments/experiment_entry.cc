@@ -1,9 +1,9 @@
-// Experiments as the store and the API have them.
+#include "control/daemon/experiments/experiment_entry.h"
+
 #include <fmt/format.h>
 
-#include <cmath>
+#include <cstdlib>
 
-#include "control/daemon/experiments/experiment_run.h"
 #include "dataplane/base/enum_text.h"
 
 namespace paceline::daemon {
@@ -12,7 +12,8 @@ namespace live = experiment::live;
 
 namespace {
 
-constexpr EnumTexts<6> kStates{"running", "concluded", "stopped", "tripped", "failed", "refused"};
+constexpr EnumTexts<6> kExperimentStates{"running", "concluded", "stopped",
+                                         "tripped", "failed",    "refused"};
 
 template <class T>
 T member_or(const Json& body, const char* name, T otherwise) {
@@ -25,13 +26,11 @@ T member_or(const Json& body, const char* name, T otherwise) {
   }
 }
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 }  // namespace
 
 std::string experiment_key(std::int64_t number) { return fmt::format("{:06}", number); }
 
-std::string_view to_text(ExperimentState state) { return enum_text(kStates, state); }
+std::string_view to_text(ExperimentState state) { return enum_text(kExperimentStates, state); }
 
 std::string_view verdict_text(const ExperimentEntry& entry) {
   return entry.verdict ? live::to_text(*entry.verdict) : std::string_view();
@@ -66,8 +65,9 @@ ExperimentEntry experiment_entry_of(const Json& body) {
   out.digest = member_or(body, "schedule_sha256", std::string());
   out.null_experiment = member_or(body, "aa", false);
   out.promote = member_or(body, "promote", false);
-  out.state = enum_value<ExperimentState>(kStates, member_or(body, "state", std::string()))
-                  .value_or(ExperimentState::failed);
+  out.state =
+      enum_value<ExperimentState>(kExperimentStates, member_or(body, "state", std::string()))
+          .value_or(ExperimentState::failed);
   out.ended = member_or(body, "ended", std::string());
   out.verdict = live::verdict_named(member_or(body, "verdict", std::string()));
   out.reasons = member_or(body, "reasons", std::vector<std::string>());
@@ -75,39 +75,6 @@ ExperimentEntry experiment_entry_of(const Json& body) {
   out.ended_unix_ns = member_or(body, "ended_unix_ns", std::int64_t{0});
   out.promoted = member_or(body, "promoted_by_change", std::int64_t{0});
   out.nics = member_or(body, "nics", std::vector<std::vector<std::string>>());
-  return out;
-}
-
-// Where it is, how long it may take, and what can be said so far. The interval is the one that may
-// be looked at as often as one likes.
-Json ExperimentRun::progress() const {
-  const live::Schedule& schedule = runner_.schedule();
-  const double block_s = static_cast<double>(schedule.block_ns) / 1e9;
-  const std::uint64_t in_block = now() > block_began_ns_ ? now() - block_began_ns_ : 0;
-  const double done_s = block_ * block_s + std::min(static_cast<double>(in_block) / 1e9, block_s);
-  const auto left_of = [&](std::uint32_t pairs) {
-    return std::max(0.0, 2 * pairs * block_s - done_s);
-  };
-  Json out{{"doing", doing_},
-           {"block", block_},
-           {"blocks", schedule.blocks()},
-           {"pairs", schedule.pairs()},
-           {"share", schedule.blocks() == 0 ? 1.0 : done_s / (schedule.blocks() * block_s)},
-           {"seconds_left_at_least", left_of(runner_.plan().pairs_min)},
-           {"seconds_left_at_most", left_of(schedule.pairs())}};
-  if (!well_) out["trouble"] = edges_.trouble();
-  const live::LiveAnalysis quick = runner_.analysis({.full = false});
-  out["pairs_usable"] = quick.usable;
-  out["pairs_attempted"] = quick.attempted;
-  const live::MetricResult& primary = quick.primary();
-  const auto effect = [&](double mean) {
-    return number_or_null(live::effect_of(primary.metric, mean));
-  };
-  out["estimate"] = {{"metric", live::info(primary.metric).name},
-                     {"pairs", primary.n},
-                     {"effect", effect(primary.mean)},
-                     {"low", effect(primary.sequence.low)},
-                     {"high", effect(primary.sequence.high)}};
   return out;
 }
 

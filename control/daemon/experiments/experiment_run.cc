@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cmath>
 #include <utility>
 
 namespace paceline::daemon {
@@ -17,6 +18,8 @@ namespace {
 
 // Of the trial's hold, after which it is renewed.
 constexpr std::uint64_t kRenewals = 4;
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 std::string joined_errors(const ControlAnswer& answer) {
   return fmt::format("{}", fmt::join(answer.errors, "; "));
@@ -345,6 +348,39 @@ void ExperimentRun::tell(const char* event) {
     data["ended"] = entry_.ended;
   }
   parts_.hub.publish("experiment", data);
+}
+
+// Where it is, how long it may take, and what can be said so far. The interval is the one that may
+// be looked at as often as one likes.
+Json ExperimentRun::progress() const {
+  const live::Schedule& schedule = runner_.schedule();
+  const double block_s = static_cast<double>(schedule.block_ns) / 1e9;
+  const std::uint64_t in_block = now() > block_began_ns_ ? now() - block_began_ns_ : 0;
+  const double done_s = block_ * block_s + std::min(static_cast<double>(in_block) / 1e9, block_s);
+  const auto left_of = [&](std::uint32_t pairs) {
+    return std::max(0.0, 2 * pairs * block_s - done_s);
+  };
+  Json out{{"doing", doing_},
+           {"block", block_},
+           {"blocks", schedule.blocks()},
+           {"pairs", schedule.pairs()},
+           {"share", schedule.blocks() == 0 ? 1.0 : done_s / (schedule.blocks() * block_s)},
+           {"seconds_left_at_least", left_of(runner_.plan().pairs_min)},
+           {"seconds_left_at_most", left_of(schedule.pairs())}};
+  if (!well_) out["trouble"] = edges_.trouble();
+  const live::LiveAnalysis quick = runner_.analysis({.full = false});
+  out["pairs_usable"] = quick.usable;
+  out["pairs_attempted"] = quick.attempted;
+  const live::MetricResult& primary = quick.primary();
+  const auto effect = [&](double mean) {
+    return number_or_null(live::effect_of(primary.metric, mean));
+  };
+  out["estimate"] = {{"metric", live::info(primary.metric).name},
+                     {"pairs", primary.n},
+                     {"effect", effect(primary.mean)},
+                     {"low", effect(primary.sequence.low)},
+                     {"high", effect(primary.sequence.high)}};
+  return out;
 }
 
 }  // namespace paceline::daemon

@@ -53,8 +53,8 @@ std::vector<std::string> plan_errors(const live::Plan& plan,
   return errors;
 }
 
-ParamsRequest request_of(const config::CcConfig& cc) {
-  ParamsRequest request;
+config::CongestionChange change_of(const config::CcConfig& cc) {
+  config::CongestionChange request;
   request.algorithm = cc.algorithm;
   request.profile = cc.profile;
   for (const auto& param : cc.params) request.params[param.name] = param.value;
@@ -67,7 +67,7 @@ void check_arms(const live::Plan& plan, const NicParams& nic, std::uint64_t rate
                 std::vector<std::string>& warnings) {
   std::vector<std::string> wrong;
   for (const config::Arm& arm : plan.arms) {
-    const ParamSet set = resolve(request_of(arm.cc), nic.set, rate_mbps, wrong, known);
+    const ParamSet set = resolve(change_of(arm.cc), nic.set, rate_mbps, wrong, known);
     if (!wrong.empty() || &arm != &plan.arms.front()) continue;
     if (set.algorithm == nic.set.algorithm && set.values == nic.set.values) continue;
     std::string values;

@@ -24,7 +24,6 @@ Field dry_run_field() {
   return {"dry_run", FieldType::flag, false,
           "check it, here and in the service, and change nothing"};
 }
-Field nics_field() { return {"nics", FieldType::list, false, "names of NICs; absent: all"}; }
 
 }  // namespace
 
@@ -48,14 +47,9 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
   patch.summary = "Change parameters: of all NICs named, or of none";
   patch.tag = "parameters";
   patch.writes = true;
-  patch.body = {nics_field(),
-                {"algorithm", FieldType::text, false,
-                 "another algorithm, or plugin:PATH: starts from the profile's values"},
-                {"profile", FieldType::text, false, "starts from this profile's values"},
-                {"params", FieldType::object, false,
-                 "numbers by name; those not named stay as they are, or as the profile has them"},
-                why_field(),
-                dry_run_field()};
+  patch.body = params_request_fields();
+  patch.body.push_back(why_field());
+  patch.body.push_back(dry_run_field());
   patch.answer = "change: its number in the journal, state and, by NIC, from, to and changes";
   patch.handle = [&parameters](Request request) -> awaitable<Reply> {
     co_return co_await parameters.change(request.caller, request.body, ChangeAction::set);
@@ -68,7 +62,7 @@ void add_parameter_endpoints(Endpoints& endpoints, Parameters& parameters) {
   profile.summary = "Put a profile of the algorithm in force into force";
   profile.tag = "parameters";
   profile.writes = true;
-  profile.body = {nics_field(),
+  profile.body = {config::nic_names_field(),
                   {"profile", FieldType::text, true, "its name: see /v1/algorithms"},
                   why_field(),
                   dry_run_field()};

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cc/params.h"
 #include "dataplane/base/enum_text.h"
 #include "dataplane/base/units.h"
@@ -38,7 +36,8 @@ json json_of(const ParamSet& set) {
 }
 
 void name_algorithm(const ParamSet& set, json& members) {
-  members["algorithm"] = set.plugin ? "plugin:" + set.plugin->path : set.algorithm;
+  members["algorithm"] =
+      set.plugin ? std::string(config::kPluginPrefix) + set.plugin->path : set.algorithm;
   if (set.plugin) members["sha256"] = set.plugin->sha256;
 }
 
@@ -87,56 +86,32 @@ std::vector<NicParams> nic_params_of(const json& answer, std::string& error) {
   return out;
 }
 
-ParamsRequest params_request_of(const json& body, std::vector<std::string>& errors) {
+std::vector<config::RecordField> params_request_fields() {
+  std::vector<config::RecordField> fields{config::nic_names_field()};
+  const std::vector<config::RecordField>& change = config::congestion_change_fields();
+  fields.insert(fields.end(), change.begin(), change.end());
+  return fields;
+}
+
+ParamsRequest params_request_of(json body, std::vector<std::string>& errors) {
   ParamsRequest request;
-  const auto text = [&](const char* name) -> std::optional<std::string> {
-    const auto at = body.find(name);
-    if (at == body.end()) return std::nullopt;
-    if (at->is_string()) return at->get<std::string>();
-    errors.push_back(fmt::format("{}: expected a text, not {}", name, at->dump()));
-    return std::nullopt;
-  };
-  request.algorithm = text("algorithm");
-  request.profile = text("profile");
-  if (const auto nics = body.find("nics"); nics != body.end()) {
-    if (!nics->is_array() || nics->empty()) {
-      errors.emplace_back("nics: expected a list of names that is not empty");
-    } else {
-      for (const json& nic : *nics) {
-        if (!nic.is_string()) {
-          errors.push_back(fmt::format("nics: expected names, not {}", nic.dump()));
-        } else if (std::find(request.nics.begin(), request.nics.end(), nic) != request.nics.end()) {
-          errors.push_back(fmt::format("nics: \"{}\" is named twice", nic.get<std::string>()));
-        } else {
-          request.nics.push_back(nic.get<std::string>());
-        }
-      }
-    }
-  }
-  if (const auto params = body.find("params"); params != body.end()) {
-    if (!params->is_object()) {
-      errors.emplace_back("params: expected an object of names and numbers");
-    } else {
-      for (const auto& [name, value] : params->items()) {
-        if (value.is_number()) {
-          request.params[name] = value.get<double>();
-        } else {
-          errors.push_back(fmt::format("params.{}: expected a number, not {}", name, value.dump()));
-        }
-      }
-    }
-  }
-  if (errors.empty() && !request.algorithm && !request.profile && request.params.empty()) {
+  body.erase("why");
+  body.erase("dry_run");
+  config::check_record(params_request_fields(), body, "body", errors);
+  if (!errors.empty()) return request;
+  request.nics = body.value("nics", request.nics);
+  request.change = config::congestion_change_of(body);
+  if (request.change.empty()) {
     errors.emplace_back("nothing to change: algorithm, profile or params is needed");
   }
   return request;
 }
 
-ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::uint64_t link_mbps,
-                 std::vector<std::string>& errors, const config::AlgorithmCatalogue& known) {
-  const bool fresh = request.algorithm || request.profile;
+ParamSet resolve(const config::CongestionChange& change, const ParamSet& in_force,
+                 std::uint64_t link_mbps, std::vector<std::string>& errors,
+                 const config::AlgorithmCatalogue& known) {
   ParamSet out;
-  out.algorithm = request.algorithm.value_or(in_force.algorithm);
+  out.algorithm = change.algorithm.value_or(in_force.algorithm);
   const cc::AlgorithmInfo* const algorithm = known.find(out.algorithm);
   if (algorithm == nullptr) {
     const std::string_view nearest = known.nearest(out.algorithm);
@@ -145,23 +120,16 @@ ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::ui
         nearest.empty() ? std::string() : fmt::format("; did you mean \"{}\"?", nearest)));
     return out;
   }
-  out.profile =
-      fresh ? request.profile.value_or(std::string(cc::kDefaultProfile)) : in_force.profile;
-  std::vector<cc::ParamOverride> overrides;
-  if (!fresh) {
-    for (const auto& [name, value] : in_force.values) overrides.push_back({name, value});
-  }
-  for (const auto& [name, value] : request.params) overrides.push_back({name, value});
+  std::vector<cc::ParamOverride> values;
+  for (const auto& [name, value] : in_force.values) values.push_back({name, value});
   cc::PortFacts facts;
   facts.link_rate = rate_from_mbps(link_mbps);
-  const cc::ResolvedParams resolved = cc::resolve_params(*algorithm, out.profile, overrides, facts);
-  if (const auto* wrong = std::get_if<std::vector<cc::ParamError>>(&resolved)) {
-    for (const cc::ParamError& error : *wrong) errors.push_back(error.message);
-    return out;
-  }
-  const auto& values = std::get<std::vector<double>>(resolved);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    out.values[std::string(algorithm->params[i].name)] = values[i];
+  const config::ResolvedChange resolved =
+      config::resolve_change(change, *algorithm, in_force.profile, values, facts);
+  out.profile = resolved.profile;
+  errors.insert(errors.end(), resolved.errors.begin(), resolved.errors.end());
+  for (std::size_t i = 0; i < resolved.values.size(); ++i) {
+    out.values[std::string(algorithm->params[i].name)] = resolved.values[i];
   }
   if (const config::PluginOrigin* const origin = known.origin(out.algorithm)) out.plugin = *origin;
   return out;

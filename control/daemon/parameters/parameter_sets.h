@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "dataplane/config/algorithm_catalogue.h"
+#include "dataplane/config/congestion_change.h"
 
 namespace paceline::daemon {
-
-// What an algorithm that is named by a plug-in's file begins with.
-inline constexpr std::string_view kPluginFile = "plugin:";
 
 struct ParamSet {
   std::string algorithm;
@@ -44,17 +42,16 @@ std::vector<NicParams> nic_params_of(const nlohmann::json& answer, std::string& 
 
 struct ParamsRequest {
   std::vector<std::string> nics;  // empty: all
-  std::optional<std::string> algorithm;
-  std::optional<std::string> profile;
-  std::map<std::string, double> params;
+  config::CongestionChange change;
 };
-// The members nics, algorithm, profile and params of a body; each mistake is an error.
-ParamsRequest params_request_of(const nlohmann::json& body, std::vector<std::string>& errors);
+// The members nics, algorithm, profile and params of a body, beside why and dry_run; each mistake
+// is an error.
+std::vector<config::RecordField> params_request_fields();
+ParamsRequest params_request_of(nlohmann::json body, std::vector<std::string>& errors);
 
-// The set that comes of a request on a NIC with this set in force: an algorithm or a profile given
-// starts from that profile's values, otherwise from those in force. Each mistake is an error.
-ParamSet resolve(const ParamsRequest& request, const ParamSet& in_force, std::uint64_t link_mbps,
-                 std::vector<std::string>& errors,
+// The set that comes of a change on a NIC with this set in force. Each mistake is an error.
+ParamSet resolve(const config::CongestionChange& change, const ParamSet& in_force,
+                 std::uint64_t link_mbps, std::vector<std::string>& errors,
                  const config::AlgorithmCatalogue& known = config::AlgorithmCatalogue::built_in());
 
 // How the service is asked for an algorithm: by its name, or by the file and content of a plug-in.

@@ -166,11 +166,11 @@ awaitable<Reply> Parameters::change(Caller caller, Json body, ChangeAction actio
   if (!errors.empty()) co_return refusal(400, errors);
   co_await turns_.enter();
   const AsyncMutex::Hold hold(turns_);
-  if (request.algorithm && request.algorithm->starts_with(kPluginFile)) {
-    std::string path = request.algorithm->substr(kPluginFile.size());
+  if (request.change.names_file()) {
+    std::string path = request.change.file();
     Loaded loaded = co_await load_plugin(std::move(path), {});
     if (loaded.refused) co_return *loaded.refused;
-    request.algorithm = loaded.name;
+    request.change.algorithm = loaded.name;
   }
   InForce now = co_await in_force();
   if (now.refused) co_return *now.refused;
@@ -193,8 +193,8 @@ awaitable<Reply> Parameters::change(Caller caller, Json body, ChangeAction actio
     }
     std::vector<std::string> of_nic;
     const auto facts = nics_.find(name);
-    ParamSet set = resolve(request, nic->set, facts == nics_.end() ? 0 : facts->second.rate_mbps,
-                           of_nic, catalogue_);
+    ParamSet set = resolve(request.change, nic->set,
+                           facts == nics_.end() ? 0 : facts->second.rate_mbps, of_nic, catalogue_);
     for (std::string& error : of_nic) {
       if (std::find(errors.begin(), errors.end(), error) == errors.end()) {
         errors.push_back(std::move(error));

@@ -29,6 +29,7 @@
 #include "control/daemon/service_link/control_client.h"
 #include "control/daemon/store/store.h"
 #include "control/daemon/telemetry/sampler.h"
+#include "control/daemon/tuner/tuner_orders.h"
 #include "control/daemon/tuner/tuner_windows.h"
 #include "control/tuner/online/tuner.h"
 
@@ -76,13 +77,6 @@ class LiveTuner {
 
  private:
   enum class Outcome : std::uint8_t { done, refused, waits, unanswered };
-  struct InForce {
-    bool known = false;
-    std::vector<NicParams> nics;
-    std::string trouble;  // not the same on all NICs
-  };
-
-  // live_tuner.cc
   tuner::online::Surroundings surroundings();
   std::string guard_words() const;
   void make(const ParamSet& set);
@@ -92,18 +86,15 @@ class LiveTuner {
   void save();
   bool as_expected() const;
   void apply_mode(tuner::online::Mode mode);
-
-  // live_tuner_orders.cc
   void wake();
   boost::asio::awaitable<void> work();
   boost::asio::awaitable<void> look();
-  boost::asio::awaitable<InForce> in_force();
   boost::asio::awaitable<bool> leave_trials();
   boost::asio::awaitable<Outcome> carry_out(tuner::online::Order order, std::string* why);
   boost::asio::awaitable<Outcome> try_candidate(tuner::online::Order order, std::string* why);
   boost::asio::awaitable<Outcome> settle_on(tuner::online::Order order, std::string* why);
   boost::asio::awaitable<void> renew();
-  void found(const InForce& now);
+  void found(const TunedNics& now);
   void expect(const std::vector<NicParams>& nics);
 
   boost::asio::io_context& context_;

@@ -9,14 +9,15 @@
 #include "control/experiment/live/planning.h"
 #include "dataplane/config/guard_bounds.h"
 #include "dataplane/config/scenario/document.h"
+#include "dataplane/config/scenario/table_rows.h"
 #include "dataplane/config/toml/quantity.h"
 
 namespace paceline::experiment::live {
 
 namespace {
 
-using config::Field;
 using config::KeySpec;
+using config::Row;
 using config::TomlMember;
 using config::TomlNode;
 using Type = config::TomlNode::Type;
@@ -24,12 +25,6 @@ using Names = std::vector<std::string_view>;
 
 constexpr double kDayPs = 86'400e12;
 constexpr std::uint32_t kMostPairs = 100'000;
-
-// A key of a table and the field it fills.
-struct Slot {
-  KeySpec key;
-  Field field;
-};
 
 constexpr std::array<std::string_view, 3> kDesigns{"switchback", "receiver_ports", "paired_rails"};
 
@@ -89,24 +84,15 @@ class PlanReader {
 
   void read_top() {
     std::string design;
-    const std::vector<Slot> slots{
+    const std::vector<Row> rows{
         {{.path = "name"}, &out_.name},
         {{.path = "seed", .min = 0, .max = 9.2e18}, &out_.seed},
         {{.path = "design", .form = config::Form::choice, .choices = kDesigns}, &design},
     };
-    const Names tables{"schema", "arm",      "cluster", "nics", "timing",     "blocks",
-                       "pairs",  "analysis", "guard",   "soft", "calibration"};
-    Names valid = tables;
-    for (const Slot& slot : slots) valid.push_back(slot.key.path);
-    for (const TomlMember& m : root_.members) {
-      const auto slot = std::find_if(slots.begin(), slots.end(),
-                                     [&](const Slot& s) { return s.key.path == m.key; });
-      if (slot != slots.end()) {
-        read_value(slot->key, slot->field, m.value, context_);
-      } else if (std::find(tables.begin(), tables.end(), m.key) == tables.end()) {
-        report_unknown_key(m, "", valid, context_);
-      }
-    }
+    read_rows(root_, "", rows,
+              {"schema", "arm", "cluster", "nics", "timing", "blocks", "pairs", "analysis", "guard",
+               "soft", "calibration"},
+              context_, [](const TomlMember&) {});
     if (root_.find("design") == nullptr) {
       errors_.add(root_.where,
                   fmt::format("a plan needs a design: {}", config::list_names(kDesigns)));
@@ -130,29 +116,17 @@ class PlanReader {
 
   // Keys of [table] that are values; `other` takes the keys named there.
   template <class Other>
-  void read_slots(std::string_view table, const std::vector<Slot>& slots, const Names& others,
+  void read_table(std::string_view table, const std::vector<Row>& rows, const Names& others,
                   Other other) {
     const TomlMember* m = root_.find(table);
     if (m == nullptr) return;
     if (!m->value.is_table()) {
       return errors_.add(m->where, fmt::format("expected a table, [{}]", table));
     }
-    Names valid = others;
-    for (const Slot& slot : slots) valid.push_back(slot.key.name());
-    for (const TomlMember& item : m->value.members) {
-      const auto slot = std::find_if(slots.begin(), slots.end(),
-                                     [&](const Slot& s) { return s.key.name() == item.key; });
-      if (slot != slots.end()) {
-        read_value(slot->key, slot->field, item.value, context_);
-      } else if (std::find(others.begin(), others.end(), item.key) != others.end()) {
-        other(item);
-      } else {
-        report_unknown_key(item, table, valid, context_);
-      }
-    }
+    read_rows(m->value, table, rows, others, context_, other);
   }
-  void read_slots(std::string_view table, const std::vector<Slot>& slots) {
-    read_slots(table, slots, {}, [](const TomlMember&) {});
+  void read_table(std::string_view table, const std::vector<Row>& rows) {
+    read_table(table, rows, {}, [](const TomlMember&) {});
   }
 
   std::optional<BlockMetric> metric(const TomlNode& node, std::string_view path) {
@@ -203,25 +177,25 @@ class PlanReader {
   }
 
   void read_tables() {
-    read_slots("timing",
+    read_table("timing",
                {{{.path = "timing.fct_p999", .min = 0, .max = kDayPs}, &out_.timing.fct_p999},
                 {{.path = "timing.lease", .min = 0, .max = kDayPs}, &out_.timing.lease},
                 {{.path = "timing.iteration", .min = 0, .max = kDayPs}, &out_.timing.iteration},
                 {{.path = "timing.rtt", .min = 0, .max = kDayPs}, &out_.timing.rtt}});
-    read_slots("blocks",
+    read_table("blocks",
                {{{.path = "blocks.length", .min = 0, .max = kDayPs, .open_min = true}, &out_.block},
                 {{.path = "blocks.washout", .min = 0, .max = kDayPs}, &out_.washout},
                 {{.path = "blocks.carryover", .min = 0, .max = 100}, &out_.carryover_blocks},
                 {{.path = "blocks.stratum", .min = 0, .max = 30 * kDayPs}, &out_.stratum},
                 {{.path = "blocks.whole_every", .min = 0, .max = 1000}, &out_.whole_every},
                 {{.path = "blocks.hold", .min = 0, .max = kDayPs}, &out_.hold}});
-    read_slots("pairs", {{{.path = "pairs.min", .min = kLeast, .max = kMostPairs}, &out_.pairs_min},
+    read_table("pairs", {{{.path = "pairs.min", .min = kLeast, .max = kMostPairs}, &out_.pairs_min},
                          {{.path = "pairs.max", .min = kLeast, .max = kMostPairs}, &out_.pairs_max},
                          {{.path = "pairs.power", .min = 0.5, .max = 0.99}, &out_.power},
                          {{.path = "pairs.minimum_effect", .min = 0, .max = 1, .open_min = true},
                           &out_.minimum_effect},
                          {{.path = "pairs.expected_sd", .min = 0, .max = 10}, &out_.expected_sd}});
-    read_slots("analysis",
+    read_table("analysis",
                {{{.path = "analysis.alpha", .min = 0.0001, .max = 0.2}, &out_.alpha},
                 {{.path = "analysis.soft_alpha", .min = 0.0001, .max = 0.2}, &out_.soft_alpha},
                 {{.path = "analysis.closed_loop"}, &out_.closed_loop},
@@ -240,7 +214,7 @@ class PlanReader {
                  }
                });
     HardLimits& hard = out_.hard;
-    read_slots(
+    read_table(
         "guard",
         {{{.path = "guard.retransmitted_share", .min = 0, .max = config::kMostGuardShare},
           &hard.retransmitted_share},
@@ -251,7 +225,7 @@ class PlanReader {
          {{.path = "guard.stall_ms", .min = 0, .max = config::kMostGuardStallMs}, &hard.stall_ms},
          {{.path = "guard.drops_packets", .min = 0, .max = config::kMostGuardPackets},
           &hard.drops_packets}});
-    read_slots("calibration", {{{.path = "calibration.results"}, &out_.calibration},
+    read_table("calibration", {{{.path = "calibration.results"}, &out_.calibration},
                                {{.path = "calibration.none_because"}, &out_.no_calibration}});
   }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <variant>
+#include <utility>
 
 #include "cc/params.h"
 #include "cc/registry.h"
@@ -18,7 +18,8 @@ CcArm initial_arm(const NicCongestion& congestion) {
   return arm;
 }
 
-ResolvedArm resolve_arm(const CcArm& in_force, const CcChange& change, const cc::PortFacts& facts) {
+ResolvedArm resolve_arm(const CcArm& in_force, const config::CongestionChange& change,
+                        const cc::PortFacts& facts) {
   ResolvedArm out;
   const cc::AlgorithmInfo& old = *cc::find(in_force.setup.primary.algorithm);
   const cc::AlgorithmInfo* const algorithm = change.algorithm ? cc::find(*change.algorithm) : &old;
@@ -31,23 +32,15 @@ ResolvedArm resolve_arm(const CcArm& in_force, const CcChange& change, const cc:
     out.errors.push_back(fmt::format("{} needs {}", algorithm->name, cc::kTelemetryNeeds));
     return out;
   }
-  const bool afresh = change.algorithm || change.profile;
-  const std::string profile =
-      afresh ? change.profile.value_or(std::string(cc::kDefaultProfile)) : in_force.profile;
-  std::vector<cc::ParamOverride> overrides;
-  if (!afresh) {
-    for (std::size_t i = 0; i < old.params.size(); ++i) {
-      overrides.push_back({old.params[i].name, in_force.setup.primary.values[i]});
-    }
+  std::vector<cc::ParamOverride> in_force_by_name;
+  for (std::size_t i = 0; i < old.params.size(); ++i) {
+    in_force_by_name.push_back({old.params[i].name, in_force.setup.primary.values[i]});
   }
-  for (const CcChange::Param& param : change.params) overrides.push_back({param.name, param.value});
-  cc::ResolvedParams resolved =
-      cc::resolve_params(*algorithm, afresh ? profile : std::string(), overrides, facts);
-  if (const auto* const errors = std::get_if<std::vector<cc::ParamError>>(&resolved)) {
-    for (const cc::ParamError& error : *errors) out.errors.push_back(error.message);
-    return out;
-  }
-  std::vector<double>& values = std::get<std::vector<double>>(resolved);
+  config::ResolvedChange resolved =
+      config::resolve_change(change, *algorithm, in_force.profile, in_force_by_name, facts);
+  out.errors = std::move(resolved.errors);
+  if (!out.errors.empty()) return out;
+  std::vector<double>& values = resolved.values;
   for (std::size_t i = 0; algorithm == &old && i < values.size(); ++i) {
     if (algorithm->params[i].live || values[i] == in_force.setup.primary.values[i]) continue;
     out.errors.push_back(
@@ -58,7 +51,7 @@ ResolvedArm resolve_arm(const CcArm& in_force, const CcChange& change, const cc:
   if (!out.errors.empty()) return out;
   out.arm = in_force;
   out.arm.setup.primary = {algorithm->id, std::move(values)};
-  out.arm.profile = profile;
+  out.arm.profile = std::move(resolved.profile);
   return out;
 }
 

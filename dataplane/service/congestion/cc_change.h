@@ -30,8 +30,8 @@ struct ResolvedArm {
   std::vector<std::string> errors;  // sentences; with any there is no arm
 };
 
-// An algorithm or a profile given starts from that profile's values, otherwise from those in force.
 // Parameters that may not change while connections run are refused where the algorithm stays.
-ResolvedArm resolve_arm(const CcArm& in_force, const CcChange& change, const cc::PortFacts& facts);
+ResolvedArm resolve_arm(const CcArm& in_force, const config::CongestionChange& change,
+                        const cc::PortFacts& facts);
 
 }  // namespace paceline::service

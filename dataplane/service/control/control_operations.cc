@@ -79,14 +79,14 @@ Json limits_of(const GuardLimits& limits) {
           {"drops_packets", limit(limits.drops_packets)}};
 }
 
-Json hello(Service& service, const CongestionDesk& desk, const std::string& attach_socket,
-           Json out) {
+Json hello(Service& service, const CongestionController& controller,
+           const std::string& attach_socket, Json out) {
   out["version"] = PACELINE_VERSION;
   out["pid"] = ::getpid();
   out["start_unix_ns"] = service.settings().start_unix_ns;
   out["testbed"] = service.settings().testbed;
   Json nics = Json::array();
-  for (const CongestionDesk::Nic& nic : desk.nics()) {
+  for (const Champions::Nic& nic : controller.nics()) {
     nics.push_back({{"name", nic.name},
                     {"worker", nic.place.worker},
                     {"rate_mbps", nic.facts.link_rate.bps / 1'000'000},
@@ -98,9 +98,9 @@ Json hello(Service& service, const CongestionDesk& desk, const std::string& atta
   return out;
 }
 
-Json parameters(const CongestionDesk& desk, Json out) {
+Json parameters(const CongestionController& controller, Json out) {
   Json nics = Json::array();
-  for (const CongestionDesk::Nic& nic : desk.nics()) {
+  for (const Champions::Nic& nic : controller.nics()) {
     const transport::CcSetup& setup = nic.current.setup;
     Json fallback = choice_of(setup.fallback);
     fallback["profile"] = nic.current.fallback_profile;
@@ -121,10 +121,11 @@ Json parameters(const CongestionDesk& desk, Json out) {
   return out;
 }
 
-Json changed_nics(const CongestionDesk& desk, const CongestionDesk::Outcome& outcome, Json out) {
+Json changed_nics(const CongestionController& controller,
+                  const CongestionController::Outcome& outcome, Json out) {
   Json nics = Json::array();
-  for (const CongestionDesk::Changed& changed : outcome.nics) {
-    nics.push_back({{"name", desk.nics()[changed.nic].name},
+  for (const CongestionController::Changed& changed : outcome.nics) {
+    nics.push_back({{"name", controller.nics()[changed.nic].name},
                     {"generation", changed.generation},
                     {"changed", changed.changed}});
   }
@@ -142,24 +143,24 @@ Json trial_arms(const Trial& trial, Json out) {
   return out;
 }
 
-Json trials_list(const CongestionDesk& desk, Json out) {
+Json trials_list(const CongestionController& controller, Json out) {
   Json trials = Json::array();
-  for (const Trial& trial : desk.trials()) {
+  for (const Trial& trial : controller.trials()) {
     Json names = Json::array();
-    for (const std::size_t nic : trial.nics) names.push_back(desk.nics()[nic].name);
+    for (const std::size_t nic : trial.nics) names.push_back(controller.nics()[nic].name);
     trials.push_back({{"name", trial.name},
                       {"nics", std::move(names)},
                       {"arm", trial.arm},
                       {"epoch", trial.epoch},
                       {"hold_ms", trial.hold_ms},
-                      {"remaining_ms", desk.remaining_ms(trial)},
+                      {"remaining_ms", controller.remaining_ms(trial)},
                       {"state", enum_text(kTrialStates, trial.state)},
                       {"why", trial.why}});
     if (trial.clusters.empty()) continue;
     Json clusters = Json::array();
     for (const auto& cluster : trial.clusters) {
       Json members = Json::array();
-      for (const std::size_t nic : cluster) members.push_back(desk.nics()[nic].name);
+      for (const std::size_t nic : cluster) members.push_back(controller.nics()[nic].name);
       clusters.push_back(std::move(members));
     }
     trials.back()["clusters"] = std::move(clusters);
@@ -169,12 +170,12 @@ Json trials_list(const CongestionDesk& desk, Json out) {
   return out;
 }
 
-Json guard_state(CongestionDesk& desk, Json out) {
+Json guard_state(const CongestionController& controller, Json out) {
   Json nics = Json::array();
-  for (std::size_t i = 0; i < desk.nics().size(); ++i) {
-    const CongestionDesk::Nic& nic = desk.nics()[i];
+  for (std::size_t i = 0; i < controller.nics().size(); ++i) {
+    const Champions::Nic& nic = controller.nics()[i];
     Json trips = Json::array();
-    for (const GuardEvent& event : nic.events) {
+    for (const GuardEvent& event : controller.guard().events(i)) {
       trips.push_back({{"number", event.number},
                        {"at_unix_ns", event.at_unix_ns},
                        {"rule", guard_rule_name(event.trip.rule)},
@@ -187,9 +188,9 @@ Json guard_state(CongestionDesk& desk, Json out) {
       if (!event.detail.empty()) trips.back()["detail"] = event.detail;
     }
     nics.push_back({{"name", nic.name},
-                    {"limits", limits_of(desk.limits_of(i))},
+                    {"limits", limits_of(controller.limits_of(i))},
                     {"trips", std::move(trips)},
-                    {"latched", nic.latched != 0}});
+                    {"latched", controller.guard().latched(i) != 0}});
   }
   out["nics"] = std::move(nics);
   return out;
@@ -216,13 +217,13 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
   std::vector<std::string> errors = parsed.errors;
   Json out = head(request.id, true);
   if (errors.empty()) {
-    const auto changed = [&](const CongestionDesk::Outcome& outcome) {
+    const auto changed = [&](const CongestionController::Outcome& outcome) {
       errors = outcome.errors;
-      if (errors.empty()) out = changed_nics(desk_, outcome, std::move(out));
+      if (errors.empty()) out = changed_nics(congestion_, outcome, std::move(out));
     };
     switch (request.op) {
       case ControlOp::hello:
-        out = hello(service_, desk_, attach_socket_, std::move(out));
+        out = hello(service_, congestion_, attach_socket_, std::move(out));
         break;
       case ControlOp::telemetry:
         out["bytes"] = service_.segment().size();
@@ -240,17 +241,17 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
         break;
       }
       case ControlOp::parameters:
-        out = parameters(desk_, std::move(out));
+        out = parameters(congestion_, std::move(out));
         break;
       case ControlOp::configure:
-        changed(desk_.configure(request));
+        changed(congestion_.configure(request));
         break;
       case ControlOp::trial:
-        errors = desk_.begin_trial(request);
-        if (errors.empty()) out = trial_arms(*desk_.find_trial(request.name), std::move(out));
+        errors = congestion_.begin_trial(request);
+        if (errors.empty()) out = trial_arms(*congestion_.find_trial(request.name), std::move(out));
         break;
       case ControlOp::use_arm: {
-        const CongestionDesk::Outcome outcome = desk_.use_arm(request);
+        const CongestionController::Outcome outcome = congestion_.use_arm(request);
         errors = outcome.errors;
         std::uint64_t generation = 0;
         for (const auto& nic : outcome.nics) generation = std::max(generation, nic.generation);
@@ -258,25 +259,25 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
         break;
       }
       case ControlOp::renew:
-        errors = desk_.renew(request).errors;
+        errors = congestion_.renew(request).errors;
         if (errors.empty()) {
-          out["remaining_ms"] = desk_.remaining_ms(*desk_.find_trial(request.name));
+          out["remaining_ms"] = congestion_.remaining_ms(*congestion_.find_trial(request.name));
         }
         break;
       case ControlOp::end_trial:
-        changed(desk_.end_trial(request));
+        changed(congestion_.end_trial(request));
         break;
       case ControlOp::trials:
-        out = trials_list(desk_, std::move(out));
+        out = trials_list(congestion_, std::move(out));
         break;
       case ControlOp::guard:
-        out = guard_state(desk_, std::move(out));
+        out = guard_state(congestion_, std::move(out));
         break;
       case ControlOp::clear_guard:
-        errors = desk_.clear_guard(request).errors;
+        errors = congestion_.clear_guard(request).errors;
         break;
       case ControlOp::load_plugin: {
-        const cc::Registered loaded = desk_.shelf().load(request.path, request.change.sha256);
+        const cc::Registered loaded = congestion_.shelf().load(request.path, request.change.sha256);
         if (loaded.info == nullptr) {
           errors.push_back(loaded.error);
         } else {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/service/congestion/congestion_desk.h"
+#include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/service/control/capture_controller.h"
 #include "dataplane/service/protocol/control_request.h"
 #include "dataplane/service/workers/service.h"
@@ -24,10 +24,10 @@ struct ControlAnswer {
 class ControlOperations {
  public:
   // `status`: the text that programs get for the same question. All outlive this.
-  ControlOperations(Service& service, CongestionDesk& desk, std::string attach_socket,
+  ControlOperations(Service& service, CongestionController& controller, std::string attach_socket,
                     std::function<std::string()> status)
       : service_(service),
-        desk_(desk),
+        congestion_(controller),
         attach_socket_(std::move(attach_socket)),
         status_(std::move(status)),
         captures_(service) {}
@@ -41,7 +41,7 @@ class ControlOperations {
 
  private:
   Service& service_;
-  CongestionDesk& desk_;
+  CongestionController& congestion_;
   std::string attach_socket_;
   std::function<std::string()> status_;
   CaptureController captures_;

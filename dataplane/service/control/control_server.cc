@@ -63,8 +63,8 @@ pid_t process_at(int socket) {
 ControlServer::ControlServer(Service& service, boost::asio::io_context& context,
                              std::string attach_socket, std::function<std::string()> status)
     : service_(service),
-      desk_(service),
-      operations_(service, desk_, std::move(attach_socket), std::move(status)),
+      congestion_(service),
+      operations_(service, congestion_, std::move(attach_socket), std::move(status)),
       listening_(context),
       breath_(context),
       look_(context),
@@ -108,7 +108,7 @@ void ControlServer::wait_for_tick() {
   look_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     now_ms_ += kGuardLookMs;
-    desk_.tick(now_ms_);
+    congestion_.tick(now_ms_);
     look_.expires_at(look_.expiry() + std::chrono::milliseconds(kGuardLookMs));
     wait_for_tick();
   });

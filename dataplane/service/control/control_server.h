@@ -1,6 +1,6 @@
 // The control socket: accepts the daemon and operators' tools beside the programs, on the same
-// thread, and drives the desk's ticks. Nobody who connects can hold the thread up: messages are
-// bounded, sockets never block, and who does not read answers is sent away.
+// thread, and drives the controller's ticks. Nobody who connects can hold the thread up: messages
+// are bounded, sockets never block, and who does not read answers is sent away.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,7 +16,7 @@
 
 #include "dataplane/attach/aside.h"
 #include "dataplane/attach/descriptor.h"
-#include "dataplane/service/congestion/congestion_desk.h"
+#include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/service/control/control_operations.h"
 #include "dataplane/service/workers/service.h"
 
@@ -37,7 +37,7 @@ class ControlServer {
   std::string listen(const std::string& path);
   const std::string& path() const { return path_; }
   // Of the context's thread.
-  CongestionDesk& desk() { return desk_; }
+  CongestionController& controller() { return congestion_; }
   std::size_t clients() const { return clients_.size(); }
 
  private:
@@ -63,7 +63,7 @@ class ControlServer {
 
   Service& service_;
   attach::Aside aside_{64};
-  CongestionDesk desk_;
+  CongestionController congestion_;
   ControlOperations operations_;
   Socket listening_;
   boost::asio::steady_timer breath_;  // until descriptors may be there again

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/config/congestion_change.h"
 #include "dataplane/port/capture/capture_ring.h"
 #include "dataplane/service/protocol/guard_limits.h"
 
@@ -33,29 +34,11 @@ enum class ControlOp : std::uint8_t {
   capture,
 };
 
-inline constexpr std::string_view kPluginPrefix = "plugin:";
-
-// Which congestion control, as an operator says it.
-struct CcChange {
-  std::optional<std::string> algorithm;  // a name, or "plugin:PATH"
-  std::string sha256;                    // with a PATH: of the file; empty: any
-  std::optional<std::string> profile;
-  struct Param {
-    std::string name;
-    double value = 0;
-  };
-  std::vector<Param> params;
-
-  // Of a plug-in that is not loaded yet.
-  bool names_file() const { return algorithm && algorithm->starts_with(kPluginPrefix); }
-  bool empty() const { return !algorithm && !profile && params.empty(); }
-};
-
 struct ControlRequest {
   std::uint64_t id = 0;
   ControlOp op = ControlOp::hello;
   std::optional<std::vector<std::string>> nics;  // nothing: all
-  CcChange change;
+  config::CongestionChange change;
   bool dry_run = false;
   std::string name;                                // of a trial
   std::vector<std::vector<std::string>> clusters;  // of a trial, instead of nics; empty: none

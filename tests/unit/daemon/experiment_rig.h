@@ -57,7 +57,7 @@ class ExperimentRig {
   explicit ExperimentRig(const ScratchFolder& in) : folder(in) {
     REQUIRE(store.open(folder.file("state.db"), 1).empty());
     std::vector<std::string> errors;
-    ParamsRequest usual;
+    config::CongestionChange usual;
     usual.algorithm = "dcqcn";
     champion = resolve(usual, {}, 25'000, errors);
     REQUIRE(errors.empty());
@@ -270,7 +270,7 @@ class ExperimentRig {
     };
     service.operations["configure"] = [this](const Json& request) -> Json {
       std::vector<std::string> errors;
-      ParamsRequest wanted;
+      config::CongestionChange wanted;
       wanted.algorithm = request.at("algorithm").get<std::string>();
       wanted.profile = request.at("profile").get<std::string>();
       champion = resolve(wanted, champion, 25'000, errors);

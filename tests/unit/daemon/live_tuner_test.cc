@@ -35,7 +35,7 @@ params = { alpha_gain = 0.01 }
 const ParamSet& plain_set() {
   static const ParamSet set = [] {
     std::vector<std::string> errors;
-    ParamsRequest request;
+    config::CongestionChange request;
     request.algorithm = "dcqcn";
     return resolve(request, {}, 25'000, errors);
   }();
@@ -100,7 +100,7 @@ struct TunedService {
       for (const char* other : {"schema", "id", "op", "dry_run"}) members.erase(other);
       const ParamsRequest wanted = params_request_of(members, errors);
       for (const std::string& nic : wanted.nics) {
-        champions[nic] = resolve(wanted, champions[nic], 25'000, errors);
+        champions[nic] = resolve(wanted.change, champions[nic], 25'000, errors);
       }
       REQUIRE(errors.empty());
       put(champions, 0, 0);

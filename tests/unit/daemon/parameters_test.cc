@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 const ParamSet& usual_set() {
   static const ParamSet set = [] {
     std::vector<std::string> errors;
-    ParamsRequest request;
+    config::CongestionChange request;
     request.algorithm = "dcqcn";
     return resolve(request, {}, 25'000, errors);
   }();
@@ -68,7 +68,7 @@ struct ParametersRig {
       if (deaf) return Json();
       if (refuse_after > 0) --refuse_after;
       for (const std::string& nic : wanted.nics) {
-        sets[nic] = resolve(wanted, sets[nic], 25'000, errors);
+        sets[nic] = resolve(wanted.change, sets[nic], 25'000, errors);
       }
       REQUIRE(errors.empty());
       ++generation;
@@ -173,7 +173,7 @@ TEST_CASE("every mistake is told before anything is sent", "[parameters]") {
   const std::string both = errors_of({{"params", {{"alpha_gain", 7}, {"no_such", 1}}}});
   CHECK(both.find("no_such") != std::string::npos);
   CHECK(both.find("7") != std::string::npos);
-  CHECK(errors_of({{"params", {{"alpha_gain", "much"}}}}).find("expected a number") !=
+  CHECK(errors_of({{"params", {{"alpha_gain", "much"}}}}).find("allowed: number") !=
         std::string::npos);
   for (const Json& asked : rig.service.asked) CHECK(asked.at("op") != "configure");
   CHECK(rig.parameters->history(0, 10).body["changes"].empty());

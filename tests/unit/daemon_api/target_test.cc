@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "dataplane/base/printable.h"
 #include "dataplane/base/random.h"
 
 namespace paceline::daemon {

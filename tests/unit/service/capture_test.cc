@@ -150,12 +150,12 @@ TEST_CASE("a capture of a NIC shows what crosses it, and ends with its connectio
 TEST_CASE("captures that cannot be are refused", "[threads]") {
   ControlledService service;
   ControlClient client(service.control->path());
-  CHECK(client.errors("capture") == Strings{"nic is missing: a text of 1 to 63 characters"});
+  CHECK(client.errors("capture") == Strings{"nic: missing; allowed: text of 1 to 63 characters"});
   CHECK(client.errors("capture", {{"nic", "h9"}}) ==
         Strings{"nic: there is no h9 here, but h0, h1"});
   CHECK(client.errors("capture", {{"nic", "h0"}, {"bytes", 4096}, {"snap", 1}}) ==
-        Strings{"bytes: 4096 is not a whole number from 65536 to 134217728",
-                "snap: 1 is not a whole number from 64 to 65535"});
+        Strings{"bytes: 4096; allowed: whole number from 65536 to 134217728",
+                "snap: 1; allowed: whole number from 64 to 65535"});
   CHECK(client.errors("capture", {{"nic", "h0"}, {"file", "x"}}).size() == 1);
   CHECK(capture_in_status(client, 0).is_null());
 }

@@ -2,7 +2,7 @@
 // arm.
 
 #include "dataplane/service/congestion/arm_guard.h"
-#include "dataplane/service/congestion/congestion_desk.h"
+#include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/telemetry/segment_reader.h"
 #include "tests/unit/service/service_support.h"
 
@@ -140,40 +140,40 @@ TEST_CASE("the guard of two arms names the one that broke a limit") {
 TEST_CASE("a trial with clusters: who is in it and what it may be", "[threads]") {
   RunningService running({}, hosts_from(kThreeHosts));
   running.on_control([&] {
-    service::CongestionDesk desk(running.service());
+    service::CongestionController controller(running.service());
     using Errors = std::vector<std::string>;
-    CHECK(desk.begin_trial(trial_with({{"h0"}, {"h7"}}, "swift")) ==
+    CHECK(controller.begin_trial(trial_with({{"h0"}, {"h7"}}, "swift")) ==
           Errors{"there is no NIC \"h7\""});
-    CHECK(desk.begin_trial(trial_with({{"h0", "h1"}, {"h2"}}, "swift")).empty());
-    CHECK(desk.trials().front().nics == std::vector<std::size_t>{0, 1, 2});
+    CHECK(controller.begin_trial(trial_with({{"h0", "h1"}, {"h2"}}, "swift")).empty());
+    CHECK(controller.trials().front().nics == std::vector<std::size_t>{0, 1, 2});
     // An arm for each, and for each one.
-    CHECK(desk.use_arm(arms_of({}, 1)).errors ==
+    CHECK(controller.use_arm(arms_of({}, 1)).errors ==
           Errors{"the trial \"t\" has 2 clusters: arms is needed, an arm for each"});
-    CHECK(desk.use_arm(arms_of({0, 1, 0}, 1)).errors ==
+    CHECK(controller.use_arm(arms_of({0, 1, 0}, 1)).errors ==
           Errors{"arms: 3 of them, the trial \"t\" has 2 clusters"});
-    CHECK(desk.nics()[2].in_force.generation == 1);
-    CHECK(desk.use_arm(arms_of({0, 1}, 1)).errors.empty());
+    CHECK(controller.nics()[2].in_force.generation == 1);
+    CHECK(controller.use_arm(arms_of({0, 1}, 1)).errors.empty());
     // A NIC is told with the arm of its own cluster, which is what its port grants by.
-    CHECK(desk.nics()[0].in_force.arm == 0);
-    CHECK(desk.nics()[2].in_force.arm == 1);
-    CHECK(desk.nics()[2].current.setup.primary.algorithm == cc::AlgorithmId::swift);
-    CHECK(desk.trials().front().arm == 1);
-    CHECK(desk.use_arm(arms_of({0, 0}, 2)).errors.empty());
-    CHECK(desk.trials().front().arm == 0);
-    CHECK(desk.nics()[2].in_force.clusters == 2);
+    CHECK(controller.nics()[0].in_force.arm == 0);
+    CHECK(controller.nics()[2].in_force.arm == 1);
+    CHECK(controller.nics()[2].current.setup.primary.algorithm == cc::AlgorithmId::swift);
+    CHECK(controller.trials().front().arm == 1);
+    CHECK(controller.use_arm(arms_of({0, 0}, 2)).errors.empty());
+    CHECK(controller.trials().front().arm == 0);
+    CHECK(controller.nics()[2].in_force.clusters == 2);
     service::ControlRequest end;
     end.name = "t";
     end.keep_candidate = true;
-    CHECK(desk.end_trial(end).errors.empty());
-    for (const auto& nic : desk.nics()) {
+    CHECK(controller.end_trial(end).errors.empty());
+    for (const auto& nic : controller.nics()) {
       CHECK(nic.in_force.clusters == 0);
       CHECK(nic.champion.setup.primary.algorithm == cc::AlgorithmId::swift);
     }
     // Arms that cannot be in force at a time are refused before anything is.
     service::ControlRequest sird = trial_with({}, "sird");
-    CHECK(desk.begin_trial(sird).empty());
-    CHECK(desk.end_trial(end).errors.empty());
-    const Errors both = desk.begin_trial(trial_with({{"h0", "h1"}, {"h2"}}, "cadence"));
+    CHECK(controller.begin_trial(sird).empty());
+    CHECK(controller.end_trial(end).errors.empty());
+    const Errors both = controller.begin_trial(trial_with({{"h0", "h1"}, {"h2"}}, "cadence"));
     REQUIRE(both.size() == 3);
     CHECK(both[0].find("h0: sird and cadence cannot share the uplink") == 0);
   });
@@ -181,18 +181,19 @@ TEST_CASE("a trial with clusters: who is in it and what it may be", "[threads]")
 
 TEST_CASE("messages are counted by the cluster that they go to", "[threads]") {
   RunningService running({}, hosts_from(kThreeHosts));
-  std::unique_ptr<service::CongestionDesk> desk;
+  std::unique_ptr<service::CongestionController> controller;
   SegmentWatch watch(running);
-  running.on_control([&] { desk = std::make_unique<service::CongestionDesk>(running.service()); });
+  running.on_control(
+      [&] { controller = std::make_unique<service::CongestionController>(running.service()); });
   Incast to1(running, "h1", {"h0"});
   Incast to2(running, "h2", {"h0"});
   to1.round(3, 1000);  // before there are clusters: of none
   const auto use = [&](std::vector<std::uint8_t> arms, std::uint8_t epoch) {
-    running.on_control([&] { CHECK(desk->use_arm(arms_of(arms, epoch)).errors.empty()); });
+    running.on_control([&] { CHECK(controller->use_arm(arms_of(arms, epoch)).errors.empty()); });
     REQUIRE(watch.comes(0, [&](const auto& s) { return s.body.epoch == epoch; }));
   };
   running.on_control([&] {
-    CHECK(desk->begin_trial(trial_with({{"h0", "h1"}, {"h2"}}, "swift")).empty());
+    CHECK(controller->begin_trial(trial_with({{"h0", "h1"}, {"h2"}}, "swift")).empty());
   });
   use({0, 1}, 5);
   CHECK(watch.sample.body.clusters == 2);
@@ -243,7 +244,7 @@ TEST_CASE("messages are counted by the cluster that they go to", "[threads]") {
   CHECK(becomes(kHost2, "dcqcn"));
   service::ControlRequest end;
   end.name = "t";
-  running.on_control([&] { CHECK(desk->end_trial(end).errors.empty()); });
+  running.on_control([&] { CHECK(controller->end_trial(end).errors.empty()); });
   CHECK(watch.comes(0, [](const auto& s) { return s.body.clusters == 0 && s.body.epoch == 0; }));
 }
 
@@ -263,14 +264,14 @@ params = { min_rate_mbps = 1, additive_increase_mbps = 5, hyper_increase_mbps = 
 fallback = "fixed"
 )"));
   Incast incast(running, "h0", {"h1", "h2", "h3"});
-  std::unique_ptr<service::CongestionDesk> desk;
+  std::unique_ptr<service::CongestionController> controller;
   running.on_control([&] {
-    desk = std::make_unique<service::CongestionDesk>(running.service());
+    controller = std::make_unique<service::CongestionController>(running.service());
     service::ControlRequest trial = trial_with({{"h1", "h2", "h3"}, {"h0"}}, "fixed");
     // Else the senders' retransmissions may be seen before the drops that they come from.
     trial.guard.retransmitted_share = -1;
-    CHECK(desk->begin_trial(trial).empty());
-    CHECK(desk->use_arm(arms_of({0, 1}, 1)).errors.empty());
+    CHECK(controller->begin_trial(trial).empty());
+    CHECK(controller->use_arm(arms_of({0, 1}, 1)).errors.empty());
   });
   bool over = false;
   std::uint64_t now_ms = 0;
@@ -279,22 +280,24 @@ fallback = "fixed"
     ::usleep(20'000);  // several times the interval of publishing
     running.on_control([&] {
       now_ms += service::kGuardLookMs;
-      desk->tick(now_ms);
-      over = desk->trials().front().state == service::TrialState::tripped;
+      controller->tick(now_ms);
+      over = controller->trials().front().state == service::TrialState::tripped;
     });
   }
   CHECK(over);
   running.on_control([&] {
-    const service::Trial& trial = desk->trials().front();
+    const service::Trial& trial = controller->trials().front();
     CHECK(trial.why.find("by the candidate's arm") != std::string::npos);
     CHECK(trial.arms == std::vector<std::uint8_t>{0, 0});
-    for (const service::CongestionDesk::Nic& nic : desk->nics()) {
-      CHECK(nic.latched == 1);
+    for (std::size_t n = 0; n < controller->nics().size(); ++n) {
+      const service::Champions::Nic& nic = controller->nics()[n];
+      const auto& events = controller->guard().events(n);
+      CHECK(controller->guard().latched(n) == 1);
       CHECK(nic.in_force.arm == 0);
       CHECK(nic.in_force.clusters == 0);
-      REQUIRE(nic.events.size() == 1);
-      CHECK(nic.events.front().arm == std::optional<std::uint8_t>(1));
-      CHECK(nic.events.front().reverted);
+      REQUIRE(events.size() == 1);
+      CHECK(events.front().arm == std::optional<std::uint8_t>(1));
+      CHECK(events.front().reverted);
     }
   });
 }

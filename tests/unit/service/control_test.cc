@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/service/congestion/congestion_desk.h"
+#include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/service/control/control_server.h"
 #include "dataplane/service/protocol/control_protocol.h"
 #include "dataplane/telemetry/segment_reader.h"
@@ -212,37 +212,37 @@ TEST_CASE("workers publish messages, queue pairs and what is in force", "[thread
 
 TEST_CASE("a trial that nobody renews goes back to the champion", "[threads]") {
   RunningService running;
-  std::unique_ptr<service::CongestionDesk> desk;
+  std::unique_ptr<service::CongestionController> controller;
   running.on_control([&] {
-    desk = std::make_unique<service::CongestionDesk>(running.service());
+    controller = std::make_unique<service::CongestionController>(running.service());
     service::ControlRequest request;
     request.name = "t";
     request.change.algorithm = "swift";
     request.hold_ms = 1000;
-    CHECK(desk->begin_trial(request).empty());
+    CHECK(controller->begin_trial(request).empty());
     request.arm = 1;
     request.epoch = 2;
-    CHECK(desk->use_arm(request).errors.empty());
-    desk->tick(900);
-    CHECK(desk->renew(request).errors.empty());
-    desk->tick(1800);
-    CHECK(desk->trials().front().state == service::TrialState::running);
-    CHECK(desk->remaining_ms(desk->trials().front()) == 100);
-    CHECK(desk->nics()[1].in_force.arm == 1);
-    desk->tick(1900);
-    CHECK(desk->trials().front().state == service::TrialState::abandoned);
-    CHECK(desk->nics()[1].in_force.arm == 0);
-    CHECK(desk->nics()[1].in_force.epoch == 0);
-    CHECK(desk->nics()[1].current.setup.primary.algorithm == cc::AlgorithmId::dcqcn);
+    CHECK(controller->use_arm(request).errors.empty());
+    controller->tick(900);
+    CHECK(controller->renew(request).errors.empty());
+    controller->tick(1800);
+    CHECK(controller->trials().front().state == service::TrialState::running);
+    CHECK(controller->remaining_ms(controller->trials().front()) == 100);
+    CHECK(controller->nics()[1].in_force.arm == 1);
+    controller->tick(1900);
+    CHECK(controller->trials().front().state == service::TrialState::abandoned);
+    CHECK(controller->nics()[1].in_force.arm == 0);
+    CHECK(controller->nics()[1].in_force.epoch == 0);
+    CHECK(controller->nics()[1].current.setup.primary.algorithm == cc::AlgorithmId::dcqcn);
     CHECK(running.service().worker(0).nics().nic(1).engine->setup().primary.algorithm ==
           cc::AlgorithmId::dcqcn);
     // It stays until somebody has seen it, and what it tried is not kept.
-    CHECK_FALSE(desk->use_arm(request).errors.empty());
+    CHECK_FALSE(controller->use_arm(request).errors.empty());
     request.keep_candidate = true;
-    CHECK_FALSE(desk->end_trial(request).errors.empty());
+    CHECK_FALSE(controller->end_trial(request).errors.empty());
     request.keep_candidate = false;
-    CHECK(desk->end_trial(request).errors.empty());
-    CHECK(desk->trials().empty());
+    CHECK(controller->end_trial(request).errors.empty());
+    CHECK(controller->trials().empty());
   });
 }
 
@@ -274,19 +274,19 @@ fallback = "fixed"
     connect(from, sink);
     sinks.push_back(std::make_unique<ClientPair>(std::move(sink.pair)));
   }
-  std::unique_ptr<service::CongestionDesk> desk;
+  std::unique_ptr<service::CongestionController> controller;
   service::ControlRequest request;
   request.name = "flood";
   request.change.algorithm = "fixed";
   request.hold_ms = 3'600'000;
   std::uint64_t now_ms = 0;
   running.on_control([&] {
-    desk = std::make_unique<service::CongestionDesk>(running.service());
-    CHECK(desk->begin_trial(request).empty());
+    controller = std::make_unique<service::CongestionController>(running.service());
+    CHECK(controller->begin_trial(request).empty());
     request.arm = 1;
     request.epoch = 1;
-    CHECK(desk->use_arm(request).errors.empty());
-    CHECK(desk->nics()[2].in_force.arm == 1);
+    CHECK(controller->use_arm(request).errors.empty());
+    CHECK(controller->nics()[2].in_force.arm == 1);
   });
   // Links so slow that a machine which has other things to do fills them all the same.
   const auto round = [&] {
@@ -313,22 +313,24 @@ fallback = "fixed"
     round();
     running.on_control([&] {
       now_ms += service::kGuardLookMs;
-      desk->tick(now_ms);
-      over = desk->trials().front().state == service::TrialState::tripped;
+      controller->tick(now_ms);
+      over = controller->trials().front().state == service::TrialState::tripped;
     });
   }
   CHECK(over);
   running.on_control([&] {
-    const service::Trial& trial = desk->trials().front();
+    const service::Trial& trial = controller->trials().front();
     CHECK(trial.state == service::TrialState::tripped);
     CHECK(trial.why.find("guard of") == 0);
-    for (const service::CongestionDesk::Nic& nic : desk->nics()) {
-      CHECK(nic.latched == 1);
+    for (std::size_t n = 0; n < controller->nics().size(); ++n) {
+      const service::Champions::Nic& nic = controller->nics()[n];
+      const auto& events = controller->guard().events(n);
+      CHECK(controller->guard().latched(n) == 1);
       CHECK(nic.in_force.arm == 0);
-      CHECK(nic.events.size() == 1);
-      if (nic.events.empty()) continue;
-      CHECK(nic.events.front().reverted);
-      CHECK(nic.events.front().trial == "flood");
+      CHECK(events.size() == 1);
+      if (events.empty()) continue;
+      CHECK(events.front().reverted);
+      CHECK(events.front().trial == "flood");
       CHECK(
           running.service().worker(0).nics().nic(nic.place.nic).engine->setup().primary.algorithm ==
           cc::AlgorithmId::dcqcn);
@@ -336,8 +338,8 @@ fallback = "fixed"
     // What is latched is not tried again until somebody says so.
     service::ControlRequest again = request;
     again.name = "again";
-    CHECK(desk->begin_trial(again).size() == 4);
-    CHECK(desk->clear_guard({}).errors.empty());
-    CHECK(desk->begin_trial(again).empty());
+    CHECK(controller->begin_trial(again).size() == 4);
+    CHECK(controller->clear_guard({}).errors.empty());
+    CHECK(controller->begin_trial(again).empty());
   });
 }

@@ -7,7 +7,7 @@
 
 #include "cc/plugin/plugin.h"
 #include "dataplane/config/sha256.h"
-#include "dataplane/service/congestion/congestion_desk.h"
+#include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/service/congestion/plugin_shelf.h"
 #include "dataplane/service/control/control_operations.h"
 #include "tests/unit/service/service_support.h"
@@ -57,9 +57,9 @@ bool says(const std::string& text, const std::string& what) {
 struct Desk {
   explicit Desk(std::vector<std::string> folders) : running(settings_of(std::move(folders))) {
     running.on_control([&] {
-      desk = std::make_unique<service::CongestionDesk>(running.service());
-      operations = std::make_unique<service::ControlOperations>(running.service(), *desk, "there",
-                                                                [] { return "{}"; });
+      controller = std::make_unique<service::CongestionController>(running.service());
+      operations = std::make_unique<service::ControlOperations>(running.service(), *controller,
+                                                                "there", [] { return "{}"; });
     });
   }
   static service::ServiceSettings settings_of(std::vector<std::string> folders) {
@@ -83,7 +83,7 @@ struct Desk {
   }
 
   RunningService running;
-  std::unique_ptr<service::CongestionDesk> desk;
+  std::unique_ptr<service::CongestionController> controller;
   std::unique_ptr<service::ControlOperations> operations;
 };
 
@@ -152,53 +152,56 @@ TEST_CASE("an operator names a plug-in's file, and everybody is told which code 
   const PluginFolder folder;
   const std::string file = folder.put("aimd", "aimd.so");
   const std::string digest = sha256(content_of(file));
-  Desk desk({folder.path()});
+  Desk controller({folder.path()});
   const std::string named = "plugin:" + file;
 
-  CHECK(says(desk.error("configure", {{"algorithm", "plugin:relative.so"}}), "absolute path"));
-  CHECK(says(desk.error("configure", {{"algorithm", named}, {"sha256", std::string(64, '1')}}),
-             "its content has sha256"));
-  CHECK(says(desk.error("configure", {{"algorithm", named}, {"sha256", "1"}}),
+  CHECK(
+      says(controller.error("configure", {{"algorithm", "plugin:relative.so"}}), "absolute path"));
+  CHECK(
+      says(controller.error("configure", {{"algorithm", named}, {"sha256", std::string(64, '1')}}),
+           "its content has sha256"));
+  CHECK(says(controller.error("configure", {{"algorithm", named}, {"sha256", "1"}}),
              "64 hexadecimal digits"));
-  CHECK(says(desk.error("configure", {{"algorithm", "dcqcn"}, {"sha256", digest}}),
+  CHECK(says(controller.error("configure", {{"algorithm", "dcqcn"}, {"sha256", digest}}),
              "sha256 is of a plug-in"));
-  CHECK(says(desk.error("configure", {{"algorithm", named}, {"params", {{"nonsense", 1}}}}),
+  CHECK(says(controller.error("configure", {{"algorithm", named}, {"params", {{"nonsense", 1}}}}),
              "nonsense"));
-  CHECK(desk.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
-  CHECK_FALSE(desk.ask("parameters").at("nics")[0].contains("plugin"));
+  CHECK(controller.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
+  CHECK_FALSE(controller.ask("parameters").at("nics")[0].contains("plugin"));
 
-  const Json table = desk.ask("load_plugin", {{"path", file}}).at("plugin");
+  const Json table = controller.ask("load_plugin", {{"path", file}}).at("plugin");
   CHECK(table.at("name") == "aimd");
   CHECK(table.at("params").size() == 3);
   CHECK(table.at("plugin").at("sha256") == digest);
   bool listed = false;
-  const Json all = desk.ask("plugins");
+  const Json all = controller.ask("plugins");
   for (const Json& plugin : all.at("plugins")) listed |= plugin == table;
   CHECK(listed);
-  CHECK(desk.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
+  CHECK(controller.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
 
-  CHECK(desk.ask("configure", {{"algorithm", named}, {"sha256", digest}, {"dry_run", true}})
+  CHECK(controller.ask("configure", {{"algorithm", named}, {"sha256", digest}, {"dry_run", true}})
             .at("nics")[0]
             .at("changed") == true);
-  CHECK(desk.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
-  CHECK(desk.ask("configure", {{"algorithm", named}, {"params", {{"decrease", 0.75}}}}).at("ok") ==
-        true);
-  const Json in_force = desk.ask("parameters");
+  CHECK(controller.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
+  CHECK(controller.ask("configure", {{"algorithm", named}, {"params", {{"decrease", 0.75}}}})
+            .at("ok") == true);
+  const Json in_force = controller.ask("parameters");
   for (const Json& nic : in_force.at("nics")) {
     CHECK(nic.at("algorithm") == "aimd");
     CHECK(nic.at("values").at("decrease") == 0.75);
     CHECK(nic.at("plugin").at("sha256") == digest);
   }
-  CHECK(desk.ask("configure", {{"algorithm", "dcqcn"}}).at("ok") == true);
+  CHECK(controller.ask("configure", {{"algorithm", "dcqcn"}}).at("ok") == true);
 
   // A candidate of a trial, too; by now its name is enough.
   for (const std::string& algorithm : {named, std::string("aimd")}) {
     const Json arms =
-        desk.ask("trial",
+        controller
+            .ask("trial",
                  {{"name", "t"}, {"candidate", {{"algorithm", algorithm}}}, {"hold_ms", 5000}})
             .at("arms");
     CHECK(arms[1].at("algorithm") == "aimd");
-    CHECK(desk.ask("end_trial", {{"name", "t"}, {"keep", "champion"}}).at("ok") == true);
+    CHECK(controller.ask("end_trial", {{"name", "t"}, {"keep", "champion"}}).at("ok") == true);
   }
 }
 
@@ -208,17 +211,18 @@ TEST_CASE("a candidate that is put into quarantine is taken back, and not tried 
           "[threads]") {
   const PluginFolder folder;
   const std::string file = folder.put("wrong_nan", "nan.so");
-  Desk desk({folder.path()});
-  End a(desk.running, "h0");
-  End b(desk.running, "h1");
+  Desk controller({folder.path()});
+  End a(controller.running, "h0");
+  End b(controller.running, "h1");
   REQUIRE(a.pair.create(a.client, a.request()) == 0);
   REQUIRE(b.pair.create(b.client, b.request()) == 0);
   connect(a, b);
-  REQUIRE(desk.ask("trial", {{"name", "t"},
+  REQUIRE(controller
+              .ask("trial", {{"name", "t"},
                              {"candidate", {{"algorithm", "plugin:" + file}}},
                              {"hold_ms", 3'600'000}})
               .at("ok") == true);
-  REQUIRE(desk.ask("use_arm", {{"name", "t"}, {"arm", 1}, {"epoch", 1}}).at("ok") == true);
+  REQUIRE(controller.ask("use_arm", {{"name", "t"}, {"arm", 1}, {"epoch", 1}}).at("ok") == true);
   bool over = false;
   std::uint64_t now_ms = 0;
   for (int i = 0; i < 2000 && !over; ++i) {
@@ -230,28 +234,28 @@ TEST_CASE("a candidate that is put into quarantine is taken back, and not tried 
     REQUIRE(a.cq.wait(entry));
     REQUIRE(entry.status == attach::EntryStatus::success);
     ::usleep(1000);
-    desk.running.on_control([&] {
+    controller.running.on_control([&] {
       now_ms += service::kGuardLookMs;
-      desk.desk->tick(now_ms);
-      over = desk.desk->trials().front().state == service::TrialState::tripped;
+      controller.controller->tick(now_ms);
+      over = controller.controller->trials().front().state == service::TrialState::tripped;
     });
   }
   REQUIRE(over);
-  const Json trial = desk.ask("trials").at("trials")[0];
+  const Json trial = controller.ask("trials").at("trials")[0];
   CHECK(says(trial.at("why").get<std::string>(), "quarantine, for it answered with nonsense"));
-  const Json back = desk.ask("parameters");
+  const Json back = controller.ask("parameters");
   for (const Json& nic : back.at("nics")) CHECK(nic.at("algorithm") == "dcqcn");
-  const Json trip = desk.ask("guard").at("nics")[0].at("trips")[0];
+  const Json trip = controller.ask("guard").at("nics")[0].at("trips")[0];
   CHECK(trip.at("rule") == "plugin_quarantine");
   CHECK(trip.at("action") == "reverted");
   CHECK(says(trip.at("detail").get<std::string>(), "wrong_nan"));
-  CHECK(desk.ask("end_trial", {{"name", "t"}, {"keep", "champion"}}).at("ok") == true);
-  CHECK(desk.ask("clear_guard").at("ok") == true);
+  CHECK(controller.ask("end_trial", {{"name", "t"}, {"keep", "champion"}}).at("ok") == true);
+  CHECK(controller.ask("clear_guard").at("ok") == true);
   // Where it was caught it is not called again; nobody should wonder why the fallback runs.
-  CHECK(says(desk.error("configure", {{"algorithm", "wrong_nan"}}),
+  CHECK(says(controller.error("configure", {{"algorithm", "wrong_nan"}}),
              "h0: wrong_nan is in quarantine"));
   CHECK(says(
-      desk.error("trial",
-                 {{"name", "u"}, {"candidate", {{"algorithm", "wrong_nan"}}}, {"hold_ms", 5000}}),
+      controller.error(
+          "trial", {{"name", "u"}, {"candidate", {{"algorithm", "wrong_nan"}}}, {"hold_ms", 5000}}),
       "does not call it again"));
 }

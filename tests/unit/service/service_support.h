@@ -59,7 +59,7 @@ class RunningService {
     server_.stop();
     if (thread_.joinable()) thread_.join();
   }
-  // On the control thread, which the desk and the task queues belong to.
+  // On the control thread, which the controller and the task queues belong to.
   template <class Work>
   void on_control(Work work) {
     std::promise<void> done;

@@ -1,0 +1,26 @@
+// Where plug-ins were put into quarantine between two looks, by what NICs count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/daemon/telemetry/sampler.h"
+
+namespace paceline::daemon {
+
+class QuarantineWatch {
+ public:
+  // A service is new: what was so before is in its own log, and in its guard's list.
+  void begin(const Sampler& sampler);
+  // Names of NICs.
+  std::vector<std::string> look(const Sampler& sampler);
+
+ private:
+  std::vector<std::optional<std::uint64_t>> counts_;  // by NIC, at the last look
+  std::optional<std::size_t> series_;
+};
+
+}  // namespace paceline::daemon

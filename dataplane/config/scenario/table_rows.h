@@ -1,0 +1,42 @@
+// A table of a TOML document by rows: name, type and range of each key, and the field that it
+// fills.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/config/scenario/table_reader.h"
+#include "dataplane/config/toml/toml_tree.h"
+
+namespace paceline::config {
+
+struct Row {
+  KeySpec key;
+  Field field;
+};
+
+// Every key of [name] by its row; `name` empty: the document. `others`: names that `take_other`
+// reads.
+template <class TakeOther>
+void read_rows(const TomlNode& table, std::string_view name, std::span<const Row> rows,
+               const std::vector<std::string_view>& others, ReadContext& context,
+               TakeOther take_other) {
+  std::vector<std::string_view> valid;
+  for (const Row& row : rows) valid.push_back(row.key.name());
+  valid.insert(valid.end(), others.begin(), others.end());
+  for (const TomlMember& m : table.members) {
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.key.name() == m.key; });
+    if (row != rows.end()) {
+      read_value(row->key, row->field, m.value, context);
+    } else if (std::find(others.begin(), others.end(), m.key) != others.end()) {
+      take_other(m);
+    } else {
+      report_unknown_key(m, name, valid, context);
+    }
+  }
+}
+
+}  // namespace paceline::config

@@ -1,0 +1,93 @@
+// Who may change congestion control while the service runs, and how: changes of what is in force,
+// trials of a candidate against the champion, and the guard that ends them. Of the control thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/service/congestion/champions.h"
+#include "dataplane/service/congestion/guard_watch.h"
+#include "dataplane/service/congestion/plugin_shelf.h"
+#include "dataplane/service/congestion/trial_table.h"
+#include "dataplane/service/workers/service.h"
+
+namespace paceline::service {
+
+inline constexpr std::uint32_t kGuardLookMs = 100;
+
+class CongestionController {
+ public:
+  // The service has been started. It outlives the controller.
+  explicit CongestionController(Service& service);
+
+  struct Changed {
+    std::size_t nic = 0;
+    std::uint64_t generation = 0;
+    bool changed = false;
+  };
+  struct Outcome {
+    std::vector<std::string> errors;  // with any, nothing has changed
+    std::vector<Changed> nics;
+  };
+
+  const std::vector<Champions::Nic>& nics() const { return champions_.nics(); }
+  const std::list<Trial>& trials() const { return trials_.all(); }
+  const Trial* find_trial(const std::string& name) const { return trials_.find(name); }
+  std::uint64_t remaining_ms(const Trial& trial) const { return trials_.remaining_ms(trial); }
+  const PluginShelf& shelf() const { return shelf_; }
+  const GuardWatch& guard() const { return guard_; }
+  // Those that the guard judges a NIC by now.
+  GuardLimits limits_of(std::size_t nic) const {
+    const Trial* const trial = trials_.running_on(nic);
+    return trial != nullptr ? trial->limits : GuardLimits{};
+  }
+
+  // What is in force becomes the champion.
+  Outcome configure(const ControlRequest& request);
+  // Errors.
+  std::vector<std::string> begin_trial(const ControlRequest& request);
+  Outcome use_arm(const ControlRequest& request);
+  Outcome renew(const ControlRequest& request);
+  Outcome end_trial(const ControlRequest& request);
+  Outcome clear_guard(const ControlRequest& request);
+
+  // Every kGuardLookMs: the guard looks at what workers have counted; trials that nobody renews are
+  // over.
+  void tick(std::uint64_t now_ms);
+
+ private:
+  using Changes = std::vector<Champions::Change>;
+
+  // The same change with the name of the plug-in where it says "plugin:PATH", loaded.
+  config::CongestionChange with_plugin(const config::CongestionChange& change,
+                                       std::vector<std::string>& errors) const;
+  // What a NIC would run, started from `in_force`; errors begin with its name.
+  CcArm resolve(std::size_t nic, const CcArm& in_force, const config::CongestionChange& change,
+                std::vector<std::string>& errors);
+  Trial* named(const std::string& name, std::vector<std::string>& errors);
+  Trial* running(const std::string& name, std::vector<std::string>& errors);
+  // All of them, or none; what is wrong.
+  std::vector<std::string> apply(const Changes& changes);
+  Outcome put_arm(Trial& trial, const Changes& changes, const ControlRequest& request);
+  Outcome use_arms(Trial& trial, const ControlRequest& request);
+  std::vector<std::string> refusals_of(const Trial& trial);
+  void put_champion_back(Trial& trial, TrialState state, std::string why);
+  void look(std::size_t nic);
+  void tripped(std::size_t nic, const GuardTrip& trip, std::string detail = {},
+               std::optional<std::uint8_t> arm = {});
+  // All plug-ins that are in quarantine there, and why.
+  std::string quarantines_on(std::size_t nic);
+
+  std::uint64_t start_unix_ns_;
+  PluginShelf shelf_;
+  Champions champions_;
+  TrialTable trials_;
+  GuardWatch guard_;
+  std::uint64_t now_ms_ = 0;
+};
+
+}  // namespace paceline::service
