@@ -75,9 +75,8 @@ constexpr std::array kModes = {
          [](transport::EngineConfig& config) {
            config.reliability = transport::Reliability::selective;
            config.peers = transport::PeerPolicy::discover;
-           config.receive_bursts = 1;
          },
-         false, picos_from_micros(20), true},
+         false, Picos{1}, true},
 };
 
 }  // namespace

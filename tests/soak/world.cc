@@ -375,12 +375,11 @@ bool World::advance() {
   for (unsigned side = 0; side < 2; ++side) {
     Host& host = *stage_.hosts[side];
     answers[side] = host.slow.next();
-    // A poll that has left something behind is followed by the next: only an idle host is late.
+    // What a poll has left behind the next one takes, and what is to be sent leaves in time.
     const Picos arrival = host.weather.rx_ready_at();
+    const Picos found = arrival <= polled_[side] ? stage_.now : mode_.poll_time(arrival);
     due[side] =
-        host.touched || arrival <= polled_[side]
-            ? stage_.now
-            : later(stage_.now, mode_.poll_time(earlier(host.engine.next_deadline(), arrival)));
+        host.touched ? stage_.now : later(stage_.now, earlier(host.engine.next_deadline(), found));
     next = earlier(next, earlier(due[side], answers[side]));
   }
   if (next == kNever) return false;
