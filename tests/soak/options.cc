@@ -54,12 +54,29 @@ constexpr std::array kModes = {
          }},
     Mode{"discovered",
          [](transport::EngineConfig& config) { config.peers = transport::PeerPolicy::discover; }},
+    Mode{"discovered_selective",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+           config.peers = transport::PeerPolicy::discover;
+         }},
     Mode{"changing", [](transport::EngineConfig&) {}, true},
     Mode{"changing_selective",
          [](transport::EngineConfig& config) {
            config.reliability = transport::Reliability::selective;
          },
          true},
+    Mode{"trouble",
+         [](transport::EngineConfig& config) {
+           config.coalesce_acks = true;
+           config.cnp_in_ack = true;
+         },
+         false, Picos{1}, true},
+    Mode{"trouble_selective",
+         [](transport::EngineConfig& config) {
+           config.reliability = transport::Reliability::selective;
+           config.peers = transport::PeerPolicy::discover;
+         },
+         false, Picos{1}, true},
 };
 
 }  // namespace

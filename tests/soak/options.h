@@ -17,6 +17,7 @@ struct Mode {
   void (*configure)(transport::EngineConfig& engine);
   bool changes = false;  // congestion control and limits of rates change under way
   Picos poll_every{1};   // hosts find what has come at multiples of this only
+  bool trouble = false;  // beside all that works, connections that do not
 
   Picos poll_time(Picos due) const {
     if (due == kNever) return kNever;

@@ -120,7 +120,8 @@ class Stream {
   virtual void post() = 0;                                   // as much as its mood allows
   virtual void step() = 0;  // time has passed: moods change, late receives are posted
   virtual bool finished() const = 0;
-  virtual std::string state() const = 0;  // what it waits for, for a message
+  virtual bool expects_events() const { return false; }  // its queue pairs get into trouble
+  virtual std::string state() const = 0;                 // what it waits for, for a message
   virtual void check_finished() = 0;
   virtual void add_to(Totals& totals) const = 0;
 };

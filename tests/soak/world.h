@@ -16,6 +16,8 @@ inline constexpr std::uint32_t kMtu = 4096;  // of the engines; queue pairs draw
 // An algorithm with its defaults for a port of this rate.
 transport::CcChoice choose_cc(cc::AlgorithmId id, Rate link_rate, std::uint32_t base_rtt_ns);
 
+class TroubledPair;
+
 class World final : public WeatherListener {
  public:
   World(const Options& options, std::uint64_t seed);
@@ -41,6 +43,7 @@ class World final : public WeatherListener {
   void make_hosts();
   void make_reliable(unsigned count);
   void make_unreliable(transport::QpType type);
+  void make_troubled(unsigned count);
   std::uint64_t take_memory(std::uint64_t bytes);
   Ends& ends(unsigned side, std::uint32_t qp_number);
   void join(std::unique_ptr<Stream> forth, std::unique_ptr<Stream> back, std::uint32_t a,
@@ -54,6 +57,7 @@ class World final : public WeatherListener {
   bool advance();
   void note(const transport::Completion& completion);
   void change();
+  static void look_ahead(const transport::Engine& engine);
   void check_events(unsigned side);
   void check_engine(unsigned side);
   [[noreturn]] void fail_stuck() const;
@@ -71,13 +75,15 @@ class World final : public WeatherListener {
   Stage stage_;
   std::vector<std::unique_ptr<transport::ReceiveQueue>> queues_;
   std::vector<std::unique_ptr<Buffers>> buffers_;
+  std::vector<std::unique_ptr<TroubledPair>> troubled_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::array<std::vector<Ends>, 2> by_slot_;
   std::uint64_t memory_used_ = 0;
   Picos next_step_{0};
   Picos step_{0};
   std::uint64_t polls_ = 0;
-  unsigned weather_side_ = 0;  // whose packets are being judged
+  std::array<Picos, 2> polled_{Picos{-1}, Picos{-1}};  // when last
+  unsigned weather_side_ = 0;                          // whose packets are being judged
   Picos last_completion_{0};
   std::vector<std::uint32_t> answers_;
   std::vector<transport::Completion> completions_;
