@@ -56,9 +56,11 @@ void check_fields(const std::string& where, const std::vector<Field>& fields, bo
     if (in_text && (field.type == FieldType::object || field.type == FieldType::list)) {
       out.push_back(at + ": objects and lists belong into the body");
     }
-    const bool number = field.type == FieldType::whole || field.type == FieldType::number;
-    if (!number && (field.least != 0 || field.most != 0)) {
-      out.push_back(at + ": a range is for numbers");
+    const bool ranged =
+        field.type == FieldType::whole || field.type == FieldType::number ||
+        (!in_text && (field.type == FieldType::text || field.type == FieldType::list));
+    if (!ranged && (field.least != 0 || field.most != 0)) {
+      out.push_back(at + ": a range is for numbers, and for texts and lists of the body");
     }
     if (field.least > field.most) out.push_back(at + ": an empty range");
     if (field.type != FieldType::text && !field.one_of.empty()) {
