@@ -1,7 +1,7 @@
 # One line per room and per test folder:
 #
 #   paceline_library(<name> [HEADER_ONLY] [HOT | COLD] [DEPS <room or target>...]
-#                    [PRIVATE <target>...] [EXCLUDE <regex>])
+#                    [PRIVATE <target>...] [INCLUDE <regex>] [EXCLUDE <regex>])
 #       paceline_<name> from every .cc of the folder. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
 #       before or after the traffic, and is optimised little: -O1 in release builds, not at all with
@@ -14,7 +14,7 @@
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
-# With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled a dozen at a time: their
+# With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled ten at a time: their
 # headers are read once. The names in their anonymous namespaces must then differ within the folder. Not so
 # hot rooms under link-time optimisation: what is measured is what is shipped.
 #
@@ -37,17 +37,20 @@ endfunction()
 
 function(_paceline_as_one target)
   if(PACELINE_AS_ONE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
   endif()
 endfunction()
 
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "EXCLUDE" "DEPS;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "INCLUDE;EXCLUDE" "DEPS;PRIVATE")
   _paceline_resolve(deps ${arg_DEPS})
   _paceline_resolve(private_deps ${arg_PRIVATE})
   set(sources)
   if(NOT arg_HEADER_ONLY)
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+    if(arg_INCLUDE)
+      list(FILTER sources INCLUDE REGEX "${arg_INCLUDE}")
+    endif()
     if(arg_EXCLUDE)
       list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
     endif()
