@@ -86,10 +86,11 @@ endif()
 # Rooms that every packet passes through carry, in GCC's release build, both machine code and what
 # link-time optimisation needs; the few executables whose speed matters link with it, all others (the
 # tests) as ever. Functions then inline across rooms: docs/performance.md says what it gives.
-set(PACELINE_HOT_LTO OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release"
-   AND NOT PACELINE_LTO AND NOT PACELINE_SANITIZE AND NOT PACELINE_COVERAGE)
-  set(PACELINE_HOT_LTO ON)
+if(NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+   OR PACELINE_LTO OR PACELINE_SANITIZE OR PACELINE_COVERAGE)
+  set(PACELINE_HOT_LTO OFF)
+endif()
+if(PACELINE_HOT_LTO)
   # The linker's plug-in takes such objects up unless it is told not to.
   add_link_options("$<IF:$<BOOL:$<TARGET_PROPERTY:PACELINE_FAST>>,-flto=auto,-fno-lto>")
 endif()

@@ -2,7 +2,6 @@
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -10,6 +9,13 @@ find_package(nlohmann_json REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED)
 # 1.81, not the default 1.74, whose coroutines fail under Clang 14. Headers only.
 find_package(Boost 1.81 REQUIRED)
+
+set(PACELINE_HAVE_DPDK OFF)
+if(PACELINE_EMULATOR_ONLY)
+  return()
+endif()
+
+find_package(spdlog REQUIRED)
 # What pacelined needs, and nothing else: what must last, figures for Prometheus, systemd.
 find_package(SQLite3 REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
@@ -18,7 +24,6 @@ pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 # Writes the version scripts of the verbs library; runs checks and tests.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-set(PACELINE_HAVE_DPDK OFF)
 if(NOT PACELINE_DPDK STREQUAL "OFF")
   find_package(PkgConfig)
   if(PkgConfig_FOUND)

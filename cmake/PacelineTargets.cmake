@@ -1,21 +1,20 @@
 # One line per room and per test folder:
 #
 #   paceline_library(<name> [HEADER_ONLY] [HOT | COLD] [DEPS <room or target>...]
-#                    [PRIVATE <target>...] [EXCLUDE <regex>])
+#                    [PRIVATE <target>...] [INCLUDE <regex>] [EXCLUDE <regex>])
 #       paceline_<name> from every .cc of the folder and of its sub-folders, except those that have a
 #       CMakeLists.txt of their own. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
-#       before or after the traffic, and is optimised little: -O1 in release builds, not at all with
-#       sanitizers. The templates of JSON and command-line headers take the optimiser most of a build.
+#       before or after the traffic, and is optimised little: -O1 in release builds, else not at all. The templates of JSON and command-line headers take the optimiser most of a build.
 #   paceline_fast_executable(<target>...)   link-time optimisation of the hot rooms in it
 #   paceline_test(<name> [DEPS ...] [LABELS ...])
-#       test_<name> from every .cc of the folder, each test case registered with ctest as
-#       "<name>/<test case>". A folder without .cc is skipped. A case with the Catch tag [slow] or
-#       [threads] gets the ctest label of that name.
+#       test_<name> from every .cc of the folder, registered with ctest as "<name>", "unit/<name>" in
+#       tests/unit; cases with the Catch tags [slow] and [threads] as "<name>/slow" and "<name>/threads", with
+#       labels of that name; those with [may_skip] one by one (cmake/PacelineDiscover.cmake). A folder without .cc is skipped.
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
-# With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled a dozen at a time: their
+# With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled about ten at a time: their
 # headers are read once. The names in their anonymous namespaces must then differ within the room. Not so
 # hot rooms under link-time optimisation: what is measured is what is shipped.
 #
@@ -38,7 +37,7 @@ endfunction()
 
 function(_paceline_as_one target)
   if(PACELINE_AS_ONE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ARGN})
   endif()
 endfunction()
 
@@ -60,12 +59,15 @@ function(_paceline_room_sources out)
 endfunction()
 
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "EXCLUDE" "DEPS;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "INCLUDE;EXCLUDE" "DEPS;PRIVATE")
   _paceline_resolve(deps ${arg_DEPS})
   _paceline_resolve(private_deps ${arg_PRIVATE})
   set(sources)
   if(NOT arg_HEADER_ONLY)
     _paceline_room_sources(sources)
+    if(arg_INCLUDE)
+      list(FILTER sources INCLUDE REGEX "${arg_INCLUDE}")
+    endif()
     if(arg_EXCLUDE)
       list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
     endif()
@@ -76,7 +78,7 @@ function(paceline_library name)
     if(arg_HOT AND PACELINE_HOT_LTO)
       target_compile_options(paceline_${name} PRIVATE -flto -ffat-lto-objects)
     else()
-      _paceline_as_one(paceline_${name})
+      _paceline_as_one(paceline_${name} 10)
     endif()
     if(arg_COLD)
       paceline_optimise_little(paceline_${name})
@@ -100,7 +102,7 @@ function(paceline_optimise_little target)
   if(PACELINE_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
   else()
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
   endif()
 endfunction()
 
@@ -123,11 +125,12 @@ function(paceline_test name)
   target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   paceline_optimise_little(test_${name})
   paceline_precompiled_catch(test_${name})
-  _paceline_as_one(test_${name})
+  _paceline_as_one(test_${name} 12)
   if(TARGET paceline_catch_header)
     target_precompile_headers(test_${name} REUSE_FROM paceline_catch_header)
   endif()
 
+  set_property(GLOBAL APPEND PROPERTY PACELINE_TEST_EXECUTABLES test_${name})
   set(tagged)
   foreach(source IN LISTS sources)
     file(STRINGS "${source}" lines REGEX "\\[threads\\]")
@@ -137,17 +140,22 @@ function(paceline_test name)
     add_dependencies(threads_tests test_${name})
   endif()
 
+  set(entry "${name}")
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/unit/")
+    set(entry "unit/${name}")
+  endif()
   # Which cases there are is asked of the executable once it is built; ctest reads the answer.
   set(cases "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_cases.cmake")
   string(REPLACE ";" "," labels "${arg_LABELS}")
   add_custom_command(TARGET test_${name} POST_BUILD VERBATIM BYPRODUCTS "${cases}"
-    COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:test_${name}>" "-DPREFIX=${name}/"
+    COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:test_${name}>" "-DNAME=${entry}"
+            "-DRUNNER=${Python3_EXECUTABLE},-B,${PROJECT_SOURCE_DIR}/tests/support/run_cases.py,--case-seconds,${PACELINE_TEST_TIMEOUT}"
             "-DLABELS=${labels}" "-DTIMEOUT=${PACELINE_TEST_TIMEOUT}" "-DOUTPUT=${cases}"
             -P "${PROJECT_SOURCE_DIR}/cmake/PacelineDiscover.cmake")
   set(include_file "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_include.cmake")
   file(WRITE "${include_file}"
     "if(EXISTS [==[${cases}]==])\n  include([==[${cases}]==])\n"
-    "else()\n  add_test(${name}/NOT_BUILT ${name}/NOT_BUILT)\nendif()\n")
+    "else()\n  add_test(${entry}/NOT_BUILT ${entry}/NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include_file}")
 endfunction()
 

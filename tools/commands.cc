@@ -1,8 +1,7 @@
 #include "tools/commands.h"
 
 #include "tools/cli/cli.h"
-#include "tools/host/experiment_command.h"
-#include "tools/host/guard_command.h"
+#include "tools/live_commands.h"
 
 namespace paceline::tools {
 
@@ -13,18 +12,8 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_emulate_command(app, exit_code);
   add_cc_command(app, exit_code);
   add_tune_command(app, exit_code);
-  add_tuner_command(app, exit_code);
   add_agree_command(app, exit_code);
-  add_capture_command(app, exit_code);
-  add_replay_command(app, exit_code);
-  add_join_command(app, exit_code);
-  add_exec_command(app, exit_code);
-  add_testbed_command(app, exit_code);
-  add_top_command(app, exit_code);
-  add_params_command(app, exit_code);
-  add_explain_command(app, exit_code);
-  add_guard_command(app, exit_code);
-  add_experiment_command(app, exit_code);
+  add_live_commands(app, exit_code);
 }
 
 }  // namespace paceline::tools

@@ -55,11 +55,29 @@ install_missing() {
   # A stale list of packages may still do, so a failing update alone is no reason to stop.
   "${as_root[@]}" apt-get update >"$log" 2>&1 || true
   if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+    apt-get install -y --no-install-recommends $missing 2>&1 | tee -a "$log" | apt_in_sight; then
     tail -n 20 "$log" >&2
     die "apt could not install: $missing (whole log: $log)"
   fi
   rm -f "$log"
+}
+
+# Of apt's output the size of the download, and every tenth package that is done.
+apt_in_sight() {
+  local line total=0 count=0
+  while IFS= read -r line; do
+    case "$line" in
+      *" newly installed, "*)
+        total="${line% newly installed*}"
+        total="${total##* }"
+        ;;
+      "Need to get "*) say "$line $total packages" ;;
+      "Setting up "*)
+        count=$((count + 1))
+        if ((count % 10 == 0 || count == total)); then say "$count of $total packages installed"; fi
+        ;;
+    esac
+  done
 }
 
 # configure PRESET [cmake argument...]: silent when it works.
@@ -90,4 +108,25 @@ build() {
     cmake "${arguments[@]}" -- --quiet -k 0 || return 1
   fi
   say "built $preset in $((SECONDS - start)) s"
+}
+
+# build_in_sight PRESET TARGET...: says every few seconds how far it is and how long the rest may take, which
+# assumes that the steps to come cost what those before them cost on average.
+build_in_sight() {
+  local preset="$1" start=$SECONDS shown=$SECONDS line done all took
+  shift
+  say "build $* (-j $JOBS)"
+  NINJA_STATUS='[%f/%t] ' cmake --build --preset "$preset" -j "$JOBS" --target "$@" 2>&1 |
+    while IFS= read -r line; do
+      if [[ ! "$line" =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+        echo "$line"
+        continue
+      fi
+      done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} took=$((SECONDS - start))
+      if ((done > 0 && (SECONDS - shown >= 5 || done == all))); then
+        shown=$SECONDS
+        say "$done of $all steps, $took s; about $((took * (all - done) / done)) s to go"
+      fi
+    done || return 1
+  say "built in $((SECONDS - start)) s"
 }

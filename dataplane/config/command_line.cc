@@ -153,7 +153,7 @@ class Walk {
         break;
       }
       fault = is_option(argument) ? option(argument) : word(argument);
-      if (ended_) break;
+      if (ended_ || app_->get_prefix_command()) break;
     }
     if (fault.empty() && !ended_ && app_->get_require_subcommand_min() > 0) {
       fault = fmt::format("a command is missing; there are {}", quoted_list(command_names(*app_)));

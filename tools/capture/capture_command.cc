@@ -183,8 +183,10 @@ void add_capture_command(CLI::App& app, int& exit_code) {
   command->add_option("-w,-o,--out", options->file, "the file")
       ->type_name("FILE.pcapng")
       ->required();
-  command->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
-      ->type_name("FILE.toml");
+  take_shipped_files(
+      *command
+           ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+           ->type_name("FILE.toml"));
   command->add_option("--port", options->port, "the name of the port in it")->type_name("NAME");
   command->add_option("--nic", options->nic, "instead: this NIC of a running service")
       ->type_name("NIC");

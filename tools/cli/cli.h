@@ -36,6 +36,10 @@ void add_top_command(CLI::App& app, int& exit_code);
 void add_params_command(CLI::App& app, int& exit_code);
 void add_explain_command(CLI::App& app, int& exit_code);
 
+// For an option that takes an input file: where there is no configs/X, the X that was installed
+// with the program is meant (share/paceline/X), so that examples work in any folder.
+void take_shipped_files(CLI::Option& option);
+
 // Options that say where a scenario comes from and how it is changed.
 struct InputOptions {
   std::string file;

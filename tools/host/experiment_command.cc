@@ -300,15 +300,16 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
   CLI::App* const plan = add_experiment_part(
       *command, "plan", "Check a plan and say what it will do; no daemon needed",
       [options, &exit_code] { exit_code = plan_experiment(*options); });
-  plan->add_option("FILE", options->what, "the plan: docs/experiments.md, \"Plan file\"")
-      ->required();
+  take_shipped_files(
+      *plan->add_option("FILE", options->what, "the plan: docs/experiments.md, \"Plan file\"")
+           ->required());
   plan->add_flag("--aa", options->aa, "the champion in both arms, as run --aa would do");
   plan->add_flag("--json", options->daemon.json, "the schedule, as it will be registered");
 
   CLI::App* const run =
       add_experiment_part(*command, "run", "Begin an experiment, and follow it to its end",
                           [options, &exit_code] { exit_code = run_experiment(*options); });
-  run->add_option("FILE", options->what, "the plan")->required();
+  take_shipped_files(*run->add_option("FILE", options->what, "the plan")->required());
   run->add_flag("--aa", options->aa,
                 "the champion in both arms: what is found is chance, and calibrates");
   run->add_flag("--promote", options->promote,

@@ -126,9 +126,11 @@ void add_replay_command(CLI::App& app, int& exit_code) {
       app.add_subcommand("replay", "send the frames of a capture into a port, as they are");
   command->add_option("FILE", options->file, "pcap or pcapng, Ethernet, frames not cut short")
       ->required();
-  command->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
-      ->type_name("FILE.toml")
-      ->required();
+  take_shipped_files(
+      *command
+           ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+           ->type_name("FILE.toml")
+           ->required());
   command->add_option("--port", options->port, "the name of the port in it")
       ->type_name("NAME")
       ->required();

@@ -53,7 +53,7 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : value;
 }
 
-// The folder with our libraries: in a build tree ../lib, installed ../lib/paceline.
+// The folder with our libraries: in a build tree ../lib, installed ../PACELINE_LIBRARIES.
 struct Libraries {
   std::string folder;
   std::string error;
@@ -61,7 +61,7 @@ struct Libraries {
 Libraries find_libraries(const std::string& wanted) {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const std::vector<fs::path> places = {here, here / "../lib/paceline", here / "../lib"};
+  const std::vector<fs::path> places = {here, here / "../" PACELINE_LIBRARIES, here / "../lib"};
   for (const fs::path& place : places) {
     if (!fs::exists(place / wanted, error)) continue;
     const std::string folder = fs::canonical(place, error).string();

@@ -154,9 +154,11 @@ void add_join_command(CLI::App& app, int& exit_code) {
       "join", "put the emulated fabric of a scenario between ports of this machine");
   options->input.add_to(*command, "scenario (TOML): its [fabric] and [[event]]s; docs/scenarios.md",
                         true);
-  command->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
-      ->type_name("FILE.toml")
-      ->required();
+  take_shipped_files(
+      *command
+           ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+           ->type_name("FILE.toml")
+           ->required());
   command
       ->add_option("--attach", options->attach,
                    "host HOST of the fabric is whoever is behind this port of the testbed file "

@@ -64,8 +64,7 @@ std::string end_of_log(const std::string& path) {
 FoundService find_dataplane() {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const std::vector<fs::path> places = {here, here / "../dataplane/service",
-                                        here / "../lib/paceline"};
+  const std::vector<fs::path> places = {here, here / "../dataplane/service"};
   for (const fs::path& place : places) {
     const fs::path file = place / kProgram;
     if (::access(file.c_str(), X_OK) == 0) return {fs::canonical(file, error).string(), {}};

@@ -167,7 +167,9 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
     return sub;
   };
   CLI::App* const start = add("up", "Start a testbed in the background", up);
-  start->add_option("FILE", options->file, "testbed file: configs/testbeds/pair.toml")->required();
+  take_shipped_files(
+      *start->add_option("FILE", options->file, "testbed file: configs/testbeds/pair.toml")
+           ->required());
   start
       ->add_option("--set", options->sets,
                    "override a key: --set cc.algorithm=cadence (repeatable)")

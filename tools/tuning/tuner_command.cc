@@ -22,8 +22,9 @@ void TunerInput::add_to(CLI::App& command) {
   command.add_option("--block", block, "windows in a block")
       ->capture_default_str()
       ->check(CLI::Range(4, 10'000));
-  command.add_option("--presets", presets, "presets (TOML), as configs/presets/dcqcn.toml")
-      ->type_name("FILE");
+  take_shipped_files(
+      *command.add_option("--presets", presets, "presets (TOML), as configs/presets/dcqcn.toml")
+           ->type_name("FILE"));
   command.add_flag("-q,--quiet", quiet, "no progress");
 }
 

@@ -32,8 +32,11 @@ TEST_CASE("testbed: the files in configs/testbeds are good") {
   CHECK(files >= 3);
 }
 
-TEST_CASE("testbed: ports are opened, and refused with their place in the file") {
-  if (eal_is_up()) return;  // by hand only: under ctest each case has a process
+TEST_CASE("testbed: ports are opened, and refused with their place in the file", "[may_skip]") {
+  if (eal_is_up()) {
+    WARN("skipped: EAL is up already: run this case alone");
+    return;
+  }
   const auto good = config::read_testbed_text(R"(
 [[port]]
 name = "null"
@@ -88,8 +91,11 @@ pause = "both"
   CHECK(!port->device->statistics().pause.counted);
 }
 
-TEST_CASE("testbed: what cannot be opened names its line") {
-  if (eal_is_up()) return;
+TEST_CASE("testbed: what cannot be opened names its line", "[may_skip]") {
+  if (eal_is_up()) {
+    WARN("skipped: EAL is up already: run this case alone");
+    return;
+  }
   const auto bad = config::read_testbed_text(
       "[[port]]\nname = \"x\"\ndevice = \"net_memif0,role=server\"\n", "bad.toml");
   REQUIRE(bad.ok());

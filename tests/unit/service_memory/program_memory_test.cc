@@ -127,8 +127,11 @@ TEST_CASE("an exec is seen though another process keeps the address space", "[me
   CHECK(memory.reachable(false) == CopyResult::gone);
 }
 
-TEST_CASE("a number that was given to another process is not followed", "[memory]") {
-  if (::access("/proc/sys/kernel/ns_last_pid", W_OK) != 0) return;  // root only
+TEST_CASE("a number that was given to another process is not followed", "[memory][may_skip]") {
+  if (::access("/proc/sys/kernel/ns_last_pid", W_OK) != 0) {
+    WARN("skipped: root only");
+    return;
+  }
   Child child(::geteuid());
   ProgramMemory memory(child.connection.get());
   memory.open();
@@ -159,8 +162,11 @@ TEST_CASE("a number that was given to another process is not followed", "[memory
   ::waitpid(other, nullptr, 0);
 }
 
-TEST_CASE("a program that its user may not trace is not reached", "[memory]") {
-  if (::geteuid() != 0) return;  // root only
+TEST_CASE("a program that its user may not trace is not reached", "[memory][may_skip]") {
+  if (::geteuid() != 0) {
+    WARN("skipped: root only");
+    return;
+  }
   Child closed(kOther, false);
   CHECK(ProgramMemory(closed.connection.get()).error() == EPERM);
   Child open(kOther);
@@ -193,8 +199,11 @@ void look(void* at) {
 
 }  // namespace
 
-TEST_CASE("work with a tenant's credentials has its rights and no others", "[memory]") {
-  if (::geteuid() != 0) return;  // root only
+TEST_CASE("work with a tenant's credentials has its rights and no others", "[memory][may_skip]") {
+  if (::geteuid() != 0) {
+    WARN("skipped: root only");
+    return;
+  }
   Child root(0);
   ProgramMemory memory(root.connection.get());
   REQUIRE(memory.error() == 0);

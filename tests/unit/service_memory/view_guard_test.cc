@@ -60,7 +60,8 @@ TEST_CASE("pages that a program never had are refused and not made", "[memory]")
   CHECK(tenant->counters().shared_bytes == 0);
 }
 
-TEST_CASE("pages that a program takes away are not made again, and it is told", "[memory]") {
+TEST_CASE("pages that a program takes away are not made again, and it is told",
+          "[memory][may_skip]") {
   if (view_guard::spoilt_event() < 0) {
     WARN("skipped: no userfaultfd here");
     return;

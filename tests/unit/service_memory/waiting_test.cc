@@ -50,7 +50,7 @@ bool make_bottomless(std::byte* page) {
 }  // namespace
 
 TEST_CASE("a program whose memory never answers makes nobody wait but itself",
-          "[memory][threads]") {
+          "[memory][threads][may_skip]") {
   Program hung(3, by_copy, [](std::byte* memory) {
     memory[0] = make_bottomless(memory + kPage) ? std::byte{1} : std::byte{2};
   });

@@ -29,9 +29,13 @@ TEST_CASE("a part that is missing: how to get it, in a build tree and installed"
                       " --target testbed_programs"));
 }
 
-TEST_CASE("the target that the message names builds the service and the library", "[cli]") {
+TEST_CASE("the target that the message names builds the service and the library",
+          "[cli][may_skip]") {
   std::ifstream file(fs::path(PACELINE_BINARY).parent_path() / "../build.ninja");
-  if (!file) return;  // another generator
+  if (!file) {
+    WARN("skipped: another generator than Ninja");
+    return;
+  }
   std::string parts;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("build tools/testbed_programs: phony ")) parts = line;

@@ -38,8 +38,11 @@ bool all(const std::byte* memory, std::size_t bytes, unsigned value) {
 
 }  // namespace
 
-TEST_CASE("a child has registered memory of its own", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("a child has registered memory of its own", "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   RegistrationMap map(MemoryMode::automatic);
   map.hold_with({});
   const Guarded guarded(map);
@@ -71,8 +74,12 @@ TEST_CASE("a child has registered memory of its own", "[memory]") {
   CHECK(all(memory.data(), memory.bytes(), 3));
 }
 
-TEST_CASE("a child keeps what it has not written when its parent deregisters", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("a child keeps what it has not written when its parent deregisters",
+          "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   RegistrationMap map(MemoryMode::automatic);
   map.hold_with({});
   const Guarded guarded(map);
@@ -98,8 +105,11 @@ TEST_CASE("a child keeps what it has not written when its parent deregisters", "
   ::close(released[1]);
 }
 
-TEST_CASE("without the guard a child writes into its parent", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("without the guard a child writes into its parent", "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   RegistrationMap map(MemoryMode::automatic);
   map.hold_with({});
   const Pages memory(2);

@@ -41,8 +41,12 @@ bool filled(const std::byte* memory, std::size_t bytes, unsigned first) {
 
 }  // namespace
 
-TEST_CASE("the whole pages inside a registration are shared, its edges are not", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("the whole pages inside a registration are shared, its edges are not",
+          "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   const auto map = sharing_map();
   const Pages memory(8);
   fill(memory.data(), memory.bytes(), 1);
@@ -81,8 +85,11 @@ TEST_CASE("the whole pages inside a registration are shared, its edges are not",
   CHECK(map->counters().kept == 0);
 }
 
-TEST_CASE("what was taken back is one mapping", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("what was taken back is one mapping", "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   const auto map = sharing_map();
   const Pages memory(2048);
   fill(memory.data(), memory.bytes(), 1);
@@ -103,8 +110,11 @@ TEST_CASE("what was taken back is one mapping", "[memory]") {
   CHECK(mapping.end - mapping.begin >= memory.bytes() - 2 * kPage);
 }
 
-TEST_CASE("what cannot be shared is copied, what is not there is refused", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("what cannot be shared is copied, what is not there is refused", "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   const auto map = sharing_map();
   const auto copied = [&](const void* at, std::size_t bytes) {
     RegistrationMap::Held held;
@@ -147,8 +157,11 @@ TEST_CASE("what cannot be shared is copied, what is not there is refused", "[mem
   by_copy.release(held);
 }
 
-TEST_CASE("registrations that overlap share what they share", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("registrations that overlap share what they share", "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   const auto map = sharing_map();
   const Pages memory(16);
   fill(memory.data(), memory.bytes(), 3);
@@ -187,8 +200,11 @@ TEST_CASE("registrations that overlap share what they share", "[memory]") {
   map->release(edge);
 }
 
-TEST_CASE("inner pages of an array on the stack are shared", "[memory][threads]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("inner pages of an array on the stack are shared", "[memory][threads][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   const auto map = sharing_map();
   const auto on_this_stack = [&] {
     std::byte array[6 * kPage];
@@ -209,8 +225,11 @@ TEST_CASE("inner pages of an array on the stack are shared", "[memory][threads]"
   std::thread(on_this_stack).join();
 }
 
-TEST_CASE("registered memory may go, move and come again", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("registered memory may go, move and come again", "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   const auto map = sharing_map();
   RegistrationMap::Held held;
 
@@ -301,8 +320,11 @@ TEST_CASE("registered memory may go, move and come again", "[memory]") {
   }
 }
 
-TEST_CASE("many registrations come and go", "[memory]") {
-  if (!can_hold_pages()) return;
+TEST_CASE("many registrations come and go", "[memory][may_skip]") {
+  if (!can_hold_pages()) {
+    WARN("skipped: pages of this machine cannot be held");
+    return;
+  }
   const auto map = sharing_map();
   const Pages memory(512);
   fill(memory.data(), memory.bytes(), 1);

@@ -1,0 +1,23 @@
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tools/cli.h"
+#include "tools/live_commands.h"
+
+namespace paceline::tools {
+
+void add_live_commands(CLI::App& app, int& exit_code) {
+  for (const char* name : {"tuner", "capture", "replay", "join", "exec", "testbed", "top", "params",
+                           "explain", "guard", "experiment"}) {
+    CLI::App* command = app.add_subcommand(name, "not built: tools/quickstart --all builds it");
+    command->prefix_command();
+    command->callback([name, &exit_code] {
+      exit_code = report_errors({fmt::format(
+          "{}: not built: this is the emulator alone; tools/quickstart --all builds every command",
+          name)});
+    });
+  }
+}
+
+}  // namespace paceline::tools
