@@ -1,6 +1,6 @@
 #include "tools/live_commands.h"
 
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 #include "tools/host/experiment_command.h"
 #include "tools/host/guard_command.h"
 

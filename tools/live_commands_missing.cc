@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 #include "tools/live_commands.h"
 
 namespace paceline::tools {

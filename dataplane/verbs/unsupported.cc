@@ -29,7 +29,7 @@ PACELINE_VERBS_EXPORT ibv_dm* ibv_import_dm(ibv_context* /*context*/, std::uint3
 }
 PACELINE_VERBS_EXPORT void ibv_unimport_dm(ibv_dm* /*dm*/) {}
 
-// Fork: nothing of what a program registers is withheld from its children (docs/memory.md), so
+// Fork: nothing of what a program registers is withheld from its children (docs/service.md), so
 // there is nothing to prepare.
 PACELINE_VERBS_EXPORT int ibv_fork_init() { return 0; }
 PACELINE_VERBS_EXPORT ibv_fork_status ibv_is_fork_initialized() { return IBV_FORK_UNNEEDED; }

@@ -1,4 +1,4 @@
-"""An operator's evening (docs/story.md) in short: unmodified programs in an incast, DCQCN tried against
+"""An operator's evening (docs/user-guide.md) in short: unmodified programs in an incast, DCQCN tried against
 Cadence to a verdict and promoted, then a plug-in that does harm, taken back by the guard while the
 programs go on."""
 

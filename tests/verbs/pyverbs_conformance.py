@@ -4,7 +4,7 @@ libibverbs, as a black box.
 
   pyverbs_conformance.py PACELINE PACELINE-DATAPLANE [--write] [--only MODULE]
 
---write puts what came of it into docs/verbs-conformance.md. Fails when fewer than 100 tests pass, or
+--write puts the result into docs/service.md. Fails when fewer than 100 tests pass, or
 when one fails that tests/verbs/pyverbs_known.txt does not list. Exit: 0, 1, 77 not installed.
 """
 
@@ -30,7 +30,8 @@ FLOOR = 100
 SECONDS = 40  # for what is left of a module
 # Of one vendor's devices, of GPUs, and of librdmacm, which is another library with a device of its own.
 NOT_OURS = re.compile(r"^test_(mlx5|efa|cuda|rdmacm)")
-PAGE = os.path.join(ROOT, "docs/verbs-conformance.md")
+PAGE = os.path.join(ROOT, "docs/service.md")
+BEGIN, END = "<!-- conformance: begin -->\n", "<!-- conformance: end -->"
 KNOWN = os.path.join(ROOT, "tests/verbs/pyverbs_known.txt")
 
 
@@ -101,39 +102,22 @@ def short(test):
 
 def write_page(found, known, version):
     count = collections.Counter(outcome for outcome, _ in found.values())
-    out = ["# Conformance of the verbs library", "",
-           "Written by `tests/verbs/pyverbs_conformance.py --write`; do not edit.", "",
-           "rdma-core tests its library with a Python suite. It is run here as a black box, on one",
-           f"emulated host of `configs/testbeds/pair.toml` ({version}; `--dev h0 --port 1 --gid 1`).",
-           "Left out are the tests of one vendor's devices (`mlx5`, `efa`), of GPUs and of librdmacm.",
-           "", "| passed | skipped | failed |", "|---|---|---|",
-           f"| {count['pass']} | {count['skip']} | {count['fail']} |", ""]
+    out = [f"{count['pass']} pass, {count['skip']} are skipped, {count['fail']} fail ({version}, one host of",
+           "`configs/testbeds/pair.toml`).", ""]
     if count["fail"]:
-        out += ["## Failed", "", "| test | what it says | why |", "|---|---|---|"]
+        out += ["| failed | message | reason |", "|---|---|---|"]
         for test, (outcome, reason) in sorted(found.items()):
             if outcome == "fail":
                 out.append(f"| `{short(test)}` | {escape(reason)} | {escape(known.get(short(test), 'not known'))} |")
         out.append("")
-    out += ["## Skipped", "",
-            "A test skips itself when the device does not offer what it is about, or when the machine",
-            "lacks what it needs. In its own words:", ""]
-    reasons = collections.defaultdict(list)
-    for test, (outcome, reason) in sorted(found.items()):
-        if outcome == "skip":
-            reasons[reason].append(short(test))
-    out += ["| reason | tests |", "|---|---|"]
-    for reason, tests in sorted(reasons.items()):
-        out.append(f"| {escape(reason)} | {', '.join(f'`{t}`' for t in tests)} |")
-    out += ["", "## Passed", "", "| module | tests |", "|---|---|"]
-    modules = collections.defaultdict(list)
-    for test, (outcome, _) in sorted(found.items()):
-        if outcome == "pass":
-            module, _, rest = short(test).partition(".")
-            modules[module].append(rest.split(".")[-1])
-    for module, tests in sorted(modules.items()):
-        out.append(f"| `{module}` ({len(tests)}) | {', '.join(f'`{t}`' for t in tests)} |")
+    reasons = collections.Counter(reason for outcome, reason in found.values() if outcome == "skip")
+    out += ["| skipped because | tests |", "|---|---|"]
+    out += [f"| {escape(reason)} | {tests} |" for reason, tests in sorted(reasons.items())]
+    with open(PAGE, encoding="utf-8") as file:
+        before, rest = file.read().split(BEGIN)
+    after = rest.split(END)[1]
     with open(PAGE, "w", encoding="utf-8") as file:
-        file.write("\n".join(out) + "\n")
+        file.write(before + BEGIN + "\n".join(out) + "\n" + END + after)
 
 
 def escape(text):

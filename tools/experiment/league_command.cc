@@ -179,10 +179,10 @@ void add_league_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<LeagueOptions>();
   CLI::App* command = app.add_subcommand(
       "league", "rank every algorithm over the reference scenarios, in virtual time");
-  take_shipped_files(
-      *command
-           ->add_option("FILE", options->file, "the league (TOML; docs/experiments.md has every key)")
-           ->required());
+  take_shipped_files(*command
+                          ->add_option("FILE", options->file,
+                                       "the league (TOML; docs/experiments.md has every key)")
+                          ->required());
   command->add_flag("--quick", options->quick, "the small size of every scenario, few repetitions");
   command->add_option("--only", options->only, "these scenarios, separated by commas")
       ->delimiter(',')

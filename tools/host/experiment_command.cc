@@ -369,7 +369,7 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
       "candidate do harm, the service itself goes back within a fraction of a second; it also "
       "does\n"
       "when nobody renews the trial. Whatever is found, the champion is in force at the end.\n"
-      "docs/experiments.md explains the statistics, docs/story.md a whole evening.\n"
+      "docs/experiments.md explains the statistics, docs/user-guide.md shows a whole experiment.\n"
       "Exit status: 0 good, 1 no daemon, or the experiment was stopped, tripped a guard or "
       "failed,\n"
       "2 bad input, 130 left running.");

@@ -217,7 +217,7 @@ void add_exec_command(CLI::App& app, int& exit_code) {
   command->positionals_at_end();
   command->footer(
       "The program is not changed: libibverbs is replaced while it is loaded, by LD_PRELOAD\n"
-      "(LD_LIBRARY_PATH with --drop-in). docs/run-your-program.md has the whole story.\n"
+      "(LD_LIBRARY_PATH with --drop-in). docs/user-guide.md explains it.\n"
       "Examples:\n"
       "  paceline testbed up configs/testbeds/pair.toml\n"
       "  paceline exec --nic h1 -- ib_write_bw &\n"

@@ -41,7 +41,7 @@ std::span<const KeySpec> service_keys();
 
 // The reference of all keys: the part of docs/ports.md between its "keys" markers.
 std::string testbed_reference_markdown();
-// Likewise of docs/testbeds.md: [nic] and [service].
+// Likewise of docs/service.md: [nic] and [service].
 std::string emulated_reference_markdown();
 
 }  // namespace paceline::config

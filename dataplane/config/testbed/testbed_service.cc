@@ -13,8 +13,8 @@ constexpr double kMostObjects = 1e6;
 
 constexpr auto kServiceKeys = std::to_array<KeySpec>({
     {.path = "service.socket",
-     .meaning = "Where programs attach. Empty: where they look for it, see below. One that begins "
-                "with `@` is in the abstract namespace."},
+     .meaning = "Socket where programs attach. Empty: `paceline.sock` in the folder of `paceline "
+                "testbed`. A name that begins with `@` is in the abstract namespace."},
     {.path = "service.open", .meaning = "Any user of the machine may attach."},
     {.path = "service.users",
      .min = 0,
@@ -22,12 +22,12 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .meaning = "User ids that may attach, besides the service's own and root."},
     {.path = "service.user",
      .meaning =
-         "User that a service of root's becomes, with its groups, once devices and sockets are "
-         "open; see [service.md](service.md#what-it-may-do). Empty: it stays who it is."},
+         "User that a service started by root becomes once devices and sockets are open; see "
+         "[Privileges](#privileges). Empty: no change."},
     {.path = "service.sessions",
      .min = 1,
      .max = kMostObjects,
-     .meaning = "Of a tenant, which is a user: opened devices."},
+     .meaning = "Opened devices of a tenant. A tenant is a user."},
     {.path = "service.queue_pairs", .min = 1, .max = kMostObjects, .meaning = "Of a tenant."},
     {.path = "service.completion_queues", .min = 1, .max = kMostObjects, .meaning = "Of a tenant."},
     {.path = "service.shared_receive_queues",
@@ -37,7 +37,7 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
     {.path = "service.regions",
      .min = 1,
      .max = kMostObjects,
-     .meaning = "Of a tenant: registered memory regions."},
+     .meaning = "Memory regions of a tenant."},
     {.path = "service.protection_domains",
      .min = 1,
      .max = kMostObjects,
@@ -47,34 +47,36 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .form = Form::bytes,
      .min = 0,
      .max = 1e15,
-     .meaning = "Of a tenant: bytes of all its regions. 0: half of the memory that there is for "
-                "the service, on the machine or in its control group."},
+     .meaning = "Registered bytes of a tenant. 0: half of the memory of the machine, or of the "
+                "control group of the service."},
     {.path = "service.queue_memory",
      .form = Form::bytes,
      .min = 0,
      .max = 1e15,
-     .meaning = "Of a tenant: bytes of all its queues, those that the service keeps for them "
-                "included. 0: a quarter of the memory that there is for the service."},
+     .meaning =
+         "Bytes of all queues of a tenant, and of the memory that the service keeps for them. "
+         "0: a quarter of that memory."},
     {.path = "service.message_rate",
      .min = 0,
      .max = 1e12,
-     .meaning = "Messages a second that are taken from a tenant. 0: no limit."},
+     .meaning = "Messages a second of a tenant. 0: no limit."},
     {.path = "service.message_burst",
      .min = 1,
      .max = kMostObjects,
-     .meaning = "With `message_rate`: so many at once after a pause."},
+     .meaning = "With `message_rate`: messages at once after a pause."},
     {.path = "service.telemetry_interval",
      .min = 1e9,
      .max = 1e12,
-     .meaning = "How often a worker writes what it counts into the telemetry segment, while "
-                "anything happens."},
+     .meaning = "How often a worker writes its counters into the telemetry segment while there is "
+                "traffic."},
     {.path = "service.control_group",
-     .meaning = "A group of this machine whose members may use the control socket, besides the "
-                "service's own user and root. Empty: none."},
+     .meaning =
+         "Group whose members may use the control socket, besides the service's own user and "
+         "root. Empty: none."},
     {.path = "service.userfaultfd",
-     .meaning = "Programs of users without privileges get a userfaultfd that can also stop the "
-                "kernel, which vm.unprivileged_userfaultfd = 0 forbids them; without it their "
-                "memory is reached by copy (docs/memory.md)."},
+     .meaning = "Programs of unprivileged users get a userfaultfd that also serves faults of the "
+                "kernel, although vm.unprivileged_userfaultfd = 0 forbids it. Without it their "
+                "memory is reached by copy; see [Memory](#memory)."},
 });
 
 // Read apart: arrays of texts have no key of their own kind.
@@ -132,9 +134,9 @@ std::string emulated_reference_markdown() {
   text += reference_rows(service_keys(),
                          [&](std::string_view name) { return service_field(service, name); });
   text +=
-      "| `service.plugin_folders` | array of texts | | Folders, by their absolute paths, from "
-      "which "
-      "plug-ins may be loaded while the service runs (docs/plugins.md). None: none may. |\n";
+      "| `service.plugin_folders` | array of texts | | Folders, by absolute path, "
+      "from which plug-ins may be loaded while the service runs ([plugins.md](plugins.md)). "
+      "Empty: none. |\n";
   return text;
 }
 

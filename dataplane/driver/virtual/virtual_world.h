@@ -22,7 +22,6 @@
 #include "dataplane/driver/virtual/parallel_run.h"
 #include "dataplane/driver/virtual/real_time.h"
 #include "dataplane/driver/virtual/world_part.h"
-#include "dataplane/fabric/topology/division.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/fabric/topology/division.h"
 #include "dataplane/transport/engine.h"

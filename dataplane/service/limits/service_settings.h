@@ -72,7 +72,7 @@ struct ServiceSettings {
   std::string control_group;
   // Plug-ins may be loaded from there (plugin_shelf.h); none: nowhere.
   std::vector<std::string> plugin_folders;
-  // Programs get an open /dev/userfaultfd, where this service has one (docs/memory.md).
+  // Programs get an open /dev/userfaultfd, where this service has one (docs/service.md).
   bool userfaultfd = false;
   std::string testbed;  // what its file is called, for those who ask
   std::uint64_t start_unix_ns = 0;

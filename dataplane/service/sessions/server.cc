@@ -92,7 +92,7 @@ Server::Server(Service& service)
   } else {
     spdlog::warn(
         "userfaultfd does not serve here (Linux 5.14 and its system call are needed): programs can "
-        "make the service allocate memory (docs/memory.md)");
+        "make the service allocate memory (docs/service.md)");
   }
 }
 

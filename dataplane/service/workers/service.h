@@ -66,7 +66,7 @@ class Service {
   const std::map<uid_t, Tenant>& tenants() const { return tenants_; }
   // An open /dev/userfaultfd where the settings say so, else -1: with it programs without
   // privileges can hold their writers while memory is shared, and stop the kernel at will
-  // (docs/memory.md).
+  // (docs/service.md).
   int userfaultfd() const { return userfaultfd_.get(); }
   // Where the control thread leaves what a program can make last.
   attach::Aside& aside() { return aside_; }

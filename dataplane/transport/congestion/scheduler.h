@@ -1,6 +1,7 @@
-// Decides which context sends next: contexts wait in the deadline queue until their time, then in the
-// ready ring of their class (round robin), and their queue pairs share them by deficit round robin.
-// Of queue pairs it asks what they would send next, and changes nothing of theirs but their turn.
+// Decides which context sends next: contexts wait in the deadline queue until their time, then in
+// the ready ring of their class (round robin), and their queue pairs share them by deficit round
+// robin. Of queue pairs it asks what they would send next, and changes nothing of theirs but their
+// turn.
 #pragma once
 
 #include <algorithm>

@@ -50,7 +50,7 @@ void Path::look() {
 void tell_of_missing(const char* asked) {
   constexpr std::string_view kLine =
       "paceline: rdma_cm (/dev/infiniband/rdma_cm) is not offered: connect queue pairs without it "
-      "(perftest: without -R; docs/run-your-program.md)\n";
+      "(perftest: without -R; docs/user-guide.md)\n";
   static std::atomic<bool> told{false};
   if (std::strcmp(asked, "/dev/infiniband/rdma_cm") != 0 || told.exchange(true)) return;
   const int error = errno;

@@ -1,8 +1,8 @@
 // What of this program's memory is registered, and how the service reaches it. The one place that
 // decides: whole pages of private anonymous memory inside a registered range become pages of the
 // shared file (page_swap.h); everything else, above all the pages that are registered in part, is
-// copied by the service through the program's address space. docs/memory.md says why, and where the
-// limits are.
+// copied by the service through the program's address space. docs/service.md says why, and where
+// the limits are.
 //
 // Pages are handled in pieces. A piece belongs to every registration that touches it; when the last
 // one is released, shared pages become private again. Pages that are copied stay so until then,

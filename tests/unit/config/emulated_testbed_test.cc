@@ -178,7 +178,7 @@ TEST_CASE("a testbed of ports has what its engines are told", "[config]") {
 
 // --- the reference ---
 
-const std::string kTestbedPage = std::string(PACELINE_SOURCE_DIR) + "/docs/testbeds.md";
+const std::string kTestbedPage = std::string(PACELINE_SOURCE_DIR) + "/docs/service.md";
 const std::string kTestbedBegin = "<!-- keys: begin -->\n";
 const std::string kTestbedEnd = "<!-- keys: end -->\n";
 
@@ -189,18 +189,18 @@ std::string testbed_page() {
   return text.str();
 }
 
-TEST_CASE("docs/testbeds.md is the table of keys", "[config]") {
+TEST_CASE("docs/service.md is the table of keys", "[config]") {
   const std::string text = testbed_page();
   const auto begin = text.find(kTestbedBegin);
   const auto end = text.find(kTestbedEnd);
   REQUIRE(begin != std::string::npos);
   REQUIRE(end != std::string::npos);
-  INFO("write it again with: test_config \"[.write-testbeds]\"");
+  INFO("write it again with: test_config \"[.write-service]\"");
   const auto from = begin + kTestbedBegin.size();
   CHECK(text.substr(from, end - from) == emulated_reference_markdown());
 }
 
-TEST_CASE("write the reference of docs/testbeds.md", "[.write-testbeds]") {
+TEST_CASE("write the reference of docs/service.md", "[.write-service]") {
   std::string text = testbed_page();
   const auto from = text.find(kTestbedBegin) + kTestbedBegin.size();
   text.replace(from, text.find(kTestbedEnd) - from, emulated_reference_markdown());
