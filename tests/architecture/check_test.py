@@ -165,8 +165,8 @@ class Check(unittest.TestCase):
 
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))
-        self.good({"cc/a.cc": "\n" * 500})
-        self.bad("cc/a.cc", "\n" * 501, "501 lines")
+        self.good({"cc/a.cc": "\n" * 600})
+        self.bad("cc/a.cc", "\n" * 601, "601 lines")
 
 
 if __name__ == "__main__":

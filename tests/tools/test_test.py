@@ -36,7 +36,7 @@ class Usage(unittest.TestCase):
         for arguments, message in ((["--nonsense"], "unknown argument '--nonsense'"), (["-R"], "-R needs a value"),
                                    (["no/such/folder"], "no/such/folder: there is no such file or folder"),
                                    (["--ci", "--all"], "allowed is one of --ci, --all, --preset"),
-                                   (["--all", "tests"], "--all takes no PATH")):
+                                   (["--all", str(ROOT / "tests")], "--all takes no PATH")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(message, done.stderr)
