@@ -45,7 +45,7 @@ void check_admission(const Admission& admission, bool may_write) {
   expect(may_write || !endpoint.writes, "written without the right");
   for (const auto& [name, value] : admission.request.query) {
     expect(described(endpoint.query, name), "an unknown parameter was admitted");
-    expect(is_utf8(value), "a parameter is not UTF-8");
+    expect(paceline::is_utf8(value), "a parameter is not UTF-8");
   }
   for (const auto& [name, value] : admission.request.body.items()) {
     expect(described(endpoint.body, name), "an unknown member was admitted");
