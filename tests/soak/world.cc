@@ -269,7 +269,10 @@ void World::make_troubled(unsigned count) {
                                                        static_cast<std::uint16_t>(0xC080 + i),
                                                        Random(seed_, 400 + i)));
     TroubledPair& pair = *troubled_.back();
-    join(pair.stream(0), pair.stream(1), pair.qp(0), pair.qp(1));
+    // Each draws a seed: not as two arguments of one call, whose order compilers choose.
+    auto second = pair.stream(1);
+    auto first = pair.stream(0);
+    join(std::move(first), std::move(second), pair.qp(0), pair.qp(1));
   }
 }
 
