@@ -48,7 +48,7 @@ struct NicChange {
 
 class Sampler {
  public:
-  explicit Sampler(SamplerSettings settings) : settings_(std::move(settings)) {}
+  explicit Sampler(SamplerSettings settings) : settings_(settings) {}
 
   // Takes a mapped segment; histories of NICs that it has as the one before go on. What is wrong,
   // empty: nothing. notes(): what is worth a line in the log.

@@ -26,7 +26,7 @@ namespace paceline::fabric {
 
 struct FabricState {
   // All must outlive this.
-  FabricState(const FabricSpec& spec, Topology& topology, PacketPool& pool, EventWheel& wheel,
+  FabricState(const FabricSpec& of, Topology& paths_of, PacketPool& packets, EventWheel& wheel,
               std::uint32_t first_actor, std::pmr::memory_resource& memory);
 
   // Takes over what `other`, of another part of the same fabric, holds the truth about.
