@@ -35,7 +35,8 @@ Json rate_of(const Sampler& sampler, std::size_t nic, std::string_view series, s
     if (value) bytes = bytes.value_or(0) + *value;
   }
   if (!bytes) return nullptr;
-  return static_cast<double>(*bytes) * 8 / (static_cast<double>(part.slots) * static_cast<double>(part.slot_ns));
+  return static_cast<double>(*bytes) * 8 /
+         (static_cast<double>(part.slots) * static_cast<double>(part.slot_ns));
 }
 
 }  // namespace
