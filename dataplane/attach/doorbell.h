@@ -52,8 +52,6 @@ struct WorkerPage {
   // the session's wake descriptor (an eventfd).
   alignas(kLine) std::atomic<std::uint32_t> asleep{0};
   alignas(kLine) std::atomic<std::uint64_t> turns{0};  // a sign of life
-  // The processor that it lately ran on, plus one; 0: not known.
-  std::atomic<std::uint32_t> processor{0};
 };
 
 }  // namespace paceline::attach

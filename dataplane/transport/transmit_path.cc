@@ -14,6 +14,10 @@ constexpr std::size_t kMaxBurst = 32;
 constexpr std::size_t kMaxControlBurst = 16;
 // How long a context waits when the packet pool is empty.
 constexpr Picos kPoolRetry = picos_from_micros(1);
+// A port that takes nothing for this long has lost its link or its peer. From then on what it
+// refuses is dropped, as a dead link would drop it: the timers of the queue pairs run on, and their
+// owners are told. Longer than any pause of a link that works.
+constexpr Picos kMostRefusal = picos_from_micros(100'000);
 }  // namespace
 
 // Control packets go ahead of all data, as many as the port takes now.
@@ -40,8 +44,27 @@ void TransmitPath::flush_control() {
     core_.control_head = taken == count ? rest : burst[taken];
     if (core_.control_head == nullptr) core_.control_tail = nullptr;
     core_.counters.tx_control_packets += taken;
-    if (taken != count) break;
+    const bool drop = stands_still(kControlClass, taken != 0);
+    if (taken == count) continue;
+    if (!drop) break;
+    while (core_.control_head != rest) {
+      Packet* const packet = core_.control_head;
+      core_.control_head = packet->next;
+      core_.pool.free(packet);
+      ++core_.counters.tx_stalled;
+    }
+    if (rest == nullptr) core_.control_tail = nullptr;
   }
+}
+
+bool TransmitPath::stands_still(unsigned traffic_class, bool took_some) {
+  Picos& since = refused_since_[traffic_class];
+  if (took_some) [[likely]] {
+    since = kNever;
+    return false;
+  }
+  if (since == kNever) since = core_.awake();
+  return core_.awake() - since >= kMostRefusal;
 }
 
 // Builds the next packet of the context and charges it. nullptr: nothing to send after all.
@@ -94,8 +117,13 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
 void TransmitPath::offer(unsigned traffic_class, std::span<Packet* const> burst) {
   const std::size_t taken =
       core_.port.tx(core_.now, static_cast<std::uint8_t>(traffic_class), burst);
+  const bool drop = stands_still(traffic_class, taken != 0);
   for (std::size_t i = taken; i < burst.size(); ++i) {
-    scheduler_.backlog().push_refused(traffic_class, burst[i]);
+    if (drop) [[unlikely]] {
+      core_.pool.free(burst[i]);
+    } else {
+      scheduler_.backlog().push_refused(traffic_class, burst[i]);
+    }
     ++core_.counters.tx_stalled;
   }
 }
@@ -103,7 +131,11 @@ void TransmitPath::offer(unsigned traffic_class, std::span<Packet* const> burst)
 // True when nothing of the class is left over.
 bool TransmitPath::flush_backlog(unsigned traffic_class) {
   return scheduler_.backlog().flush(traffic_class, [&](Packet* packet) {
-    return core_.port.tx(core_.now, static_cast<std::uint8_t>(traffic_class), {&packet, 1}) != 0;
+    const bool taken =
+        core_.port.tx(core_.now, static_cast<std::uint8_t>(traffic_class), {&packet, 1}) != 0;
+    if (!stands_still(traffic_class, taken)) return taken;
+    core_.pool.free(packet);
+    return true;
   });
 }
 

@@ -2,6 +2,7 @@
 // takes them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -21,7 +22,9 @@ class TransmitPath {
         scheduler_(scheduler),
         congestion_(congestion),
         requester_(requester),
-        responder_(responder) {}
+        responder_(responder) {
+    refused_since_.fill(kNever);
+  }
 
   // Control packets, as many as the port takes now.
   void flush_control();
@@ -34,12 +37,17 @@ class TransmitPath {
   Packet* send_one(std::uint32_t index, CongestionContext& context);
   void offer(unsigned traffic_class, std::span<Packet* const> burst);
   bool flush_backlog(unsigned traffic_class);
+  // The port was offered packets of the class. True: those that it did not take are to be dropped.
+  bool stands_still(unsigned traffic_class, bool took_some);
 
   EngineCore& core_;
   Scheduler& scheduler_;
   CongestionManager& congestion_;
   RequesterPart& requester_;
   ResponderPart& responder_;
+  // Since when the port has taken nothing of a class although it was offered packets, in
+  // EngineCore::awake(). kNever: it took the last one.
+  std::array<Picos, kTrafficClasses> refused_since_;
 };
 
 }  // namespace paceline::transport

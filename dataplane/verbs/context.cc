@@ -90,11 +90,6 @@ void Context::ring(std::uint32_t bell) noexcept {
   [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof(one));
 }
 
-int Context::worker_processor() const noexcept {
-  const auto& page = *reinterpret_cast<const attach::WorkerPage*>(worker.data());
-  return static_cast<int>(page.processor.load(std::memory_order_relaxed)) - 1;
-}
-
 }  // namespace paceline::verbs
 
 using paceline::verbs::Context;

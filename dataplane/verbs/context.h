@@ -57,8 +57,6 @@ struct Context {
   ibv_context* handle() { return &verbs.context; }
   bool usable() const noexcept { return presence.usable(); }
 
-  // The processor that its worker lately ran on; -1: it has not said.
-  int worker_processor() const noexcept;
   // After a new tail was stored (release): tells the worker, and wakes it where it sleeps.
   void ring(std::uint32_t bell) noexcept;
 };

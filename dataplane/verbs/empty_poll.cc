@@ -11,7 +11,6 @@
 #include <ctime>
 
 #include "dataplane/base/adaptive_yield.h"
-#include "dataplane/base/stepping_aside.h"
 #include "dataplane/verbs/completion_queue.h"
 #include "dataplane/verbs/context.h"
 
@@ -32,41 +31,12 @@ std::int64_t clock_ns() {
 // Of the thread: several may poll the queues of a context.
 thread_local AdaptiveYield adaptive_yield;
 
-thread_local SteppingAside stepping_aside;
-
-// Leaves the worker's processor to it, where there is another, and may come back when the kernel
-// sees fit: what the thread may run on is in the end what it was.
-void step_aside(const Context& context) {
-  const int processor = context.worker_processor();
-  if (processor < 0 || processor >= CPU_SETSIZE || processor != ::sched_getcpu()) return;
-  cpu_set_t before;
-  CPU_ZERO(&before);
-  if (::sched_getaffinity(0, sizeof(before), &before) != 0) return;
-  cpu_set_t others = before;
-  CPU_CLR(processor, &others);
-  if (CPU_COUNT(&others) == 0) return;
-  if (::sched_setaffinity(0, sizeof(others), &others) == 0) {
-    ::sched_setaffinity(0, sizeof(before), &before);
-  }
-}
-
-// False: it is not worth it now. first: of this wait.
-bool give_way(const Context& context, bool first) {
-  std::int64_t from = clock_ns();
-  if (first) {
-    stepping_aside.waits(from);
-    if (stepping_aside.worthwhile(from)) {
-      stepping_aside.stepped(from);
-      step_aside(context);
-      from = clock_ns();
-    }
-  }
-  stepping_aside.goes_on(from);
+// False: it is not worth it now.
+bool give_way() {
+  const std::int64_t from = clock_ns();
   if (!adaptive_yield.worthwhile(from)) return false;
   ::sched_yield();
-  const std::int64_t until = clock_ns();
-  stepping_aside.goes_on(until);
-  adaptive_yield.yielded(from, until);
+  adaptive_yield.yielded(from, clock_ns());
   return true;
 }
 
@@ -91,7 +61,7 @@ void after_empty_poll(CompletionQueue& queue) noexcept {
     if (polls == 1) queue.context->last_polled.store(&queue, std::memory_order_relaxed);
     return;
   }
-  if (polls < context.spins + kWays && give_way(context, polls == context.spins)) return;
+  if (polls < context.spins + kWays && give_way()) return;
   queue.empty_polls.store(0, std::memory_order_relaxed);
   const std::uint32_t before = queue.vain_naps.load(std::memory_order_relaxed);
   if (context.last_polled.exchange(&queue, std::memory_order_relaxed) == &queue) {
@@ -100,7 +70,6 @@ void after_empty_poll(CompletionQueue& queue) noexcept {
     // A program that takes turns between queues waits for whichever is first.
     ::sched_yield();
   }
-  stepping_aside.goes_on(clock_ns());
   if (!queue.empty()) {
     queue.vain_naps.store(0, std::memory_order_relaxed);
     return;

@@ -138,9 +138,6 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   }
   if (publisher_.due(now, busy)) publisher_.publish(now, figures());
   page().turns.store(turns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  // From memory that the kernel keeps up to date (rseq): no call.
-  page().processor.store(static_cast<std::uint32_t>(::sched_getcpu() + 1),
-                         std::memory_order_relaxed);
   return busy;
 }
 

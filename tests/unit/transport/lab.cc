@@ -77,6 +77,7 @@ std::size_t WirePort::rx(std::span<Packet*> burst) {
 std::size_t WirePort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
   if (refuse_ != 0) {
     --refuse_;
+    busy_until_ = later(busy_until_, now + picos_from_micros(1));  // it is asked again after that
     return 0;
   }
   std::size_t n = 0;

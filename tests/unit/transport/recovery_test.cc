@@ -86,6 +86,42 @@ TEST_CASE("a lost last packet, and a lost last ACK, cost one timeout each", "[tr
   }
 }
 
+TEST_CASE(
+    "a port that takes nothing any more: all queue pairs fail, and new ones work once it does",
+    "[transport]") {
+  for (const auto algorithm :
+       {cc::AlgorithmId::fixed, cc::AlgorithmId::dcqcn, cc::AlgorithmId::cadence}) {
+    LabOptions options = small_packets();
+    options.engine.primary = choose_cc(algorithm, options);
+    options.qp.retransmit_timeout = picos_from_micros(1'000);
+    options.qp.retry_count = 3;
+    Lab lab(options);
+    CAPTURE(static_cast<int>(algorithm));
+    const Lab::Pair busy = lab.connect();
+    const Lab::Pair idle = lab.connect(300, 400);
+    lab.post(0, busy.a, lab.request(WorkOpcode::write, 1, 0, 0, 64 * kMtu));
+    CHECK_FALSE(lab.run(picos_from_micros(4)));
+    lab.a().port.refuse_calls(~0U);
+    CHECK_FALSE(lab.run(picos_from_micros(50'000)));
+    lab.post(0, idle.a, lab.request(WorkOpcode::write, 2, 0, 0, 2 * kMtu));
+    lab.run(picos_from_micros(400'000));
+    const auto failed = lab.a().sent();
+    REQUIRE(failed.size() == 2);
+    for (const Completion& c : failed) CHECK(c.status == CompletionStatus::retry_exceeded);
+    CHECK(lab.a().counters().tx_stalled > 0);
+
+    lab.a().port.refuse_calls(0);
+    Lab::fill(lab.a().memory, 5);
+    const Lab::Pair later = lab.connect(500, 600);
+    lab.post(0, later.a, lab.request(WorkOpcode::write, 3, 0, 0, 64 * kMtu));
+    lab.run(picos_from_micros(800'000));
+    const auto done = lab.a().sent();
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].status == CompletionStatus::success);
+    CHECK(equal_memories(lab, 64 * kMtu));
+  }
+}
+
 TEST_CASE("a dead path: retries, then retry_exceeded and a flush in order", "[transport]") {
   LabOptions options = small_packets();
   options.qp.retransmit_timeout = picos_from_micros(50);

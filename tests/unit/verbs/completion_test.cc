@@ -40,37 +40,6 @@ TEST_CASE("completions come in order, and no more than were asked for", "[verbs]
   CHECK(device.service.queue(device.cq->handle).header().head.value.load() == 5);
 }
 
-TEST_CASE("who waits on the worker's processor leaves it, and may come back", "[verbs][may_skip]") {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  REQUIRE(::sched_getaffinity(0, sizeof(all), &all) == 0);
-  if (CPU_COUNT(&all) < 2) {
-    WARN("skipped: one processor");
-    return;
-  }
-  OpenDevice device;
-  device.make_pair();
-  const int here = ::sched_getcpu();
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  CPU_SET(here, &only);
-  REQUIRE(::sched_setaffinity(0, sizeof(only), &only) == 0);
-  REQUIRE(::sched_setaffinity(0, sizeof(all), &all) == 0);
-  device.service.worker().processor.store(static_cast<std::uint32_t>(here) + 1);
-  // A few waits of some empty polls each; the kernel may bring it back, or be first.
-  bool left = false;
-  for (int i = 0; i < 10'000'000 && !left; ++i) {
-    ibv_wc entry;
-    REQUIRE(ibv_poll_cq(device.cq, 1, &entry) == 0);
-    left = ::sched_getcpu() != here;
-  }
-  CHECK(left);
-  cpu_set_t now;
-  CPU_ZERO(&now);
-  REQUIRE(::sched_getaffinity(0, sizeof(now), &now) == 0);
-  CHECK(CPU_EQUAL(&now, &all));
-}
-
 TEST_CASE("what is left of a destroyed queue pair is not polled", "[verbs][threads]") {
   OpenDevice device;
   ibv_qp* const gone = device.make_pair();
