@@ -58,6 +58,16 @@ struct alignas(64) CongestionContext {
   std::uint16_t request_seq = 0;
   std::array<std::int64_t, cc::kLimiters> limiter_picos{};
   cc::Decision proactive_decision{};  // while on_fallback: the proactive algorithm's own
+
+  // The algorithm in charge wants to hear of an acknowledgement with this round trip (0: none).
+  bool wants_ack(std::uint32_t rtt_ns, std::uint32_t base_rtt_ns) const {
+    constexpr std::uint32_t kAll = cc::signal_bit(cc::Signal::ack);
+    const std::uint32_t wanted = wants & (kAll | cc::kWantsRoundTrips);
+    if (wanted == 0) return false;
+    // Algorithms that want only round trips get those above twice the base RTT.
+    return (wanted & kAll) != 0 || rtt_ns / 2 > base_rtt_ns;
+  }
+
   alignas(64) std::array<std::byte, cc::kStateBytes> state{};
   // A fallback is a second sender algorithm whose state follows in the same block.
   alignas(64) std::array<std::byte, cc::kStateBytes> fallback_state{};

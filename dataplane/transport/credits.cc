@@ -7,7 +7,6 @@
 //
 // Until the peer has named a limit, none is kept to: the specification would have the first message
 // probe, which costs a round trip against every peer that has no limit to tell.
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 
@@ -44,7 +43,7 @@ void RequesterPart::update_credits(QueuePair& qp, wire::Aeth aeth) {
     }
   }
   check_order(qp);
-  congestion_.settle(qp);
+  core_.actions.settle(qp);
 }
 
 // The largest code that promises no more than there is. What is shared is promised to nobody. The

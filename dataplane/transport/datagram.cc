@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
@@ -48,34 +47,22 @@ bool RequesterPart::build_datagram(QueuePair& qp, Packet& packet) {
   --handle.uses;
   sent_unacknowledged(qp, handle.peer, payload, true);
   // The next one may be another context's business.
-  if (r.cursor != r.queue.tail() && context_of(qp, r.queue.at(r.cursor).request) != qp.context) {
+  if (r.cursor != r.queue.tail() &&
+      context_of(core_, qp, r.queue.at(r.cursor).request) != qp.context) {
     qp.requester.stops |= requester_stop::target;
   }
   return true;
 }
 
-void RequesterPart::retarget(QueuePair& qp) {
-  RequesterState& r = qp.requester;
-  if (qp.active) return;  // still busy with another one
-  r.stops &= static_cast<std::uint8_t>(~requester_stop::target);
-  qp.context = r.queue.empty() ? kNoIndex : context_of(qp, r.queue.front().request);
-  if (qp.context == kNoIndex || !has_work(qp, core_.now)) return;
-  // A datagram without payload is no backlog: its context may have been told that nothing waits.
-  const CongestionContext& context = core_.contexts[qp.context];
-  const bool quiet = context.active_head == kNoIndex && context.backlog_bytes == 0;
-  scheduler_.activate(qp);
-  if (quiet) congestion_.announce_backlog(qp.context);
-}
-
 void RequesterPart::drop_datagrams(QueuePair& qp) {
   RequesterState& r = qp.requester;
-  scheduler_.deactivate(qp);
+  core_.actions.dropped(qp);
   for (; !r.queue.empty(); r.queue.pop()) {
     const QueuedRequest& request = r.queue.front().request;
     AddressHandle& handle = core_.handles[request.address_handle >> 8];
     core_.contexts[handle.context].backlog_bytes -= request.length;
     --handle.uses;
-    congestion_.report_idle(handle.context);
+    core_.actions.idle(handle.context);
   }
   r.cursor = r.queue.tail();
   r.backlog_bytes = 0;
@@ -83,7 +70,6 @@ void RequesterPart::drop_datagrams(QueuePair& qp) {
   r.stops = 0;
   r.ordered = 0;
   r.draining = r.drained = false;
-  qp.context = kNoIndex;
 }
 
 // --- responder ---

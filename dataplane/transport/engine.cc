@@ -18,8 +18,8 @@ Engine::Engine(EngineConfig config, Port& port)
     : core_(std::move(config), port),
       scheduler_(core_),
       congestion_(core_, scheduler_, runner_, setups_, peers_, grants_),
-      requester_(core_, scheduler_, congestion_),
-      responder_(core_, scheduler_, congestion_, requester_),
+      requester_(core_),
+      responder_(core_, requester_),
       transmit_(core_, scheduler_, congestion_, requester_, responder_),
       receive_(core_, requester_, responder_, grants_, congestion_, peers_, migration_),
       runner_(core_, setups_),
@@ -27,7 +27,7 @@ Engine::Engine(EngineConfig config, Port& port)
       messages_(core_),
       peers_(core_, setups_, messages_),
       grants_(core_, setups_, peers_, messages_),
-      migration_(core_, scheduler_, congestion_, setups_, peers_, grants_, plugins_, requester_),
+      migration_(core_, scheduler_, congestion_, setups_, peers_, grants_, plugins_),
       states_(core_, requester_, responder_, congestion_, migration_) {
   core_.answers_last = core_.config.answers_last;
   core_.regions.end_loans_of(core_.pool);
@@ -167,8 +167,9 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return PostResult::bad_state;
   const PostResult result = requester_.post(*qp, request);
+  congestion_.perform();
   if (result != PostResult::ok || !can_send(qp->state)) return result;
-  const std::uint32_t context = requester_.context_of(*qp, request);
+  const std::uint32_t context = RequesterPart::context_of(core_, *qp, request);
   cc::Event event;
   event.signal = cc::Signal::message;
   // A READ sends no more than its request; an empty message counts a byte
@@ -180,7 +181,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   event.hint_kind = request.hint.kind;
   congestion_.deliver(context, event);
   if (qp->config.type == QpType::ud) {
-    requester_.retarget(*qp);
+    congestion_.retarget(*qp);
   } else if (RequesterPart::has_work(*qp, now)) {
     scheduler_.activate(*qp);
   }
@@ -192,7 +193,9 @@ void Engine::memory_ready(Picos now, std::uint32_t qp_number) {
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return;
   requester_.memory_ready(*qp);
+  congestion_.perform();
   responder_.memory_ready(*qp);
+  congestion_.perform();
 }
 
 inline std::size_t Engine::take_in(Picos now) {
@@ -284,7 +287,9 @@ void Engine::hear_plugins() {
 void Engine::run_qp_timers() {
   std::uint32_t index;
   while ((index = core_.qp_timers.pop_due(core_.now)) != pacing::DeadlineQueue::kNone) {
-    if (core_.qps[index] != nullptr) requester_.on_timer(*core_.qps[index]);
+    if (core_.qps[index] == nullptr) continue;
+    requester_.on_timer(*core_.qps[index]);
+    congestion_.perform();
   }
 }
 

@@ -130,7 +130,7 @@ class Engine {
   const ArrivalStamps& arrival_stamps() const { return core_.stamps; }
   // When poll has something to do next (not counting packets that arrive): later than the last
   // poll, kNever when idle.
-  Picos next_deadline() const {
+  [[gnu::always_inline]] Picos next_deadline() const {
     Picos next = earlier(scheduler_.next_deadline(), core_.qp_timers.next_deadline_settled());
     if (core_.control_active) [[unlikely]]
       next = earlier(next, control_deadline());

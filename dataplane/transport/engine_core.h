@@ -21,6 +21,7 @@
 #include "dataplane/port/port.h"
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/telemetry/counters.h"
+#include "dataplane/transport/actions.h"
 #include "dataplane/transport/address_handle.h"
 #include "dataplane/transport/arrival_stamps.h"
 #include "dataplane/transport/async_events.h"
@@ -73,6 +74,7 @@ struct alignas(64) EngineCore {
   bool acks_waiting = false;        // `waiting_acks` has some
   bool stamped = false;             // the packet in hand came before now, at `arrived`
   bool answers_last = false;        // as configured
+  bool has_actions = false;         // `actions` has some
   pacing::DeadlineQueue qp_timers;  // retransmission and RNR timers, by QP index
 
   PointerTable<QueuePair> qps;  // by index; nullptr when destroyed
@@ -107,6 +109,7 @@ struct alignas(64) EngineCore {
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
   AsyncEventList events;
   HostStops stops;
+  Actions actions{has_actions};
   Picos arrived{0};
   ArrivalStamps stamps;
   AddressHandleTable handles;

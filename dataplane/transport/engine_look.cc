@@ -63,7 +63,7 @@ std::string Engine::check_conservation() const {
       const SendQueue& queue = qp->requester.queue;
       for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
         const QueuedRequest& request = queue.at(p).request;
-        backlog[requester_.context_of(*qp, request)] += request.length;
+        backlog[RequesterPart::context_of(core_, *qp, request)] += request.length;
       }
       continue;
     }

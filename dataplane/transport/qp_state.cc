@@ -29,7 +29,7 @@ QueuePair* QpStatePart::create(const QpConfig& config) {
 }
 
 void QpStatePart::destroy(QueuePair& qp) {
-  requester_.fail(qp, CompletionStatus::flushed);
+  fail(qp);
   requester_.discard(qp);
   responder_.discard(qp);
   congestion_.detach(qp);
@@ -37,6 +37,11 @@ void QpStatePart::destroy(QueuePair& qp) {
   core_.qp_timers.cancel(index);
   core_.qps[index] = nullptr;
   core_.free_qps.push_back(index);
+}
+
+void QpStatePart::fail(QueuePair& qp) {
+  requester_.fail(qp, CompletionStatus::flushed);
+  congestion_.perform();
 }
 
 bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
@@ -55,6 +60,7 @@ bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
 // All work is gone, without a completion (10.3.1.1).
 void QpStatePart::to_reset(QueuePair& qp) {
   if (qp.context != kNoIndex || qp.config.type == QpType::ud) requester_.drop_work(qp);
+  congestion_.perform();
   requester_.discard(qp);
   responder_.discard(qp);
   congestion_.detach(qp);
@@ -144,7 +150,7 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
 
   // From here on nothing is refused.
   if (to == QpState::error) {
-    requester_.fail(qp, CompletionStatus::flushed);
+    fail(qp);
     return {};
   }
   if (to == QpState::reset) {
@@ -179,10 +185,12 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   if (from == QpState::rts && to == QpState::sqd) {
     qp.state = QpState::sqd;
     requester_.drain(qp, (mask & notify_drained) != 0 && a.notify_drained);
+    congestion_.perform();
   }
   if (from == QpState::sqd && to == QpState::rts) {
     qp.state = QpState::rts;
     requester_.undrain(qp);
+    congestion_.perform();
   }
   if (from == QpState::sqe && to == QpState::rts) qp.state = QpState::rts;
   return {};
@@ -218,7 +226,7 @@ void QpStatePart::fail_overrun() {
         core_.events.push({AsyncEventKind::cq_error, 0, queue});
       }
       if (qp->state == QpState::error) continue;
-      requester_.fail(*qp, CompletionStatus::flushed);
+      fail(*qp);
       core_.events.push({AsyncEventKind::qp_fatal, qp->number});
     }
   }

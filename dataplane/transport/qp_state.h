@@ -39,6 +39,7 @@ class QpStatePart {
  private:
   ModifyResult check_values(const QueuePair& qp, const QpAttributes& attributes,
                             std::uint32_t mask) const;
+  void fail(QueuePair& qp);
   void to_reset(QueuePair& qp);
   void to_rtr(QueuePair& qp);
   void to_rts(QueuePair& qp);

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/scatter_gather.h"
@@ -119,7 +118,7 @@ void RequesterPart::drain(QueuePair& qp, bool notify) {
   ++r.ordered;
   check_order(qp);
   check_drained(qp);
-  congestion_.settle(qp);
+  core_.actions.settle(qp);
 }
 
 void RequesterPart::undrain(QueuePair& qp) {
@@ -127,7 +126,7 @@ void RequesterPart::undrain(QueuePair& qp) {
   r.draining = r.drained = false;
   --r.ordered;
   check_order(qp);
-  resume_announced(qp);
+  core_.actions.resume_announced(qp);
 }
 
 // The oldest READ or atomic that begins before `end` and is incomplete.
@@ -154,7 +153,7 @@ void RequesterPart::answers_lost(QueuePair& qp) {
   --r.retries_left;
   // No loss of ours: what was lost is the peer's data. The repeated request tells its algorithm.
   rewind(qp);
-  resume_announced(qp);
+  core_.actions.resume_announced(qp);
 }
 
 void RequesterPart::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
@@ -290,7 +289,7 @@ void RequesterPart::memory_ready(QueuePair& qp) {
         if (parsed.properties.operation == wire::Operation::acknowledge) {
           on_acknowledge(qp, parsed);
         } else if (parsed.properties.operation == wire::Operation::xack) {
-          on_xack(qp, parsed, *packet);
+          if (on_xack(qp, parsed, *packet)) on_gap(qp, parsed);
         } else if (take_in(qp, parsed, *packet) == Outcome::pending) {
           r.response_waits = true;
           break;  // still the first of the parked
@@ -303,7 +302,7 @@ void RequesterPart::memory_ready(QueuePair& qp) {
   }
   if ((r.stops & requester_stop::memory) != 0) {
     r.stops &= static_cast<std::uint8_t>(~requester_stop::memory);
-    resume(qp);
+    core_.actions.resume(qp);
   }
 }
 

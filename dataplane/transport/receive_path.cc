@@ -6,7 +6,7 @@
 
 namespace paceline::transport {
 
-void ReceivePath::receive(Packet* packet) {
+void ReceivePath::take(Packet* packet) {
   ++core_.counters.rx_packets;
   core_.counters.rx_wire_bytes += packet->wire_bytes;
   if ((packet->flags & (packet_flag::corrupt | packet_flag::trimmed)) != 0) [[unlikely]] {
@@ -90,7 +90,10 @@ void ReceivePath::receive(Packet* packet) {
         requester_.hold(*qp, packet);
         return;
       }
-      requester_.on_xack(*qp, parsed, *packet);
+      if (requester_.on_xack(*qp, parsed, *packet)) {
+        congestion_.perform();
+        requester_.on_gap(*qp, parsed);
+      }
       core_.pool.free(packet);
       return;
     case wire::Operation::cnp:

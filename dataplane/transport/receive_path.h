@@ -29,11 +29,15 @@ class ReceivePath {
         migration_(migration) {}
 
   // Takes ownership of the packet.
-  void receive(Packet* packet);
+  void receive(Packet* packet) {
+    take(packet);
+    congestion_.perform();
+  }
   // The same for packets that say when they came.
   void receive_stamped(std::span<Packet* const> burst);
 
  private:
+  void take(Packet* packet);
   void receive_trimmed(const Packet& packet);
   void receive_control(const wire::ParsedPacket& parsed, const Packet& packet);
   void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);

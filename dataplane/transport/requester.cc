@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/queue_pair_figures.h"
 
 namespace paceline::transport {
@@ -88,10 +87,10 @@ std::uint64_t RequesterPart::progress(QueuePair& qp, Psn next) {
   if (ordered) {
     check_order(qp);
     check_drained(qp);
-    congestion_.settle(qp);
-  } else if (r.cursor == r.queue.tail() && !qp.response_ready) {
+    core_.actions.settle(qp);
+  } else if (qp.active && r.cursor == r.queue.tail() && !qp.response_ready) {
     // What was about to be sent again had arrived after all: nothing may be left to send.
-    scheduler_.deactivate(qp);
+    core_.actions.stop(qp);
   }
   return acked;
 }
@@ -125,17 +124,16 @@ void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t
                                std::uint32_t marked_bytes, std::uint32_t host_delay_ns,
                                const IntStack* int_stack) {
   if (acked == 0) return;
-  if (congestion_.wants_ack(qp.context, rtt_ns)) {
-    cc::Event event;
+  const CongestionContext& context = core_.contexts[qp.context];
+  if (context.wants_ack(rtt_ns, core_.config.base_rtt_ns)) {
+    cc::Event& event = core_.actions.deliver(qp.context, int_stack);
     event.signal = cc::Signal::ack;
     event.acked_bytes = static_cast<std::uint32_t>(acked);
     event.rtt_ns = rtt_ns;
     event.marked_bytes = marked_bytes;
     event.host_delay_ns = host_delay_ns;
-    event.int_stack = int_stack;
-    congestion_.deliver(qp.context, event);
   }
-  if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.place(qp.context);
+  if (context.place == ContextPlace::blocked) core_.actions.released(qp.context);
 }
 
 void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
@@ -212,10 +210,8 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     rewind(qp);
     r.timeout_at = kNever;
     r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
-    congestion_.settle(qp);
-    if (core_.contexts[qp.context].place == ContextPlace::blocked) {
-      scheduler_.place(qp.context);  // others of the context may use its window
-    }
+    core_.actions.settle(qp);
+    core_.actions.released(qp.context);  // others of the context may use its window
     set_timer(qp, r.blocked_until);
     return;
   }
@@ -228,12 +224,12 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
         return;
       }
       --r.retries_left;
-      cc::Event event;
+      const std::uint64_t lost = rewind(qp);
+      core_.actions.resume(qp);
+      cc::Event& event = core_.actions.deliver(qp.context);
       event.signal = cc::Signal::nack;
-      event.lost_bytes = static_cast<std::uint32_t>(rewind(qp));
+      event.lost_bytes = static_cast<std::uint32_t>(lost);
       event.acked_bytes = static_cast<std::uint32_t>(acked);
-      resume(qp);
-      congestion_.deliver(qp.context, event);
       return;
     }
     case wire::NakCode::remote_access_error:
@@ -283,9 +279,8 @@ bool RequesterPart::take_goodbye(QueuePair& qp, wire::Aeth aeth, Psn expected) {
 void RequesterPart::on_cnp(QueuePair& qp) {
   ++core_.counters.cnps_received;
   ++qp.counters.cnps_received;
-  cc::Event event;
+  cc::Event& event = core_.actions.deliver(qp.context);
   event.signal = cc::Signal::cnp;
-  congestion_.deliver(qp.context, event);
 }
 
 void RequesterPart::set_timer(QueuePair& qp, Picos at) {
@@ -326,24 +321,6 @@ void RequesterPart::charge_limit(QueuePair& qp, std::uint32_t bytes) {
   set_timer(qp, r.blocked_until);
 }
 
-void RequesterPart::resume(QueuePair& qp) {
-  if (has_work(qp, core_.now)) {
-    scheduler_.activate(qp);
-    CongestionContext& context = core_.contexts[qp.context];
-    if (context.place == ContextPlace::blocked) scheduler_.place(qp.context);
-  }
-}
-
-// An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
-// asks for nothing, and what was rewound waits for ever.
-void RequesterPart::resume_announced(QueuePair& qp) {
-  if (!has_work(qp, core_.now)) return;
-  const CongestionContext& context = core_.contexts[qp.context];
-  const bool quiet = context.active_head == kNoIndex;
-  resume(qp);
-  if (quiet) congestion_.announce_backlog(qp.context);
-}
-
 void RequesterPart::on_timer(QueuePair& qp) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
@@ -357,7 +334,7 @@ void RequesterPart::on_timer(QueuePair& qp) {
   }
   if (r.timeout_at > core_.awake()) {
     if (r.timeout_at != kNever) set_timer(qp, core_.awake_to_time(r.timeout_at));
-    resume_announced(qp);  // an RNR back-off may have ended
+    core_.actions.resume_announced(qp);  // an RNR back-off may have ended
     return;
   }
   r.timeout_at = kNever;
@@ -374,11 +351,11 @@ void RequesterPart::on_timer(QueuePair& qp) {
   }
   --r.retries_left;
   r.gap_known = false;
-  cc::Event event;
+  const std::uint64_t lost = rewind(qp);
+  core_.actions.resume(qp);
+  cc::Event& event = core_.actions.deliver(qp.context);
   event.signal = cc::Signal::timeout;
-  event.lost_bytes = static_cast<std::uint32_t>(rewind(qp));
-  resume(qp);
-  congestion_.deliver(qp.context, event);
+  event.lost_bytes = static_cast<std::uint32_t>(lost);
 }
 
 void RequesterPart::drop_work(QueuePair& qp) {
@@ -412,11 +389,9 @@ void RequesterPart::drop_work(QueuePair& qp) {
   responder.responses.clear();
   responder.answer_due = false;
   qp.response_ready = false;
-  scheduler_.deactivate(qp);
-  // Its bytes in flight may have been what held up others of the same context.
-  if (context.place == ContextPlace::blocked) scheduler_.place(qp.context);
+  core_.actions.dropped(qp);
   // An algorithm that asks the peer for a rate must hear that there is no need any more.
-  if (had_work) congestion_.report_idle(qp.context);
+  if (had_work) core_.actions.idle(qp.context);
 }
 
 void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {

@@ -13,13 +13,9 @@
 
 namespace paceline::transport {
 
-class CongestionManager;
-class Scheduler;
-
 class RequesterPart {
  public:
-  RequesterPart(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion)
-      : core_(core), scheduler_(scheduler), congestion_(congestion) {}
+  explicit RequesterPart(EngineCore& core) : core_(core) {}
 
   PostResult post(QueuePair& qp, const WorkRequest& posted);
 
@@ -45,8 +41,10 @@ class RequesterPart {
   // Answers are being held back: this one, too, or it would be taken out of order.
   bool holds_answers(const QueuePair& qp) const { return !qp.requester.parked.empty(); }
   void hold(QueuePair& qp, Packet* packet) { qp.requester.parked.push(packet); }
-  // An XACK for `qp`.
-  void on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  // An XACK for `qp`. True: it shows a gap to a requester under go-back-N. Call on_gap() then, when
+  // what this call has asked for is done: the algorithm hears of the acknowledgement first.
+  bool on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  void on_gap(QueuePair& qp, const wire::ParsedPacket& parsed);
   // Of a READ response for `qp` only the headers have come (trimmed.cc).
   void on_trimmed_response(QueuePair& qp, Psn psn);
   // For Engine::check_conservation.
@@ -77,12 +75,11 @@ class RequesterPart {
   // Frees what is parked.
   void discard(QueuePair& qp);
   // The congestion context that pays for a request: the queue pair's, or the address handle's.
-  std::uint32_t context_of(const QueuePair& qp, const QueuedRequest& request) const {
-    return qp.config.type == QpType::ud ? core_.handles[request.address_handle >> 8].context
+  static std::uint32_t context_of(const EngineCore& core, const QueuePair& qp,
+                                  const QueuedRequest& request) {
+    return qp.config.type == QpType::ud ? core.handles[request.address_handle >> 8].context
                                         : qp.context;
   }
-  // UD: the queue pair moves to the context of its next datagram, if it has one.
-  void retarget(QueuePair& qp);
   // Begins no request more (SQD) / does again.
   void drain(QueuePair& qp, bool notify);
   void undrain(QueuePair& qp);
@@ -174,7 +171,7 @@ class RequesterPart {
   void take_xack(QueuePair& qp, Psn expected, const wire::Xack& xack);
   std::uint64_t take_trim(QueuePair& qp, Psn psn);  // trimmed.cc
   void take_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed);
-  void take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed, const wire::Xack& xack);
+  bool take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed, const wire::Xack& xack);
   std::uint64_t acknowledge_before(QueuePair& qp, Psn expected);
   std::uint32_t mark_delivered(QueuePair& qp, SentPacket& sent);
   void mark_lost(QueuePair& qp, Psn psn);
@@ -184,7 +181,6 @@ class RequesterPart {
   bool advance_selective(QueuePair& qp);
   void update_window(QueuePair& qp);
   void update_repair(QueuePair& qp);
-  void settle_repaired(QueuePair& qp);
   void refused(QueuePair& qp, Psn expected, wire::Aeth aeth);
   void put_off(QueuePair& qp, Psn expected, wire::Aeth aeth);
   void reset_selective(QueuePair& qp);
@@ -217,13 +213,8 @@ class RequesterPart {
 
   void arm_timer(QueuePair& qp);
   void set_timer(QueuePair& qp, Picos at);
-  void resume(QueuePair& qp);
-  // The same, where no event of its own tells the algorithm that what it saw leave is back.
-  void resume_announced(QueuePair& qp);
 
   EngineCore& core_;
-  Scheduler& scheduler_;
-  CongestionManager& congestion_;
 };
 
 }  // namespace paceline::transport

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/scatter_gather.h"
 
@@ -208,7 +207,7 @@ PostResult RequesterPart::post_kept(QueuePair& qp, const QueuedRequest& request)
   if (answered) return PostResult::ok;  // what it moves, the peer sends
   if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
   r.backlog_bytes += request.length;
-  core_.contexts[context_of(qp, request)].backlog_bytes += request.length;
+  core_.contexts[context_of(core_, qp, request)].backlog_bytes += request.length;
   return PostResult::ok;
 }
 

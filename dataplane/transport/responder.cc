@@ -1,6 +1,5 @@
 #include "dataplane/transport/responder.h"
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 
@@ -75,7 +74,7 @@ void ResponderPart::memory_ready(QueuePair& qp) {
   if (r.response_waits) {
     r.response_waits = false;
     give_due(qp);
-    congestion_.settle(qp);
+    core_.actions.settle(qp);
   }
   if ((r.halts & responder_halt::memory) == 0) return;
   r.halts &= static_cast<std::uint8_t>(~responder_halt::memory);

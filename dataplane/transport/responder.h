@@ -12,15 +12,11 @@
 
 namespace paceline::transport {
 
-class CongestionManager;
 class RequesterPart;
-class Scheduler;
 
 class ResponderPart {
  public:
-  ResponderPart(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion,
-                RequesterPart& requester)
-      : core_(core), scheduler_(scheduler), congestion_(congestion), requester_(requester) {}
+  ResponderPart(EngineCore& core, RequesterPart& requester) : core_(core), requester_(requester) {}
 
   // A request packet for `qp`. Takes the packet: frees it, or parks it while memory answers.
   void on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
@@ -115,8 +111,6 @@ class ResponderPart {
   Outcome refuse_packet(QueuePair& qp, wire::NakCode code);
 
   EngineCore& core_;
-  Scheduler& scheduler_;
-  CongestionManager& congestion_;
   RequesterPart& requester_;
 };
 

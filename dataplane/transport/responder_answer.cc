@@ -3,7 +3,6 @@
 // acknowledgement waits until all READ responses before it have been sent, and one that follows
 // while it waits replaces it (coalescing, 9.7.5.1.2: the later one acknowledges all that the
 // earlier one did).
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/wire/build.h"
@@ -88,7 +87,7 @@ void ResponderPart::send_answer(QueuePair& qp, Packet* packet) {
   if (!core_.info.computes_icrc) {
     packet->icrc = wire::icrc(packet->header_view(), qp.header.l3_offset);
   }
-  scheduler_.backlog().send_in_line(packet);
+  core_.actions.send_in_line(packet);
 }
 
 // Whether the newest request is a READ or an atomic. Its answers are its acknowledgement; no other

@@ -4,7 +4,6 @@
 // when it arrives, once; its result is kept for as long as it may be asked for again.
 #include <algorithm>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
@@ -40,7 +39,7 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
     const ResponderResource dropped = r.responses.drop_oldest();
     if (!dropped.atomic) disown(qp, rest_of(qp, dropped, dropped.next));
     update_response_ready(qp);
-    congestion_.settle(qp);
+    core_.actions.settle(qp);
   }
   if (r.in_message || !r.responses.has_room()) {
     refuse(qp, wire::NakCode::invalid_request);
@@ -78,7 +77,7 @@ ResponderPart::Outcome ResponderPart::accept_answered(QueuePair& qp,
   }
   if (!resource.atomic) owe(qp, resource.length);
   give_due(qp);
-  congestion_.settle(qp);
+  core_.actions.settle(qp);
   return Outcome::done;
 }
 
@@ -172,12 +171,11 @@ void ResponderPart::repeat_answer(QueuePair& qp, const wire::ParsedPacket& parse
   const std::uint64_t again = rest_of(qp, *resource, index) - rest_of(qp, *resource, due_from);
   r.responses.repeat(*resource, index);
   owe(qp, again);
-  cc::Event event;
+  cc::Event& event = core_.actions.deliver(qp.context);
   event.signal = cc::Signal::nack;
   event.lost_bytes = static_cast<std::uint32_t>(again);
-  congestion_.deliver(qp.context, event);
   give_due(qp);
-  congestion_.settle(qp);
+  core_.actions.settle(qp);
 }
 
 // Selective repeat: some responses in the middle are asked for. Those that are still to be sent for
@@ -207,12 +205,11 @@ void ResponderPart::repeat_responses(QueuePair& qp, const wire::ParsedPacket& pa
   run.bytes = rest_of(qp, resource, index) - rest_of(qp, resource, index + count);
   s.repairs.push(run);
   owe(qp, run.bytes);
-  cc::Event event;
+  cc::Event& event = core_.actions.deliver(qp.context);
   event.signal = cc::Signal::nack;
   event.lost_bytes = static_cast<std::uint32_t>(run.bytes);
-  congestion_.deliver(qp.context, event);
   give_due(qp);
-  congestion_.settle(qp);
+  core_.actions.settle(qp);
 }
 
 // Responses that will not be sent after all.
@@ -240,10 +237,9 @@ ResponderPart::NextResponse ResponderPart::next_response(const QueuePair& qp) {
 void ResponderPart::owe(QueuePair& qp, std::uint64_t bytes) {
   qp.responder.backlog_bytes += bytes;
   core_.contexts[qp.context].backlog_bytes += bytes;
-  cc::Event event;
+  cc::Event& event = core_.actions.deliver(qp.context);
   event.signal = cc::Signal::message;
   event.message_bytes = std::max<std::uint64_t>(bytes, 1);  // see CongestionManager::deliver
-  congestion_.deliver(qp.context, event);
 }
 
 std::uint32_t ResponderPart::next_wire_bytes(const EngineCore& core, const QueuePair& qp) {

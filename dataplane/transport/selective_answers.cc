@@ -7,7 +7,6 @@
 // packets). An atomic is repeated as a request: the peer keeps its result.
 #include <algorithm>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 
 namespace paceline::transport {
@@ -128,8 +127,8 @@ RequesterPart::Outcome RequesterPart::accept_selective_response(QueuePair& qp,
   } else if (s.response_at <= core_.now || s.newest_ask != newest_ask) {
     asks = ask_missing(qp);
   }
-  settle_repaired(qp);
-  if (asks) resume_announced(qp);
+  core_.actions.settle_or_idle(qp);
+  if (asks) core_.actions.resume_announced(qp);
   report_ack(qp, acked, 0);
   arm_selective(qp);
   if (s.failing && r.una_psn == s.failing_psn) fail(qp, s.failing_status, s.failing_psn);

@@ -3,7 +3,6 @@
 // tail loss probe of RFC 8985). Answers to READs and atomics: selective_answers.cc.
 #include <algorithm>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 
 namespace paceline::transport {
@@ -180,13 +179,12 @@ void RequesterPart::on_selective_timer(QueuePair& qp) {
   }
   // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
   if (lost == 0 && !timed_out && !probed) {
-    resume_announced(qp);
+    core_.actions.resume_announced(qp);
   } else {
-    resume(qp);
-    cc::Event event;
+    core_.actions.resume(qp);
+    cc::Event& event = core_.actions.deliver(qp.context);
     event.signal = timed_out ? cc::Signal::timeout : cc::Signal::nack;
     event.lost_bytes = static_cast<std::uint32_t>(lost);
-    congestion_.deliver(qp.context, event);
   }
   arm_selective(qp);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 
 namespace paceline::transport {
@@ -24,37 +23,38 @@ const IntStack* records_of(const wire::Xack& xack, IntStack& stack) {
 
 }  // namespace
 
-void RequesterPart::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet) {
-  if (!can_send(qp.state)) return;
+bool RequesterPart::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet) {
+  if (!can_send(qp.state)) return false;
   wire::Xack xack;
   const wire::ParseError error =
       wire::parse_xack(wire::xack_body(packet.header_view(), parsed), xack);
   if (error != wire::ParseError::ok) {
     core_.count_malformed(error);
-    return;
+    return false;
   }
-  if (!xack.aeth.is_ack() && take_goodbye(qp, xack.aeth, parsed.psn)) return;
+  if (!xack.aeth.is_ack() && take_goodbye(qp, xack.aeth, parsed.psn)) return false;
   qp.requester.peer_selective = true;
-  if (qp.requester.selective) {
-    take_xack(qp, parsed.psn, xack);
-  } else {
-    take_as_acknowledge(qp, parsed, xack);
-  }
+  if (!qp.requester.selective) return take_as_acknowledge(qp, parsed, xack);
+  take_xack(qp, parsed.psn, xack);
+  return false;
 }
 
-// Under go-back-N: what it says of the expected packet, and that there is a gap.
-void RequesterPart::take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed,
+// Under go-back-N: what it says of the expected packet. True: and that there is a gap.
+bool RequesterPart::take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed,
                                         const wire::Xack& xack) {
   wire::ParsedPacket plain = parsed;
   plain.ext.aeth = xack.aeth;
   if (xack.aeth.is_ack()) plain.psn = parsed.psn - 1;
   on_acknowledge(qp, plain);
-  if (!xack.aeth.is_ack() || (xack.bitmap[0] | xack.bitmap[1]) == 0) return;
+  if (!xack.aeth.is_ack() || (xack.bitmap[0] | xack.bitmap[1]) == 0) return false;
   // Every packet behind the gap brings one of these: the first counts.
-  if (qp.requester.gap_known) return;
+  return !qp.requester.gap_known;
+}
+
+void RequesterPart::on_gap(QueuePair& qp, const wire::ParsedPacket& parsed) {
   qp.requester.gap_known = true;
-  plain.psn = parsed.psn;
-  plain.ext.aeth = wire::Aeth::nak(xack.aeth.msn, wire::NakCode::psn_sequence_error);
+  wire::ParsedPacket plain = parsed;
+  plain.ext.aeth = wire::Aeth::nak(0, wire::NakCode::psn_sequence_error);
   on_acknowledge(qp, plain);
 }
 
@@ -151,17 +151,16 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   const IntStack* const int_stack = records_of(xack, stack);
   if (lost != 0) {
     s.believe();
-    cc::Event event;
+    core_.actions.settle(qp);
+    cc::Event& event = core_.actions.deliver(qp.context, int_stack);
     event.signal = cc::Signal::nack;
     event.lost_bytes = static_cast<std::uint32_t>(lost);
     event.acked_bytes = static_cast<std::uint32_t>(acked);
     event.marked_bytes = marked;
-    event.int_stack = int_stack;
     event.trimmed_bytes = static_cast<std::uint32_t>(trimmed);
-    congestion_.settle(qp);
-    congestion_.deliver(qp.context, event);
   } else {
-    settle_repaired(qp);
+    // What was to be sent again may have arrived after all.
+    core_.actions.settle_or_idle(qp);
     report_ack(qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns, int_stack);
   }
   arm_selective(qp);
@@ -170,14 +169,6 @@ void RequesterPart::take_xack(QueuePair& qp, Psn expected, const wire::Xack& xac
   } else if (s.failing && r.una_psn == s.failing_psn) {
     fail(qp, s.failing_status, s.failing_psn);
   }
-}
-
-// As things are; when what was to be sent again has arrived after all, the algorithm must hear that
-// there is nothing more to send.
-void RequesterPart::settle_repaired(QueuePair& qp) {
-  const bool was_active = qp.active;
-  congestion_.settle(qp);
-  if (was_active && !qp.active) congestion_.report_idle(qp.context);
 }
 
 // The expected packet was put off, or refused.
@@ -221,8 +212,8 @@ void RequesterPart::put_off(QueuePair& qp, Psn expected, wire::Aeth aeth) {
   unsend(qp, expected);                        // even if it was held there for a while
   r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
   s.progress_at = core_.awake() + (r.blocked_until - core_.now);
-  congestion_.settle(qp);
-  if (core_.contexts[qp.context].place == ContextPlace::blocked) scheduler_.place(qp.context);
+  core_.actions.settle(qp);
+  core_.actions.released(qp.context);
   arm_selective(qp);
 }
 

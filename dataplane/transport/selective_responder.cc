@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"

@@ -5,7 +5,6 @@
 // acknowledged; requests complete in order.
 #include <algorithm>
 
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 
 namespace paceline::transport {

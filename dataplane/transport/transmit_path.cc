@@ -44,6 +44,8 @@ void TransmitPath::flush_control() {
     core_.control_head = taken == count ? rest : burst[taken];
     if (core_.control_head == nullptr) core_.control_tail = nullptr;
     core_.counters.tx_control_packets += taken;
+    if (taken == count && refusing_ == 0) [[likely]]
+      continue;
     const bool drop = stands_still(kControlClass, taken != 0);
     if (taken == count) continue;
     if (!drop) break;
@@ -58,13 +60,14 @@ void TransmitPath::flush_control() {
 }
 
 bool TransmitPath::stands_still(unsigned traffic_class, bool took_some) {
-  Picos& since = refused_since_[traffic_class];
-  if (took_some) [[likely]] {
-    since = kNever;
+  const std::uint32_t bit = 1U << traffic_class;
+  if (took_some) {
+    refusing_ &= ~bit;
     return false;
   }
-  if (since == kNever) since = core_.awake();
-  return core_.awake() - since >= kMostRefusal;
+  if ((refusing_ & bit) == 0) refused_since_[traffic_class] = core_.awake();
+  refusing_ |= bit;
+  return core_.awake() - refused_since_[traffic_class] >= kMostRefusal;
 }
 
 // Builds the next packet of the context and charges it. nullptr: nothing to send after all.
@@ -82,12 +85,14 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
   if (!(response ? responder_.build_response(qp, *packet) : requester_.build_next(qp, *packet))) {
     // Memory is not at hand; or the queue pair has failed, and left the ring.
     core_.pool.free(packet);
+    congestion_.perform();
     if (qp.active) {
       congestion_.settle(qp);
       scheduler_.place(index, context);
     }
     return nullptr;
   }
+  congestion_.perform();
   if (!response) {
     if (context.decision.classed != 0) [[unlikely]] {
       RequesterPart::put_class(qp, *packet, in_class);
@@ -109,7 +114,7 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
     qp.lane_balance = 0;
     scheduler_.deactivate(qp);
     congestion_.report_idle(index);
-    if (qp.config.type == QpType::ud) requester_.retarget(qp);
+    if (qp.config.type == QpType::ud) congestion_.retarget(qp);
   }
   return packet;
 }
@@ -117,6 +122,8 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
 void TransmitPath::offer(unsigned traffic_class, std::span<Packet* const> burst) {
   const std::size_t taken =
       core_.port.tx(core_.now, static_cast<std::uint8_t>(traffic_class), burst);
+  if (taken == burst.size() && refusing_ == 0) [[likely]]
+    return;
   const bool drop = stands_still(traffic_class, taken != 0);
   for (std::size_t i = taken; i < burst.size(); ++i) {
     if (drop) [[unlikely]] {

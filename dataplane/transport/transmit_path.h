@@ -22,9 +22,7 @@ class TransmitPath {
         scheduler_(scheduler),
         congestion_(congestion),
         requester_(requester),
-        responder_(responder) {
-    refused_since_.fill(kNever);
-  }
+        responder_(responder) {}
 
   // Control packets, as many as the port takes now.
   void flush_control();
@@ -45,9 +43,10 @@ class TransmitPath {
   CongestionManager& congestion_;
   RequesterPart& requester_;
   ResponderPart& responder_;
-  // Since when the port has taken nothing of a class although it was offered packets, in
-  // EngineCore::awake(). kNever: it took the last one.
-  std::array<Picos, kTrafficClasses> refused_since_;
+  // Classes of which the port took nothing when it was last offered packets, a bit each; and since
+  // when, in EngineCore::awake().
+  std::uint32_t refusing_ = 0;
+  std::array<Picos, kTrafficClasses> refused_since_{};
 };
 
 }  // namespace paceline::transport

@@ -2,7 +2,6 @@
 // is lost, and the one end that can tell the sender says so at once: the responder by an XACK that
 // is marked (selective repeat) or a sequence NAK, one per gap (go-back-N); a requester whose READ
 // response it was asks for that response again. What no one repairs (UC, UD) is gone.
-#include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 
@@ -74,7 +73,7 @@ void RequesterPart::on_trimmed_response(QueuePair& qp, Psn psn) {
   // Before the peer has the request there can be no response to it.
   if (!before(psn, s.peer_expected)) return;
   ask(qp, psn);
-  congestion_.settle(qp);
+  core_.actions.settle(qp);
 }
 
 }  // namespace paceline::transport

@@ -93,8 +93,8 @@ class PacedPairs {
         core_(engine_config(), port_),
         scheduler_(core_),
         congestion_(core_, scheduler_, runner_, setups_, peers_, grants_),
-        requester_(core_, scheduler_, congestion_),
-        responder_(core_, scheduler_, congestion_, requester_),
+        requester_(core_),
+        responder_(core_, requester_),
         transmit_(core_, scheduler_, congestion_, requester_, responder_),
         runner_(core_, setups_),
         setups_(core_, plugins_),
@@ -192,6 +192,7 @@ class PacedPairs {
     ack.psn = qp.requester.next_psn - 1;
     ack.ext.aeth = wire::Aeth::ack(0);
     requester_.on_acknowledge(qp, ack);
+    congestion_.perform();
     post(qp);
   }
 

@@ -172,6 +172,83 @@ void CongestionManager::restart(QueuePair& qp) {
   context.pace_bytes = 0;
 }
 
+// --- what queue pairs ask for ---
+
+void CongestionManager::perform_all() {
+  core_.actions.take_all([this](Action& action) { perform(action); },
+                         [this](std::uint32_t context) { release(context); });
+}
+
+void CongestionManager::perform(Action& action) {
+  switch (action.kind) {
+    case Action::Kind::settle:
+      settle(*action.qp);
+      return;
+    case Action::Kind::settle_or_idle: {
+      const bool was_active = action.qp->active;
+      settle(*action.qp);
+      if (was_active && !action.qp->active) report_idle(action.qp->context);
+      return;
+    }
+    case Action::Kind::stop:
+      scheduler_.deactivate(*action.qp);
+      return;
+    case Action::Kind::resume:
+      resume(*action.qp);
+      return;
+    case Action::Kind::resume_announced:
+      resume_announced(*action.qp);
+      return;
+    case Action::Kind::dropped:
+      scheduler_.deactivate(*action.qp);
+      if (action.qp->config.type == QpType::ud) {
+        action.qp->context = kNoIndex;
+      } else {
+        // Its bytes in flight may have been what held up others of the same context.
+        release(action.qp->context);
+      }
+      return;
+    case Action::Kind::deliver:
+      deliver(action.context, action.event);
+      return;
+    case Action::Kind::idle:
+      report_idle(action.context);
+      return;
+    case Action::Kind::send_in_line:
+      scheduler_.backlog().send_in_line(action.packet);
+      return;
+  }
+}
+
+void CongestionManager::resume(QueuePair& qp) {
+  if (!RequesterPart::has_work(qp, core_.now)) return;
+  scheduler_.activate(qp);
+  release(qp.context);
+}
+
+// An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
+// asks for nothing, and what was rewound waits for ever.
+void CongestionManager::resume_announced(QueuePair& qp) {
+  if (!RequesterPart::has_work(qp, core_.now)) return;
+  const bool quiet = core_.contexts[qp.context].active_head == kNoIndex;
+  resume(qp);
+  if (quiet) announce_backlog(qp.context);
+}
+
+void CongestionManager::retarget(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (qp.active) return;  // still busy with another one
+  r.stops &= static_cast<std::uint8_t>(~requester_stop::target);
+  qp.context =
+      r.queue.empty() ? kNoIndex : RequesterPart::context_of(core_, qp, r.queue.front().request);
+  if (qp.context == kNoIndex || !RequesterPart::has_work(qp, core_.now)) return;
+  // A datagram without payload is no backlog: its context may have been told that nothing waits.
+  const CongestionContext& context = core_.contexts[qp.context];
+  const bool quiet = context.active_head == kNoIndex && context.backlog_bytes == 0;
+  scheduler_.activate(qp);
+  if (quiet) announce_backlog(qp.context);
+}
+
 // --- events ---
 
 void CongestionManager::report_idle(std::uint32_t index) {

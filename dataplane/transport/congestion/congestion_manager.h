@@ -36,6 +36,14 @@ class alignas(64) CongestionManager {
   // Forgets what the context has learned: a fresh flow on an old queue pair. No effect on a context
   // shared by several queue pairs.
   void restart(QueuePair& qp);
+  // Does what the code of queue pairs has asked for since the last time. To be called by whoever
+  // called that code, before anything else happens.
+  [[gnu::always_inline]] void perform() {
+    if (core_.has_actions) [[unlikely]]
+      perform_all();
+  }
+  // UD: the queue pair moves to the context of its next datagram, if it has one.
+  void retarget(QueuePair& qp);
   // Activates or deactivates the queue pair, as it has work or not.
   void settle(QueuePair& qp) {
     if (!scheduler_.has_work(qp)) {
@@ -55,13 +63,6 @@ class alignas(64) CongestionManager {
   // The algorithm in charge of the context wants to hear of it.
   bool wants(std::uint32_t index, cc::Signal signal) const {
     return (core_.contexts[index].wants & cc::signal_bit(signal)) != 0;
-  }
-  bool wants_ack(std::uint32_t index, std::uint32_t rtt_ns) const {
-    constexpr std::uint32_t kAll = cc::signal_bit(cc::Signal::ack);
-    const std::uint32_t wants = core_.contexts[index].wants & (kAll | cc::kWantsRoundTrips);
-    if (wants == 0) return false;
-    // Algorithms that want only round trips get those above twice the base RTT.
-    return (wants & kAll) != 0 || rtt_ns / 2 > core_.config.base_rtt_ns;
   }
   // Work that was posted before is the context's, taken over or to be sent again: its algorithm
   // hears of it like of a message.
@@ -112,6 +113,13 @@ class alignas(64) CongestionManager {
   static std::uint64_t read_backlog(const QueuePair& qp);
   void report_bare_backlog(const QueuePair& qp);
   void forget_peer(std::uint32_t index);
+  void perform_all();
+  void perform(Action& action);
+  void resume(QueuePair& qp);
+  void resume_announced(QueuePair& qp);
+  void release(std::uint32_t index) {
+    if (core_.contexts[index].place == ContextPlace::blocked) scheduler_.place(index);
+  }
 
   EngineCore& core_;
   Scheduler& scheduler_;

@@ -291,7 +291,7 @@ void Migration::move(AddressHandle& handle, cc::AlgorithmId target) {
   if (had_work) {
     congestion_.announce_backlog(to);
     for (QueuePair* qp : core_.qps) {
-      if (qp != nullptr && next_handle(*qp) == handle.number) requester_.retarget(*qp);
+      if (qp != nullptr && next_handle(*qp) == handle.number) congestion_.retarget(*qp);
     }
     settle_left(from, true);
   }

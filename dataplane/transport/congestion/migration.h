@@ -28,15 +28,14 @@ class Migration {
  public:
   Migration(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion,
             CongestionSetups& setups, PeerDirectory& peers, GrantExchange& grants,
-            const PluginWatch& watch, RequesterPart& requester)
+            const PluginWatch& watch)
       : core_(core),
         scheduler_(scheduler),
         congestion_(congestion),
         setups_(setups),
         peers_(peers),
         grants_(grants),
-        watch_(watch),
-        requester_(requester) {}
+        watch_(watch) {}
 
   // Values are in force from here on; contexts hear of it, and change their algorithm, one by one.
   // The setup is not refused (CongestionSetups::refusal).
@@ -93,7 +92,6 @@ class Migration {
   PeerDirectory& peers_;
   GrantExchange& grants_;
   const PluginWatch& watch_;
-  RequesterPart& requester_;
   Change change_;
 };
 

@@ -294,18 +294,4 @@ void Scheduler::share_turns(QueuePair& qp, std::uint32_t bytes, bool response) c
   }
 }
 
-// Something is ready: when its port is.
-Picos Scheduler::next_send() const {
-  Picos next = kNever;
-  std::uint32_t mask = ready_mask_ | backlog_.classes();
-  while (mask != 0) {
-    const auto traffic_class = static_cast<unsigned>(std::bit_width(mask)) - 1;
-    mask &= ~(1U << traffic_class);
-    // What the port refused although ready is tried again a little later.
-    const Picos ready = core_.port.tx_ready_at(static_cast<std::uint8_t>(traffic_class));
-    next = earlier(next, later(ready, core_.now + Picos{1}));
-  }
-  return next;
-}
-
 }  // namespace paceline::transport

@@ -98,7 +98,7 @@ class alignas(64) Scheduler {
            core_.contexts[rings.ready.front].backlog_bytes <= core_.config.payload_mtu;
   }
   // Earliest time at which a context is due or something can be sent; kNever when none.
-  Picos next_deadline() const {
+  [[gnu::always_inline]] Picos next_deadline() const {
     const Picos next = earlier(pacer_.next_deadline_settled(), timers_.next_deadline_settled());
     return has_ready() ? earlier(next, next_send()) : next;
   }
@@ -120,7 +120,19 @@ class alignas(64) Scheduler {
   void settle_limiter(CongestionContext& context) const;
 
  private:
-  Picos next_send() const;
+  // Something is ready: when its port is. Part of every look for a deadline, so inlined.
+  [[gnu::always_inline]] Picos next_send() const {
+    Picos next = kNever;
+    std::uint32_t mask = ready_mask_ | backlog_.classes();
+    while (mask != 0) {
+      const auto traffic_class = static_cast<unsigned>(std::bit_width(mask)) - 1;
+      mask &= ~(1U << traffic_class);
+      // What the port refused although ready is tried again a little later.
+      const Picos ready = core_.port.tx_ready_at(static_cast<std::uint8_t>(traffic_class));
+      next = earlier(next, later(ready, core_.now + Picos{1}));
+    }
+    return next;
+  }
   static bool window_full(const CongestionContext& context) {
     return context.inflight_bytes >= context.decision.window_bytes;
   }
