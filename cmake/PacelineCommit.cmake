@@ -1,6 +1,6 @@
 # Writes a C++ source with the version and the commit that this tree is at. Run at every build, as
 #
-#   cmake -DSOURCE=... -DVERSION=0.1.0 -DOUT=... -P PacelineCommit.cmake
+#   cmake -DSOURCE=... -DVERSION=0.2.0 -DOUT=... -P PacelineCommit.cmake
 #
 # The file changes only if the commit does, so that nothing else is linked anew. In a tree that
 # `git archive` made, commit.txt has the commit; where neither is there, the version stands alone.

@@ -23,7 +23,8 @@ function(paceline_install)
   install(FILES "${configs}/league.toml" DESTINATION share/paceline COMPONENT paceline-tools)
 
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION share/doc/paceline COMPONENT paceline-doc)
-  install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION share/doc/paceline COMPONENT paceline-doc)
+  install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/SECURITY.md"
+    DESTINATION share/doc/paceline COMPONENT paceline-doc)
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright
     DESTINATION share/doc/paceline COMPONENT paceline-doc)
   if(PACELINE_EMULATOR_ONLY)

@@ -37,7 +37,7 @@ std::string header_html(const PageContext& page) {
   fact("paired repetitions", std::to_string(plan.repetitions));
   fact("seed", std::to_string(plan.seed));
   fact("runs", std::to_string(page.results.runs.size()));
-  fact("paceline", page.results.version);
+  fact("results version", page.results.version);
   fact("content hash", fmt::format("{:016x}", content_hash(page.results, page.analysis)));
   out +=
       "</dl>\n<nav aria-label=\"Contents\"><a href=\"#words\">In words</a> <a "
@@ -123,9 +123,9 @@ std::string report_page(const Results& results, const Analysis& analysis,
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
       "http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
-      "content=\"paceline {}\">\n<meta name=\"color-scheme\" content=\"light "
+      "content=\"paceline\">\n<meta name=\"color-scheme\" content=\"light "
       "dark\">\n<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n",
-      kPolicy, html_escaped(results.version), html_escaped(report.heading.front()));
+      kPolicy, html_escaped(report.heading.front()));
   out += page_style();
   out += "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#words\">Skip to the results</a>\n";
   out += header_html(page);

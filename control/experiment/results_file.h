@@ -18,9 +18,13 @@ namespace paceline::experiment {
 
 inline constexpr std::uint32_t kResultsSchema = 1;
 inline constexpr std::string_view kResultsKind = "paceline experiment results";
+// `version` in the results files of ab, league and tune: the version of what the runs mean, not of
+// the program. It is part of the content hash, so a release with the same results has the same
+// hashes. Raised with a change that makes results of before and after incomparable.
+inline constexpr std::string_view kResultsVersion = "0.1.0";
 
 struct Results {
-  std::string version;        // of paceline, as printed by --version
+  std::string version;        // kResultsVersion, or what the file has that was read
   std::string configuration;  // the experiment as resolved: TOML text that repeats it
   AnalysisPlan plan;
   std::vector<RunResult> runs;  // in any order; written by scenario, arm and repetition of the plan

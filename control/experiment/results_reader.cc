@@ -122,7 +122,7 @@ std::vector<Metric> read_metric_table(JsonReader& in, const Json& root,
     } else {
       in.error(
           path + ".name",
-          fmt::format("unknown metric '{}' (the file was written by version {})", name, version));
+          fmt::format("unknown metric '{}' (the file was of results version {})", name, version));
     }
   }
   return present;

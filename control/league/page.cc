@@ -33,7 +33,7 @@ std::string header_html(const Results& results) {
   fact("paired repetitions", std::to_string(plan.repetitions));
   fact("intervals", fmt::format("{:g} %", plan.confidence * 100));
   fact("seed", std::to_string(plan.seed));
-  fact("paceline", results.version);
+  fact("results version", results.version);
   return out +
          "</dl>\n<nav aria-label=\"Contents\"><a href=\"#standings\">Standings</a> "
          "<a href=\"#map\">Heat map</a> <a href=\"#duel\">Two side by side</a> "
@@ -115,10 +115,10 @@ std::string league_page(const Results& results, const std::string& text) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
       "http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
-      "content=\"paceline {}\">\n<meta name=\"color-scheme\" content=\"light "
+      "content=\"paceline\">\n<meta name=\"color-scheme\" content=\"light "
       "dark\">\n<title>{}: congestion control ranked</title>\n<link rel=\"icon\" "
       "href=\"data:,\">\n<style>\n",
-      kPolicy, html_escaped(results.version), html_escaped(results.plan.name));
+      kPolicy, html_escaped(results.plan.name));
   out += experiment::page_style();
   out += league_style();
   out +=

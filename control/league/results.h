@@ -15,7 +15,7 @@ namespace paceline::league {
 inline constexpr std::string_view kLeagueKind = "paceline league results";
 
 struct Results {
-  std::string version;  // of paceline
+  std::string version;  // experiment::kResultsVersion
   std::string command;  // that repeats the league
   Plan plan;
   std::vector<std::uint64_t> seeds;  // by repetition

@@ -32,7 +32,7 @@ std::vector<std::size_t> finalists(std::span<const Candidate> candidates, std::s
 const Candidate* winner(std::span<const Candidate> candidates);
 
 struct SearchRecord {
-  std::string version;  // of the program
+  std::string version;  // experiment::kResultsVersion
   std::string command;  // that repeats the search
   std::string algorithm;
   std::string profile;

@@ -154,7 +154,7 @@ int run(const AbOptions& options) {
   const double wall = wall_seconds() - begin;
 
   experiment::Results results;
-  results.version = PACELINE_VERSION;
+  results.version = experiment::kResultsVersion;
   results.configuration = configuration_text(options.input);
   results.plan = experiment::plan_of(experiment);
   results.runs = runs.finished();

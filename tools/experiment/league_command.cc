@@ -147,7 +147,7 @@ int run(const LeagueOptions& options) {
   const double wall = wall_seconds() - begin;
 
   league::Results results = league::results_of(plan, runs.runs());
-  results.version = PACELINE_VERSION;
+  results.version = experiment::kResultsVersion;
   results.command = league_command_text(options);
   if (const int code = write_league_files(options, results, out, page); code != kExitGood)
     return code;

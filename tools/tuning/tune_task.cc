@@ -10,6 +10,7 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "control/experiment/design.h"
+#include "control/experiment/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/scenario/plugin_load.h"
@@ -142,7 +143,7 @@ config::Read<Task> read_task(const TuneOptions& options) {
   for (std::string& error : check_output(task.out)) result.errors.push_back(std::move(error));
 
   tuner::SearchRecord& record = task.record;
-  record.version = PACELINE_VERSION;
+  record.version = experiment::kResultsVersion;
   record.command = command_text(options);
   record.algorithm = task.arm.algorithm;
   record.profile = task.arm.profile;

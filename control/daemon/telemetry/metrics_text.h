@@ -19,7 +19,7 @@ struct DaemonFigures {
   bool store_trouble = false;
   std::uint64_t api_requests = 0;
   std::uint64_t history_bytes = 0;
-  std::string build;  // "0.1.0 (6b81f6c40d5e)", or without the commit
+  std::string build;  // "0.2.0 (6b81f6c40d5e)", or without the commit
 };
 
 std::string metric_name(const SeriesInfo& series);
