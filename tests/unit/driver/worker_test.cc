@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dataplane/driver/scenario/real_time_defaults.h"
-#include "dataplane/port/ring_port.h"
+#include "tests/support/ring_port.h"
 #include "tests/support/roce_engine.h"
 #include "tests/support/worker.h"
 
