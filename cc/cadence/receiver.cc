@@ -41,8 +41,6 @@ ChannelCounters& CadenceReceiver::counters(std::uint32_t peer) const {
   return (*counter_blocks_[peer / kCountersPerBlock])[peer % kCountersPerBlock];
 }
 
-void CadenceReceiver::mark_dirty(std::int64_t) { dirty_ = true; }
-
 void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
   // A confirmation overtakes the data sent before it by about two packet times and the sender's
   // spacing: what still arrives at the old rate goes into a running debt.

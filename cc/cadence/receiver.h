@@ -156,7 +156,6 @@ class CadenceReceiver final : public PortReceiver {
   void set_com(Channel& ch, std::uint32_t mbps);
   void set_grant(Channel& ch, std::uint32_t mbps);
   void set_mode(std::uint32_t peer, Mode mode);
-  void mark_dirty(std::int64_t at);
 
   // Time (scan.cc).
   void scan(std::int64_t now);
