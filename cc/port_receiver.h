@@ -62,10 +62,6 @@ class PortReceiver {
   // When poll has work next; kNeverNanos when idle. May be <= now after on_request.
   virtual Nanos next_wake() const = 0;
 
-  // The host behind the port consumes no faster than this (PCIe, memory, application): the port is
-  // planned at the smaller of the two. Rate{} lifts the limit. Measured by the engine.
-  virtual void set_drain_limit(Nanos /*now*/, Rate) {}
-
   // Other values of the same algorithm; in force with the next poll. What was granted stands until
   // grants that follow from them replace it.
   virtual void set_params(const ParamBlock& /*params*/) {}

@@ -39,21 +39,20 @@ std::uint16_t next_seq(std::uint16_t seq) {
 }  // namespace
 
 std::uint64_t CadenceReceiver::plan() const {
-  const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
-  const std::uint64_t planned = plan_mbps(params_, listed_.size()) * usable / params_.link_mbps;
+  const std::uint64_t planned = plan_mbps(params_, listed_.size());
   return planned - planned * eta_cut_ / 64;
 }
 
 // Ceff: what grants may add up to now.
 std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
   advance_debt(now);
-  const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
+  const std::uint64_t link = params_.link_mbps;
   const std::uint64_t planned = plan();
   const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(planned));
   std::uint64_t capacity = std::max(planned > foreign_mbps_ ? planned - foreign_mbps_ : 0, fair);
   // What is granted now arrives one round trip from now: the debt that is left then counts.
   const std::uint64_t busy = com_sum_ + foreign_mbps_;
-  const std::uint64_t spare = busy < usable ? bytes_at(usable - busy, params_.rtt_ns) : 0;
+  const std::uint64_t spare = busy < link ? bytes_at(link - busy, params_.rtt_ns) : 0;
   const std::uint64_t tolerated = params_.q_target_bytes + spare + bytes_before_fresh(now);
   if (debt_bytes_ > tolerated) forget_paid(now);
   if (debt_bytes_ > tolerated) {
@@ -160,7 +159,7 @@ std::uint64_t CadenceReceiver::collect_slots() {
       limits[at] = static_cast<std::uint32_t>(limit);
       grants[at] = ch.grant;
       coms[at] = ch.com;
-      weights[at] = ch.weight;
+      weights[at] = 1;
       lefts[at] = left;
       most_left = std::max(most_left, left);
       ++at;
@@ -170,8 +169,7 @@ std::uint64_t CadenceReceiver::collect_slots() {
   slots_.size = at;
   if (favoured && most_left >= bulk_bytes(params_)) {
     for (std::size_t slot = 0; slot < at; ++slot) {
-      const std::uint32_t weight = weights[slot] * favour(params_, lefts[slot]);
-      weights[slot] = static_cast<std::uint8_t>(std::min<std::uint32_t>(weight, 255));
+      weights[slot] = static_cast<std::uint8_t>(favour(params_, lefts[slot]));
     }
   }
   return wanted;
@@ -256,8 +254,8 @@ void CadenceReceiver::lower(std::int64_t now, std::uint64_t capacity) {
   const bool relieve = starved != 0 && active_count_ <= kRelieved;
   // Who takes the place has its first byte here an RTT after the decrease is confirmed. Until then
   // the rate goes on, unless a queue is to drain or the port has more than it can carry.
-  const bool later = debt_bytes_ <= params_.q_target_bytes &&
-                     grant_sum_ + foreign_mbps_ <= std::min(params_.link_mbps, drain_mbps_);
+  const bool later =
+      debt_bytes_ <= params_.q_target_bytes && grant_sum_ + foreign_mbps_ <= params_.link_mbps;
 
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough, or what is left falls on few:

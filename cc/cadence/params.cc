@@ -136,7 +136,6 @@ std::int64_t round_trips(std::int64_t rtt_ns, double count) {
 }  // namespace
 
 std::span<const ParamSpec> cadence_param_specs() { return kCadenceSpecs; }
-std::span<const Profile> cadence_profiles() { return kCadenceProfiles; }
 const AlgorithmInfo& cadence_info() { return kInfo; }
 
 std::uint32_t plan_mbps(const CadenceParams& p, std::size_t senders) {

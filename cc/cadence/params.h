@@ -87,7 +87,6 @@ constexpr std::uint64_t message_wire_bytes(const CadenceParams& p, std::uint64_t
 }
 
 std::span<const ParamSpec> cadence_param_specs();
-std::span<const Profile> cadence_profiles();
 CadenceParams make_cadence_params(std::span<const double> values, const PortFacts& facts);
 
 }  // namespace paceline::cc

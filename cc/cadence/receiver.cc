@@ -22,7 +22,6 @@ std::uint32_t micros(std::int64_t ns) { return static_cast<std::uint32_t>(ns / 1
 
 CadenceReceiver::CadenceReceiver(const CadenceParams& params)
     : params_(params),
-      drain_mbps_(params.link_mbps),
       credit_ns_(kGrantBurst * params.max_active * params.control_ns),
       lease_ns_(params.lease_min_ns) {}
 
@@ -32,34 +31,15 @@ void CadenceReceiver::set_params(const ParamBlock& params) {
 
 void CadenceReceiver::set_params(const CadenceParams& params) {
   params_ = params;
-  drain_mbps_ = std::min(drain_mbps_, params.link_mbps);
   stood_mbps_ = com_sum_;
   stood_active_ = active_count_;
   params_new_ = true;
   dirty_ = true;
 }
 
-void CadenceReceiver::set_weight(std::uint32_t peer, std::uint8_t weight) {
-  if (peer >= channels_.size() || weight == 0) return;
-  channels_[peer].weight = weight;
-  dirty_ = true;
-}
-
-void CadenceReceiver::set_drain_limit(Nanos now, Rate limit) {
-  const std::uint64_t mbps = limit.bps / 1'000'000;
-  advance_debt(now.count);
-  drain_mbps_ =
-      limit.bps == 0
-          ? params_.link_mbps
-          : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(mbps, 1, params_.link_mbps));
-  mark_dirty(now.count);
-}
-
 ChannelCounters& CadenceReceiver::counters(std::uint32_t peer) const {
   return (*counter_blocks_[peer / kCountersPerBlock])[peer % kCountersPerBlock];
 }
-
-void CadenceReceiver::mark_dirty(std::int64_t) { dirty_ = true; }
 
 void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
   // A confirmation overtakes the data sent before it by about two packet times and the sender's
@@ -85,9 +65,9 @@ void CadenceReceiver::set_mode(std::uint32_t peer, Mode mode) {
 
 // How fast credit for GRANTs grows, in 1/256: once per t_control, and from idle capacity.
 std::int64_t CadenceReceiver::credit_speed() const {
-  const std::uint64_t usable = std::min(params_.link_mbps, drain_mbps_);
   const std::uint64_t busy = com_sum_ + foreign_mbps_;
-  const auto idle = static_cast<std::int64_t>(usable > busy ? usable - busy : 0);
+  const auto idle =
+      static_cast<std::int64_t>(params_.link_mbps > busy ? params_.link_mbps - busy : 0);
   return 256 + 256 * params_.control_ns * idle /
                    (std::int64_t{kControlWireBytes} * 8000 * kIdleForGrants);
 }
@@ -188,12 +168,10 @@ void CadenceReceiver::schedule_grant(std::uint32_t peer, std::uint32_t delay_us)
 
 void CadenceReceiver::open(std::int64_t now, Channel& ch, std::uint32_t peer,
                            const RequestMessage& r) {
-  const std::uint8_t weight = ch.weight;
   const bool due = ch.due;
   release(peer);
   unlist(peer);
   ch = Channel{};
-  ch.weight = weight;
   ch.due = due;
   ch.mode = Mode::idle;
   ch.channel = r.channel;
@@ -383,7 +361,7 @@ void CadenceReceiver::fill_grant(std::int64_t now, Channel& ch, std::uint32_t pe
   // One sender cannot queue at a port as fast as its own: what it announced is under way.
   const std::uint64_t queue = listed_.size() > 1 ? debt_bytes_ : 0;
   g.queue_us = static_cast<std::uint8_t>(
-      std::min<std::uint64_t>((queue * 8 + drain_mbps_ - 1) / drain_mbps_, 255));
+      std::min<std::uint64_t>((queue * 8 + params_.link_mbps - 1) / params_.link_mbps, 255));
   g.active_senders = static_cast<std::uint16_t>(std::min(active_count_ + waiting_count_, 0xFFFFU));
   g.timestamp_echo_ns = ch.req_stamp;
   g.receiver_hold_ns =
@@ -459,7 +437,6 @@ CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   s.paths_sent = paths_sent_;
   s.allocations = allocations_;
   s.eta_cut_q6 = eta_cut_;
-  s.slow_receiver = drain_mbps_ < params_.link_mbps;
   return s;
 }
 

@@ -41,15 +41,13 @@ class CadenceReceiver final : public PortReceiver {
   void forget(Nanos now, std::uint32_t peer) override;
   std::size_t poll(Nanos now, std::span<ReceiverOutput> out) override;
   Nanos next_wake() const override;
-  void set_drain_limit(Nanos now, Rate limit) override;
   std::string check_invariants(Nanos now) const override;
 
   void set_params(const ParamBlock& params) override;
   // What was promised under the old values stands until it is confirmed to be less, or lapses: the
   // invariants allow it, and no more.
   void set_params(const CadenceParams& params);
-  void set_weight(std::uint32_t peer, std::uint8_t weight);  // policy; 1..255, default 16
-  void revoke(Nanos now, std::uint32_t peer);                // takes a grant back and says so
+  void revoke(Nanos now, std::uint32_t peer);  // takes a grant back and says so
 
   // What the port looks like now: telemetry and tests.
   struct Snapshot {
@@ -65,7 +63,6 @@ class CadenceReceiver final : public PortReceiver {
     std::uint64_t paths_sent = 0;
     std::uint64_t allocations = 0;
     std::uint32_t eta_cut_q6 = 0;  // taken off the plan because a queue stood, in 1/64 of the link
-    bool slow_receiver = false;    // the drain limit binds
   };
   Snapshot snapshot() const;
 
@@ -86,7 +83,6 @@ class CadenceReceiver final : public PortReceiver {
     std::uint16_t seq = 0;       // of the newest grant; 0 is never sent
     std::uint16_t echo = 0;
     Mode mode = Mode::unknown;
-    std::uint8_t weight = 16;
     std::uint8_t start_window = 0;  // window in which its last start was counted
     bool due : 1 = false;           // a GRANT is in due_
     bool midway : 1 = false;        // traffic of another algorithm came in with it
@@ -160,7 +156,6 @@ class CadenceReceiver final : public PortReceiver {
   void set_com(Channel& ch, std::uint32_t mbps);
   void set_grant(Channel& ch, std::uint32_t mbps);
   void set_mode(std::uint32_t peer, Mode mode);
-  void mark_dirty(std::int64_t at);
 
   // Time (scan.cc).
   void scan(std::int64_t now);
@@ -221,7 +216,6 @@ class CadenceReceiver final : public PortReceiver {
   std::uint64_t com_sum_ = 0;
   std::uint64_t grant_sum_ = 0;
   std::uint64_t capacity_ = 0;
-  std::uint32_t drain_mbps_ = 0;  // drain limit; link rate when none
   std::uint64_t debt_bytes_ = 0;  // virtual queue
   std::int64_t debt_at_ = 0;
   std::uint64_t debt_bits_left_ = 0;  // remainder of the drain, so that it does not round away

@@ -56,10 +56,10 @@ void CadenceReceiver::pay_debt(std::int64_t span) {
   const std::uint64_t granted =
       listed_.size() > 1 ? static_cast<std::uint64_t>(std::max<std::int64_t>(arriving, 0)) : 0;
   const std::uint64_t busy = granted + foreign_mbps_;
-  if (busy >= drain_mbps_) return;
-  const std::uint64_t units =
-      (drain_mbps_ - busy) * static_cast<std::uint64_t>(std::min(span, std::int64_t{1} << 30)) +
-      debt_bits_left_;
+  if (busy >= params_.link_mbps) return;
+  const std::uint64_t units = (params_.link_mbps - busy) * static_cast<std::uint64_t>(std::min(
+                                                               span, std::int64_t{1} << 30)) +
+                              debt_bits_left_;
   const std::uint64_t paid = units / 8000;
   debt_bits_left_ = units % 8000;
   debt_bytes_ -= std::min(debt_bytes_, paid);
@@ -116,7 +116,7 @@ void CadenceReceiver::forget_paid(std::int64_t now) {
   measured_bytes_ = total;
   measured_at_ = now;
   if (span > kMeasureRtts * params_.rtt_ns) return;  // too long ago to tell when it idled
-  if (came + kIdlePackets * params_.packet_bytes > bytes_at(drain_mbps_, span)) return;
+  if (came + kIdlePackets * params_.packet_bytes > bytes_at(params_.link_mbps, span)) return;
   debt_bytes_ = std::min(debt_bytes_, owed_since(now - span - params_.rtt_ns));
 }
 

@@ -46,8 +46,6 @@ Picos DeviceClock::doubt(Picos away) const {
   return newest().half + kSlack + part(magnitude(away), rate_ppb_ + kDriftPpb);
 }
 
-Picos DeviceClock::uncertainty() const { return ready_ ? newest().half + kSlack : Picos{0}; }
-
 double DeviceClock::frequency() const {
   constexpr double kPicos = 1e12;
   constexpr double kOne = 4294967296.0;  // 2^32

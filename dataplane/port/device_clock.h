@@ -59,8 +59,6 @@ class DeviceClock {
 
   // Ticks per second; 0 when not ready.
   double frequency() const;
-  // What a time told right after the latest pair may be wrong by.
-  Picos uncertainty() const;
   const DeviceClockCounters& counters() const { return counters_; }
 
  private:

@@ -1,11 +1,11 @@
-// What an engine, a queue pair and a congestion context count. Plain 64-bit counters in aggregates:
+// What an engine and a queue pair count. Plain 64-bit counters in aggregates:
 // one thread increments them where the thing happens (`++counters.cnps_sent`), anyone may copy and
 // add them up. Nothing in the dataplane decides on a counter.
 //
-// Every counter has a name, which is the field's; for_each visits (name, value), and a test holds
-// that no field is missing. Counters indexed by an enumeration of another room (malformed packets
-// by reason, time by limiter) are arrays here, because telemetry does not include those rooms; who
-// prints them takes the names from there.
+// Every counter of an engine has a name, which is the field's; for_each visits (name, value), and a
+// static assertion holds that no field is missing. Malformed packets are an array by reason:
+// telemetry does not include the room that has the names, so the code that prints them takes the
+// names from there.
 #pragma once
 
 #include <array>
@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <type_traits>
 
 namespace paceline::telemetry {
 
@@ -118,210 +117,124 @@ struct EngineCounters {
   std::array<std::uint64_t, kMalformedReasons> malformed{};  // by wire::ParseError
 };
 
+// Of a queue pair: what its telemetry::QueuePairRecord says.
 struct QueuePairCounters {
-  std::uint64_t tx_packets = 0;  // data, retransmissions included
   std::uint64_t tx_bytes = 0;
-  std::uint64_t rx_packets = 0;  // data, accepted
   std::uint64_t rx_bytes = 0;
   std::uint64_t retransmitted_packets = 0;
-  std::uint64_t retransmitted_bytes = 0;
-  std::uint64_t naks_sent = 0;
   std::uint64_t naks_received = 0;
   std::uint64_t rnr_received = 0;
   std::uint64_t timeouts = 0;
-  std::uint64_t duplicates = 0;
-  std::uint64_t out_of_sequence = 0;
   std::uint64_t cnps_sent = 0;
   std::uint64_t cnps_received = 0;
   std::uint64_t completions = 0;
-  std::uint64_t completion_errors = 0;
 };
 
-// Per congestion context; per experiment arm by adding up.
-struct ContextCounters {
-  std::uint64_t tx_packets = 0;
-  std::uint64_t tx_bytes = 0;
-  std::uint64_t retransmitted_bytes = 0;
-  std::uint64_t cnps_received = 0;
-  std::uint64_t naks_received = 0;
-  std::uint64_t timeouts = 0;
-  std::uint64_t requests_sent = 0;
-  std::uint64_t grants_received = 0;
-  std::uint64_t paths_received = 0;
-  std::uint64_t fallbacks = 0;
-
-  std::array<std::uint64_t, kLimiterKinds> limiter_ns{};  // time each bound was in force
-};
-
-template <class Counters>
 struct CounterName {
   std::string_view name;
-  std::uint64_t Counters::*field;
+  std::uint64_t EngineCounters::*field;
 };
 
 namespace detail {
 
-inline constexpr std::size_t kCounterBytes = sizeof(std::uint64_t);
-
-template <class Counters>
-struct CounterTable;
-
 #define PACELINE_COUNTER(field) \
-  CounterName<Self> { #field, &Self::field }
+  CounterName { #field, &EngineCounters::field }
 
-template <>
-struct CounterTable<EngineCounters> {
-  using Self = EngineCounters;
-  static constexpr std::size_t indexed = kMalformedReasons;
-  static constexpr auto names = std::to_array<CounterName<Self>>({
-      PACELINE_COUNTER(rx_packets),
-      PACELINE_COUNTER(rx_wire_bytes),
-      PACELINE_COUNTER(acks_received),
-      PACELINE_COUNTER(tx_data_packets),
-      PACELINE_COUNTER(tx_data_bytes),
-      PACELINE_COUNTER(tx_wire_bytes),
-      PACELINE_COUNTER(tx_control_packets),
-      PACELINE_COUNTER(rx_data_packets),
-      PACELINE_COUNTER(rx_data_bytes),
-      PACELINE_COUNTER(rx_ce_packets),
-      PACELINE_COUNTER(acks_sent),
-      PACELINE_COUNTER(retransmitted_packets),
-      PACELINE_COUNTER(retransmitted_bytes),
-      PACELINE_COUNTER(acks_coalesced),
-      PACELINE_COUNTER(stale_acks),
-      PACELINE_COUNTER(naks_sent),
-      PACELINE_COUNTER(naks_received),
-      PACELINE_COUNTER(error_naks_sent),
-      PACELINE_COUNTER(error_naks_received),
-      PACELINE_COUNTER(implied_naks),
-      PACELINE_COUNTER(rnr_sent),
-      PACELINE_COUNTER(rnr_received),
-      PACELINE_COUNTER(timeouts),
-      PACELINE_COUNTER(duplicates),
-      PACELINE_COUNTER(out_of_sequence),
-      PACELINE_COUNTER(placed_early),
-      PACELINE_COUNTER(held_early),
-      PACELINE_COUNTER(beyond_window),
-      PACELINE_COUNTER(lost_packets),
-      PACELINE_COUNTER(tail_probes),
-      PACELINE_COUNTER(rx_trimmed),
-      PACELINE_COUNTER(trim_losses),
-      PACELINE_COUNTER(ghost_requests),
-      PACELINE_COUNTER(completions),
-      PACELINE_COUNTER(completion_errors),
-      PACELINE_COUNTER(cq_overflows),
-      PACELINE_COUNTER(cnps_sent),
-      PACELINE_COUNTER(cnps_received),
-      PACELINE_COUNTER(hellos_sent),
-      PACELINE_COUNTER(hellos_received),
-      PACELINE_COUNTER(requests_sent),
-      PACELINE_COUNTER(requests_received),
-      PACELINE_COUNTER(grants_sent),
-      PACELINE_COUNTER(grants_received),
-      PACELINE_COUNTER(paths_sent),
-      PACELINE_COUNTER(paths_received),
-      PACELINE_COUNTER(control_bytes),
-      PACELINE_COUNTER(control_ignored),
-      PACELINE_COUNTER(fallbacks),
-      PACELINE_COUNTER(plugin_clamped),
-      PACELINE_COUNTER(plugin_nonsense),
-      PACELINE_COUNTER(plugin_slow),
-      PACELINE_COUNTER(plugin_quarantines),
-      PACELINE_COUNTER(plugin_receiver_quarantines),
-      PACELINE_COUNTER(no_queue_pair),
-      PACELINE_COUNTER(wrong_state),
-      PACELINE_COUNTER(qkey_violations),
-      PACELINE_COUNTER(unsupported_operations),
-      PACELINE_COUNTER(dropped_no_receive),
-      PACELINE_COUNTER(dropped_too_long),
-      PACELINE_COUNTER(dropped_no_access),
-      PACELINE_COUNTER(dropped_bad_request),
-      PACELINE_COUNTER(dropped_local_error),
-      PACELINE_COUNTER(dropped_gap),
-      PACELINE_COUNTER(dropped_stale),
-      PACELINE_COUNTER(dropped_refused),
-      PACELINE_COUNTER(dropped_bad_response),
-      PACELINE_COUNTER(atomic_answers),
-      PACELINE_COUNTER(becns_received),
-      PACELINE_COUNTER(unreliable_drops),
-      PACELINE_COUNTER(digest_mismatches),
-      PACELINE_COUNTER(memory_waits),
-      PACELINE_COUNTER(tx_lent_bytes),
-      PACELINE_COUNTER(no_packet),
-      PACELINE_COUNTER(tx_stalled),
-  });
-};
-
-template <>
-struct CounterTable<QueuePairCounters> {
-  using Self = QueuePairCounters;
-  static constexpr std::size_t indexed = 0;
-  static constexpr auto names = std::to_array<CounterName<Self>>({
-      PACELINE_COUNTER(tx_packets),
-      PACELINE_COUNTER(tx_bytes),
-      PACELINE_COUNTER(rx_packets),
-      PACELINE_COUNTER(rx_bytes),
-      PACELINE_COUNTER(retransmitted_packets),
-      PACELINE_COUNTER(retransmitted_bytes),
-      PACELINE_COUNTER(naks_sent),
-      PACELINE_COUNTER(naks_received),
-      PACELINE_COUNTER(rnr_received),
-      PACELINE_COUNTER(timeouts),
-      PACELINE_COUNTER(duplicates),
-      PACELINE_COUNTER(out_of_sequence),
-      PACELINE_COUNTER(cnps_sent),
-      PACELINE_COUNTER(cnps_received),
-      PACELINE_COUNTER(completions),
-      PACELINE_COUNTER(completion_errors),
-  });
-};
-
-template <>
-struct CounterTable<ContextCounters> {
-  using Self = ContextCounters;
-  static constexpr std::size_t indexed = kLimiterKinds;
-  static constexpr auto names = std::to_array<CounterName<Self>>({
-      PACELINE_COUNTER(tx_packets),
-      PACELINE_COUNTER(tx_bytes),
-      PACELINE_COUNTER(retransmitted_bytes),
-      PACELINE_COUNTER(cnps_received),
-      PACELINE_COUNTER(naks_received),
-      PACELINE_COUNTER(timeouts),
-      PACELINE_COUNTER(requests_sent),
-      PACELINE_COUNTER(grants_received),
-      PACELINE_COUNTER(paths_received),
-      PACELINE_COUNTER(fallbacks),
-  });
-};
+inline constexpr auto kCounters = std::to_array<CounterName>({
+    PACELINE_COUNTER(rx_packets),
+    PACELINE_COUNTER(rx_wire_bytes),
+    PACELINE_COUNTER(acks_received),
+    PACELINE_COUNTER(tx_data_packets),
+    PACELINE_COUNTER(tx_data_bytes),
+    PACELINE_COUNTER(tx_wire_bytes),
+    PACELINE_COUNTER(tx_control_packets),
+    PACELINE_COUNTER(rx_data_packets),
+    PACELINE_COUNTER(rx_data_bytes),
+    PACELINE_COUNTER(rx_ce_packets),
+    PACELINE_COUNTER(acks_sent),
+    PACELINE_COUNTER(retransmitted_packets),
+    PACELINE_COUNTER(retransmitted_bytes),
+    PACELINE_COUNTER(acks_coalesced),
+    PACELINE_COUNTER(stale_acks),
+    PACELINE_COUNTER(naks_sent),
+    PACELINE_COUNTER(naks_received),
+    PACELINE_COUNTER(error_naks_sent),
+    PACELINE_COUNTER(error_naks_received),
+    PACELINE_COUNTER(implied_naks),
+    PACELINE_COUNTER(rnr_sent),
+    PACELINE_COUNTER(rnr_received),
+    PACELINE_COUNTER(timeouts),
+    PACELINE_COUNTER(duplicates),
+    PACELINE_COUNTER(out_of_sequence),
+    PACELINE_COUNTER(placed_early),
+    PACELINE_COUNTER(held_early),
+    PACELINE_COUNTER(beyond_window),
+    PACELINE_COUNTER(lost_packets),
+    PACELINE_COUNTER(tail_probes),
+    PACELINE_COUNTER(rx_trimmed),
+    PACELINE_COUNTER(trim_losses),
+    PACELINE_COUNTER(ghost_requests),
+    PACELINE_COUNTER(completions),
+    PACELINE_COUNTER(completion_errors),
+    PACELINE_COUNTER(cq_overflows),
+    PACELINE_COUNTER(cnps_sent),
+    PACELINE_COUNTER(cnps_received),
+    PACELINE_COUNTER(hellos_sent),
+    PACELINE_COUNTER(hellos_received),
+    PACELINE_COUNTER(requests_sent),
+    PACELINE_COUNTER(requests_received),
+    PACELINE_COUNTER(grants_sent),
+    PACELINE_COUNTER(grants_received),
+    PACELINE_COUNTER(paths_sent),
+    PACELINE_COUNTER(paths_received),
+    PACELINE_COUNTER(control_bytes),
+    PACELINE_COUNTER(control_ignored),
+    PACELINE_COUNTER(fallbacks),
+    PACELINE_COUNTER(plugin_clamped),
+    PACELINE_COUNTER(plugin_nonsense),
+    PACELINE_COUNTER(plugin_slow),
+    PACELINE_COUNTER(plugin_quarantines),
+    PACELINE_COUNTER(plugin_receiver_quarantines),
+    PACELINE_COUNTER(no_queue_pair),
+    PACELINE_COUNTER(wrong_state),
+    PACELINE_COUNTER(qkey_violations),
+    PACELINE_COUNTER(unsupported_operations),
+    PACELINE_COUNTER(dropped_no_receive),
+    PACELINE_COUNTER(dropped_too_long),
+    PACELINE_COUNTER(dropped_no_access),
+    PACELINE_COUNTER(dropped_bad_request),
+    PACELINE_COUNTER(dropped_local_error),
+    PACELINE_COUNTER(dropped_gap),
+    PACELINE_COUNTER(dropped_stale),
+    PACELINE_COUNTER(dropped_refused),
+    PACELINE_COUNTER(dropped_bad_response),
+    PACELINE_COUNTER(atomic_answers),
+    PACELINE_COUNTER(becns_received),
+    PACELINE_COUNTER(unreliable_drops),
+    PACELINE_COUNTER(digest_mismatches),
+    PACELINE_COUNTER(memory_waits),
+    PACELINE_COUNTER(tx_lent_bytes),
+    PACELINE_COUNTER(no_packet),
+    PACELINE_COUNTER(tx_stalled),
+});
 
 }  // namespace detail
 
-// An aggregate of counters with a name table that leaves out nothing but its array.
-template <class T>
-concept CounterSet = std::is_trivially_copyable_v<T> &&
-                     sizeof(T) == detail::kCounterBytes*(detail::CounterTable<T>::names.size() +
-                                                         detail::CounterTable<T>::indexed);
-
-static_assert(CounterSet<EngineCounters>);
-static_assert(CounterSet<QueuePairCounters>);
-static_assert(CounterSet<ContextCounters>);
+using CounterWords = std::array<std::uint64_t, sizeof(EngineCounters) / sizeof(std::uint64_t)>;
+static_assert(detail::kCounters.size() + kMalformedReasons == CounterWords{}.size());
 
 // visit(name, value) for every named counter, in the order of declaration.
-template <CounterSet Counters, class Visit>
-constexpr void for_each(const Counters& counters, Visit&& visit) {
-  for (const auto& entry : detail::CounterTable<Counters>::names) {
-    visit(entry.name, counters.*entry.field);
-  }
+template <class Visit>
+constexpr void for_each(const EngineCounters& counters, Visit&& visit) {
+  for (const CounterName& entry : detail::kCounters) visit(entry.name, counters.*entry.field);
 }
 
 // Adds every counter, the array's too.
-template <CounterSet Counters>
-constexpr Counters& operator+=(Counters& into, const Counters& from) {
-  using Words = std::array<std::uint64_t, sizeof(Counters) / detail::kCounterBytes>;
-  auto sum = std::bit_cast<Words>(into);
-  const auto add = std::bit_cast<Words>(from);
+constexpr EngineCounters& operator+=(EngineCounters& into, const EngineCounters& from) {
+  auto sum = std::bit_cast<CounterWords>(into);
+  const auto add = std::bit_cast<CounterWords>(from);
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += add[i];
-  return into = std::bit_cast<Counters>(sum);
+  return into = std::bit_cast<EngineCounters>(sum);
 }
 
 // Malformed packets of every reason.
@@ -333,8 +246,7 @@ constexpr std::uint64_t malformed_total(const EngineCounters& counters) {
 
 namespace detail {
 
-using Self = EngineCounters;
-inline constexpr auto kUndelivered = std::to_array<CounterName<Self>>({
+inline constexpr auto kUndelivered = std::to_array<CounterName>({
     PACELINE_COUNTER(no_queue_pair),
     PACELINE_COUNTER(wrong_state),
     PACELINE_COUNTER(qkey_violations),

@@ -152,7 +152,7 @@ constexpr std::array<Series, kNicSeries> kSeries{{
 // The engine's counters under the engine's names, none left out.
 constexpr bool begins_with_counters() {
   for (std::size_t i = 0; i < kEngineSeries; ++i) {
-    if (kSeries[i].name != detail::CounterTable<EngineCounters>::names[i].name) return false;
+    if (kSeries[i].name != detail::kCounters[i].name) return false;
   }
   return true;
 }

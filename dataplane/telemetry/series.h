@@ -62,7 +62,7 @@ enum class NicSeries : std::uint8_t {
   count,
 };
 
-inline constexpr std::size_t kEngineSeries = detail::CounterTable<EngineCounters>::names.size();
+inline constexpr std::size_t kEngineSeries = detail::kCounters.size();
 inline constexpr std::size_t kNicSeries =
     kEngineSeries + static_cast<std::size_t>(NicSeries::count);
 
@@ -76,7 +76,7 @@ constexpr std::size_t series_index(NicSeries series) {
 // Of a counter of the engine, by its name; kEngineSeries: there is none.
 constexpr std::size_t counter_index(std::string_view name) {
   std::size_t i = 0;
-  for (const auto& entry : detail::CounterTable<EngineCounters>::names) {
+  for (const auto& entry : detail::kCounters) {
     if (entry.name == name) break;
     ++i;
   }

@@ -55,7 +55,6 @@ struct alignas(64) CongestionContext {
   std::uint32_t peer = 0xFFFF'FFFF;
   std::uint32_t sharers = 0;  // of its rate, when the first of those left that leave in a change
   std::uint16_t channel = 0;  // wire channel number, proactive only
-  std::uint16_t request_seq = 0;
   std::array<std::int64_t, cc::kLimiters> limiter_picos{};
   cc::Decision proactive_decision{};  // while on_fallback: the proactive algorithm's own
 

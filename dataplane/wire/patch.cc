@@ -86,28 +86,4 @@ bool patch_dscp(std::span<std::byte> headers, std::uint8_t dscp) {
   return true;
 }
 
-bool patch_becn(std::span<std::byte> headers, std::size_t bth_offset, bool becn) {
-  if (headers.size() < kBthBytes || bth_offset > headers.size() - kBthBytes) return false;
-  std::byte* const p = headers.data() + bth_offset + 4;
-  const unsigned others = load_u8(p) & ~0x40U;
-  store_u8(p, static_cast<std::uint8_t>(others | (becn ? 0x40U : 0U)));
-  return true;
-}
-
-bool patch_udp_source_port(std::span<std::byte> headers, std::uint16_t port) {
-  const Network n = find_network(headers);
-  if (n.offset == 0) return false;
-  const std::size_t udp = n.offset + (n.ipv6 ? kIpv6Bytes : kIpv4Bytes);
-  const std::size_t protocol = n.offset + (n.ipv6 ? 6 : 9);
-  if (headers.size() < udp + kUdpBytes) return false;
-  std::byte* const p = headers.data() + udp;
-  if (load_u8(headers.data() + protocol) != kIpProtocolUdp) return false;
-  if (const std::uint16_t checksum = load_be16(p + 6); checksum != 0) {
-    const std::uint16_t updated = updated_checksum(checksum, load_be16(p), port);
-    store_be16(p + 6, updated == 0 ? 0xFFFF : updated);  // 0 would mean "none" (RFC 768)
-  }
-  store_be16(p, port);
-  return true;
-}
-
 }  // namespace paceline::wire

@@ -1,6 +1,5 @@
-// Changes to headers already written, by those who forward: switches mark ECN, an endpoint sets
-// BECN or moves a retransmission to another path. Each keeps every checksum right by RFC 1624 and
-// costs a few loads; none re-reads the packet.
+// Changes of ECN and DSCP in headers already written. Each keeps the IPv4 checksum right by RFC
+// 1624 and costs a few loads; none re-reads the packet.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +27,5 @@ std::optional<Ecn> read_ecn(std::span<const std::byte> headers);
 
 // Rewrites the code point of the traffic class (0 to 63) and leaves ECN alone. The ICRC masks it.
 bool patch_dscp(std::span<std::byte> headers, std::uint8_t dscp);
-
-// BECN of the base transport header at `bth_offset`. The ICRC masks that byte.
-bool patch_becn(std::span<std::byte> headers, std::size_t bth_offset, bool becn);
-
-// The ICRC covers the UDP source port: compute it afterwards, or again. A UDP checksum that is not
-// zero is brought up to date.
-bool patch_udp_source_port(std::span<std::byte> headers, std::uint16_t port);
 
 }  // namespace paceline::wire

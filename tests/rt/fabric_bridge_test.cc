@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/port/ring_port.h"
 #include "tests/rt/support/verified_side.h"
+#include "tests/support/ring_port.h"
 
 namespace paceline::test {
 namespace {

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
-#include "dataplane/port/ring_port.h"
 #include "tests/rt/support/verified_side.h"
 #include "tests/support/impair.h"
+#include "tests/support/ring_port.h"
 
 namespace paceline::test {
 namespace {

@@ -75,25 +75,6 @@ struct PortConfig {
   std::string where;               // of the device, for whoever fails to open it
 };
 
-// One queue of a port.
-struct QueueConfig {
-  std::size_t port = 0;  // index in Testbed::ports
-  std::uint32_t queue = 0;
-};
-
-// [[worker]]: driver/loop/worker.h.
-struct WorkerConfig {
-  std::string name;
-  std::optional<std::uint32_t> cpu;  // none: wherever the system puts it
-  std::vector<QueueConfig> queues;
-  std::string idle = "yield";
-  Picos spin_for = picos_from_micros(20);
-  Picos most_sleep = picos_from_micros(2000);
-  Picos hiccup = picos_from_micros(100);
-  Picos stall_limit = picos_from_micros(10'000);
-  std::string where;
-};
-
 // [nic]: the hosts of an emulated testbed as NIC instances.
 struct NicConfig {
   std::vector<std::string> names;  // those without one are called h0, h1, ...
@@ -133,7 +114,6 @@ struct Testbed {
   ServiceConfig service;
   EalConfig eal;
   std::vector<PortConfig> ports;
-  std::vector<WorkerConfig> workers;
   // Of the engines that a service makes on ports; emulated hosts have theirs in `scenario`. What
   // the network is made of nobody knows: `peers` is "discover" unless the file says otherwise.
   TransportConfig transport;

@@ -15,7 +15,6 @@ namespace paceline::config {
 Field eal_field(EalConfig& eal, std::string_view name);
 Field port_field(PortConfig& port, std::string_view name);
 Field host_field(HostConfig& host, std::string_view name);
-Field worker_field(WorkerConfig& worker, std::string_view name);
 Field nic_field(NicConfig& nic, std::string_view name);
 Field service_field(ServiceConfig& service, std::string_view name);
 
@@ -28,8 +27,6 @@ void read_service(const TomlNode& table, ServiceConfig& out, ReadContext& contex
 std::string reference_rows(std::span<const KeySpec> keys,
                            const std::function<Field(std::string_view)>& field_of);
 HostConfig read_port_host(const TomlNode& table, ReadContext& context);
-// Every [[worker]], checked against the ports, which have been read.
-void read_workers(const TomlNode& list, Testbed& testbed, ReadContext& context);
 // [transport] and [cc] of a testbed of ports. `context` has the algorithms; without any, for who
 // has no engine to make, [cc] is left alone.
 void read_port_engines(const TomlNode& root, Testbed& out, ReadContext& context);

@@ -115,35 +115,6 @@ constexpr auto kHostKeys = std::to_array<KeySpec>({
      .meaning = "After which an unused neighbour is forgotten."},
 });
 
-constexpr std::string_view kIdle[] = {"spin", "yield", "sleep"};
-
-constexpr auto kWorkerKeys = std::to_array<KeySpec>({
-    {.path = "worker.name", .meaning = "For logs. Required."},
-    {.path = "worker.idle",
-     .form = Form::choice,
-     .choices = kIdle,
-     .meaning =
-         "With nothing to do: `spin` asks again at once, for a core of its own; `yield` lets "
-         "others go first; `sleep` goes on to sleeping, for a machine that has other work."},
-    {.path = "worker.spin_for",
-     .min = 0,
-     .max = 1e12,
-     .meaning = "`sleep`: yields after so long without work, sleeps after ten times as long."},
-    {.path = "worker.most_sleep",
-     .min = 50e6,
-     .max = 1e12,
-     .meaning = "`sleep`: the longest; so late may the first packet after a pause be noticed."},
-    {.path = "worker.hiccup",
-     .min = 1e6,
-     .max = 1e12,
-     .meaning = "Between two turns: more is a stop of the host, counted, and kept from congestion "
-                "control."},
-    {.path = "worker.stall_limit",
-     .min = 1e6,
-     .max = 1e13,
-     .meaning = "Between two turns: more is counted and reported. Not less than `hiccup`."},
-});
-
 }  // namespace
 
 std::string reference_rows(std::span<const KeySpec> keys,
@@ -163,7 +134,6 @@ std::string reference_rows(std::span<const KeySpec> keys,
 std::span<const KeySpec> eal_keys() { return kEalKeys; }
 std::span<const KeySpec> port_keys() { return kPortKeys; }
 std::span<const KeySpec> host_keys() { return kHostKeys; }
-std::span<const KeySpec> worker_keys() { return kWorkerKeys; }
 
 Field eal_field(EalConfig& eal, std::string_view name) {
   if (name == "no_huge") return &eal.no_huge;
@@ -202,20 +172,10 @@ Field host_field(HostConfig& host, std::string_view name) {
   return &host.stale_lifetime;
 }
 
-Field worker_field(WorkerConfig& worker, std::string_view name) {
-  if (name == "name") return &worker.name;
-  if (name == "idle") return &worker.idle;
-  if (name == "spin_for") return &worker.spin_for;
-  if (name == "most_sleep") return &worker.most_sleep;
-  if (name == "hiccup") return &worker.hiccup;
-  return &worker.stall_limit;
-}
-
 std::string testbed_reference_markdown() {
   EalConfig eal;
   PortConfig port;
   HostConfig host;
-  WorkerConfig worker;
   std::string text;
   text += reference_rows(eal_keys(), [&](std::string_view name) { return eal_field(eal, name); });
   text +=
@@ -236,14 +196,7 @@ std::string testbed_reference_markdown() {
       "| `port.host.gateway_v4`, `port.host.gateway_v6` | text, an address | | The way to all that "
       "is not on the link. |\n"
       "| `port.host.fixed` | array of texts, \"10.0.0.9 02:00:00:00:00:09\" | | Neighbours that "
-      "are never asked, and never changed by what is heard. |\n\n";
-  text += reference_rows(worker_keys(),
-                         [&](std::string_view name) { return worker_field(worker, name); });
-  text +=
-      "| `worker.ports` | array of texts, \"rail0\", \"rail0:1\" | | The queues that it serves, "
-      "the first one of a port where none is named. Required. |\n"
-      "| `worker.cpu` | integer, [0 .. 4095] | | The processor that it stays on. Without it "
-      "wherever the system puts it. |\n";
+      "are never asked, and never changed by what is heard. |\n";
   return text;
 }
 

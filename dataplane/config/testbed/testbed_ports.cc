@@ -77,11 +77,6 @@ std::vector<std::string> service_problems(const Testbed& testbed) {
       say(port.host->where, "port.host.addresses: for programs at most one IPv4 and one IPv6");
     }
   }
-  for (const WorkerConfig& worker : testbed.workers) {
-    problems.push_back(fmt::format(
-        "{}: [[worker]] \"{}\": a service gives each port a thread of its own; leave it out",
-        worker.where, worker.name));
-  }
   return problems;
 }
 

@@ -32,9 +32,7 @@ class TestbedReader {
   }
 
   void read() {
-    const std::string_view valid[] = {"schema", "eal",       "port",   "worker",
-                                      "cc",     "transport", "service"};
-    const TomlMember* workers = nullptr;
+    const std::string_view valid[] = {"schema", "eal", "port", "cc", "transport", "service"};
     if (const TomlMember* m = root_.find("fabric")) {
       return errors_.add(m->where,
                          "[fabric] makes a testbed of emulated hosts, for `paceline testbed up`; "
@@ -45,8 +43,6 @@ class TestbedReader {
         read_eal(m.value);
       } else if (m.key == "port") {
         read_tables(m.value, "port", context_, [&](const TomlNode& table) { read_port(table); });
-      } else if (m.key == "worker") {
-        workers = &m;
       } else if (m.key == "service") {
         read_service(m.value, out_.service, context_);
       } else if (std::find(std::begin(valid), std::end(valid), m.key) == std::end(valid)) {
@@ -57,7 +53,6 @@ class TestbedReader {
     if (root_.find("port") == nullptr) {
       errors_.add(root_.where, "a testbed needs at least one [[port]]");
     }
-    if (workers != nullptr) read_workers(workers->value, out_, context_);
   }
 
  private:

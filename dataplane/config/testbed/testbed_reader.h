@@ -28,13 +28,11 @@ Read<Testbed> read_testbed_text(std::string_view text, const std::string& source
 // above. Nothing for one of emulated hosts.
 std::vector<std::string> service_problems(const Testbed& testbed);
 
-// The keys of [eal], [[port]], [port.host] and [[worker]]; their `field` is null. Lists of texts
-// and addresses are not among them, nor is cpu, for which no number means "any": no value of a
-// scenario is like that.
+// The keys of [eal], [[port]] and [port.host]; their `field` is null. Lists of texts and addresses
+// are not among them.
 std::span<const KeySpec> eal_keys();
 std::span<const KeySpec> port_keys();
 std::span<const KeySpec> host_keys();
-std::span<const KeySpec> worker_keys();
 // [nic], likewise; without `names`.
 std::span<const KeySpec> nic_keys();
 std::span<const KeySpec> service_keys();

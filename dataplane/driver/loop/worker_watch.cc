@@ -1,14 +1,6 @@
 #include "dataplane/driver/loop/worker_watch.h"
 
-#include <fmt/format.h>
-
 namespace paceline {
-
-namespace {
-
-double millis(Picos t) { return static_cast<double>(t.count) * 1e-9; }
-
-}  // namespace
 
 Picos WorkerWatch::turn(Picos now, Picos asked) {
   const Picos before{last_turn_at_.load(std::memory_order_relaxed)};
@@ -47,19 +39,6 @@ WatchCounters WorkerWatch::counters() const {
   c.last_stall_at = Picos{last_stall_at_.load(std::memory_order_relaxed)};
   c.last_turn_at = Picos{last_turn_at_.load(std::memory_order_relaxed)};
   return c;
-}
-
-std::string stall_line(const std::string& worker, const WatchSettings& settings,
-                       const WatchCounters& before, const WatchCounters& after, Picos now) {
-  if (after.stalls != before.stalls) {
-    return fmt::format(
-        "worker {}: {} stalls of more than {:.3g} ms (longest so far {:.3g} ms); its processor was "
-        "taken away, or an application's step took that long",
-        worker, after.stalls - before.stalls, millis(settings.stall_limit), millis(after.longest));
-  }
-  const Picos silent = now - after.last_turn_at;
-  if (after.last_turn_at.count == 0 || silent <= settings.stall_limit) return "";
-  return fmt::format("worker {}: has not turned for {:.3g} ms", worker, millis(silent));
 }
 
 }  // namespace paceline

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
 
 #include "dataplane/base/units.h"
 
@@ -61,10 +60,5 @@ class WorkerWatch {
   std::atomic<std::int64_t> last_stall_at_{0};
   std::atomic<std::int64_t> last_turn_at_{0};
 };
-
-// What a watcher says in its log of a worker that has stalled between two looks, or that has not
-// turned for a stall limit at `now`; empty when there is nothing to say.
-std::string stall_line(const std::string& worker, const WatchSettings& settings,
-                       const WatchCounters& before, const WatchCounters& after, Picos now);
 
 }  // namespace paceline

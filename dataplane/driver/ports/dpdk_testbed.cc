@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "dataplane/driver/loop/worker_cpu.h"
 #include "dataplane/driver/ports/testbed_setup.h"
 
 namespace paceline {
@@ -91,34 +90,6 @@ TestbedPort::~TestbedPort() {
   memories.clear();
 }
 
-TestbedWorker::TestbedWorker(const config::WorkerConfig& config, std::vector<Queue> queues)
-    : worker_(std::make_unique<Worker>(worker_settings_of(config))),
-      queues_(std::move(queues)),
-      cpu_(config.cpu) {}
-
-void TestbedWorker::serve(std::size_t index, transport::Engine& engine, WorkerApp* app) {
-  const Queue& queue = queues_[index];
-  worker_->add({&engine, &queue.port->front(queue.queue), app, queue.port->resolver.get()});
-}
-
-std::string TestbedWorker::run(const TscClock& clock, const std::atomic<bool>& stop) {
-  if (cpu_) {
-    if (std::string error = pin_this_thread(*cpu_); !error.empty()) {
-      return "worker " + name() + ": " + error;
-    }
-  }
-  const LcoreRegistration known;
-  worker_->run(clock, stop);
-  return "";
-}
-
-std::string TestbedWorker::stalls(Picos now) {
-  const WatchCounters current = worker_->watch().counters();
-  std::string line = stall_line(name(), worker_->watch().settings(), seen_, current, now);
-  seen_ = current;
-  return line;
-}
-
 DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
   std::unique_ptr<DpdkTestbed> testbed(new DpdkTestbed);
   EalStart start = Eal::start(settings_of(config.eal));
@@ -134,13 +105,6 @@ DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
     if (!wrong.empty()) {
       return {nullptr, port.host->where + ": port \"" + port.name + "\": host: " + wrong};
     }
-  }
-  for (const config::WorkerConfig& worker : config.workers) {
-    std::vector<TestbedWorker::Queue> queues;
-    for (const config::QueueConfig& q : worker.queues) {
-      queues.push_back({&testbed->ports_[q.port], q.queue});
-    }
-    testbed->workers_.emplace_back(worker, std::move(queues));
   }
   return {std::move(testbed), ""};
 }
@@ -161,15 +125,6 @@ std::vector<std::string> DpdkTestbed::report() const {
     add(port.device->capabilities().summary());
     for (const std::string& line : port.device->notes()) add(line);
     for (const std::string& line : port.device->capabilities().missing()) add(line);
-  }
-  for (const TestbedWorker& worker : workers_) {
-    if (!worker.cpu()) continue;
-    const int node = node_of_cpu(*worker.cpu());
-    for (const TestbedWorker::Queue& queue : worker.queues()) {
-      std::string line = far_memory_line(worker.name(), *worker.cpu(), node, queue.port->name,
-                                         queue.port->device->capabilities().socket);
-      if (!line.empty()) lines.push_back(std::move(line));
-    }
   }
   return lines;
 }

@@ -24,17 +24,4 @@ neighbour::HostConfig host_config_of(const config::HostConfig& host, const wire:
   return out;
 }
 
-WorkerSettings worker_settings_of(const config::WorkerConfig& worker) {
-  WorkerSettings out;
-  out.name = worker.name;
-  out.idle.how = worker.idle == "spin"    ? Idle::spin
-                 : worker.idle == "sleep" ? Idle::sleep
-                                          : Idle::yield;
-  out.idle.spin_for = worker.spin_for;
-  out.idle.most_sleep = worker.most_sleep;
-  out.watch.hiccup = worker.hiccup;
-  out.watch.stall_limit = worker.stall_limit;
-  return out;
-}
-
 }  // namespace paceline

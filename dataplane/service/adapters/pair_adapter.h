@@ -57,9 +57,6 @@ class PairAdapter {
     return send.slots * sizeof(telemetry::MessageBegun);
   }
   std::uint32_t handle() const { return s_.handle; }
-  bool completes_to(const CompletionAdapter& cq) const {
-    return s_.send_cq == &cq || s_.receive_cq == &cq;
-  }
   int notices() const { return s_.notices; }
   std::uint32_t user() const { return s_.user; }
   std::uint32_t pid() const { return s_.pid; }

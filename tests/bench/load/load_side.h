@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "dataplane/base/histogram.h"
-#include "dataplane/driver/loop/worker.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
+#include "tests/support/worker.h"
 
 namespace paceline::bench {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "dataplane/driver/loop/worker.h"
 #include "tests/rt/support/verified_side.h"
+#include "tests/support/worker.h"
 
 namespace paceline::test {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "cc/algorithm.h"
-#include "dataplane/driver/loop/worker.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
+#include "tests/support/worker.h"
 
 namespace paceline::test {
 

@@ -233,20 +233,6 @@ TEST_CASE("cadence receiver: foreign traffic shrinks the plan, down to the fair 
   CHECK(w.rate(1) > w.p.eta_mbps * 95 / 100);
 }
 
-TEST_CASE("cadence receiver: a slow host lowers the plan") {
-  Port w;
-  w.request(1, 50'000'000);
-  w.run(4 * w.p.rtt_ns);
-  w.r.set_drain_limit(Nanos{w.now}, rate_from_gbps(30));
-  w.request(2, 50'000'000);
-  w.run(10 * w.p.rtt_ns);
-  CHECK(w.r.snapshot().slow_receiver);
-  CHECK(w.rate(1) + w.rate(2) <= 30'000);
-  w.r.set_drain_limit(Nanos{w.now}, Rate{});
-  w.run(60 * w.p.rtt_ns);
-  CHECK(w.rate(1) + w.rate(2) > 90'000);
-}
-
 // Senders and the ACKs of others may fill the port to the last bit without any queue: only marks
 // tell that there is one. Then somebody counts differently, and the plan falls until the port is no
 // longer full.

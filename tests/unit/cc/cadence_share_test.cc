@@ -60,15 +60,6 @@ TEST_CASE("cadence receiver: starts that come while the port is full are owed al
   CHECK(w.r.snapshot().virtual_queue_bytes > 200'000);
 }
 
-TEST_CASE("cadence receiver: weights divide the port") {
-  Port w;
-  w.request(1, 500'000'000);
-  w.request(2, 500'000'000);
-  w.r.set_weight(1, 2);  // bulk: 1/8 of the default 16
-  w.run(20 * w.p.rtt_ns);
-  CHECK(w.rate(2) == Approx(8.0 * double(w.rate(1))).epsilon(0.05));
-}
-
 TEST_CASE("cadence receiver: who has little left gets more of the port") {
   for (const double weight : {1.0, 3.0, 8.0}) {
     CAPTURE(weight);
@@ -90,16 +81,6 @@ TEST_CASE("cadence receiver: where nobody has sixteen BDP left all are alike") {
     w.run(20 * w.p.rtt_ns);
     CHECK(double(w.rate(1)) == Approx((much > 16 ? 3.0 : 1.0) * double(w.rate(2))).epsilon(0.05));
   }
-}
-
-TEST_CASE("cadence receiver: what little is left is worth stops at the largest weight there is") {
-  Port w({{"little_weight", 8}});
-  w.request(1, 100'000);
-  w.request(2, 500'000'000);
-  w.r.set_weight(1, 255);
-  w.r.set_weight(2, 51);
-  w.run(20 * w.p.rtt_ns);
-  CHECK(double(w.rate(1)) == Approx(5.0 * double(w.rate(2))).epsilon(0.05));
 }
 
 TEST_CASE("cadence receiver: among more than 256 channels all are alike") {

@@ -332,11 +332,6 @@ void World::kill(std::uint32_t host, std::int64_t at_ns) {
   at(at_ns * 1000, [this, host] { hosts_[host].dead = true; });
 }
 
-void World::set_drain(std::uint32_t host, Rate rate) {
-  hosts_[host].receiver->set_drain_limit(Nanos{now_ns()}, rate);
-  poll_receiver(host);
-}
-
 bool World::run(std::int64_t limit_ns) {
   while (unfinished_ > 0 && !events_.empty() && events_.top().at <= limit_ns * 1000) {
     Entry e = events_.top();

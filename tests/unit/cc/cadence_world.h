@@ -50,7 +50,6 @@ class World {
   void run_to(std::int64_t ns);
 
   void kill(std::uint32_t host, std::int64_t at_ns);  // neither sends nor answers from then on
-  void set_drain(std::uint32_t host, Rate rate);      // the host's own consumption, measured
 
   std::int64_t now_ns() const { return now_ / 1000; }
   const std::vector<Flow>& flows() const { return flows_; }

@@ -170,10 +170,9 @@ TEST_CASE("a testbed of ports has what its engines are told", "[config]") {
   CHECK(service_problems(read(port).value) ==
         Errors{"t.toml:3:10: port \"a\": for programs it needs addresses, [port.host]: addresses = "
                "[\"10.0.0.1/24\"]"});
-  const auto crowded = read(port + "[port.host]\naddresses = [\"10.0.0.1/24\", \"10.0.1.1/24\"]\n" +
-                            "[[worker]]\nname = \"w\"\nports = [\"a\"]\n");
+  const auto crowded = read(port + "[port.host]\naddresses = [\"10.0.0.1/24\", \"10.0.1.1/24\"]\n");
   REQUIRE(crowded.errors == Errors{});
-  CHECK(service_problems(crowded.value).size() == 2);
+  CHECK(service_problems(crowded.value).size() == 1);
 }
 
 // --- the reference ---

@@ -113,7 +113,7 @@ TEST_CASE("testbed: errors name file, line, value and what is allowed") {
   refuses("schema = 2\n" + std::string(kPort), "1:10: schema = 2: this program reads schema 1");
 }
 
-TEST_CASE("testbed: hosts and workers") {
+TEST_CASE("testbed: hosts") {
   const auto read = read_testbed_text(R"(
 [[port]]
 name = "host0"
@@ -131,17 +131,6 @@ retransmit = "200ms"
 name = "rail"
 device = "net_null1"
 queues = 2
-[[worker]]
-name = "a"
-cpu = 3
-ports = ["host0", "rail:1"]
-idle = "sleep"
-most_sleep = "500us"
-hiccup = "50us"
-stall_limit = "5ms"
-[[worker]]
-name = "b"
-ports = ["rail"]
 )",
                                       "bed.toml");
   for (const std::string& error : read.errors) UNSCOPED_INFO(error);
@@ -161,21 +150,9 @@ ports = ["rail"]
   CHECK(!host.answer_echo);
   CHECK(host.retransmit == picos_from_micros(200'000));
   CHECK(!read.value.ports[1].host.has_value());
-  REQUIRE(read.value.workers.size() == 2);
-  const WorkerConfig& a = read.value.workers[0];
-  CHECK(a.cpu == 3U);
-  REQUIRE(a.queues.size() == 2);
-  CHECK(a.queues[1].port == 1);
-  CHECK(a.queues[1].queue == 1);
-  CHECK(a.idle == "sleep");
-  CHECK(a.most_sleep == picos_from_micros(500));
-  CHECK(a.hiccup == picos_from_micros(50));
-  CHECK(a.stall_limit == picos_from_micros(5000));
-  CHECK(!read.value.workers[1].cpu.has_value());
-  CHECK(read.value.workers[1].idle == "yield");
 }
 
-TEST_CASE("testbed: errors of hosts and workers") {
+TEST_CASE("testbed: errors of hosts") {
   const std::string host = std::string(kPort) + "[port.host]\n";
   const std::string good = "addresses = [\"10.0.0.1/24\"]\n";
   refuses(host, "4:1: a [port.host] needs \"addresses\"");
@@ -199,35 +176,18 @@ TEST_CASE("testbed: errors of hosts and workers") {
   refuses(std::string(kPort) + "queues = 2\n[port.host]\n" + good,
           "5:7: port.host: neighbours answer to one queue; port.queues = 2");
 
-  const std::string worker = std::string(kPort) + "queues = 2\n[[worker]]\nname = \"w\"\n";
-  const std::string both = "ports = [\"a\", \"a:1\"]\n";
-  refuses(worker + "ports = [\"b\"]\n" + "[[worker]]\nname = \"v\"\n" + both,
-          "7:10: worker.ports = \"b\": no port is named \"b\"; there is \"a\"");
-  refuses(worker + "ports = [\"a\", \"a:1\", \"a:2\"]\n",
-          "7:22: worker.ports = \"a:2\": port \"a\" has 2 of them, counted from 0");
-  refuses(worker + "ports = [\"a\", \"a:1\", \"a:0\"]\n",
-          "7:22: worker.ports = \"a:0\": it has a worker already");
-  refuses(worker + "ports = [\"a\"]\n", "5:1: no worker serves \"a:1\"");
-  refuses(worker + both + "cpu = -1\n",
-          "8:7: worker.cpu = -1: expected an integer, allowed is [0 .. 4095]");
   refuses(std::string(kPort) + "clock = \"nic\"\n",
           "4:9: port.clock = \"nic\": allowed is \"device\" or \"poll\"");
   refuses(std::string(kPort) + "pause = \"always\"\n",
           "4:9: port.pause = \"always\": allowed is \"keep\", \"off\", \"receive\", \"send\" or "
           "\"both\"");
-  refuses(worker + both + "idle = \"doze\"\n",
-          "8:8: worker.idle = \"doze\": allowed is \"spin\", \"yield\" or \"sleep\"");
-  refuses(worker + both + "hiccup = \"20ms\"\n",
-          "8:10: worker.hiccup = \"20ms\": hiccup = 20ms must not be more than stall_limit = 10ms");
-  refuses(worker + "ports = [\"a\"]\ncpu = 1\n[[worker]]\nname = \"w\"\nports = [\"a:1\"]\n",
-          "10:8: worker.name = \"w\": another worker has this name");
-  refuses(worker +
-              "ports = [\"a\"]\ncpu = 1\n[[worker]]\nname = \"v\"\ncpu = 1\nports = "
-              "[\"a:1\"]\n",
-          "11:7: worker.cpu = 1: worker \"w\" has this one");
-  CHECK(testbed_errors(std::string(kPort) + "[[worker]]\nname = \"w\"\n") ==
-        std::vector<std::string>{"bed.toml:4:1: a [[worker]] needs \"ports\"",
-                                 "bed.toml:4:1: no worker serves \"a\""});
+}
+
+// The thread of a port is the service's: files of before that have this table are refused.
+TEST_CASE("testbed: [[worker]] is an unknown table") {
+  refuses(std::string(kPort) + "[[worker]]\nname = \"w\"\nports = [\"a\"]\n",
+          "4:3: unknown key \"worker\"; allowed is \"schema\", \"eal\", \"port\", \"cc\", "
+          "\"transport\" or \"service\"");
 }
 
 TEST_CASE("testbed: all errors of a file come at once") {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataplane/port/capture/port_capture.h"
-#include "dataplane/port/ring_port.h"
+#include "tests/support/ring_port.h"
 #include "tests/unit/driver/scripted_clock.h"
 
 namespace paceline {

@@ -1,11 +1,8 @@
 #include "dataplane/driver/ports/testbed_setup.h"
 
-#include <sched.h>
-
 #include <catch2/catch.hpp>
 
 #include "dataplane/config/testbed/testbed_reader.h"
-#include "dataplane/driver/loop/worker_cpu.h"
 
 namespace paceline {
 namespace {
@@ -27,14 +24,6 @@ TEST_CASE("testbed: defaults of the file are those of the parts") {
   CHECK(host.timing.reachable == plain.timing.reachable);
   CHECK(host.timing.failed_hold == plain.timing.failed_hold);
   CHECK(host.timing.stale_lifetime == plain.timing.stale_lifetime);
-  const WorkerSettings worker = worker_settings_of({});
-  const IdleSettings idle;
-  const WatchSettings watch;
-  CHECK(worker.idle.how == idle.how);
-  CHECK(worker.idle.spin_for == idle.spin_for);
-  CHECK(worker.idle.most_sleep == idle.most_sleep);
-  CHECK(worker.watch.hiccup == watch.hiccup);
-  CHECK(worker.watch.stall_limit == watch.stall_limit);
 }
 
 // Whatever a file may say within its ranges, the host stack takes by itself.
@@ -64,35 +53,6 @@ TEST_CASE("testbed: the ranges of the file lie within those of the host stack") 
     for (const std::string& line : problems) UNSCOPED_INFO(line);
     CHECK(problems.empty());
   }
-}
-
-TEST_CASE("testbed: how a worker idles") {
-  config::WorkerConfig said;
-  for (const auto& [text, how] : {std::pair{"spin", Idle::spin}, std::pair{"yield", Idle::yield},
-                                  std::pair{"sleep", Idle::sleep}}) {
-    said.idle = text;
-    CHECK(worker_settings_of(said).idle.how == how);
-  }
-}
-
-TEST_CASE("worker: a line when a port is far from its processor") {
-  CHECK(far_memory_line("w", 3, 0, "rail0", 0).empty());
-  CHECK(far_memory_line("w", 3, -1, "rail0", 0).empty());
-  CHECK(far_memory_line("w", 3, 1, "rail0", -1).empty());
-  CHECK(far_memory_line("w", 3, 1, "rail0", 0) ==
-        "worker w: cpu 3 is on NUMA node 1, port rail0 on node 0: every packet crosses between "
-        "them; choose a cpu of node 0");
-}
-
-TEST_CASE("worker: a thread is pinned, or it is said why not") {
-  cpu_set_t before;
-  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
-  std::uint32_t cpu = 0;
-  while (!CPU_ISSET(cpu, &before)) ++cpu;
-  CHECK(pin_this_thread(cpu).empty());
-  CHECK(sched_getcpu() == static_cast<int>(cpu));
-  CHECK(pin_this_thread(4095) == "cpu = 4095: the process has no such processor");
-  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // A worker's turns under a made-up clock: order, idleness, and what it makes of time that is
 // missing.
-#include "dataplane/driver/loop/worker.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
 #include "dataplane/driver/scenario/real_time_defaults.h"
-#include "dataplane/port/ring_port.h"
+#include "tests/support/ring_port.h"
 #include "tests/support/roce_engine.h"
+#include "tests/support/worker.h"
 
 namespace paceline {
 namespace {
@@ -234,21 +234,6 @@ TEST_CASE("worker: a sleep is no hiccup, to wake up late from it is") {
   worker.turn(us(2200), us(1000));
   CHECK(worker.watch().counters().hiccups == 1);
   CHECK(worker.watch().counters().hiccup_time == us(150));
-}
-
-TEST_CASE("worker: what the log says of stalls") {
-  const WatchSettings settings{.hiccup = us(100), .stall_limit = us(10'000)};
-  WatchCounters before;
-  before.last_turn_at = us(1000);
-  CHECK(stall_line("w0", settings, before, before, us(11'000)).empty());
-  CHECK(stall_line("w0", settings, before, before, us(13'000)) ==
-        "worker w0: has not turned for 12 ms");
-  WatchCounters after = before;
-  after.stalls = 2;
-  after.longest = us(25'000);
-  after.last_turn_at = us(100'000);
-  CHECK_THAT(stall_line("w0", settings, before, after, us(100'001)),
-             Catch::StartsWith("worker w0: 2 stalls of more than 10 ms (longest so far 25 ms)"));
 }
 
 const auto kMay = [] { return true; };

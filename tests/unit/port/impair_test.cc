@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "dataplane/port/ring_port.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/patch.h"
 #include "tests/support/impair.h"
+#include "tests/support/ring_port.h"
 
 namespace paceline {
 namespace {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "dataplane/port/ring_port.h"
+#include "tests/support/ring_port.h"
 
 namespace paceline {
 namespace {

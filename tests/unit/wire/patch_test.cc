@@ -110,66 +110,6 @@ TEST_CASE("patch: marking respects transports that are not ECN-capable") {
   }
 }
 
-TEST_CASE("patch: BECN and nothing else") {
-  const std::uint64_t seed = 10;
-  INFO("seed " << seed);
-  Random random(seed);
-  auto headers = random_packet(random);
-  const auto original = headers;
-  const ParsedPacket p = parsed(headers);
-  const std::uint32_t crc = icrc(headers, p.l3_offset);
-  REQUIRE(patch_becn(headers, p.bth_offset, true));
-  CHECK(parsed(headers).becn);
-  CHECK(icrc(headers, p.l3_offset) == crc);
-  REQUIRE(patch_becn(headers, p.bth_offset, false));
-  CHECK(headers == original);
-  CHECK_FALSE(patch_becn(headers, headers.size() - 11, true));
-  CHECK_FALSE(patch_becn(headers, std::size_t{0} - 1, true));
-  CHECK_FALSE(patch_becn({}, 0, true));
-  CHECK(headers == original);
-}
-
-TEST_CASE("patch: the source port, with and without a UDP checksum") {
-  const std::uint64_t seed = 11;
-  INFO("seed " << seed);
-  Random random(seed);
-  for (int i = 0; i < 2000; ++i) {
-    auto headers = random_packet(random);
-    const ParsedPacket before = parsed(headers);
-    const std::size_t udp = before.bth_offset - kUdpBytes;
-    // A checksum relates to a sum; only its change matters here. 0 means there is none.
-    const auto checksum = static_cast<std::uint16_t>(random.below(2) == 0 ? 0 : random.next());
-    store_be16(headers.data() + udp + 6, checksum);
-    const auto port = static_cast<std::uint16_t>(random.next());
-    REQUIRE(patch_udp_source_port(headers, port));
-    const ParsedPacket now = parsed(headers);
-    REQUIRE(now.udp_source_port == port);
-    if (checksum == 0) {
-      REQUIRE(now.udp_checksum == 0);
-      continue;
-    }
-    REQUIRE(now.udp_checksum != 0);
-    // The one's complement sum of port and checksum's complement is unchanged (0 and FFFF are one).
-    const auto sum = [](std::uint16_t c, std::uint16_t p) {
-      const std::uint32_t other = static_cast<std::uint16_t>(~c);
-      return (other + 0xFFFFU - p) % 0xFFFFU;
-    };
-    REQUIRE(sum(now.udp_checksum, port) == sum(checksum, before.udp_source_port));
-  }
-}
-
-TEST_CASE("patch: a UDP checksum that comes out as zero is written as ones") {
-  // RFC 768: zero would say that there is none.
-  Buffer out;
-  const std::size_t n = build_cnp(make_header_template(test::plain_flow()), out, 1);
-  const auto headers = std::span(out).first(n);
-  store_be16(out.data() + 34, 0xC000);
-  store_be16(out.data() + 40, 0x0001);
-  REQUIRE(patch_udp_source_port(headers, 0xC001));
-  CHECK(load_be16(out.data() + 34) == 0xC001);
-  CHECK(load_be16(out.data() + 40) == 0xFFFF);
-}
-
 TEST_CASE("patch: what is not IP, or not whole, is left alone") {
   const std::uint64_t seed = 13;
   INFO("seed " << seed);
@@ -185,12 +125,8 @@ TEST_CASE("patch: what is not IP, or not whole, is left alone") {
       REQUIRE_FALSE(patch_dscp(cut, 8));
       REQUIRE_FALSE(mark_ce(cut));
       REQUIRE_FALSE(read_ecn(cut));
-      REQUIRE_FALSE(patch_udp_source_port(cut, 1));
       REQUIRE(cut == original);
     }
-    std::vector<std::byte> no_udp(whole.begin(),
-                                  whole.begin() + static_cast<std::ptrdiff_t>(ip_end + 7));
-    REQUIRE_FALSE(patch_udp_source_port(no_udp, 1));
     auto arp = whole;
     store_be16(arp.data() + p.l3_offset - 2, 0x0806);
     REQUIRE_FALSE(patch_ecn(arp, Ecn::ce));

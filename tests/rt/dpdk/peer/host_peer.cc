@@ -1,5 +1,5 @@
 // One end of a verified conversation between two hosts, as a testbed file has them: a port with
-// addresses of its own in front of a device, a worker. Nobody is told anybody's MAC address. Speaks
+// addresses of its own in front of a device. Nobody is told anybody's MAC address. Speaks
 // as port_peer does (devices_test.py runs two).
 //
 // exit: 0 verified, 1 not, 2 could not start (standard error says why)
@@ -20,13 +20,12 @@ int run(const Options& options) {
   if (opened.testbed == nullptr) return give_up(opened.error);
   for (const std::string& line : opened.testbed->report()) std::printf("note %s\n", line.c_str());
   TestbedPort& port = opened.testbed->ports().at(0);
-  TestbedWorker& worker = opened.testbed->workers().at(0);
+  Worker worker({.idle = {.how = options.count("idle") != 0 ? Idle::sleep : Idle::yield}});
   if (port.resolver == nullptr) return give_up("the port is no host");
 
   std::atomic<int> finished{0};
   std::atomic<bool> stop{false};
   std::string verdict;
-  std::string refusal;
   {
     const SideConfig config{number_of(options, "index", 0),
                             cc::AlgorithmId::fixed,
@@ -34,22 +33,22 @@ int run(const Options& options) {
                             number_of(options, "ipv6", 0) != 0};
     VerifiedSide side(config, port.front(0), finished);
     if (!side.connect(side.expected_peer({}))) return give_up("the queue pair does not connect");
-    worker.serve(0, side.engine(), &side);
+    worker.add({&side.engine(), &port.front(0), &side, port.resolver.get()});
     say("path_mtu", port.front(0).info().mtu_bytes);
     std::printf("ready\n");
     std::fflush(stdout);
     const TscClock clock = TscClock::calibrated();
-    std::thread thread([&] { refusal = worker.run(clock, stop); });
-    attend(side, finished, [&] {
-      const std::string line = worker.stalls(clock.now());
-      if (!line.empty()) std::printf("stalled %s\n", line.c_str());
+    std::thread thread([&] {
+      const LcoreRegistration known;
+      worker.run(clock, stop);
     });
+    attend(side, finished, [] {});
     stop.store(true, std::memory_order_release);
     thread.join();
-    verdict = refusal.empty() ? side.verdict() : refusal;
+    verdict = side.verdict();
     say_engine(side.engine());
   }
-  say_worker(worker.worker());
+  say_worker(worker);
   const neighbour::ResolvingPort& resolver = *port.resolver;
   if (verdict.empty()) verdict = resolver.check_conservation();
   say("parked", resolver.counters().tx_parked);
@@ -72,7 +71,8 @@ int run(const Options& options) {
 int main(int count, char** arguments) {
   const paceline::test::Options options = paceline::test::options_of(count, arguments);
   if (options.count("testbed") == 0) {
-    return paceline::test::give_up("usage: host_peer --testbed FILE [--index 0|1] [--ipv6 1]");
+    return paceline::test::give_up(
+        "usage: host_peer --testbed FILE [--index 0|1] [--ipv6 1] [--idle sleep]");
   }
   try {
     return paceline::test::run(options);

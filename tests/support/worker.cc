@@ -1,4 +1,4 @@
-#include "dataplane/driver/loop/worker.h"
+#include "tests/support/worker.h"
 
 namespace paceline {
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/ring_port.h"
+#include "tests/support/ring_port.h"
 
 #include <algorithm>
 #include <array>
