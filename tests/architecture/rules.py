@@ -304,3 +304,19 @@ PAIRS_CROWDED = {
     "dataplane/verbs": 37,
     "dataplane/wire": 28,
 }
+
+# One class, one .h and one .cc. Classes whose member functions are defined in so many .cc of their room
+# still; they may not become more, and one that is whole leaves the list.
+CLASSES_CUT = {
+    "cc: Dcqcn": 2,
+    "control/tuner/online: Tuner::Impl": 4,
+    "dataplane/driver/virtual: VirtualWorld": 3,
+    "dataplane/driver/virtual: WorldPart": 2,
+    "dataplane/service/nics: EmulatedNics": 2,
+    "dataplane/service/sessions: Session": 4,
+    "dataplane/transport: Engine": 5,
+    "dataplane/transport: RegionTable": 2,
+    "dataplane/transport: RequesterPart": 13,
+    "dataplane/transport: ResponderPart": 8,
+    "dataplane/verbs/memory: RegistrationMap": 2,
+}
