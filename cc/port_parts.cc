@@ -1,6 +1,6 @@
 #include "cc/port_parts.h"
 
-#include "cc/cadence/receiver.h"
+#include "cc/cadence/receiver/receiver.h"
 #include "cc/cadence/sender.h"
 #include "cc/dispatch.h"
 #include "cc/eqds/receiver.h"

@@ -13,6 +13,11 @@ import rules
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
+# The head of a member function that is defined outside its class: Class::Nested::name(
+MEMBER = re.compile(r"^(?:[A-Za-z][\w:<>,&*\s]*?[\s&*])?((?:[A-Z]\w*(?:<\w+>)?::)+)(?:~?\w+|operator[^\n(]+)\(", re.M)
+# What follows the parameters of a definition, not of a call or a declaration.
+BODY = re.compile(r"(?:\s|const\b|noexcept\b|&|->[^{;]+)*(?:\{|:\s|=\s*default)")
+
 # Numbers are tokens only so that 1'000'000 opens no character literal.
 TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
@@ -139,6 +144,35 @@ def crowded(paths):
             yield folder, len(names), most
 
 
+def members(code):
+    """The classes of which this code, without comments and literals, defines member functions."""
+    for match in MEMBER.finditer(code):
+        end, depth = match.end(), 1
+        while end < len(code) and depth:
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            end += 1
+        if BODY.match(code, end):
+            yield match.group(1).removesuffix("::")
+
+
+def cut_classes(root, paths):
+    """(class, files, most) of classes whose member functions are defined in more .cc than they may be; and
+    of those listed in CLASSES_CUT that need not be any more, with most = 0. The same name in two rooms
+    is two classes."""
+    files = {}
+    for path in paths:
+        if path.endswith(".cc"):
+            code = blanked((root / path).read_text(encoding="utf-8"), ("comment", "literal"))
+            for name in members(code):
+                files.setdefault(f"{room_of(path)}: {name}", set()).add(path)
+    for name, where in sorted(files.items()):
+        most = rules.CLASSES_CUT.get(name, 1)
+        if len(where) > most:
+            yield name, sorted(where), most
+        elif len(where) == 1 and most > 1:
+            yield name, sorted(where), 0
+
+
 def sources(root):
     for top in rules.CHECKED:
         for file in sorted((root / top).rglob("*")):
@@ -161,6 +195,11 @@ def main():
     for folder, pairs, most in crowded(sources(root)):
         errors += 1
         print(f"{folder}: error: {pairs} pairs of .h and .cc side by side, {most} is the most: make sub-rooms")
+    for name, where, most in cut_classes(root, sources(root)):
+        errors += 1
+        what = (f"its member functions are defined in {len(where)} files, {most} is the most: {', '.join(where)}; "
+                "one class has one .h and one .cc" if most else "is in one file: take it out of CLASSES_CUT")
+        print(f"{name}: error: {what}")
     for path in sources(root):
         files += 1
         for number, severity, message in check_file(root, path):

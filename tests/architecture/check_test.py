@@ -163,6 +163,31 @@ class Check(unittest.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("tools/x: error: 13 pairs of .h and .cc side by side, 12 is the most", output)
 
+    def test_a_class_is_defined_in_one_file(self):
+        a = {"tools/cli/a.cc": "Text::Text() : x_(1) {}\nint Text::size() const { return 1; }\n"}
+        self.good(a | {"tools/host/a.cc": "int Text::size() const {}\n"})  # another room, another class
+        # Calls, declarations, comments and functions that only take one are no definitions.
+        self.good(a | {"tools/cli/b.cc": "int f(const Text& t) {\n  return Text::of(t);\n}\n"
+                                         "// int Text::size() {\nconst int x = Text::size();\n"})
+        for text in ("void Text::print(int a, int (*f)(int)) {}\n", "Text::~Text() = default;\n",
+                     "std::vector<int>\nText::all() const noexcept {\n", "bool Text::operator==(int) const {\n"):
+            code, output = run(GOOD | a | {"tools/cli/b.cc": text})
+            self.assertEqual(code, 1, output)
+            self.assertIn("tools/cli: Text: error: its member functions are defined in 2 files, 1 is the most: "
+                          "tools/cli/a.cc, tools/cli/b.cc", output)
+
+    def test_exceptions_for_cut_classes_can_only_shrink(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "cc").mkdir()
+            paths = [f"cc/{name}.cc" for name in "abc"]
+            for path in paths:
+                (root / path).write_text("int Big::f() {\n", encoding="utf-8")
+            with unittest.mock.patch.object(check.rules, "CLASSES_CUT", {"cc: Big": 2}):
+                self.assertEqual(list(check.cut_classes(root, paths)), [("cc: Big", paths, 2)])
+                self.assertEqual(list(check.cut_classes(root, paths[:2])), [])
+                self.assertEqual(list(check.cut_classes(root, paths[:1])), [("cc: Big", paths[:1], 0)])
+
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))
         self.good({"cc/a.cc": "\n" * 600})

@@ -297,10 +297,21 @@ PAIRS_CROWDED = {
     "control/experiment": 29,
     "control/experiment/live": 26,
     "control/league": 15,
-    "control/tuner/online": 15,
+    "control/tuner/online": 14,
     "dataplane/attach": 14,
     "dataplane/base": 24,
     "dataplane/transport": 50,
     "dataplane/verbs": 37,
     "dataplane/wire": 28,
+}
+
+# One class, one .h and one .cc. Classes whose member functions are defined in so many .cc of their room
+# still; they may not become more, and one that is whole leaves the list.
+CLASSES_CUT = {
+    "cc: Dcqcn": 2,
+    "dataplane/service/sessions: Session": 4,
+    "dataplane/transport: Engine": 5,
+    "dataplane/transport: RegionTable": 2,
+    "dataplane/transport: RequesterPart": 13,
+    "dataplane/transport: ResponderPart": 8,
 }

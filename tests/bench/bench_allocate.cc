@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cc/cadence/cadence.h"
-#include "cc/cadence/receiver.h"
+#include "cc/cadence/receiver/receiver.h"
 #include "dataplane/base/random.h"
 
 namespace paceline::cc {

@@ -1,5 +1,5 @@
-// The tuner's insides; for tuner*.cc only. tuner.cc: windows, guard, freezing; tuner_pairs.cc:
-// pairs of blocks and what follows from them; tuner_words.cc: what it says.
+// The tuner's insides: takes windows in, judges pairs of blocks, and says what it does. For
+// tuner.cc only.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ class Tuner::Impl {
   std::vector<std::string> restore(const std::string& text);
 
  private:
-  // tuner.cc
+  // Windows, guard, freezing.
   void forget_everything();
   std::pair<Freeze, std::string> wanted_freeze(const Window& window, const Surroundings& around);
   MaybeOrder freeze(Freeze why, const std::string& words);
@@ -41,7 +41,7 @@ class Tuner::Impl {
                   const std::string& reason);
   MaybeOrder give_incumbent(const std::string& reason);
 
-  // tuner_pairs.cc
+  // Pairs of blocks, and what follows from them.
   MaybeOrder block_done();
   MaybeOrder begin_pair();
   bool choose_candidate();
@@ -52,11 +52,10 @@ class Tuner::Impl {
   void reject(const std::string& why);
   void abandon_pair();
   PairedTest& test_on_trial();
-  void make_context(const Signature& signature);
   Context& context();
   bool is_champion(const std::vector<double>& values) const { return values == state_.champion; }
 
-  // tuner_words.cc
+  // What it says.
   void write(Event event, std::string name, std::vector<Change> changes, std::string reason,
              Evidence evidence = {});
   Evidence evidence_of(const PairedTest& test) const;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "control/tuner/online/tuner_impl.h"
 #include "dataplane/base/json_depth.h"
 
 // One visit(...) per type names its fields once, for writing and reading alike.
@@ -346,26 +345,6 @@ std::vector<std::string> from_json(const std::string& text, const cc::AlgorithmI
     context.bandit = Bandit(std::move(context.bandit.arms()), bandit);
   }
   state = std::move(fresh);
-  return {};
-}
-
-std::string Tuner::Impl::state_text() const {
-  TunerState whole = state_;
-  whole.random = random_.state();
-  whole.detector = detector_.state();
-  whole.watched.assign(watch_.windows().begin(), watch_.windows().end());
-  return to_json(whole, info_);
-}
-
-std::vector<std::string> Tuner::Impl::restore(const std::string& text) {
-  auto errors = from_json(text, info_, options_.bandit, state_);
-  if (!errors.empty()) return errors;
-  random_ = Random::from_state(state_.random);
-  detector_ = ChangeDetector(options_.change);
-  detector_.restore(state_.detector);
-  watch_.clear();
-  for (const Window& window : state_.watched) watch_.add(window);
-  state_.watched.clear();
   return {};
 }
 

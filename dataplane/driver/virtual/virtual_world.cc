@@ -1,10 +1,16 @@
 #include "dataplane/driver/virtual/virtual_world.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "dataplane/base/random.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
+#include "dataplane/driver/traffic/ideal.h"
+#include "dataplane/driver/virtual/real_time_run.h"
+#include "dataplane/driver/virtual/world_host.h"
 
 namespace paceline {
 
@@ -411,6 +417,132 @@ std::uint64_t VirtualWorld::trace_hash() const {
     h = mix(h ^ value);
   }
   return h;
+}
+
+// Congestion control of a world changed under way, by its control callback.
+
+void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm,
+                               std::uint8_t epoch) {
+  std::vector<std::uint32_t> all(hosts());
+  std::iota(all.begin(), all.end(), 0U);
+  reconfigure(setup, arm, epoch, all);
+}
+
+void VirtualWorld::reconfigure(const transport::CcSetup& setup, std::uint8_t arm,
+                               std::uint8_t epoch, std::span<const std::uint32_t> hosts) {
+  if (!controlling_) {
+    throw std::logic_error("a world is changed only by its control callback");
+  }
+  for (const std::uint32_t h : hosts) {
+    if (h >= hosts_->size()) {
+      throw std::invalid_argument("host " + std::to_string(h) + ": allowed is 0 to " +
+                                  std::to_string(hosts_->size() - 1));
+    }
+    const std::string refusal = engine(h).reconfigure_refusal(setup);
+    if (!refusal.empty()) {
+      throw std::invalid_argument("host " + std::to_string(h) + ": " + refusal);
+    }
+  }
+  for (const std::uint32_t h : hosts) {
+    (*hosts_)[h].engine.reconfigure(now_, setup, arm, epoch);
+    parts_.front()->schedule_host(h, now_);
+  }
+}
+
+void VirtualWorld::reconfigure_by_receiver(const std::array<transport::CcSetup, 2>& setups,
+                                           std::span<const std::uint8_t> arms, std::uint8_t epoch) {
+  if (!controlling_) {
+    throw std::logic_error("a world is changed only by its control callback");
+  }
+  if (arms.size() != hosts_->size()) {
+    throw std::invalid_argument("arms of " + std::to_string(arms.size()) + " hosts, there are " +
+                                std::to_string(hosts_->size()));
+  }
+  transport::ArmsByPeer by_peer;
+  by_peer.setups = setups;
+  by_peer.arm_of[1] = 1;  // a cluster for each arm
+  for (std::uint32_t h = 0; h < arms.size(); ++h) {
+    if (arms[h] == telemetry::kNoCluster) continue;
+    by_peer.places.push_back({wire::IpAddress::v4(setup_.fabric.subnet_base + h + 1), arms[h]});
+  }
+  for (std::uint32_t h = 0; h < arms.size(); ++h) {
+    const std::string refusal = engine(h).reconfigure_refusal(by_peer);
+    if (!refusal.empty()) {
+      throw std::invalid_argument("host " + std::to_string(h) + ": " + refusal);
+    }
+  }
+  for (std::uint32_t h = 0; h < arms.size(); ++h) {
+    by_peer.own_cluster = arms[h];
+    (*hosts_)[h].engine.reconfigure(now_, by_peer, epoch);
+    parts_.front()->schedule_host(h, now_);
+  }
+}
+
+transport::CcSetup VirtualWorld::cc_setup(const config::CcConfig& cc) const {
+  config::Scenario scenario = scenario_;
+  scenario.cc = cc;
+  WorldPlan plan = plan_world(scenario);
+  if (!plan.error.empty()) throw std::invalid_argument(plan.error);
+  return {std::move(plan.engine.primary), std::move(plan.engine.fallback)};
+}
+
+// The world under a clock.
+
+// What is not given follows from the scenario.
+void VirtualWorld::prepare_real_time() {
+  RealTimeOptions& real_time = options_.real_time;
+  if (real_time.tolerance.count == 0) {
+    const std::int64_t round_trip_ns = setup_.engine.base_rtt_ns;
+    real_time.tolerance = later(picos_from_nanos(round_trip_ns / 50), picos_from_micros(2));
+  }
+  if (real_time.transmit_ahead.count < 0) {
+    const IdealClock clock(scenario_, 2);
+    const std::uint64_t payload = 2 * std::uint64_t{scenario_.transport.payload_bytes};
+    real_time.transmit_ahead = serialization_time(clock.wire_bytes(payload), scenario_.fabric.rate);
+  }
+  setup_.fabric.transmit_ahead = real_time.transmit_ahead;
+}
+
+RunEnd VirtualWorld::run_in_real_time() {
+  WorldPart& part = *parts_.front();
+  for (std::uint32_t h = 0; h < hosts_->size(); ++h) part.begin(h);
+  RealTimeRun::Options options;
+  options.real_time = options_.real_time;
+  options.duration = scenario_.duration;
+  options.messages = plan_.messages.size();
+  options.max_hops = scenario_.max_hops;
+  options.stop = options_.stop;
+  if (options_.sample) {
+    options.sample_interval = options_.sample_interval;
+    options.sample = [this](Picos at) {
+      now_ = at;
+      options_.sample(*this, at);
+    };
+  }
+  if (options_.progress && bytes_total_ != 0) {
+    options.progress = [this](std::uint64_t bytes) {
+      options_.progress(static_cast<double>(bytes) / static_cast<double>(bytes_total_));
+    };
+  }
+  RealTimeRun run(part, std::move(options));
+  const RealTimeRun::End how = run.run();
+  real_time_ = run.report();
+  now_ = run.now();
+  part.network().finish(now_);
+  switch (how) {
+    case RealTimeRun::End::completed:
+      return RunEnd::completed;
+    case RealTimeRun::End::duration:
+      return RunEnd::duration;
+    case RealTimeRun::End::stalled:
+      return RunEnd::stalled;
+    case RealTimeRun::End::hop_limit:
+      problem_ = "more than max_hops = " + std::to_string(scenario_.max_hops) + " packet-hops";
+      return RunEnd::hop_limit;
+    case RealTimeRun::End::stopped:
+      return RunEnd::stopped;
+  }
+  return RunEnd::violation;
 }
 
 }  // namespace paceline

@@ -54,7 +54,7 @@ class WorldPart {
   // are done (and taken from it), or none is left.
   Pause work(Picos end, std::uint64_t messages, std::uint64_t& budget);
 
-  // From now on windows of time can be worked off node by node (world_sweep.cc); the fabric must
+  // From now on windows of time can be worked off node by node; the fabric must
   // allow it (FabricSweep::obstacle).
   void prepare_sweeps();
   bool sweeps() const { return !nodes_.empty(); }

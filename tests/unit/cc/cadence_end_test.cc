@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "cc/cadence/cadence.h"
-#include "cc/cadence/receiver.h"
+#include "cc/cadence/receiver/receiver.h"
 #include "tests/unit/cc/cadence_port.h"
 #include "tests/unit/cc/cadence_sender.h"
 

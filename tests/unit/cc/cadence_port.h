@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/cadence/receiver.h"
+#include "cc/cadence/receiver/receiver.h"
 
 namespace paceline::cc {
 

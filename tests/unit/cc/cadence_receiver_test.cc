@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cc/cadence/cadence.h"
-#include "cc/cadence/receiver.h"
+#include "cc/cadence/receiver/receiver.h"
 #include "dataplane/base/random.h"
 #include "tests/unit/cc/cadence_port.h"
 

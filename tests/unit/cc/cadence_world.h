@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cc/cadence/cadence.h"
-#include "cc/cadence/receiver.h"
+#include "cc/cadence/receiver/receiver.h"
 #include "cc/cadence/sender.h"
 #include "dataplane/base/random.h"
 

@@ -1,0 +1,69 @@
+// I3: unscheduled bytes that were announced are a debt of the port, the virtual queue. It shrinks
+// by what the port can carry beyond everything promised that can have arrived: an increase fills
+// the port one RTT after it was granted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "cc/cadence/params.h"
+
+namespace paceline::cc::cadence {
+
+// What the port carries beside the virtual queue.
+struct PortLoad {
+  std::uint64_t committed_mbps = 0;
+  std::uint64_t foreign_mbps = 0;
+  std::uint32_t link_mbps = 0;
+  std::size_t senders = 0;
+};
+
+class VirtualQueue {
+ public:
+  std::uint64_t bytes() const { return bytes_; }
+  std::int64_t charged_at() const { return charged_at_; }  // the last start
+
+  // Pays for the time since the last call. Before the load changes, and before anything is added.
+  void advance(std::int64_t now, const CadenceParams& p, const PortLoad& load);
+  // A start was announced.
+  void charge(std::int64_t now, const CadenceParams& p, std::uint64_t bytes);
+  // Bytes that still come at a rate that was given up: they count while a debt runs.
+  void add_late(const CadenceParams& p, std::uint64_t bytes) { add(at_, p, bytes); }
+  // This much more is committed, and arrives one RTT later. Less: nobody has it any more, but it
+  // comes as long.
+  void expect(std::int64_t mbps) { fresh_mbps_[fresh_slot_] += mbps; }
+  // What drains until the increases of the last RTT have arrived.
+  std::uint64_t before_fresh(std::int64_t now, const CadenceParams& p) const;
+
+  // The virtual queue assumes that whoever is granted a rate sends at it. Where somebody does not,
+  // the port idles while a queue is still counted. A port that idled has none, but of what was
+  // announced since, and an RTT before that: so long a start takes to get here. `arrived` are all
+  // bytes of the port so far; they say something when may_measure().
+  bool may_measure(std::int64_t now, const CadenceParams& p) const {
+    return 2 * (now - measured_at_) >= p.rtt_ns;
+  }
+  void measure(std::int64_t now, const CadenceParams& p, std::uint64_t arrived,
+               std::uint32_t link_mbps);
+  void clear() { bytes_ = 0; }
+
+ private:
+  void pay(std::int64_t span, const PortLoad& load);
+  void add(std::int64_t now, const CadenceParams& p, std::uint64_t bytes);
+  std::uint64_t owed_since(std::int64_t since, const CadenceParams& p) const;
+
+  std::uint64_t bytes_ = 0;
+  std::int64_t at_ = 0;          // paid until then
+  std::uint64_t bits_left_ = 0;  // remainder of the drain, so that it does not round away
+  std::int64_t charged_at_ = 0;
+  std::array<std::uint64_t, 16> owed_{};  // what was added, by quarters of an RTT
+  std::int64_t owed_quarter_ = 0;         // the newest of them
+  std::int64_t measured_at_ = 0;          // arrivals were last looked at...
+  std::uint64_t measured_bytes_ = 0;      // ... and this was their total
+  // Increases of the last RTT, by quarters: committed, but not on the wire here yet.
+  std::array<std::int64_t, 4> fresh_mbps_{};
+  std::size_t fresh_slot_ = 0;
+  std::int64_t fresh_at_ = 0;  // when the present quarter began
+};
+
+}  // namespace paceline::cc::cadence
