@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/scatter_gather.h"
 

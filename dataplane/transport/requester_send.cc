@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/scatter_gather.h"
 
 namespace paceline::transport {

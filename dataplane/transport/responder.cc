@@ -1,6 +1,6 @@
 #include "dataplane/transport/responder.h"
 
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/requester.h"
 
 namespace paceline::transport {

@@ -4,7 +4,7 @@
 // when it arrives, once; its result is kept for as long as it may be asked for again.
 #include <algorithm>
 
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/wire/build.h"

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 
 namespace paceline::transport {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "dataplane/port/packet.h"
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 #include "dataplane/transport/types.h"
 
 namespace paceline::transport {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/wire/xack.h"

@@ -2,7 +2,7 @@
 // request is complete when its last packet is on its way. The responder takes a message whole or
 // not at all: a gap drops what is left of the message, and the next First or Only packet sets the
 // sequence right.
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/wire/build.h"

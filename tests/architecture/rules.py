@@ -15,7 +15,8 @@ FABRIC = (
 )
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
-    "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/fabric/*",
+    "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/transport/memory",
+    "dataplane/fabric/*",
     "dataplane/neighbour",
 )
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
@@ -50,9 +51,14 @@ MAY_INCLUDE = {
     "dataplane/port/capture": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
     # The only room that may know DPDK.
     "dataplane/port/dpdk": ("dataplane/base", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
+    # Registered memory, and what reads and writes it.
+    "dataplane/transport/memory": (
+        "dataplane/base", "dataplane/port/packet", "dataplane/port/packet_pool",
+    ),
     "dataplane/transport": (
         "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
         "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
+        "dataplane/transport/memory",
     ),
     # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds; the
     # paths of packets; ways of looking ahead and of working off a window. Network stands above them all.
@@ -97,7 +103,7 @@ MAY_INCLUDE = {
     ),
     # What a program and the service say to each other: both include it, and it knows neither.
     "dataplane/attach": ("dataplane/base",),
-    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/region"),
+    "dataplane/service/memory": ("dataplane/attach", "dataplane/base", "dataplane/transport/memory/region"),
     "dataplane/service/limits": BELOW_SERVICE + ("dataplane/service/memory",),
     # What is behind a NicSet.
     "dataplane/service/nics": BELOW_SERVICE,
@@ -300,7 +306,7 @@ PAIRS_CROWDED = {
     "control/tuner/online": 14,
     "dataplane/attach": 14,
     "dataplane/base": 24,
-    "dataplane/transport": 50,
+    "dataplane/transport": 47,
     "dataplane/verbs": 37,
     "dataplane/wire": 28,
 }
@@ -311,7 +317,7 @@ CLASSES_CUT = {
     "cc: Dcqcn": 2,
     "dataplane/service/sessions: Session": 4,
     "dataplane/transport: Engine": 5,
-    "dataplane/transport: RegionTable": 2,
+    "dataplane/transport/memory: RegionTable": 2,
     "dataplane/transport: RequesterPart": 13,
     "dataplane/transport: ResponderPart": 8,
 }

@@ -439,8 +439,7 @@ void CadenceReceiver::scan(std::int64_t now) {
 }
 
 std::uint64_t CadenceReceiver::plan() const {
-  const std::uint64_t planned =
-      plan_mbps(params_, table_.listed().size()) * params_.link_mbps / params_.link_mbps;
+  const std::uint64_t planned = plan_mbps(params_, table_.listed().size());
   return planned - planned * watch_.eta_cut() / 64;
 }
 

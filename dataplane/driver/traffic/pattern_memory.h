@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 
 namespace paceline {
 

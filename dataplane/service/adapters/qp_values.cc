@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 #include "dataplane/wire/dscp.h"
 
 namespace paceline::service {

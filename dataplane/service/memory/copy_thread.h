@@ -13,7 +13,7 @@
 #include <span>
 
 #include "dataplane/service/memory/program_memory.h"
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 
 namespace paceline::service {
 

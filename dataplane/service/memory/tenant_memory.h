@@ -18,7 +18,7 @@
 
 #include "dataplane/attach/descriptor.h"
 #include "dataplane/attach/protocol.h"
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 
 namespace paceline::service {
 

@@ -1,5 +1,5 @@
 // The table of regions by itself: keys, changes in place, memory windows.
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 
 #include <algorithm>
 #include <array>

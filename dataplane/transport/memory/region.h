@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/transport/region_keys.h"
+#include "dataplane/transport/memory/region_keys.h"
 
 namespace paceline {
 class PacketPool;

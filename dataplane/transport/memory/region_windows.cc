@@ -1,4 +1,4 @@
-#include "dataplane/transport/region_windows.h"
+#include "dataplane/transport/memory/region_windows.h"
 
 namespace paceline::transport {
 

@@ -1,9 +1,9 @@
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 
 #include <utility>
 
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/transport/region_windows.h"
+#include "dataplane/transport/memory/region_windows.h"
 
 namespace paceline::transport {
 

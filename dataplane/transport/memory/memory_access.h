@@ -7,7 +7,7 @@
 #include <span>
 
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/transport/region.h"
+#include "dataplane/transport/memory/region.h"
 
 namespace paceline::transport {
 

@@ -1,4 +1,4 @@
-#include "dataplane/transport/memory_access.h"
+#include "dataplane/transport/memory/memory_access.h"
 
 #include <atomic>
 #include <cassert>
