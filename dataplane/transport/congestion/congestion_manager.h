@@ -71,8 +71,8 @@ class alignas(64) CongestionManager {
   void report_idle(std::uint32_t index);
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.
   void on_datagram_cnp(const wire::IpAddress& source);
-  // What a peer says of the number of its own peers. Unknown peers are ignored.
-  void hear_crowd(std::uint32_t peer, std::uint8_t crowd);
+  // What a peer, by its index, says of the number of its own peers. Unknown ones are ignored.
+  void hear_crowd(std::uint32_t index, std::uint8_t crowd);
   void hear_crowd(const wire::IpAddress& ip, std::uint8_t traffic_class, std::uint8_t crowd);
   // A plug-in is in quarantine. Tells its contexts: those that hear of nothing would go on as the
   // plug-in last said.

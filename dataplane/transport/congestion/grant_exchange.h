@@ -23,8 +23,8 @@ class GrantExchange {
   GrantExchange(EngineCore& core, const CongestionSetups& setups, const PeerDirectory& peers,
                 ControlMessages& messages);
 
-  // --- sending: the uplink ---
-  void send_request(std::uint32_t context, const cc::Event& event, bool close);
+  // --- sending: the uplink; a context by its index ---
+  void send_request(std::uint32_t index, const cc::Event& event, bool close);
   // What the context wants of the uplink may have changed.
   void update_want(std::uint32_t index, const CongestionContext& context);
   void forget_context(std::uint32_t index);
