@@ -317,7 +317,6 @@ CLASSES_CUT = {
     "cc: Dcqcn": 2,
     "dataplane/service/sessions: Session": 4,
     "dataplane/transport: Engine": 5,
-    "dataplane/transport/memory: RegionTable": 2,
     "dataplane/transport: RequesterPart": 13,
     "dataplane/transport: ResponderPart": 8,
 }
