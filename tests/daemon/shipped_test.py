@@ -67,6 +67,10 @@ def metrics(host):
     for path, method in (("/v1/status", "GET"), ("/v1/params", "PATCH"), ("/v1/events", "GET")):
         status, text = scrape(host, path, method)
         check(status == 404, f"{method} {path}: {status} {text}")
+    with open(os.path.join(ROOT, "configs/prometheus/scrape.yml"), encoding="utf-8") as sample, \
+            open(os.path.join(ROOT, "configs/pacelined.toml"), encoding="utf-8") as config:
+        port = re.search(r"^metrics_port = (\d+)", config.read(), re.M).group(1)
+        check(f'"127.0.0.1:{port}"' in sample.read(), f"the sample of Prometheus reads another port than {port}")
     say("ok   Prometheus reads metrics and health, and there is nothing else")
 
 

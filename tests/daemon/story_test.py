@@ -163,7 +163,7 @@ def harmful(host):
     trips = [t for n in host.ask("GET", "/v1/guard")[1]["nics"] for t in n["trips"]]
     check(any(t["action"] == "reverted" for t in trips), f"the guard's journal: {trips}")
     code, _, errors = experiment(host, "run", plan, "--why", "once more", "--json")
-    check(code == 2 and "latched" in errors, f"not again before somebody has looked: {errors}")
+    check(code == 2 and "latched" in errors and "paceline guard clear" in errors, f"not again before somebody has looked: {errors}")
     check(host.ask("DELETE", "/v1/guard", {})[0] == 200, "cleared")
     say("ok   a harmful candidate is taken back by the guard, and traffic goes on")
 
