@@ -35,8 +35,7 @@ struct Action {
   QueuePair* qp = nullptr;
   Packet* packet = nullptr;
   cc::Event event;   // deliver
-  IntStack records;  // deliver: what event.int_stack means, when has_records
-  bool has_records = false;
+  IntStack records;  // deliver: what event.int_stack points to, if to anything
 };
 
 class Actions {

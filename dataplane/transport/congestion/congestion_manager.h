@@ -42,6 +42,11 @@ class alignas(64) CongestionManager {
     if (core_.has_actions) [[unlikely]]
       perform_all();
   }
+  // Bytes of the context have left the network, or are not its own any more: who was held up may go
+  // on.
+  void release(std::uint32_t index) {
+    if (core_.contexts[index].place == ContextPlace::blocked) scheduler_.place(index);
+  }
   // UD: the queue pair moves to the context of its next datagram, if it has one.
   void retarget(QueuePair& qp);
   // Activates or deactivates the queue pair, as it has work or not.
@@ -117,9 +122,6 @@ class alignas(64) CongestionManager {
   void perform(Action& action);
   void resume(QueuePair& qp);
   void resume_announced(QueuePair& qp);
-  void release(std::uint32_t index) {
-    if (core_.contexts[index].place == ContextPlace::blocked) scheduler_.place(index);
-  }
 
   EngineCore& core_;
   Scheduler& scheduler_;

@@ -225,7 +225,7 @@ Rate Migration::part_of(CongestionContext& context, Rate rate) {
 
 // Others go on in the context that some work has left.
 void Migration::settle_left(std::uint32_t index, bool had_work) {
-  if (core_.contexts[index].place == ContextPlace::blocked) scheduler_.place(index);
+  congestion_.release(index);
   if (had_work) congestion_.report_idle(index);
 }
 
