@@ -139,8 +139,6 @@ class Engine {
     return next == kNever ? kNever : later(next, core_.now + Picos{1});
   }
   // --- looking ahead (engine_prefetch.cc): starts loading what a poll will read; changes nothing
-  // --- In one step, right before the poll: for worlds that the second-level cache holds.
-  void prefetch() const;
   // In stages, some events before it, each of which reads what the one before has fetched. `packet`
   // is what the poll will receive; nullptr: it will send.
   void prefetch_state() const;

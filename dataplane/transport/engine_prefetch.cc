@@ -1,5 +1,5 @@
-// Which cache lines a poll will touch. In virtual time hosts take turns packet by packet: with few
-// hosts their state lies in the second-level cache when a poll begins, with thousands in memory.
+// Which cache lines a poll will touch. In virtual time hosts take turns packet by packet: with
+// thousands of hosts their state lies in memory when a poll begins.
 #include "dataplane/base/prefetch.h"
 #include "dataplane/transport/engine.h"
 #include "dataplane/wire/endian.h"
@@ -28,22 +28,6 @@ void prefetch_core(const EngineCore& core) {
 }
 
 }  // namespace
-
-// The first two lines of the engine are read at once anyway.
-void Engine::prefetch() const {
-  prefetch_line(&core_.info);
-  prefetch_line(&core_.config);
-  prefetch_line(&core_.regions);
-  prefetch_lines(&core_.foreign_bytes, 2);
-  prefetch_line(&scheduler_);
-  if (core_.contexts.size() != 1) return;
-  // A host with one flow: its context and the requester of its queue pair.
-  prefetch_lines(&core_.contexts[0], 3);
-  const QueuePair* qp = core_.qps[0];
-  if (qp == nullptr) return;
-  prefetch_line(qp);
-  prefetch_lines(&qp->requester, kRequesterLines);
-}
 
 void Engine::prefetch_state() const {
   prefetch_core(core_);

@@ -337,7 +337,6 @@ void World::poll(unsigned side) {
 
 // Loads what the poll will read, and changes nothing.
 void World::look_ahead(const transport::Engine& engine) {
-  engine.prefetch();
   engine.prefetch_state();
   engine.prefetch_deadlines();
   engine.prefetch_flow(nullptr);

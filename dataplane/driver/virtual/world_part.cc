@@ -43,7 +43,6 @@ void WorldPart::begin(std::uint32_t host) {
 // when it is due next.
 inline Picos WorldPart::poll_group(std::uint32_t index, Picos now) {
   WorldHost& host = (*hosts_)[index];
-  if (!prefetching_) host.engine.prefetch();
   if (host.app.due(now)) host.app.poll(now);
   do {
     host.engine.poll(now);
