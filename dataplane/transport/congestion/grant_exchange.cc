@@ -1,5 +1,6 @@
 #include "dataplane/transport/congestion/grant_exchange.h"
 
+#include <algorithm>
 #include <array>
 
 #include "cc/port_parts.h"
@@ -153,10 +154,9 @@ void GrantExchange::poll_downlink() {
 }
 
 Picos GrantExchange::next_deadline() const {
-  Picos next = kNever;
-  if (core_.receiver != nullptr) next = earlier(next, to_picos(core_.receiver->next_wake()));
-  if (uplink_ != nullptr) next = earlier(next, to_picos(uplink_->next_wake()));
-  return next;
+  Nanos next = core_.receiver == nullptr ? kNeverNanos : core_.receiver->next_wake();
+  if (uplink_ != nullptr) next = std::min(next, uplink_->next_wake());
+  return to_picos(next);
 }
 
 }  // namespace paceline::transport

@@ -62,8 +62,7 @@ void Migration::begin(const CongestionSetups::Before& before) {
 
 // When the next queue pair is to be visited. Each has its place in the span, and hosts that have
 // few are not all early.
-Picos Migration::next_deadline() const {
-  if (!under_way()) return change_.receiver_until;
+Picos Migration::next_visit() const {
   const auto total = static_cast<std::int64_t>(change_.places());
   const auto offset = static_cast<std::int64_t>(wire::hash_value(core_.config.address) >> 7 & 0xFF);
   const std::int64_t place = std::int64_t{change_.visited} * 256 + offset;

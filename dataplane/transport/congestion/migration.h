@@ -52,9 +52,10 @@ class Migration {
 
   // Visits the contexts whose time has come.
   void poll();
-  Picos next_deadline() const;
+  Picos next_deadline() const { return under_way() ? next_visit() : change_.receiver_until; }
 
  private:
+  Picos next_visit() const;
   // Which queue pair is next to hear of the change, address handles after them, and when.
   struct Change {
     Picos begin{0};

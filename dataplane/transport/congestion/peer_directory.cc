@@ -202,12 +202,4 @@ void PeerDirectory::poll() {
   }
 }
 
-Picos PeerDirectory::next_deadline() const {
-  Picos next = kNever;
-  for (const std::uint32_t peer : waiting_hello_) {
-    next = earlier(next, core_.peers[peer].next_hello);
-  }
-  return next;
-}
-
 }  // namespace paceline::transport

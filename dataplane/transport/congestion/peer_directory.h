@@ -48,7 +48,13 @@ class PeerDirectory {
   bool waiting() const { return !waiting_hello_.empty(); }
   // Sends the HELLOs whose time has come.
   void poll();
-  Picos next_deadline() const;
+  Picos next_deadline() const {
+    Picos next = kNever;
+    for (const std::uint32_t peer : waiting_hello_) {
+      next = earlier(next, core_.peers[peer].next_hello);
+    }
+    return next;
+  }
 
  private:
   // Peers are told of their number by HELLO. Without HELLO, by grants alone.
