@@ -60,6 +60,7 @@ def y_of(value):
 
 
 def draw(curves):
+    """The picture of (label, colour, dashes, [(loss, Gb/s)]) for each curve."""
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
              'font-family="sans-serif" font-size="12">',
              f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
@@ -76,13 +77,15 @@ def draw(curves):
                  'loss per link</text>'
                  f'<text x="16" y="{HEIGHT / 2:.0f}" text-anchor="middle" '
                  f'transform="rotate(-90 16 {HEIGHT / 2:.0f})">goodput, Gb/s</text>')
-    for index, (mode, label, colour) in enumerate(MODES):
-        points = " ".join(f"{x_of(loss):.1f},{y_of(value):.1f}" for loss, value in curves[mode])
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        for loss, value in curves[mode]:
+    for index, (label, colour, dashes, points) in enumerate(curves):
+        line = " ".join(f"{x_of(loss):.1f},{y_of(value):.1f}" for loss, value in points)
+        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" '
+                     f'stroke-width="2"{dashed}/>')
+        for loss, value in points:
             parts.append(f'<circle cx="{x_of(loss):.1f}" cy="{y_of(value):.1f}" r="3" '
                          f'fill="{colour}"/>')
-        y = HEIGHT - BOTTOM - 44 + 20 * index
+        y = HEIGHT - BOTTOM - 4 - 20 * (len(curves) - index)
         parts.append(f'<text x="{LEFT + 20}" y="{y}" fill="{colour}">{label}</text>')
     parts.append("</svg>\n")
     return "\n".join(parts)
@@ -100,7 +103,8 @@ def main():
             for mode, _, _ in MODES:
                 values = [goodput(sys.argv[1], scenario, folder, loss, mode, s) for s in SEEDS]
                 curves[mode].append((loss, sum(values) / len(values)))
-    pathlib.Path(__file__).with_name("goodput-loss.svg").write_text(draw(curves))
+    pathlib.Path(__file__).with_name("goodput-loss.svg").write_text(
+        draw([(label, colour, "", curves[mode]) for mode, label, colour in MODES]))
     print("| loss per link | go-back-N, Gb/s | selective repeat, Gb/s |\n|---|---|---|")
     for (loss, back), (_, selective) in zip(curves["go_back_n"], curves["selective"]):
         print(f"| {loss:g} | {back:.1f} | {selective:.1f} |")

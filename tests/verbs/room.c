@@ -2,17 +2,18 @@
  * completion that is polled exactly as many requests are posted at once as it stands for. Not one
  * may be refused.
  *
- *   room srq|rq|sq|sq-silent|error BYTES REQUESTS MESSAGES
+ *   room srq|rq|sq|sq-silent|ud|error BYTES REQUESTS MESSAGES
  *
  * srq: a shared receive queue of two queue pairs; rq: a receive queue; sq: a send queue, every
- * request signaled; sq-silent: every fourth; error: both queues of a queue pair in error, where
- * each request is flushed. Prints "room passed". */
+ * request signaled; sq-silent: every fourth; ud: both queues of datagrams, completion queues with
+ * room for no more, and the address handle of a completed datagram can be destroyed; error: both
+ * queues of a queue pair in error, where each request is flushed. Prints "room passed". */
 #include "two_ends.h"
 
 #include <poll.h>
 #include <pthread.h>
 
-enum { kPairs = 2, kSilent = 4 };
+enum { kPairs = 2, kSilent = 4, kMostDatagrams = 64, kHeaderBytes = 40, kQkey = 1234 };
 
 static struct end ends[2];
 static struct ibv_mr* from;
@@ -42,7 +43,7 @@ static int post_send(struct ibv_qp* qp, enum ibv_wr_opcode opcode, uint64_t id, 
 }
 
 static int post_receive(struct ibv_qp* qp, struct ibv_srq* srq, uint64_t id) {
-  struct ibv_sge sge = piece(into, 0, bytes);
+  struct ibv_sge sge = piece(into, 0, bytes + kHeaderBytes); /* of datagrams, the GRH comes first */
   struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1};
   struct ibv_recv_wr* bad = NULL;
   return srq != NULL ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad);
@@ -173,6 +174,83 @@ static void sends(int silent, uint32_t requests, long messages) {
   }
 }
 
+static struct ibv_qp* make_datagrams(struct end* end, struct ibv_cq* cq, uint32_t requests,
+                                     uint32_t inline_bytes) {
+  struct ibv_qp_init_attr attr = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD};
+  attr.cap.max_send_wr = attr.cap.max_recv_wr = requests;
+  attr.cap.max_send_sge = attr.cap.max_recv_sge = 1;
+  attr.cap.max_inline_data = inline_bytes;
+  struct ibv_qp* qp = ibv_create_qp(end->pd, &attr);
+  NEED(qp != NULL && attr.cap.max_send_wr == requests && attr.cap.max_recv_wr == requests);
+  struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = kQkey};
+  NEED(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == 0);
+  NEED(to_state(qp, IBV_QPS_RTR) == 0);
+  to.qp_state = IBV_QPS_RTS;
+  NEED(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
+  return qp;
+}
+
+static struct ibv_ah* make_handle(void) {
+  struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+  attr.grh.dgid = ends[1].gid;
+  attr.grh.hop_limit = 8;
+  struct ibv_ah* handle = ibv_create_ah(ends[0].pd, &attr);
+  NEED(handle != NULL);
+  return handle;
+}
+
+/* No more are under way than there are receive requests, so each arrives where nothing is lost. */
+static void datagrams(uint32_t requests, long messages) {
+  struct ibv_cq* cq[2];
+  struct ibv_qp* qp[2];
+  struct ibv_ah* handle[kMostDatagrams];
+  const int inlined = bytes <= 64;
+  NEED(requests <= kMostDatagrams);
+  for (int i = 0; i < 2; ++i) {
+    NEED((cq[i] = ibv_create_cq(ends[i].device, (int)requests, NULL, NULL, 0)) != NULL);
+    qp[i] = make_datagrams(&ends[i], cq[i], requests, inlined ? (uint32_t)bytes : 0);
+  }
+  fill(qp[1], NULL, requests);
+  for (uint32_t i = 0; i < requests; ++i) handle[i] = make_handle();
+  struct ibv_sge sge = piece(from, 0, bytes);
+  struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+  wr.send_flags = IBV_SEND_SIGNALED | (inlined ? IBV_SEND_INLINE : 0);
+  wr.wr.ud.remote_qpn = qp[1]->qp_num;
+  wr.wr.ud.remote_qkey = kQkey;
+  const double limit = seconds() + kPatienceSeconds;
+  long sent = 0;
+  long completed = 0;
+  for (long received = 0; received < messages || completed < messages;) {
+    while (sent < messages && sent - completed < requests && sent - received < requests) {
+      struct ibv_send_wr* bad = NULL;
+      wr.wr_id = (uint64_t)sent;
+      wr.wr.ud.ah = handle[sent % requests];
+      const int error = ibv_post_send(qp[0], &wr, &bad);
+      if (error == ENOMEM) {
+        ++refused;
+        break;
+      }
+      NEED(error == 0);
+      ++sent;
+    }
+    struct ibv_wc wc;
+    if (ibv_poll_cq(cq[0], 1, &wc) == 1) {
+      if (wc.status != IBV_WC_SUCCESS) die("send: %s", ibv_wc_status_str(wc.status));
+      struct ibv_ah** const used = &handle[wc.wr_id % requests];
+      NEED(ibv_destroy_ah(*used) == 0);
+      *used = make_handle();
+      ++completed;
+    }
+    if (ibv_poll_cq(cq[1], 1, &wc) == 1) {
+      if (wc.status != IBV_WC_SUCCESS) die("receive: %s", ibv_wc_status_str(wc.status));
+      must_take(post_receive(qp[1], NULL, (uint64_t)(requests + received)), qp[1], NULL, 0);
+      if (wc.wr_id != (uint64_t)received) die("receive %ld is out of order", received);
+      ++received;
+    }
+    if (seconds() > limit) die("%ld of %ld datagrams came", received, messages);
+  }
+}
+
 static void in_error(uint32_t requests, long messages) {
   struct ibv_cq* cq;
   struct ibv_qp_cap cap;
@@ -197,7 +275,7 @@ static void in_error(uint32_t requests, long messages) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) die("room srq|rq|sq|sq-silent|error BYTES REQUESTS MESSAGES");
+  if (argc != 5) die("room srq|rq|sq|sq-silent|ud|error BYTES REQUESTS MESSAGES");
   bytes = strtoul(argv[2], NULL, 0);
   const uint32_t requests = (uint32_t)strtoul(argv[3], NULL, 0);
   const long messages = strtol(argv[4], NULL, 0);
@@ -207,6 +285,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "error") == 0) {
     into = memory_of(&ends[0], bytes);
     in_error(requests, messages);
+  } else if (strcmp(argv[1], "ud") == 0) {
+    datagrams(requests, messages);
   } else if (strncmp(argv[1], "sq", 2) == 0) {
     sends(strcmp(argv[1], "sq-silent") == 0, requests, messages);
   } else {

@@ -3,7 +3,8 @@
 
   verbs_test.py GROUP PACELINE PACELINE-DATAPLANE [PART OF A CASE'S NAME]
 
-GROUP: pingpong, perftest, sizes, mpi, ucx, congestion. Exit: 0 all passed, 1 some failed, 77 not installed.
+GROUP: pingpong, perftest, loss, sizes, mpi, ucx, libfabric, congestion.
+Exit: 0 all passed, 1 some failed, 77 not installed.
 """
 
 import importlib
