@@ -188,7 +188,6 @@ class EventWheel {
   }
 
   std::uint32_t actors() const { return static_cast<std::uint32_t>(nodes_.size()); }
-  Picos slot_width() const { return {std::int64_t{1} << shift_}; }
 
   // Adds actors; their ids follow the existing ones. Allocates.
   void grow(std::uint32_t actors);

@@ -17,16 +17,12 @@ namespace paceline::tools {
 
 namespace {
 
-CcFormat format_of(bool json, bool markdown) {
-  if (json) return CcFormat::json;
-  return markdown ? CcFormat::markdown : CcFormat::text;
-}
+CcFormat format_of(bool json) { return json ? CcFormat::json : CcFormat::text; }
 
 struct CcOptions {
   CcShowOptions show;
   double link_gbps = 100;
   bool json = false;
-  bool markdown = false;
   std::vector<std::string> plugins;
   std::string plugin;  // of `new` its name, of `check` its file
   std::string folder;
@@ -111,7 +107,7 @@ void add_cc_command(CLI::App& app, int& exit_code) {
       exit_code = kExitBadInput;
       return;
     }
-    exit_code = run_cc_list(std::cout, format_of(options->json, false), terminal_width());
+    exit_code = run_cc_list(std::cout, format_of(options->json), terminal_width());
   });
 
   add_plugin_commands(*command, options, exit_code);
@@ -128,13 +124,12 @@ void add_cc_command(CLI::App& app, int& exit_code) {
       ->type_name("GBPS")
       ->capture_default_str();
   show->add_flag("--json", options->json, "print JSON");
-  show->add_flag("--markdown", options->markdown, "print a Markdown table of all profiles");
   show->footer(
       "Examples:\n"
       "  paceline cc show dcqcn --profile paper\n"
       "  paceline cc show dcqcn --profile hpcc-repo --link-rate 400 --json");
   show->callback([options, &exit_code] {
-    options->show.format = format_of(options->json, options->markdown);
+    options->show.format = format_of(options->json);
     options->show.width = terminal_width();
     options->show.link_rate = Rate{static_cast<std::uint64_t>(options->link_gbps * 1e9)};
     exit_code = run_cc_show(std::cout, std::cerr, options->show);

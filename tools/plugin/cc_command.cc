@@ -138,45 +138,6 @@ OrderedJson json_of(const cc::AlgorithmInfo& info, const std::vector<double>& va
           {"params", params}};
 }
 
-// Scaled values are shown with the rule, not for one link: the table belongs into a reference page.
-std::string profile_cell(const cc::Profile& profile, const cc::ParamSpec& spec) {
-  for (const cc::ProfileValue& value : profile.values) {
-    if (value.name != spec.name) continue;
-    std::string cell = cc::number_text(value.value);
-    if (value.per_bps != 0) {
-      cell += fmt::format(" x link / {} Gb/s", cc::number_text(value.per_bps / 1e9));
-    }
-    return cell;
-  }
-  return cc::number_text(spec.default_value);
-}
-
-std::string markdown_row(const std::vector<std::string>& cells) {
-  std::string row = "|";
-  for (const std::string& cell : cells) row += " " + cell + " |";
-  return row + "\n";
-}
-
-std::string markdown_of(const cc::AlgorithmInfo& info) {
-  std::vector<std::string> heading{"parameter", "unit", "default"};
-  for (const cc::Profile& profile : info.profiles)
-    heading.push_back(fmt::format("`{}`", profile.name));
-  for (const char* cell : {"allowed", "live", "meaning", "source"}) heading.emplace_back(cell);
-  std::string text = markdown_row(heading);
-  text += markdown_row(std::vector<std::string>(heading.size(), "---"));
-  for (const cc::ParamSpec& spec : info.params) {
-    std::vector<std::string> cells{fmt::format("`{}`", spec.name), std::string(spec.unit),
-                                   cc::number_text(spec.default_value)};
-    for (const cc::Profile& profile : info.profiles) cells.push_back(profile_cell(profile, spec));
-    cells.push_back(range_text(spec));
-    cells.emplace_back(spec.live ? "yes" : "no");
-    cells.emplace_back(spec.meaning);
-    cells.emplace_back(spec.source);
-    text += markdown_row(cells);
-  }
-  return text;
-}
-
 }  // namespace
 
 int run_cc_list(std::ostream& out, CcFormat format, std::size_t width) {
@@ -186,25 +147,14 @@ int run_cc_list(std::ostream& out, CcFormat format, std::size_t width) {
     out << OrderedJson{{"schema", 1}, {"algorithms", list}}.dump(2) << "\n";
     return 0;
   }
-  std::vector<std::vector<std::string>> rows{{"algorithm", "kind", "profiles", "summary"}};
+  std::size_t names = 0;
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) names = std::max(names, info.name.size());
   for (const cc::AlgorithmInfo& info : cc::algorithms()) {
-    rows.push_back({std::string(info.name), std::string(kind_name(info)),
-                    fmt::format("{}", fmt::join(profile_names(info), ", ")),
-                    std::string(info.summary)});
+    out << wrapped(fmt::format("{:<{}}  {}", info.name, names, info.summary), 0, names + 2, width)
+        << wrapped(fmt::format("{}; profiles: {}", kind_name(info),
+                               fmt::join(profile_names(info), ", ")),
+                   names + 2, names + 4, width);
   }
-  if (format == CcFormat::text) {
-    std::size_t names = 0;
-    for (const auto& row : rows) names = std::max(names, row[0].size());
-    for (std::size_t i = 1; i < rows.size(); ++i) {
-      out << wrapped(fmt::format("{:<{}}  {}", rows[i][0], names, rows[i][3]), 0, names + 2, width)
-          << wrapped(fmt::format("{}; profiles: {}", rows[i][1], rows[i][2]), names + 2, names + 4,
-                     width);
-    }
-    return 0;
-  }
-  out << markdown_row(rows.front())
-      << markdown_row(std::vector<std::string>(rows.front().size(), "---"));
-  for (std::size_t i = 1; i < rows.size(); ++i) out << markdown_row(rows[i]);
   return 0;
 }
 
@@ -225,17 +175,8 @@ int run_cc_show(std::ostream& out, std::ostream& err, const CcShowOptions& optio
     return 2;
   }
   const auto& values = std::get<std::vector<double>>(resolved);
-  switch (options.format) {
-    case CcFormat::text:
-      out << text_of(*info, values, options);
-      break;
-    case CcFormat::json:
-      out << json_of(*info, values, options).dump(2) << "\n";
-      break;
-    case CcFormat::markdown:
-      out << markdown_of(*info);
-      break;
-  }
+  out << (options.format == CcFormat::json ? json_of(*info, values, options).dump(2) + "\n"
+                                           : text_of(*info, values, options));
   return 0;
 }
 

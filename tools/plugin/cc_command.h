@@ -14,11 +14,11 @@ namespace paceline::tools {
 // Lines of text are no longer, unless the terminal is.
 inline constexpr std::size_t kTextColumns = 100;
 
-enum class CcFormat : std::uint8_t { text, json, markdown };
+enum class CcFormat : std::uint8_t { text, json };
 
 struct CcShowOptions {
   std::string name;                      // algorithm
-  std::string profile;                   // "" = default; markdown shows all profiles
+  std::string profile;                   // "" = default
   Rate link_rate = rate_from_gbps(100);  // what scaled profile values are shown for
   CcFormat format = CcFormat::text;
   std::size_t width = kTextColumns;

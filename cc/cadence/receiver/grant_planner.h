@@ -29,7 +29,6 @@ class GrantPlanner {
     GrantQueue& queue;
     std::int64_t now = 0;
     std::uint64_t capacity = 0;  // Mb/s that rates may add up to
-    std::uint64_t usable = 0;    // Mb/s that the port can take
     std::uint64_t foreign = 0;   // Mb/s of others
   };
   struct Outcome {

@@ -39,7 +39,7 @@ void CadenceReceiver::set_params(const CadenceParams& params) {
 }
 
 cadence::PortLoad CadenceReceiver::load() const {
-  return {table_.committed(), watch_.foreign_mbps(), params_.link_mbps, table_.listed().size()};
+  return {table_.committed(), watch_.foreign_mbps(), table_.listed().size()};
 }
 
 void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
@@ -456,7 +456,7 @@ std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
       busy < params_.link_mbps ? bytes_at(params_.link_mbps - busy, params_.rtt_ns) : 0;
   const std::uint64_t tolerated = params_.q_target_bytes + spare + debt_.before_fresh(now, params_);
   if (debt_.bytes() > tolerated && debt_.may_measure(now, params_)) {
-    debt_.measure(now, params_, table_.arrived() + watch_.foreign_bytes(), params_.link_mbps);
+    debt_.measure(now, params_, table_.arrived() + watch_.foreign_bytes());
   }
   if (debt_.bytes() > tolerated) {
     const std::uint64_t cut =
@@ -513,8 +513,8 @@ void CadenceReceiver::allocate(std::int64_t now) {
       std::max(kRefreshRtts * params_.rtt_ns, std::int64_t{table_.active()} * params_.control_ns);
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
-  const auto outcome = planner_.plan(
-      {params_, table_, debt_, queue_, now, capacity_, params_.link_mbps, watch_.foreign_mbps()});
+  const auto outcome =
+      planner_.plan({params_, table_, debt_, queue_, now, capacity_, watch_.foreign_mbps()});
   retry(outcome.retry_at);
   if (outcome.lowered) scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
 }

@@ -14,7 +14,7 @@ std::int64_t quarter_of(const CadenceParams& p) { return std::max<std::int64_t>(
 
 }  // namespace
 
-void VirtualQueue::pay(std::int64_t span, const PortLoad& load) {
+void VirtualQueue::pay(std::int64_t span, const CadenceParams& p, const PortLoad& load) {
   if (bytes_ == 0 || span <= 0) return;
   std::int64_t fresh = 0;
   for (const std::int64_t mbps : fresh_mbps_) fresh += mbps;
@@ -24,9 +24,9 @@ void VirtualQueue::pay(std::int64_t span, const PortLoad& load) {
   const std::uint64_t granted =
       load.senders > 1 ? static_cast<std::uint64_t>(std::max<std::int64_t>(arriving, 0)) : 0;
   const std::uint64_t busy = granted + load.foreign_mbps;
-  if (busy >= load.link_mbps) return;
+  if (busy >= p.link_mbps) return;
   const std::uint64_t units =
-      (load.link_mbps - busy) * static_cast<std::uint64_t>(std::min(span, std::int64_t{1} << 30)) +
+      (p.link_mbps - busy) * static_cast<std::uint64_t>(std::min(span, std::int64_t{1} << 30)) +
       bits_left_;
   const std::uint64_t paid = units / 8000;
   bits_left_ = units % 8000;
@@ -37,13 +37,13 @@ void VirtualQueue::advance(std::int64_t now, const CadenceParams& p, const PortL
   const std::int64_t quarter = quarter_of(p);
   for (std::size_t i = 0; i <= fresh_mbps_.size() && now >= fresh_at_ + quarter; ++i) {
     const std::int64_t edge = i < fresh_mbps_.size() ? fresh_at_ + quarter : now;
-    pay(edge - at_, load);
+    pay(edge - at_, p, load);
     at_ = std::max(at_, edge);
     fresh_at_ = edge;
     fresh_slot_ = (fresh_slot_ + 1) % fresh_mbps_.size();
     fresh_mbps_[fresh_slot_] = 0;  // a whole RTT old
   }
-  pay(now - at_, load);
+  pay(now - at_, p, load);
   at_ = now;
 }
 
@@ -75,14 +75,13 @@ std::uint64_t VirtualQueue::owed_since(std::int64_t since, const CadenceParams& 
   return bytes;
 }
 
-void VirtualQueue::measure(std::int64_t now, const CadenceParams& p, std::uint64_t arrived,
-                           std::uint32_t link_mbps) {
+void VirtualQueue::measure(std::int64_t now, const CadenceParams& p, std::uint64_t arrived) {
   const std::int64_t span = now - measured_at_;
   const std::uint64_t came = arrived - measured_bytes_;
   measured_bytes_ = arrived;
   measured_at_ = now;
   if (span > kMeasureRtts * p.rtt_ns) return;  // too long ago to tell when it idled
-  if (came + kIdlePackets * p.packet_bytes > bytes_at(link_mbps, span)) return;
+  if (came + kIdlePackets * p.packet_bytes > bytes_at(p.link_mbps, span)) return;
   bytes_ = std::min(bytes_, owed_since(now - span - p.rtt_ns, p));
 }
 

@@ -15,7 +15,6 @@ namespace paceline::cc::cadence {
 struct PortLoad {
   std::uint64_t committed_mbps = 0;
   std::uint64_t foreign_mbps = 0;
-  std::uint32_t link_mbps = 0;
   std::size_t senders = 0;
 };
 
@@ -43,12 +42,11 @@ class VirtualQueue {
   bool may_measure(std::int64_t now, const CadenceParams& p) const {
     return 2 * (now - measured_at_) >= p.rtt_ns;
   }
-  void measure(std::int64_t now, const CadenceParams& p, std::uint64_t arrived,
-               std::uint32_t link_mbps);
+  void measure(std::int64_t now, const CadenceParams& p, std::uint64_t arrived);
   void clear() { bytes_ = 0; }
 
  private:
-  void pay(std::int64_t span, const PortLoad& load);
+  void pay(std::int64_t span, const CadenceParams& p, const PortLoad& load);
   void add(std::int64_t now, const CadenceParams& p, std::uint64_t bytes);
   std::uint64_t owed_since(std::int64_t since, const CadenceParams& p) const;
 

@@ -84,8 +84,7 @@ TEST_CASE("cadence channel table: every byte of the port is counted once") {
 TEST_CASE("cadence virtual queue: it drains at what is promised to nobody") {
   const CadenceParams p = Port::make({});
   VirtualQueue queue;
-  PortLoad load{
-      .committed_mbps = 40'000, .foreign_mbps = 10'000, .link_mbps = 100'000, .senders = 2};
+  PortLoad load{.committed_mbps = 40'000, .foreign_mbps = 10'000, .senders = 2};
   queue.advance(kNow, p, load);
   queue.charge(kNow, p, 1'000'000);
   queue.advance(kNow + 10'000, p, load);
@@ -107,17 +106,17 @@ TEST_CASE("cadence virtual queue: it drains at what is promised to nobody") {
   }
   SECTION("a port that idled has no queue but of what was announced since") {
     const std::int64_t at = kNow + 20 * p.rtt_ns;
-    queue.measure(at, p, 0, load.link_mbps);  // the first look: too long ago
+    queue.measure(at, p, 0);  // the first look: too long ago
     const std::uint64_t before = queue.bytes();
     CHECK(queue.bytes() > 0);
     CHECK_FALSE(queue.may_measure(at + p.rtt_ns / 4, p));
     CHECK(queue.may_measure(at + p.rtt_ns, p));
     SECTION("full: it stays") {
-      queue.measure(at + p.rtt_ns, p, bytes_at(load.link_mbps, p.rtt_ns), load.link_mbps);
+      queue.measure(at + p.rtt_ns, p, bytes_at(p.link_mbps, p.rtt_ns));
       CHECK(queue.bytes() == before);
     }
     SECTION("idle: it goes") {
-      queue.measure(at + p.rtt_ns, p, 1000, load.link_mbps);
+      queue.measure(at + p.rtt_ns, p, 1000);
       CHECK(queue.bytes() == 0);
     }
   }
@@ -160,14 +159,13 @@ TEST_CASE("cadence grant queue: in order, one GRANT of a channel, and paid with 
   CHECK(queue.pop().peer == 2);
   CHECK(queue.empty());
 
-  const PortLoad full{.committed_mbps = p.link_mbps, .link_mbps = p.link_mbps, .senders = 1};
+  const PortLoad full{.committed_mbps = p.link_mbps, .senders = 1};
   CHECK_FALSE(queue.overdrawn());
   queue.earn(kNow, p, full);
   queue.spend(std::size_t{4} * p.max_active + 10, p);
   CHECK(queue.overdrawn());
   CHECK(queue.paid_at(p, full) == kNow + 10 * p.control_ns);
-  const PortLoad idle{.link_mbps = p.link_mbps};
-  CHECK(queue.paid_at(p, idle) < kNow + 10 * p.control_ns);  // an idle port can pay for more
+  CHECK(queue.paid_at(p, {}) < kNow + 10 * p.control_ns);  // an idle port can pay for more
 }
 
 TEST_CASE(
@@ -202,7 +200,7 @@ TEST_CASE("cadence grant planner: shares go up within the capacity, and come dow
   GrantQueue queue(p);
   GrantPlanner planner;
   const auto plan = [&](std::int64_t now) {
-    return planner.plan({p, table, debt, queue, now, 80'000, p.link_mbps, 0});
+    return planner.plan({p, table, debt, queue, now, 80'000, 0});
   };
   CHECK_FALSE(plan(kNow).lowered);  // nobody is there
   table.grow(2);
