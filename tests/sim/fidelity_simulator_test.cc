@@ -148,7 +148,7 @@ double websearch_mean_us(int seed, const std::vector<std::string>& more) {
   return sum / static_cast<double>(r.flows.size());
 }
 
-TEST_CASE("fidelity: TIMELY hpcc-repo under web search, as the simulator's", "[fidelity]") {
+TEST_CASE("fidelity: TIMELY hpcc-repo under web search, as the simulator's", "[fidelity][slow]") {
   constexpr double kClock = 83.84 / 83;
   constexpr double kThere[] = {523.14, 471.18, 394.72};
   double here = 0;
