@@ -253,29 +253,8 @@ def attack_copier(service, nic):
     return ""
 
 
-def in_child(work):
-    """What `work` says, run by a child that is the user."""
-    result, tell = os.pipe()
-    child = os.fork()
-    if child == 0:
-        said = "it failed"
-        try:
-            be_program_of_user()
-            said = work()
-        except OSError as error:
-            said = str(error)
-        finally:
-            os.write(tell, said.encode())
-            os._exit(0)
-    os.close(tell)
-    with os.fdopen(result) as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return said
-
-
 def check_copier(service, nic):
-    wrong = in_child(lambda: attack_copier(service, nic))
+    wrong = bed.said_by_child(be_program_of_user, lambda: attack_copier(service, nic))
     if wrong:
         fail(f"what copies for a user: {wrong}")
     bed.say("what copies was killed by its user, and reached by nothing else")

@@ -7,35 +7,19 @@ import os
 import raw_session as raw
 from allocation_attack import sealed
 
-from testbed import PATIENCE, Testbed, say, skip
+from testbed import PATIENCE, Testbed, said_by_child, say, skip
 
 DEVICE = "/dev/userfaultfd"
 USERFAULTFD_IOC_NEW = 0xAA00
 USER = 54321  # of nobody
 
 
-def as_tenant(work):
-    """What `work` says, in a process that is an unprivileged user where root runs this."""
-    result, tell = os.pipe()
-    child = os.fork()
-    if child == 0:
-        said = "failed"
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setresgid(USER, USER, USER)
-                os.setresuid(USER, USER, USER)
-            said = work()
-        except (OSError, AssertionError) as error:
-            said = f"failed: {error}"
-        finally:
-            os.write(tell, said.encode())
-            os._exit(0)
-    os.close(tell)
-    with os.fdopen(result) as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return said
+def become_tenant():
+    """An unprivileged user where root runs this."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(USER, USER, USER)
+        os.setresuid(USER, USER, USER)
 
 
 def ask_for_one(bed):
@@ -56,7 +40,7 @@ def ask_for_one(bed):
 def given(options, sets):
     with Testbed(options.paceline, options.dataplane, sets=("service.open=true", *sets)) as bed:
         os.chmod(bed.folder, 0o755)
-        return as_tenant(lambda: ask_for_one(bed))
+        return said_by_child(become_tenant, lambda: ask_for_one(bed))
 
 
 def main():
