@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cc/rate/dcqcn_params.h"
+
 namespace paceline::cc {
 namespace {
 
@@ -160,6 +162,9 @@ void enforce_bounds(State& s, const Params& p) {
   s.rates.current_bps = std::clamp(s.rates.current_bps, p.min_rate_bps, s.rates.target_bps);
 }
 
+std::int64_t nanos(double us) { return static_cast<std::int64_t>(us * 1000 + 0.5); }
+std::uint64_t bps(double mbps) { return static_cast<std::uint64_t>(mbps * 1e6 + 0.5); }
+
 }  // namespace
 
 void Dcqcn::on_event(State& s, const Params& p, const Event& event, Decision& decision) {
@@ -185,6 +190,51 @@ double Dcqcn::alpha_at(const State& state, const Params& params, Nanos now) {
   State copy = state;
   settle_alpha(copy, params, now.count);
   return copy.alpha;
+}
+
+Dcqcn::Params Dcqcn::make_params(std::span<const double> values, const PortFacts& facts) {
+  const std::uint64_t line = facts.link_rate.bps;
+  const auto share = [line](double of_line) {
+    return static_cast<std::uint64_t>(static_cast<double>(line) * of_line);
+  };
+  Params p;
+  p.increase.line_rate_bps = line;
+  p.increase.additive_bps = bps(values[kAdditiveIncreaseMbps]);
+  p.increase.hyper_bps = bps(values[kHyperIncreaseMbps]);
+  p.increase.fast_recovery_stages = static_cast<std::uint32_t>(values[kFastRecoveryStages]);
+  p.increase.hyper_ramp = values[kHyperRamp] != 0;
+  p.byte_counter = static_cast<std::uint64_t>(values[kByteCounter]);
+  p.increase.byte_counter_on = p.byte_counter != 0;
+  // resolve_params has refused a minimum above the link rate. Start and first-CNP rate are shares
+  // of the line, and the floor holds for them as for every other rate.
+  p.min_rate_bps = bps(values[kMinRateMbps]);
+  p.start_rate_bps = std::max(p.min_rate_bps, share(values[kStartRate]));
+  p.first_cnp_rate_bps =
+      values[kFirstCnpRate] > 0 ? std::max(p.min_rate_bps, share(values[kFirstCnpRate])) : 0;
+  p.alpha_period_ns = nanos(values[kAlphaPeriodUs]);
+  p.decrease_period_ns = nanos(values[kDecreasePeriodUs]);
+  p.increase_timer_ns = nanos(values[kIncreaseTimerUs]);
+  p.alpha_gain = values[kAlphaGain];
+  p.initial_alpha = values[kInitialAlpha];
+  p.min_decrease_factor = values[kMinDecreaseFactor];
+  p.window = rate_window(values[kWindowRoundTrips], facts);
+  p.sampled = values[kCnpSampling] != 0;
+  p.clamp_target = values[kClampTarget] != 0;
+  p.clamp_after_timer = values[kClampAfterTimer] != 0;
+  return p;
+}
+
+AlgorithmInfo Dcqcn::info() {
+  AlgorithmInfo info;
+  info.id = AlgorithmId::dcqcn;
+  info.name = "dcqcn";
+  info.summary = "rate control by CNPs, as in RoCEv2 network cards (SIGCOMM 2015)";
+  info.key = ContextKey::per_qp;
+  info.echo = EcnEcho::cnp;
+  info.wants = signal_bit(Signal::cnp);
+  info.params = dcqcn_specs();
+  info.profiles = dcqcn_profiles();
+  return info;
 }
 
 }  // namespace paceline::cc

@@ -12,7 +12,7 @@
 //   period.
 // Not implemented: release of the rate limiter at line rate (ConnectX forgets alpha then), the
 // accelerated timer of QCN's hyper increase, reaction to loss (DCQCN has none). Notification point
-// (CNP interval) and marking belong to transport and fabric. Defaults: see dcqcn_params.cc.
+// (CNP interval) and marking belong to transport and fabric. Defaults: see dcqcn_params.h.
 //
 // There are no timer events. Timers are virtual: every event first catches up with what was due
 // since, in the order of time, in bounded work however long the gap. The rate path (increase timer,

@@ -1,15 +1,5 @@
-// DCQCN's parameter table and profiles, each value with the place it was read at.
-//
-//   [D15]  Zhu et al., SIGCOMM 2015, values for 40 Gb/s. Taken from a collection of parameters, the
-//          paper itself was not read again. Timers, g and F appear again in [HR] or [NS3], B in
-//          uet-htsim's dcqcn.cpp; R_AI = 40 Mb/s rests on the collection alone.
-//   [NS3]  bobzhuyb/ns3-rdma, src/point-to-point/model/qbb-net-device.cc: the simulator of the
-//          paper's first author.
-//   [HR]   alibaba-edu/High-Precision-Congestion-Control, simulation/run.py, `--cc dcqcn` and
-//          `--cc dcqcn_paper`; R_AI and R_HAI are 5 and 50 Mb/s times bandwidth / 25 Gb/s there.
-//   [HC]   the same repository, simulation/src/point-to-point/model/rdma-hw.cc: code and defaults.
-//   [NV]   NVIDIA DOCA 3.4, "DCQCN CC Parameters", Mellanox DOC-2790, and the defaults that
-//          `mlxconfig query` prints for a ConnectX card.
+#include "cc/rate/dcqcn_params.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -225,54 +215,9 @@ constexpr Profile kDcqcnProfiles[] = {
     {"tuned-hadoop", "found by paceline tune for Hadoop traffic at 80 %", kTunedHadoop},
 };
 
-std::int64_t nanos(double us) { return static_cast<std::int64_t>(us * 1000 + 0.5); }
-std::uint64_t bps(double mbps) { return static_cast<std::uint64_t>(mbps * 1e6 + 0.5); }
-
 }  // namespace
 
-Dcqcn::Params Dcqcn::make_params(std::span<const double> values, const PortFacts& facts) {
-  const std::uint64_t line = facts.link_rate.bps;
-  const auto share = [line](double of_line) {
-    return static_cast<std::uint64_t>(static_cast<double>(line) * of_line);
-  };
-  Params p;
-  p.increase.line_rate_bps = line;
-  p.increase.additive_bps = bps(values[kAdditiveIncreaseMbps]);
-  p.increase.hyper_bps = bps(values[kHyperIncreaseMbps]);
-  p.increase.fast_recovery_stages = static_cast<std::uint32_t>(values[kFastRecoveryStages]);
-  p.increase.hyper_ramp = values[kHyperRamp] != 0;
-  p.byte_counter = static_cast<std::uint64_t>(values[kByteCounter]);
-  p.increase.byte_counter_on = p.byte_counter != 0;
-  // resolve_params has refused a minimum above the link rate. Start and first-CNP rate are shares
-  // of the line, and the floor holds for them as for every other rate.
-  p.min_rate_bps = bps(values[kMinRateMbps]);
-  p.start_rate_bps = std::max(p.min_rate_bps, share(values[kStartRate]));
-  p.first_cnp_rate_bps =
-      values[kFirstCnpRate] > 0 ? std::max(p.min_rate_bps, share(values[kFirstCnpRate])) : 0;
-  p.alpha_period_ns = nanos(values[kAlphaPeriodUs]);
-  p.decrease_period_ns = nanos(values[kDecreasePeriodUs]);
-  p.increase_timer_ns = nanos(values[kIncreaseTimerUs]);
-  p.alpha_gain = values[kAlphaGain];
-  p.initial_alpha = values[kInitialAlpha];
-  p.min_decrease_factor = values[kMinDecreaseFactor];
-  p.window = rate_window(values[kWindowRoundTrips], facts);
-  p.sampled = values[kCnpSampling] != 0;
-  p.clamp_target = values[kClampTarget] != 0;
-  p.clamp_after_timer = values[kClampAfterTimer] != 0;
-  return p;
-}
-
-AlgorithmInfo Dcqcn::info() {
-  AlgorithmInfo info;
-  info.id = AlgorithmId::dcqcn;
-  info.name = "dcqcn";
-  info.summary = "rate control by CNPs, as in RoCEv2 network cards (SIGCOMM 2015)";
-  info.key = ContextKey::per_qp;
-  info.echo = EcnEcho::cnp;
-  info.wants = signal_bit(Signal::cnp);
-  info.params = kDcqcnSpecs;
-  info.profiles = kDcqcnProfiles;
-  return info;
-}
+std::span<const ParamSpec> dcqcn_specs() { return kDcqcnSpecs; }
+std::span<const Profile> dcqcn_profiles() { return kDcqcnProfiles; }
 
 }  // namespace paceline::cc

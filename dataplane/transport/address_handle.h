@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/units.h"
@@ -45,11 +46,14 @@ class AddressHandleTable {
     free_.push_back(handle.number >> 8);
   }
   // nullptr when the number names none. Valid until the next add.
-  AddressHandle* find(std::uint32_t number) {
+  const AddressHandle* find(std::uint32_t number) const {
     const std::uint32_t index = number >> 8;
     if (index >= handles_.size()) return nullptr;
-    AddressHandle& handle = handles_[index];
+    const AddressHandle& handle = handles_[index];
     return handle.in_use && handle.number == number ? &handle : nullptr;
+  }
+  AddressHandle* find(std::uint32_t number) {
+    return const_cast<AddressHandle*>(std::as_const(*this).find(number));
   }
   AddressHandle& operator[](std::uint32_t index) { return handles_[index]; }
   const AddressHandle& operator[](std::uint32_t index) const { return handles_[index]; }

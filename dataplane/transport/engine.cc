@@ -74,7 +74,7 @@ ModifyResult Engine::modify_qp(Picos now, std::uint32_t qp_number, const QpAttri
 }
 
 std::optional<QpAttributes> Engine::query_qp(std::uint32_t qp_number) const {
-  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+  const QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return std::nullopt;
   return states_.query(*qp);
 }

@@ -10,6 +10,7 @@
 #include <list>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cc/dispatch.h"
@@ -137,11 +138,14 @@ struct alignas(64) EngineCore {
     return generation % kQpnGenerations << kQpnIndexBits | (index + 16);
   }
   // nullptr when there is no such queue pair.
-  QueuePair* find_qp(std::uint32_t number) {
+  const QueuePair* find_qp(std::uint32_t number) const {
     const std::uint32_t slot = qp_slot(number);
     if (slot >= qps.size()) return nullptr;
-    QueuePair* qp = qps[slot];
+    const QueuePair* qp = qps[slot];
     return qp != nullptr && qp->number == number ? qp : nullptr;
+  }
+  QueuePair* find_qp(std::uint32_t number) {
+    return const_cast<QueuePair*>(std::as_const(*this).find_qp(number));
   }
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
 

@@ -313,4 +313,50 @@ void RequesterPart::discard(QueuePair& qp) {
   qp.requester.response_waits = false;
 }
 
+bool RequesterPart::is_response(const Packet& packet) {
+  wire::ParsedPacket parsed;
+  if (wire::parse_brief(packet.header_view(), packet.payload_bytes, {}, parsed) !=
+      wire::ParseError::ok) {
+    return false;
+  }
+  return parsed.properties.operation == wire::Operation::read_response ||
+         parsed.properties.operation == wire::Operation::atomic_acknowledge;
+}
+
+RequesterPart::Outcome RequesterPart::take_in(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                              const Packet& packet) {
+  const std::uint64_t taken = core_.counters.rx_data_packets;
+  const bool could_send = can_send(qp.state);
+  const Outcome outcome = qp.requester.selective ? accept_selective_response(qp, parsed, packet)
+                                                 : accept_response(qp, parsed, packet);
+  if (outcome == Outcome::done && core_.counters.rx_data_packets == taken) [[unlikely]] {
+    count_untaken(qp, parsed.psn, could_send);
+  }
+  return outcome;
+}
+
+void RequesterPart::count_untaken(const QueuePair& qp, Psn psn, bool could_send) {
+  const RequesterState& r = qp.requester;
+  telemetry::EngineCounters& c = core_.counters;
+  if (!could_send) {
+    ++c.wrong_state;
+  } else if (!can_send(qp.state)) {
+    ++c.dropped_bad_response;
+  } else if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
+    ++c.dropped_stale;
+  } else if (r.selective) {
+    const bool beyond = distance(psn, r.una_psn) >= qp.selective->send.window();
+    ++(beyond ? c.dropped_gap : c.dropped_stale);
+  } else {
+    // Where a READ is not answered up to here, one of its responses is missing.
+    ++(r.gap_known ? c.dropped_gap : c.dropped_stale);
+  }
+}
+
+// Of a packet that was parked; frees nothing. Acknowledgements that waited behind responses are
+// counted already.
+void RequesterPart::count_discarded(const Packet& packet) {
+  if (is_response(packet)) ++core_.counters.wrong_state;
+}
+
 }  // namespace paceline::transport

@@ -47,8 +47,10 @@ class RequesterPart {
   void on_gap(QueuePair& qp, const wire::ParsedPacket& parsed);
   // Of a READ response for `qp` only the headers have come (trimmed.cc).
   void on_trimmed_response(QueuePair& qp, Psn psn);
-  // For Engine::check_conservation.
-  bool repair_adds_up(const QueuePair& qp) const;
+  // For EngineView::check_conservation.
+  static bool repair_adds_up(const QueuePair& qp);
+  // A parked packet is a READ response or an atomic acknowledgement, not an acknowledgement.
+  static bool is_response(const Packet& packet);
   // The peer speaks XACK: from the next request on, if none is under way.
   void begin_selective(QueuePair& qp);
   void on_cnp(QueuePair& qp);
@@ -189,7 +191,8 @@ class RequesterPart {
   std::uint32_t position_of(const QueuePair& qp, Psn psn) const;
   static std::uint32_t repair_wire_bytes(const EngineCore& core, const QueuePair& qp);
   bool build_repair(QueuePair& qp, Packet& packet);
-  // A response, by either kind of repair: one that is not taken is counted (arrivals.cc).
+  // A response, by either kind of repair: one that is not taken is counted by the reason
+  // (telemetry::for_each_undelivered).
   Outcome take_in(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void count_untaken(const QueuePair& qp, Psn psn, bool could_send);
   void count_discarded(const Packet& packet);

@@ -107,7 +107,7 @@ void RequesterPart::update_repair(QueuePair& qp) {
 }
 
 // For tests: counted packet by packet.
-bool RequesterPart::repair_adds_up(const QueuePair& qp) const {
+bool RequesterPart::repair_adds_up(const QueuePair& qp) {
   const RequesterState& r = qp.requester;
   if (!r.selective) return !r.repair;
   const SelectiveSend& s = qp.selective->send;

@@ -197,7 +197,7 @@ class EnginePair {
 
   void check() {
     for (auto& end : ends) {
-      const std::string broken = end->engine.check_conservation();
+      const std::string broken = end->engine.view().check_conservation();
       if (!broken.empty()) wrong(broken);
       if (!end->engine.violation().empty()) wrong(end->engine.violation());
     }
@@ -223,7 +223,8 @@ class EnginePair {
     using transport::QpState;
     for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
       a.state = to;
-      const auto rule = transport::transition_rule(QpType::ud, end.engine.state_of(end.qp[3]), to);
+      const auto rule =
+          transport::transition_rule(QpType::ud, end.engine.view().state_of(end.qp[3]), to);
       promise(
           end.engine.modify_qp(now, end.qp[3], a, rule.required | transport::qp_attribute::state)
               .ok(),

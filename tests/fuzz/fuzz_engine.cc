@@ -149,7 +149,7 @@ class Script {
   void modify() {
     QpAttributes a;
     a.state = static_cast<QpState>(in_.byte() % 7);
-    const QpState from = at_.end().engine.state_of(at_.qp());
+    const QpState from = at_.end().engine.view().state_of(at_.qp());
     constexpr QpType kTypes[] = {QpType::rc, QpType::rc, QpType::uc, QpType::ud};
     std::uint32_t mask =
         qp_attribute::state | transition_rule(kTypes[at_.slot], from, a.state).required;
@@ -243,7 +243,7 @@ void all_quiet(EnginePair& pair) {
   promise(pair.run(pair.now + picos_from_micros(10'000'000), 200'000),
           "engines without queue pairs do not come to rest");
   for (auto& end : pair.ends) {
-    promise(end->engine.inflight_bytes() == 0, "bytes in flight without a queue pair");
+    promise(end->engine.view().inflight_bytes() == 0, "bytes in flight without a queue pair");
     const std::uint64_t duplicates = end->weather.counters().duplicated;
     promise(end->engine.counters().rx_trimmed <= end->last_switch.trimmed() + duplicates,
             "an engine counts trimmed packets that no switch has trimmed");

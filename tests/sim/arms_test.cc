@@ -49,9 +49,9 @@ config::Scenario four_hosts(const std::string& algorithm) {
 // Queue pairs of a host, by where they lead: a host's address ends with its number + 1.
 telemetry::QueuePairRecord flow(const VirtualWorld& world, std::uint32_t src, std::uint32_t dst) {
   const transport::Engine& engine = world.engine(src);
-  for (std::uint32_t qp = engine.next_qp(0); qp != 0; qp = engine.next_qp(qp)) {
+  for (std::uint32_t qp = engine.view().next_qp(0); qp != 0; qp = engine.view().next_qp(qp)) {
     telemetry::QueuePairRecord record;
-    REQUIRE(engine.describe_qp(world.now(), qp, record));
+    REQUIRE(engine.view().describe_qp(world.now(), qp, record));
     if (record.peer[15] == dst + 1) return record;
   }
   FAIL("no queue pair from " << src << " to " << dst);
@@ -71,7 +71,7 @@ void step_through(const config::Scenario& s, MessagePlan plan,
   std::size_t next = 0;
   options.control = [&](VirtualWorld& world, Picos) {
     for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-      CHECK(world.engine(h).check_conservation() == "");
+      CHECK(world.engine(h).view().check_conservation() == "");
     }
     if (next == steps.size()) return;
     if (steps[next] != nullptr) steps[next](world);
@@ -126,12 +126,13 @@ TEST_CASE("two arms: clusters of peers are told by queue pair, and retransmissio
          world.reconfigure_by_receiver({setup, setup}, std::vector<std::uint8_t>{kNone, 0, 1, 0},
                                        7);
          const transport::Engine& engine = world.engine(0);
-         for (std::uint32_t qp = engine.next_qp(0); qp != 0; qp = engine.next_qp(qp)) {
+         for (std::uint32_t qp = engine.view().next_qp(0); qp != 0;
+              qp = engine.view().next_qp(qp)) {
            telemetry::QueuePairRecord record;
-           REQUIRE(engine.describe_qp(world.now(), qp, record));
-           CHECK(engine.cluster_of(qp, 0) == record.peer[15] - 2);
+           REQUIRE(engine.view().describe_qp(world.now(), qp, record));
+           CHECK(engine.view().cluster_of(qp, 0) == record.peer[15] - 2);
          }
-         CHECK(engine.cluster_of(0xFFFF, 0) == kNone);
+         CHECK(engine.view().cluster_of(0xFFFF, 0) == kNone);
        },
        [&](VirtualWorld& world) { again = world.engine(0).counters().retransmitted_packets; },
        {},
@@ -142,7 +143,7 @@ TEST_CASE("two arms: clusters of peers are told by queue pair, and retransmissio
        {},
        [&](VirtualWorld& world) {
          const transport::Engine& engine = world.engine(0);
-         to = {engine.retransmitted_to(0), engine.retransmitted_to(1)};
+         to = {engine.view().retransmitted_to(0), engine.view().retransmitted_to(1)};
          CHECK(to[0] > 0);
          CHECK(to[1] > 0);
          // All that went out again since there were clusters went to one of the two.
@@ -171,7 +172,7 @@ TEST_CASE("two arms: a receiver grants as its own cluster does, to senders of bo
                   CHECK(algorithm_of(world, 3, 1) == "dcqcn");
                   CHECK(world.engine(1).counters().grants_sent == 0);
                   CHECK(world.engine(2).counters().grants_sent > grants[2]);
-                  CHECK(world.engine(0).population().on_fallback == 0);
+                  CHECK(world.engine(0).view().population().on_fallback == 0);
                 },
                 use({0, 1, 0, 0}),
                 // What host 2 granted outlives its change by 2 ms, ten steps.
@@ -193,7 +194,7 @@ TEST_CASE("two arms: a receiver grants as its own cluster does, to senders of bo
                   CHECK(algorithm_of(world, 3, 1) == "cadence");
                   CHECK(world.engine(1).counters().grants_sent > grants[1]);
                   CHECK(world.engine(2).counters().grants_sent == grants[2]);
-                  CHECK(world.engine(0).population().on_fallback == 0);
+                  CHECK(world.engine(0).view().population().on_fallback == 0);
                 }});
 }
 
@@ -224,7 +225,7 @@ class Crosser {
 
   void operator()(VirtualWorld& world, Picos now) {
     for (std::uint32_t h = 0; h < world.hosts() && broken.empty(); ++h) {
-      broken = world.engine(h).check_conservation();
+      broken = world.engine(h).view().check_conservation();
       if (broken.empty()) broken = world.engine(h).violation();
       if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
     }

@@ -118,9 +118,9 @@ void add_network(test::RunHash& hash, const fabric::Network& network) {
 }
 
 void add_queue_pairs(test::RunHash& hash, const transport::Engine& engine, Picos now) {
-  for (std::uint32_t qp = engine.next_qp(0); qp != 0; qp = engine.next_qp(qp)) {
+  for (std::uint32_t qp = engine.view().next_qp(0); qp != 0; qp = engine.view().next_qp(qp)) {
     telemetry::QueuePairRecord r;
-    REQUIRE(engine.describe_qp(now, qp, r));
+    REQUIRE(engine.view().describe_qp(now, qp, r));
     for (const std::uint64_t value : {std::uint64_t{r.number},
                                       std::uint64_t{r.peer_number},
                                       std::uint64_t{r.peer[15]},
@@ -172,7 +172,7 @@ std::uint64_t state_of(const VirtualWorld& world, RunEnd end) {
       hash.add(value);
     });
     for (const std::uint64_t malformed : counters.malformed) hash.add(malformed);
-    for (const std::int64_t picos : world.engine(h).limiter_picos(world.now())) {
+    for (const std::int64_t picos : world.engine(h).view().limiter_picos(world.now())) {
       hash.add(static_cast<std::uint64_t>(picos));
     }
     add_queue_pairs(hash, world.engine(h), world.now());

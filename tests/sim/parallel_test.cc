@@ -84,7 +84,7 @@ Outcome outcome(const std::string& toml, std::uint32_t threads, bool exact_depar
     out.egress.push_back(network.egress_stats(link));
   }
   for (std::uint32_t host = 0; host < world.hosts(); ++host) {
-    for (const auto picos : world.engine(host).limiter_picos(world.now())) {
+    for (const auto picos : world.engine(host).view().limiter_picos(world.now())) {
       out.limited.push_back(static_cast<std::int64_t>(picos));
     }
   }

@@ -69,7 +69,7 @@ class Meddler {
  private:
   void look(const VirtualWorld& world) {
     for (std::uint32_t h = 0; h < world.hosts() && broken.empty(); ++h) {
-      broken = world.engine(h).check_conservation();
+      broken = world.engine(h).view().check_conservation();
       if (broken.empty()) broken = world.engine(h).violation();
       if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
     }

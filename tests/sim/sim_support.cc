@@ -87,10 +87,11 @@ std::string broken_law(const VirtualWorld& world) {
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
     const std::string name = "host " + std::to_string(h) + ": ";
     const transport::Engine& engine = world.engine(h);
-    if (std::string broken = engine.check_conservation(); !broken.empty()) return name + broken;
+    if (std::string broken = engine.view().check_conservation(); !broken.empty())
+      return name + broken;
     if (!engine.violation().empty()) return name + engine.violation();
-    if (world.messages_failed() == 0 && engine.inflight_bytes() != 0) {
-      return name + std::to_string(engine.inflight_bytes()) + " bytes are still in flight";
+    if (world.messages_failed() == 0 && engine.view().inflight_bytes() != 0) {
+      return name + std::to_string(engine.view().inflight_bytes()) + " bytes are still in flight";
     }
     const telemetry::EngineCounters counters = world.engine(h).counters();
     if (counters.digest_mismatches != 0) return name + "a digest does not match";

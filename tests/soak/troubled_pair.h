@@ -31,7 +31,7 @@ class TroubledPair {
   static constexpr std::uint64_t kReceive = 1024;
 
   Host& host(unsigned side) { return *stage_.hosts[side]; }
-  transport::QpState state(unsigned side) { return host(side).engine.state_of(qp_[side]); }
+  transport::QpState state(unsigned side) { return host(side).engine.view().state_of(qp_[side]); }
   bool change(unsigned side, transport::QpState to);
   void make(unsigned side);
   void join();

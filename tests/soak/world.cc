@@ -230,7 +230,8 @@ void World::make_unreliable(QpType type) {
       for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
         a.state = to;
         const std::uint32_t mask =
-            transport::transition_rule(type, host.engine.state_of(numbers[side]), to).required;
+            transport::transition_rule(type, host.engine.view().state_of(numbers[side]), to)
+                .required;
         require(host.engine
                     .modify_qp(stage_.now, numbers[side], a, mask | transport::qp_attribute::state)
                     .ok(),
@@ -314,7 +315,7 @@ void World::take_completions(unsigned side) {
 
 void World::check_engine(unsigned side) {
   const transport::Engine& engine = stage_.hosts[side]->engine;
-  const std::string broken = engine.check_conservation();
+  const std::string broken = engine.view().check_conservation();
   require(broken.empty(), "host {}: {}", side, broken);
 }
 
@@ -337,11 +338,11 @@ void World::poll(unsigned side) {
 
 // Loads what the poll will read, and changes nothing.
 void World::look_ahead(const transport::Engine& engine) {
-  engine.prefetch_state();
-  engine.prefetch_deadlines();
-  engine.prefetch_flow(nullptr);
-  engine.prefetch_flow_parts(nullptr);
-  engine.prefetch_request(nullptr);
+  engine.lookahead().load_state();
+  engine.lookahead().load_deadlines();
+  engine.lookahead().load_flow(nullptr);
+  engine.lookahead().load_flow_parts(nullptr);
+  engine.lookahead().load_request(nullptr);
 }
 
 // But for queue pairs in trouble nothing here is a reason for an event. Those of the peer may say
@@ -416,7 +417,7 @@ void World::check_end() {
   for (unsigned side = 0; side < 2; ++side) {
     Host& host = *stage_.hosts[side];
     check_engine(side);
-    require(host.engine.inflight_bytes() == 0, "host {}: bytes in flight at the end", side);
+    require(host.engine.view().inflight_bytes() == 0, "host {}: bytes in flight at the end", side);
     require(host.engine.next_deadline() == kNever, "host {}: a timer runs at the end", side);
     const CableEnd& from = stage_.hosts[1 - side]->port;
     require(from.sent() == host.port.arrived(), "host {}: {} packets were sent to it, {} arrived",

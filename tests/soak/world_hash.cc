@@ -42,7 +42,7 @@ std::uint64_t World::outcome() const {
       hash.add(name);
       hash.add(value);
     });
-    for (const std::int64_t picos : host->engine.limiter_picos(stage_.now)) {
+    for (const std::int64_t picos : host->engine.view().limiter_picos(stage_.now)) {
       hash.add(static_cast<std::uint64_t>(picos));
     }
   }
@@ -67,8 +67,9 @@ void World::change() {
     return;
   }
   Host& host = *stage_.hosts[changes_.below(2)];
-  std::uint32_t qp = host.engine.next_qp(0);
-  for (std::uint64_t skip = changes_.below(6); skip != 0; --skip) qp = host.engine.next_qp(qp);
+  std::uint32_t qp = host.engine.view().next_qp(0);
+  for (std::uint64_t skip = changes_.below(6); skip != 0; --skip)
+    qp = host.engine.view().next_qp(qp);
   const Rate rate{changes_.below(2) == 0 ? 0 : link_rate.bps / (1 + changes_.below(20))};
   if (qp != 0) host.engine.limit_rate(stage_.now, qp, rate, 10'000);
   host.touched = true;

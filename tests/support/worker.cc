@@ -54,7 +54,7 @@ Picos Worker::next_deadline() const {
 // Nothing that was sent is still to be answered.
 bool Worker::quiet() const {
   for (const WorkerTask& task : tasks_) {
-    if (task.engine->inflight_bytes() != 0) return false;
+    if (task.engine->view().inflight_bytes() != 0) return false;
   }
   return true;
 }

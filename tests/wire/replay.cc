@@ -115,7 +115,7 @@ void ReplayEnd::bring_up_datagrams(const QpConfig& qp, Psn first_out) {
   for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
     attributes.state = to;
     const std::uint32_t mask =
-        transition_rule(qp.type, engine_->state_of(qp_), to).required | qp_attribute::state;
+        transition_rule(qp.type, engine_->view().state_of(qp_), to).required | qp_attribute::state;
     if (!engine_->modify_qp(now_, qp_, attributes, mask).ok()) {
       throw std::logic_error("the datagram queue pair of a replay does not come up");
     }
@@ -131,7 +131,7 @@ std::uint32_t ReplayEnd::address_handle() {
 
 void ReplayEnd::poll() {
   engine_->poll(now_);
-  std::string broken = engine_->check_conservation();
+  std::string broken = engine_->view().check_conservation();
   if (broken.empty()) broken = engine_->violation();
   if (!broken.empty()) throw std::logic_error(broken);
 }

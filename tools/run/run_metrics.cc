@@ -197,7 +197,7 @@ MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flow
   std::array<double, cc::kLimiters> share{};
   double total = 0;
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
-    const auto picos = world.engine(h).limiter_picos(world.now());
+    const auto picos = world.engine(h).view().limiter_picos(world.now());
     for (std::size_t i = 0; i < picos.size(); ++i) {
       share[i] += static_cast<double>(picos[i]);
       total += static_cast<double>(picos[i]);

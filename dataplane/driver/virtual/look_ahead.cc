@@ -6,14 +6,14 @@ namespace paceline {
 
 void LookAhead::prefetch_host(std::uint32_t host) const {
   const WorldHost& at = (*hosts_)[host];
-  at.engine.prefetch_state();
+  at.engine.lookahead().load_state();
   prefetch_line(&at.app);
   fabric_.prefetch_port(host);
   wheel_.prefetch_actor(first_host_ + host);
 }
 
 void LookAhead::prefetch_host_parts(std::uint32_t host) const {
-  (*hosts_)[host].engine.prefetch_deadlines();
+  (*hosts_)[host].engine.lookahead().load_deadlines();
   fabric_.prefetch_uplink(host);
 }
 
@@ -69,24 +69,25 @@ void LookAhead::next_batch(Picos now) {
     prefetch_host_parts(receiver(e));
   });
   over(kArrival, 3, [&](Event& e) {
-    if (const Packet* packet = fabric_.first_on(e.actor)) engine(receiver(e)).prefetch_flow(packet);
+    if (const Packet* packet = fabric_.first_on(e.actor))
+      engine(receiver(e)).lookahead().load_flow(packet);
   });
   over(kArrival, 4, [&](Event& e) {
     if (const Packet* packet = fabric_.first_on(e.actor)) {
-      engine(receiver(e)).prefetch_flow_parts(packet);
+      engine(receiver(e)).lookahead().load_flow_parts(packet);
     }
   });
   over(kArrival, 5, [&](Event& e) {
     if (const Packet* packet = fabric_.first_on(e.actor)) {
-      engine(receiver(e)).prefetch_request(packet);
+      engine(receiver(e)).lookahead().load_request(packet);
     }
   });
 
   over(kHost, 1, [&](Event& e) { prefetch_host(host(e)); });
   over(kHost, 2, [&](Event& e) { prefetch_host_parts(host(e)); });
-  over(kHost, 3, [&](Event& e) { engine(host(e)).prefetch_flow(nullptr); });
-  over(kHost, 4, [&](Event& e) { engine(host(e)).prefetch_flow_parts(nullptr); });
-  over(kHost, 5, [&](Event& e) { engine(host(e)).prefetch_request(nullptr); });
+  over(kHost, 3, [&](Event& e) { engine(host(e)).lookahead().load_flow(nullptr); });
+  over(kHost, 4, [&](Event& e) { engine(host(e)).lookahead().load_flow_parts(nullptr); });
+  over(kHost, 5, [&](Event& e) { engine(host(e)).lookahead().load_request(nullptr); });
 
   if (!deep_) return;
   for (const Kind kind : {kSwitch, kArrival}) {

@@ -389,7 +389,7 @@ bool VirtualWorld::run_in_parallel(RunEnd& end) {
 bool VirtualWorld::check_all() {
   std::string broken = network().check_conservation();
   for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
-    broken = engine(h).check_conservation();
+    broken = engine(h).view().check_conservation();
     if (broken.empty()) broken = engine(h).violation();
     if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
   }

@@ -242,19 +242,19 @@ void WorldPart::prefetch_host(std::uint32_t host, unsigned ahead) const {
   const Packet* const packet =
       ahead < 4 ? network_.ahead().first_on(network_.sweep().downlink(host)) : nullptr;
   if (ahead == 5) {
-    engine.prefetch_state();
+    engine.lookahead().load_state();
     prefetch_line(&(*hosts_)[host].app);
   } else if (ahead == 4) {
-    engine.prefetch_deadlines();
-    engine.prefetch_flow(nullptr);
+    engine.lookahead().load_deadlines();
+    engine.lookahead().load_flow(nullptr);
   } else if (ahead == 3) {
-    if (packet != nullptr) engine.prefetch_flow(packet);
-    engine.prefetch_flow_parts(nullptr);
+    if (packet != nullptr) engine.lookahead().load_flow(packet);
+    engine.lookahead().load_flow_parts(nullptr);
   } else if (ahead == 2) {
-    if (packet != nullptr) engine.prefetch_flow_parts(packet);
-    engine.prefetch_request(nullptr);
+    if (packet != nullptr) engine.lookahead().load_flow_parts(packet);
+    engine.lookahead().load_request(nullptr);
   } else if (packet != nullptr) {
-    engine.prefetch_request(packet);
+    engine.lookahead().load_request(packet);
   }
 }
 

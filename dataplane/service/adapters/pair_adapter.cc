@@ -132,10 +132,10 @@ PairAdapter::Step PairAdapter::take_send(Picos now) {
 // In its turn: what was posted before completes first.
 PairAdapter::Step PairAdapter::refuse(Picos now, std::uint32_t index, const attach::SendSlot& slot,
                                       attach::EntryStatus status) {
-  const transport::QpState state = s_.engine->state_of(s_.number);
+  const transport::QpState state = s_.engine->view().state_of(s_.number);
   const bool flushed = state == transport::QpState::error || state == transport::QpState::sqe;
   if (!flushed && !transport::can_send(state)) return Step::wait;
-  if (!flushed && s_.engine->queued_sends(s_.number) != 0) return Step::wait;
+  if (!flushed && s_.engine->view().queued_sends(s_.number) != 0) return Step::wait;
   if (s_.send_cq != nullptr) {
     s_.send_cq->push(*s_.pairs,
                      own_entry(now, index, slot, flushed ? attach::EntryStatus::flushed : status));
@@ -147,10 +147,10 @@ PairAdapter::Step PairAdapter::refuse(Picos now, std::uint32_t index, const atta
 
 PairAdapter::Step PairAdapter::invalidate(Picos now, std::uint32_t index,
                                           const attach::SendSlot& slot) {
-  if (s_.engine->state_of(s_.number) != transport::QpState::rts) {
+  if (s_.engine->view().state_of(s_.number) != transport::QpState::rts) {
     return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
   }
-  if (s_.engine->queued_sends(s_.number) != 0) return Step::wait;
+  if (s_.engine->view().queued_sends(s_.number) != 0) return Step::wait;
   if (!s_.engine->regions().invalidate(slot.immediate, s_.pd, 0, s_.number)) {
     return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
   }
@@ -160,11 +160,11 @@ PairAdapter::Step PairAdapter::invalidate(Picos now, std::uint32_t index,
 // Vol. 1, 10.6.7.2: on a connected queue pair alone; one that may not be bound fails it.
 PairAdapter::Step PairAdapter::bind_window(Picos now, std::uint32_t index,
                                            const attach::SendSlot& slot) {
-  if (s_.engine->state_of(s_.number) != transport::QpState::rts ||
+  if (s_.engine->view().state_of(s_.number) != transport::QpState::rts ||
       s_.type == transport::QpType::ud) {
     return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
   }
-  if (s_.engine->queued_sends(s_.number) != 0) return Step::wait;
+  if (s_.engine->view().queued_sends(s_.number) != 0) return Step::wait;
   transport::WindowBind bind;
   bind.key = slot.remote_key;
   bind.region = slot.address_handle;
@@ -237,7 +237,7 @@ std::uint8_t PairAdapter::cluster_of(const transport::WorkRequest& request) cons
     return telemetry::kNoCluster;
   return transport::is_answered(request.opcode)
              ? s_.meter->own_cluster()
-             : s_.engine->cluster_of(s_.number, request.address_handle);
+             : s_.engine->view().cluster_of(s_.number, request.address_handle);
 }
 
 void PairAdapter::count_end(const transport::Completion& completion) {

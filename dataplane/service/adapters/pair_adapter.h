@@ -65,7 +65,7 @@ class PairAdapter {
   Pumped pump(Picos now, std::uint32_t budget);
   // Requests of the send queue that have not completed, those among them that will do so silently.
   std::uint32_t unfinished_sends() const {
-    return s_.send.waiting() + s_.engine->queued_sends(s_.number);
+    return s_.send.waiting() + s_.engine->view().queued_sends(s_.number);
   }
   bool sends_complete_to(const CompletionAdapter& cq) const { return s_.send_cq == &cq; }
   // Into RESET: whatever is in the queues is gone without a completion.

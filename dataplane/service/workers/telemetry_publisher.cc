@@ -122,7 +122,7 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   for (std::size_t c = 0; c < body.clusters; ++c) {
     telemetry::MessageMeter& of = meters_[nic].of(c);
     clusters[c].figures = {state.in_force.arm_of[c], state.whole.queue_pairs_to[c],
-                           engine.sent_to(c), engine.retransmitted_to(c),
+                           engine.view().sent_to(c), engine.view().retransmitted_to(c),
                            state.clusters[c].stalled_ns};
     clusters[c].messages = &of.figures();
     clusters[c].sizes = of.take_changed();
@@ -136,8 +136,8 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
 // times never go back for that.
 void TelemetryPublisher::add_contexts(Picos now, std::size_t nic) {
   State& state = states_[nic];
-  state.next_context =
-      nics_.nic(nic).engine->add_contexts(now, state.next_context, kContextsAtATime, state.sums);
+  state.next_context = nics_.nic(nic).engine->view().add_contexts(now, state.next_context,
+                                                                  kContextsAtATime, state.sums);
   if (state.next_context != 0) return;
   for (std::size_t i = 0; i < cc::kLimiters; ++i) {
     state.sums.limiter_picos[i] =
@@ -238,7 +238,7 @@ void TelemetryPublisher::write_records(Picos now) {
       continue;
     }
     telemetry::QueuePairRecord record;
-    if (!nics_.nic(record_nic_).engine->describe_qp(now, pair->number(), record)) continue;
+    if (!nics_.nic(record_nic_).engine->view().describe_qp(now, pair->number(), record)) continue;
     record.user = pair->user();
     record.pid = pair->pid();
     writer_->write_record(first_nic_ + record_nic_, index, record);

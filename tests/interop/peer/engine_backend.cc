@@ -136,7 +136,8 @@ std::uint32_t EngineBackend::make_qp(unsigned id, const QueuePairSpec& spec) {
 
 void EngineBackend::lead(const QueuePair& pair, QpState to) {
   const QpType type = pair.spec.datagram ? QpType::ud : QpType::rc;
-  const std::uint32_t mask = transition_rule(type, engine_.state_of(pair.number), to).required;
+  const std::uint32_t mask =
+      transition_rule(type, engine_.view().state_of(pair.number), to).required;
   QpAttributes attributes = *engine_.query_qp(pair.number);
   attributes.state = to;
   attributes.qkey = pair.spec.qkey;
@@ -215,7 +216,7 @@ std::vector<Done> EngineBackend::completed(unsigned id, bool receives) {
 
 std::string EngineBackend::state(unsigned id) {
   constexpr std::array kNames = {"reset", "init", "rtr", "rts", "sqd", "sqe", "error"};
-  return kNames[static_cast<std::size_t>(engine_.state_of(find(id).number))];
+  return kNames[static_cast<std::size_t>(engine_.view().state_of(find(id).number))];
 }
 
 void EngineBackend::destroy(unsigned id) {
@@ -257,9 +258,9 @@ std::string EngineBackend::counters() const {
 }
 
 std::string EngineBackend::whole() const {
-  if (engine_.inflight_bytes() != 0) return "error bytes are still in flight";
-  for (const std::string& broken :
-       {engine_.check_conservation(), resolving_.check_conservation(), engine_.violation()}) {
+  if (engine_.view().inflight_bytes() != 0) return "error bytes are still in flight";
+  for (const std::string& broken : {engine_.view().check_conservation(),
+                                    resolving_.check_conservation(), engine_.violation()}) {
     if (!broken.empty()) return "error " + broken;
   }
   return "ok";

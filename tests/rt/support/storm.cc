@@ -92,7 +92,7 @@ class Victim {
     while (receive_cq_.poll(batch) != 0) continue;
     std::array<AsyncEvent, 16> events;
     while (engine_.poll_events(events) != 0) continue;
-    if (engine_.state_of(qp_) != QpState::error) return false;
+    if (engine_.view().state_of(qp_) != QpState::error) return false;
     engine_.destroy_qp(now, qp_);
     make(now);
     return true;
@@ -278,7 +278,7 @@ std::string storm_round(Port& victim_port, Port& peer_port, FrameMutator& mutato
     if (wrong.empty() && !verdict.empty()) wrong = "the victim: " + verdict;
     for (End* end : {&victim, &peer}) {
       if (wrong.empty()) wrong = end->resolver.check_conservation();
-      if (wrong.empty()) wrong = end->side.engine().check_conservation();
+      if (wrong.empty()) wrong = end->side.engine().view().check_conservation();
     }
   }
   total += report;

@@ -231,11 +231,11 @@ std::string VerifiedSide::bytes_verdict() {
 
 std::string VerifiedSide::verdict() {
   if (std::string text = bytes_verdict(); !text.empty()) return text;
-  if (engine_.inflight_bytes() != 0) return "bytes are still in flight";
+  if (engine_.view().inflight_bytes() != 0) return "bytes are still in flight";
   if (own_engine_ != nullptr && engine_.counters().rx_data_bytes != bytes_wanted()) {
     return "bytes were not counted";
   }
-  return engine_.check_conservation();
+  return engine_.view().check_conservation();
 }
 
 void converse(std::span<const Speaker> speakers, const std::atomic<int>& finished,

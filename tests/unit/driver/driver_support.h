@@ -36,7 +36,7 @@ inline WorldOptions checked() {
 // creation, and the driver destroys none.
 inline std::uint32_t queue_pairs(const VirtualWorld& world, std::uint32_t host) {
   std::uint32_t count = 0;
-  while (world.engine(host).state_of(16 + count) != transport::QpState::reset) ++count;
+  while (world.engine(host).view().state_of(16 + count) != transport::QpState::reset) ++count;
   return count;
 }
 

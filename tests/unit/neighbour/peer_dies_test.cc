@@ -108,14 +108,14 @@ TEST_CASE("a peer that dies in the middle of a message costs its own queue pair 
         died = now;
         hub.plug(2, false);
       }
-      if (gave_up.count == 0 && a.engine.state_of(qps[1]) == QpState::error) gave_up = now;
+      if (gave_up.count == 0 && a.engine.view().state_of(qps[1]) == QpState::error) gave_up = now;
     }
     REQUIRE(dead);
     // The survivor: everything, and right.
     REQUIRE(done[0].size() == kMessages);
     for (const Completion& c : done[0]) CHECK(c.status == CompletionStatus::success);
     CHECK(std::memcmp(stations[1]->memory.data(), a.memory.data(), kMessages * kMessage) == 0);
-    CHECK(a.engine.state_of(qps[0]) == QpState::rts);
+    CHECK(a.engine.view().state_of(qps[0]) == QpState::rts);
     // The other: what was through, the one that failed, and the rest.
     REQUIRE(done[1].size() == kMessages);
     for (std::uint64_t id = 0; id < kMessages; ++id) {
@@ -125,14 +125,14 @@ TEST_CASE("a peer that dies in the middle of a message costs its own queue pair 
                                    : id == 3 ? CompletionStatus::retry_exceeded
                                              : CompletionStatus::flushed));
     }
-    CHECK(a.engine.state_of(qps[1]) == QpState::error);
+    CHECK(a.engine.view().state_of(qps[1]) == QpState::error);
     CHECK(a.engine.counters().timeouts == 4);  // retry_count, and the one that was too many
     CHECK(a.engine.counters().completion_errors == kMessages - 3);
     // Four times the timer and what the answers on their way took.
     CHECK(gave_up - died >= picos_from_micros(4 * 4000));
     CHECK(gave_up - died < picos_from_micros(4 * 4000 + 2000));
-    CHECK(a.engine.inflight_bytes() == 0);
-    CHECK(a.engine.check_conservation() == "");
+    CHECK(a.engine.view().inflight_bytes() == 0);
+    CHECK(a.engine.view().check_conservation() == "");
     CHECK(a.port.check_conservation() == "");
     // What is posted there later is flushed at once; the survivor still works.
     CHECK(post(1, 0) == PostResult::ok);

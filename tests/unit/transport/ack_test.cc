@@ -112,7 +112,7 @@ TEST_CASE("stale, repeated and ghost answers change nothing and are counted", "[
   CHECK(a.rnr_received == 0);
   CHECK(a.retransmitted_packets == 0);
   CHECK(lab.a().sent().empty());
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::rts);
   // And it still works.
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 2, 0, 0, 1));
   CHECK(lab.run(lab.now() + picos_from_micros(5000)));
@@ -142,7 +142,7 @@ TEST_CASE("sequence NAKs beside RNR NAKs do not use up the retries", "[transport
   const auto& a = lab.a().counters();
   CHECK(a.naks_received > 14);  // twice the retries
   CHECK(a.rnr_received > 14);
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::rts);
   CHECK(lab.a().sent().empty());
   lab.b().cable.set_script({});
   REQUIRE(lab.b().post_receive(5, 0, 6 * kMtu));

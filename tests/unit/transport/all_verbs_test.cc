@@ -21,8 +21,8 @@ void run_all(const LabOptions& options, std::size_t count) {
     if (options.tx_burst > 1 && ++polls % 50 == 0) lab.side(side).port.refuse_calls(1);
   };
   lab.run(picos_from_micros(60'000'000));
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::rts);
-  CHECK(lab.b().engine.state_of(pair.b) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::rts);
+  CHECK(lab.b().engine.view().state_of(pair.b) == QpState::rts);
   forth.finish();
   back.finish();
   CHECK(lab.leftovers() == "");

@@ -48,7 +48,7 @@ StampResult write_with_late_poll(const StampShape& shape) {
   lab.on_poll = [&](unsigned side) {
     if (side != 0) return;
     telemetry::QueuePairRecord record;
-    REQUIRE(lab.a().engine.describe_qp(lab.now(), pair.a, record));
+    REQUIRE(lab.a().engine.view().describe_qp(lab.now(), pair.a, record));
     result.longest_ns = std::max(result.longest_ns, record.srtt_ns);
   };
   const Picos begun = lab.now();

@@ -59,7 +59,8 @@ struct RandomWorld {
     attributes.qkey = kWorldKey;
     for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
       attributes.state = to;
-      const std::uint32_t mask = transition_rule(QpType::ud, engine.state_of(number), to).required;
+      const std::uint32_t mask =
+          transition_rule(QpType::ud, engine.view().state_of(number), to).required;
       REQUIRE(engine.modify_qp(lab.now(), number, attributes, mask | qp_attribute::state).ok());
     }
     return number;
@@ -133,7 +134,7 @@ struct RandomWorld {
   }
   std::string broken() {
     for (unsigned side = 0; side < 2; ++side) {
-      const std::string text = lab.side(side).engine.check_conservation();
+      const std::string text = lab.side(side).engine.view().check_conservation();
       if (!text.empty()) return (side == 0 ? "a: " : "b: ") + text;
     }
     return {};

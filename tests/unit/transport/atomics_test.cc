@@ -121,7 +121,7 @@ TEST_CASE("atomics: alignment, key, right, bounds, domain", "[transport][atomic]
     REQUIRE(sent.size() == 1);
     CHECK(sent[0].status == expected);
     CHECK(word_at(lab.b().memory, kWord) == 7);
-    CHECK(lab.b().engine.state_of(pair.b) == QpState::error);
+    CHECK(lab.b().engine.view().state_of(pair.b) == QpState::error);
     CHECK(lab.leftovers().empty());
   }
 }

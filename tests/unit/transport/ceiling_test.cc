@@ -48,7 +48,8 @@ TEST_CASE("a ceiling stops the sender short of it, and a higher one lets it go o
   grant.lease_us = 1000;
   const auto& sent = lab.a().counters().tx_wire_bytes;
   const auto credit_time = [&] {
-    return lab.a().engine.limiter_picos(lab.now())[static_cast<unsigned>(cc::Limiter::credit)];
+    return lab.a().engine.view().limiter_picos(
+        lab.now())[static_cast<unsigned>(cc::Limiter::credit)];
   };
   // 100 us at 50 Gb/s are 625,000 bytes: each ceiling is reached long before the next.
   for (const std::uint64_t ceiling : {200'000U, 200'001U, 350'000U, 600'000U}) {

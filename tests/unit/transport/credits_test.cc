@@ -162,7 +162,7 @@ void all_arrives_under_loss(Credits& c, std::uint64_t seed, std::uint64_t reads 
       c.post_receives(posted, 1);
       ++posted;
     }
-    CHECK(c.lab.a().engine.check_conservation() == "");
+    CHECK(c.lab.a().engine.view().check_conservation() == "");
   };
   c.lab.run(picos_from_micros(1'000'000));
   CHECK(got == 100);
@@ -173,7 +173,7 @@ void all_arrives_under_loss(Credits& c, std::uint64_t seed, std::uint64_t reads 
     CHECK(std::memcmp(c.lab.a().memory.data() + place, c.lab.b().memory.data() + place, 8 * kMtu) ==
           0);
   }
-  CHECK(c.lab.a().engine.state_of(c.pair.a) == QpState::rts);
+  CHECK(c.lab.a().engine.view().state_of(c.pair.a) == QpState::rts);
   CHECK(c.lab.leftovers().empty());
 }
 

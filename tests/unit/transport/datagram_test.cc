@@ -36,7 +36,8 @@ struct Datagrams {
     a.sq_psn = Psn(0xFF'FFFE);
     for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
       a.state = to;
-      const std::uint32_t mask = transition_rule(QpType::ud, engine.state_of(number), to).required;
+      const std::uint32_t mask =
+          transition_rule(QpType::ud, engine.view().state_of(number), to).required;
       REQUIRE(engine.modify_qp(lab.now(), number, a, mask | qp_attribute::state).ok());
     }
     return number;
@@ -160,7 +161,7 @@ TEST_CASE("UD: no receive request, or one too small: the datagram is dropped, th
   const auto received = lab.b().received();
   REQUIRE(received.size() == 1);
   CHECK(received[0].wr_id == 9);
-  CHECK(lab.b().engine.state_of(d.qp[1]) == QpState::rts);
+  CHECK(lab.b().engine.view().state_of(d.qp[1]) == QpState::rts);
 }
 
 // One queue pair, two destinations: each destination's context paces its own, in posting order.
@@ -179,7 +180,7 @@ TEST_CASE("UD: a context per peer, and queue pairs move between them", "[transpo
     WorkRequest request = d.request(id, 0, kMtu);
     if (id % 2 != 0) request.address_handle = other;
     REQUIRE(lab.post(0, id % 3 == 0 ? second_qp : d.qp[0], request) == PostResult::ok);
-    CHECK(lab.a().engine.check_conservation() == "");
+    CHECK(lab.a().engine.view().check_conservation() == "");
   }
   CHECK(lab.run(picos_from_micros(10'000)));
   const auto sent = lab.a().sent();
@@ -243,7 +244,7 @@ TEST_CASE("UD: flushed with all its work, reset and destroyed without a trace", 
     }
     lab.touch(0);
     CAPTURE(how);
-    CHECK(lab.a().engine.check_conservation() == "");
+    CHECK(lab.a().engine.view().check_conservation() == "");
     CHECK(lab.run(lab.now() + picos_from_micros(10'000)));
     CHECK(lab.a().sent().size() == (how == 1 ? 0 : 20 - before));
     CHECK(lab.a().engine.destroy_address_handle(lab.now(), d.handle[0]));
@@ -325,13 +326,13 @@ TEST_CASE("UD: datagrams that wait go with their handles into other contexts", "
     change(id, id == cc::AlgorithmId::fixed
                    ? std::span<const std::pair<std::string_view, double>>(slow)
                    : std::span<const std::pair<std::string_view, double>>{});
-    CHECK(engine.check_conservation() == "");
+    CHECK(engine.view().check_conservation() == "");
     lab.run(lab.now() + picos_from_micros(8));
-    CHECK(engine.check_conservation() == "");
+    CHECK(engine.view().check_conservation() == "");
   }
   CHECK(lab.run(lab.now() + picos_from_micros(10'000)));
   CHECK_FALSE(engine.reconfiguring());
-  CHECK(engine.population().contexts == 1);
+  CHECK(engine.view().population().contexts == 1);
   CHECK(lab.a().sent().size() == kCount);
   CHECK(lab.b().received().size() == kCount);
   CHECK(lab.leftovers() == "");

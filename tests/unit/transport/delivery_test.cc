@@ -135,7 +135,7 @@ void transfer_all(LabOptions options, std::size_t count, std::uint32_t first_psn
   Transfer transfer(lab, 0, pair.a, messages);
   lab.on_poll = [&](unsigned) { transfer.take(); };
   lab.run(picos_from_micros(60'000'000));
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::rts);
   CHECK(transfer.done());
   CHECK(nothing_else_written(lab, messages));
   CHECK(lab.leftovers().empty());

@@ -121,7 +121,7 @@ TEST_CASE("SEND with invalidate: unknown key, not revocable, another domain, twi
     const auto received = lab.b().received();
     REQUIRE(received.size() == 1);
     CHECK(received[0].status == CompletionStatus::remote_invalid_request);
-    CHECK(lab.b().engine.state_of(pair.b) == QpState::error);
+    CHECK(lab.b().engine.view().state_of(pair.b) == QpState::error);
     CHECK(lab.leftovers().empty());
   }
 }

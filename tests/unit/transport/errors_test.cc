@@ -22,8 +22,8 @@ Outcome refused(Lab& lab, WorkRequest request) {
   REQUIRE(sent.size() == 2);
   CHECK(sent[0].wr_id == request.wr_id);
   CHECK(sent[1].status == CompletionStatus::flushed);
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
-  CHECK(lab.b().engine.state_of(pair.b) == QpState::error);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
+  CHECK(lab.b().engine.view().state_of(pair.b) == QpState::error);
   // Not a matter of sequence numbers.
   CHECK(lab.a().counters().naks_received == 0);
   CHECK(lab.b().counters().naks_sent == 0);

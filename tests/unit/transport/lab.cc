@@ -221,7 +221,7 @@ void Lab::poll(unsigned index) {
     throw std::logic_error("next_deadline() is not later than the poll");
   }
   if (++side.polls % 64 == 0) {
-    const std::string broken = side.engine.check_conservation();
+    const std::string broken = side.engine.view().check_conservation();
     if (!broken.empty()) throw std::logic_error(broken);
   }
   if (!side.engine.violation().empty()) throw std::logic_error(side.engine.violation());
@@ -271,8 +271,8 @@ std::string Lab::leftovers() {
     if (side.port.packets().in_use() != 0) {
       return name + std::to_string(side.port.packets().in_use()) + " packets are not back";
     }
-    if (side.engine.inflight_bytes() != 0) return name + "bytes in flight";
-    const std::string broken = side.engine.check_conservation();
+    if (side.engine.view().inflight_bytes() != 0) return name + "bytes in flight";
+    const std::string broken = side.engine.view().check_conservation();
     if (!broken.empty()) return name + broken;
   }
   return {};

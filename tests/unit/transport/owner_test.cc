@@ -78,7 +78,7 @@ TEST_CASE("the peer of an abandoned queue pair goes to error at once", "[transpo
       lab.b().engine.abandon_qp(lab.now(), pair.b);
       lab.touch(1);
       lab.run(lab.now() + picos_from_micros(10));
-      CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
+      CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
       INFO("reliability " << static_cast<int>(reliability));
       CHECK(has_event(lab.a().engine, AsyncEventKind::qp_fatal, pair.a));
     }
@@ -90,7 +90,7 @@ TEST_CASE("the peer of an abandoned queue pair goes to error at once", "[transpo
       lab.b().engine.abandon_qp(lab.now(), pair.b);
       lab.touch(1);
       lab.run(lab.now() + picos_from_micros(10));
-      CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
+      CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
       const auto sent = lab.a().sent();
       REQUIRE(sent.size() == 1);
       CHECK(sent[0].wr_id == 7);
@@ -105,7 +105,7 @@ TEST_CASE("who says that completions had no room fails the queue's pairs", "[tra
   lab.a().engine.overrun(lab.a().send_cq);
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, 100));
   lab.run(picos_from_micros(10));
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
   CHECK(has_event(lab.a().engine, AsyncEventKind::qp_fatal, pair.a));
 }
 

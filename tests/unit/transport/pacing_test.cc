@@ -57,14 +57,14 @@ TEST_CASE("bytes in flight never exceed the window by more than a packet", "[tra
   Lab lab(fixed_at(0, 30'000));
   const Lab::Pair pair = lab.connect();
   std::uint64_t peak = 0;
-  lab.on_poll = [&](unsigned) { peak = std::max(peak, lab.a().engine.inflight_bytes()); };
+  lab.on_poll = [&](unsigned) { peak = std::max(peak, lab.a().engine.view().inflight_bytes()); };
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, 2'000'000));
   CHECK(lab.run(picos_from_micros(5'000'000)));
   CHECK(lab.a().sent().size() == 1);
   CHECK(peak >= 30'000);
   CHECK(peak < 30'000 + 4200);
   // The time that the window was in the way is told: 8 packets a round trip of 2.3 us and more.
-  const auto limits = lab.a().engine.limiter_picos(lab.now());
+  const auto limits = lab.a().engine.view().limiter_picos(lab.now());
   CHECK(limits[static_cast<std::size_t>(cc::Limiter::window)] > 0);
 }
 

@@ -65,7 +65,7 @@ struct Walker {
       if (kWay[i] == to) return;
     }
   }
-  QpState state() const { return lab.side(side).engine.state_of(qp); }
+  QpState state() const { return lab.side(side).engine.view().state_of(qp); }
 
   Lab& lab;
   unsigned side;
@@ -304,15 +304,15 @@ TEST_CASE("SQD: what was begun is completed, even through loss; nothing is begun
       CHECK(lab.post(0, pair.a, lab.request(opcode, 30, 0, 0, 10)) == PostResult::ok);
       lab.run(lab.now() + picos_from_micros(20'000));
       CAPTURE(lossy, static_cast<int>(opcode));
-      CHECK(lab.a().engine.state_of(pair.a) == QpState::sqd);
+      CHECK(lab.a().engine.view().state_of(pair.a) == QpState::sqd);
       const std::size_t done = lab.a().sent().size();
       CHECK(done >= 1);
       CHECK(done < 30);
       REQUIRE(lab.a().engine.poll_events(events) == 1);
       CHECK(events[0].kind == AsyncEventKind::sq_drained);
       CHECK(events[0].qp_number == pair.a);
-      CHECK(lab.a().engine.inflight_bytes() == 0);
-      CHECK(lab.a().engine.check_conservation() == "");
+      CHECK(lab.a().engine.view().inflight_bytes() == 0);
+      CHECK(lab.a().engine.view().check_conservation() == "");
       CHECK(lab.a().engine.modify_qp(lab.now(), pair.a, a, attr::state).ok());
       lab.touch(0);
       lab.run(lab.now() + picos_from_micros(50'000));
@@ -407,8 +407,8 @@ TEST_CASE("a completion queue that overruns takes its queue pairs with it", "[tr
   lab.post(0, other.a, lab.request(WorkOpcode::write, 1, 0, 0, 8));
   lab.run(picos_from_micros(1000));
   CHECK(small.overflowed());
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
-  CHECK(lab.a().engine.state_of(other.a) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
+  CHECK(lab.a().engine.view().state_of(other.a) == QpState::rts);
   std::array<AsyncEvent, 8> events;
   const std::size_t n = lab.a().engine.poll_events(events);
   const auto count = [&](AsyncEventKind kind) {
@@ -474,7 +474,7 @@ TEST_CASE("cadence: a queue pair that fails asks for nothing more", "[transport]
   lab.run(lab.now() + picos_from_micros(20'000));
   CHECK(lab.a().counters().requests_sent == requests);
   CHECK(lab.b().counters().grants_sent == grants);
-  CHECK(lab.a().engine.state_of(other.a) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(other.a) == QpState::rts);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ TEST_CASE("destruction with packets in flight, and reuse of the number", "[trans
       lab.b().post_receive(9, 0, 0);
       CHECK(lab.run(picos_from_micros(5000)));
       CHECK(std::memcmp(lab.a().memory.data(), lab.b().memory.data() + (2 << 20), 5 * kMtu) == 0);
-      CHECK(lab.b().engine.state_of(fresh.b) == QpState::rts);
+      CHECK(lab.b().engine.view().state_of(fresh.b) == QpState::rts);
     } else {
       CHECK(lab.run(picos_from_micros(5000)));
     }
@@ -135,7 +135,7 @@ TEST_CASE("many queue pairs come and go without a trace", "[transport]") {
     for (const auto& pair : pairs) {
       lab.a().engine.destroy_qp(lab.now(), pair.a);
       lab.b().engine.destroy_qp(lab.now(), pair.b);
-      CHECK(lab.a().engine.state_of(pair.a) == QpState::reset);
+      CHECK(lab.a().engine.view().state_of(pair.a) == QpState::reset);
     }
     CHECK(lab.leftovers().empty());
   }

@@ -175,7 +175,7 @@ TEST_CASE("more READs than the responder agreed on end the connection", "[transp
   CHECK(sent[1].status == CompletionStatus::success);
   CHECK(sent[2].status == CompletionStatus::remote_invalid_request);
   CHECK(sent[3].status == CompletionStatus::flushed);
-  CHECK(lab.b().engine.state_of(pair.b) == QpState::error);
+  CHECK(lab.b().engine.view().state_of(pair.b) == QpState::error);
   CHECK(lab.leftovers().empty());
 }
 
@@ -391,7 +391,7 @@ TEST_CASE("READ: local memory must be writable, and still there", "[transport][r
   const auto sent = lab.a().sent();
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].status == CompletionStatus::local_protection_error);
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
   lab.b().engine.destroy_qp(lab.now(), pair.b);
   CHECK(lab.leftovers().empty());
 }

@@ -38,7 +38,7 @@ void reconfigure_both(Lab& lab, const CcSetup& setup) {
 
 telemetry::QueuePairRecord record_of(Lab& lab, unsigned side, std::uint32_t qp) {
   telemetry::QueuePairRecord record;
-  REQUIRE(lab.side(side).engine.describe_qp(lab.now(), qp, record));
+  REQUIRE(lab.side(side).engine.view().describe_qp(lab.now(), qp, record));
   return record;
 }
 
@@ -162,12 +162,12 @@ std::uint32_t run_changed(const LabOptions& options, std::size_t count) {
     next[side] = lab.now() + picos_from_micros(static_cast<std::int64_t>(10U << random.below(6)));
     ++changes;
     reconfigure(lab, side, setups[random.below(setups.size())]);
-    const std::string broken = lab.side(side).engine.check_conservation();
+    const std::string broken = lab.side(side).engine.view().check_conservation();
     if (!broken.empty()) throw std::logic_error(broken);
   };
   lab.run(picos_from_micros(60'000'000));
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::rts);
-  CHECK(lab.b().engine.state_of(pair.b) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::rts);
+  CHECK(lab.b().engine.view().state_of(pair.b) == QpState::rts);
   forth.finish();
   back.finish();
   CHECK(lab.leftovers() == "");
@@ -229,7 +229,7 @@ TEST_CASE("a channel splits into a context for each queue pair, and they join ag
   constexpr std::uint64_t kBytes = 400'000;
   const auto pairs = busy_pairs(lab, kPairs, kBytes);
   lab.run(after(lab, 30));
-  CHECK(lab.a().engine.population().contexts == 1);
+  CHECK(lab.a().engine.view().population().contexts == 1);
   CHECK(lab.b().counters().grants_sent > 0);
 
   const std::uint64_t granted = record_of(lab, 0, pairs[0].a).rate_bps;
@@ -247,7 +247,7 @@ TEST_CASE("a channel splits into a context for each queue pair, and they join ag
   };
   lab.run(after(lab, kChangeMicros));
   CHECK(!lab.a().engine.reconfiguring());
-  CHECK(lab.a().engine.population().contexts == kPairs);
+  CHECK(lab.a().engine.view().population().contexts == kPairs);
   for (const Lab::Pair& pair : pairs) CHECK(algorithm_of(lab, 0, pair.a) == "dcqcn");
   // They began with equal parts of what the channel had; DCQCN climbs from there.
   CHECK(most <= options.link_rate.bps * 5 / 4);
@@ -255,7 +255,7 @@ TEST_CASE("a channel splits into a context for each queue pair, and they join ag
 
   reconfigure_both(lab, setup_of(options, cc::AlgorithmId::cadence));
   lab.run(after(lab, kChangeMicros));
-  CHECK(lab.a().engine.population().contexts == 1);
+  CHECK(lab.a().engine.view().population().contexts == 1);
   for (const Lab::Pair& pair : pairs) CHECK(algorithm_of(lab, 0, pair.a) == "cadence");
   CHECK(lab.run());
   CHECK(lab.a().sent().size() == kPairs);
@@ -272,14 +272,14 @@ TEST_CASE("a change back before the first one is through leaves those alone that
   lab.run(after(lab, 30));
   reconfigure(lab, 0, setup_of(options, cc::AlgorithmId::dcqcn));
   lab.run(after(lab, kChangeMicros / 2));
-  const std::uint32_t contexts = lab.a().engine.population().contexts;
+  const std::uint32_t contexts = lab.a().engine.view().population().contexts;
   CHECK(contexts > 3);
   CHECK(contexts < 9);
   const std::uint64_t requests = lab.a().counters().requests_sent;
   reconfigure(lab, 0, setup_of(options, cc::AlgorithmId::cadence));
   lab.run(after(lab, kChangeMicros * 3 / 2));
-  CHECK(lab.a().engine.population().contexts == 1);
-  CHECK(lab.a().engine.population().on_fallback == 0);
+  CHECK(lab.a().engine.view().population().contexts == 1);
+  CHECK(lab.a().engine.view().population().on_fallback == 0);
   CHECK(lab.a().counters().requests_sent > requests);
   CHECK(lab.run());
   CHECK(equal_memories(lab, kPairs * 300'000));
@@ -383,12 +383,13 @@ TEST_CASE("a sender whose receiver no longer grants runs its fallback, and comes
   Lab::fill({lab.a().memory.data(), 4'000'000}, 3);
   for (std::uint64_t id = 0; id < 40; ++id) write(id);
   lab.run(after(lab, 100));
-  CHECK(lab.a().engine.population().on_fallback == 0);
+  CHECK(lab.a().engine.view().population().on_fallback == 0);
   reconfigure(lab, 1, setup_of(options, cc::AlgorithmId::dcqcn));
   lab.run(after(lab, 1500));
-  CHECK(lab.a().engine.population().on_fallback == 0);  // grants outlive the change for a while
+  CHECK(lab.a().engine.view().population().on_fallback ==
+        0);  // grants outlive the change for a while
   lab.run(after(lab, 2500));
-  CHECK(lab.a().engine.population().on_fallback == 1);
+  CHECK(lab.a().engine.view().population().on_fallback == 1);
   CHECK(algorithm_of(lab, 0, pair.a) == "dcqcn");
   CHECK(lab.b().counters().control_ignored > 0);
   const std::uint64_t before = record_of(lab, 0, pair.a).tx_bytes;
@@ -397,7 +398,7 @@ TEST_CASE("a sender whose receiver no longer grants runs its fallback, and comes
 
   reconfigure(lab, 1, setup_of(options, cc::AlgorithmId::cadence));
   lab.run(after(lab, 2000));  // the longest interval of the fallback's probes is 1 ms
-  CHECK(lab.a().engine.population().on_fallback == 0);
+  CHECK(lab.a().engine.view().population().on_fallback == 0);
   CHECK(algorithm_of(lab, 0, pair.a) == "cadence");
   CHECK(lab.run());
   CHECK(lab.a().sent().size() == 40);
@@ -417,12 +418,12 @@ TEST_CASE("ends that find out about each other do so again when they begin to gr
   lab.run(after(lab, 20));
   // The other end speaks, but grants nothing: each queue pair goes on by itself.
   CHECK(lab.a().counters().hellos_received > 0);
-  CHECK(lab.a().engine.population().foreign == 4);
+  CHECK(lab.a().engine.view().population().foreign == 4);
   for (const Lab::Pair& pair : pairs) CHECK(algorithm_of(lab, 0, pair.a) == "dcqcn");
   reconfigure(lab, 1, setup_of(options, cc::AlgorithmId::cadence));
   lab.run(after(lab, kChangeMicros));
-  CHECK(lab.a().engine.population().foreign == 0);
-  CHECK(lab.a().engine.population().contexts == 1);
+  CHECK(lab.a().engine.view().population().foreign == 0);
+  CHECK(lab.a().engine.view().population().contexts == 1);
   CHECK(algorithm_of(lab, 0, pairs[0].a) == "cadence");
   CHECK(lab.run());
   CHECK(equal_memories(lab, 4 * 900'000));
@@ -464,10 +465,10 @@ TEST_CASE("a queue pair tells what it counts, message by message and within them
     options.qp.retry_count = 100;
     Lab lab(options);
     const Lab::Pair pair = lab.connect();
-    CHECK(lab.a().engine.next_qp(0) == pair.a);
-    CHECK(lab.a().engine.next_qp(pair.a) == 0);
+    CHECK(lab.a().engine.view().next_qp(0) == pair.a);
+    CHECK(lab.a().engine.view().next_qp(pair.a) == 0);
     telemetry::QueuePairRecord record;
-    CHECK_FALSE(lab.a().engine.describe_qp(lab.now(), pair.a + 1'000, record));
+    CHECK_FALSE(lab.a().engine.view().describe_qp(lab.now(), pair.a + 1'000, record));
     constexpr std::uint64_t kBytes = 700'001;
     REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, kBytes)) == PostResult::ok);
     REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 2, 0, 0, 1000)) == PostResult::ok);
@@ -511,7 +512,7 @@ TEST_CASE("a queue pair tells what it counts, message by message and within them
     std::uint64_t time_ns = 0;
     for (const std::uint64_t ns : a.limiter_ns) time_ns += ns;
     CHECK(time_ns == Approx(static_cast<double>(to_nanos(lab.now()).count)).margin(8));
-    const Engine::Population population = lab.a().engine.population();
+    const EngineView::Population population = lab.a().engine.view().population();
     CHECK(population.queue_pairs == 1);
     CHECK(population.contexts == 1);
     CHECK(population.peers == 1);

@@ -57,7 +57,7 @@ TEST_CASE("each gap has a NAK of its own", "[transport]") {
   CHECK(lab.a().sent().size() == 1);
   CHECK(lab.b().counters().naks_sent == 5);
   CHECK(equal_memories(lab, 200 * kMtu));
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::rts);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::rts);
 }
 
 TEST_CASE("a lost last packet, and a lost last ACK, cost one timeout each", "[transport]") {
@@ -146,7 +146,7 @@ TEST_CASE("a dead path: retries, then retry_exceeded and a flush in order", "[tr
   CHECK(sent[0].at >= picos_from_micros(200));
   CHECK(sent[0].at < picos_from_micros(205));
   CHECK(lab.a().counters().retransmitted_packets == 3 * 6);
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
   // Work posted to a queue pair in error completes as flushed.
   REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::send, 7, 0, 0, 1)) == PostResult::ok);
   sent = lab.a().sent();

@@ -75,7 +75,7 @@ TEST_CASE("rnr_retry tries, then rnr_retry_exceeded", "[transport]") {
     CHECK(sent[0].status == CompletionStatus::rnr_retry_exceeded);
     CHECK(sent[1].status == CompletionStatus::flushed);
     CHECK(lab.a().counters().rnr_received == retries + 1U);
-    CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
+    CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
     CHECK(lab.leftovers().empty());
   }
 }

@@ -180,8 +180,8 @@ TEST_CASE("selective: what a refused request follows completes first", "[transpo
   CHECK(equal_memories(lab, 30 * kMtu));
   CHECK(sent[1].status == CompletionStatus::remote_access_error);
   CHECK(sent[2].status == CompletionStatus::flushed);
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::error);
-  CHECK(lab.b().engine.state_of(pair.b) == QpState::error);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::error);
+  CHECK(lab.b().engine.view().state_of(pair.b) == QpState::error);
   CHECK(lab.leftovers() == "");
 }
 

@@ -51,7 +51,7 @@ TEST_CASE("UC: every size arrives over a good cable, without one answer", "[tran
   }
   CHECK(lab.a().counters().rx_packets == 0);
   CHECK(lab.b().counters().unreliable_drops == 0);
-  CHECK(lab.a().engine.inflight_bytes() == 0);
+  CHECK(lab.a().engine.view().inflight_bytes() == 0);
   CHECK(lab.leftovers().empty());
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("UC: a lost packet costs its message and no other", "[transport][uc]")
       // Of the very last packet nobody here can know.
       CHECK((lab.b().counters().unreliable_drops >= 1) == (lost != 114));
       CHECK(lab.a().counters().rx_packets == 0);
-      CHECK(lab.b().engine.state_of(pair.b) == QpState::rts);
+      CHECK(lab.b().engine.view().state_of(pair.b) == QpState::rts);
       CHECK(lab.leftovers().empty());
     }
   }
@@ -147,7 +147,7 @@ TEST_CASE("UC: no right, no receive, too long: dropped and counted", "[transport
     CHECK(lab.a().sent().at(0).status == CompletionStatus::success);
     CHECK(lab.b().counters().unreliable_drops >= 1);
     CHECK(lab.b().received().empty());
-    CHECK(lab.b().engine.state_of(pair.b) == QpState::rts);
+    CHECK(lab.b().engine.view().state_of(pair.b) == QpState::rts);
     if (fault == 1) lab.b().post_receive(5, 0, 3 * kMtu);
     lab.post(0, pair.a, lab.request(WorkOpcode::send, 2, 0, 0, kMtu));
     if (fault == 0) lab.b().post_receive(5, 0, 3 * kMtu);
@@ -170,7 +170,7 @@ TEST_CASE("UC and UD offer no READ, no atomics, no invalidation", "[transport][u
     a.path_mtu = kMtu;
     for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
       a.state = to;
-      const QpState from = lab.a().engine.state_of(qp);
+      const QpState from = lab.a().engine.view().state_of(qp);
       REQUIRE(lab.a()
                   .engine
                   .modify_qp(lab.now(), qp, a,
@@ -201,7 +201,7 @@ TEST_CASE("UC: a local fault leads to SQE, and back", "[transport][uc]") {
   REQUIRE(sent.size() == 2);
   CHECK(sent[0].status == CompletionStatus::local_protection_error);
   CHECK(sent[1].status == CompletionStatus::flushed);
-  CHECK(lab.a().engine.state_of(pair.a) == QpState::sqe);
+  CHECK(lab.a().engine.view().state_of(pair.a) == QpState::sqe);
   CHECK(lab.post(0, pair.a, lab.request(WorkOpcode::write, 3, 0, 0, 8)) == PostResult::ok);
   CHECK(lab.a().sent().at(0).status == CompletionStatus::flushed);
   // It still receives.

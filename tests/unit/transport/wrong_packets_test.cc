@@ -122,7 +122,7 @@ TEST_CASE("a queue pair in error takes nothing more", "[transport]") {
   request.remote_key = 0;
   bench.lab.post(0, bench.pair.a, request);
   bench.lab.run(bench.lab.now() + picos_from_micros(10));
-  REQUIRE(bench.lab.b().engine.state_of(bench.pair.b) == QpState::error);
+  REQUIRE(bench.lab.b().engine.view().state_of(bench.pair.b) == QpState::error);
   bench.arrive(write_packet(from_a_to_b(), bench.pair.b, 100));
   CHECK(bench.lab.b().counters().wrong_state == 1);
 }

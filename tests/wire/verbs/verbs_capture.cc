@@ -156,7 +156,7 @@ void datagrams(Recorder& recorder) {
     for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
       attributes.state = to;
       const std::uint32_t mask =
-          transition_rule(QpType::ud, engine.state_of(numbers[side]), to).required;
+          transition_rule(QpType::ud, engine.view().state_of(numbers[side]), to).required;
       need(engine.modify_qp(lab.now(), numbers[side], attributes, mask | qp_attribute::state).ok(),
            "a state of UD");
     }

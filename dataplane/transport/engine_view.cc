@@ -1,12 +1,16 @@
-// Looking into an engine: what telemetry reads, and what tests check. Nothing here changes
-// anything.
+#include "dataplane/transport/engine_view.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/transport/engine.h"
+#include "dataplane/telemetry/cluster_figures.h"
+#include "dataplane/transport/congestion/congestion_setups.h"
+#include "dataplane/transport/congestion/migration.h"
 #include "dataplane/transport/queue_pair_figures.h"
+#include "dataplane/transport/requester.h"
 
 namespace paceline::transport {
 
@@ -19,19 +23,32 @@ std::array<std::uint8_t, 16> gid_of(const wire::IpAddress& ip) {
   return gid;
 }
 
+std::uint64_t responses_in(const PacketFifo& fifo) {
+  std::uint64_t count = 0;
+  for (const Packet* p = fifo.head; p != nullptr; p = p->next)
+    count += RequesterPart::is_response(*p) ? 1 : 0;
+  return count;
+}
+
+std::uint64_t packets_in(const PacketFifo& fifo) {
+  std::uint64_t count = 0;
+  for (const Packet* p = fifo.head; p != nullptr; p = p->next) ++count;
+  return count;
+}
+
 }  // namespace
 
-QpState Engine::state_of(std::uint32_t qp_number) const {
-  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+QpState EngineView::state_of(std::uint32_t qp_number) const {
+  const QueuePair* qp = core_.find_qp(qp_number);
   return qp == nullptr ? QpState::reset : qp->state;
 }
 
-std::uint32_t Engine::queued_sends(std::uint32_t qp_number) const {
-  const QueuePair* qp = const_cast<EngineCore&>(core_).find_qp(qp_number);
+std::uint32_t EngineView::queued_sends(std::uint32_t qp_number) const {
+  const QueuePair* qp = core_.find_qp(qp_number);
   return qp == nullptr ? 0 : qp->requester.queue.size();
 }
 
-std::uint64_t Engine::inflight_bytes() const {
+std::uint64_t EngineView::inflight_bytes() const {
   std::uint64_t sum = 0;
   for (const QueuePair* qp : core_.qps) {
     if (qp != nullptr) sum += qp->requester.inflight_bytes;
@@ -39,7 +56,7 @@ std::uint64_t Engine::inflight_bytes() const {
   return sum;
 }
 
-std::array<std::int64_t, cc::kLimiters> Engine::limiter_picos(Picos now) const {
+std::array<std::int64_t, cc::kLimiters> EngineView::limiter_picos(Picos now) const {
   std::array<std::int64_t, cc::kLimiters> sum = core_.retired_limiter_picos;
   for (std::uint32_t c = 0; c < core_.contexts.size(); ++c) {
     const CongestionContext& context = core_.contexts[c];
@@ -50,7 +67,7 @@ std::array<std::int64_t, cc::kLimiters> Engine::limiter_picos(Picos now) const {
   return sum;
 }
 
-std::string Engine::check_conservation() const {
+std::string EngineView::check_conservation() const {
   std::vector<std::uint64_t> inflight(core_.contexts.size());
   std::vector<std::uint64_t> backlog(core_.contexts.size());
   std::vector<std::uint32_t> attached(core_.contexts.size());
@@ -71,7 +88,7 @@ std::string Engine::check_conservation() const {
     inflight[qp->context] += qp->requester.inflight_bytes;
     backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     ++attached[qp->context];
-    if (!requester_.repair_adds_up(*qp)) {
+    if (!RequesterPart::repair_adds_up(*qp)) {
       return "queue pair " + std::to_string(qp->number) + ": what it is to send again is off";
     }
   }
@@ -106,27 +123,26 @@ std::string Engine::check_conservation() const {
   return {};
 }
 
-std::uint8_t Engine::cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const {
-  EngineCore& core = const_cast<EngineCore&>(core_);
-  const QueuePair* const qp = core.find_qp(qp_number);
+std::uint8_t EngineView::cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const {
+  const QueuePair* const qp = core_.find_qp(qp_number);
   if (qp == nullptr) return telemetry::kNoCluster;
   std::uint32_t peer = qp->peer;
   if (qp->config.type == QpType::ud) {
-    const AddressHandle* const handle = core.handles.find(address_handle);
+    const AddressHandle* const handle = core_.handles.find(address_handle);
     peer = handle == nullptr ? kNoIndex : handle->peer;
   }
   return peer == kNoIndex ? telemetry::kNoCluster : core_.peers[peer].cluster;
 }
 
-std::uint64_t Engine::sent_to(std::size_t cluster) const {
+std::uint64_t EngineView::sent_to(std::size_t cluster) const {
   return core_.packets_to == nullptr ? 0 : (*core_.packets_to)[cluster].sent;
 }
 
-std::uint64_t Engine::retransmitted_to(std::size_t cluster) const {
+std::uint64_t EngineView::retransmitted_to(std::size_t cluster) const {
   return core_.packets_to == nullptr ? 0 : (*core_.packets_to)[cluster].again;
 }
 
-std::uint32_t Engine::next_qp(std::uint32_t number) const {
+std::uint32_t EngineView::next_qp(std::uint32_t number) const {
   std::uint32_t slot = number == 0 ? 0 : core_.qp_slot(number) + 1;
   for (; slot < core_.qps.size(); ++slot) {
     if (core_.qps[slot] != nullptr) return core_.qps[slot]->number;
@@ -134,9 +150,9 @@ std::uint32_t Engine::next_qp(std::uint32_t number) const {
   return 0;
 }
 
-bool Engine::describe_qp(Picos now, std::uint32_t number,
-                         telemetry::QueuePairRecord& record) const {
-  const QueuePair* const qp = const_cast<EngineCore&>(core_).find_qp(number);
+bool EngineView::describe_qp(Picos now, std::uint32_t number,
+                             telemetry::QueuePairRecord& record) const {
+  const QueuePair* const qp = core_.find_qp(number);
   if (qp == nullptr) return false;
   record.number = number;
   record.at_ns = static_cast<std::uint64_t>(to_nanos(now).count);
@@ -188,7 +204,7 @@ bool Engine::describe_qp(Picos now, std::uint32_t number,
   return true;
 }
 
-Engine::Population Engine::population() const {
+EngineView::Population EngineView::population() const {
   Population population;
   for (const QueuePair* qp : core_.qps) population.queue_pairs += qp != nullptr ? 1 : 0;
   for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {
@@ -205,6 +221,51 @@ Engine::Population Engine::population() const {
     population.peers += core_.peers[i].queue_pairs != 0 ? 1 : 0;
   }
   return population;
+}
+
+std::uint32_t EngineView::add_contexts(Picos now, std::uint32_t first, std::uint32_t count,
+                                       ContextSums& sums) const {
+  if (first == 0) {
+    for (std::size_t i = 0; i < sums.limiter_picos.size(); ++i) {
+      sums.limiter_picos[i] += core_.retired_limiter_picos[i];
+    }
+  }
+  const std::uint32_t size = core_.contexts.size();
+  const std::uint32_t end = count < size - std::min(first, size) ? first + count : size;
+  for (std::uint32_t c = first; c < end; ++c) {
+    const CongestionContext& context = core_.contexts[c];
+    if (!context.in_use) continue;
+    ++sums.contexts;
+    sums.on_fallback += context.on_fallback ? 1U : 0U;
+    sums.inflight_bytes += context.inflight_bytes;
+    sums.backlog_bytes += context.backlog_bytes;
+    const std::uint8_t cluster = core_.peers[context.peer].cluster;
+    if (cluster < sums.moved_to.size()) {
+      sums.queue_pairs_to[cluster] += context.queue_pairs;
+      sums.moved_to[cluster] += 2 * context.sent_total - context.inflight_bytes;
+    }
+    for (std::size_t i = 0; i < sums.limiter_picos.size(); ++i) {
+      sums.limiter_picos[i] += context.limiter_picos[i];
+    }
+    sums.limiter_picos[static_cast<std::size_t>(context.limiter)] +=
+        (now - context.limiter_since).count;
+  }
+  return end < size ? end : 0;
+}
+
+std::string EngineView::check_arrivals() const {
+  std::uint64_t held = 0;
+  for (const QueuePair* qp : core_.qps) {
+    if (qp == nullptr) continue;
+    held += packets_in(qp->responder.parked) + responses_in(qp->requester.parked);
+    if (qp->selective == nullptr) continue;
+    for (const Packet* packet : qp->selective->receive.held) held += packet != nullptr ? 1 : 0;
+  }
+  const telemetry::EngineCounters& c = core_.counters;
+  const std::uint64_t known = packets_accounted(c, core_.config.speak_control) + held;
+  if (c.rx_packets == known) return {};
+  return std::to_string(c.rx_packets) + " packets arrived, " + std::to_string(known) +
+         " are delivered, held or in a counter of those that are not";
 }
 
 }  // namespace paceline::transport

@@ -1,7 +1,8 @@
-// Which cache lines a poll will touch. In virtual time hosts take turns packet by packet: with
-// thousands of hosts their state lies in memory when a poll begins.
+#include "dataplane/transport/engine_lookahead.h"
+
 #include "dataplane/base/prefetch.h"
-#include "dataplane/transport/engine.h"
+#include "dataplane/transport/congestion/scheduler.h"
+#include "dataplane/transport/requester.h"
 #include "dataplane/wire/endian.h"
 
 namespace paceline::transport {
@@ -29,21 +30,21 @@ void prefetch_core(const EngineCore& core) {
 
 }  // namespace
 
-void Engine::prefetch_state() const {
+void EngineLookahead::load_state() const {
   prefetch_core(core_);
   prefetch_line(&core_.peers);
   scheduler_.prefetch();
   prefetch_line(&requester_);
 }
 
-void Engine::prefetch_deadlines() const {
+void EngineLookahead::load_deadlines() const {
   core_.qp_timers.prefetch();
   scheduler_.prefetch_deadlines();
 }
 
 // The one that the packet is for, if there is one of its number; without a packet, of a host with
 // few queue pairs, the one that is likely to send.
-const QueuePair* Engine::queue_pair_of(const Packet* packet) const {
+const QueuePair* EngineLookahead::queue_pair_of(const Packet* packet) const {
   if (packet != nullptr) {
     if (packet->bth_offset == 0) return nullptr;
     const std::uint32_t number =
@@ -57,7 +58,7 @@ const QueuePair* Engine::queue_pair_of(const Packet* packet) const {
   return active < core_.qps.size() ? core_.qps[active] : nullptr;
 }
 
-void Engine::prefetch_flow(const Packet* packet) const {
+void EngineLookahead::load_flow(const Packet* packet) const {
   if (packet == nullptr) {
     const std::uint32_t next = scheduler_.likely_next();
     if (next < core_.contexts.size()) prefetch_lines(&core_.contexts[next], kContextLines);
@@ -73,7 +74,7 @@ void Engine::prefetch_flow(const Packet* packet) const {
   }
 }
 
-void Engine::prefetch_flow_parts(const Packet* packet) const {
+void EngineLookahead::load_flow_parts(const Packet* packet) const {
   const QueuePair* qp = queue_pair_of(packet);
   if (qp == nullptr) return;
   if (packet == nullptr) {
@@ -89,7 +90,7 @@ void Engine::prefetch_flow_parts(const Packet* packet) const {
 }
 
 // What is being sent, or was.
-void Engine::prefetch_request(const Packet* packet) const {
+void EngineLookahead::load_request(const Packet* packet) const {
   if (packet != nullptr && packet->payload_bytes != 0) return;
   const QueuePair* qp = queue_pair_of(packet);
   if (qp == nullptr) return;

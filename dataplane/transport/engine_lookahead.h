@@ -1,0 +1,35 @@
+// Which cache lines a poll will touch. In virtual time hosts take turns packet by packet: with
+// thousands of hosts their state lies in memory when a poll begins. Nothing here changes anything.
+//
+// In stages, some events before the poll, each of which reads what the one before has loaded.
+// `packet` is what the poll will receive; nullptr: it will send.
+#pragma once
+
+#include "dataplane/transport/engine_core.h"
+
+namespace paceline::transport {
+
+class RequesterPart;
+class Scheduler;
+
+class EngineLookahead {
+ public:
+  EngineLookahead(const EngineCore& core, const Scheduler& scheduler,
+                  const RequesterPart& requester)
+      : core_(core), scheduler_(scheduler), requester_(requester) {}
+
+  void load_state() const;
+  void load_deadlines() const;
+  void load_flow(const Packet* packet) const;
+  void load_flow_parts(const Packet* packet) const;
+  void load_request(const Packet* packet) const;
+
+ private:
+  const QueuePair* queue_pair_of(const Packet* packet) const;
+
+  const EngineCore& core_;
+  const Scheduler& scheduler_;
+  const RequesterPart& requester_;
+};
+
+}  // namespace paceline::transport

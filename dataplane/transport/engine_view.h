@@ -1,0 +1,68 @@
+// A look into an engine: what telemetry reads and what tests check. It changes nothing. For the
+// thread of the engine alone, between two calls of it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "dataplane/telemetry/segment.h"
+#include "dataplane/transport/context_sums.h"
+#include "dataplane/transport/engine_core.h"
+
+namespace paceline::transport {
+
+class CongestionSetups;
+class Migration;
+
+class EngineView {
+ public:
+  EngineView(const EngineCore& core, const CongestionSetups& setups, const Migration& migration)
+      : core_(core), setups_(setups), migration_(migration) {}
+
+  // Adds up over congestion contexts, piece by piece: `count` of them from `first` on, 0 at the
+  // beginning of a round. Where to go on; 0: that was the last.
+  std::uint32_t add_contexts(Picos now, std::uint32_t first, std::uint32_t count,
+                             ContextSums& sums) const;
+  QpState state_of(std::uint32_t qp_number) const;
+  // Where data of a queue pair goes, of UD that of an address handle; kNoCluster: nobody says.
+  std::uint8_t cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const;
+  // Data packets that went there, for the first time and again, since the first time that there
+  // were clusters.
+  std::uint64_t sent_to(std::size_t cluster) const;
+  std::uint64_t retransmitted_to(std::size_t cluster) const;
+  // Requests of its send queue that are not complete; 0 when there is no such queue pair.
+  std::uint32_t queued_sends(std::uint32_t qp_number) const;
+  // Wire bytes in flight over all queue pairs; 0 when everything is acknowledged.
+  std::uint64_t inflight_bytes() const;
+  // Time shares per limiter up to `now`, summed over all contexts that were ever in use.
+  std::array<std::int64_t, cc::kLimiters> limiter_picos(Picos now) const;
+  // The queue pair after `number` in the order of their places; 0 after the last, and before the
+  // first. A number that is no more is as good as any.
+  std::uint32_t next_qp(std::uint32_t number) const;
+  // All but sequence, user and pid. False, and nothing filled, when there is no such queue pair.
+  // Does not allocate; costs as much as the queue pair has messages in flight.
+  bool describe_qp(Picos now, std::uint32_t number, telemetry::QueuePairRecord& record) const;
+  struct Population {
+    std::uint32_t queue_pairs = 0;
+    std::uint32_t contexts = 0;     // in use
+    std::uint32_t on_fallback = 0;  // of them: proactive, and without a grant
+    std::uint32_t foreign = 0;      // of them: reactive, because the peer speaks nothing else
+    std::uint32_t peers = 0;        // that some queue pair or address handle names
+  };
+  // Looks at all of them.
+  Population population() const;
+  // Conservation: contexts agree with their queue pairs, no context is lost, and each packet that
+  // arrived is accounted for. Empty when all holds.
+  std::string check_conservation() const;
+
+ private:
+  std::string check_arrivals() const;
+
+  const EngineCore& core_;
+  const CongestionSetups& setups_;
+  const Migration& migration_;
+};
+
+}  // namespace paceline::transport
