@@ -75,7 +75,7 @@ void HomaReceiver::pay_oldest(std::int64_t now) {
 }
 
 // What its bytes go at that are under way: a queue pair does not rise past them, so that a higher
-// level would not be taken up (dataplane/transport/packet_class.cc).
+// level would not be taken up (dataplane/transport/message/packet_class.h).
 unsigned HomaReceiver::most_level(std::uint32_t peer) {
   const std::uint8_t said = channel(peer).priority;
   const bool bound = said != 0 && outstanding(peer) > 0;

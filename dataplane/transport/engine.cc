@@ -1,4 +1,6 @@
 #include "dataplane/transport/engine.h"
+#include "dataplane/transport/datagram/datagram.h"
+#include "dataplane/transport/message/requester_timer.h"
 
 #include <algorithm>
 #include <cassert>
@@ -19,7 +21,7 @@ Engine::Engine(EngineConfig config, Port& port)
       scheduler_(core_),
       congestion_(core_, scheduler_, runner_, setups_, peers_, grants_),
       requester_(core_),
-      responder_(core_, requester_),
+      responder_(core_),
       transmit_(core_, scheduler_, congestion_, requester_, responder_),
       receive_(core_, requester_, responder_, grants_, congestion_, peers_, migration_),
       runner_(core_, setups_),
@@ -88,7 +90,7 @@ void Engine::abandon_qp(Picos now, std::uint32_t qp_number) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return;
-  if (!qp->unreliable && can_receive(qp->state)) responder_.say_goodbye(*qp);
+  if (!qp->unreliable && can_receive(qp->state)) Answers::say_goodbye(core_, *qp);
   states_.destroy(*qp);
 }
 
@@ -96,7 +98,7 @@ bool Engine::limit_rate(Picos now, std::uint32_t qp_number, Rate rate, std::uint
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return false;
-  requester_.limit_rate(*qp, rate, burst_bytes);
+  RequesterTimer::limit_rate(core_, *qp, rate, burst_bytes);
   return true;
 }
 
@@ -169,7 +171,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   const PostResult result = requester_.post(*qp, request);
   congestion_.perform();
   if (result != PostResult::ok || !can_send(qp->state)) return result;
-  const std::uint32_t context = RequesterPart::context_of(core_, *qp, request);
+  const std::uint32_t context = Datagram::context_of(core_, *qp, request);
   cc::Event event;
   event.signal = cc::Signal::message;
   // A READ sends no more than its request; an empty message counts a byte
@@ -182,7 +184,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   congestion_.deliver(context, event);
   if (qp->config.type == QpType::ud) {
     congestion_.retarget(*qp);
-  } else if (RequesterPart::has_work(*qp, now)) {
+  } else if (Requester::has_work(*qp, now)) {
     scheduler_.activate(*qp);
   }
   return result;

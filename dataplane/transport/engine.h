@@ -160,8 +160,8 @@ class Engine {
   EngineCore core_;
   Scheduler scheduler_;
   CongestionManager congestion_;
-  RequesterPart requester_;
-  ResponderPart responder_;
+  Requester requester_;
+  Responder responder_;
   TransmitPath transmit_;
   ReceivePath receive_;
   AlgorithmRunner runner_;

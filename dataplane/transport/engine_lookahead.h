@@ -9,13 +9,12 @@
 
 namespace paceline::transport {
 
-class RequesterPart;
+class Requester;
 class Scheduler;
 
 class EngineLookahead {
  public:
-  EngineLookahead(const EngineCore& core, const Scheduler& scheduler,
-                  const RequesterPart& requester)
+  EngineLookahead(const EngineCore& core, const Scheduler& scheduler, const Requester& requester)
       : core_(core), scheduler_(scheduler), requester_(requester) {}
 
   void load_state() const;
@@ -29,7 +28,7 @@ class EngineLookahead {
 
   const EngineCore& core_;
   const Scheduler& scheduler_;
-  const RequesterPart& requester_;
+  const Requester& requester_;
 };
 
 }  // namespace paceline::transport

@@ -1,4 +1,7 @@
 #include "dataplane/transport/engine_view.h"
+#include "dataplane/transport/datagram/datagram.h"
+#include "dataplane/transport/message/scoreboard.h"
+#include "dataplane/transport/read/read_requester.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +13,6 @@
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/congestion/migration.h"
 #include "dataplane/transport/queue_pair_figures.h"
-#include "dataplane/transport/requester.h"
 
 namespace paceline::transport {
 
@@ -26,7 +28,7 @@ std::array<std::uint8_t, 16> gid_of(const wire::IpAddress& ip) {
 std::uint64_t responses_in(const PacketFifo& fifo) {
   std::uint64_t count = 0;
   for (const Packet* p = fifo.head; p != nullptr; p = p->next)
-    count += RequesterPart::is_response(*p) ? 1 : 0;
+    count += ReadRequester::is_response(*p) ? 1 : 0;
   return count;
 }
 
@@ -80,7 +82,7 @@ std::string EngineView::check_conservation() const {
       const SendQueue& queue = qp->requester.queue;
       for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
         const QueuedRequest& request = queue.at(p).request;
-        backlog[RequesterPart::context_of(core_, *qp, request)] += request.length;
+        backlog[Datagram::context_of(core_, *qp, request)] += request.length;
       }
       continue;
     }
@@ -88,7 +90,7 @@ std::string EngineView::check_conservation() const {
     inflight[qp->context] += qp->requester.inflight_bytes;
     backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     ++attached[qp->context];
-    if (!RequesterPart::repair_adds_up(*qp)) {
+    if (!Scoreboard::repair_adds_up(*qp)) {
       return "queue pair " + std::to_string(qp->number) + ": what it is to send again is off";
     }
   }

@@ -1,4 +1,7 @@
 #include "dataplane/transport/qp_state.h"
+#include "dataplane/transport/message/qp_failure.h"
+#include "dataplane/transport/message/request_order.h"
+#include "dataplane/transport/message/scoreboard.h"
 
 #include <algorithm>
 
@@ -40,7 +43,7 @@ void QpStatePart::destroy(QueuePair& qp) {
 }
 
 void QpStatePart::fail(QueuePair& qp) {
-  requester_.fail(qp, CompletionStatus::flushed);
+  QpFailure::fail(core_, qp, CompletionStatus::flushed);
   congestion_.perform();
 }
 
@@ -59,7 +62,7 @@ bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
 
 // All work is gone, without a completion (10.3.1.1).
 void QpStatePart::to_reset(QueuePair& qp) {
-  if (qp.context != kNoIndex || qp.config.type == QpType::ud) requester_.drop_work(qp);
+  if (qp.context != kNoIndex || qp.config.type == QpType::ud) QpFailure::drop_work(core_, qp);
   congestion_.perform();
   requester_.discard(qp);
   responder_.discard(qp);
@@ -94,7 +97,7 @@ void QpStatePart::to_rts(QueuePair& qp) {
   r.rnr_left = qp.config.rnr_retry;
   r.ack_requested_at = core_.now - qp.config.retransmit_timeout;  // the first packet asks
   qp.state = QpState::rts;
-  requester_.begin_selective(qp);
+  Scoreboard::begin(core_, qp);
 }
 
 ModifyResult QpStatePart::check_values(const QueuePair& qp, const QpAttributes& a,
@@ -184,12 +187,12 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   if (from == QpState::rtr && to == QpState::rts) to_rts(qp);
   if (from == QpState::rts && to == QpState::sqd) {
     qp.state = QpState::sqd;
-    requester_.drain(qp, (mask & notify_drained) != 0 && a.notify_drained);
+    RequestOrder::drain(core_, qp, (mask & notify_drained) != 0 && a.notify_drained);
     congestion_.perform();
   }
   if (from == QpState::sqd && to == QpState::rts) {
     qp.state = QpState::rts;
-    requester_.undrain(qp);
+    RequestOrder::undrain(core_, qp);
     congestion_.perform();
   }
   if (from == QpState::sqe && to == QpState::rts) qp.state = QpState::rts;

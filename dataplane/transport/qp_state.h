@@ -11,12 +11,12 @@ namespace paceline::transport {
 
 class CongestionManager;
 class Migration;
-class RequesterPart;
-class ResponderPart;
+class Requester;
+class Responder;
 
 class QpStatePart {
  public:
-  QpStatePart(EngineCore& core, RequesterPart& requester, ResponderPart& responder,
+  QpStatePart(EngineCore& core, Requester& requester, Responder& responder,
               CongestionManager& congestion, Migration& migration)
       : core_(core),
         requester_(requester),
@@ -45,8 +45,8 @@ class QpStatePart {
   void to_rts(QueuePair& qp);
 
   EngineCore& core_;
-  RequesterPart& requester_;
-  ResponderPart& responder_;
+  Requester& requester_;
+  Responder& responder_;
   CongestionManager& congestion_;
   Migration& migration_;
 };

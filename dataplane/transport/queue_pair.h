@@ -172,7 +172,7 @@ struct alignas(64) ResponderState {
   bool message_is_write = false;
   bool receive_taken = false;
   std::uint8_t halts = 0;       // of responder_halt
-  bool in_line = false;         // answers go the way of the data (see ResponderPart::answer)
+  bool in_line = false;         // answers go the way of the data (see Responder::answer)
   bool tells_credits = false;   // ACKs say how many receive requests there are
   bool response_waits = false;  // memory that a READ reads answers later
   std::uint64_t address = 0;    // next byte of the message goes here

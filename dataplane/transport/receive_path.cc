@@ -1,4 +1,7 @@
 #include "dataplane/transport/receive_path.h"
+#include "dataplane/transport/message/ack_progress.h"
+#include "dataplane/transport/message/notification_point.h"
+#include "dataplane/transport/selective/answer_repair.h"
 
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/icrc.h"
@@ -63,7 +66,7 @@ void ReceivePath::take(Packet* packet) {
     case wire::Operation::read_response:
       count_data(*qp, parsed, *packet);
       if (qp->unreliable) break;
-      if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
+      if (parsed.ecn == Ecn::ce) NotificationPoint::on_marked(core_, *qp);
       requester_.on_response(*qp, parsed, packet);
       return;
     case wire::Operation::atomic_acknowledge:
@@ -98,7 +101,7 @@ void ReceivePath::take(Packet* packet) {
       return;
     case wire::Operation::cnp:
       grants_.count_foreign(packet->wire_bytes);
-      requester_.on_cnp(*qp);
+      AckProgress::on_cnp(core_, *qp);
       core_.pool.free(packet);
       return;
     default:
@@ -179,8 +182,8 @@ void ReceivePath::receive_trimmed(const Packet& packet) {
   if (qp->unreliable) {
     ++core_.counters.unreliable_drops;
   } else if (parsed.properties.operation == wire::Operation::read_response) {
-    if (parsed.ecn == Ecn::ce) responder_.on_marked(*qp);
-    requester_.on_trimmed_response(*qp, parsed.psn);
+    if (parsed.ecn == Ecn::ce) NotificationPoint::on_marked(core_, *qp);
+    AnswerRepair::on_trimmed(core_, *qp, parsed.psn);
   } else {
     responder_.on_trimmed(*qp, parsed, packet);
   }

@@ -17,9 +17,8 @@ namespace paceline::transport {
 
 class ReceivePath {
  public:
-  ReceivePath(EngineCore& core, RequesterPart& requester, ResponderPart& responder,
-              GrantExchange& grants, CongestionManager& congestion, PeerDirectory& peers,
-              Migration& migration)
+  ReceivePath(EngineCore& core, Requester& requester, Responder& responder, GrantExchange& grants,
+              CongestionManager& congestion, PeerDirectory& peers, Migration& migration)
       : core_(core),
         requester_(requester),
         responder_(responder),
@@ -45,8 +44,8 @@ class ReceivePath {
   void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
 
   EngineCore& core_;
-  RequesterPart& requester_;
-  ResponderPart& responder_;
+  Requester& requester_;
+  Responder& responder_;
   GrantExchange& grants_;
   CongestionManager& congestion_;
   PeerDirectory& peers_;

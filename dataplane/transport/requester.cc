@@ -1,8 +1,22 @@
 #include "dataplane/transport/requester.h"
 
 #include <algorithm>
+#include <cstring>
 
-#include "dataplane/transport/queue_pair_figures.h"
+#include "dataplane/transport/datagram/datagram.h"
+#include "dataplane/transport/datagram/unreliable_connection.h"
+#include "dataplane/transport/message/ack_progress.h"
+#include "dataplane/transport/message/packet_builder.h"
+#include "dataplane/transport/message/qp_failure.h"
+#include "dataplane/transport/message/request_order.h"
+#include "dataplane/transport/message/requester_timer.h"
+#include "dataplane/transport/message/scoreboard.h"
+#include "dataplane/transport/message/send_window.h"
+#include "dataplane/transport/read/read_requester.h"
+#include "dataplane/transport/selective/selective_sender.h"
+#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/patch.h"
+#include "dataplane/wire/xack.h"
 
 namespace paceline::transport {
 
@@ -15,133 +29,79 @@ bool is_fatal(wire::Aeth aeth) {
 
 }  // namespace
 
-// Everything before `next` has arrived; `next` lies in (una_psn, max_psn].
-std::uint64_t RequesterPart::advance(QueuePair& qp, Psn next) {
+void Requester::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
   RequesterState& r = qp.requester;
-  CongestionContext& context = core_.contexts[qp.context];
-  if (before(r.next_psn, next)) {
-    // We had gone back, but the packets had arrived: no need to send them again.
-    const Span skipped = span_between(qp, r.cursor, r.next_psn, next);
-    r.backlog_bytes -= skipped.payload;
-    context.backlog_bytes -= skipped.payload;
-    const Span flown = span_between(qp, r.queue.head(), r.una_psn, r.next_psn);
-    r.inflight_bytes -= flown.wire;
-    context.inflight_bytes -= flown.wire;
-    r.next_psn = next;
-    while (r.cursor != r.queue.tail()) {
-      const SendEntry& entry = r.queue.at(r.cursor);
-      const auto packet = static_cast<std::uint32_t>(distance(next, entry.first_psn));
-      if (packet < entry.packets) {
-        r.cursor_packet = packet;
-        break;
+  if (!r.parked.empty()) {
+    r.parked.push(packet);
+    return;
+  }
+  const ResponseOutcome outcome = take_in(qp, parsed, *packet);
+  if (outcome == ResponseOutcome::pending) {
+    r.response_waits = true;
+    ++core_.counters.memory_waits;
+    r.parked.push(packet);
+    return;
+  }
+  core_.pool.free(packet);
+}
+
+void Requester::memory_ready(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (r.response_waits) {
+    r.response_waits = false;
+    while (!r.parked.empty()) {
+      Packet* packet = r.parked.head;
+      wire::ParsedPacket parsed;
+      const wire::ParseError error =
+          wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
+      if (error == wire::ParseError::ok && qp.state != QpState::error) {
+        if (parsed.properties.operation == wire::Operation::acknowledge) {
+          on_acknowledge(qp, parsed);
+        } else if (parsed.properties.operation == wire::Operation::xack) {
+          if (on_xack(qp, parsed, *packet)) on_gap(qp, parsed);
+        } else if (take_in(qp, parsed, *packet) == ResponseOutcome::pending) {
+          r.response_waits = true;
+          break;  // still the first of the parked
+        }
+      } else {
+        ReadRequester::count_discarded(core_, *packet);
       }
-      if (entry.answered) ++r.answers_due;  // until it is popped
-      ++r.cursor;
-      r.cursor_packet = 0;
+      core_.pool.free(r.parked.pop());
     }
-    r.una_psn = next;
-    return flown.wire;
   }
-  const Span acked = span_between(qp, r.queue.head(), r.una_psn, next);
-  r.inflight_bytes -= acked.wire;
-  context.inflight_bytes -= acked.wire;
-  r.una_psn = next;
-  return acked.wire;
-}
-
-std::uint64_t RequesterPart::rewind(QueuePair& qp) {
-  RequesterState& r = qp.requester;
-  CongestionContext& context = core_.contexts[qp.context];
-  const Span lost = span_between(qp, r.queue.head(), r.una_psn, r.next_psn);
-  r.backlog_bytes += lost.payload;
-  context.backlog_bytes += lost.payload;
-  r.inflight_bytes -= lost.wire;
-  context.inflight_bytes -= lost.wire;
-  r.next_psn = r.una_psn;
-  r.cursor = r.queue.head();
-  r.cursor_packet =
-      r.queue.empty()
-          ? 0
-          : static_cast<std::uint32_t>(distance(r.una_psn, r.queue.at(r.cursor).first_psn));
-  r.since_ack_request = core_.config.ack_every;  // the first packet sent again asks how things are
-  r.probe_active = false;
-  r.answers_due = 0;
-  if (r.ordered != 0) check_order(qp);
-  return lost.wire;
-}
-
-// `next` as in advance().
-std::uint64_t RequesterPart::progress(QueuePair& qp, Psn next) {
-  RequesterState& r = qp.requester;
-  const std::uint64_t acked = advance(qp, next);
-  r.retries_left = qp.config.retry_count;
-  r.rnr_left = qp.config.rnr_retry;
-  r.gap_known = false;
-  const bool ordered = r.ordered != 0;
-  complete_before(qp, next);
-  if (r.inflight_bytes != 0) {
-    arm_timer(qp);
-  } else {
-    r.timeout_at = kNever;
-  }
-  if (ordered) {
-    check_order(qp);
-    check_drained(qp);
-    core_.actions.settle(qp);
-  } else if (qp.active && r.cursor == r.queue.tail() && !qp.response_ready) {
-    // What was about to be sent again had arrived after all: nothing may be left to send.
-    core_.actions.stop(qp);
-  }
-  return acked;
-}
-
-void RequesterPart::complete_before(QueuePair& qp, Psn next) {
-  RequesterState& r = qp.requester;
-  const bool ordered = r.ordered != 0;
-  while (!r.queue.empty()) {
-    const SendEntry& entry = r.queue.front();
-    if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
-    if (ordered) {
-      if (entry.answered || entry.request.fence) --r.ordered;
-      if (entry.answered && !r.selective) --r.answers_due;
-    }
-    if (!entry.answered) qp.counters.tx_bytes += entry.request.length;
-    if (entry.request.signaled) {
-      ++qp.counters.completions;
-      Completion completion;
-      completion.wr_id = entry.request.wr_id;
-      completion.bytes = entry.request.length;
-      completion.at = core_.now;
-      completion.qp_number = qp.number;
-      completion.opcode = completion_opcode(entry.request.opcode);
-      core_.complete(qp.config.send_cq, completion);
-    }
-    r.queue.pop();
+  if ((r.stops & requester_stop::memory) != 0) {
+    r.stops &= static_cast<std::uint8_t>(~requester_stop::memory);
+    core_.actions.resume(qp);
   }
 }
 
-void RequesterPart::report_ack(QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns,
-                               std::uint32_t marked_bytes, std::uint32_t host_delay_ns,
-                               const IntStack* int_stack) {
-  if (acked == 0) return;
-  const CongestionContext& context = core_.contexts[qp.context];
-  if (context.wants_ack(rtt_ns, core_.config.base_rtt_ns)) {
-    cc::Event& event = core_.actions.deliver(qp.context, int_stack);
-    event.signal = cc::Signal::ack;
-    event.acked_bytes = static_cast<std::uint32_t>(acked);
-    event.rtt_ns = rtt_ns;
-    event.marked_bytes = marked_bytes;
-    event.host_delay_ns = host_delay_ns;
+void Requester::discard(QueuePair& qp) {
+  for (PacketFifo& parked = qp.requester.parked; !parked.empty(); core_.pool.free(parked.pop())) {
+    ReadRequester::count_discarded(core_, *parked.head);
   }
-  if (context.place == ContextPlace::blocked) core_.actions.released(qp.context);
+  qp.requester.response_waits = false;
 }
 
-void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
+ResponseOutcome Requester::take_in(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                   const Packet& packet) {
+  const std::uint64_t taken = core_.counters.rx_data_packets;
+  const bool could_send = can_send(qp.state);
+  const ResponseOutcome outcome = qp.requester.selective
+                                      ? SelectiveSender::accept_response(core_, qp, parsed, packet)
+                                      : ReadRequester::accept(core_, qp, parsed, packet);
+  if (outcome == ResponseOutcome::done && core_.counters.rx_data_packets == taken) [[unlikely]] {
+    ReadRequester::count_untaken(core_, qp, parsed.psn, could_send);
+  }
+  return outcome;
+}
+
+void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
-  if (!parsed.ext.aeth.is_ack() && take_goodbye(qp, parsed.ext.aeth, parsed.psn)) return;
+  if (!parsed.ext.aeth.is_ack() && AckProgress::on_goodbye(core_, qp, parsed.ext.aeth, parsed.psn))
+    return;
   if (r.selective) [[unlikely]] {
-    take_acknowledge(qp, parsed);
+    SelectiveSender::on_acknowledge(core_, qp, parsed);
     return;
   }
   const wire::Aeth aeth = parsed.ext.aeth;
@@ -154,9 +114,9 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   }
   if (parsed.becn) {
     ++core_.counters.becns_received;
-    on_cnp(qp);
+    AckProgress::on_cnp(core_, qp);
   }
-  if (is_ack) take_credits(qp, aeth);
+  if (is_ack) RequestOrder::on_credits(core_, qp, aeth);
   // Nothing new: an ACK of what was acknowledged before; a NAK of a packet that was not sent yet,
   // or that is about to be sent again because of an earlier NAK or a timeout.
   const bool repeats = next == r.una_psn && (is_ack || r.next_psn == r.una_psn);
@@ -166,7 +126,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   }
   std::uint32_t rtt_ns = 0;
   if (r.probe_active && before(r.probe_psn, next)) {
-    rtt_ns = sample_rtt(r.probe_sent);
+    rtt_ns = AckProgress::sample_rtt(core_, r.probe_sent);
     r.probe_active = false;
     if (rtt_ns != 0) {
       r.min_rtt_ns = r.min_rtt_ns == 0 ? rtt_ns : std::min(r.min_rtt_ns, rtt_ns);
@@ -178,20 +138,20 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
   bool lost = false;
   Psn end = next;
   if (r.ordered != 0) {
-    if (const SendEntry* entry = unanswered_before(qp, next)) {
+    if (const SendEntry* entry = SendWindow::unanswered_before(qp, next)) {
       lost = true;
       end = before(entry->first_psn, r.una_psn) ? r.una_psn : entry->first_psn;
     }
   }
   std::uint64_t acked = 0;
-  if (end != r.una_psn) acked = progress(qp, end);
+  if (end != r.una_psn) acked = AckProgress::progress(core_, qp, end);
   if (lost && !is_fatal(aeth)) {
-    report_ack(qp, acked, 0);
-    answers_lost(qp);
+    AckProgress::report_ack(core_, qp, acked, 0);
+    ReadRequester::answers_lost(core_, qp);
     return;
   }
   if (is_ack) {
-    report_ack(qp, acked, rtt_ns);
+    AckProgress::report_ack(core_, qp, acked, rtt_ns);
     return;
   }
 
@@ -199,7 +159,7 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     ++core_.counters.rnr_received;
     ++qp.counters.rnr_received;
     if (r.rnr_left == 0) {
-      fail(qp, CompletionStatus::rnr_retry_exceeded);
+      QpFailure::fail(core_, qp, CompletionStatus::rnr_retry_exceeded);
       return;
     }
     if (qp.config.rnr_retry != 7) --r.rnr_left;  // 7: for ever
@@ -207,12 +167,12 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     // soft-RoCE) add a sequence NAK for the packets behind it, each time; those that come when the
     // next try is under way must not add up to a dead path.
     r.retries_left = qp.config.retry_count;
-    rewind(qp);
+    SendWindow::rewind(core_, qp);
     r.timeout_at = kNever;
     r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
     core_.actions.settle(qp);
     core_.actions.released(qp.context);  // others of the context may use its window
-    set_timer(qp, r.blocked_until);
+    RequesterTimer::set(core_, qp, r.blocked_until);
     return;
   }
   switch (aeth.nak_code()) {
@@ -220,11 +180,11 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
       ++core_.counters.naks_received;
       ++qp.counters.naks_received;
       if (r.retries_left == 0) {
-        fail(qp, CompletionStatus::retry_exceeded);
+        QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
         return;
       }
       --r.retries_left;
-      const std::uint64_t lost = rewind(qp);
+      const std::uint64_t lost = SendWindow::rewind(core_, qp);
       core_.actions.resume(qp);
       cc::Event& event = core_.actions.deliver(qp.context);
       event.signal = cc::Signal::nack;
@@ -234,205 +194,279 @@ void RequesterPart::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& pars
     }
     case wire::NakCode::remote_access_error:
       ++core_.counters.error_naks_received;
-      fail(qp, CompletionStatus::remote_access_error, parsed.psn);
+      QpFailure::fail(core_, qp, CompletionStatus::remote_access_error, parsed.psn);
       return;
     case wire::NakCode::remote_operational_error:
       ++core_.counters.error_naks_received;
-      fail(qp, CompletionStatus::remote_operational_error, parsed.psn);
+      QpFailure::fail(core_, qp, CompletionStatus::remote_operational_error, parsed.psn);
       return;
     case wire::NakCode::invalid_request:
     case wire::NakCode::invalid_rd_request:
       ++core_.counters.error_naks_received;
-      fail(qp, CompletionStatus::remote_invalid_request, parsed.psn);
+      QpFailure::fail(core_, qp, CompletionStatus::remote_invalid_request, parsed.psn);
       return;
   }
 }
 
-// A round trip in which the host stood still says nothing of the network.
-std::uint32_t RequesterPart::sample_rtt(Picos sent_at) {
-  if (core_.spans_stop(sent_at)) [[unlikely]] {
-    ++core_.stops.samples_dropped;
-    return 0;
-  }
-  Picos answered = core_.now;
-  if (core_.stamped) [[unlikely]] {
-    const bool possible = core_.arrived > sent_at;
-    if (possible) answered = core_.arrived;
-    ++(possible ? core_.stamps.samples : core_.stamps.refused);
-  }
-  return static_cast<std::uint32_t>((answered - sent_at).count / 1000);
-}
-
-// A NAK of what was not even sent: the far queue pair is no more (ResponderPart::say_goodbye).
-// Others send no such thing; by the book (vol. 1, 9.7.5.1.1) it would be dropped as a ghost.
-bool RequesterPart::take_goodbye(QueuePair& qp, wire::Aeth aeth, Psn expected) {
-  const RequesterState& r = qp.requester;
-  if (aeth.kind() != wire::AethKind::nak || expected != r.next_psn || r.una_psn != r.next_psn ||
-      aeth.nak_code() != wire::NakCode::remote_operational_error) {
-    return false;
-  }
-  fail(qp, CompletionStatus::remote_operational_error, expected);
-  core_.events.push({AsyncEventKind::qp_fatal, qp.number});
-  return true;
-}
-
-void RequesterPart::on_cnp(QueuePair& qp) {
-  ++core_.counters.cnps_received;
-  ++qp.counters.cnps_received;
-  cc::Event& event = core_.actions.deliver(qp.context);
-  event.signal = cc::Signal::cnp;
-}
-
-void RequesterPart::set_timer(QueuePair& qp, Picos at) {
-  if (at >= kNoTimeout) return;
-  const std::uint32_t index = core_.qp_index(qp);
-  // Deadlines mostly move later: the entry stays where it is and is re-armed when it fires.
-  if (core_.qp_timers.contains(index) && core_.qp_timers.deadline_of(index) <= at) return;
-  core_.qp_timers.schedule(index, at);
-}
-
-void RequesterPart::arm_timer(QueuePair& qp) {
-  qp.requester.timeout_at = core_.awake() + qp.config.retransmit_timeout;
-  set_timer(qp, core_.awake_to_time(qp.requester.timeout_at));
-}
-
-// What a rest may be made up for with, as time at the rate.
-Picos RequesterPart::limit_burst(const RequesterState& r) const {
-  if (!r.rate_limited) return Picos{0};
-  return later(serialization_time(r.rate_burst, r.rate_limit), core_.config.pacing_catch_up);
-}
-
-void RequesterPart::limit_rate(QueuePair& qp, Rate rate, std::uint32_t burst_bytes) {
-  RequesterState& r = qp.requester;
-  r.rate_limited = rate.bps != 0;
-  r.rate_limit = rate;
-  r.rate_burst = burst_bytes;
-  r.rate_next = core_.now - limit_burst(r);  // it may begin with all of the burst
-}
-
-// rate_next is when all that was sent would have been sent at the rate; after a rest it lags behind
-// by as much as may be made up for. Who is beyond it waits.
-void RequesterPart::charge_limit(QueuePair& qp, std::uint32_t bytes) {
-  RequesterState& r = qp.requester;
-  r.rate_next =
-      later(r.rate_next, core_.now - limit_burst(r)) + serialization_time(bytes, r.rate_limit);
-  if (r.rate_next <= core_.now) return;
-  r.blocked_until = later(r.blocked_until, r.rate_next);
-  set_timer(qp, r.blocked_until);
-}
-
-void RequesterPart::on_timer(QueuePair& qp) {
+void Requester::on_timer(QueuePair& qp) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
   if (r.selective) [[unlikely]] {
-    on_selective_timer(qp);
+    SelectiveSender::on_timer(core_, qp);
     return;
   }
   if (r.blocked_until > core_.now) {
-    set_timer(qp, r.blocked_until);
+    RequesterTimer::set(core_, qp, r.blocked_until);
     return;
   }
   if (r.timeout_at > core_.awake()) {
-    if (r.timeout_at != kNever) set_timer(qp, core_.awake_to_time(r.timeout_at));
+    if (r.timeout_at != kNever) RequesterTimer::set(core_, qp, core_.awake_to_time(r.timeout_at));
     core_.actions.resume_announced(qp);  // an RNR back-off may have ended
     return;
   }
   r.timeout_at = kNever;
   if (r.inflight_bytes == 0) return;
   if (r.response_waits) {  // the answer is here, it is our own memory that is late
-    arm_timer(qp);
+    RequesterTimer::arm(core_, qp);
     return;
   }
   ++core_.counters.timeouts;
   ++qp.counters.timeouts;
   if (r.retries_left == 0) {
-    fail(qp, CompletionStatus::retry_exceeded);
+    QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
     return;
   }
   --r.retries_left;
   r.gap_known = false;
-  const std::uint64_t lost = rewind(qp);
+  const std::uint64_t lost = SendWindow::rewind(core_, qp);
   core_.actions.resume(qp);
   cc::Event& event = core_.actions.deliver(qp.context);
   event.signal = cc::Signal::timeout;
   event.lost_bytes = static_cast<std::uint32_t>(lost);
 }
 
-void RequesterPart::drop_work(QueuePair& qp) {
-  core_.pool.end_loans();  // the memory is its owner's again
+// Copies what the request refers to to the place of the queue that it will have. Nothing is
+// changed but that place, which is free.
+PostResult Requester::keep_source(QueuePair& qp, const WorkRequest& posted, QueuedRequest& kept) {
   RequesterState& r = qp.requester;
-  if (qp.config.type == QpType::ud) {
-    drop_datagrams(qp);
-    return;
+  if (r.queue.full()) return PostResult::queue_full;
+  const std::size_t place = r.queue.tail() & (r.queue.capacity() - 1);
+  if (posted.inline_bytes != nullptr) {
+    if (is_answered(posted.opcode)) return PostResult::bad_opcode;
+    // Where payloads are elided, there is nothing to put the bytes into.
+    const std::uint32_t most = core_.info.payload_room == 0 ? 0 : qp.config.max_inline;
+    if (posted.length > most) return PostResult::bad_length;
+    if (posted.length != 0) {
+      std::memcpy(&r.inline_bytes[place * qp.config.max_inline], posted.inline_bytes,
+                  posted.length);
+    }
+    kept.inlined = true;
+    kept.segment_count = 0;
+    return PostResult::ok;
   }
-  ResponderState& responder = qp.responder;
-  CongestionContext& context = core_.contexts[qp.context];
-  const bool had_work = qp.active || r.backlog_bytes + responder.backlog_bytes != 0;
-  qp.counters.tx_bytes += sent_of_queued(qp);  // none of it will be counted when it is over
-  context.inflight_bytes -= r.inflight_bytes;
-  context.backlog_bytes -= r.backlog_bytes + responder.backlog_bytes;
-  r.inflight_bytes = 0;
-  r.backlog_bytes = 0;
-  r.timeout_at = kNever;
-  r.queue.clear();
-  r.cursor = r.queue.tail();
-  r.cursor_packet = 0;
-  r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
-  r.stops = 0;
-  r.answers_due = 0;
-  r.ordered = 0;
-  r.credit_limited = false;
-  r.draining = r.drained = false;
-  if (qp.selective != nullptr) qp.selective->receive.repairs.clear();
-  if (r.selective) reset_selective(qp);
-  responder.backlog_bytes = 0;
-  responder.responses.clear();
-  responder.answer_due = false;
-  qp.response_ready = false;
-  core_.actions.dropped(qp);
-  // An algorithm that asks the peer for a rate must hear that there is no need any more.
-  if (had_work) core_.actions.idle(qp.context);
+  if (posted.segment_count > qp.config.max_send_segments) return PostResult::too_many_segments;
+  kept.length = 0;
+  for (unsigned i = 0; i < posted.segment_count; ++i) kept.length += posted.segments[i].length;
+  if (posted.segment_count == 1) {
+    kept.local_address = posted.segments[0].address;
+    kept.local_key = posted.segments[0].key;
+    kept.segment_count = 0;
+    return PostResult::ok;
+  }
+  if (is_atomic(posted.opcode)) return PostResult::bad_length;  // its result is in one place
+  std::copy_n(posted.segments, posted.segment_count,
+              &r.segments[place * qp.config.max_send_segments]);
+  return PostResult::ok;
 }
 
-void RequesterPart::fail(QueuePair& qp, CompletionStatus status, Psn psn) {
-  if (qp.state == QpState::error) return;
-  core_.pool.end_loans();  // before the owner of the memory is told
-  const bool received = can_receive(qp.state);
-  qp.state = QpState::error;
-  Completion completion;
-  completion.at = core_.now;
-  completion.qp_number = qp.number;
-  // One request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
-  const SendQueue& queue = qp.requester.queue;
-  bool named = false;
-  for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
-    const SendEntry& entry = queue.at(p);
-    const bool here =
-        !named && distance(psn, entry.first_psn) < static_cast<std::int32_t>(entry.packets);
-    named = named || here;
-    completion.wr_id = entry.request.wr_id;
-    completion.opcode = completion_opcode(entry.request.opcode);
-    completion.status = here ? status : CompletionStatus::flushed;
+PostResult Requester::post(QueuePair& qp, const WorkRequest& posted) {
+  if (qp.state == QpState::error || qp.state == QpState::sqe) {
+    Completion completion;
+    completion.wr_id = posted.wr_id;
+    completion.at = core_.now;
+    completion.qp_number = qp.number;
+    completion.status = CompletionStatus::flushed;
+    completion.opcode = completion_opcode(posted.opcode);
     core_.complete(qp.config.send_cq, completion);
+    return PostResult::ok;
   }
-  completion.opcode = CompletionOpcode::receive;
-  completion.status = CompletionStatus::flushed;
-  if (qp.responder.receive_taken) {
-    qp.responder.receive_taken = false;
-    completion.wr_id = qp.responder.receive.wr_id;
-    core_.complete(qp.config.receive_cq, completion);
+  if (!can_send(qp.state)) return PostResult::bad_state;
+  if (posted.segment_count != 0 || posted.inline_bytes != nullptr) {
+    QueuedRequest kept = static_cast<const QueuedRequest&>(posted);
+    const PostResult result = keep_source(qp, posted, kept);
+    return result == PostResult::ok ? post_kept(qp, kept) : result;
   }
-  // What others share is left to them.
-  if (ReceiveQueue* receives = qp.config.receive_queue; receives != nullptr) {
-    ReceiveRequest request;
-    while (!receives->shared() && receives->take(request, qp.responder.receive_segments.data())) {
-      completion.wr_id = request.wr_id;
-      core_.complete(qp.config.receive_cq, completion);
+  return post_kept(qp, posted);
+}
+
+// Segments and inline data, if any, are the queue pair's own copy.
+PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
+  RequesterState& r = qp.requester;
+  const bool answered = is_answered(request.opcode);
+  if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
+  if (qp.unreliable) {
+    if (const PostResult result = UnreliableConnection::check(core_, qp, request);
+        result != PostResult::ok) {
+      return result;
     }
-    if (receives->shared() && received)
-      core_.events.push({AsyncEventKind::last_wqe_reached, qp.number});
   }
-  if (qp.context != kNoIndex || qp.config.type == QpType::ud) drop_work(qp);
+  if (is_atomic(request.opcode) ? request.length != kAtomicBytes
+                                : request.length > kMaxMessageBytes) {
+    return PostResult::bad_length;
+  }
+  const std::uint64_t mtu = qp.mtu;
+  const auto packets =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (request.length + mtu - 1) / mtu));
+  // All PSNs in flight must stay comparable (vol. 1, 9.7.2).
+  constexpr std::int32_t kWindow = 1 << 23;
+  if (packets >= kWindow) return PostResult::bad_length;
+  if (r.queue.full()) return PostResult::queue_full;
+  if (request.segment_count != 0) {
+    const std::uint8_t needed = answered ? access::local_write : access::local_read;
+    if (!segments_granted(
+            core_.regions,
+            PacketBuilder::segments_of(qp, r.queue.tail()).first(request.segment_count),
+            qp.config.pd, needed)) {
+      return PostResult::bad_key;
+    }
+  } else if (request.length != 0 && !request.inlined) {
+    const Region* region = core_.regions.find(request.local_key);
+    const std::uint8_t needed = answered ? access::local_write : access::local_read;
+    if (region == nullptr ||
+        !region->grants(qp.config.pd, needed, request.local_address, request.length)) {
+      return PostResult::bad_key;
+    }
+  }
+  if (distance(r.tail_psn, r.una_psn) + static_cast<std::int32_t>(packets) >= kWindow) {
+    return PostResult::queue_full;
+  }
+  r.ssn = next_msn(r.ssn);
+  if (r.queue.empty() && qp.selective != nullptr && !r.selective) Scoreboard::begin(core_, qp);
+  const bool split = r.selective && is_write(request.opcode);
+  r.queue.push({r.tail_psn, packets, r.ssn, answered, split, request});
+  r.tail_psn = r.tail_psn + packets;
+  if (answered || request.fence) ++r.ordered;
+  if (r.ordered != 0) RequestOrder::check(qp);
+  if (answered && r.selective) Scoreboard::update_window(qp);
+  if (answered) return PostResult::ok;  // what it moves, the peer sends
+  if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
+  r.backlog_bytes += request.length;
+  core_.contexts[Datagram::context_of(core_, qp, request)].backlog_bytes += request.length;
+  return PostResult::ok;
+}
+
+std::uint32_t Requester::next_wire_bytes(const EngineCore& core, const QueuePair& qp) {
+  const RequesterState& r = qp.requester;
+  if (r.repair) [[unlikely]]
+    return SelectiveSender::next_wire_bytes(core, qp);
+  return SendWindow::wire_of(core, qp, r.queue.at(r.cursor), r.cursor_packet);
+}
+
+// Whether a packet that does not end its message asks for an ACK: every ack_every-th, and whenever
+// waiting for that one could last until the timer: when this packet fills the window, or when
+// pacing is so slow that a good part of the timeout has gone by since the last request.
+bool Requester::wants_ack(QueuePair& qp) const {
+  RequesterState& r = qp.requester;
+  if (++r.since_ack_request >= core_.config.ack_every) return true;
+  const CongestionContext& context = core_.contexts[qp.context];
+  const std::uint64_t filled = context.inflight_bytes + next_wire_bytes(core_, qp);
+  if (filled >= context.decision.window_bytes) return true;
+  return core_.now - r.ack_requested_at >= qp.config.retransmit_timeout / 4;
+}
+
+bool Requester::build_next(QueuePair& qp, Packet& packet) {
+  RequesterState& r = qp.requester;
+  if (r.selective) [[unlikely]] {
+    wire::set_source_port(qp.header, qp.selective->paths.next_port());
+    if (r.repair) return SelectiveSender::build_repair(core_, qp, packet);
+  }
+  const SendEntry& entry = r.queue.at(r.cursor);
+  if (entry.answered) {
+    ReadRequester::build(core_, qp, packet, entry);
+    return true;
+  }
+  if (qp.unreliable) {
+    return qp.config.type == QpType::uc ? UnreliableConnection::build(core_, qp, packet)
+                                        : Datagram::build(core_, qp, packet);
+  }
+  const std::uint32_t index = r.cursor_packet;
+  const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
+  const std::uint32_t payload = SendWindow::payload_of(qp, entry, index);
+  const bool last = index + 1 == entry.packets;
+  if (!PacketBuilder::fill_payload(core_, qp, packet, r.cursor, offset, payload)) return false;
+  const bool ack_request = last || wants_ack(qp) || RequestOrder::beyond_credits(r, entry) > 0;
+  PacketBuilder::build_data(core_, qp, packet, entry, index, r.next_psn, payload, ack_request);
+
+  if (ack_request) {
+    r.since_ack_request = 0;
+    r.ack_requested_at = core_.now;
+    if (!r.probe_active && r.next_psn == r.max_psn) {  // never time a retransmission (Karn)
+      r.probe_active = true;
+      r.probe_psn = r.next_psn;
+      r.probe_sent = core_.now;
+    }
+  }
+  if (r.next_psn == r.max_psn) {
+    ++r.max_psn;
+    core_.count_data(qp.peer);
+    core_.counters.tx_data_bytes += payload;
+  } else {
+    core_.count_retransmitted(qp);
+    core_.counters.retransmitted_bytes += payload;
+  }
+  ++r.next_psn;
+  if (last) {
+    ++r.cursor;
+    r.cursor_packet = 0;
+  } else {
+    ++r.cursor_packet;
+  }
+  if (r.ordered != 0) RequestOrder::check(qp);
+  if (r.inflight_bytes == 0 && !r.selective) RequesterTimer::arm(core_, qp);
+  if (r.selective) [[unlikely]] {
+    PacketBuilder::want_telemetry(core_, qp, packet);
+    Scoreboard::note_sent(core_, qp, r.next_psn - 1, packet.wire_bytes, payload, false);
+  }
+  r.inflight_bytes += packet.wire_bytes;
+  r.backlog_bytes -= payload;
+  core_.contexts[qp.context].backlog_bytes -= payload;
+  return true;
+}
+
+bool Requester::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet) {
+  if (!can_send(qp.state)) return false;
+  wire::Xack xack;
+  const wire::ParseError error =
+      wire::parse_xack(wire::xack_body(packet.header_view(), parsed), xack);
+  if (error != wire::ParseError::ok) {
+    core_.count_malformed(error);
+    return false;
+  }
+  if (!xack.aeth.is_ack() && AckProgress::on_goodbye(core_, qp, xack.aeth, parsed.psn))
+    return false;
+  qp.requester.peer_selective = true;
+  if (!qp.requester.selective) return take_as_acknowledge(qp, parsed, xack);
+  SelectiveSender::on_xack(core_, qp, parsed.psn, xack);
+  return false;
+}
+
+// Under go-back-N: what it says of the expected packet. True: and that there is a gap.
+bool Requester::take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                    const wire::Xack& xack) {
+  wire::ParsedPacket plain = parsed;
+  plain.ext.aeth = xack.aeth;
+  if (xack.aeth.is_ack()) plain.psn = parsed.psn - 1;
+  on_acknowledge(qp, plain);
+  if (!xack.aeth.is_ack() || (xack.bitmap[0] | xack.bitmap[1]) == 0) return false;
+  // Every packet behind the gap brings one of these: the first counts.
+  return !qp.requester.gap_known;
+}
+
+void Requester::on_gap(QueuePair& qp, const wire::ParsedPacket& parsed) {
+  qp.requester.gap_known = true;
+  wire::ParsedPacket plain = parsed;
+  plain.ext.aeth = wire::Aeth::nak(0, wire::NakCode::psn_sequence_error);
+  on_acknowledge(qp, plain);
 }
 
 }  // namespace paceline::transport

@@ -1,4 +1,7 @@
 #include "dataplane/transport/transmit_path.h"
+#include "dataplane/transport/message/packet_class.h"
+#include "dataplane/transport/message/requester_timer.h"
+#include "dataplane/transport/read/read_responder.h"
 
 #include <algorithm>
 #include <array>
@@ -82,7 +85,7 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
   const std::uint8_t in_class =
       context.decision.classed != 0 ? scheduler_.class_of_next(context) : context.traffic_class;
   const bool response = scheduler_.sends_response(qp, context);
-  if (!(response ? responder_.build_response(qp, *packet) : requester_.build_next(qp, *packet))) {
+  if (!(response ? ReadResponder::build(core_, qp, *packet) : requester_.build_next(qp, *packet))) {
     // Memory is not at hand; or the queue pair has failed, and left the ring.
     core_.pool.free(packet);
     congestion_.perform();
@@ -95,7 +98,7 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
   congestion_.perform();
   if (!response) {
     if (context.decision.classed != 0) [[unlikely]] {
-      RequesterPart::put_class(qp, *packet, in_class);
+      PacketClass::put(qp, *packet, in_class);
     } else {
       qp.sent_class = context.traffic_class;
     }
@@ -103,7 +106,7 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
   const Scheduler::Sent sent{packet->wire_bytes, !response && !qp.unreliable, response};
   scheduler_.charge(context, sent);
   if (qp.requester.rate_limited && !response) [[unlikely]]
-    requester_.charge_limit(qp, sent.wire_bytes);
+    RequesterTimer::charge_limit(core_, qp, sent.wire_bytes);
   // The last answer before a refusal: with it the queue pair has failed, and left the ring.
   if (!qp.active) [[unlikely]]
     return packet;

@@ -17,7 +17,7 @@ namespace paceline::transport {
 class TransmitPath {
  public:
   TransmitPath(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion,
-               RequesterPart& requester, ResponderPart& responder)
+               Requester& requester, Responder& responder)
       : core_(core),
         scheduler_(scheduler),
         congestion_(congestion),
@@ -41,8 +41,8 @@ class TransmitPath {
   EngineCore& core_;
   Scheduler& scheduler_;
   CongestionManager& congestion_;
-  RequesterPart& requester_;
-  ResponderPart& responder_;
+  Requester& requester_;
+  Responder& responder_;
   // Classes of which the port took nothing when it was last offered packets, a bit each; and since
   // when, in EngineCore::awake().
   std::uint32_t refusing_ = 0;

@@ -94,7 +94,7 @@ class PacedPairs {
         scheduler_(core_),
         congestion_(core_, scheduler_, runner_, setups_, peers_, grants_),
         requester_(core_),
-        responder_(core_, requester_),
+        responder_(core_),
         transmit_(core_, scheduler_, congestion_, requester_, responder_),
         runner_(core_, setups_),
         setups_(core_, plugins_),
@@ -200,8 +200,8 @@ class PacedPairs {
   transport::EngineCore core_;
   transport::Scheduler scheduler_;
   transport::CongestionManager congestion_;
-  transport::RequesterPart requester_;
-  transport::ResponderPart responder_;
+  transport::Requester requester_;
+  transport::Responder responder_;
   transport::TransmitPath transmit_;
   transport::AlgorithmRunner runner_;
   transport::PluginWatch plugins_;

@@ -1,4 +1,5 @@
 #include "dataplane/transport/congestion/congestion_manager.h"
+#include "dataplane/transport/datagram/datagram.h"
 
 #include <algorithm>
 #include <array>
@@ -221,7 +222,7 @@ void CongestionManager::perform(Action& action) {
 }
 
 void CongestionManager::resume(QueuePair& qp) {
-  if (!RequesterPart::has_work(qp, core_.now)) return;
+  if (!Requester::has_work(qp, core_.now)) return;
   scheduler_.activate(qp);
   release(qp.context);
 }
@@ -229,7 +230,7 @@ void CongestionManager::resume(QueuePair& qp) {
 // An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
 // asks for nothing, and what was rewound waits for ever.
 void CongestionManager::resume_announced(QueuePair& qp) {
-  if (!RequesterPart::has_work(qp, core_.now)) return;
+  if (!Requester::has_work(qp, core_.now)) return;
   const bool quiet = core_.contexts[qp.context].active_head == kNoIndex;
   resume(qp);
   if (quiet) announce_backlog(qp.context);
@@ -240,8 +241,8 @@ void CongestionManager::retarget(QueuePair& qp) {
   if (qp.active) return;  // still busy with another one
   r.stops &= static_cast<std::uint8_t>(~requester_stop::target);
   qp.context =
-      r.queue.empty() ? kNoIndex : RequesterPart::context_of(core_, qp, r.queue.front().request);
-  if (qp.context == kNoIndex || !RequesterPart::has_work(qp, core_.now)) return;
+      r.queue.empty() ? kNoIndex : Datagram::context_of(core_, qp, r.queue.front().request);
+  if (qp.context == kNoIndex || !Requester::has_work(qp, core_.now)) return;
   // A datagram without payload is no backlog: its context may have been told that nothing waits.
   const CongestionContext& context = core_.contexts[qp.context];
   const bool quiet = context.active_head == kNoIndex && context.backlog_bytes == 0;
@@ -279,7 +280,7 @@ std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
 // What waited for others, READs and atomics or an empty message behind its fence, is no payload:
 // the algorithm has been told that all is quiet, and would grant nothing for it.
 void CongestionManager::report_bare_backlog(const QueuePair& qp) {
-  if (!RequesterPart::has_work(qp, core_.now)) return;
+  if (!Requester::has_work(qp, core_.now)) return;
   cc::Event event;
   event.signal = cc::Signal::message;
   event.message_bytes = std::max<std::uint64_t>(read_backlog(qp), 1);

@@ -1,4 +1,6 @@
 #include "dataplane/transport/congestion/scheduler.h"
+#include "dataplane/transport/message/packet_class.h"
+#include "dataplane/transport/read/read_responder.h"
 
 #include <algorithm>
 #include <cassert>
@@ -51,16 +53,16 @@ void Scheduler::remove(std::uint32_t index) {
 }
 
 bool Scheduler::has_work(const QueuePair& qp) const {
-  return qp.response_ready || RequesterPart::has_work(qp, core_.now);
+  return qp.response_ready || Requester::has_work(qp, core_.now);
 }
 
 bool Scheduler::picks_response(const QueuePair& qp) const {
-  return qp.response_ready && (qp.lane_balance >= 0 || !RequesterPart::has_work(qp, core_.now));
+  return qp.response_ready && (qp.lane_balance >= 0 || !Requester::has_work(qp, core_.now));
 }
 
 std::uint32_t Scheduler::next_wire_bytes(const QueuePair& qp) const {
-  return picks_response(qp) ? ResponderPart::next_wire_bytes(core_, qp)
-                            : RequesterPart::next_wire_bytes(core_, qp);
+  return picks_response(qp) ? ReadResponder::next_wire_bytes(core_, qp)
+                            : Requester::next_wire_bytes(core_, qp);
 }
 
 // How long the context is quiet after a packet. Nothing acknowledges READ responses, UC and UD, so
@@ -106,7 +108,7 @@ void Scheduler::push_ready(std::uint32_t index, CongestionContext& context, unsi
 std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
   const QueuePair& qp = *core_.qps[context.active_head];
   if (qp.unreliable || picks_response(qp)) return context.traffic_class;
-  return RequesterPart::class_of_next(core_, qp, context);
+  return PacketClass::of_next(core_, qp, context);
 }
 
 // In the ring of its own class. Out of line: seldom needed, and push_ready stays small where it is.
@@ -286,7 +288,7 @@ void Scheduler::end_turn(QueuePair& qp, CongestionContext& context, const Sent& 
 
 // Which of the two has sent less is next; who had nothing to send has no claim from that.
 void Scheduler::share_turns(QueuePair& qp, std::uint32_t bytes, bool response) const {
-  if (!qp.response_ready || !RequesterPart::has_work(qp, core_.now)) {
+  if (!qp.response_ready || !Requester::has_work(qp, core_.now)) {
     qp.lane_balance = 0;
   } else {
     qp.lane_balance +=

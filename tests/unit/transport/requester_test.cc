@@ -3,108 +3,12 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "dataplane/transport/requester.h"
+#include "tests/unit/transport/qp_bench.h"
 
 namespace paceline::transport::test {
 namespace {
 
 using Kind = Action::Kind;
-
-// Memory for packets; nobody sends or receives here.
-class HeapPort final : public Port {
- public:
-  HeapPort() {
-    info_.link_rate = rate_from_gbps(100);
-    info_.computes_icrc = true;
-  }
-  std::size_t rx(std::span<Packet*>) override { return 0; }
-  std::size_t tx(Picos, std::uint8_t, std::span<Packet* const>) override { return 0; }
-  Picos rx_ready_at() const override { return kNever; }
-  Picos tx_ready_at(std::uint8_t) const override { return Picos{0}; }
-  PacketPool& packets() override { return pool_; }
-  PortInfo info() const override { return info_; }
-
- private:
-  PortInfo info_;
-  PacketPool pool_{64};
-};
-
-// One queue pair in a context that nobody schedules.
-struct Bench {
-  static constexpr std::uint32_t kFirst = 100;  // PSN
-  static constexpr std::uint64_t kMtu = 1024;
-
-  Bench() {
-    core.now = picos_from_micros(1'000);
-    core.contexts.add(core.context_storage.emplace_back());
-    context().wants = cc::signal_bit(cc::Signal::ack);
-    context().decision.window_bytes = 1U << 30;
-    region = core.regions.add_elided(0, 1U << 30, access::remote_write);
-    qp.context = 0;
-    qp.mtu = kMtu;
-    qp.config.retry_count = 1;
-    qp.state = QpState::rts;
-    qp.header = wire::make_header_template({});
-    qp.requester.next_psn = qp.requester.una_psn = qp.requester.max_psn = qp.requester.tail_psn =
-        Psn(kFirst);
-    qp.requester.retries_left = qp.config.retry_count;
-    qp.requester.rnr_left = qp.config.rnr_retry;
-    core.qps.push_back(&qp);
-    core.qp_timers.reserve(8);
-  }
-
-  static EngineConfig config() {
-    EngineConfig c;
-    c.payload_mtu = kMtu;
-    c.base_rtt_ns = 2'000;
-    return c;
-  }
-  CongestionContext& context() { return core.contexts[0]; }
-
-  // A WRITE of so many packets, all of which have left.
-  void send(std::uint32_t packets) {
-    WorkRequest request;
-    request.opcode = WorkOpcode::write;
-    request.length = packets * kMtu;
-    request.local_key = request.remote_key = region;
-    REQUIRE(requester.post(qp, request) == PostResult::ok);
-    for (std::uint32_t i = 0; i < packets; ++i) {
-      Packet* const packet = core.pool.alloc();
-      REQUIRE(requester.build_next(qp, *packet));
-      context().inflight_bytes += packet->wire_bytes;
-      core.pool.free(packet);
-    }
-    REQUIRE(asked().empty());
-  }
-  void answer(std::uint32_t psn, wire::Aeth aeth) {
-    wire::ParsedPacket parsed{};
-    parsed.psn = Psn(psn);
-    parsed.ext.aeth = aeth;
-    requester.on_acknowledge(qp, parsed);
-  }
-  struct Asked {
-    std::vector<Kind> kinds;
-    std::vector<cc::Event> events;
-    bool released = false;
-    bool empty() const { return kinds.empty() && !released; }
-  };
-  Asked asked() {
-    Asked a;
-    core.actions.take_all(
-        [&](Action& action) {
-          a.kinds.push_back(action.kind);
-          if (action.kind == Kind::deliver) a.events.push_back(action.event);
-        },
-        [&](std::uint32_t) { a.released = true; });
-    return a;
-  }
-
-  HeapPort port;
-  EngineCore core{config(), port};
-  RequesterPart requester{core};
-  std::uint32_t region = 0;
-  QueuePair qp{EngineCore::qp_number(0, 0), QpConfig{}};
-};
 
 TEST_CASE("requester: an ACK is an event with its bytes, and frees a context that was held up",
           "[transport]") {
@@ -154,8 +58,8 @@ TEST_CASE("requester: an RNR NAK keeps the queue pair from sending until its tim
   const auto asked = b.asked();
   CHECK(asked.kinds == std::vector{Kind::settle});
   CHECK(asked.released);
-  CHECK_FALSE(RequesterPart::has_work(b.qp, b.core.now));
-  CHECK(RequesterPart::has_work(b.qp, b.core.now + wire::rnr_timer(12)));
+  CHECK_FALSE(Requester::has_work(b.qp, b.core.now));
+  CHECK(Requester::has_work(b.qp, b.core.now + wire::rnr_timer(12)));
 }
 
 TEST_CASE("requester: a timeout goes back; when no try is left the work is dropped",

@@ -1,19 +1,12 @@
-// Queue pairs whose packets go in several traffic classes (cc::Decision::classed): which one a
-// packet takes, and how it says so.
-//
-// A higher class overtakes a lower one in every switch. Reliable service delivers a queue pair's
-// messages in order, so that its own packets gain nothing by overtaking one another: what has gone
-// ahead waits at the receiver (selective repeat), or is dropped there and sent again (go-back-N).
-// And a packet that has been overtaken for long looks lost to both. So a queue pair's class falls
-// at once, but rises only when nothing of it is under way. Other queue pairs are free.
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/message/packet_class.h"
+
 #include "dataplane/wire/dscp.h"
 #include "dataplane/wire/patch.h"
 
 namespace paceline::transport {
 
-std::uint8_t RequesterPart::class_of_next(const EngineCore& core, const QueuePair& qp,
-                                          const CongestionContext& context) {
+std::uint8_t PacketClass::of_next(const EngineCore& core, const QueuePair& qp,
+                                  const CongestionContext& context) {
   const RequesterState& r = qp.requester;
   if (r.repair) return qp.sent_class;
   const SendEntry& entry = r.queue.at(r.cursor);
@@ -27,7 +20,7 @@ std::uint8_t RequesterPart::class_of_next(const EngineCore& core, const QueuePai
   return under_way && wanted > qp.sent_class ? qp.sent_class : wanted;
 }
 
-void RequesterPart::put_class(QueuePair& qp, Packet& packet, std::uint8_t traffic_class) {
+void PacketClass::put(QueuePair& qp, Packet& packet, std::uint8_t traffic_class) {
   qp.sent_class = traffic_class;
   if (packet.traffic_class == traffic_class) return;
   packet.traffic_class = traffic_class;

@@ -1,0 +1,26 @@
+// What follows from an acknowledgement, whichever packet brought it: the window moves on, requests
+// complete, the timer starts again, and the congestion context hears of it.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class AckProgress {
+ public:
+  static void on_cnp(EngineCore& core, QueuePair& qp);
+  // A NAK of what was not even sent: the far queue pair is gone. Fails this one; true then.
+  static bool on_goodbye(EngineCore& core, QueuePair& qp, wire::Aeth aeth, Psn expected);
+  // SendWindow::advance with all that follows: completions, timer, order.
+  static std::uint64_t progress(EngineCore& core, QueuePair& qp, Psn next);
+  static std::uint32_t sample_rtt(EngineCore& core, Picos sent_at);  // ns, 0: none
+  // The context hears of `acked` bytes; its window may have room again.
+  static void report_ack(EngineCore& core, QueuePair& qp, std::uint64_t acked, std::uint32_t rtt_ns,
+                         std::uint32_t marked_bytes = 0, std::uint32_t host_delay_ns = 0,
+                         const IntStack* int_stack = nullptr);
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,246 @@
+#include "dataplane/transport/message/answers.h"
+
+#include <algorithm>
+
+#include "dataplane/transport/message/qp_failure.h"
+#include "dataplane/wire/build.h"
+#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/patch.h"
+#include "dataplane/wire/xack.h"
+
+namespace paceline::transport {
+
+// The largest code that promises no more than there is. What is shared is promised to nobody. The
+// message in progress is not counted by the MSN yet, but has its receive request.
+wire::Aeth Answers::ack_of(const QueuePair& qp, std::uint32_t msn) {
+  if (!qp.responder.tells_credits) [[likely]]
+    return wire::Aeth::ack(msn);
+  const std::size_t credits =
+      qp.config.receive_queue->size() + (qp.responder.receive_taken ? 1 : 0);
+  std::uint8_t code = wire::kCreditUnlimited - 1;
+  while (wire::credits_from_code(code) > credits) --code;
+  return wire::Aeth::ack(msn, code);
+}
+
+void Answers::acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn) {
+  ResponderState& r = qp.responder;
+  // Under selective repeat only what ends the connection must come after the READ responses.
+  const bool fatal = aeth.kind() == wire::AethKind::nak;
+  if (qp.responder.selective && !(fatal && r.responses.any_due())) {
+    qp.selective->receive.answer_due = true;
+    if (!aeth.is_ack()) qp.selective->receive.refusal = aeth;
+    return;
+  }
+  if (r.responses.any_due()) [[unlikely]] {
+    r.answer_due = true;
+    r.answer_psn = psn;
+    r.answer = aeth;
+    r.answer_becn = r.answer_becn || becn;
+    return;
+  }
+  send_acknowledge(core, qp, psn, aeth, becn);
+}
+
+void Answers::send_acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::Aeth aeth,
+                               bool becn) {
+  if (qp.responder.selective) {
+    send_xack(core, qp, aeth.is_ack() ? psn + 1 : psn, aeth);
+    return;
+  }
+  const bool in_line = qp.responder.in_line;
+  const wire::HeaderTemplate& header = in_line ? qp.header : core.peers[qp.peer].control;
+  const bool coalesces = core.config.coalesce_acks && aeth.is_ack() && !in_line && !becn;
+  EngineCore::WaitingAck* const waiting =
+      coalesces ? &core.waiting_acks[core.qp_slot(qp.number) % EngineCore::kWaitingAcks] : nullptr;
+  if (waiting != nullptr && waiting->qp == &qp) {
+    wire::build_acknowledge(header, wire::HeaderBuffer{waiting->packet->header}, qp.remote_number,
+                            psn, aeth, becn);
+    ++core.counters.acks_coalesced;
+    return;
+  }
+  Packet* packet = core.alloc_headers_only();
+  if (packet == nullptr) return;  // as if lost: the requester asks again
+  packet->header_bytes = static_cast<std::uint16_t>(wire::build_acknowledge(
+      header, wire::HeaderBuffer{packet->header}, qp.remote_number, psn, aeth, becn));
+  packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+  if (aeth.is_ack()) ++core.counters.acks_sent;
+  if (waiting != nullptr) {
+    *waiting = {&qp, packet};
+    core.acks_waiting = true;
+  }
+  send_answer(core, qp, packet);
+}
+
+void Answers::send_atomic_acknowledge(EngineCore& core, QueuePair& qp,
+                                      const ResponderResource& resource) {
+  Packet* packet = core.alloc_headers_only();
+  if (packet == nullptr) return;
+  const bool in_line = qp.responder.in_line;
+  const wire::HeaderTemplate& header = in_line ? qp.header : core.peers[qp.peer].control;
+  packet->header_bytes = static_cast<std::uint16_t>(wire::build_atomic_acknowledge(
+      header, wire::HeaderBuffer{packet->header}, qp.remote_number, resource.first_psn,
+      ack_of(qp, resource.msn), resource.original));
+  packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+  ++core.counters.acks_sent;
+  send_answer(core, qp, packet);
+}
+
+// Answers go ahead of all data, in the class of control packets; but for a queue pair that has
+// answered READs. There, an answer that overtook the responses before it would tell the requester
+// that they are lost. Its answers take the way of its data: same class, same path, behind what was
+// sent before.
+void Answers::send_answer(EngineCore& core, QueuePair& qp, Packet* packet) {
+  if (!qp.responder.in_line) {
+    core.queue_control(packet);
+    return;
+  }
+  wire::patch_ecn(packet->header_view(), Ecn::not_ect);
+  packet->traffic_class = qp.config.traffic_class;
+  if (!core.info.computes_icrc) {
+    packet->icrc = wire::icrc(packet->header_view(), qp.header.l3_offset);
+  }
+  core.actions.send_in_line(packet);
+}
+
+// Whether the newest request is a READ or an atomic. Its answers are its acknowledgement; no other
+// may name its sequence numbers (vol. 1, 9.7.5.1.2 coalesces acknowledgements, not responses).
+// Linux soft-RoCE as a requester takes a plain acknowledgement with the last of them for the end of
+// the request, whether its data has come or not.
+bool Answers::answered_itself(const QueuePair& qp) {
+  return qp.responder.responses.find(qp.responder.expected - 1) != nullptr;
+}
+
+// Receiver not ready. The packets already behind the one put off are no gap: they are dropped
+// without a NAK, until the expected one comes again.
+void Answers::not_ready(EngineCore& core, QueuePair& qp) {
+  ResponderState& r = qp.responder;
+  ++core.counters.rnr_sent;
+  r.nak_sent = true;
+  acknowledge(core, qp, r.expected, wire::Aeth::rnr_nak(r.msn, qp.config.min_rnr_timer), false);
+}
+
+// A request that can never succeed: answer once, then the queue pair is in error (9.9.2). Requests
+// before it are answered first.
+void Answers::refuse(EngineCore& core, QueuePair& qp, wire::NakCode code) {
+  ResponderState& r = qp.responder;
+  ++core.counters.error_naks_sent;
+  core.events.push({code == wire::NakCode::remote_access_error ? AsyncEventKind::qp_access_error
+                                                               : AsyncEventKind::qp_request_error,
+                    qp.number});
+  r.in_message = false;
+  acknowledge(core, qp, r.expected, wire::Aeth::nak(r.msn, code), false);
+  if (r.answer_due) {
+    r.halts |= responder_halt::condemned;
+  } else {
+    QpFailure::fail(core, qp, CompletionStatus::flushed);
+  }
+}
+
+RequestOutcome Answers::refuse_packet(EngineCore& core, QueuePair& qp, wire::NakCode code) {
+  ++core.counters.dropped_refused;
+  refuse(core, qp, code);
+  return RequestOutcome::done;
+}
+
+// Responses asked for again whose request is not kept any more. At once when one is forgotten: what
+// is to be sent next may be asked for in the midst of anything.
+void Answers::drop_stale_repairs(EngineCore& core, QueuePair& qp) {
+  if (!qp.responder.selective) return;
+  FixedRing<ResponseAsk>& repairs = qp.selective->receive.repairs;
+  while (!repairs.empty() && qp.responder.responses.find(repairs.front().first) == nullptr) {
+    take_back(core, qp, repairs.front().bytes);
+    repairs.pop();
+  }
+}
+
+void Answers::update_response_ready(EngineCore& core, QueuePair& qp) {
+  ResponderState& r = qp.responder;
+  drop_stale_repairs(core, qp);
+  const bool repairs = r.selective && !qp.selective->receive.repairs.empty();
+  qp.response_ready = (r.responses.any_due() || repairs) && !r.response_waits;
+}
+
+// All that may be answered now; settles whether a READ response is the next thing to be sent.
+void Answers::give_due(EngineCore& core, QueuePair& qp) {
+  ResponderState& r = qp.responder;
+  while (r.responses.any_due() && r.responses.serving().atomic) {
+    send_atomic_acknowledge(core, qp, r.responses.serving());
+    r.responses.advance();
+  }
+  update_response_ready(core, qp);
+  if (r.responses.any_due() || !r.answer_due) return;
+  r.answer_due = false;
+  // A NAK of what has come since is none any more.
+  const bool outdated = (r.halts & responder_halt::condemned) == 0 && !r.answer.is_ack() &&
+                        r.answer_psn != r.expected;
+  if (outdated) {
+    // What is not due any more has just been answered.
+    if (!answered_itself(qp)) {
+      send_acknowledge(core, qp, r.expected - 1, ack_of(qp, r.msn), r.answer_becn);
+    }
+  } else {
+    send_acknowledge(core, qp, r.answer_psn, r.answer, r.answer_becn);
+  }
+  r.answer_becn = false;
+  if ((r.halts & responder_halt::condemned) != 0) {
+    QpFailure::fail(core, qp, CompletionStatus::flushed);
+  }
+}
+
+// Responses that will not be sent after all.
+void Answers::take_back(EngineCore& core, QueuePair& qp, std::uint64_t bytes) {
+  qp.responder.backlog_bytes -= bytes;
+  core.contexts[qp.context].backlog_bytes -= bytes;
+}
+
+void Answers::give_xack(EngineCore& core, QueuePair& qp) {
+  SelectiveReceive& s = qp.selective->receive;
+  if (!s.answer_due) return;
+  s.answer_due = false;
+  const wire::Aeth aeth = s.refusal.is_ack() ? ack_of(qp, qp.responder.msn) : s.refusal;
+  s.refusal = {};
+  send_xack(core, qp, qp.responder.expected, aeth);
+}
+
+void Answers::send_xack(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
+  SelectiveReceive& s = qp.selective->receive;
+  if (qp.peer == kNoIndex) return;
+  Packet* packet = core.alloc_headers_only();
+  if (packet == nullptr) return;  // as if lost: the sender asks again
+  wire::Xack xack;
+  xack.aeth = aeth;
+  xack.trigger = s.trigger;
+  xack.trigger_port = s.trigger_port;
+  xack.duplicate = s.duplicate;
+  xack.marked = s.marked;
+  xack.marked_port = s.marked_port;
+  xack.marked_bytes = s.marked_bytes;
+  xack.arrival_ns = static_cast<std::uint32_t>(to_nanos(s.arrival).count);
+  const std::int64_t hold = (core.now - s.arrival).count / 1000;
+  xack.hold_ns = static_cast<std::uint16_t>(std::min<std::int64_t>(hold, 0xFFFF));
+  xack.trimmed = s.trimmed;
+  s.duplicate = s.marked = s.trimmed = false;
+  if (s.trigger_records != 0 && core.peers[qp.peer].telemetry) [[unlikely]] {
+    xack.path = s.trigger_path;
+    xack.records = std::span(s.records).first(s.trigger_records * wire::kIntRecordBytes);
+  }
+  s.trigger_records = 0;
+  // The bits around the packet that triggered it, if they are beyond the first ones.
+  const Psn first = expected + 1;
+  const std::int32_t beyond = distance(s.trigger, first) - static_cast<int>(wire::kXackBits) + 1;
+  if (beyond > 0) xack.bitmap_offset = static_cast<std::uint16_t>(beyond);
+  const std::int32_t end = std::min(distance(s.highest, first), s.window() - 1);
+  for (std::uint32_t i = 0; i < wire::kXackBits; ++i) {
+    const auto at = static_cast<std::int32_t>(xack.bitmap_offset + i);
+    if (at >= end) break;
+    if (s.has(first + static_cast<std::uint32_t>(at))) xack.set_bit(i);
+  }
+  const wire::HeaderTemplate& header = core.peers[qp.peer].control;
+  packet->header_bytes = static_cast<std::uint16_t>(wire::build_xack(
+      header, wire::HeaderBuffer{packet->header}, qp.remote_number, expected, xack));
+  packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+  if (aeth.is_ack()) ++core.counters.acks_sent;
+  core.queue_control(packet);
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,61 @@
+// What the responder says: ACK, NAK, RNR NAK, XACK and atomic acknowledgements, and the way they
+// go. Answers are given in the order of their sequence numbers (InfiniBand vol. 1, 9.7.5.1): an
+// acknowledgement waits until all READ responses before it have been sent, and one that follows
+// while it waits replaces it (coalescing, 9.7.5.1.2: the later one acknowledges all that the
+// earlier one did).
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+// held: the packet was kept for its turn.
+enum class RequestOutcome : std::uint8_t { done, pending, held };
+
+class Answers {
+ public:
+  // Nobody will answer for this queue pair any more: a NAK where the peer is or will be next
+  // (Requester::on_acknowledge).
+  static void say_goodbye(EngineCore& core, QueuePair& qp) {
+    send_acknowledge(core, qp, qp.responder.expected,
+                     wire::Aeth::nak(qp.responder.msn, wire::NakCode::remote_operational_error),
+                     false);
+  }
+  // The XACK that the packet at hand asks for, if any.
+  static void give_xack(EngineCore& core, QueuePair& qp);
+  // An XACK with what has arrived beyond `expected`.
+  static void send_xack(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth);
+  // Bytes of READ responses that will not be sent after all.
+  static void take_back(EngineCore& core, QueuePair& qp, std::uint64_t bytes);
+  // Answers that waited behind READ responses and may go now.
+  static void give_due(EngineCore& core, QueuePair& qp);
+  // Ranges asked for again of READs whose state is gone.
+  static void drop_stale_repairs(EngineCore& core, QueuePair& qp);
+  // Whether the scheduler may ask for a READ response.
+  static void update_response_ready(EngineCore& core, QueuePair& qp);
+  // An ACK or NAK of `psn`, behind the READ responses that are due.
+  static void acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn);
+  // The same at once.
+  static void send_acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::Aeth aeth,
+                               bool becn);
+  // An ACK with the credits there are. What is shared is promised to nobody.
+  static wire::Aeth ack_of(const QueuePair& qp, std::uint32_t msn);
+  // What came last was answered by a response of its own.
+  static bool answered_itself(const QueuePair& qp);
+  // An RNR NAK: there is no receive request.
+  static void not_ready(EngineCore& core, QueuePair& qp);
+  // A NAK that ends the connection.
+  static void refuse(EngineCore& core, QueuePair& qp, wire::NakCode code);
+  // The packet at hand with it.
+  static RequestOutcome refuse_packet(EngineCore& core, QueuePair& qp, wire::NakCode code);
+
+ private:
+  static void send_atomic_acknowledge(EngineCore& core, QueuePair& qp,
+                                      const ResponderResource& resource);
+  static void send_answer(EngineCore& core, QueuePair& qp, Packet* packet);
+};
+
+}  // namespace paceline::transport

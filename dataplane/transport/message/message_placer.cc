@@ -1,0 +1,119 @@
+#include "dataplane/transport/message/message_placer.h"
+
+#include "dataplane/transport/memory/memory_access.h"
+#include "dataplane/transport/scatter_gather.h"
+
+namespace paceline::transport {
+
+// The region that a WRITE goes to; nullptr when its peer may not.
+const Region* MessagePlacer::writable(EngineCore& core, const QueuePair& qp,
+                                      const wire::Reth& reth) {
+  const Region* region = core.regions.find(reth.rkey);
+  const bool granted =
+      region != nullptr && (qp.config.access & access::remote_write) != 0 &&
+      region->grants_peer(qp.number, qp.config.pd, access::remote_write, reth.address, reth.length);
+  return granted ? region : nullptr;
+}
+
+// Unless done, nothing has changed.
+MessagePlacer::Begin MessagePlacer::begin(EngineCore& core, QueuePair& qp,
+                                          const wire::ParsedPacket& parsed) {
+  ResponderState& r = qp.responder;
+  if (parsed.properties.operation == wire::Operation::write) {
+    const wire::Reth& reth = parsed.ext.reth;
+    if (reth.length != 0 && writable(core, qp, reth) == nullptr) return Begin::no_access;
+    r.rkey = reth.rkey;
+    r.address = reth.address;
+    r.remaining = reth.length;
+    r.message_is_write = true;
+  } else {
+    if (!take_receive(qp)) return Begin::not_ready;
+    r.rkey = r.receive.local_key;
+    r.address = r.receive.address;
+    r.remaining = 0;
+    r.message_is_write = false;
+  }
+  r.received = 0;
+  r.in_message = true;
+  return Begin::done;
+}
+
+// The receive request for the message in progress; one that a message dropped on the way had taken
+// serves the next.
+bool MessagePlacer::take_receive(QueuePair& qp) {
+  ResponderState& r = qp.responder;
+  if (r.receive_taken) return true;
+  ReceiveQueue* const receives = qp.config.receive_queue;
+  r.receive_taken = receives != nullptr && receives->take(r.receive, r.receive_segments.data());
+  return r.receive_taken;
+}
+
+// The segments of the receive request in use.
+SegmentAccess MessagePlacer::received_into(EngineCore& core, const QueuePair& qp,
+                                           std::uint64_t offset, std::uint32_t bytes) {
+  const ReceiveRequest& receive = qp.responder.receive;
+  return {core.regions, {receive.segments, receive.segment_count},
+          qp.config.pd, qp.number,
+          true,         access::local_write,
+          offset,       bytes};
+}
+
+MemoryResult MessagePlacer::place(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                                  const Packet& packet) {
+  const ResponderState& r = qp.responder;
+  const std::uint32_t bytes = parsed.payload_bytes;
+  if (!r.message_is_write && r.receive.segment_count != 0) {
+    bool mismatch = false;
+    const MemoryResult result =
+        scatter_payload(received_into(core, qp, r.received, bytes), r.received, packet, mismatch);
+    if (mismatch) ++core.counters.digest_mismatches;
+    return result;
+  }
+  const Region* region = core.regions.find(r.rkey);
+  const std::uint8_t needed = r.message_is_write ? access::remote_write : access::local_write;
+  if (region == nullptr ||
+      !region->grants_peer(qp.number, qp.config.pd, needed, r.address, bytes)) {
+    return MemoryResult::fault;
+  }
+  bool mismatch = false;
+  const MemoryResult result =
+      store_payload(*region, {qp.number, true}, r.address, bytes,
+                    r.message_is_write ? r.address : r.received, packet, mismatch);
+  if (mismatch) ++core.counters.digest_mismatches;
+  return result;
+}
+
+void MessagePlacer::finish(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed) {
+  ResponderState& r = qp.responder;
+  r.in_message = false;
+  qp.counters.rx_bytes += r.received;
+  std::uint64_t earlier_bytes = 0;
+  if (qp.responder.selective) [[unlikely]] {
+    SelectiveReceive& s = qp.selective->receive;
+    if (parsed.opcode == wire::Opcode::rc_write_only && parsed.solicited) {
+      s.continued_bytes += r.received;  // the message goes on in the next packet
+      return;
+    }
+    earlier_bytes = s.continued_bytes;
+    s.continued_bytes = 0;
+  }
+  r.msn = next_msn(r.msn);
+  if (!r.receive_taken) return;  // a WRITE without immediate leaves no trace here
+  r.receive_taken = false;
+  ++qp.counters.completions;
+  Completion completion;
+  completion.wr_id = r.receive.wr_id;
+  completion.bytes = r.received + earlier_bytes;
+  completion.at = core.now;
+  completion.qp_number = qp.number;
+  completion.opcode =
+      r.message_is_write ? CompletionOpcode::receive_write_imm : CompletionOpcode::receive;
+  completion.has_immediate = parsed.properties.has_immediate();
+  completion.solicited = parsed.solicited;
+  completion.immediate = parsed.ext.immediate;
+  completion.invalidated = parsed.properties.has_ieth();
+  completion.invalidated_key = completion.invalidated ? parsed.ext.invalidate_rkey : 0;
+  core.complete(qp.config.receive_cq, completion);
+}
+
+}  // namespace paceline::transport

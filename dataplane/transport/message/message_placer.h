@@ -1,0 +1,34 @@
+// Places the payload of SENDs and WRITEs: takes the receive request, checks what the peer may
+// write, and completes the message.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/scatter_gather.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class MessagePlacer {
+ public:
+  enum class Begin : std::uint8_t { done, not_ready, no_access };
+
+  // The first packet of a message: its receive request, or the region that it writes. Unless done,
+  // nothing has changed.
+  static Begin begin(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
+  // Copies the payload to where it belongs.
+  static MemoryResult place(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                            const Packet& packet);
+  // The last packet of a message has been placed: MSN, and the completion if one is due.
+  static void finish(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
+  // The region that a WRITE goes to; nullptr when its peer may not.
+  static const Region* writable(EngineCore& core, const QueuePair& qp, const wire::Reth& reth);
+  // Takes the next receive request, unless the message has one. False: there is none.
+  static bool take_receive(QueuePair& qp);
+  // The segments of the receive request in use.
+  static SegmentAccess received_into(EngineCore& core, const QueuePair& qp, std::uint64_t offset,
+                                     std::uint32_t bytes);
+};
+
+}  // namespace paceline::transport

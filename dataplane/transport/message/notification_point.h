@@ -1,0 +1,21 @@
+// The notification point of congestion control: CE-marked data makes it send CNPs, at most one per
+// interval and flow.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class NotificationPoint {
+ public:
+  // CE-marked data has arrived, requests or READ responses: tells their sender.
+  static void on_marked(EngineCore& core, QueuePair& qp);
+  // The same of a datagram. Its sender is known by the packet alone.
+  static void on_marked_datagram(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                                 const Packet& packet);
+};
+
+}  // namespace paceline::transport

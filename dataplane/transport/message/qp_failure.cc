@@ -1,0 +1,140 @@
+#include "dataplane/transport/message/qp_failure.h"
+
+#include "dataplane/transport/message/scoreboard.h"
+#include "dataplane/transport/queue_pair_figures.h"
+
+namespace paceline::transport {
+
+void QpFailure::drop_datagrams(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  core.actions.dropped(qp);
+  for (; !r.queue.empty(); r.queue.pop()) {
+    const QueuedRequest& request = r.queue.front().request;
+    AddressHandle& handle = core.handles[request.address_handle >> 8];
+    core.contexts[handle.context].backlog_bytes -= request.length;
+    --handle.uses;
+    core.actions.idle(handle.context);
+  }
+  r.cursor = r.queue.tail();
+  r.backlog_bytes = 0;
+  r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
+  r.stops = 0;
+  r.ordered = 0;
+  r.draining = r.drained = false;
+}
+
+void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
+  core.pool.end_loans();  // the memory is its owner's again
+  RequesterState& r = qp.requester;
+  if (qp.config.type == QpType::ud) {
+    drop_datagrams(core, qp);
+    return;
+  }
+  ResponderState& responder = qp.responder;
+  CongestionContext& context = core.contexts[qp.context];
+  const bool had_work = qp.active || r.backlog_bytes + responder.backlog_bytes != 0;
+  qp.counters.tx_bytes += sent_of_queued(qp);  // none of it will be counted when it is over
+  context.inflight_bytes -= r.inflight_bytes;
+  context.backlog_bytes -= r.backlog_bytes + responder.backlog_bytes;
+  r.inflight_bytes = 0;
+  r.backlog_bytes = 0;
+  r.timeout_at = kNever;
+  r.queue.clear();
+  r.cursor = r.queue.tail();
+  r.cursor_packet = 0;
+  r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
+  r.stops = 0;
+  r.answers_due = 0;
+  r.ordered = 0;
+  r.credit_limited = false;
+  r.draining = r.drained = false;
+  if (qp.selective != nullptr) qp.selective->receive.repairs.clear();
+  if (r.selective) Scoreboard::reset(core, qp);
+  responder.backlog_bytes = 0;
+  responder.responses.clear();
+  responder.answer_due = false;
+  qp.response_ready = false;
+  core.actions.dropped(qp);
+  // An algorithm that asks the peer for a rate must hear that there is no need any more.
+  if (had_work) core.actions.idle(qp.context);
+}
+
+void QpFailure::fail(EngineCore& core, QueuePair& qp, CompletionStatus status, Psn psn) {
+  if (qp.state == QpState::error) return;
+  core.pool.end_loans();  // before the owner of the memory is told
+  const bool received = can_receive(qp.state);
+  qp.state = QpState::error;
+  Completion completion;
+  completion.at = core.now;
+  completion.qp_number = qp.number;
+  // One request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
+  const SendQueue& queue = qp.requester.queue;
+  bool named = false;
+  for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
+    const SendEntry& entry = queue.at(p);
+    const bool here =
+        !named && distance(psn, entry.first_psn) < static_cast<std::int32_t>(entry.packets);
+    named = named || here;
+    completion.wr_id = entry.request.wr_id;
+    completion.opcode = completion_opcode(entry.request.opcode);
+    completion.status = here ? status : CompletionStatus::flushed;
+    core.complete(qp.config.send_cq, completion);
+  }
+  completion.opcode = CompletionOpcode::receive;
+  completion.status = CompletionStatus::flushed;
+  if (qp.responder.receive_taken) {
+    qp.responder.receive_taken = false;
+    completion.wr_id = qp.responder.receive.wr_id;
+    core.complete(qp.config.receive_cq, completion);
+  }
+  // What others share is left to them.
+  if (ReceiveQueue* receives = qp.config.receive_queue; receives != nullptr) {
+    ReceiveRequest request;
+    while (!receives->shared() && receives->take(request, qp.responder.receive_segments.data())) {
+      completion.wr_id = request.wr_id;
+      core.complete(qp.config.receive_cq, completion);
+    }
+    if (receives->shared() && received)
+      core.events.push({AsyncEventKind::last_wqe_reached, qp.number});
+  }
+  if (qp.context != kNoIndex || qp.config.type == QpType::ud) drop_work(core, qp);
+}
+
+// The receive request that the message in progress has taken ends with an error.
+void QpFailure::fail_receive(EngineCore& core, QueuePair& qp, CompletionStatus status) {
+  ResponderState& r = qp.responder;
+  if (!r.receive_taken) return;
+  r.receive_taken = false;
+  Completion completion;
+  completion.wr_id = r.receive.wr_id;
+  completion.at = core.now;
+  completion.qp_number = qp.number;
+  completion.status = status;
+  completion.opcode = CompletionOpcode::receive;
+  core.complete(qp.config.receive_cq, completion);
+}
+
+// A request failed for a local reason. Under a reliable service this is the end of the connection,
+// under an unreliable one of the send queue only, and SQE until it is led back (10.3.1.6).
+void QpFailure::fail_sends(EngineCore& core, QueuePair& qp, CompletionStatus status) {
+  if (!qp.unreliable) {
+    fail(core, qp, status, qp.requester.next_psn);
+    return;
+  }
+  RequesterState& r = qp.requester;
+  for (std::uint32_t p = r.queue.head(); p != r.queue.tail(); ++p) {
+    const SendEntry& entry = r.queue.at(p);
+    Completion completion;
+    completion.wr_id = entry.request.wr_id;
+    completion.at = core.now;
+    completion.qp_number = qp.number;
+    completion.opcode = completion_opcode(entry.request.opcode);
+    completion.status = status;
+    core.complete(qp.config.send_cq, completion);
+    status = CompletionStatus::flushed;
+  }
+  qp.state = QpState::sqe;
+  drop_work(core, qp);
+}
+
+}  // namespace paceline::transport

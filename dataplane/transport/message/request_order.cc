@@ -1,0 +1,83 @@
+#include "dataplane/transport/message/request_order.h"
+
+namespace paceline::transport {
+
+namespace {
+
+// Signed distance of 24-bit message numbers.
+std::int32_t ahead(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>((a - b) << 8) >> 8;
+}
+
+}  // namespace
+
+// How many messages beyond the limit the request is; not positive: within.
+std::int32_t RequestOrder::sends_beyond_credits(const RequesterState& r, const SendEntry& entry) {
+  return takes_receive(entry.request.opcode) ? ahead(entry.ssn, r.credit_limit) : 0;
+}
+
+void RequestOrder::update_credits(EngineCore& core, QueuePair& qp, wire::Aeth aeth) {
+  RequesterState& r = qp.requester;
+  if (!wire::is_credit_limited(aeth.value())) {
+    if (!r.credit_limited) return;
+    r.credit_limited = false;
+    --r.ordered;
+  } else {
+    const std::uint32_t limit = (aeth.msn + wire::credits_from_code(aeth.value())) & 0xFF'FFFFU;
+    if (!r.credit_limited) {
+      r.credit_limited = true;
+      r.credit_limit = limit;
+      ++r.ordered;
+    } else if (ahead(limit, r.credit_limit) > 0) {
+      r.credit_limit = limit;  // an older answer may come later, and say less
+    }
+  }
+  check(qp);
+  core.actions.settle(qp);
+}
+
+// Whether the request at the cursor may go on: the initiator depth (9.7.2.6), the fence, a send
+// queue that is being drained and begins nothing, and the peer's credits (9.7.7.2: of the first
+// message beyond them, one packet may go; but a WRITE takes its receive request with the last
+// packet only, so no answer to an earlier one can bring the credit: all of it may go).
+void RequestOrder::check(QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
+  if (r.cursor == r.queue.tail()) return;
+  const SendEntry& entry = r.queue.at(r.cursor);
+  if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
+      (entry.request.fence && r.cursor_packet == 0 && r.answers_due != 0) ||
+      (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn) ||
+      beyond_credits(r, entry) > (r.cursor_packet == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
+    r.stops |= requester_stop::order;
+  }
+}
+
+// SQD is reached when nothing that was begun is left (vol. 1, 10.3.1.5).
+void RequestOrder::check_drained(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (!r.draining || r.drained || r.una_psn != r.max_psn || r.cursor_packet != 0) return;
+  r.drained = true;
+  if (r.notify_drained) core.events.push({AsyncEventKind::sq_drained, qp.number});
+}
+
+void RequestOrder::drain(EngineCore& core, QueuePair& qp, bool notify) {
+  RequesterState& r = qp.requester;
+  r.draining = true;
+  r.drained = false;
+  r.notify_drained = notify;
+  ++r.ordered;
+  check(qp);
+  check_drained(core, qp);
+  core.actions.settle(qp);
+}
+
+void RequestOrder::undrain(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  r.draining = r.drained = false;
+  --r.ordered;
+  check(qp);
+  core.actions.resume_announced(qp);
+}
+
+}  // namespace paceline::transport

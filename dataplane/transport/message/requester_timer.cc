@@ -1,0 +1,89 @@
+#include "dataplane/transport/message/requester_timer.h"
+
+#include <algorithm>
+
+namespace paceline::transport {
+
+namespace {
+
+constexpr Picos kLeastProbeWait = picos_from_micros(5);
+
+}  // namespace
+
+void RequesterTimer::set(EngineCore& core, QueuePair& qp, Picos at) {
+  if (at >= kNoTimeout) return;
+  const std::uint32_t index = core.qp_index(qp);
+  // Deadlines mostly move later: the entry stays where it is and is re-armed when it fires.
+  if (core.qp_timers.contains(index) && core.qp_timers.deadline_of(index) <= at) return;
+  core.qp_timers.schedule(index, at);
+}
+
+void RequesterTimer::arm(EngineCore& core, QueuePair& qp) {
+  qp.requester.timeout_at = core.awake() + qp.config.retransmit_timeout;
+  set(core, qp, core.awake_to_time(qp.requester.timeout_at));
+}
+
+// What a rest may be made up for with, as time at the rate.
+Picos RequesterTimer::limit_burst(EngineCore& core, const RequesterState& r) {
+  if (!r.rate_limited) return Picos{0};
+  return later(serialization_time(r.rate_burst, r.rate_limit), core.config.pacing_catch_up);
+}
+
+void RequesterTimer::limit_rate(EngineCore& core, QueuePair& qp, Rate rate,
+                                std::uint32_t burst_bytes) {
+  RequesterState& r = qp.requester;
+  r.rate_limited = rate.bps != 0;
+  r.rate_limit = rate;
+  r.rate_burst = burst_bytes;
+  r.rate_next = core.now - limit_burst(core, r);  // it may begin with all of the burst
+}
+
+// rate_next is when all that was sent would have been sent at the rate; after a rest it lags behind
+// by as much as may be made up for. Who is beyond it waits.
+void RequesterTimer::charge_limit(EngineCore& core, QueuePair& qp, std::uint32_t bytes) {
+  RequesterState& r = qp.requester;
+  r.rate_next =
+      later(r.rate_next, core.now - limit_burst(core, r)) + serialization_time(bytes, r.rate_limit);
+  if (r.rate_next <= core.now) return;
+  r.blocked_until = later(r.blocked_until, r.rate_next);
+  set(core, qp, r.blocked_until);
+}
+
+// How long nothing may be heard before the oldest packet is sent again; and how long an answer that
+// was asked for may take.
+Picos RequesterTimer::probe_after(EngineCore& core, const QueuePair& qp) {
+  const SelectiveSend& s = qp.selective->send;
+  const std::uint32_t round_trip = std::max({s.srtt_ns, s.last_rtt_ns, s.answer_rtt_ns});
+  const Picos known = round_trip == 0 ? picos_from_nanos(core.config.base_rtt_ns) * 4
+                                      : picos_from_nanos(round_trip) * 2 + reorder_wait(s);
+  return later(kLeastProbeWait, known) * (std::int64_t{1} << s.patience);
+}
+
+void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  r.timeout_at = kNever;
+  if (r.una_psn == r.max_psn) return;
+  if (r.blocked_until > core.now) set(core, qp, r.blocked_until);
+  // Probes while they may help, each after twice the time of the one before; then the timer.
+  const Picos timeout = qp.config.retransmit_timeout;
+  const bool no_timeout = timeout >= kNoTimeout;
+  const unsigned doubled = std::min<unsigned>(s.probes, 10);
+  Picos at = s.progress_at + probe_after(core, qp) * (std::int64_t{1} << doubled);
+  if (!no_timeout && (s.probes >= kProbes || at > s.progress_at + timeout)) {
+    at = s.progress_at + timeout;
+  }
+  r.timeout_at = later(at, core.awake() + Picos{1});
+  if (s.missing != 0 && s.response_at == kNever && s.probes < kProbes) {
+    s.response_at = core.now + probe_after(core, qp);  // somebody is there again
+  }
+  const Picos timer = core.awake_to_time(r.timeout_at);
+  set(core, qp, earlier(earlier(timer, s.reorder_at), s.response_at));
+}
+
+// How much later than others a packet may arrive before it counts as lost.
+Picos RequesterTimer::reorder_wait(const SelectiveSend& s) {
+  return picos_from_nanos(s.min_rtt_ns) / 4 * s.reorder_steps;
+}
+
+}  // namespace paceline::transport

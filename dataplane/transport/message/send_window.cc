@@ -1,0 +1,171 @@
+#include "dataplane/transport/message/send_window.h"
+
+#include <algorithm>
+
+#include "dataplane/transport/message/request_order.h"
+
+namespace paceline::transport {
+
+namespace {
+
+// The last packet carries 4 bytes more: immediate data, or the key to revoke.
+constexpr bool has_last_word(WorkOpcode opcode) {
+  return has_immediate(opcode) || opcode == WorkOpcode::send_invalidate;
+}
+
+}  // namespace
+
+std::uint32_t SendWindow::request_wire_of(const EngineCore& core, const QueuePair& qp,
+                                          const SendEntry& entry) {
+  const std::size_t extension =
+      is_atomic(entry.request.opcode) ? wire::AtomicEth::kBytes : wire::Reth::kBytes;
+  const auto frame = static_cast<std::uint32_t>(qp.header.header_bytes + extension + 8U);
+  return core.info.wire.wire_bytes(frame, 0);
+}
+
+// The oldest READ or atomic that begins before `end` and is incomplete.
+SendEntry* SendWindow::unanswered_before(QueuePair& qp, Psn end) {
+  SendQueue& queue = qp.requester.queue;
+  for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
+    SendEntry& entry = queue.at(p);
+    if (!before(entry.first_psn, end)) break;
+    if (entry.answered) return &entry;  // incomplete, or it would have left the queue
+  }
+  return nullptr;
+}
+
+// Everything before `next` has arrived; `next` lies in (una_psn, max_psn].
+std::uint64_t SendWindow::advance(EngineCore& core, QueuePair& qp, Psn next) {
+  RequesterState& r = qp.requester;
+  CongestionContext& context = core.contexts[qp.context];
+  if (before(r.next_psn, next)) {
+    // We had gone back, but the packets had arrived: no need to send them again.
+    const Span skipped = span_between(core, qp, r.cursor, r.next_psn, next);
+    r.backlog_bytes -= skipped.payload;
+    context.backlog_bytes -= skipped.payload;
+    const Span flown = span_between(core, qp, r.queue.head(), r.una_psn, r.next_psn);
+    r.inflight_bytes -= flown.wire;
+    context.inflight_bytes -= flown.wire;
+    r.next_psn = next;
+    while (r.cursor != r.queue.tail()) {
+      const SendEntry& entry = r.queue.at(r.cursor);
+      const auto packet = static_cast<std::uint32_t>(distance(next, entry.first_psn));
+      if (packet < entry.packets) {
+        r.cursor_packet = packet;
+        break;
+      }
+      if (entry.answered) ++r.answers_due;  // until it is popped
+      ++r.cursor;
+      r.cursor_packet = 0;
+    }
+    r.una_psn = next;
+    return flown.wire;
+  }
+  const Span acked = span_between(core, qp, r.queue.head(), r.una_psn, next);
+  r.inflight_bytes -= acked.wire;
+  context.inflight_bytes -= acked.wire;
+  r.una_psn = next;
+  return acked.wire;
+}
+
+std::uint64_t SendWindow::rewind(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  CongestionContext& context = core.contexts[qp.context];
+  const Span lost = span_between(core, qp, r.queue.head(), r.una_psn, r.next_psn);
+  r.backlog_bytes += lost.payload;
+  context.backlog_bytes += lost.payload;
+  r.inflight_bytes -= lost.wire;
+  context.inflight_bytes -= lost.wire;
+  r.next_psn = r.una_psn;
+  r.cursor = r.queue.head();
+  r.cursor_packet =
+      r.queue.empty()
+          ? 0
+          : static_cast<std::uint32_t>(distance(r.una_psn, r.queue.at(r.cursor).first_psn));
+  r.since_ack_request = core.config.ack_every;  // the first packet sent again asks how things are
+  r.probe_active = false;
+  r.answers_due = 0;
+  if (r.ordered != 0) RequestOrder::check(qp);
+  return lost.wire;
+}
+
+void SendWindow::complete_before(EngineCore& core, QueuePair& qp, Psn next) {
+  RequesterState& r = qp.requester;
+  const bool ordered = r.ordered != 0;
+  while (!r.queue.empty()) {
+    const SendEntry& entry = r.queue.front();
+    if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
+    if (ordered) {
+      if (entry.answered || entry.request.fence) --r.ordered;
+      if (entry.answered && !r.selective) --r.answers_due;
+    }
+    if (!entry.answered) qp.counters.tx_bytes += entry.request.length;
+    if (entry.request.signaled) {
+      ++qp.counters.completions;
+      Completion completion;
+      completion.wr_id = entry.request.wr_id;
+      completion.bytes = entry.request.length;
+      completion.at = core.now;
+      completion.qp_number = qp.number;
+      completion.opcode = completion_opcode(entry.request.opcode);
+      core.complete(qp.config.send_cq, completion);
+    }
+    r.queue.pop();
+  }
+}
+
+std::uint32_t SendWindow::payload_of(const QueuePair& qp, const SendEntry& entry,
+                                     std::uint32_t packet) {
+  const std::uint64_t mtu = qp.mtu;
+  const std::uint64_t offset = packet * mtu;
+  return static_cast<std::uint32_t>(std::min(mtu, entry.request.length - offset));
+}
+
+std::uint32_t SendWindow::wire_of(const EngineCore& core, const QueuePair& qp,
+                                  const SendEntry& entry, std::uint32_t packet) {
+  if (entry.answered) return request_wire_of(core, qp, entry);
+  const std::uint32_t payload = payload_of(qp, entry, packet);
+  const bool last = packet + 1 == entry.packets;
+  std::uint32_t frame = qp.header.header_bytes + ((payload + 3U) & ~3U) + 8U;
+  if ((packet == 0 && is_write(entry.request.opcode)) || entry.split) frame += wire::Reth::kBytes;
+  if (last && has_last_word(entry.request.opcode)) frame += wire::kImmediateBytes;
+  return core.info.wire.wire_bytes(frame, payload);
+}
+
+SendWindow::Span SendWindow::span_of(EngineCore& core, const QueuePair& qp, const SendEntry& entry,
+                                     std::uint32_t from, std::uint32_t to) {
+  if (from >= to) return {};
+  Span span;
+  if (entry.answered) {
+    // One packet stands for all sequence numbers: it is in flight until the last is answered.
+    if (to == entry.packets) span.wire = request_wire_of(core, qp, entry);
+    return span;
+  }
+  const std::uint64_t mtu = qp.mtu;
+  span.payload =
+      std::min(to * mtu, entry.request.length) - std::min(from * mtu, entry.request.length);
+  span.wire = wire_of(core, qp, entry, from);
+  if (to - from > 1) span.wire += wire_of(core, qp, entry, to - 1);
+  if (to - from > 2) span.wire += std::uint64_t{to - from - 2} * wire_of(core, qp, entry, from + 1);
+  return span;
+}
+
+// Bytes of the packets [from, to), which begin in the request at `position`.
+SendWindow::Span SendWindow::span_between(EngineCore& core, const QueuePair& qp,
+                                          std::uint32_t position, Psn from, Psn to) {
+  Span total;
+  while (from != to && position != qp.requester.queue.tail()) {
+    const SendEntry& entry = qp.requester.queue.at(position);
+    const auto begin = static_cast<std::uint32_t>(distance(from, entry.first_psn));
+    const auto wanted = static_cast<std::uint32_t>(distance(to, entry.first_psn));
+    const std::uint32_t end = std::min(wanted, entry.packets);
+    const Span span = span_of(core, qp, entry, begin, end);
+    total.payload += span.payload;
+    total.wire += span.wire;
+    from = entry.first_psn + end;
+    ++position;
+  }
+  return total;
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,45 @@
+// The send queue as a sequence of packets: what lies between two sequence numbers, what is
+// acknowledged, what is complete, and going back to the oldest unacknowledged packet (go-back-N).
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class SendWindow {
+ public:
+  // Of a run of packets.
+  struct Span {
+    std::uint64_t payload = 0;
+    std::uint64_t wire = 0;
+  };
+
+  // Payload of packet `packet` of a request.
+  static std::uint32_t payload_of(const QueuePair& qp, const SendEntry& entry,
+                                  std::uint32_t packet);
+  // That packet on the wire.
+  static std::uint32_t wire_of(const EngineCore& core, const QueuePair& qp, const SendEntry& entry,
+                               std::uint32_t packet);
+  // The request packet of a READ or atomic on the wire.
+  static std::uint32_t request_wire_of(const EngineCore& core, const QueuePair& qp,
+                                       const SendEntry& entry);
+  // Everything before `next` is acknowledged. Returns the wire bytes newly acknowledged.
+  static std::uint64_t advance(EngineCore& core, QueuePair& qp, Psn next);
+  // Completes the requests that end before `next`.
+  static void complete_before(EngineCore& core, QueuePair& qp, Psn next);
+  // Sends again from una_psn. Returns the wire bytes given up.
+  static std::uint64_t rewind(EngineCore& core, QueuePair& qp);
+  // The oldest READ or atomic that an acknowledgement up to `end` skips; nullptr: none.
+  static SendEntry* unanswered_before(QueuePair& qp, Psn end);
+
+ private:
+  static Span span_of(EngineCore& core, const QueuePair& qp, const SendEntry& entry,
+                      std::uint32_t from, std::uint32_t to);
+  static Span span_between(EngineCore& core, const QueuePair& qp, std::uint32_t position, Psn from,
+                           Psn to);
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,47 @@
+// The responder's side of READ and atomic operations (InfiniBand vol. 1, 9.7.4 to 9.7.5). A READ is
+// only noted when its request arrives: its responses are data that this end sends, and are built
+// one by one when the congestion context of the queue pair lets them go. An atomic operation runs
+// when it arrives, once; its result is kept for as long as it may be asked for again.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/message/answers.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class ReadResponder {
+ public:
+  // READ responses are data that this end sends: the scheduler asks for each
+  // when it may go. Requires qp.response_ready. Makes `packet` the next one, complete and accounted
+  // in the queue pair; false when memory is not at hand, or the queue pair has failed.
+  static bool build(EngineCore& core, QueuePair& qp, Packet& packet);
+  // That response on the wire.
+  static std::uint32_t next_wire_bytes(const EngineCore& core, const QueuePair& qp);
+  // The expected packet is a READ or an atomic.
+  static RequestOutcome accept(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
+  // A READ or an atomic that was seen before.
+  static void repeat(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
+
+ private:
+  struct NextResponse {
+    const ResponderResource* resource;
+    std::uint32_t index;
+    bool first;  // of its run
+    bool last;
+    bool repair;  // asked for again
+  };
+  static RequestOutcome accept_atomic(EngineCore& core, QueuePair& qp,
+                                      const wire::ParsedPacket& parsed,
+                                      ResponderResource& resource);
+  static bool accept_read(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                          ResponderResource& resource);
+  static void repeat_responses(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                               const ResponderResource& resource, std::uint32_t index);
+  static NextResponse next_response(const QueuePair& qp);
+  static void owe(EngineCore& core, QueuePair& qp, std::uint64_t bytes);
+};
+
+}  // namespace paceline::transport

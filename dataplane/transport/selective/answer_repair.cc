@@ -1,0 +1,189 @@
+#include "dataplane/transport/selective/answer_repair.h"
+
+#include <algorithm>
+
+#include "dataplane/transport/message/ack_progress.h"
+#include "dataplane/transport/message/packet_builder.h"
+#include "dataplane/transport/message/requester_timer.h"
+#include "dataplane/transport/message/scoreboard.h"
+
+namespace paceline::transport {
+
+namespace {
+
+// Where the requests to be sent for answers have no room: when to look again.
+constexpr Picos kRetryAsking = picos_from_micros(1);
+// What answers that came twice can raise SelectiveSend::patience to: a request that was repeated
+// for nothing brings all of its answers twice, and fewer round trips are measured than with WRITEs.
+constexpr std::uint8_t kMostPatience = 3;
+
+}  // namespace
+
+// The request is in flight until something answers: no sequence number is its own.
+bool AnswerRepair::build_ask(EngineCore& core, QueuePair& qp, Packet& packet) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  const ResponseAsk wanted = s.asks.front();
+  s.asks.pop();
+  Scoreboard::update_repair(qp);
+  const SendEntry& entry = r.queue.at(Scoreboard::position_of(qp, wanted.first));
+  PacketBuilder::build_read(core, qp, packet, entry,
+                            static_cast<std::uint32_t>(distance(wanted.first, entry.first_psn)),
+                            wanted.count);
+  for (std::uint32_t i = 0; i < wanted.count; ++i) s.at(wanted.first + i).sent_at = core.now;
+  core.count_retransmitted(qp);
+  r.since_ack_request = 0;
+  r.ack_requested_at = core.now;
+  r.inflight_bytes += packet.wire_bytes;
+  s.ask_bytes += packet.wire_bytes;
+  if (r.timeout_at == kNever) RequesterTimer::arm_selective(core, qp);
+  return true;
+}
+
+void AnswerRepair::forget_asks(EngineCore& core, QueuePair& qp) {
+  SelectiveSend& s = qp.selective->send;
+  qp.requester.inflight_bytes -= s.ask_bytes;
+  core.contexts[qp.context].inflight_bytes -= s.ask_bytes;
+  s.ask_bytes = 0;
+}
+
+// The answer `psn`, which is not here, shall come again; its request has been accepted. False when
+// there is no room for that now.
+bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
+  SelectiveSend& s = qp.selective->send;
+  SentPacket& answer = s.at(psn);
+  const SendEntry& entry = qp.requester.queue.at(Scoreboard::position_of(qp, psn));
+  if (is_atomic(entry.request.opcode)) {
+    Scoreboard::unsend(core, qp, psn);
+    return true;
+  }
+  ResponseAsk* const last = s.asks.empty() ? nullptr : &s.asks.at(s.asks.tail() - 1);
+  const bool follows = last != nullptr && last->first + last->count == psn &&
+                       !before(last->first, qp.requester.una_psn) &&
+                       !s.at(psn - 1).has(sent_flag::ends);
+  if (follows) {
+    ++last->count;
+  } else {
+    if (s.asks.full()) return false;
+    s.asks.push({psn, 1});
+  }
+  if (answer.has(sent_flag::asked)) answer.set(sent_flag::again);
+  answer.set(sent_flag::asked);
+  answer.sent_at = core.now;
+  qp.requester.repair = true;
+  return true;
+}
+
+// The answer is here. What came sooner than a round trip after asking is the one that was thought
+// lost, and says nothing of the time that answers take; nor does what was asked for twice.
+void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
+  SelectiveSend& s = qp.selective->send;
+  SentPacket& answer = s.at(psn);
+  if (answer.has(sent_flag::late)) --s.missing;
+  answer.set(sent_flag::delivered);
+  if (!answer.has(sent_flag::asked)) return;
+  if (core.now - answer.sent_at < picos_from_nanos(s.min_rtt_ns)) return;
+  s.newest_ask = later(s.newest_ask, answer.sent_at);
+  const std::uint32_t rtt_ns =
+      answer.has(sent_flag::again) ? 0 : AckProgress::sample_rtt(core, answer.sent_at);
+  if (rtt_ns == 0) return;
+  const std::uint32_t known = s.answer_rtt_ns;
+  s.answer_rtt_ns = known == 0 ? rtt_ns : known - known / 8 + rtt_ns / 8;
+  if (s.patience != 0 && ++s.samples == 8) {
+    --s.patience;
+    s.samples = 0;
+  }
+}
+
+// An answer came twice: asked for again for nothing, or more reordering than was thought. It counts
+// once per round trip, since whole ranges are asked for at a time.
+void AnswerRepair::note_repeated(EngineCore& core, QueuePair& qp) {
+  SelectiveSend& s = qp.selective->send;
+  if (s.doubted_at + picos_from_nanos(std::max(s.srtt_ns, s.answer_rtt_ns)) > core.now) return;
+  s.doubted_at = core.now;
+  const std::uint8_t patience = s.patience;
+  s.doubt();
+  s.patience = std::max(patience, std::min(s.patience, kMostPatience));
+}
+
+// Answers before `end`, one that is here, have not come.
+void AnswerRepair::note_late(EngineCore& core, QueuePair& qp, Psn end) {
+  SelectiveSend& s = qp.selective->send;
+  if (!before(s.responses_to, end)) return;
+  const std::uint32_t missing = s.missing;
+  Psn psn = before(s.responses_to, qp.requester.una_psn) ? qp.requester.una_psn : s.responses_to;
+  for (; before(psn, end); ++psn) {
+    SentPacket& answer = s.at(psn);
+    if (answer.has(sent_flag::delivered | sent_flag::late)) continue;
+    answer.set(sent_flag::late);
+    ++s.missing;
+    if (!answer.has(sent_flag::asked | sent_flag::in_flight)) answer.sent_at = core.now;
+  }
+  if (s.missing != missing)
+    s.response_at = earlier(s.response_at, core.now + RequesterTimer::reorder_wait(s));
+}
+
+// The result of an atomic that nothing is missing before was sent with its XACK at the latest.
+void AnswerRepair::note_atomic(EngineCore& core, QueuePair& qp) {
+  const RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  if (!is_atomic(r.queue.front().request.opcode) || before(r.una_psn, s.responses_to)) return;
+  if (s.at(r.una_psn).has(sent_flag::in_flight | sent_flag::lost)) return;
+  const Picos known = s.response_at;
+  note_late(core, qp, r.una_psn + 1);
+  s.responses_to = r.una_psn + 1;
+  // It may have left before or after the XACK.
+  const Picos wait = later(RequesterTimer::reorder_wait(s), picos_from_nanos(s.srtt_ns) / 4);
+  s.response_at = earlier(known, core.now + later(wait, Picos{1}));
+}
+
+// Asks for what must have been lost; true when something is to be sent for that.
+bool AnswerRepair::ask_missing(EngineCore& core, QueuePair& qp) {
+  const RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  const Picos wait = RequesterTimer::reorder_wait(s);
+  const Picos patience = RequesterTimer::probe_after(core, qp);
+  s.response_at = kNever;
+  bool asks = false;
+  for (Psn psn = r.una_psn; before(psn, s.responses_to); ++psn) {
+    const SentPacket& answer = s.at(psn);
+    if (answer.has(sent_flag::delivered | sent_flag::in_flight | sent_flag::lost)) continue;
+    const bool asked = answer.has(sent_flag::asked);
+    const Picos since = core.spans_stop(answer.sent_at) ? core.stops.until : answer.sent_at;
+    const Picos due = since + (asked ? patience : wait);
+    if (due > core.now && !(asked && answer.sent_at + wait < s.newest_ask)) {
+      s.response_at = earlier(s.response_at, due);
+      continue;
+    }
+    const std::uint32_t runs = s.asks.size();
+    if (!ask(core, qp, psn)) {
+      s.response_at = core.now + kRetryAsking;
+      break;
+    }
+    core.counters.implied_naks += s.asks.size() - runs;
+    asks = true;
+  }
+  if (asks) s.believe();
+  return asks;
+}
+
+// What is left of it has overtaken responses that came through: only this one is asked for. Under
+// go-back-N the next response shows the gap.
+void AnswerRepair::on_trimmed(EngineCore& core, QueuePair& qp, Psn psn) {
+  const RequesterState& r = qp.requester;
+  if (!r.selective || !can_send(qp.state)) return;
+  SelectiveSend& s = qp.selective->send;
+  if (before(psn, r.una_psn) || !before(psn, r.max_psn) || distance(psn, r.una_psn) >= s.window()) {
+    return;
+  }
+  const std::uint32_t position = Scoreboard::position_of(qp, psn);
+  if (position == r.queue.tail()) return;
+  const SendEntry& entry = r.queue.at(position);
+  if (entry.request.opcode != WorkOpcode::read || s.at(psn).has(sent_flag::delivered)) return;
+  // Before the peer has the request there can be no response to it.
+  if (!before(psn, s.peer_expected)) return;
+  ask(core, qp, psn);
+  core.actions.settle(qp);
+}
+
+}  // namespace paceline::transport

@@ -1,0 +1,30 @@
+// The responder under selective repeat: packets ahead of the expected one. They are not lost: a
+// WRITE Only is placed at once (its RETH says where), anything else is held until its turn;
+// completions and message numbers advance in order all the same.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/message/answers.h"
+#include "dataplane/wire/parse.h"
+
+namespace paceline::transport {
+
+class SelectiveReceiver {
+ public:
+  // What the XACK for this packet will say: marks, port, telemetry.
+  static void note_arrival(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                           const Packet& packet);
+  // A packet ahead of the expected one.
+  static RequestOutcome accept_early(EngineCore& core, QueuePair& qp,
+                                     const wire::ParsedPacket& parsed, const Packet& packet);
+  // The expected sequence number has moved on from `was`.
+  static void forget_before(EngineCore& core, QueuePair& qp, Psn was);
+
+ private:
+  static bool place_early(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                          const Packet& packet);
+};
+
+}  // namespace paceline::transport

@@ -1,0 +1,431 @@
+#include "dataplane/transport/selective/selective_sender.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "dataplane/transport/memory/memory_access.h"
+#include "dataplane/transport/message/ack_progress.h"
+#include "dataplane/transport/message/packet_builder.h"
+#include "dataplane/transport/message/qp_failure.h"
+#include "dataplane/transport/message/request_order.h"
+#include "dataplane/transport/message/requester_timer.h"
+#include "dataplane/transport/message/scoreboard.h"
+#include "dataplane/transport/message/send_window.h"
+#include "dataplane/transport/read/read_requester.h"
+#include "dataplane/transport/selective/answer_repair.h"
+#include "dataplane/wire/xack.h"
+
+namespace paceline::transport {
+
+namespace {
+
+// What the trigger has collected on its way, in `stack`; nullptr: nothing.
+const IntStack* records_of(const wire::Xack& xack, IntStack& stack) {
+  if (xack.records.empty()) [[likely]]
+    return nullptr;
+  stack.hops = static_cast<std::uint16_t>(xack.records.size() / wire::kIntRecordBytes);
+  stack.path = xack.path;
+  for (std::size_t i = 0; i < stack.hops; ++i) {
+    stack.hop[i] = wire::load_int_record(xack.records.data() + i * wire::kIntRecordBytes);
+  }
+  return &stack;
+}
+
+// Waiting for congestion control is no timeout, but a peer that is gone grants nothing for ever.
+constexpr std::uint8_t kHeldAtMost = 16;
+// One past the last sequence number of the request that `psn` belongs to.
+Psn end_of_request(SelectiveSend& s, Psn psn) {
+  while (!s.at(psn).has(sent_flag::ends)) ++psn;
+  return psn + 1;
+}
+
+}  // namespace
+
+// A READ response or an atomic acknowledgement, in any order.
+ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp,
+                                                 const wire::ParsedPacket& parsed,
+                                                 const Packet& packet) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  if (!can_send(qp.state)) return ResponseOutcome::done;
+  const Psn psn = parsed.psn;
+  if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
+    ++core.counters.stale_acks;
+    AnswerRepair::note_repeated(core, qp);
+    return ResponseOutcome::done;
+  }
+  if (distance(psn, r.una_psn) >= s.window()) {
+    ++core.counters.beyond_window;  // of nothing that was asked for
+    return ResponseOutcome::done;
+  }
+  const std::uint32_t position = Scoreboard::position_of(qp, psn);
+  const SendEntry& entry = r.queue.at(position);
+  if (position == r.queue.tail() || !entry.answered || s.at(psn).has(sent_flag::delivered)) {
+    ++core.counters.stale_acks;
+    AnswerRepair::note_repeated(core, qp);
+    return ResponseOutcome::done;
+  }
+  if (const ResponseTaken taken = ReadRequester::take_response(core, qp, entry, parsed, packet);
+      taken != ResponseTaken::yes) {
+    return taken == ResponseTaken::pending ? ResponseOutcome::pending : ResponseOutcome::done;
+  }
+  // The request, and all before it, was accepted: or there would be no answer. An atomic may have
+  // been sent again after that.
+  std::uint64_t acked = 0;
+  if (!before(psn, s.peer_expected))
+    acked = Scoreboard::acknowledge_before(core, qp, end_of_request(s, psn));
+  if (s.at(psn).has(sent_flag::request)) acked += Scoreboard::mark_delivered(core, qp, s.at(psn));
+  const Picos newest_ask = s.newest_ask;
+  AnswerRepair::note_answer(core, qp, psn);
+  AnswerRepair::forget_asks(core, qp);
+  AnswerRepair::note_late(core, qp, psn);
+  if (before(s.responses_to, psn + 1)) s.responses_to = psn + 1;
+  if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack())
+    RequestOrder::on_credits(core, qp, parsed.ext.aeth);
+  advance(core, qp);
+  if (before(r.una_psn, s.peer_expected)) AnswerRepair::note_atomic(core, qp);
+  s.probes = s.held = 0;
+  s.progress_at = core.awake();
+  bool asks = false;
+  if (s.missing == 0) {
+    s.response_at = kNever;
+  } else if (s.response_at <= core.now || s.newest_ask != newest_ask) {
+    asks = AnswerRepair::ask_missing(core, qp);
+  }
+  core.actions.settle_or_idle(qp);
+  if (asks) core.actions.resume_announced(qp);
+  AckProgress::report_ack(core, qp, acked, 0);
+  RequesterTimer::arm_selective(core, qp);
+  if (s.failing && r.una_psn == s.failing_psn)
+    QpFailure::fail(core, qp, s.failing_status, s.failing_psn);
+  return ResponseOutcome::done;
+}
+
+std::uint32_t SelectiveSender::next_wire_bytes(const EngineCore& core, const QueuePair& qp) {
+  SelectiveSend& s = qp.selective->send;
+  if (!s.asks.empty()) {
+    return SendWindow::request_wire_of(
+        core, qp,
+        qp.requester.queue.front());  // all requests are as long as that
+  }
+  return s.at(s.oldest_lost()).wire_bytes;
+}
+
+// Requires RequesterState::repair. False as in build_next.
+bool SelectiveSender::build_repair(EngineCore& core, QueuePair& qp, Packet& packet) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  if (!s.asks.empty()) return AnswerRepair::build_ask(core, qp, packet);
+  const Psn psn = s.oldest_lost();
+  SentPacket& sent = s.at(psn);
+  const std::uint32_t position = Scoreboard::position_of(qp, psn);
+  const SendEntry& entry = r.queue.at(position);
+  const auto index = static_cast<std::uint32_t>(distance(psn, entry.first_psn));
+  std::uint32_t payload = 0;
+  if (entry.answered) {
+    PacketBuilder::build_read(core, qp, packet, entry, index, sent.extent);
+  } else {
+    payload = SendWindow::payload_of(qp, entry, index);
+    if (!PacketBuilder::fill_payload(core, qp, packet, position, std::uint64_t{index} * qp.mtu,
+                                     payload))
+      return false;
+    PacketBuilder::build_data(core, qp, packet, entry, index, psn, payload, true);
+    PacketBuilder::want_telemetry(core, qp, packet);
+    r.backlog_bytes -= payload;
+    core.contexts[qp.context].backlog_bytes -= payload;
+  }
+  core.count_retransmitted(qp);
+  core.counters.retransmitted_bytes += payload;
+  r.since_ack_request = 0;
+  r.ack_requested_at = core.now;
+  r.inflight_bytes += packet.wire_bytes;
+  --s.lost;
+  s.lost_from = psn + 1;
+  Scoreboard::update_repair(qp);
+  Scoreboard::note_sent(core, qp, psn, packet.wire_bytes, sent.extent, entry.answered);
+  return true;
+}
+
+// The oldest packet is sent again; where answers are due, the oldest and the last of them are asked
+// for: what is missing between them shows when the last one comes. The peer does not repeat what it
+// has not sent yet.
+void SelectiveSender::probe_tail(EngineCore& core, QueuePair& qp) {
+  const RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  ++core.counters.tail_probes;
+  AnswerRepair::forget_asks(core, qp);
+  if (!before(r.una_psn, s.peer_expected)) {
+    Scoreboard::unsend(core, qp, r.una_psn);
+    return;
+  }
+  Psn last = s.within_window(r.una_psn, s.peer_expected) - 1;
+  while (s.at(last).has(sent_flag::delivered)) last = last - 1;
+  if (s.asks.empty()) {
+    AnswerRepair::ask(core, qp, r.una_psn);
+    if (last != r.una_psn) AnswerRepair::ask(core, qp, last);
+  }
+  // A request behind them may be lost as well.
+  if (before(s.peer_expected, r.next_psn)) {
+    const SentPacket& next = s.at(s.peer_expected);
+    if (next.has(sent_flag::in_flight) &&
+        next.sent_at + RequesterTimer::probe_after(core, qp) <= core.now) {
+      Scoreboard::unsend(core, qp, s.peer_expected);
+    }
+  }
+}
+
+void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  if (r.blocked_until > core.now) {
+    RequesterTimer::set(core, qp, r.blocked_until);
+    return;
+  }
+  std::uint64_t lost = 0;
+  if (s.reorder_at <= core.now) lost = Scoreboard::find_lost(core, qp);
+  if (s.response_at <= core.now) {
+    s.response_at = kNever;
+    // Of a peer that is silent nothing is asked but what probes ask.
+    if (s.probes < kProbes && !r.response_waits) AnswerRepair::ask_missing(core, qp);
+  }
+  bool timed_out = false;
+  bool probed = false;
+  if (r.timeout_at <= core.awake() && r.una_psn != r.max_psn) {
+    const Picos timeout = qp.config.retransmit_timeout;
+    // The answer is here, and it is our own memory that is late; or nothing is under way, and what
+    // is to be sent again waits for congestion control.
+    const bool held_here =
+        r.inflight_bytes == 0 && s.at(r.una_psn).has(sent_flag::lost) && s.held < kHeldAtMost;
+    if (r.response_waits) {
+      s.progress_at = core.awake();
+    } else if (held_here && core.awake() - s.progress_at >= timeout) {
+      s.progress_at = core.awake();
+      s.probes = 0;
+      ++s.held;
+      probed = true;
+    } else if (timeout < kNoTimeout && core.awake() - s.progress_at >= timeout) {
+      timed_out = true;
+      ++core.counters.timeouts;
+      ++qp.counters.timeouts;
+      if (r.retries_left == 0) {
+        QpFailure::fail(core, qp, s.failing ? s.failing_status : CompletionStatus::retry_exceeded);
+        return;
+      }
+      --r.retries_left;
+      s.progress_at = core.awake();
+      s.probes = 0;
+      for (Psn psn = r.una_psn; before(psn, r.next_psn) && distance(psn, r.una_psn) < s.window();
+           ++psn) {
+        if (!s.at(psn).has(sent_flag::in_flight)) continue;
+        lost += s.at(psn).wire_bytes;
+        Scoreboard::mark_lost(core, qp, psn);
+      }
+      if (!s.at(r.una_psn).has(sent_flag::lost)) probe_tail(core, qp);
+    } else {
+      if (s.probes < 255) ++s.probes;
+      probe_tail(core, qp);
+      probed = true;
+    }
+  }
+  // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
+  if (lost == 0 && !timed_out && !probed) {
+    core.actions.resume_announced(qp);
+  } else {
+    core.actions.resume(qp);
+    cc::Event& event = core.actions.deliver(qp.context);
+    event.signal = timed_out ? cc::Signal::timeout : cc::Signal::nack;
+    event.lost_bytes = static_cast<std::uint32_t>(lost);
+  }
+  RequesterTimer::arm_selective(core, qp);
+}
+
+// A plain ACK or NAK: from a peer that does not know yet that we speak XACK.
+void SelectiveSender::on_acknowledge(EngineCore& core, QueuePair& qp,
+                                     const wire::ParsedPacket& parsed) {
+  const RequesterState& r = qp.requester;
+  wire::Xack xack;
+  xack.aeth = parsed.ext.aeth;
+  xack.trigger = r.una_psn - 1;
+  xack.marked_bytes = qp.selective->send.marked_bytes;  // it says nothing of marks
+  const bool is_ack = xack.aeth.is_ack();
+  const Psn expected = is_ack ? parsed.psn + 1 : parsed.psn;
+  const bool gap = xack.aeth.kind() == wire::AethKind::nak &&
+                   xack.aeth.nak_code() == wire::NakCode::psn_sequence_error;
+  if (gap) {
+    xack.aeth = wire::Aeth::ack(xack.aeth.msn);
+    ++core.counters.naks_received;
+    ++qp.counters.naks_received;
+    // It has dropped everything from there on.
+    SelectiveSend& s = qp.selective->send;
+    const Psn from = before(expected, r.una_psn) ? r.una_psn : expected;
+    for (Psn psn = from; before(psn, r.next_psn) && distance(psn, r.una_psn) < s.window(); ++psn) {
+      if (s.at(psn).has(sent_flag::in_flight)) Scoreboard::mark_lost(core, qp, psn);
+    }
+  }
+  on_xack(core, qp, expected, xack);
+}
+
+void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
+                              const wire::Xack& xack) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  if (before(r.max_psn, expected) || distance(r.una_psn, expected) > s.window()) {
+    ++core.counters.stale_acks;
+    return;
+  }
+  PathSet& paths = qp.selective->paths;
+  if (!xack.duplicate && !xack.trimmed) paths.arrived(xack.trigger_port);
+  if (xack.marked) paths.marked(xack.marked_port);
+  const auto kept = [&](Psn psn) {
+    return !before(psn, r.una_psn) && before(psn, r.next_psn) &&
+           distance(psn, r.una_psn) < s.window();
+  };
+
+  // What was trimmed has passed the queue that it was trimmed at: its round trip says nothing.
+  std::uint32_t rtt_ns = 0;
+  if (kept(xack.trigger) && !xack.trimmed) {
+    const SentPacket& sent = s.at(xack.trigger);
+    if (sent.has(sent_flag::in_flight) && !sent.has(sent_flag::again)) {
+      rtt_ns = AckProgress::sample_rtt(core, sent.sent_at);
+    }
+    if (rtt_ns != 0) {
+      const std::uint32_t hold = xack.hold_ns;
+      if (rtt_ns > hold) rtt_ns -= hold;
+      s.min_rtt_ns = s.min_rtt_ns == 0 ? rtt_ns : std::min(s.min_rtt_ns, rtt_ns);
+      s.last_rtt_ns = rtt_ns;
+      s.srtt_ns = s.srtt_ns == 0 ? rtt_ns : s.srtt_ns - s.srtt_ns / 8 + rtt_ns / 8;
+      // Round trips are measured again: no reason to go on doubting them.
+      if (s.patience != 0 && ++s.samples == 8) {
+        --s.patience;
+        s.samples = 0;
+      }
+      // Slower than the others by more than a quarter of an empty path: a queue of its own.
+      if (rtt_ns > s.srtt_ns + s.min_rtt_ns / 4) paths.marked(sent.port);
+    }
+  }
+  // Sent again for nothing: more reordering than was thought, or round trips that have become
+  // longer. What was sent twice measures none (Karn), so without patience a queue that grows faster
+  // than they are measured would have every packet of a small window probed, and never be measured.
+  // Both are forgotten slowly.
+  if (xack.duplicate) s.doubt();
+
+  std::uint64_t acked = 0;
+  acked += Scoreboard::acknowledge_before(core, qp, expected);
+  const Psn first = expected + 1 + xack.bitmap_offset;
+  for (unsigned word = 0; word < xack.bitmap.size(); ++word) {
+    for (std::uint64_t bits = xack.bitmap[word]; bits != 0; bits &= bits - 1) {
+      const Psn psn = first + (word * 64 + static_cast<unsigned>(std::countr_zero(bits)));
+      if (!kept(psn)) continue;
+      acked += Scoreboard::mark_delivered(core, qp, s.at(psn));
+      if (before(s.highest, psn + 1)) s.highest = psn + 1;
+    }
+  }
+  if (xack.aeth.is_ack()) RequestOrder::on_credits(core, qp, xack.aeth);
+  const bool advanced = advance(core, qp);
+  if (before(r.una_psn, s.peer_expected)) AnswerRepair::note_atomic(core, qp);
+  if (acked != 0 || advanced) {
+    s.probes = s.held = 0;
+    s.progress_at = core.awake();
+  }
+  const std::uint64_t trimmed = xack.trimmed ? Scoreboard::take_trim(core, qp, xack.trigger) : 0;
+  const std::uint64_t lost = trimmed + Scoreboard::find_lost(core, qp);
+  const std::uint32_t marked = s.newly_marked(xack.marked_bytes, acked);
+  IntStack stack;
+  const IntStack* const int_stack = records_of(xack, stack);
+  if (lost != 0) {
+    s.believe();
+    core.actions.settle(qp);
+    cc::Event& event = core.actions.deliver(qp.context, int_stack);
+    event.signal = cc::Signal::nack;
+    event.lost_bytes = static_cast<std::uint32_t>(lost);
+    event.acked_bytes = static_cast<std::uint32_t>(acked);
+    event.marked_bytes = marked;
+    event.trimmed_bytes = static_cast<std::uint32_t>(trimmed);
+  } else {
+    // What was to be sent again may have arrived after all.
+    core.actions.settle_or_idle(qp);
+    AckProgress::report_ack(core, qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns,
+                            int_stack);
+  }
+  RequesterTimer::arm_selective(core, qp);
+  if (!xack.aeth.is_ack()) {
+    refused(core, qp, expected, xack.aeth);
+  } else if (s.failing && r.una_psn == s.failing_psn) {
+    QpFailure::fail(core, qp, s.failing_status, s.failing_psn);
+  }
+}
+
+// The expected packet was put off, or refused.
+void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  if (before(expected, s.peer_expected)) return;  // told before what has come since
+  if (aeth.kind() == wire::AethKind::rnr_nak) {
+    put_off(core, qp, expected, aeth);
+    return;
+  }
+  ++core.counters.error_naks_received;
+  CompletionStatus status = CompletionStatus::remote_invalid_request;
+  if (aeth.nak_code() == wire::NakCode::remote_access_error) {
+    status = CompletionStatus::remote_access_error;
+  } else if (aeth.nak_code() == wire::NakCode::remote_operational_error) {
+    status = CompletionStatus::remote_operational_error;
+  }
+  if (expected == r.una_psn) {
+    QpFailure::fail(core, qp, status, expected);
+    return;
+  }
+  // READs before it may still complete.
+  s.failing = true;
+  s.failing_psn = expected;
+  s.failing_status = status;
+}
+
+void SelectiveSender::put_off(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  ++core.counters.rnr_received;
+  ++qp.counters.rnr_received;
+  if (!before(expected, r.next_psn) || distance(expected, r.una_psn) >= s.window()) return;
+  if (s.at(expected).flags == 0 || s.at(expected).has(sent_flag::lost)) return;
+  if (r.rnr_left == 0) {
+    QpFailure::fail(core, qp, CompletionStatus::rnr_retry_exceeded, expected);
+    return;
+  }
+  if (qp.config.rnr_retry != 7) --r.rnr_left;  // 7: for ever
+  Scoreboard::unsend(core, qp, expected);      // even if it was held there for a while
+  r.blocked_until = core.now + wire::rnr_timer(aeth.value());
+  s.progress_at = core.awake() + (r.blocked_until - core.now);
+  core.actions.settle(qp);
+  core.actions.released(qp.context);
+  RequesterTimer::arm_selective(core, qp);
+}
+
+// What is done from the oldest on leaves. True when something did. A bit of an XACK is not the last
+// word: a packet that was held may be put off when its turn comes (RNR).
+bool SelectiveSender::advance(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  SelectiveSend& s = qp.selective->send;
+  const Psn from = r.una_psn;
+  while (before(r.una_psn, s.peer_expected) && s.at(r.una_psn).has(sent_flag::delivered)) {
+    if (s.at(r.una_psn).has(sent_flag::ends)) --r.answers_due;
+    s.at(r.una_psn) = SentPacket{};
+    ++r.una_psn;
+  }
+  if (r.una_psn == from) return false;
+  for (Psn* mark : {&s.peer_expected, &s.highest, &s.lost_from, &s.flying_from, &s.responses_to}) {
+    if (before(*mark, r.una_psn)) *mark = r.una_psn;
+  }
+  Scoreboard::update_repair(qp);
+  SendWindow::complete_before(core, qp, r.una_psn);
+  r.retries_left = qp.config.retry_count;
+  r.rnr_left = qp.config.rnr_retry;
+  Scoreboard::update_window(qp);
+  if (r.ordered != 0) {
+    RequestOrder::check(qp);
+    RequestOrder::check_drained(core, qp);
+  }
+  return true;
+}
+
+}  // namespace paceline::transport
