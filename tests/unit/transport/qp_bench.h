@@ -38,7 +38,7 @@ struct Bench {
     core.contexts.add(core.context_storage.emplace_back());
     context().wants = cc::signal_bit(cc::Signal::ack);
     context().decision.window_bytes = 1U << 30;
-    region = core.regions.add_elided(0, 1U << 30, access::remote_write);
+    region = core.regions.add_elided(0, 1U << 30, access::remote_write | access::local_write);
     qp.context = 0;
     qp.mtu = kMtu;
     qp.config.retry_count = 1;
