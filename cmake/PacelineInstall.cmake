@@ -3,7 +3,7 @@
 #   paceline-tools     bin/paceline; share/paceline: scenarios, experiments, testbeds, presets, the league
 #   paceline-service   bin/paceline-dataplane, bin/pacelined, their units, pacelined.toml
 #   paceline-verbs     PACELINE_LIBRARIES: what `paceline exec` loads into programs
-#   paceline-doc       share/doc/paceline
+#   paceline-doc       share/doc/paceline, laid out as the source tree is, so that links lead on: README.md, docs, configs
 #   paceline-cc        what plug-ins are built against (PacelinePluginPackage.cmake)
 #
 # Programs find the rest relative to where they are, so an installation can be moved.
@@ -22,9 +22,14 @@ function(paceline_install)
     DESTINATION share/paceline COMPONENT paceline-tools)
   install(FILES "${configs}/league.toml" DESTINATION share/paceline COMPONENT paceline-tools)
 
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION share/doc/paceline COMPONENT paceline-doc)
-  install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/SECURITY.md"
-    DESTINATION share/doc/paceline COMPONENT paceline-doc)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION share/doc/paceline COMPONENT paceline-doc)
+  foreach(page README CHANGELOG CONTRIBUTING SECURITY)
+    install(FILES "${PROJECT_SOURCE_DIR}/${page}.md" DESTINATION share/doc/paceline COMPONENT paceline-doc)
+  endforeach()
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/paceline COMPONENT paceline-doc)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/installed")
+  file(CREATE_LINK ../../paceline "${PROJECT_BINARY_DIR}/installed/configs" SYMBOLIC)
+  install(FILES "${PROJECT_BINARY_DIR}/installed/configs" DESTINATION share/doc/paceline COMPONENT paceline-doc)
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright
     DESTINATION share/doc/paceline COMPONENT paceline-doc)
   if(PACELINE_EMULATOR_ONLY)

@@ -6,22 +6,23 @@
 namespace paceline::cc::cadence {
 namespace {
 
-// MD at most once per RTT, multiplicative probing after this many clean RTTs.
+// The path rate falls at most once per RTT, and grows by multiples after this many clean RTTs.
 constexpr unsigned kCleanRtts = 5;
-// What a GRANT said of the receiver's queue is true then; by so many RTTs later it has drained.
+// The queue that a GRANT reports counts in full when it arrives, and less and less over this many
+// RTTs.
 constexpr std::int64_t kQueueRtts = 8;
-// Were all windows as much wider as the queue takes, the port would hold it twice: the senders'
-// part of it is this fraction.
+// A window is wider by a quarter of the delay that the receiver's queue explains. If all windows
+// were wider by all of it, the port would hold that queue twice.
 constexpr std::int64_t kQueueWindow = 4;
-// Beside a round trip of its rate a channel may have this many packets under way, but what it sends
-// within half a round trip at most: of many that send to one port each then has one packet on its
-// way, and whoever finds a queue there waits for its ACK. A catch-up does not stand in the port
-// until the plan's margin has drained it.
+// On top of a round trip at its rate a channel may have this many packets under way, but no more
+// than it sends in half a round trip. With many senders to one port each then has one packet under
+// way, and one that meets a queue waits for its ACK. So the burst of senders that catch up does not
+// stay in the port until the plan's margin has drained it.
 constexpr std::uint64_t kWindowPackets = 2;
 
-// The unloaded round trip. REQUEST and GRANT overtake data: theirs holds no queue, but all that the
-// hosts' software takes at present, which is no congestion of the path. A shorter path than T says
-// is given more room than it needs; a lucky round trip of a slow host takes none away.
+// The unloaded round trip. REQUEST and GRANT overtake data: their round trip contains no queue, but
+// whatever time the hosts' software takes at present, which is no congestion of the path. A path
+// shorter than T gets more room than it needs; one fast answer of a slow host takes none away.
 std::int64_t unloaded_rtt(const State& s, const CadenceParams& p) {
   return std::max<std::int64_t>(p.rtt_ns, s.control_rtt_ns);
 }
@@ -92,7 +93,7 @@ std::uint64_t path_window(const State& s, const CadenceParams& p, std::int64_t n
       static_cast<std::int64_t>(p.path_window * unloaded) + explained(s, p, now) / kQueueWindow;
   const std::uint64_t slack = bytes_at(rate, p.rtt_ns / 2);
   const std::uint64_t most = std::uint64_t{kWindowPackets} * p.packet_bytes;
-  // Of the slowest rates a round trip is less than a byte: a packet may go all the same.
+  // At the slowest rates a round trip holds less than a byte: a packet may go all the same.
   return std::max<std::uint64_t>(bytes_at(rate, span) + std::min(most, slack), 1);
 }
 

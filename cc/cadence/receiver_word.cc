@@ -31,8 +31,8 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
   s.refresh_ns = static_cast<std::uint32_t>(std::max<std::int64_t>(lease_ns / 2, p.rtt_ns));
   if (!repeated || !in_force) {
     s.held = g.hold;
-    // A newcomer that has not begun yet goes on waiting for its turn, at whatever rate: else the
-    // first change of all shares would let all that wait begin at the same time.
+    // A newcomer that has not begun yet keeps its time to start, whatever its new rate: otherwise
+    // the first change of all shares would start all waiting newcomers at the same time.
     const std::int64_t pending = in_force && s.next_mbps > 0 ? s.next_at : now;
     const bool waits = pending > now && s.next_mbps > before;
     const bool falls = pending > now && s.next_mbps < before;
@@ -43,8 +43,8 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
       s.next_mbps = rate;
       s.next_at = waits ? pending : now + delay;
     } else if (rate < before && rate > 0 && delay > 0) {
-      // Who gets the difference sends it so much later. No longer than a round trip, whoever says
-      // so.
+      // The sender that gets the difference begins to use it that much later. Never longer than a
+      // round trip, whatever the GRANT says.
       const std::int64_t at = now + std::min(delay, p.rtt_ns);
       s.next_mbps = rate;
       s.next_at = falls ? std::min(at, pending) : at;
@@ -52,8 +52,8 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
       s.grant_mbps = rate;
     }
     s.taken_stamp = stamp(now);
-    // A decrease frees capacity only when it is confirmed: at once, and so is the end of a decay or
-    // of the fallback. Any other increase is confirmed by the next REQUEST, whenever that is.
+    // A decrease frees capacity only once it is confirmed, so it is confirmed at once, as is the
+    // end of a decay or of the fallback. Any other increase is confirmed by the next REQUEST.
     if (rate < before || s.phase == Phase::decaying || s.phase == Phase::fallback) {
       d.request = true;
     }
@@ -67,7 +67,7 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
   s.request_at = now + std::max(s.refresh_ns, s.spacing_ns);
 }
 
-// REQUEST and GRANT overtake data: their round trip is that of the empty path and of the hosts.
+// REQUEST and GRANT overtake data, so their round trip measures the empty path and the hosts.
 void time_control(State& s, std::int64_t now, const GrantMessage& g) {
   const std::uint32_t away = stamp(now) - g.timestamp_echo_ns;
   if (g.timestamp_echo_ns == 0 || away >= kStampValidNs || away <= g.receiver_hold_ns) return;

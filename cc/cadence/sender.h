@@ -7,8 +7,8 @@
 // (Charny, Clark, Jain: "Congestion control with explicit rate indication", ICC 1995), with the
 // exact water level instead of their advertised rate. Contexts that wait for their first grant
 // count as unlimited.
-// Start bytes: one BDP may be outstanding without a grant; the room refills at link rate. Contexts
-// that ask within one poll share it in whole packets, rotating, so that a host that starts towards
+// Start bytes: one BDP in all may be outstanding without a grant; it refills at link rate. Contexts
+// that ask within one poll share it in whole packets, in turns, so that a host that starts towards
 // everybody does not put a BDP into every switch port.
 // Announcements (REQUESTs because a cap changed) are spaced by the control share.
 // Cost: O(active log active) per T_alloc and only when something changed; O(1) per update.

@@ -3,14 +3,14 @@
 // the channel has ever sent; below it the channel sends at line rate, and the scheduler takes turns
 // among channels. What tells these algorithms apart is the receiver (grant_receiver.h).
 //
-// Bytes are wire bytes, as in cadence.h. A REQUEST tells what was sent, what was announced as sent
-// without a grant (unscheduled) and what waits. It goes out when an idle channel gets work, when
-// the work told of is about to be granted, when unscheduled bytes are announced, after a loss, and
-// at intervals that double while nothing is granted.
+// Bytes are wire bytes, as in cadence.h. A REQUEST carries the bytes sent, the bytes announced as
+// sent without a grant (unscheduled) and the bytes waiting. It goes out when an idle channel gets
+// work, when the demand last reported is about to be granted, when unscheduled bytes are announced,
+// after a loss, and at intervals that double while nothing is granted.
 //
-// Rounds. A ceiling that was not used up is dropped when the backlog is gone, and after a loss:
-// `round` counts that, and the receiver takes back what it had granted. GRANTs that answer a
-// REQUEST from before are void. Without backlog a GRANT is answered by a REQUEST with demand 0.
+// Rounds. An unused ceiling is dropped when the backlog is gone, and after a loss. `round` counts
+// these drops, so that the receiver takes back what it had granted. GRANTs that answer an earlier
+// REQUEST are void. Without backlog a GRANT is answered by a REQUEST with demand 0.
 //
 // Fallback: after `probe_limit` REQUESTs without any GRANT the reactive algorithm takes over, as
 // cadence.h describes; REQUESTs go on. A receiver answers those that wait for their turn (hold).
@@ -35,7 +35,7 @@ struct GrantPort {
   std::uint32_t bdp_bytes = 0;
   std::int64_t rtt_ns = 0;
   std::uint64_t prompt_bytes = 0;    // messages up to this begin without a grant
-  std::uint32_t prefix_bytes = 0;    // and send so much of themselves so; the most of a channel
+  std::uint32_t prefix_bytes = 0;    // the most that such a message, or a channel, sends ungranted
   std::uint32_t probe_limit = 0;     // REQUESTs without an answer before the fallback takes over
   std::uint32_t request_max_ns = 0;  // longest interval of REQUESTs
 };
@@ -55,12 +55,13 @@ struct GrantChannel {
 
   // Cumulative wire bytes.
   std::uint64_t ceiling;    // of sent_total
-  std::uint64_t start_end;  // up to here they leave as the start of a message
+  std::uint64_t start_end;  // bytes below this total leave as the start of a message
   std::uint64_t unscheduled_total;
   std::uint64_t told_final;  // sent_total + demand of the last REQUEST
   std::uint64_t sent_total;  // as of the last event
   std::uint64_t backlog_wire;
-  // Of the messages since the channel was last idle, payload: how many packets the backlog makes.
+  // Payload and number of messages since the channel was last idle: from these follows how many
+  // packets the backlog makes.
   std::uint64_t message_bytes;
   std::uint64_t messages;
   // ns
@@ -77,8 +78,8 @@ struct GrantChannel {
   std::uint8_t round;
   bool seq_known;
   bool down;
-  bool lost;        // to be told: the round ended with a loss
-  bool taken_over;  // nothing without a grant until the channel is idle: it goes on with old work
+  bool lost;        // the next REQUEST says that the round ended with a loss
+  bool taken_over;  // from another algorithm: nothing leaves without a grant until idle
   bool congested;   // from the governor
   bool told_congested;
   std::uint8_t priority;  // of the last GRANT that said one: level plus 1
@@ -87,8 +88,8 @@ struct GrantChannel {
   void on_event(const GrantPort& port, const Event& event, Decision& decision);
   // The engine sets close, traffic_class, echo_wanted, arm, epoch, channel.
   void fill_request(const Event& event, RequestMessage& request);
-  // Whoever decided is gone: what was granted is dropped, and a REQUEST, which is the caller's to
-  // send, tells that nothing more is wanted.
+  // The algorithm is being replaced. Drops what was granted; the REQUEST that the caller sends next
+  // says that nothing more is wanted.
   void leave(std::int64_t now);
 
   bool has_backlog() const { return backlog_wire > 0; }

@@ -1,17 +1,17 @@
-// The receiving half of algorithms that grant bytes (SIRD, Homa): what every one of them keeps per
-// channel, REQUESTs in, GRANTs out. A subclass decides who is granted how much, and when.
+// The receiving half that algorithms with grants of bytes (SIRD, Homa) share: state per channel,
+// REQUESTs in, GRANTs out. A subclass decides who is granted how much, and when.
 //
-// Per channel: what was sent and announced (REQUEST), what has arrived (the engine's counters), and
-// the ceiling granted. Outstanding is ceiling less arrived: bytes that may be on their way, those
-// sent without a grant included. Nothing else bounds the queue in front of the port.
+// Per channel it knows what was sent and announced (REQUEST), what has arrived (the engine's
+// counters), and the ceiling granted. Outstanding is ceiling less arrived: bytes that may be under
+// way, those sent without a grant included. Nothing else bounds the queue in front of the port.
 //
-// What never arrives. A sender that lost something says so, and what was under way counts as
-// arrived; likewise what was sent and has not come for `reclaim_ns`. A channel that says nothing
-// for long loses what it was granted. Late data is not counted twice: nobody can have received
-// more than was sent, and the next REQUEST puts that right.
+// Bytes that never arrive. When a sender reports a loss, what was under way counts as arrived; so
+// does what was sent and has not come for `reclaim_ns`. A channel that says nothing for long loses
+// its grants. Late data is not counted twice: no more can have arrived than was sent, and the next
+// REQUEST corrects the count.
 //
-// Every REQUEST that brings no grant within a round trip is answered (hold, or the ceiling again),
-// so that senders that wait know that somebody listens, and lost GRANTs are repeated.
+// A REQUEST that brings no grant within a round trip is answered all the same (hold, or the ceiling
+// again): waiting senders learn that somebody listens, and lost GRANTs are repeated.
 //
 // Cost: O(channels with demand or outstanding bytes) per poll; a poll per packet time while there
 // is demand. Memory: 128 bytes and the counters per channel.
@@ -78,7 +78,7 @@ class GrantReceiver : public PortReceiver {
   virtual void share(std::int64_t now) = 0;
   // When share may have something next, provided that some channel wants more.
   virtual std::int64_t share_at() const = 0;
-  // A channel (again) begins; was heard; and once per round trip while it is listed.
+  // opened: a channel begins, or begins again. scanned: once per round trip while it is listed.
   virtual void opened(std::uint32_t /*peer*/) {}
   virtual void scanned(std::int64_t /*now*/, std::uint32_t /*peer*/) {}
 
@@ -86,12 +86,12 @@ class GrantReceiver : public PortReceiver {
   std::uint64_t arrived(std::uint32_t peer) const {
     return channels_[peer].rx_base + counters(peer).rx_bytes;
   }
-  // Demand that is told of and not granted.
+  // Demand that was reported and is not granted.
   static std::uint64_t wanted(const Channel& c) {
     return c.final_total > c.limit_total ? c.final_total - c.limit_total : 0;
   }
-  // Outstanding bytes that take room. While more is wanted, less than a packet is none: the sender
-  // cannot use it, and what many senders cannot use would be missing to all.
+  // Outstanding bytes that count against a bound. While a sender wants more, a rest of less than a
+  // packet does not: the sender cannot use it, and the rests of many would take room from all.
   std::uint64_t under_way(std::uint32_t peer) const {
     const std::uint64_t bytes = outstanding(peer);
     return wanted(channels_[peer]) > 0 ? bytes - bytes % port_.packet_bytes : bytes;
@@ -109,9 +109,9 @@ class GrantReceiver : public PortReceiver {
   }
   bool room() const { return room_left() > 0; }
   std::size_t room_left() const { return out_.size() - filled_; }  // messages of this poll
-  // Raises the ceiling by so many bytes and says so.
+  // Raises the ceiling by so many bytes and sends a GRANT.
   void grant(std::int64_t now, std::uint32_t peer, std::uint64_t bytes);
-  // What GRANTs to the channel say from now on: a level of priority plus 1; 0: nothing.
+  // Priority that GRANTs to the channel carry from now on: a level plus 1; 0: none.
   void set_priority(std::uint32_t peer, std::uint8_t priority) {
     channels_[peer].priority = priority;
   }

@@ -1,14 +1,15 @@
-// Max-min shares: of a capacity among slots that each have a limit and a weight. Everybody gets the
-// level times its weight, or its limit if that is less, in whole units. What these leave over, less
-// than a unit a slot, stays: shares that are to be equal are equal, so that senders that take turns
-// go on taking turns.
+// Max-min shares of a capacity among slots that each have a limit and a weight. Every slot gets a
+// common level times its weight, or its limit if that is less, in whole units. The remainder, less
+// than a unit a slot, is not given out, so that equal slots get exactly equal shares: senders that
+// take turns go on taking turns.
 //
-// The order is by limit per weight, then by index: total, so the way there does not matter.
+// Slots are ordered by limit per weight, then by index. The order is total, so the result does not
+// depend on how it is computed.
 //
-// Cost: linear. Where weights are equal, a few passes that add up what is below a level find the
-// level (Newton's method on a concave function of pieces that are linear: each step halves the
-// distance or the slope), and nothing is sorted but the slots that order() is asked for. Where they
-// differ, all are sorted by radix. No allocation after reserve.
+// Cost: linear. With equal weights a few passes over the limits find the level (Newton's method on
+// a concave, piecewise linear function: each step halves the distance or the slope), and only the
+// slots that order() is asked for are sorted. With different weights all slots are sorted by radix.
+// No allocation after reserve.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ class WaterFill {
   // kMaxSlots. `limits` stay with the caller, and are read again by order().
   void fill(std::span<const std::uint32_t> limits, std::span<const std::uint8_t> weights,
             std::uint64_t capacity, std::span<std::uint32_t> shares);
-  // Of the last fill: puts some of its slots, which come in the order of indices, in the order.
+  // Sorts some slots of the last fill, given by rising index, into the order above.
   void order(std::span<std::uint32_t> slots);
 
  private:

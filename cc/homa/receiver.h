@@ -1,15 +1,15 @@
 // Homa's receiver (homa.h): one per port and class. Senders with demand that is not granted are
 // ranked by what they have left; the first K are active. Each may have max_incoming / (active + 1)
-// bytes granted and not arrived, and all together max_incoming: as long as one of them keeps its
-// grant unused the others fill the link. GRANTs are for a packet or more, the last one for what is
-// left.
+// bytes granted and not arrived, and all together max_incoming, so that the others fill the link
+// when one of them leaves its grant unused. A GRANT is for a packet or more, the last one for what
+// is left.
 //
-// With priorities each GRANT says the level of what it grants, by rank (HomaPriorities::level_of),
-// as far as the sender can take it up: what it has under way binds it.
+// With priorities each GRANT names the level of what it grants, by rank (HomaPriorities::level_of).
+// A sender with bytes under way cannot rise above their level.
 //
-// Of granted bytes a share is put aside for who has waited longest: once enough of it has gathered,
-// that sender is granted it beyond all of the above, at the highest level that it can take up:
-// below others it would go on waiting in the network.
+// A share of all granted bytes is put aside for the sender that has waited longest. Once enough has
+// gathered, that sender is granted it in addition, at the highest level that it can use: at a lower
+// one it would go on waiting in the network.
 #pragma once
 
 #include <cstdint>

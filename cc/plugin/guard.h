@@ -1,13 +1,13 @@
-// What the host holds against a plug-in. One guard per engine: its numbers are those of one thread,
-// and runs side by side in one process do not see one another's.
+// Counts what a plug-in does wrong and puts it into quarantine. One guard per engine: its numbers
+// belong to one thread, and worlds side by side in one process do not see each other's.
 //
 // A plug-in is put into quarantine, for the life of the guard, when it
 // - writes beyond the state it asked for (found at the end of the call that does so);
 // - answers with nonsense too often (see call.cc for what is nonsense and what is merely clamped);
 // - takes too long again and again, by a clock that the host may inject. Virtual time has none;
 // - has a receiving half that grants nothing although senders wait and nothing is under way.
-// It is not called any more then. Its contexts are told `fallback`, and the engine hands each over
-// to the fallback algorithm; a port that it granted for goes on by a rule of the host's own.
+// From then on it is not called. Its contexts are told `fallback`, and the engine hands each over
+// to the fallback algorithm; a port that it granted for goes on granting by the host's own rule.
 #pragma once
 
 #include <cstdint>
@@ -55,14 +55,14 @@ struct Guard {
   std::uint64_t clamped = 0;   // decisions out of bounds
   std::uint64_t nonsense = 0;  // decisions that no rounding explains
   std::uint64_t slow = 0;      // timed calls beyond the budget
-  std::uint32_t nonsense_score = 0;  // as `nonsense`, which whoever reads it may set back
+  std::uint32_t nonsense_score = 0;  // like `nonsense`, but nobody sets it back to 0
   std::uint32_t slow_score = 0;
   Offence quarantined = Offence::none;
   bool by_receiver = false;  // it was the receiving half
   bool acted_upon = false;   // the engine's mark: all contexts know of the quarantine
   bool* news = nullptr;      // set when a number has grown
 
-  // None of these is on the way of a plug-in that does nothing wrong.
+  // A plug-in that does nothing wrong costs none of these calls, except timed ones count_time.
   void tell() const {
     if (news != nullptr) *news = true;
   }

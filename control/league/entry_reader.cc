@@ -19,7 +19,7 @@ using config::TomlMember;
 using config::TomlNode;
 using Type = TomlNode::Type;
 
-// A plug-in is named from this file's folder here, and from anywhere in the commands.
+// The file names a plug-in relative to its own folder; printed commands must work from anywhere.
 void anchor_plugin(TomlNode& algorithm, const std::string& folder) {
   constexpr std::string_view kPrefix = "plugin:";
   if (algorithm.type != Type::text || !algorithm.text.starts_with(kPrefix)) return;

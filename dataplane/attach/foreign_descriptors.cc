@@ -23,8 +23,8 @@ Glance look(int socket, std::span<std::byte> out) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // Where each message says who sent it there is room for that and nothing else: the kernel puts it
-  // in front of descriptors.
+  // If each message carries its sender's credentials, there is room for these alone: the kernel
+  // puts them in front of descriptors.
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(ucred))> room{};
   int tells_senders = 0;
   socklen_t length = sizeof(tells_senders);
@@ -35,7 +35,7 @@ Glance look(int socket, std::span<std::byte> out) {
     message.msg_controllen = tells_senders != 0 ? room.size() : 0;
     glance.bytes = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
   } while (glance.bytes < 0 && errno == EINTR);
-  // Without room for them descriptors are said to be cut off; those in the socket are not touched.
+  // MSG_CTRUNC: there are descriptors, for which there was no room. They stay in the socket.
   glance.descriptors = glance.bytes >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
   return glance;
 }
@@ -47,7 +47,7 @@ ssize_t receive_plain(int socket, std::span<std::byte> out) {
     return -1;
   }
   if (glance.bytes <= 0) return glance.bytes;
-  // Not a byte more than was looked at: behind them something may have come since.
+  // Reads no byte beyond those looked at: more may have come since.
   ssize_t got = 0;
   do {
     got = ::recv(socket, out.data(), static_cast<std::size_t>(glance.bytes), MSG_DONTWAIT);

@@ -29,7 +29,7 @@ void PairTable::remove(std::uint32_t number) noexcept {
   while (places_[i].number != number || places_[i].pair == nullptr) i = next(i);
   places_[i] = {};
   --size_;
-  // What had to step aside for it moves up, so that no search ends too early.
+  // Entries that collided with it move up, so that no search ends too early.
   for (i = next(i); places_[i].pair != nullptr; i = next(i)) {
     const Place moved = std::exchange(places_[i], {});
     put(moved.number, moved.pair);

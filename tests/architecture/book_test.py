@@ -29,8 +29,8 @@ class Book(unittest.TestCase):
         self.assertEqual(problems({"README.md": "\n" * 151}), ["README.md: 151 lines; allowed are 150"])
 
     def test_words_of_a_page(self):
-        self.assertEqual(problems({"docs/a.md": "# Two words\n" + "| x " * 8}), [])
-        self.assertEqual(problems({"docs/a.md": "# Two words\n" + "x " * 9}), ["docs/a.md: 11 words; allowed are 10"])
+        self.assertEqual(problems({"docs/a.md": "# Two words\n" + "x " * 7}), [])
+        self.assertEqual(problems({"docs/a.md": "# Two words\n" + "| x " * 4}), ["docs/a.md: 11 words; allowed are 10"])
 
     def test_a_page_without_a_budget(self):
         self.assertEqual(problems({"docs/b.md": "x\n"}),

@@ -51,6 +51,12 @@ class Installed(unittest.TestCase):
                      f"{OPTIONS.libraries}/libpaceline-verbs.so", f"{OPTIONS.libraries}/libpaceline-files.so"):
             self.assertTrue((self.usr / name).is_file(), name)
 
+    def test_the_book_is_whole(self):
+        checker = pathlib.Path(__file__).resolve().parents[1] / "architecture/book.py"
+        done = subprocess.run([sys.executable, "-B", str(checker), "--root", str(self.usr / "share/doc/paceline")],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_units_start_what_is_installed(self):
         units = sorted((self.usr / "lib/systemd/system").glob("*.service"))
         self.assertEqual([unit.name for unit in units], ["paceline-dataplane.service", "pacelined.service"])

@@ -11,10 +11,10 @@ inline constexpr const char* kDefaultTestbed = "default";
 // $XDG_RUNTIME_DIR/paceline; /run/paceline for root; else /tmp/paceline-UID. Not created.
 std::string runtime_folder();
 
-// Creates it, for its owner alone. The text says why not; empty: it is there and ours.
+// Creates it, accessible to its owner only. Returns why that failed; empty: it exists and is ours.
 std::string make_runtime_folder(const std::string& folder);
 
-// Of the service that runs the testbed of that name.
+// The socket of the service that runs the testbed of that name.
 std::string service_socket(const std::string& testbed);
 
 }  // namespace paceline::tools

@@ -13,14 +13,14 @@ namespace paceline::tools {
 struct TreeFile {
   std::string path;  // below the tree's root, without a slash at its beginning
   std::string text;
-  bool link = false;  // to `text`
+  bool link = false;  // a symbolic link to `text`
 };
 
 // N is the place of an instance in `nics`, as in ibv_device::dev_name.
 std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics);
 
-// Writes the tree into a folder of `runtime` whose name says of which service it is, by its socket,
-// and what is in it: programs of one service share it. Empty `folder`: see `error`.
+// Writes the tree into a folder below `runtime`. The folder's name depends on the service's socket
+// and on the content, so programs of one service share it. `folder` is empty where `error` is not.
 struct WrittenTree {
   std::string folder;
   std::string error;
@@ -28,7 +28,7 @@ struct WrittenTree {
 WrittenTree write_device_tree(const std::string& runtime, const std::string& socket,
                               const std::vector<TreeFile>& files);
 
-// All trees of a service that has ended.
+// Removes all trees of a service that has ended.
 void remove_device_trees(const std::string& runtime, const std::string& socket);
 
 }  // namespace paceline::tools

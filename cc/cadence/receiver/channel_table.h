@@ -1,6 +1,6 @@
 // The demand table of Cadence's receiving port: what is known of each channel, which of them are
-// active, waiting or listed, and the sums over them. It changes what it is told to and decides
-// nothing: when a rate changes is the receiver's and the planner's affair.
+// active, waiting or listed, and the sums over them. It decides nothing: the receiver and the
+// planner say when a rate changes.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct alignas(64) Channel {
   std::int64_t lease_end = 0;      // of the newest GRANT, one RTT of travel included
   std::int64_t old_lease_end = 0;  // of the newest GRANT above the present one; halvings move it
   std::uint32_t grant = 0;         // Mb/s, as last sent
-  std::uint32_t com = 0;           // Mb/s the sender may believe to have
+  std::uint32_t com = 0;           // Mb/s that the sender may still believe it is granted
   std::uint32_t tx_cap = 0;
   std::uint32_t position = 0;  // among the listed channels, plus 1
   std::uint16_t seq = 0;       // of the newest grant; 0 is never sent
@@ -103,22 +103,20 @@ class ChannelTable {
     grant_sum_ = grant_sum_ - ch.grant + mbps;
     ch.grant = mbps;
   }
-  // A grant that is less than the one before, or none. What is committed falls when it is
-  // confirmed.
+  // Sets a smaller grant, or none. The committed rate falls only when the sender confirms.
   void lower(Channel& ch, std::uint32_t mbps, bool later);
 
-  // Wire bytes of the port so far, modulo 2^64: of all channels, and what count_other() was told.
+  // Wire bytes that reached the port so far, modulo 2^64: of all channels, and of count_other().
   std::uint64_t arrived() const;
   void count_other(std::uint64_t bytes) { other_bytes_ += bytes; }
-  // Of a channel: sent or announced, as far as is known here.
+  // Bytes that a channel sent or announced, as far as is known here.
   std::uint64_t known_sent(std::uint32_t peer) const;
 
-  // No more can have arrived than was sent. What is over was sent by another algorithm, before the
-  // connection came into this channel: it is in no sent_total, or in one from the channel's
-  // beginning and was counted again when it arrived. (REQUESTs go before data, so that what was
-  // sent after this one is not here yet.)
+  // Called with a REQUEST's sent total. No more can have arrived than was sent, since REQUESTs
+  // overtake data. An excess was sent under another algorithm, before the connection came into this
+  // channel: no sent_total has it, or the first one had it and it was counted again on arrival.
   void forget_uncharged(std::uint32_t peer, std::uint64_t sent);
-  // Of a listed channel: what came since the last call, or since it was listed.
+  // What came for a listed channel since the last call, or since it was listed.
   struct Arrivals {
     std::uint32_t bytes = 0;
     std::uint16_t packets = 0;
@@ -126,8 +124,8 @@ class ChannelTable {
   };
   Arrivals take_arrivals(std::uint32_t peer);
 
-  // The first channel that breaks I2, or list, sum or order of rates that does not agree with the
-  // channels; empty: none.
+  // Reports the first channel that breaks I2, or a list, sum or order of rates that disagrees with
+  // the channels. Empty: nothing is broken.
   std::string check(const CadenceParams& p) const;
 
  private:
@@ -143,7 +141,7 @@ class ChannelTable {
   std::uint32_t waiting_count_ = 0;
   std::uint64_t com_sum_ = 0;
   std::uint64_t grant_sum_ = 0;
-  std::uint64_t other_bytes_ = 0;  // arrivals but those of listed channels
+  std::uint64_t other_bytes_ = 0;  // arrivals, except those of listed channels
 };
 
 }  // namespace paceline::cc::cadence

@@ -5,10 +5,10 @@
 namespace paceline::cc::cadence {
 namespace {
 
-// GRANTs that may leave at once before their long-run spacing holds, per active channel allowed.
+// Burst of GRANTs, per channel that may be active, before their long-run spacing holds.
 constexpr std::int64_t kGrantBurst = 4;
-// What the port lets idle pays for more GRANTs than control_share does: this part of it. They are
-// what gets the capacity used, and then they are the port's cheapest bytes.
+// Beyond control_share, one part in this many of the port's idle capacity pays for GRANTs: they are
+// what gets that capacity used.
 constexpr std::int64_t kIdleForGrants = 32;
 
 std::int64_t most_credit(const CadenceParams& p) {

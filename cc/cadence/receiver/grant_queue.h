@@ -1,6 +1,6 @@
-// GRANTs and PATHs that are to be sent, in order, and what they may cost: credit is a token bucket
-// in time, which grows once per t_control, and faster where the port has idle capacity. The queue
-// takes whatever is put in; paid_at() tells when it is paid for.
+// GRANTs and PATHs to be sent, in order, and the budget for them: a token bucket in time, which
+// earns one message per t_control, and more while the port has idle capacity. The queue accepts
+// everything; paid_at() tells when the bucket is no longer overdrawn.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,18 @@ class GrantQueue {
   explicit GrantQueue(const CadenceParams& p);
   void reserve(std::size_t channels) { due_.reserve(channels); }
 
-  // At most one GRANT of a channel is queued; its content is made when it leaves.
+  // At most one GRANT per channel is queued; its content is filled in when it leaves.
   void push_grant(Channel& ch, std::uint32_t peer, std::uint32_t delay_us = 0);
   void push(const Due& due) { due_.push_back(due); }
   bool empty() const { return head_ == due_.size(); }
   Due pop();  // of a queue that is not empty
   void forget(std::uint32_t peer);
 
-  // Before the load changes, and with it the speed at which credit grows.
+  // Must be called before the load changes, because the load sets the speed at which credit grows.
   void earn(std::int64_t now, const CadenceParams& p, const PortLoad& load);
   void spend(std::size_t messages, const CadenceParams& p);
   bool overdrawn() const { return credit_ns_ < 0; }
-  // When credit is no longer negative; of an overdrawn queue.
+  // When credit is no longer negative. Only for an overdrawn queue.
   std::int64_t paid_at(const CadenceParams& p, const PortLoad& load) const;
 
  private:

@@ -49,8 +49,8 @@ class CadenceReceiver final : public PortReceiver {
   std::string check_invariants(Nanos now) const override;
 
   void set_params(const ParamBlock& params) override;
-  // What was promised under the old values stands until it is confirmed to be less, or lapses: the
-  // invariants allow it, and no more.
+  // Rates promised under the old values stand until their decrease is confirmed or they lapse. The
+  // invariants allow that much, and no more.
   void set_params(const CadenceParams& params);
   void revoke(Nanos now, std::uint32_t peer);  // takes a grant back and says so
 

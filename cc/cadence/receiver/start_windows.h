@@ -1,6 +1,6 @@
-// How many channels sent unscheduled bytes in the last 8 RTT, in two windows of 4 RTT each: what
-// the port can take of such bytes is divided among them. A channel that keeps starting is one
-// competitor, however many windows it appears in.
+// Counts the channels that sent unscheduled bytes in the last 8 RTT, in two windows of 4 RTT each.
+// The unscheduled bytes that the port can take are divided among them. A channel that starts in
+// both windows counts once.
 #pragma once
 
 #include <cstdint>

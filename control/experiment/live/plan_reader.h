@@ -1,5 +1,5 @@
-// A plan file (TOML) to a plan. All errors of a file, each as "file:line:column: what, value, what
-// is allowed"; with any there is no plan. docs/experiments.md has the reference.
+// Reads a plan file (TOML). Reports all errors of a file, each as "file:line:column: what, value,
+// what is allowed"; a file with errors gives no plan. docs/experiments.md has the reference.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace paceline::experiment::live {
 
-// `algorithms`: what an [[arm]] may name. `plugins` is given the PATH of "plugin:PATH", which must
-// be absolute: the plan is for another process. Without it there are none.
+// `algorithms`: what an [[arm]] may name. `plugins` gets the PATH of "plugin:PATH", which must be
+// absolute, because another process runs the plan. Without `plugins` no plug-in is accepted.
 using PluginFinder = std::function<cc::Registered(const std::string& path)>;
 config::Read<Plan> read_plan_text(std::string_view text, const std::string& source,
                                   std::span<const cc::AlgorithmInfo> algorithms,
@@ -25,10 +25,10 @@ config::Read<Plan> read_plan_text(std::string_view text, const std::string& sour
 config::Read<Plan> read_plan_file(const std::string& path,
                                   std::span<const cc::AlgorithmInfo> algorithms,
                                   const PluginFinder& plugins = {});
-// The paths of the plug-ins that a plan's arms name, each once, in their order. Of a text that is
-// no plan none.
+// The paths of the plug-ins that a plan's arms name, each once, in their order. None if the text is
+// no plan.
 std::vector<std::string> plugin_paths(std::string_view text);
-// Which code its arms run, for the digest.
+// Notes in the plan which code its arms run, for the digest.
 void note_plugins(Plan& plan, const config::AlgorithmCatalogue& catalogue);
 
 }  // namespace paceline::experiment::live

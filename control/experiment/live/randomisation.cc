@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kRedrawStream = 0x4EED;
 
-// A value of a sorted sample such that `share` of it lies at or below.
+// The quantile of a sorted sample: `share` of it lies at or below.
 double order_statistic(const std::vector<double>& sorted, double share) {
   const double position = share * static_cast<double>(sorted.size() + 1) - 1;
   if (position <= 0) return sorted.front();
@@ -57,8 +57,9 @@ RandomisationResult randomisation_test(const Contrasts& contrasts, const Schedul
   const double tolerance = 1e-12 * std::fabs(observed);
   for (std::uint32_t r = 0; r < redraws; ++r) {
     const Assignment drawn = draw_assignment(schedule.mechanism, random);
-    // Contrasts less an effect tau, with the signs of the redraw, average to a - b tau; those seen,
-    // to observed - tau. The redraw is the larger one where tau > (observed - a) / (1 - b).
+    // With an effect tau taken off, the contrasts average to a - b tau under the redraw's signs and
+    // to observed - tau under the real ones. The former is larger where
+    // tau > (observed - a) / (1 - b).
     double a = 0;
     double b = 0;
     for (std::size_t i = 0; i < n; ++i) {

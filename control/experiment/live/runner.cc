@@ -179,8 +179,8 @@ void Runner::finish_block(std::vector<EdgeSample> samples) {
   state_ = State::recording;
 }
 
-// Records of the block under way, which is at fault, and of its partner if that has not been. What
-// was recorded of an earlier partner stays: the pair is unusable all the same.
+// Records the block under way, which is at fault, as discarded, and its partner too if that has not
+// been run. The record of an earlier partner stays: the pair is unusable all the same.
 void Runner::discard(const std::string& why) {
   pending_.clear();
   const std::uint32_t pair_end = 2 * (block_ / 2) + 2;
@@ -239,7 +239,7 @@ void Runner::guard_tripped(const std::string& why) {
   if (circumstances_.hard_guard.empty()) circumstances_.hard_guard = why;
   // Between blocks there is nothing to discard.
   if (state_ == State::begin || state_ == State::paused) return end("guard: " + why);
-  // What is being stored is stored first.
+  // A block that is being stored is stored first.
   if (state_ != State::recording) discard("guard: " + why);
 }
 
@@ -269,7 +269,7 @@ void Runner::environment(bool well, const std::string& why) {
 void Runner::stop(const std::string& why) {
   if (state_ == State::done || state_ == State::concluding) return;
   circumstances_.stopped = why.empty() ? "on request" : why;
-  // What is stored already is taken note of first.
+  // A block that is being stored is finished first.
   if (state_ != State::recording) end(circumstances_.stopped);
 }
 

@@ -1,5 +1,5 @@
-// What a regular topology of a scenario comes to: how many nodes and links, at which rates. (How
-// they are wired is the fabric's business: dataplane/fabric/topology/clos.h.)
+// The size of a scenario's regular topology: how many nodes and links, at which rates. (How they
+// are wired is in dataplane/fabric/topology/clos.h.)
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct FabricShape {
 FabricShape shape_of(const FabricConfig& fabric);
 
 // Rates of the links between leaves and spines (or of the dumbbell's trunk) and between spines and
-// cores, `oversubscription` applied to the topmost of them: there the switches below have that many
-// times more capacity from their hosts than to the tier above. Rounded down to b/s.
+// cores, rounded down to b/s. `oversubscription` sets the topmost tier's: the switches below it
+// have that many times more capacity from their hosts than to the tier.
 Rate uplink_rate(const FabricConfig& fabric);
 Rate core_rate(const FabricConfig& fabric);
 

@@ -1,5 +1,5 @@
-// A table of a TOML document by rows: name, type and range of each key, and the field that it
-// fills.
+// Reads a table of a TOML document by rows: each has a key's name, type and range, and the field
+// that it fills.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ struct Row {
   Field field;
 };
 
-// Every key of [name] by its row; `name` empty: the document. `others`: names that `take_other`
-// reads.
+// Reads every key of [name] by its row; an empty `name` is the top of the document. `take_other`
+// reads the keys named in `others`.
 template <class TakeOther>
 void read_rows(const TomlNode& table, std::string_view name, std::span<const Row> rows,
                const std::vector<std::string_view>& others, ReadContext& context,

@@ -28,7 +28,7 @@ constexpr const char* kSymbol = "paceline_cc_plugin";
 constexpr std::size_t kMostPluginBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostMemoryName = 200;  // the kernel takes 249
 
-// Never twice from the same failure, and never empty.
+// The loader's last error. Never empty; to be called once per failure.
 std::string loader_error() {
   const char* const text = dlerror();
   return text == nullptr ? "cannot be loaded" : text;
@@ -48,7 +48,7 @@ std::uint64_t read_raw_clock(const void*) {
   return static_cast<std::uint64_t>(raw_monotonic_time().count);
 }
 
-// What is loaded of that name or content already. Nothing: neither.
+// The plug-in of that name or content that is loaded already, if there is one.
 std::optional<cc::Registered> loaded_already(const std::string& real, const std::string& sha256) {
   for (const cc::AlgorithmInfo& info : cc::algorithms()) {
     const cc::plugin::Plugin* const plugin = cc::plugin_of(info.id);
@@ -73,7 +73,7 @@ std::optional<cc::Registered> loaded_already(const std::string& real, const std:
 cc::Registered take_up(const std::string& place, const std::string& path, const std::string& real,
                        const std::string& sha256) {
   const PluginLoading loading(path);
-  // All symbols now: not in the middle of traffic. Its own: two plug-ins may use the same names.
+  // NOW: symbols are not looked up in the middle of traffic. LOCAL: plug-ins may share names.
   void* const handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {nullptr, path + ": " + loader_error()};
   using Entry = const paceline_cc_algorithm* (*)(std::uint32_t);
@@ -138,8 +138,8 @@ cc::Registered load_plugin_content(const std::string& path, std::string_view con
   } else {
     out = take_up(place, path, path, digest);
   }
-  // The loader knows objects by their names first. Where it keeps one of this name, another file
-  // must never come to be called the same: the descriptor stays with it.
+  // The loader identifies objects by name first. While it keeps one of this name, no other file may
+  // get the same name, so the descriptor stays open.
   if (dlopen(place.c_str(), RTLD_NOW | RTLD_NOLOAD) == nullptr) close(file);
   return out;
 }

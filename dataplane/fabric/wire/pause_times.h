@@ -1,5 +1,5 @@
-// For how long the classes of each directed link have been held back: by a pause, or for want of
-// credits. Which classes are held, Link::paused says; the callers hand it in as `held`.
+// How long the classes of each directed link have been held back, by a pause or for want of
+// credits. Callers pass the classes that are held now (Link::paused) as `held`.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ class PauseTimes {
  public:
   explicit PauseTimes(std::size_t links) : links_(links) {}
 
-  // A class waits for credits from when its wire is free, which may be after now.
+  // `at` may be in the future: a class waits for credits only once its wire is free.
   void begin(std::uint32_t link, std::size_t traffic_class, Picos at) {
     links_[link].since[traffic_class] = at;
   }
-  // Each returns what it has added to the sum of the link.
+  // Both return the time that they add to the sum of the link.
   Picos end(std::uint32_t link, std::size_t traffic_class, Picos now) {
     const Picos span = lasted(links_[link], traffic_class, now);
     links_[link].sum += span;
@@ -41,7 +41,7 @@ class PauseTimes {
     return span;
   }
 
-  // What those in force have lasted until `now`, over all classes.
+  // How long the pauses in force have lasted until `now`, summed over all classes.
   Picos in_force(std::uint32_t link, unsigned held, Picos now) const {
     Picos sum{0};
     for (unsigned bits = held; bits != 0; bits &= bits - 1) {
@@ -49,7 +49,7 @@ class PauseTimes {
     }
     return sum;
   }
-  // Of those that are over, or settled. Throws std::out_of_range.
+  // Total of the pauses that are over or settled. Throws std::out_of_range.
   Picos sum(std::uint32_t link) const { return links_.at(link).sum; }
 
   // Replaces the state of a link by what `other` has for it.

@@ -22,8 +22,7 @@ struct RingPair {
   explicit RingPair(const RingPairConfig& config = {});
   ~RingPair();
 
-  // A RoCE SEND Only with that much payload, whose bytes begin with `first` and count up; ICRC
-  // right.
+  // A RoCE SEND Only with so many bytes of payload, which count up from `first`, and a right ICRC.
   Packet* make(DpdkPort& port, std::uint16_t payload, unsigned first = 1) const;
   // One packet, or nullptr.
   static Packet* receive(DpdkPort& port);

@@ -5,7 +5,7 @@
 namespace paceline::service {
 namespace {
 
-// A look every 100 ms; what a step adds.
+// Looks every 100 ms; each step adds to the sums.
 struct Looks {
   GuardJudge judge;
   GuardSample sum;
