@@ -22,7 +22,7 @@ Engine::Engine(EngineConfig config, Port& port)
       congestion_(core_, scheduler_, runner_, setups_, peers_, grants_),
       requester_(core_),
       responder_(core_),
-      transmit_(core_, scheduler_, congestion_, requester_, responder_),
+      transmit_(core_, scheduler_, congestion_, requester_),
       receive_(core_, requester_, responder_, grants_, congestion_, peers_, migration_),
       runner_(core_, setups_),
       setups_(core_, plugins_),

@@ -13,9 +13,8 @@
 #include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/message/send_window.h"
 #include "dataplane/transport/read/read_requester.h"
+#include "dataplane/transport/scatter_gather.h"
 #include "dataplane/transport/selective/selective_sender.h"
-#include "dataplane/wire/dscp.h"
-#include "dataplane/wire/patch.h"
 #include "dataplane/wire/xack.h"
 
 namespace paceline::transport {

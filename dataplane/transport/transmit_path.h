@@ -10,19 +10,14 @@
 #include "dataplane/transport/congestion/scheduler.h"
 #include "dataplane/transport/engine_core.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/responder.h"
 
 namespace paceline::transport {
 
 class TransmitPath {
  public:
   TransmitPath(EngineCore& core, Scheduler& scheduler, CongestionManager& congestion,
-               Requester& requester, Responder& responder)
-      : core_(core),
-        scheduler_(scheduler),
-        congestion_(congestion),
-        requester_(requester),
-        responder_(responder) {}
+               Requester& requester)
+      : core_(core), scheduler_(scheduler), congestion_(congestion), requester_(requester) {}
 
   // Control packets, as many as the port takes now.
   void flush_control();
@@ -42,7 +37,6 @@ class TransmitPath {
   Scheduler& scheduler_;
   CongestionManager& congestion_;
   Requester& requester_;
-  Responder& responder_;
   // Classes of which the port took nothing when it was last offered packets, a bit each; and since
   // when, in EngineCore::awake().
   std::uint32_t refusing_ = 0;

@@ -12,7 +12,6 @@
 #include "dataplane/base/random.h"
 #include "dataplane/transport/congestion/scheduler.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/responder.h"
 #include "dataplane/transport/transmit_path.h"
 
 namespace paceline::perf {
@@ -94,8 +93,7 @@ class PacedPairs {
         scheduler_(core_),
         congestion_(core_, scheduler_, runner_, setups_, peers_, grants_),
         requester_(core_),
-        responder_(core_),
-        transmit_(core_, scheduler_, congestion_, requester_, responder_),
+        transmit_(core_, scheduler_, congestion_, requester_),
         runner_(core_, setups_),
         setups_(core_, plugins_),
         messages_(core_),
@@ -201,7 +199,6 @@ class PacedPairs {
   transport::Scheduler scheduler_;
   transport::CongestionManager congestion_;
   transport::Requester requester_;
-  transport::Responder responder_;
   transport::TransmitPath transmit_;
   transport::AlgorithmRunner runner_;
   transport::PluginWatch plugins_;
