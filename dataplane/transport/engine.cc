@@ -1,11 +1,11 @@
 #include "dataplane/transport/engine.h"
-#include "dataplane/transport/datagram/datagram.h"
-#include "dataplane/transport/message/requester_timer.h"
 
 #include <algorithm>
 #include <cassert>
 #include <stdexcept>
 
+#include "dataplane/transport/datagram/datagram.h"
+#include "dataplane/transport/message/requester_timer.h"
 #include "dataplane/wire/icrc.h"
 
 namespace paceline::transport {

@@ -49,6 +49,9 @@ struct EngineConfig {
   // Of 16 packets, that a poll takes at most; 0: all there is. One is enough where the next poll
   // follows at once: the application then answers the first while others come.
   std::uint32_t receive_bursts = 0;
+  // Destroyed queue pairs whose places are left free before the first of them is used again: so
+  // many times 63 more are made before a number comes again.
+  std::uint32_t spare_queue_pairs = 0;
   bool speak_control = true;      // false: a foreign host, as far as others can tell
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;

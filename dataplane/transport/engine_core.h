@@ -105,7 +105,6 @@ struct alignas(64) EngineCore {
   };
   using ByCluster = std::array<ClusterPackets, telemetry::kMostClusters>;
   std::unique_ptr<ByCluster> packets_to;
-  std::vector<std::uint32_t> free_qps;
   std::vector<std::uint32_t> free_contexts;
   std::array<std::int64_t, cc::kLimiters> retired_limiter_picos{};  // of destroyed contexts
   AsyncEventList events;

@@ -1,7 +1,4 @@
 #include "dataplane/transport/engine_view.h"
-#include "dataplane/transport/datagram/datagram.h"
-#include "dataplane/transport/message/scoreboard.h"
-#include "dataplane/transport/read/read_requester.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +9,10 @@
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/congestion/migration.h"
+#include "dataplane/transport/datagram/datagram.h"
+#include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/queue_pair_figures.h"
+#include "dataplane/transport/read/read_requester.h"
 
 namespace paceline::transport {
 

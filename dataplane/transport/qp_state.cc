@@ -1,34 +1,35 @@
 #include "dataplane/transport/qp_state.h"
-#include "dataplane/transport/message/qp_failure.h"
-#include "dataplane/transport/message/request_order.h"
-#include "dataplane/transport/message/scoreboard.h"
 
 #include <algorithm>
 
 #include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/congestion/migration.h"
+#include "dataplane/transport/message/qp_failure.h"
+#include "dataplane/transport/message/request_order.h"
+#include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 
 namespace paceline::transport {
 
 QueuePair* QpStatePart::create(const QpConfig& config) {
-  std::uint32_t index;
-  if (core_.free_qps.empty()) {
-    index = static_cast<std::uint32_t>(core_.qps.size());
-    if (index >= EngineCore::kMaxQps) return nullptr;
+  // A number that was just freed comes last, as on NICs: packets to it may still be under way, or
+  // be sent again for minutes by a peer that has not heard (datagrams name no connection).
+  const auto made = static_cast<std::uint32_t>(core_.qps.size());
+  if (made < EngineCore::kMaxQps && free_.size() <= core_.config.spare_queue_pairs) {
     core_.qps.push_back(nullptr);
-    core_.qp_timers.reserve(roomy(index + 1));
-    core_.qps[index] = &core_.qp_storage.emplace_back(core_.qp_number(index, 0), config);
-  } else {
-    index = core_.free_qps.back();
-    core_.free_qps.pop_back();
-    QueuePair& slot = core_.qp_storage[index];
-    const std::uint32_t generation = (slot.number >> EngineCore::kQpnIndexBits) + 1;
-    slot = QueuePair(core_.qp_number(index, generation), config);
-    core_.qps[index] = &slot;
+    core_.qp_timers.reserve(roomy(made + 1));
+    core_.qps[made] = &core_.qp_storage.emplace_back(core_.qp_number(made, 0), config);
+    return core_.qps[made];
   }
-  return core_.qps[index];
+  if (free_.empty()) return nullptr;
+  const std::uint32_t index = free_.front();
+  free_.pop_front();
+  QueuePair& slot = core_.qp_storage[index];
+  const std::uint32_t generation = (slot.number >> EngineCore::kQpnIndexBits) + 1;
+  slot = QueuePair(core_.qp_number(index, generation), config);
+  core_.qps[index] = &slot;
+  return &slot;
 }
 
 void QpStatePart::destroy(QueuePair& qp) {
@@ -39,7 +40,12 @@ void QpStatePart::destroy(QueuePair& qp) {
   const std::uint32_t index = core_.qp_index(qp);
   core_.qp_timers.cancel(index);
   core_.qps[index] = nullptr;
-  core_.free_qps.push_back(index);
+  free_.push_back(index);
+  // Its number stays, its memory goes: the place may not be used again for long.
+  QpConfig least;
+  least.send_queue_depth = 1;
+  least.max_dest_rd_atomic = 0;
+  qp = QueuePair(qp.number, least);
 }
 
 void QpStatePart::fail(QueuePair& qp) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 
 #include "dataplane/transport/attributes.h"
 #include "dataplane/transport/engine_core.h"
@@ -49,6 +50,7 @@ class QpStatePart {
   Responder& responder_;
   CongestionManager& congestion_;
   Migration& migration_;
+  std::deque<std::uint32_t> free_;  // indices of destroyed queue pairs, the longest free first
 };
 
 }  // namespace paceline::transport

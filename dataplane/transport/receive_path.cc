@@ -1,8 +1,8 @@
 #include "dataplane/transport/receive_path.h"
+
 #include "dataplane/transport/message/ack_progress.h"
 #include "dataplane/transport/message/notification_point.h"
 #include "dataplane/transport/selective/answer_repair.h"
-
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/trim.h"

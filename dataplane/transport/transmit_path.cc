@@ -1,12 +1,12 @@
 #include "dataplane/transport/transmit_path.h"
-#include "dataplane/transport/message/packet_class.h"
-#include "dataplane/transport/message/requester_timer.h"
-#include "dataplane/transport/read/read_responder.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
+#include "dataplane/transport/message/packet_class.h"
+#include "dataplane/transport/message/requester_timer.h"
+#include "dataplane/transport/read/read_responder.h"
 #include "dataplane/wire/icrc.h"
 
 namespace paceline::transport {

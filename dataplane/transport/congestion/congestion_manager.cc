@@ -1,10 +1,10 @@
 #include "dataplane/transport/congestion/congestion_manager.h"
-#include "dataplane/transport/datagram/datagram.h"
 
 #include <algorithm>
 #include <array>
 
 #include "cc/registry.h"
+#include "dataplane/transport/datagram/datagram.h"
 #include "dataplane/transport/requester.h"
 
 namespace paceline::transport {

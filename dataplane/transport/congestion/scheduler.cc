@@ -1,11 +1,11 @@
 #include "dataplane/transport/congestion/scheduler.h"
-#include "dataplane/transport/message/packet_class.h"
-#include "dataplane/transport/read/read_responder.h"
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
+#include "dataplane/transport/message/packet_class.h"
+#include "dataplane/transport/read/read_responder.h"
 #include "dataplane/transport/requester.h"
 #include "dataplane/transport/responder.h"
 #include "dataplane/wire/headers.h"

@@ -103,6 +103,30 @@ TEST_CASE("UD: datagrams arrive behind 40 bytes that hold the IP header", "[tran
   CHECK(lab.leftovers().empty());
 }
 
+// Programs share Q_Keys, and send again for minutes what was for a program that has ended.
+TEST_CASE("UD: datagrams for a queue pair that is gone reach nobody", "[transport][ud]") {
+  Datagrams d;
+  Lab& lab = d.lab;
+  std::uint64_t id = 0;
+  const std::uint32_t dead = d.qp[1];
+  for (unsigned life = 0; life < 8; ++life) {
+    lab.b().engine.destroy_qp(lab.now(), d.qp[1]);
+    lab.touch(1);
+    d.qp[1] = d.make(1);  // in the place of the one before, and with buffers
+    REQUIRE(lab.b().post_receive(++id, 0, 2048));
+    WorkRequest stale = d.request(id, 0, 64);
+    stale.target_qp_number = dead;
+    REQUIRE(lab.post(0, d.qp[0], stale) == PostResult::ok);
+    CHECK(lab.run(lab.now() + picos_from_micros(1000)));
+    CHECK(lab.b().received().empty());
+    CHECK(lab.b().counters().no_queue_pair == life + 1);
+  }
+  REQUIRE(lab.post(0, d.qp[0], d.request(9, 0, 64)) == PostResult::ok);
+  CHECK(lab.run(lab.now() + picos_from_micros(1000)));
+  CHECK(lab.b().received().size() == 1);
+  CHECK(lab.leftovers().empty());
+}
+
 // 9.6.1.5, and 10.2.5: a key with the highest bit stands for the sender's own.
 TEST_CASE("UD: a wrong Q_Key is dropped and counted", "[transport][ud]") {
   Datagrams d;

@@ -1,7 +1,10 @@
 // Queues and lives of queue pairs: shared receive queue, full queues, destruction under way, reuse.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <deque>
 #include <set>
+#include <vector>
 
 #include "tests/unit/transport/lab.h"
 
@@ -140,6 +143,45 @@ TEST_CASE("many queue pairs come and go without a trace", "[transport]") {
     CHECK(lab.leftovers().empty());
   }
   CHECK(lab.a().engine.next_deadline() == kNever);
+}
+
+TEST_CASE("a number that was just freed comes again after all other free ones", "[transport]") {
+  LabOptions options = small_packets();
+  options.engine.spare_queue_pairs = GENERATE(0U, 6U);
+  Lab lab(options);
+  Engine& engine = lab.a().engine;
+  const auto make = [&] { return engine.create_qp(lab.qp_config(0)); };
+  const auto slot = [](std::uint32_t number) { return EngineCore::qp_slot(number); };
+  std::vector<std::uint32_t> lasting;  // what others hold does not matter
+  for (unsigned i = 0; i < 3; ++i) lasting.push_back(make());
+  std::deque<std::uint32_t> freed;
+  for (unsigned i = 0; i < 4; ++i) freed.push_back(make());
+  for (const std::uint32_t number : freed) engine.destroy_qp(lab.now(), number);
+  // Fresh places until enough are spare, then the one that has been free for longest.
+  std::set<std::uint32_t> seen;
+  const std::size_t spare = std::max<std::size_t>(options.engine.spare_queue_pairs, 3);
+  while (seen.size() < 63 * (spare + 1)) {
+    const std::uint32_t number = make();
+    CHECK(seen.insert(number).second);  // none comes twice before all of them have come
+    const auto same = std::find_if(freed.begin(), freed.end(), [&](std::uint32_t other) {
+      return slot(other) == slot(number);
+    });
+    if (same != freed.end()) {
+      CHECK(freed.size() > spare);
+      CHECK(same == freed.begin());
+      CHECK(*same != number);
+      freed.erase(same);
+    } else {
+      CHECK(freed.size() <= spare);
+    }
+    engine.destroy_qp(lab.now(), number);
+    freed.push_back(number);
+  }
+  CHECK(freed.size() == spare + 1);  // and the table stays as small as that
+  for (const std::uint32_t number : lasting) {
+    CHECK(engine.query_qp(number).has_value());
+    CHECK(!seen.contains(number));
+  }
 }
 
 }  // namespace
