@@ -18,7 +18,7 @@ void HomaReceiver::set_params(const ParamBlock& params) {
   if (params_.priorities.levels == 0) drop_priorities();
 }
 
-// The K senders with the least left; of equals who asked first.
+// Finds the K senders with the least left; among equals, those that asked first.
 void HomaReceiver::rank() {
   ranked_.clear();
   for (const std::uint32_t peer : listed()) {
@@ -74,8 +74,8 @@ void HomaReceiver::pay_oldest(std::int64_t now) {
   grant(now, oldest, std::min<std::uint64_t>(wanted(channel(oldest)), params_.oldest_bytes));
 }
 
-// What its bytes go at that are under way: a queue pair does not rise past them, so that a higher
-// level would not be taken up (dataplane/transport/message/packet_class.h).
+// The level of the sender's bytes under way. A queue pair does not rise above it, so a higher level
+// would have no effect (dataplane/transport/message/packet_class.h).
 unsigned HomaReceiver::most_level(std::uint32_t peer) {
   const std::uint8_t said = channel(peer).priority;
   const bool bound = said != 0 && outstanding(peer) > 0;
@@ -86,7 +86,8 @@ void HomaReceiver::put_level(std::uint32_t peer, unsigned level) {
   set_priority(peer, static_cast<std::uint8_t>(level + 1));
 }
 
-// By rank, and nobody above one with less left: who cannot rise would wait for all of the other.
+// Gives levels by rank. A sender never gets a higher level than one with less left: if that one
+// cannot rise, it would have to wait for all of the other's bytes.
 void HomaReceiver::put_levels() {
   unsigned most = params_.priorities.scheduled() - 1U;
   for (std::size_t rank = 0; rank < ranked_.size(); ++rank) {

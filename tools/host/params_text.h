@@ -1,4 +1,4 @@
-// Parameters and their journal as the daemon tells them, for people.
+// The daemon's answers about parameters and their journal, as text for people.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,15 +8,15 @@
 
 namespace paceline::tools {
 
-// Of GET /v1/params. NICs with the same parameters stand together; `names`: these parameters only,
-// empty: all.
+// The answer to GET /v1/params. NICs with the same parameters are shown together. Only the
+// parameters in `names`; all if it is empty.
 std::string params_text(const nlohmann::json& answer, std::span<const std::string> names);
-// Of GET /v1/params/history: a paragraph a change, the oldest first.
+// The answer to GET /v1/params/history: a paragraph per change, the oldest first.
 std::string params_history_text(const nlohmann::json& answer);
-// Of a change: what became of it, by NIC.
+// The answer to a change: its outcome for each NIC.
 std::string params_change_text(const nlohmann::json& answer);
 
-// "NAME=VALUE" ... as an object of numbers. Errors, one for each that is none.
+// Words "NAME=VALUE" as an object of numbers. Adds an error for each word that is not one.
 nlohmann::json assignments(std::span<const std::string> words, std::vector<std::string>& errors);
 
 }  // namespace paceline::tools

@@ -80,12 +80,12 @@ TunerOptions tuner_options(const TunerWorldOptions& options, const PreparedScena
   out.block_windows = options.block_windows;
   out.wash_windows = options.wash_windows();
   out.learn_windows = 2 * options.block_windows;
-  // 100 ms of guard are ten windows in life.
+  // As on a running host, where the guard looks at 100 ms, ten windows.
   out.guard_ns = 10 * options.window.count / 1000;
   out.cool_blocks = 2;
   out.constraints.queue_p99_bytes =
       options.queue_share * static_cast<double>(prepared.scenario.fabric.buffer_bytes);
-  // A span is a block at least: it holds whole waves.
+  // A span is at least a block, so that it holds whole waves.
   out.change.span_windows = options.block_windows;
   return out;
 }
@@ -102,9 +102,10 @@ MessagePlan endless_plan(const PreparedScenario& prepared, const TunerWorldOptio
     scenario.workload.window = length;
     plan = made(workload::make_plan(scenario, prepared.inputs, seed));
   } else {
-    // An exchange goes on between the same hot and cold hosts, which are the workload's, not a
-    // run's: with others the busiest receiver has a quarter of its line to do, or all of it. When
-    // its hosts begin is each wave's own. Other waves are each their own altogether.
+    // All waves of an all-to-all have the same hot and cold hosts, because these belong to the
+    // workload: drawn anew, they would load the busiest receiver with a quarter of its line or with
+    // all of it. Only the times at which hosts begin are drawn per wave. Other workloads are drawn
+    // anew for each wave.
     const bool same = scenario.workload.kind == "all_to_all";
     const Picos jitter = scenario.workload.start_jitter;
     if (same) scenario.workload.start_jitter = Picos{0};
@@ -189,7 +190,7 @@ TunedRun run_tuned(const PreparedScenario& prepared, const cc::AlgorithmInfo& in
   std::int64_t breached_since = -1;
   std::uint8_t epoch = 0;
   const config::CcConfig& cc = prepared.scenario.cc;
-  // Learning, pairs with their wash-outs, cool-downs: four blocks for each pair are plenty.
+  // Four blocks for each pair are more than enough for learning, wash-outs and cool-downs too.
   const Picos length = options.window * (std::int64_t{pairs} + 10) * 4 * options.block_windows;
   WindowedWorld world(prepared, config_of(cc, info, champion), options, length, seed);
   out.finished = world.run([&](VirtualWorld& running, Picos now, WindowReader& reader) {

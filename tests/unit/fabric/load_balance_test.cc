@@ -45,7 +45,7 @@ TEST_CASE("spray: the links of a group in turn, to the packet") {
   for (const bool tables : {false, true}) {
     const Spread s = spread(LoadBalance::spray, 1, tables);
     CHECK(s.packets == std::array<std::uint64_t, 4>{250, 250, 250, 250});
-    CHECK(s.out_of_order == 0);  // alike links, nothing else about
+    CHECK(s.out_of_order == 0);  // equal links, no other traffic
   }
 }
 
@@ -59,8 +59,8 @@ TEST_CASE("spray at random: even in the mean, and from the seed") {
   CHECK(s.packets == spread(LoadBalance::spray_random, 1, true).packets);
 }
 
-// All hosts of one leaf to those of the other at line rate: what hashing lets collide, spraying
-// spreads.
+// All hosts of one leaf send to those of the other at line rate. With hashing flows collide; with
+// spraying they spread evenly.
 TEST_CASE("spray carries a full leaf without a queue where flows collide") {
   const auto drained = [](LoadBalance how) {
     FabricSpec spec = clos(kFourSpines, kEqualLinks);

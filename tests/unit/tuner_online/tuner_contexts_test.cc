@@ -11,7 +11,7 @@ namespace {
 using test::dcqcn;
 using test::paper;
 
-// No two are near one another.
+// Workloads of which no two are near each other.
 Signature workload(std::uint32_t number) {
   Signature out;
   out.load = number % 10;
