@@ -41,9 +41,9 @@ def be_user(user=USER):
     os.setresuid(user, user, user)
 
 
-def be_program_of_user():
+def be_program_of_user(user=USER):
     """As if the user had called exec: changing the user alone closes the process's memory."""
-    be_user()
+    be_user(user)
     ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE
 
 
@@ -68,6 +68,8 @@ def line_of(pipe, seconds=20):
 def run(service, programs, folder, mode, root, user=USER):
     """What the attacker said, and what the target said of itself."""
     go = os.path.join(folder, f"go-{mode}-{root}")
+    if os.path.exists(go):  # of a service before this one
+        os.remove(go)
     target = os.path.join(folder, "root_target" if root else "own_target")
     command = service.on(None, [os.path.join(programs, "attack_setuid_memory"), mode, target, go],
                          "--no-files")
@@ -286,21 +288,74 @@ def check_rights(service, user):
     told = json.loads(raw.ask(STATUS)[1])["privileges"]
     bed.say(f"privileges: {told}")
     kept = {one["name"]: one["in_force"] for one in told["capabilities"]}
-    if told["user"] != user or kept != {"cap_setuid": True, "cap_setgid": True,
-                                        "cap_sys_ptrace": False}:
+    if told["user"] != user or kept != dict.fromkeys(("cap_setuid", "cap_setgid",
+                                                      "cap_sys_ptrace"), False):
         fail("status: other privileges than were expected")
-    effective = 1 << SETUID | 1 << SETGID
+    permitted = 1 << SETUID | 1 << SETGID | 1 << PTRACE
     folder = f"/proc/{service.process.pid}/task"
     for thread in os.listdir(folder):
         with open(f"{folder}/{thread}/status", encoding="utf-8") as file:
             facts = dict(line.split(":\t") for line in file.read().splitlines() if ":\t" in line)
-        sets = [int(facts[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")]
+        sets = [int(facts[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd")]
         if facts["Name"] == "paceline-copy":
             continue
-        if sets != [effective | 1 << PTRACE, effective, 0, 0] or facts["NoNewPrivs"] != "1":
+        if sets != [permitted, 0, 0, 0, permitted] or facts["NoNewPrivs"] != "1":
             fail(f"thread {facts['Name']}: capabilities {sets}")
         if facts["Uid"].split() != [str(user)] * 4:
             fail(f"thread {facts['Name']}: users {facts['Uid']}")
+
+
+def check_default(given, folder):
+    """Without service.user it is no user that others are; what root's own programs need still goes,
+    and its sockets are gone when it ends."""
+    try:
+        user = pwd.getpwnam("paceline").pw_uid
+    except KeyError:
+        user = 60999
+    with bed.Testbed(given.paceline, given.dataplane, sets=("service.open=true",)) as service:
+        os.chmod(service.folder, 0o755)
+        attacks(given, service, folder)
+        check_rights(service, user)
+        if f"runs as user {user}" not in service.log_text():
+            fail(f"the log does not say who it runs as: {service.log_text()}")
+        control = os.path.join(service.folder, "service.sock.control")
+        if bed.said_by_child(lambda: be_program_of_user(user),
+                             lambda: "in" if controls(control) else "out") != "out":
+            fail("a user that the service chose controls it")
+        if not controls(control):
+            fail("root does not control it")
+        service.process.send_signal(signal.SIGTERM)
+        if service.process.wait(10 * bed.PATIENCE) != 0:
+            fail("it did not end well")
+        left = [name for name in os.listdir(service.folder) if ".sock" in name]
+        if left:
+            fail(f"sockets are left: {left}")
+
+
+def controls(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.settimeout(10 * bed.PATIENCE)
+        try:
+            client.connect(path)
+            client.send(b'{"schema":1,"id":1,"op":"hello"}')
+            answer = client.recv(65536)
+        except OSError:
+            return False
+        return bool(json.loads(answer or b"{}").get("nics"))
+
+
+def attacks(given, service, folder):
+    check_honest(service, given.programs, folder)
+    check_honest(service, given.programs, folder, 0)
+    for root in (True, False):
+        for mode in ("inherited", "before", "shared"):
+            check_attack(service, given.programs, folder, mode, root)
+    for early in (False, True):
+        check_number_given_away(service, "h0", early)
+    check_copier(service, "h1")
+    check_honest(service, given.programs, folder)
+    if not service.alive():
+        fail("the service has ended")
 
 
 def check_honest(service, programs, folder, user=USER):
@@ -353,20 +408,12 @@ def main():
             os.chmod(path, mode)
         if os.statvfs(folder).f_flag & os.ST_NOSUID:
             bed.skip(f"{folder} is mounted without set-user-id programs")
-        with bed.Testbed(given.paceline, given.dataplane, sets=("service.open=true",)) as service:
+        check_default(given, folder)
+        with bed.Testbed(given.paceline, given.dataplane,
+                         sets=("service.open=true", 'service.user="root"')) as service:
             os.chmod(service.folder, 0o755)
-            check_honest(service, given.programs, folder)
-            check_honest(service, given.programs, folder, 0)
-            for root in (True, False):
-                for mode in ("inherited", "before", "shared"):
-                    check_attack(service, given.programs, folder, mode, root)
-            for early in (False, True):
-                check_number_given_away(service, "h0", early)
-            check_copier(service, "h1")
-            check_honest(service, given.programs, folder)
+            attacks(given, service, folder)
             check_rights(service, 0)
-            if not service.alive():
-                fail("the service has ended")
         as_another_user(given, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

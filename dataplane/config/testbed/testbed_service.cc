@@ -22,8 +22,8 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .meaning = "User ids that may attach, besides the service's own and root."},
     {.path = "service.user",
      .meaning =
-         "User that a service started by root becomes once devices and sockets are open; see "
-         "[Privileges](#privileges). Empty: no change."},
+         "User that a service started by root becomes once devices and sockets are open. Empty: "
+         "`paceline` or nobody's id, but root with ports; see [Privileges](#privileges)."},
     {.path = "service.sessions",
      .min = 1,
      .max = kMostObjects,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "cc/plugin/plugin.h"
 #include "dataplane/attach/descriptor.h"
@@ -30,11 +32,14 @@ std::string without_links(const std::string& path) {
   return found == nullptr ? std::string() : std::string(found.get());
 }
 
-// Who but root and this process' user could have written it; empty: nobody.
+// With whose rights this thread opens files (FileRights).
+uid_t file_user() { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))); }
+
+// Who but root and that user could have written it; empty: nobody.
 std::string others_who_write(const struct stat& facts) {
-  if (facts.st_uid != 0 && facts.st_uid != ::geteuid()) {
+  if (facts.st_uid != 0 && facts.st_uid != file_user()) {
     return fmt::format("belongs to user {}: it must belong to root or to the service's user, {}",
-                       facts.st_uid, ::geteuid());
+                       facts.st_uid, file_user());
   }
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return fmt::format("others may write it (mode {:o}): it must be writable by its owner alone",
@@ -72,7 +77,11 @@ std::string read_all(int file, std::size_t bytes, std::string& out) {
 
 }  // namespace
 
+PluginShelf::PluginShelf(std::vector<std::string> folders)
+    : folders_(std::move(folders)), reader_{::geteuid(), ::getegid(), {}, 0} {}
+
 cc::Registered PluginShelf::load(const std::string& path, const std::string& sha256) const {
+  const FileRights rights(reader_);
   const auto refused = [&](std::string_view why) {
     return cc::Registered{nullptr, fmt::format("{}: {}", path, why)};
   };

@@ -18,6 +18,7 @@
 
 #include "dataplane/attach/foreign_descriptors.h"
 #include "dataplane/attach/message_socket.h"
+#include "dataplane/service/memory/credentials.h"
 #include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::service {
@@ -74,7 +75,10 @@ ControlServer::~ControlServer() {
   while (!clients_.empty()) end(clients_.begin());
   if (listening_.is_open())
     attach::close_listening(attach::Descriptor(listening_.release()), aside_);
-  if (!path_.empty() && path_.front() != '@') ::unlink(path_.c_str());
+  if (!path_.empty() && path_.front() != '@') {
+    const FileRights rights(service_.privileges().starter);
+    ::unlink(path_.c_str());
+  }
 }
 
 std::string ControlServer::listen(const std::string& path) {
@@ -132,7 +136,7 @@ std::string ControlServer::judge_peer(int socket) const {
   ucred peer{};
   socklen_t length = sizeof(peer);
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return "who is that?";
-  if (peer.uid == 0 || peer.uid == ::geteuid()) return {};
+  if (peer.uid == 0 || peer.uid == service_.privileges().owner) return {};
   if (grouped_) {
     if (peer.gid == group_) return {};
     std::array<gid_t, 1024> groups{};

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/service/memory/credentials.h"
+
 namespace paceline::service {
 
 struct KeptCapability {
@@ -18,13 +20,19 @@ struct KeptCapability {
 
 struct Privileges {
   uid_t user = 0;
+  // May attach and control beside root: the user of the service, but 0 where the service chose it.
+  uid_t owner = 0;
+  // Who started it: sockets, and the folders of files that an operator names, are theirs.
+  Credentials starter;
   std::vector<KeptCapability> kept;
   // "user 0 with cap_setuid (why), ...".
   std::string text() const;
 };
 
 struct PrivilegeNeeds {
-  std::string user;    // to become; empty: as it is
+  // To become. Empty: of a service that root starts without ports `paceline`, or where there is no
+  // such user an id that is nobody's; else as it is.
+  std::string user;
   bool ports = false;  // devices of this machine are open
 };
 

@@ -53,6 +53,14 @@ int begin_process(void* at) {
   return 0;
 }
 
+constexpr std::uint64_t kChangesUser = std::uint64_t{1} << CAP_SETUID | std::uint64_t{1}
+                                                                            << CAP_SETGID;
+
+// What the service may do it does not do by mistake: this is in force only while it changes user.
+void allow_changes(const CapabilitySets& now) {
+  set_capabilities({now.permitted, now.effective | (now.permitted & kChangesUser)});
+}
+
 bool run_in_process(Begin& begin) {
   constexpr std::size_t kStack = std::size_t{256} << 10U;
   constexpr std::size_t kGuard = std::size_t{64} << 10U;
@@ -64,8 +72,11 @@ bool run_in_process(Begin& begin) {
   if (::mprotect(bottom, kStack, PROT_READ | PROT_WRITE) == 0) {
     // It has this thread's thread-local memory, which this thread does not touch meanwhile: it is
     // in one system call. No signal tells of its end.
+    const CapabilitySets before = capability_sets();
+    allow_changes(before);
     const pid_t process =
         ::clone(begin_process, bottom + kStack, CLONE_VM | CLONE_FILES | CLONE_FS, &begin);
+    set_capabilities(before);
     if (process > 0) {
       while (::syscall(SYS_wait4, process, &status, __WALL, nullptr) < 0 && errno == EINTR) {
       }
@@ -117,6 +128,7 @@ int credentials_at(int socket, pid_t& process, Credentials& out) {
 
 FileRights::FileRights(const Credentials& whose)
     : before_(capability_sets()), user_(::geteuid()), group_(::getegid()) {
+  allow_changes(before_);
   ::setfsgid(whose.group);
   ::setfsuid(whose.user);
   // Each returns what was in force, so a user that does not exist asks for it.

@@ -21,6 +21,7 @@
 
 #include "dataplane/attach/foreign_descriptors.h"
 #include "dataplane/attach/text.h"
+#include "dataplane/service/memory/credentials.h"
 #include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/memory/view_guard.h"
 #include "dataplane/service/sessions/status.h"
@@ -123,7 +124,10 @@ void Server::run() {
   way_back_->end();
   if (listening_.is_open())
     attach::close_listening(attach::Descriptor(listening_.release()), strangers_);
-  if (!path_.empty() && path_.front() != '@') ::unlink(path_.c_str());
+  if (!path_.empty() && path_.front() != '@') {
+    const FileRights rights(service_.privileges().starter);
+    ::unlink(path_.c_str());
+  }
   while (!connections_.empty()) end(connections_.begin());
 }
 
@@ -336,7 +340,7 @@ Status Server::status(const Session& asking, Reply& reply) {
   std::vector<const Session*> sessions;
   for (const Connection& connection : connections_) sessions.push_back(&connection.session);
   const uid_t user = asking.peer().user;
-  const bool sees_all = user == 0 || user == ::geteuid();
+  const bool sees_all = user == 0 || user == service_.privileges().owner;
   const std::string text =
       status_text(service_, sessions, sees_all ? std::nullopt : std::optional(user));
   const auto bytes = std::as_bytes(std::span(text));

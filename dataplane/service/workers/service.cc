@@ -17,6 +17,8 @@ namespace paceline::service {
 
 Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> nic_sets)
     : settings_(std::move(settings)) {
+  privileges_.user = privileges_.owner = ::geteuid();
+  privileges_.starter = {::geteuid(), ::getegid(), {}, 0};
   TenantQuota& quota = settings_.quota;
   const std::uint64_t memory = machine_memory();
   if (quota.registered_bytes == 0) quota.registered_bytes = memory / 2;
@@ -149,7 +151,7 @@ attach::NicInfo Service::nic_info(NicPlace place) const {
 }
 
 bool Service::may_attach(uid_t user) const {
-  return settings_.open || user == 0 || user == ::geteuid() ||
+  return settings_.open || user == 0 || user == privileges_.owner ||
          std::find(settings_.users.begin(), settings_.users.end(), user) != settings_.users.end();
 }
 

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "dataplane/service/memory/credentials.h"
 
@@ -52,11 +53,22 @@ TEST_CASE("a service keeps what it needs and has, and says it", "[service][may_s
         (sets.effective & ~sets.permitted) == 0 && ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
     return good ? said : "not dropped";
   });
-  CHECK(plain.starts_with("user " + std::to_string(::geteuid()) + " with"));
+  CHECK(plain.starts_with("user "));
   CHECK(plain.find("cap_net_raw") == std::string::npos);
   if (::geteuid() != 0) {
     WARN("skipped: root only");
     return;
+  }
+  // The service chooses: who that is controls nothing. Root is asked for, or has devices.
+  CHECK(in_child([] {
+          service::Privileges kept;
+          const std::string wrong = service::drop_privileges({}, kept);
+          if (!wrong.empty()) return wrong;
+          return std::string(kept.user == 0 || kept.user != ::getuid() ? "root" : "another") +
+                 (kept.owner == 0 && kept.starter.user == 0 ? "" : ", which controls it");
+        }) == "another");
+  for (const auto& [name, ports] : {std::pair("root", false), std::pair("", true)}) {
+    CHECK(in_child([&] { return drop(name, ports); }).starts_with("user 0 (root) with"));
   }
   const std::string user = in_child([] {
     if (::setgid(54'321) != 0 || ::setuid(54'321) != 0) return std::string("?");
