@@ -29,7 +29,7 @@ BUDGET = {
     "docs/fidelity.md": 1930,
     "docs/interop.md": 620,
     "docs/neighbour.md": 750,
-    "docs/operations.md": 1770,
+    "docs/operations.md": 1780,
     "docs/performance.md": 850,
     "docs/plugins.md": 1270,
     "docs/ports.md": 2400,

@@ -119,11 +119,12 @@ MAY_INCLUDE = {
     ),
     "dataplane/service/protocol": BELOW_SERVICE,
     "dataplane/service/congestion": BELOW_SERVICE + (
-        "dataplane/service/nics", "dataplane/service/protocol", "dataplane/service/workers",
+        "dataplane/service/memory/credentials", "dataplane/service/nics",
+        "dataplane/service/protocol", "dataplane/service/workers",
     ),
     "dataplane/service/control": BELOW_SERVICE + (
-        "dataplane/service/congestion", "dataplane/service/nics", "dataplane/service/protocol",
-        "dataplane/service/workers",
+        "dataplane/service/congestion", "dataplane/service/memory/credentials", "dataplane/service/nics",
+        "dataplane/service/protocol", "dataplane/service/workers",
     ),
     # main().
     "dataplane/service": BELOW_SERVICE + (

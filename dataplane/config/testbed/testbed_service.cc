@@ -21,9 +21,7 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .max = 4'294'967'294.0,
      .meaning = "User ids that may attach, besides the service's own and root."},
     {.path = "service.user",
-     .meaning =
-         "User that a service started by root becomes once devices and sockets are open. Empty: "
-         "`paceline` or nobody's id, but root with ports; see [Privileges](#privileges)."},
+     .meaning = "User that a service started by root becomes; see [Privileges](#privileges)."},
     {.path = "service.sessions",
      .min = 1,
      .max = kMostObjects,

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -27,13 +28,15 @@ struct Need {
   std::string_view why;
 };
 
+constexpr std::string_view kForPorts = "ports of this machine";
+
 constexpr auto kNeeds = std::to_array<Need>({
     {CAP_SETUID, "cap_setuid", false, false, "copies run as the program's user"},
     {CAP_SETGID, "cap_setgid", false, false, "and with its groups"},
     {CAP_SYS_PTRACE, "cap_sys_ptrace", false, false,
      "copies for root's programs, which have it themselves"},
-    {CAP_NET_RAW, "cap_net_raw", true, true, "ports of this machine"},
-    {CAP_NET_ADMIN, "cap_net_admin", true, true, "ports of this machine"},
+    {CAP_NET_RAW, "cap_net_raw", true, true, kForPorts},
+    {CAP_NET_ADMIN, "cap_net_admin", true, true, kForPorts},
     {CAP_IPC_LOCK, "cap_ipc_lock", true, true, "memory that devices reach"},
 });
 
@@ -150,7 +153,13 @@ std::string Privileges::text() const {
                        one.why);
     between = ", ";
   }
-  return kept.empty() ? out + " without capabilities" : out;
+  if (kept.empty()) out += " without capabilities";
+  const bool ports = std::any_of(kept.begin(), kept.end(),
+                                 [](const KeptCapability& one) { return one.why == kForPorts; });
+  if (user == 0 && ports) {
+    out += "; still root: ports open devices and sockets again while they run";
+  }
+  return out;
 }
 
 std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out) {

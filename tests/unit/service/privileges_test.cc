@@ -68,7 +68,9 @@ TEST_CASE("a service keeps what it needs and has, and says it", "[service][may_s
                  (kept.owner == 0 && kept.starter.user == 0 ? "" : ", which controls it");
         }) == "another");
   for (const auto& [name, ports] : {std::pair("root", false), std::pair("", true)}) {
-    CHECK(in_child([&] { return drop(name, ports); }).starts_with("user 0 (root) with"));
+    const std::string said = in_child([who = name, with = ports] { return drop(who, with); });
+    CHECK(said.starts_with("user 0 (root) with"));
+    CHECK((said.find("still root: ports") != std::string::npos) == ports);
   }
   const std::string user = in_child([] {
     if (::setgid(54'321) != 0 || ::setuid(54'321) != 0) return std::string("?");
