@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <iterator>
 
 #include "dataplane/attach/text.h"
 #include "dataplane/attach/turned_away.h"
@@ -66,6 +67,8 @@ int Session::connect(const Settings& settings, Presence* presence) {
   socket_ = attach::connect_socket(settings.socket);
   if (!socket_) return errno;
   let_service_copy(socket_.get());
+  received_.body.reserve(attach::kMaxMessage);
+  received_.descriptors.reserve(attach::kMaxDescriptors);
   attach::HelloRequest hello;
   hello.pid = static_cast<std::uint32_t>(::getpid());
   const char* const name = program_invocation_short_name;
@@ -99,19 +102,26 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
   const attach::Transfer sent = attach::send_message(socket_.get(), header, body, descriptors);
   if (sent == attach::Transfer::failed) return errno == EBADF ? lose() : errno;
   const attach::Transfer got = sent == attach::Transfer::done
-                                   ? attach::receive_message(socket_.get(), reply)
+                                   ? attach::receive_message(socket_.get(), received_)
                                    : attach::Transfer::closed;
-  if (got == attach::Transfer::closed && attach::turned_away(socket_.get(), reply)) {
-    return reply.header.error;
+  const attach::Header& answer = received_.header;
+  if (got == attach::Transfer::closed && attach::turned_away(socket_.get(), received_)) {
+    return answer.error;
   }
   if (got != attach::Transfer::done) return lose();
-  const bool turned_away = reply.header.sequence == 0 && reply.header.error != 0;
-  if (!turned_away &&
-      (reply.header.operation != operation || reply.header.sequence != header.sequence)) {
+  const bool turned_away = answer.sequence == 0 && answer.error != 0;
+  if (!turned_away && (answer.operation != operation || answer.sequence != header.sequence)) {
     return lose();
   }
-  if (reply.header.error != 0 && log_) log_refusal(operation, reply);
-  return reply.header.error;
+  if (answer.error != 0) {
+    if (log_) log_refusal(operation, received_);
+    return answer.error;
+  }
+  reply.header = answer;
+  reply.body.assign(received_.body.begin(), received_.body.end());
+  reply.descriptors.assign(std::make_move_iterator(received_.descriptors.begin()),
+                           std::make_move_iterator(received_.descriptors.end()));
+  return 0;
 }
 
 bool Session::look() {

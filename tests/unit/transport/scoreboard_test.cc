@@ -34,7 +34,7 @@ struct SelectiveBench : Bench {
 TEST_CASE("scoreboard: what is in flight, lost and to be sent again is what the packets say",
           "[transport]") {
   enum class Fate { flying, lost, delivered };
-  const std::uint64_t seed = GENERATE(1, 2, 3, 4, 5);
+  const std::uint64_t seed = GENERATE(1U, 2U, 3U, 4U, 5U);
   CAPTURE(seed);
   Random random(seed);
   SelectiveBench b(0xFF'FFC0);

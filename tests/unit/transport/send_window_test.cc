@@ -15,7 +15,7 @@ namespace {
 // sequence numbers that wrap.
 TEST_CASE("send window: bytes in flight and backlog are those of the packets, whatever comes",
           "[transport]") {
-  const std::uint64_t seed = GENERATE(1, 2, 3, 4, 5);
+  const std::uint64_t seed = GENERATE(1U, 2U, 3U, 4U, 5U);
   CAPTURE(seed);
   Random random(seed);
   Bench b(0xFF'FFF0);
