@@ -9,17 +9,31 @@ using namespace paceline;
 using namespace paceline::verbs_test;
 
 namespace {
-thread_local std::size_t allowed = ~std::size_t{0};  // bytes that one allocation may have
-}
 
-// The only ones of this program.
-void* operator new(std::size_t bytes) {
-  void* const memory = bytes > allowed ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+thread_local std::size_t allowed = ~std::size_t{0};  // bytes that one allocation may have
+
+void* allocate(std::size_t bytes) {
+  return bytes > allowed ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+}
+void* allocate_or_throw(std::size_t bytes) {
+  void* const memory = allocate(bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+
+}  // namespace
+
+// For the whole program; all of them, so that what one has allocated another of them frees.
+void* operator new(std::size_t bytes) { return allocate_or_throw(bytes); }
+void* operator new[](std::size_t bytes) { return allocate_or_throw(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 TEST_CASE("a program out of memory keeps its session, and can give back what it has", "[verbs]") {
   OpenDevice device;
