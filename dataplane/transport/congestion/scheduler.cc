@@ -7,7 +7,6 @@
 #include "dataplane/transport/message/packet_class.h"
 #include "dataplane/transport/read/read_responder.h"
 #include "dataplane/transport/requester.h"
-#include "dataplane/transport/responder.h"
 #include "dataplane/wire/headers.h"
 
 namespace paceline::transport {

@@ -53,7 +53,6 @@ bool UnreliableConnection::build(EngineCore& core, QueuePair& qp, Packet& packet
   return true;
 }
 
-// The packet at next_psn is built; with the last one its request is complete (9.8.2.1).
 void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, std::uint32_t peer,
                                                std::uint32_t payload, bool last) {
   RequesterState& r = qp.requester;

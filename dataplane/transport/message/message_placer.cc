@@ -5,7 +5,6 @@
 
 namespace paceline::transport {
 
-// The region that a WRITE goes to; nullptr when its peer may not.
 const Region* MessagePlacer::writable(EngineCore& core, const QueuePair& qp,
                                       const wire::Reth& reth) {
   const Region* region = core.regions.find(reth.rkey);
@@ -48,7 +47,6 @@ bool MessagePlacer::take_receive(QueuePair& qp) {
   return r.receive_taken;
 }
 
-// The segments of the receive request in use.
 SegmentAccess MessagePlacer::received_into(EngineCore& core, const QueuePair& qp,
                                            std::uint64_t offset, std::uint32_t bytes) {
   const ReceiveRequest& receive = qp.responder.receive;

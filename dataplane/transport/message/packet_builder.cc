@@ -12,7 +12,6 @@ namespace paceline::transport {
 
 using wire::Opcode;
 
-// The request of a READ for `count` responses from response `from` on; or of an atomic.
 void PacketBuilder::build_read(EngineCore& core, QueuePair& qp, Packet& packet,
                                const SendEntry& entry, std::uint32_t from, std::uint32_t count) {
   const QueuedRequest& request = entry.request;

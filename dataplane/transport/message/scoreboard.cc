@@ -25,7 +25,6 @@ void Scoreboard::begin(EngineCore& core, QueuePair& qp) {
   reset(core, qp);
 }
 
-// Nothing is under way: all marks at the next sequence number.
 void Scoreboard::reset(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;

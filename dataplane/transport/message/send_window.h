@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "dataplane/transport/engine_core.h"
-#include "dataplane/wire/parse.h"
 
 namespace paceline::transport {
 

@@ -41,7 +41,6 @@ Psn end_of_request(SelectiveSend& s, Psn psn) {
 
 }  // namespace
 
-// A READ response or an atomic acknowledgement, in any order.
 ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp,
                                                  const wire::ParsedPacket& parsed,
                                                  const Packet& packet) {
