@@ -78,7 +78,7 @@ std::string read_all(int file, std::size_t bytes, std::string& out) {
 }  // namespace
 
 PluginShelf::PluginShelf(std::vector<std::string> folders)
-    : folders_(std::move(folders)), reader_{::geteuid(), ::getegid(), {}, 0} {}
+    : folders_(std::move(folders)), reader_(own_credentials()) {}
 
 cc::Registered PluginShelf::load(const std::string& path, const std::string& sha256) const {
   const FileRights rights(reader_);

@@ -163,7 +163,7 @@ std::string Privileges::text() const {
 }
 
 std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out) {
-  out.starter = {::geteuid(), ::getegid(), {}, 0};
+  out.starter = own_credentials();
   std::string wrong;
   User chosen;
   const bool choose = needs.user.empty() && out.starter.user == 0 && !needs.ports;

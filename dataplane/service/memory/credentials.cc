@@ -108,6 +108,8 @@ int set_capabilities(const CapabilitySets& sets) {
   return ::syscall(SYS_capset, &header, words.data()) == 0 ? 0 : errno;
 }
 
+Credentials own_credentials() { return {::geteuid(), ::getegid(), {}, 0}; }
+
 int credentials_at(int socket, pid_t& process, Credentials& out) {
   ucred peer{};
   socklen_t length = sizeof peer;

@@ -19,6 +19,9 @@ struct Credentials {
   std::uint64_t capabilities = 0;
 };
 
+// This process's effective user and group alone: no more groups, no capabilities.
+Credentials own_credentials();
+
 // Of the calling thread.
 struct CapabilitySets {
   std::uint64_t permitted = 0;

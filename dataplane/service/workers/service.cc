@@ -18,7 +18,7 @@ namespace paceline::service {
 Service::Service(ServiceSettings settings, std::vector<std::unique_ptr<NicSet>> nic_sets)
     : settings_(std::move(settings)) {
   privileges_.user = privileges_.owner = ::geteuid();
-  privileges_.starter = {::geteuid(), ::getegid(), {}, 0};
+  privileges_.starter = own_credentials();
   TenantQuota& quota = settings_.quota;
   const std::uint64_t memory = machine_memory();
   if (quota.registered_bytes == 0) quota.registered_bytes = memory / 2;
