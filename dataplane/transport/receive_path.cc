@@ -85,20 +85,28 @@ void ReceivePath::take(Packet* packet) {
       requester_.on_acknowledge(*qp, parsed);
       core_.pool.free(packet);
       return;
-    case wire::Operation::xack:
+    case wire::Operation::xack: {
       grants_.count_foreign(packet->wire_bytes);
       if (qp->unreliable) break;
+      wire::Xack xack;
+      error = wire::parse_xack(wire::xack_body(packet->header_view(), parsed), xack);
+      if (error != wire::ParseError::ok) {
+        core_.count_malformed(error);
+        core_.pool.free(packet);
+        return;
+      }
       ++core_.counters.acks_received;
       if (requester_.holds_answers(*qp)) {
         requester_.hold(*qp, packet);
         return;
       }
-      if (requester_.on_xack(*qp, parsed, *packet)) {
+      if (requester_.on_xack(*qp, parsed, xack)) {
         congestion_.perform();
         requester_.on_gap(*qp, parsed);
       }
       core_.pool.free(packet);
       return;
+    }
     case wire::Operation::cnp:
       grants_.count_foreign(packet->wire_bytes);
       AckProgress::on_cnp(core_, *qp);

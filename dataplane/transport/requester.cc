@@ -57,7 +57,10 @@ void Requester::memory_ready(QueuePair& qp) {
         if (parsed.properties.operation == wire::Operation::acknowledge) {
           on_acknowledge(qp, parsed);
         } else if (parsed.properties.operation == wire::Operation::xack) {
-          if (on_xack(qp, parsed, *packet)) on_gap(qp, parsed);
+          wire::Xack xack;
+          const auto body = wire::xack_body(packet->header_view(), parsed);
+          if (wire::parse_xack(body, xack) == wire::ParseError::ok && on_xack(qp, parsed, xack))
+            on_gap(qp, parsed);
         } else if (take_in(qp, parsed, *packet) == ResponseOutcome::pending) {
           r.response_waits = true;
           break;  // still the first of the parked
@@ -432,15 +435,8 @@ bool Requester::build_next(QueuePair& qp, Packet& packet) {
   return true;
 }
 
-bool Requester::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet) {
+bool Requester::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const wire::Xack& xack) {
   if (!can_send(qp.state)) return false;
-  wire::Xack xack;
-  const wire::ParseError error =
-      wire::parse_xack(wire::xack_body(packet.header_view(), parsed), xack);
-  if (error != wire::ParseError::ok) {
-    core_.count_malformed(error);
-    return false;
-  }
   if (!xack.aeth.is_ack() && AckProgress::on_goodbye(core_, qp, xack.aeth, parsed.psn))
     return false;
   qp.requester.peer_selective = true;

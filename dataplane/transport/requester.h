@@ -43,7 +43,7 @@ class Requester {
   void hold(QueuePair& qp, Packet* packet) { qp.requester.parked.push(packet); }
   // An XACK for `qp`. True: it shows a gap to a requester under go-back-N. Call on_gap() then, when
   // what this call has asked for is done: the algorithm hears of the acknowledgement first.
-  bool on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  bool on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const wire::Xack& xack);
   void on_gap(QueuePair& qp, const wire::ParsedPacket& parsed);
   // The queue pair's timer fired (retransmission or RNR back-off).
   void on_timer(QueuePair& qp);

@@ -5,6 +5,7 @@
 #include "dataplane/base/random.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/icrc.h"
+#include "dataplane/wire/xack.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {
@@ -85,6 +86,33 @@ TEST_CASE("malformed packets are counted by reason", "[transport]") {
     CHECK(bench.lab.b().counters().rx_data_packets == 0);
     CHECK(bench.lab.a().counters().rx_packets == 0);  // no answer
     CHECK(bench.lab.leftovers().empty());
+  }
+}
+
+TEST_CASE("an extended acknowledgement that is malformed counts as that alone", "[transport]") {
+  struct Damage {
+    ParseError reason;
+    std::size_t offset;  // in its body
+    std::byte flip;
+  };
+  const Damage damages[] = {
+      {ParseError::control_version, 0, std::byte{0x80}},
+      {ParseError::control_length, 1, std::byte{0x04}},  // records that are not there
+      {ParseError::bad_aeth, 4, std::byte{0x40}},        // a reserved syndrome
+  };
+  for (const Damage& damage : damages) {
+    CAPTURE(wire::parse_error_name(damage.reason));
+    Bench bench;
+    const wire::HeaderTemplate header = wire::make_header_template(from_a_to_b());
+    Packet packet;
+    packet.header_bytes = static_cast<std::uint16_t>(wire::build_xack(
+        header, wire::HeaderBuffer{packet.header}, bench.pair.b, Psn(0), wire::Xack{}));
+    packet.header[header.bth_offset() + wire::kBthBytes + damage.offset] ^= damage.flip;
+    packet.icrc = wire::icrc(packet.header_view(), header.l3_offset);
+    bench.arrive(packet);
+    CHECK(bench.malformed(damage.reason) == 1);
+    CHECK(bench.lab.b().counters().acks_received == 0);
+    CHECK(bench.lab.leftovers() == "");
   }
 }
 
