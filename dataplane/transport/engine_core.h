@@ -237,6 +237,21 @@ struct alignas(64) EngineCore {
     return packet;
   }
 
+  // Payload that the queue pair's requester has yet to send, and its bytes on the wire: the queue
+  // pair's and its context's.
+  void add_backlog(QueuePair& qp, std::uint64_t bytes) {
+    qp.requester.backlog_bytes += bytes;
+    contexts[qp.context].backlog_bytes += bytes;
+  }
+  void take_backlog(QueuePair& qp, std::uint64_t bytes) {
+    qp.requester.backlog_bytes -= bytes;
+    contexts[qp.context].backlog_bytes -= bytes;
+  }
+  void take_inflight(QueuePair& qp, std::uint64_t bytes) {
+    qp.requester.inflight_bytes -= bytes;
+    contexts[qp.context].inflight_bytes -= bytes;
+  }
+
   void count_malformed(wire::ParseError error) {
     ++counters.malformed[static_cast<std::size_t>(error)];
   }

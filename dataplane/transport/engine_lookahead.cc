@@ -95,7 +95,7 @@ void EngineLookahead::load_request(const Packet* packet) const {
   const QueuePair* qp = queue_pair_of(packet);
   if (qp == nullptr) return;
   const RequesterState& r = qp->requester;
-  prefetch_line(packet == nullptr ? &r.queue.at(r.cursor) : &r.queue.front());
+  prefetch_line(packet == nullptr ? &r.queue.at(r.position.request()) : &r.queue.front());
 }
 
 }  // namespace paceline::transport

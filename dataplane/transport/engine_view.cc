@@ -165,12 +165,13 @@ bool EngineView::describe_qp(Picos now, std::uint32_t number,
   record.state = static_cast<std::uint8_t>(qp->state);
   record.inflight_bytes = qp->requester.inflight_bytes;
   record.backlog_bytes = qp->requester.backlog_bytes + qp->responder.backlog_bytes;
-  const RoundTrip round_trip = round_trip_of(*qp);
-  record.srtt_ns = round_trip.smoothed_ns;
-  record.min_rtt_ns = round_trip.least_ns;
+  const RoundTripEstimate& round_trip = round_trip_of(*qp);
+  record.srtt_ns = round_trip.smoothed_ns();
+  record.min_rtt_ns = round_trip.least_ns();
   const telemetry::QueuePairCounters& counters = qp->counters;
   record.tx_bytes = counters.tx_bytes + sent_of_queued(*qp);
-  record.rx_bytes = counters.rx_bytes + (qp->responder.in_message ? qp->responder.received : 0);
+  record.rx_bytes =
+      counters.rx_bytes + (qp->responder.message.open() ? qp->responder.message.received() : 0);
   record.retransmitted_packets = counters.retransmitted_packets;
   record.timeouts = counters.timeouts;
   record.naks_received = counters.naks_received;

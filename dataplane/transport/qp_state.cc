@@ -61,8 +61,7 @@ bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
   qp.remote_number = remote.qp_number;
   qp.responder.expected = remote.first_psn;
   to_rtr(qp);
-  qp.requester.next_psn = first_psn;
-  to_rts(qp);
+  to_rts(qp, first_psn);
   return true;
 }
 
@@ -95,13 +94,12 @@ void QpStatePart::to_rtr(QueuePair& qp) {
   migration_.offer_selective(qp);
 }
 
-// The first PSN is in next_psn.
-void QpStatePart::to_rts(QueuePair& qp) {
+void QpStatePart::to_rts(QueuePair& qp, Psn first_psn) {
   RequesterState& r = qp.requester;
-  r.una_psn = r.max_psn = r.tail_psn = r.next_psn;
-  r.retries_left = qp.config.retry_count;
-  r.rnr_left = qp.config.rnr_retry;
-  r.ack_requested_at = core_.now - qp.config.retransmit_timeout;  // the first packet asks
+  r.position.start(first_psn, r.queue.tail());
+  r.tail_psn = first_psn;
+  r.retries.renew(qp.config.retry_count, qp.config.rnr_retry);
+  r.ack_requests.ask_next(core_.config.ack_every);
   qp.state = QpState::rts;
   Scoreboard::begin(core_, qp);
 }
@@ -183,14 +181,13 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   take(min_rnr_timer, c.min_rnr_timer, a.min_rnr_timer);
   take(dest_qp_number, qp.remote_number, a.dest_qp_number);
   take(rq_psn, qp.responder.expected, a.rq_psn);
-  take(sq_psn, qp.requester.next_psn, a.sq_psn);
 
   if (from == QpState::sqd && (mask & max_dest_rd_atomic) != 0) {
     qp.responder.responses = ResponseQueue(c.max_dest_rd_atomic);
   }
   if (from == QpState::reset) qp.state = QpState::init;
   if (from == QpState::init && to == QpState::rtr) to_rtr(qp);
-  if (from == QpState::rtr && to == QpState::rts) to_rts(qp);
+  if (from == QpState::rtr && to == QpState::rts) to_rts(qp, a.sq_psn);
   if (from == QpState::rts && to == QpState::sqd) {
     qp.state = QpState::sqd;
     RequestOrder::drain(core_, qp, (mask & notify_drained) != 0 && a.notify_drained);
@@ -220,7 +217,7 @@ QpAttributes QpStatePart::query(const QueuePair& qp) const {
   a.max_rd_atomic = c.max_rd_atomic;
   a.max_dest_rd_atomic = c.max_dest_rd_atomic;
   a.rq_psn = qp.responder.expected;
-  a.sq_psn = qp.requester.next_psn;
+  a.sq_psn = qp.requester.position.next();
   a.dest_qp_number = qp.remote_number;
   return a;
 }

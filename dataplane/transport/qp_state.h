@@ -43,7 +43,7 @@ class QpStatePart {
   void fail(QueuePair& qp);
   void to_reset(QueuePair& qp);
   void to_rtr(QueuePair& qp);
-  void to_rts(QueuePair& qp);
+  void to_rts(QueuePair& qp, Psn first_psn);
 
   EngineCore& core_;
   Requester& requester_;

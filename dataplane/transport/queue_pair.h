@@ -15,6 +15,11 @@
 #include "dataplane/transport/attributes.h"
 #include "dataplane/transport/completion_queue.h"
 #include "dataplane/transport/memory/region.h"
+#include "dataplane/transport/qp/ack_requests.h"
+#include "dataplane/transport/qp/incoming_message.h"
+#include "dataplane/transport/qp/retry_budget.h"
+#include "dataplane/transport/qp/round_trip.h"
+#include "dataplane/transport/qp/send_position.h"
 #include "dataplane/transport/receive_queue.h"
 #include "dataplane/transport/response_queue.h"
 #include "dataplane/transport/selective.h"
@@ -108,28 +113,21 @@ struct alignas(64) RequesterState {
 
   // A packet that goes out, and an acknowledgement that comes in, touch two cache lines of this...
   SendQueue queue;
-  Psn next_psn;                     // the next packet to go out
-  Psn una_psn;                      // oldest unacknowledged
-  Psn max_psn;                      // one past the highest ever sent: acknowledgements end here
-  std::uint32_t cursor = 0;         // queue position of the request that next_psn belongs to
-  std::uint32_t cursor_packet = 0;  // packet index within that request
-  std::uint32_t since_ack_request = 0;
-  std::uint64_t inflight_bytes = 0;  // wire bytes of [una_psn, next_psn)
+  SendPosition position;
+  std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD, one
+                              // more while credits are limited
+  std::uint64_t inflight_bytes = 0;  // wire bytes from the oldest unacknowledged packet to the next
   std::uint64_t backlog_bytes = 0;   // payload bytes posted and not yet sent
 
   Picos blocked_until{0};     // RNR back-off
   Picos timeout_at = kNever;  // in EngineCore::awake(); the queue may hold an earlier one
-  Picos ack_requested_at{0};  // when a packet last asked for an ACK
-  Picos probe_sent{0};
-  Psn probe_psn;
-  std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD, one
-                              // more while credits are limited
-  std::uint8_t stops = 0;     // of requester_stop: why nothing may be sent now
-  std::uint8_t retries_left = 0;
-  std::uint8_t rnr_left = 0;
-  std::uint8_t answers_due = 0;     // READs and atomics between the oldest request and cursor
+  // The padding at the end of these two holds what comes next.
+  [[no_unique_address]] AckRequests ack_requests;
+  RetryBudget retries;
+  std::uint8_t stops = 0;        // of requester_stop: why nothing may be sent now
+  std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and the next packet
+  [[no_unique_address]] RoundTripProbe probe;
   bool gap_known = false;           // the oldest missing response was asked for again
-  bool probe_active = false;        // one round trip is being timed
   bool selective = false;           // losses are repaired one by one: QueuePair::selective
   bool repair : 1 = false;          // of those, something is to be sent again
   bool credit_limited : 1 = false;  // credit_limit is in force
@@ -145,8 +143,7 @@ struct alignas(64) RequesterState {
   bool draining = false;           // SQD: no request is begun
   bool drained = false;            // and what was begun is complete
   bool notify_drained = false;
-  std::uint32_t srtt_ns = 0;            // go-back-N; 0: not measured yet
-  std::uint32_t min_rtt_ns = 0;         // likewise
+  RoundTripEstimate round_trip;         // under go-back-N
   std::uint32_t rate_burst = 0;         // bytes
   Rate rate_limit{};                    // of what requests send
   Picos rate_next{0};                   // when as much as that has been sent
@@ -168,19 +165,14 @@ struct alignas(64) ResponderState {
   Psn expected;
   std::uint32_t msn = 0;  // messages completed, modulo 2^24
   bool nak_sent = false;  // one NAK per gap
-  bool in_message = false;
-  bool message_is_write = false;
   bool receive_taken = false;
   std::uint8_t halts = 0;       // of responder_halt
   bool in_line = false;         // answers go the way of the data (see Responder::answer)
   bool tells_credits = false;   // ACKs say how many receive requests there are
   bool response_waits = false;  // memory that a READ reads answers later
-  std::uint64_t address = 0;    // next byte of the message goes here
-  std::uint64_t remaining = 0;  // WRITE: bytes announced and not yet placed
-  std::uint64_t received = 0;   // bytes of the message placed so far
-  std::uint32_t rkey = 0;       // of the WRITE in progress
   bool selective = false;       // QueuePair::selective is there
-  Picos last_cnp{-1};           // negative: none sent yet
+  IncomingMessage message;
+  Picos last_cnp{-1};  // negative: none sent yet
   ResponseQueue responses;
   ReceiveRequest receive{};  // of the SEND in progress
 

@@ -10,7 +10,7 @@ std::uint64_t sent_of_queued(const QueuePair& qp) {
   std::uint64_t bytes = 0;
   for (std::uint32_t p = r.queue.head(); p != r.queue.tail(); ++p) {
     const SendEntry& entry = r.queue.at(p);
-    const std::int32_t packets = distance(r.max_psn, entry.first_psn);
+    const std::int32_t packets = distance(r.position.end(), entry.first_psn);
     if (packets <= 0) break;
     if (entry.answered) continue;
     bytes += std::min(entry.request.length, static_cast<std::uint64_t>(packets) * qp.mtu);

@@ -9,14 +9,8 @@
 namespace paceline::transport {
 
 // Of its connection, as far as it was measured; 0: not yet.
-struct RoundTrip {
-  std::uint32_t smoothed_ns = 0;
-  std::uint32_t least_ns = 0;
-};
-
-inline RoundTrip round_trip_of(const QueuePair& qp) {
-  if (qp.requester.selective) return {qp.selective->send.srtt_ns, qp.selective->send.min_rtt_ns};
-  return {qp.requester.srtt_ns, qp.requester.min_rtt_ns};
+inline const RoundTripEstimate& round_trip_of(const QueuePair& qp) {
+  return qp.requester.selective ? qp.selective->send.round_trip : qp.requester.round_trip;
 }
 
 // Payload that went out for messages that are still in the send queue, each byte once. Of UC and

@@ -110,7 +110,7 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
   const bool is_ack = aeth.kind() == wire::AethKind::ack;
   // An ACK covers its own PSN; a NAK names the first packet that is missing (or refused).
   const Psn next = is_ack ? parsed.psn + 1 : parsed.psn;
-  if (before(next, r.una_psn) || before(r.max_psn, next)) {
+  if (before(next, r.position.oldest()) || before(r.position.end(), next)) {
     ++core_.counters.stale_acks;
     return;
   }
@@ -121,19 +121,16 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
   if (is_ack) RequestOrder::on_credits(core_, qp, aeth);
   // Nothing new: an ACK of what was acknowledged before; a NAK of a packet that was not sent yet,
   // or that is about to be sent again because of an earlier NAK or a timeout.
-  const bool repeats = next == r.una_psn && (is_ack || r.next_psn == r.una_psn);
-  if (repeats || (!is_ack && next == r.max_psn)) {
+  const bool repeats =
+      next == r.position.oldest() && (is_ack || r.position.next() == r.position.oldest());
+  if (repeats || (!is_ack && next == r.position.end())) {
     ++core_.counters.stale_acks;
     return;
   }
   std::uint32_t rtt_ns = 0;
-  if (r.probe_active && before(r.probe_psn, next)) {
-    rtt_ns = AckProgress::sample_rtt(core_, r.probe_sent);
-    r.probe_active = false;
-    if (rtt_ns != 0) {
-      r.min_rtt_ns = r.min_rtt_ns == 0 ? rtt_ns : std::min(r.min_rtt_ns, rtt_ns);
-      r.srtt_ns = r.srtt_ns == 0 ? rtt_ns : r.srtt_ns - r.srtt_ns / 8 + rtt_ns / 8;
-    }
+  if (r.probe.answered(next)) {
+    rtt_ns = AckProgress::sample_rtt(core_, r.probe.sent_at());
+    if (rtt_ns != 0) r.round_trip.add(rtt_ns);
   }
   // What is answered by more than an acknowledgement is complete with its last response only: an
   // acknowledgement of something behind it says that responses were lost (9.7.5.1.1).
@@ -142,11 +139,11 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
   if (r.ordered != 0) {
     if (const SendEntry* entry = SendWindow::unanswered_before(qp, next)) {
       lost = true;
-      end = before(entry->first_psn, r.una_psn) ? r.una_psn : entry->first_psn;
+      end = before(entry->first_psn, r.position.oldest()) ? r.position.oldest() : entry->first_psn;
     }
   }
   std::uint64_t acked = 0;
-  if (end != r.una_psn) acked = AckProgress::progress(core_, qp, end);
+  if (end != r.position.oldest()) acked = AckProgress::progress(core_, qp, end);
   if (lost && !is_fatal(aeth)) {
     AckProgress::report_ack(core_, qp, acked, 0);
     ReadRequester::answers_lost(core_, qp);
@@ -160,15 +157,14 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
   if (aeth.kind() == wire::AethKind::rnr_nak) {
     ++core_.counters.rnr_received;
     ++qp.counters.rnr_received;
-    if (r.rnr_left == 0) {
+    if (!r.retries.spend_rnr()) {
       QpFailure::fail(core_, qp, CompletionStatus::rnr_retry_exceeded);
       return;
     }
-    if (qp.config.rnr_retry != 7) --r.rnr_left;  // 7: for ever
     // All before it has arrived, and it has, too: nothing is being lost. Some responders (Linux
     // soft-RoCE) add a sequence NAK for the packets behind it, each time; those that come when the
     // next try is under way must not add up to a dead path.
-    r.retries_left = qp.config.retry_count;
+    r.retries.renew_retries(qp.config.retry_count);
     SendWindow::rewind(core_, qp);
     r.timeout_at = kNever;
     r.blocked_until = core_.now + wire::rnr_timer(aeth.value());
@@ -181,11 +177,10 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
     case wire::NakCode::psn_sequence_error: {
       ++core_.counters.naks_received;
       ++qp.counters.naks_received;
-      if (r.retries_left == 0) {
+      if (!r.retries.spend()) {
         QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
         return;
       }
-      --r.retries_left;
       const std::uint64_t lost = SendWindow::rewind(core_, qp);
       core_.actions.resume(qp);
       cc::Event& event = core_.actions.deliver(qp.context);
@@ -234,11 +229,10 @@ void Requester::on_timer(QueuePair& qp) {
   }
   ++core_.counters.timeouts;
   ++qp.counters.timeouts;
-  if (r.retries_left == 0) {
+  if (!r.retries.spend()) {
     QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
     return;
   }
-  --r.retries_left;
   r.gap_known = false;
   const std::uint64_t lost = SendWindow::rewind(core_, qp);
   core_.actions.resume(qp);
@@ -339,7 +333,7 @@ PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
       return PostResult::bad_key;
     }
   }
-  if (distance(r.tail_psn, r.una_psn) + static_cast<std::int32_t>(packets) >= kWindow) {
+  if (distance(r.tail_psn, r.position.oldest()) + static_cast<std::int32_t>(packets) >= kWindow) {
     return PostResult::queue_full;
   }
   r.ssn = next_msn(r.ssn);
@@ -361,7 +355,7 @@ std::uint32_t Requester::next_wire_bytes(const EngineCore& core, const QueuePair
   const RequesterState& r = qp.requester;
   if (r.repair) [[unlikely]]
     return SelectiveSender::next_wire_bytes(core, qp);
-  return SendWindow::wire_of(core, qp, r.queue.at(r.cursor), r.cursor_packet);
+  return SendWindow::wire_of(core, qp, r.queue.at(r.position.request()), r.position.packet());
 }
 
 // Whether a packet that does not end its message asks for an ACK: every ack_every-th, and whenever
@@ -369,11 +363,11 @@ std::uint32_t Requester::next_wire_bytes(const EngineCore& core, const QueuePair
 // pacing is so slow that a good part of the timeout has gone by since the last request.
 bool Requester::wants_ack(QueuePair& qp) const {
   RequesterState& r = qp.requester;
-  if (++r.since_ack_request >= core_.config.ack_every) return true;
+  if (r.ack_requests.due(core_.config.ack_every)) return true;
   const CongestionContext& context = core_.contexts[qp.context];
   const std::uint64_t filled = context.inflight_bytes + next_wire_bytes(core_, qp);
   if (filled >= context.decision.window_bytes) return true;
-  return core_.now - r.ack_requested_at >= qp.config.retransmit_timeout / 4;
+  return core_.now - r.ack_requests.asked_at() >= qp.config.retransmit_timeout / 4;
 }
 
 bool Requester::build_next(QueuePair& qp, Packet& packet) {
@@ -382,7 +376,7 @@ bool Requester::build_next(QueuePair& qp, Packet& packet) {
     wire::set_source_port(qp.header, qp.selective->paths.next_port());
     if (r.repair) return SelectiveSender::build_repair(core_, qp, packet);
   }
-  const SendEntry& entry = r.queue.at(r.cursor);
+  const SendEntry& entry = r.queue.at(r.position.request());
   if (entry.answered) {
     ReadRequester::build(core_, qp, packet, entry);
     return true;
@@ -391,47 +385,36 @@ bool Requester::build_next(QueuePair& qp, Packet& packet) {
     return qp.config.type == QpType::uc ? UnreliableConnection::build(core_, qp, packet)
                                         : Datagram::build(core_, qp, packet);
   }
-  const std::uint32_t index = r.cursor_packet;
+  const std::uint32_t index = r.position.packet();
   const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
   const std::uint32_t payload = SendWindow::payload_of(qp, entry, index);
   const bool last = index + 1 == entry.packets;
-  if (!PacketBuilder::fill_payload(core_, qp, packet, r.cursor, offset, payload)) return false;
+  if (!PacketBuilder::fill_payload(core_, qp, packet, r.position.request(), offset, payload))
+    return false;
   const bool ack_request = last || wants_ack(qp) || RequestOrder::beyond_credits(r, entry) > 0;
-  PacketBuilder::build_data(core_, qp, packet, entry, index, r.next_psn, payload, ack_request);
+  PacketBuilder::build_data(core_, qp, packet, entry, index, r.position.next(), payload,
+                            ack_request);
 
   if (ack_request) {
-    r.since_ack_request = 0;
-    r.ack_requested_at = core_.now;
-    if (!r.probe_active && r.next_psn == r.max_psn) {  // never time a retransmission (Karn)
-      r.probe_active = true;
-      r.probe_psn = r.next_psn;
-      r.probe_sent = core_.now;
-    }
+    r.ack_requests.asked(core_.now);
+    if (!r.probe.active() && r.position.next() == r.position.end())
+      r.probe.start(r.position.next(), core_.now);
   }
-  if (r.next_psn == r.max_psn) {
-    ++r.max_psn;
+  if (r.position.sent(last)) {
     core_.count_data(qp.peer);
     core_.counters.tx_data_bytes += payload;
   } else {
     core_.count_retransmitted(qp);
     core_.counters.retransmitted_bytes += payload;
   }
-  ++r.next_psn;
-  if (last) {
-    ++r.cursor;
-    r.cursor_packet = 0;
-  } else {
-    ++r.cursor_packet;
-  }
   if (r.ordered != 0) RequestOrder::check(qp);
   if (r.inflight_bytes == 0 && !r.selective) RequesterTimer::arm(core_, qp);
   if (r.selective) [[unlikely]] {
     PacketBuilder::want_telemetry(core_, qp, packet);
-    Scoreboard::note_sent(core_, qp, r.next_psn - 1, packet.wire_bytes, payload, false);
+    Scoreboard::note_sent(core_, qp, r.position.next() - 1, packet.wire_bytes, payload, false);
   }
   r.inflight_bytes += packet.wire_bytes;
-  r.backlog_bytes -= payload;
-  core_.contexts[qp.context].backlog_bytes -= payload;
+  core_.take_backlog(qp, payload);
   return true;
 }
 

@@ -26,7 +26,7 @@ class Requester {
   // There is a packet that may go out now.
   static bool has_work(const QueuePair& qp, Picos now) {
     const RequesterState& r = qp.requester;
-    const bool fresh = r.cursor != r.queue.tail() && r.stops == 0;
+    const bool fresh = r.position.request() != r.queue.tail() && r.stops == 0;
     return (fresh || (r.repair && (r.stops & requester_stop::memory) == 0)) &&
            now >= r.blocked_until;
   }

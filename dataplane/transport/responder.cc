@@ -168,7 +168,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
   const bool ends = parsed.properties.ends_message();
   // Opcode sequence (vol. 1, 9.7.4.1.5): first or only between messages, middle or last of the same
   // kind within one.
-  if (starts == r.in_message || (!starts && r.message_is_write != is_write(parsed))) {
+  if (starts == r.message.open() || (!starts && r.message.is_write() != is_write(parsed))) {
     return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
   }
   // Full packets until the last (9.7.4.1.6).
@@ -188,20 +188,20 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
         return Answers::refuse_packet(core_, qp, wire::NakCode::remote_access_error);
     }
   }
-  if (r.message_is_write && parsed.payload_bytes > r.remaining) {
+  if (r.message.is_write() && parsed.payload_bytes > r.message.remaining()) {
     return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
   }
-  if (r.message_is_write && ends && parsed.payload_bytes != r.remaining) {
+  if (r.message.is_write() && ends && parsed.payload_bytes != r.message.remaining()) {
     return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
   }
   // A WRITE with immediate takes a receive request, too, at its end.
-  const bool needs_receive = r.message_is_write && ends && parsed.properties.has_immediate();
+  const bool needs_receive = r.message.is_write() && ends && parsed.properties.has_immediate();
   if (needs_receive && !MessagePlacer::take_receive(qp)) {
     Answers::not_ready(core_, qp);
-    if (starts) r.in_message = false;  // the packet comes again as a whole
+    if (starts) r.message.close();  // the packet comes again as a whole
     return RequestOutcome::done;
   }
-  if (!r.message_is_write && r.received + parsed.payload_bytes > r.receive.length) {
+  if (!r.message.is_write() && r.message.received() + parsed.payload_bytes > r.receive.length) {
     // Longer than the posted receive: local error here, invalid request there (9.7.4.1.7).
     QpFailure::fail_receive(core_, qp, CompletionStatus::local_length_error);
     return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
@@ -212,14 +212,15 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
         break;
       case MemoryResult::pending:
         // accept() runs again for the same packet: take back what marks it as begun.
-        if (starts) r.in_message = false;
+        if (starts) r.message.close();
         return RequestOutcome::pending;
       case MemoryResult::fault:
-        if (!r.message_is_write)
+        if (!r.message.is_write())
           QpFailure::fail_receive(core_, qp, CompletionStatus::local_protection_error);
         return Answers::refuse_packet(core_, qp,
-                                      r.message_is_write ? wire::NakCode::remote_access_error
-                                                         : wire::NakCode::remote_operational_error);
+                                      r.message.is_write()
+                                          ? wire::NakCode::remote_access_error
+                                          : wire::NakCode::remote_operational_error);
     }
   }
   if (parsed.properties.has_ieth() &&
@@ -228,9 +229,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     QpFailure::fail_receive(core_, qp, CompletionStatus::remote_invalid_request);
     return Answers::refuse_packet(core_, qp, wire::NakCode::remote_access_error);
   }
-  r.address += parsed.payload_bytes;
-  r.received += parsed.payload_bytes;
-  if (r.message_is_write) r.remaining -= parsed.payload_bytes;
+  r.message.placed(parsed.payload_bytes);
   ++r.expected;
   r.nak_sent = false;
   ++core_.counters.rx_data_packets;
@@ -279,7 +278,7 @@ void Responder::take_early(QueuePair& qp) {
     const Psn psn = r.expected;
     Packet*& slot = s.held[s.slot(psn)];
     if (slot == nullptr) {  // a WRITE that was placed
-      if (r.in_message) {
+      if (r.message.open()) {
         Answers::refuse(core_, qp, wire::NakCode::invalid_request);
         return;
       }

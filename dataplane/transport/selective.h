@@ -15,6 +15,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/path_set.h"
+#include "dataplane/transport/qp/round_trip.h"
 #include "dataplane/transport/types.h"
 #include "dataplane/wire/aeth.h"
 #include "dataplane/wire/int_record.h"
@@ -107,8 +108,7 @@ struct SelectiveSend {
   Picos doubted_at{-1};             // when an answer last came twice
   std::uint32_t answer_rtt_ns = 0;  // from asking to the answer; 0: not measured yet
   Picos newest_sent{-1};            // latest time of sending among what has arrived
-  std::uint32_t srtt_ns = 0;        // 0: not measured yet
-  std::uint32_t min_rtt_ns = 0;
+  RoundTripEstimate round_trip;
   std::uint32_t last_rtt_ns = 0;   // a queue that has just grown shows here first
   std::uint32_t marked_bytes = 0;  // CE-marked at the peer, as algorithms were last told
   std::uint8_t reorder_steps = 1;  // quarters of the least round trip that a packet may be late

@@ -185,9 +185,9 @@ class PacedPairs {
 
   // The last packet of the message has left: it is acknowledged, and the next one is posted.
   void refill(transport::QueuePair& qp) {
-    if (qp.requester.cursor != qp.requester.queue.tail()) return;
+    if (qp.requester.position.request() != qp.requester.queue.tail()) return;
     wire::ParsedPacket ack{};
-    ack.psn = qp.requester.next_psn - 1;
+    ack.psn = qp.requester.position.next() - 1;
     ack.ext.aeth = wire::Aeth::ack(0);
     requester_.on_acknowledge(qp, ack);
     congestion_.perform();

@@ -273,8 +273,8 @@ void CongestionManager::announce_backlog(std::uint32_t index) {
 std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
   constexpr std::uint64_t kRequestBytes = 112;  // an atomic over IPv4 on the wire
   const RequesterState& r = qp.requester;
-  const std::uint32_t waiting = r.queue.tail() - r.cursor;
-  return waiting != 0 && r.queue.at(r.cursor).answered ? waiting * kRequestBytes : 0;
+  const std::uint32_t waiting = r.queue.tail() - r.position.request();
+  return waiting != 0 && r.queue.at(r.position.request()).answered ? waiting * kRequestBytes : 0;
 }
 
 // What waited for others, READs and atomics or an empty message behind its fence, is no payload:

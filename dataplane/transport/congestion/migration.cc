@@ -119,9 +119,9 @@ bool Migration::anything_left() const {
 cc::Handover Migration::hand_over(const CongestionContext& context, const QueuePair* qp) const {
   cc::Handover handover;
   if (qp != nullptr) {
-    const RoundTrip round_trip = round_trip_of(*qp);
-    handover.srtt_ns = round_trip.smoothed_ns;
-    handover.min_rtt_ns = round_trip.least_ns;
+    const RoundTripEstimate& round_trip = round_trip_of(*qp);
+    handover.srtt_ns = round_trip.smoothed_ns();
+    handover.min_rtt_ns = round_trip.least_ns();
     handover.inflight_bytes = qp->requester.inflight_bytes;
   } else {
     handover.inflight_bytes = context.inflight_bytes;

@@ -15,14 +15,15 @@ namespace paceline::transport {
 
 bool Datagram::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   const RequesterState& r = qp.requester;
-  const SendEntry& entry = r.queue.at(r.cursor);
+  const SendEntry& entry = r.queue.at(r.position.request());
   const QueuedRequest& request = entry.request;
   const auto payload = static_cast<std::uint32_t>(request.length);
-  if (!PacketBuilder::fill_payload(core, qp, packet, r.cursor, 0, payload)) return false;
+  if (!PacketBuilder::fill_payload(core, qp, packet, r.position.request(), 0, payload))
+    return false;
   AddressHandle& handle = core.handles[request.address_handle >> 8];
   wire::TransportFields fields;
   fields.dest_qpn = request.target_qp_number;
-  fields.psn = r.next_psn;
+  fields.psn = r.position.next();
   fields.payload_bytes = payload;
   fields.solicited = request.solicited;
   // A key with the highest bit set means: the queue pair's own (vol. 1, 10.2.5).
@@ -37,8 +38,8 @@ bool Datagram::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   --handle.uses;
   UnreliableConnection::sent_unacknowledged(core, qp, handle.peer, payload, true);
   // The next one may be another context's business.
-  if (r.cursor != r.queue.tail() &&
-      context_of(core, qp, r.queue.at(r.cursor).request) != qp.context) {
+  if (r.position.request() != r.queue.tail() &&
+      context_of(core, qp, r.queue.at(r.position.request()).request) != qp.context) {
     qp.requester.stops |= requester_stop::target;
   }
   return true;

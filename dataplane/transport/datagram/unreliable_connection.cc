@@ -25,13 +25,13 @@ PostResult UnreliableConnection::check(EngineCore& core, const QueuePair& qp,
 
 bool UnreliableConnection::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   const RequesterState& r = qp.requester;
-  const SendEntry& entry = r.queue.at(r.cursor);
-  const std::uint32_t index = r.cursor_packet;
+  const SendEntry& entry = r.queue.at(r.position.request());
+  const std::uint32_t index = r.position.packet();
   const std::uint32_t payload = SendWindow::payload_of(qp, entry, index);
   const bool first = index == 0;
   const bool last = index + 1 == entry.packets;
-  if (!PacketBuilder::fill_payload(core, qp, packet, r.cursor, std::uint64_t{index} * qp.mtu,
-                                   payload))
+  if (!PacketBuilder::fill_payload(core, qp, packet, r.position.request(),
+                                   std::uint64_t{index} * qp.mtu, payload))
     return false;
 
   constexpr unsigned kUcOpcodes = 0x20;  // RC and UC differ by this (vol. 1, table 35)
@@ -40,7 +40,7 @@ bool UnreliableConnection::build(EngineCore& core, QueuePair& qp, Packet& packet
   fields.opcode = static_cast<wire::Opcode>(
       kUcOpcodes | static_cast<unsigned>(PacketBuilder::opcode_of(request.opcode, first, last)));
   fields.dest_qpn = qp.remote_number;
-  fields.psn = r.next_psn;
+  fields.psn = r.position.next();
   fields.payload_bytes = payload;
   fields.solicited = last && request.solicited && takes_receive(request.opcode);
   const wire::Reth reth{request.remote_address, request.remote_key,
@@ -60,9 +60,8 @@ void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, 
   core.counters.tx_data_bytes += payload;
   qp.counters.tx_bytes += payload;
   r.backlog_bytes -= payload;
-  ++r.next_psn;
-  r.una_psn = r.max_psn = r.next_psn;
-  ++r.cursor_packet;
+  r.position.sent(last);
+  r.position.acknowledge(r.position.next());
   if (!last) return;
   const QueuedRequest& request = r.queue.front().request;
   if (request.signaled) {
@@ -77,8 +76,6 @@ void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, 
   }
   if (request.fence) --r.ordered;
   r.queue.pop();
-  ++r.cursor;
-  r.cursor_packet = 0;
   if (r.ordered != 0) {
     RequestOrder::check(qp);
     RequestOrder::check_drained(core, qp);
@@ -89,7 +86,7 @@ void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, 
 // serves the next. `reason`: a counter of packets.
 RequestOutcome UnreliableConnection::drop_message(EngineCore& core, QueuePair& qp,
                                                   std::uint64_t& reason) {
-  qp.responder.in_message = false;
+  qp.responder.message.close();
   ++core.counters.unreliable_drops;
   ++reason;
   return RequestOutcome::done;
@@ -104,12 +101,12 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
   const bool write = parsed.properties.operation == wire::Operation::write;
   telemetry::EngineCounters& counters = core.counters;
   if (starts) {
-    if (r.in_message) ++counters.unreliable_drops;  // its end is lost
-    r.in_message = false;
+    if (r.message.open()) ++counters.unreliable_drops;  // its end is lost
+    r.message.close();
     r.expected = parsed.psn;
-  } else if (!r.in_message) {
+  } else if (!r.message.open()) {
     return drop_message(core, qp, counters.dropped_gap);
-  } else if (parsed.psn != r.expected || write != r.message_is_write) {
+  } else if (parsed.psn != r.expected || write != r.message.is_write()) {
     ++counters.out_of_sequence;
     return drop_message(core, qp, counters.dropped_gap);
   }
@@ -121,9 +118,9 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
   if (starts && MessagePlacer::begin(core, qp, parsed) != MessagePlacer::Begin::done) {
     return drop_message(core, qp, write ? counters.dropped_no_access : counters.dropped_no_receive);
   }
-  const bool fits =
-      write ? parsed.payload_bytes <= r.remaining && (!ends || parsed.payload_bytes == r.remaining)
-            : r.received + parsed.payload_bytes <= r.receive.length;
+  const bool fits = write ? parsed.payload_bytes <= r.message.remaining() &&
+                                (!ends || parsed.payload_bytes == r.message.remaining())
+                          : r.message.received() + parsed.payload_bytes <= r.receive.length;
   if (!fits) return drop_message(core, qp, counters.dropped_too_long);
   if (write && ends && parsed.properties.has_immediate() && !MessagePlacer::take_receive(qp)) {
     return drop_message(core, qp, counters.dropped_no_receive);
@@ -133,7 +130,7 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
       case MemoryResult::done:
         break;
       case MemoryResult::pending:
-        if (starts) r.in_message = false;
+        if (starts) r.message.close();
         return RequestOutcome::pending;
       case MemoryResult::fault:
         if (write) return drop_message(core, qp, counters.dropped_no_access);
@@ -144,17 +141,15 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
         return RequestOutcome::done;
     }
   }
-  r.address += parsed.payload_bytes;
-  r.received += parsed.payload_bytes;
-  if (write) r.remaining -= parsed.payload_bytes;
+  r.message.placed(parsed.payload_bytes);
   r.expected = parsed.psn + 1;
   ++counters.rx_data_packets;
   counters.rx_data_bytes += parsed.payload_bytes;
   if (!ends) return RequestOutcome::done;
   // A WRITE without immediate must not use up the receive request of a SEND that was dropped.
   if (write && !parsed.properties.has_immediate()) {
-    r.in_message = false;
-    qp.counters.rx_bytes += r.received;
+    r.message.close();
+    qp.counters.rx_bytes += r.message.received();
   } else {
     MessagePlacer::finish(core, qp, parsed);
   }

@@ -11,8 +11,7 @@ namespace paceline::transport {
 std::uint64_t AckProgress::progress(EngineCore& core, QueuePair& qp, Psn next) {
   RequesterState& r = qp.requester;
   const std::uint64_t acked = SendWindow::advance(core, qp, next);
-  r.retries_left = qp.config.retry_count;
-  r.rnr_left = qp.config.rnr_retry;
+  r.retries.renew(qp.config.retry_count, qp.config.rnr_retry);
   r.gap_known = false;
   const bool ordered = r.ordered != 0;
   SendWindow::complete_before(core, qp, next);
@@ -25,7 +24,7 @@ std::uint64_t AckProgress::progress(EngineCore& core, QueuePair& qp, Psn next) {
     RequestOrder::check(qp);
     RequestOrder::check_drained(core, qp);
     core.actions.settle(qp);
-  } else if (qp.active && r.cursor == r.queue.tail() && !qp.response_ready) {
+  } else if (qp.active && r.position.request() == r.queue.tail() && !qp.response_ready) {
     // What was about to be sent again had arrived after all: nothing may be left to send.
     core.actions.stop(qp);
   }
@@ -67,7 +66,8 @@ std::uint32_t AckProgress::sample_rtt(EngineCore& core, Picos sent_at) {
 // Others send no such thing; by the book (vol. 1, 9.7.5.1.1) it would be dropped as a ghost.
 bool AckProgress::on_goodbye(EngineCore& core, QueuePair& qp, wire::Aeth aeth, Psn expected) {
   const RequesterState& r = qp.requester;
-  if (aeth.kind() != wire::AethKind::nak || expected != r.next_psn || r.una_psn != r.next_psn ||
+  if (aeth.kind() != wire::AethKind::nak || expected != r.position.next() ||
+      r.position.oldest() != r.position.next() ||
       aeth.nak_code() != wire::NakCode::remote_operational_error) {
     return false;
   }

@@ -127,7 +127,7 @@ void Answers::refuse(EngineCore& core, QueuePair& qp, wire::NakCode code) {
   core.events.push({code == wire::NakCode::remote_access_error ? AsyncEventKind::qp_access_error
                                                                : AsyncEventKind::qp_request_error,
                     qp.number});
-  r.in_message = false;
+  r.message.close();
   acknowledge(core, qp, r.expected, wire::Aeth::nak(r.msn, code), false);
   if (r.answer_due) {
     r.halts |= responder_halt::condemned;

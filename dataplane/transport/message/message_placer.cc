@@ -21,19 +21,11 @@ MessagePlacer::Begin MessagePlacer::begin(EngineCore& core, QueuePair& qp,
   if (parsed.properties.operation == wire::Operation::write) {
     const wire::Reth& reth = parsed.ext.reth;
     if (reth.length != 0 && writable(core, qp, reth) == nullptr) return Begin::no_access;
-    r.rkey = reth.rkey;
-    r.address = reth.address;
-    r.remaining = reth.length;
-    r.message_is_write = true;
+    r.message.begin_write(reth.rkey, reth.address, reth.length);
   } else {
     if (!take_receive(qp)) return Begin::not_ready;
-    r.rkey = r.receive.local_key;
-    r.address = r.receive.address;
-    r.remaining = 0;
-    r.message_is_write = false;
+    r.message.begin_send(r.receive.local_key, r.receive.address);
   }
-  r.received = 0;
-  r.in_message = true;
   return Begin::done;
 }
 
@@ -60,36 +52,37 @@ MemoryResult MessagePlacer::place(EngineCore& core, QueuePair& qp, const wire::P
                                   const Packet& packet) {
   const ResponderState& r = qp.responder;
   const std::uint32_t bytes = parsed.payload_bytes;
-  if (!r.message_is_write && r.receive.segment_count != 0) {
+  if (!r.message.is_write() && r.receive.segment_count != 0) {
     bool mismatch = false;
     const MemoryResult result =
-        scatter_payload(received_into(core, qp, r.received, bytes), r.received, packet, mismatch);
+        scatter_payload(received_into(core, qp, r.message.received(), bytes), r.message.received(),
+                        packet, mismatch);
     if (mismatch) ++core.counters.digest_mismatches;
     return result;
   }
-  const Region* region = core.regions.find(r.rkey);
-  const std::uint8_t needed = r.message_is_write ? access::remote_write : access::local_write;
+  const Region* region = core.regions.find(r.message.key());
+  const std::uint8_t needed = r.message.is_write() ? access::remote_write : access::local_write;
   if (region == nullptr ||
-      !region->grants_peer(qp.number, qp.config.pd, needed, r.address, bytes)) {
+      !region->grants_peer(qp.number, qp.config.pd, needed, r.message.address(), bytes)) {
     return MemoryResult::fault;
   }
   bool mismatch = false;
-  const MemoryResult result =
-      store_payload(*region, {qp.number, true}, r.address, bytes,
-                    r.message_is_write ? r.address : r.received, packet, mismatch);
+  const MemoryResult result = store_payload(
+      *region, {qp.number, true}, r.message.address(), bytes,
+      r.message.is_write() ? r.message.address() : r.message.received(), packet, mismatch);
   if (mismatch) ++core.counters.digest_mismatches;
   return result;
 }
 
 void MessagePlacer::finish(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
-  r.in_message = false;
-  qp.counters.rx_bytes += r.received;
+  r.message.close();
+  qp.counters.rx_bytes += r.message.received();
   std::uint64_t earlier_bytes = 0;
   if (qp.responder.selective) [[unlikely]] {
     SelectiveReceive& s = qp.selective->receive;
     if (parsed.opcode == wire::Opcode::rc_write_only && parsed.solicited) {
-      s.continued_bytes += r.received;  // the message goes on in the next packet
+      s.continued_bytes += r.message.received();  // the message goes on in the next packet
       return;
     }
     earlier_bytes = s.continued_bytes;
@@ -101,11 +94,11 @@ void MessagePlacer::finish(EngineCore& core, QueuePair& qp, const wire::ParsedPa
   ++qp.counters.completions;
   Completion completion;
   completion.wr_id = r.receive.wr_id;
-  completion.bytes = r.received + earlier_bytes;
+  completion.bytes = r.message.received() + earlier_bytes;
   completion.at = core.now;
   completion.qp_number = qp.number;
   completion.opcode =
-      r.message_is_write ? CompletionOpcode::receive_write_imm : CompletionOpcode::receive;
+      r.message.is_write() ? CompletionOpcode::receive_write_imm : CompletionOpcode::receive;
   completion.has_immediate = parsed.properties.has_immediate();
   completion.solicited = parsed.solicited;
   completion.immediate = parsed.ext.immediate;

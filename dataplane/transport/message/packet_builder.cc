@@ -86,7 +86,7 @@ bool PacketBuilder::fill_payload(EngineCore& core, QueuePair& qp, Packet& packet
     if (core.info.lends_payload && !qp.unreliable) {
       // What is sent twice may be on its way when the request is completed: by then all copies of
       // it have their bytes. So what is lent is what the acknowledgement is for.
-      if (r.repair || r.next_psn != r.max_psn) {
+      if (r.repair || r.position.next() != r.position.end()) {
         core.pool.end_loans();
       } else if (lend_payload(*region, address, bytes, core.pool, packet)) {
         core.counters.tx_lent_bytes += bytes;

@@ -15,9 +15,8 @@ void QpFailure::drop_datagrams(EngineCore& core, QueuePair& qp) {
     --handle.uses;
     core.actions.idle(handle.context);
   }
-  r.cursor = r.queue.tail();
+  r.position.start(r.tail_psn, r.queue.tail());
   r.backlog_bytes = 0;
-  r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
   r.stops = 0;
   r.ordered = 0;
   r.draining = r.drained = false;
@@ -40,9 +39,7 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   r.backlog_bytes = 0;
   r.timeout_at = kNever;
   r.queue.clear();
-  r.cursor = r.queue.tail();
-  r.cursor_packet = 0;
-  r.next_psn = r.una_psn = r.max_psn = r.tail_psn;
+  r.position.start(r.tail_psn, r.queue.tail());
   r.stops = 0;
   r.answers_due = 0;
   r.ordered = 0;
@@ -118,7 +115,7 @@ void QpFailure::fail_receive(EngineCore& core, QueuePair& qp, CompletionStatus s
 // under an unreliable one of the send queue only, and SQE until it is led back (10.3.1.6).
 void QpFailure::fail_sends(EngineCore& core, QueuePair& qp, CompletionStatus status) {
   if (!qp.unreliable) {
-    fail(core, qp, status, qp.requester.next_psn);
+    fail(core, qp, status, qp.requester.position.next());
     return;
   }
   RequesterState& r = qp.requester;

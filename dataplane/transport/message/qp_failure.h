@@ -13,7 +13,7 @@ class QpFailure {
   // completes with `status`, all others with `flushed`.
   static void fail(EngineCore& core, QueuePair& qp, CompletionStatus status, Psn psn);
   static void fail(EngineCore& core, QueuePair& qp, CompletionStatus status) {
-    fail(core, qp, status, qp.requester.una_psn);
+    fail(core, qp, status, qp.requester.position.oldest());
   }
   // Takes all work away without completing it; the queue pair stays in its context.
   static void drop_work(EngineCore& core, QueuePair& qp);

@@ -43,12 +43,13 @@ void RequestOrder::update_credits(EngineCore& core, QueuePair& qp, wire::Aeth ae
 void RequestOrder::check(QueuePair& qp) {
   RequesterState& r = qp.requester;
   r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
-  if (r.cursor == r.queue.tail()) return;
-  const SendEntry& entry = r.queue.at(r.cursor);
+  if (r.position.request() == r.queue.tail()) return;
+  const SendEntry& entry = r.queue.at(r.position.request());
   if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
-      (entry.request.fence && r.cursor_packet == 0 && r.answers_due != 0) ||
-      (r.draining && r.cursor_packet == 0 && r.next_psn == r.max_psn) ||
-      beyond_credits(r, entry) > (r.cursor_packet == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
+      (entry.request.fence && r.position.packet() == 0 && r.answers_due != 0) ||
+      (r.draining && r.position.packet() == 0 && r.position.next() == r.position.end()) ||
+      beyond_credits(r, entry) >
+          (r.position.packet() == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
     r.stops |= requester_stop::order;
   }
 }
@@ -56,7 +57,9 @@ void RequestOrder::check(QueuePair& qp) {
 // SQD is reached when nothing that was begun is left (vol. 1, 10.3.1.5).
 void RequestOrder::check_drained(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  if (!r.draining || r.drained || r.una_psn != r.max_psn || r.cursor_packet != 0) return;
+  if (!r.draining || r.drained || r.position.oldest() != r.position.end() ||
+      r.position.packet() != 0)
+    return;
   r.drained = true;
   if (r.notify_drained) core.events.push({AsyncEventKind::sq_drained, qp.number});
 }

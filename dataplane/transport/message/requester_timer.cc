@@ -53,7 +53,8 @@ void RequesterTimer::charge_limit(EngineCore& core, QueuePair& qp, std::uint32_t
 // was asked for may take.
 Picos RequesterTimer::probe_after(EngineCore& core, const QueuePair& qp) {
   const SelectiveSend& s = qp.selective->send;
-  const std::uint32_t round_trip = std::max({s.srtt_ns, s.last_rtt_ns, s.answer_rtt_ns});
+  const std::uint32_t round_trip =
+      std::max({s.round_trip.smoothed_ns(), s.last_rtt_ns, s.answer_rtt_ns});
   const Picos known = round_trip == 0 ? picos_from_nanos(core.config.base_rtt_ns) * 4
                                       : picos_from_nanos(round_trip) * 2 + reorder_wait(s);
   return later(kLeastProbeWait, known) * (std::int64_t{1} << s.patience);
@@ -63,7 +64,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   r.timeout_at = kNever;
-  if (r.una_psn == r.max_psn) return;
+  if (r.position.oldest() == r.position.end()) return;
   if (r.blocked_until > core.now) set(core, qp, r.blocked_until);
   // Probes while they may help, each after twice the time of the one before; then the timer.
   const Picos timeout = qp.config.retransmit_timeout;
@@ -83,7 +84,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
 
 // How much later than others a packet may arrive before it counts as lost.
 Picos RequesterTimer::reorder_wait(const SelectiveSend& s) {
-  return picos_from_nanos(s.min_rtt_ns) / 4 * s.reorder_steps;
+  return picos_from_nanos(s.round_trip.least_ns()) / 4 * s.reorder_steps;
 }
 
 }  // namespace paceline::transport

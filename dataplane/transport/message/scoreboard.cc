@@ -21,7 +21,7 @@ void Scoreboard::begin(EngineCore& core, QueuePair& qp) {
   if (qp.selective == nullptr || r.selective || !r.queue.empty() || !can_send(qp.state)) return;
   if (!r.peer_selective) return;
   r.selective = true;
-  r.probe_active = false;
+  r.probe.stop();
   reset(core, qp);
 }
 
@@ -30,7 +30,7 @@ void Scoreboard::reset(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   std::fill(s.sent.begin(), s.sent.end(), SentPacket{});
   s.asks.clear();
-  s.peer_expected = s.highest = s.lost_from = s.flying_from = s.responses_to = r.una_psn;
+  s.peer_expected = s.highest = s.lost_from = s.flying_from = s.responses_to = r.position.oldest();
   s.lost = s.missing = 0;
   s.ask_bytes = 0;
   s.probes = 0;
@@ -72,13 +72,13 @@ void Scoreboard::update_window(QueuePair& qp) {
   RequesterState& r = qp.requester;
   const std::int32_t window = qp.selective->send.window();
   std::int32_t needed = 1;
-  if (r.ordered != 0 && r.cursor != r.queue.tail()) {
-    const SendEntry& entry = r.queue.at(r.cursor);
+  if (r.ordered != 0 && r.position.request() != r.queue.tail()) {
+    const SendEntry& entry = r.queue.at(r.position.request());
     if (entry.answered) {
-      needed = std::min(static_cast<std::int32_t>(entry.packets - r.cursor_packet), window / 8);
+      needed = std::min(static_cast<std::int32_t>(entry.packets - r.position.packet()), window / 8);
     }
   }
-  const bool full = distance(r.next_psn, r.una_psn) > window - needed;
+  const bool full = distance(r.position.next(), r.position.oldest()) > window - needed;
   r.stops = static_cast<std::uint8_t>(full ? r.stops | requester_stop::window
                                            : r.stops & ~requester_stop::window);
 }
@@ -89,10 +89,10 @@ void Scoreboard::update_repair(QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   while (!s.asks.empty()) {
     ResponseAsk& wanted = s.asks.front();
-    const std::int32_t here = distance(qp.requester.una_psn, wanted.first);
+    const std::int32_t here = distance(qp.requester.position.oldest(), wanted.first);
     if (here <= 0) break;
     if (here < static_cast<std::int32_t>(wanted.count)) {
-      wanted.first = qp.requester.una_psn;
+      wanted.first = qp.requester.position.oldest();
       wanted.count -= static_cast<std::uint32_t>(here);
       break;
     }
@@ -116,15 +116,14 @@ bool Scoreboard::repair_adds_up(const QueuePair& qp) {
 
 void Scoreboard::forget_flight(EngineCore& core, QueuePair& qp, SentPacket& sent) {
   sent.clear(sent_flag::in_flight);
-  qp.requester.inflight_bytes -= sent.wire_bytes;
-  core.contexts[qp.context].inflight_bytes -= sent.wire_bytes;
+  core.take_inflight(qp, sent.wire_bytes);
 }
 
 // The packet has arrived. Returns its bytes on the wire when that is news.
 std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, SentPacket& sent) {
   SelectiveSend& s = qp.selective->send;
   if (!sent.has(sent_flag::in_flight | sent_flag::lost)) return 0;
-  const Picos least = picos_from_nanos(s.min_rtt_ns);
+  const Picos least = picos_from_nanos(s.round_trip.least_ns());
   // Of one that was sent twice, and is acknowledged sooner than a round trip after the second time,
   // the first has arrived.
   const bool known = !sent.has(sent_flag::again) || core.now - sent.sent_at >= least;
@@ -134,10 +133,7 @@ std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, SentPa
   } else {
     --s.lost;
     sent.clear(sent_flag::lost);
-    if (!sent.has(sent_flag::request)) {
-      qp.requester.backlog_bytes -= sent.extent;
-      core.contexts[qp.context].backlog_bytes -= sent.extent;
-    }
+    if (!sent.has(sent_flag::request)) core.take_backlog(qp, sent.extent);
     update_repair(qp);
   }
   if (!sent.has(sent_flag::request)) sent.set(sent_flag::delivered);
@@ -149,8 +145,8 @@ std::uint64_t Scoreboard::acknowledge_before(EngineCore& core, QueuePair& qp, Ps
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   std::uint64_t acked = 0;
-  Psn psn = before(s.peer_expected, r.una_psn) ? r.una_psn : s.peer_expected;
-  while (before(psn, expected) && distance(psn, r.una_psn) < s.window()) {
+  Psn psn = before(s.peer_expected, r.position.oldest()) ? r.position.oldest() : s.peer_expected;
+  while (before(psn, expected) && distance(psn, r.position.oldest()) < s.window()) {
     SentPacket& sent = s.at(psn);
     acked += mark_delivered(core, qp, sent);
     psn = psn + (sent.has(sent_flag::request) ? sent.extent : 1);
@@ -168,10 +164,7 @@ void Scoreboard::unsend(EngineCore& core, QueuePair& qp, Psn psn) {
   if (sent.has(sent_flag::in_flight)) forget_flight(core, qp, sent);
   sent.clear(sent_flag::delivered);
   sent.set(sent_flag::lost | sent_flag::again);
-  if (!sent.has(sent_flag::request)) {
-    qp.requester.backlog_bytes += sent.extent;
-    core.contexts[qp.context].backlog_bytes += sent.extent;
-  }
+  if (!sent.has(sent_flag::request)) core.add_backlog(qp, sent.extent);
   if (s.lost++ == 0 || before(psn, s.lost_from)) s.lost_from = psn;
   qp.requester.repair = true;
 }
@@ -187,11 +180,11 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   const Picos wait = RequesterTimer::reorder_wait(s);
-  const Picos round_trip = picos_from_nanos(s.srtt_ns);
+  const Picos round_trip = picos_from_nanos(s.round_trip.smoothed_ns());
   std::uint64_t lost = 0;
   s.reorder_at = kNever;
-  if (before(s.flying_from, r.una_psn)) s.flying_from = r.una_psn;
-  const Psn end = s.within_window(r.una_psn, s.highest);
+  if (before(s.flying_from, r.position.oldest())) s.flying_from = r.position.oldest();
+  const Psn end = s.within_window(r.position.oldest(), s.highest);
   bool none_before = true;
   for (Psn psn = s.flying_from; before(psn, end); ++psn) {
     const SentPacket& sent = s.at(psn);
@@ -220,8 +213,8 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
 std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (before(psn, r.una_psn) || !before(psn, r.next_psn) ||
-      distance(psn, r.una_psn) >= s.window()) {
+  if (before(psn, r.position.oldest()) || !before(psn, r.position.next()) ||
+      distance(psn, r.position.oldest()) >= s.window()) {
     return 0;
   }
   const SentPacket& sent = s.at(psn);

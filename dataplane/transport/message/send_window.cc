@@ -37,53 +37,43 @@ SendEntry* SendWindow::unanswered_before(QueuePair& qp, Psn end) {
 // Everything before `next` has arrived; `next` lies in (una_psn, max_psn].
 std::uint64_t SendWindow::advance(EngineCore& core, QueuePair& qp, Psn next) {
   RequesterState& r = qp.requester;
-  CongestionContext& context = core.contexts[qp.context];
-  if (before(r.next_psn, next)) {
+  if (before(r.position.next(), next)) {
     // We had gone back, but the packets had arrived: no need to send them again.
-    const Span skipped = span_between(core, qp, r.cursor, r.next_psn, next);
-    r.backlog_bytes -= skipped.payload;
-    context.backlog_bytes -= skipped.payload;
-    const Span flown = span_between(core, qp, r.queue.head(), r.una_psn, r.next_psn);
-    r.inflight_bytes -= flown.wire;
-    context.inflight_bytes -= flown.wire;
-    r.next_psn = next;
-    while (r.cursor != r.queue.tail()) {
-      const SendEntry& entry = r.queue.at(r.cursor);
-      const auto packet = static_cast<std::uint32_t>(distance(next, entry.first_psn));
-      if (packet < entry.packets) {
-        r.cursor_packet = packet;
-        break;
-      }
+    const Span skipped = span_between(core, qp, r.position.request(), r.position.next(), next);
+    core.take_backlog(qp, skipped.payload);
+    const Span flown =
+        span_between(core, qp, r.queue.head(), r.position.oldest(), r.position.next());
+    core.take_inflight(qp, flown.wire);
+    std::uint32_t position = r.position.request();
+    std::uint32_t packet = 0;
+    for (; position != r.queue.tail(); ++position) {
+      const SendEntry& entry = r.queue.at(position);
+      packet = static_cast<std::uint32_t>(distance(next, entry.first_psn));
+      if (packet < entry.packets) break;
+      packet = 0;
       if (entry.answered) ++r.answers_due;  // until it is popped
-      ++r.cursor;
-      r.cursor_packet = 0;
     }
-    r.una_psn = next;
+    r.position.move(next, position, packet);
+    r.position.acknowledge(next);
     return flown.wire;
   }
-  const Span acked = span_between(core, qp, r.queue.head(), r.una_psn, next);
-  r.inflight_bytes -= acked.wire;
-  context.inflight_bytes -= acked.wire;
-  r.una_psn = next;
+  const Span acked = span_between(core, qp, r.queue.head(), r.position.oldest(), next);
+  core.take_inflight(qp, acked.wire);
+  r.position.acknowledge(next);
   return acked.wire;
 }
 
 std::uint64_t SendWindow::rewind(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  CongestionContext& context = core.contexts[qp.context];
-  const Span lost = span_between(core, qp, r.queue.head(), r.una_psn, r.next_psn);
-  r.backlog_bytes += lost.payload;
-  context.backlog_bytes += lost.payload;
-  r.inflight_bytes -= lost.wire;
-  context.inflight_bytes -= lost.wire;
-  r.next_psn = r.una_psn;
-  r.cursor = r.queue.head();
-  r.cursor_packet =
-      r.queue.empty()
-          ? 0
-          : static_cast<std::uint32_t>(distance(r.una_psn, r.queue.at(r.cursor).first_psn));
-  r.since_ack_request = core.config.ack_every;  // the first packet sent again asks how things are
-  r.probe_active = false;
+  const Span lost = span_between(core, qp, r.queue.head(), r.position.oldest(), r.position.next());
+  core.add_backlog(qp, lost.payload);
+  core.take_inflight(qp, lost.wire);
+  const std::uint32_t oldest = r.queue.head();
+  const std::int32_t packet =
+      r.queue.empty() ? 0 : distance(r.position.oldest(), r.queue.at(oldest).first_psn);
+  r.position.move(r.position.oldest(), oldest, static_cast<std::uint32_t>(packet));
+  r.ack_requests.ask_next(core.config.ack_every);
+  r.probe.stop();
   r.answers_due = 0;
   if (r.ordered != 0) RequestOrder::check(qp);
   return lost.wire;

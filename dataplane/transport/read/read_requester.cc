@@ -16,34 +16,25 @@
 
 namespace paceline::transport {
 
-// The request packet for the entry at the cursor, asking for its responses from cursor_packet on:
+// The request packet for the entry at the cursor, asking for its responses from there on:
 // under selective repeat for as many as are kept (update_window), the rest follows in requests of
 // its own.
 void ReadRequester::build(EngineCore& core, QueuePair& qp, Packet& packet, const SendEntry& entry) {
   RequesterState& r = qp.requester;
-  std::uint32_t count = entry.packets - r.cursor_packet;
-  const Psn first = entry.first_psn + r.cursor_packet;
+  std::uint32_t count = entry.packets - r.position.packet();
+  const Psn first = entry.first_psn + r.position.packet();
   if (r.selective) {
-    const std::int32_t room = qp.selective->send.window() - distance(first, r.una_psn);
+    const std::int32_t room = qp.selective->send.window() - distance(first, r.position.oldest());
     count = std::min(count, static_cast<std::uint32_t>(room));
   }
-  PacketBuilder::build_read(core, qp, packet, entry, r.cursor_packet, count);
+  PacketBuilder::build_read(core, qp, packet, entry, r.position.packet(), count);
 
   // Its answer acknowledges all before it, too.
-  r.since_ack_request = 0;
-  r.ack_requested_at = core.now;
-  const Psn end = first + count;
-  if (before(r.max_psn, end)) {
-    r.max_psn = end;
+  r.ack_requests.asked(core.now);
+  if (r.position.asked(count, r.position.packet() + count == entry.packets)) {
     core.count_data(qp.peer);
   } else {
     core.count_retransmitted(qp);
-  }
-  r.next_psn = end;
-  r.cursor_packet += count;
-  if (r.cursor_packet == entry.packets) {
-    ++r.cursor;
-    r.cursor_packet = 0;
   }
   ++r.answers_due;
   RequestOrder::check(qp);
@@ -52,17 +43,17 @@ void ReadRequester::build(EngineCore& core, QueuePair& qp, Packet& packet, const
   if (r.selective) Scoreboard::note_sent(core, qp, first, packet.wire_bytes, count, true);
 }
 
-// una_psn is a response that has not come, though a later one has (9.7.5.1.1, "implied NAK").
+// The oldest unacknowledged is a response that has not come, though a later one has (9.7.5.1.1,
+// "implied NAK").
 void ReadRequester::answers_lost(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   if (r.gap_known) return;  // asked for again already; should that be lost, the timer knows
   r.gap_known = true;
   ++core.counters.implied_naks;
-  if (r.retries_left == 0) {
+  if (!r.retries.spend()) {
     QpFailure::fail(core, qp, CompletionStatus::retry_exceeded);
     return;
   }
-  --r.retries_left;
   // No loss of ours: what was lost is the peer's data. The repeated request tells its algorithm.
   SendWindow::rewind(core, qp);
   core.actions.resume_announced(qp);
@@ -73,7 +64,7 @@ ResponseOutcome ReadRequester::accept(EngineCore& core, QueuePair& qp,
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return ResponseOutcome::done;
   const Psn psn = parsed.psn;
-  if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
+  if (before(psn, r.position.oldest()) || !before(psn, r.position.end())) {
     ++core.counters.stale_acks;  // a repeated response, or a ghost
     return ResponseOutcome::done;
   }
@@ -82,10 +73,11 @@ ResponseOutcome ReadRequester::accept(EngineCore& core, QueuePair& qp,
     ++core.counters.stale_acks;  // names a SEND or WRITE: an answer to nothing that was asked
     return ResponseOutcome::done;
   }
-  const Psn expected = before(entry->first_psn, r.una_psn) ? r.una_psn : entry->first_psn;
+  const Psn expected =
+      before(entry->first_psn, r.position.oldest()) ? r.position.oldest() : entry->first_psn;
   if (psn != expected) {
     std::uint64_t acked = 0;
-    if (expected != r.una_psn)
+    if (expected != r.position.oldest())
       acked = AckProgress::progress(core, qp, expected);  // all before it was answered
     AckProgress::report_ack(core, qp, acked, 0);
     answers_lost(core, qp);
@@ -97,7 +89,7 @@ ResponseOutcome ReadRequester::accept(EngineCore& core, QueuePair& qp,
   }
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack())
     RequestOrder::on_credits(core, qp, parsed.ext.aeth);
-  r.probe_active = false;  // an answer may have waited its turn behind others: no measure
+  r.probe.stop();  // an answer may have waited its turn behind others: no measure
   AckProgress::report_ack(core, qp, AckProgress::progress(core, qp, psn + 1), 0);
   return ResponseOutcome::done;
 }
@@ -191,10 +183,10 @@ void ReadRequester::count_untaken(EngineCore& core, const QueuePair& qp, Psn psn
     ++c.wrong_state;
   } else if (!can_send(qp.state)) {
     ++c.dropped_bad_response;
-  } else if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
+  } else if (before(psn, r.position.oldest()) || !before(psn, r.position.end())) {
     ++c.dropped_stale;
   } else if (r.selective) {
-    const bool beyond = distance(psn, r.una_psn) >= qp.selective->send.window();
+    const bool beyond = distance(psn, r.position.oldest()) >= qp.selective->send.window();
     ++(beyond ? c.dropped_gap : c.dropped_stale);
   } else {
     // Where a READ is not answered up to here, one of its responses is missing.

@@ -39,7 +39,7 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
     Answers::update_response_ready(core, qp);
     core.actions.settle(qp);
   }
-  if (r.in_message || !r.responses.has_room()) {
+  if (r.message.open() || !r.responses.has_room()) {
     Answers::refuse(core, qp, wire::NakCode::invalid_request);
     return RequestOutcome::done;
   }

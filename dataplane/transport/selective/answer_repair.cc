@@ -32,8 +32,7 @@ bool AnswerRepair::build_ask(EngineCore& core, QueuePair& qp, Packet& packet) {
                             wanted.count);
   for (std::uint32_t i = 0; i < wanted.count; ++i) s.at(wanted.first + i).sent_at = core.now;
   core.count_retransmitted(qp);
-  r.since_ack_request = 0;
-  r.ack_requested_at = core.now;
+  r.ack_requests.asked(core.now);
   r.inflight_bytes += packet.wire_bytes;
   s.ask_bytes += packet.wire_bytes;
   if (r.timeout_at == kNever) RequesterTimer::arm_selective(core, qp);
@@ -42,8 +41,7 @@ bool AnswerRepair::build_ask(EngineCore& core, QueuePair& qp, Packet& packet) {
 
 void AnswerRepair::forget_asks(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
-  qp.requester.inflight_bytes -= s.ask_bytes;
-  core.contexts[qp.context].inflight_bytes -= s.ask_bytes;
+  core.take_inflight(qp, s.ask_bytes);
   s.ask_bytes = 0;
 }
 
@@ -59,7 +57,7 @@ bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
   }
   ResponseAsk* const last = s.asks.empty() ? nullptr : &s.asks.at(s.asks.tail() - 1);
   const bool follows = last != nullptr && last->first + last->count == psn &&
-                       !before(last->first, qp.requester.una_psn) &&
+                       !before(last->first, qp.requester.position.oldest()) &&
                        !s.at(psn - 1).has(sent_flag::ends);
   if (follows) {
     ++last->count;
@@ -82,7 +80,7 @@ void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
   if (answer.has(sent_flag::late)) --s.missing;
   answer.set(sent_flag::delivered);
   if (!answer.has(sent_flag::asked)) return;
-  if (core.now - answer.sent_at < picos_from_nanos(s.min_rtt_ns)) return;
+  if (core.now - answer.sent_at < picos_from_nanos(s.round_trip.least_ns())) return;
   s.newest_ask = later(s.newest_ask, answer.sent_at);
   const std::uint32_t rtt_ns =
       answer.has(sent_flag::again) ? 0 : AckProgress::sample_rtt(core, answer.sent_at);
@@ -99,7 +97,9 @@ void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
 // once per round trip, since whole ranges are asked for at a time.
 void AnswerRepair::note_repeated(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
-  if (s.doubted_at + picos_from_nanos(std::max(s.srtt_ns, s.answer_rtt_ns)) > core.now) return;
+  if (s.doubted_at + picos_from_nanos(std::max(s.round_trip.smoothed_ns(), s.answer_rtt_ns)) >
+      core.now)
+    return;
   s.doubted_at = core.now;
   const std::uint8_t patience = s.patience;
   s.doubt();
@@ -111,7 +111,8 @@ void AnswerRepair::note_late(EngineCore& core, QueuePair& qp, Psn end) {
   SelectiveSend& s = qp.selective->send;
   if (!before(s.responses_to, end)) return;
   const std::uint32_t missing = s.missing;
-  Psn psn = before(s.responses_to, qp.requester.una_psn) ? qp.requester.una_psn : s.responses_to;
+  Psn psn = before(s.responses_to, qp.requester.position.oldest()) ? qp.requester.position.oldest()
+                                                                   : s.responses_to;
   for (; before(psn, end); ++psn) {
     SentPacket& answer = s.at(psn);
     if (answer.has(sent_flag::delivered | sent_flag::late)) continue;
@@ -127,13 +128,15 @@ void AnswerRepair::note_late(EngineCore& core, QueuePair& qp, Psn end) {
 void AnswerRepair::note_atomic(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (!is_atomic(r.queue.front().request.opcode) || before(r.una_psn, s.responses_to)) return;
-  if (s.at(r.una_psn).has(sent_flag::in_flight | sent_flag::lost)) return;
+  if (!is_atomic(r.queue.front().request.opcode) || before(r.position.oldest(), s.responses_to))
+    return;
+  if (s.at(r.position.oldest()).has(sent_flag::in_flight | sent_flag::lost)) return;
   const Picos known = s.response_at;
-  note_late(core, qp, r.una_psn + 1);
-  s.responses_to = r.una_psn + 1;
+  note_late(core, qp, r.position.oldest() + 1);
+  s.responses_to = r.position.oldest() + 1;
   // It may have left before or after the XACK.
-  const Picos wait = later(RequesterTimer::reorder_wait(s), picos_from_nanos(s.srtt_ns) / 4);
+  const Picos wait =
+      later(RequesterTimer::reorder_wait(s), picos_from_nanos(s.round_trip.smoothed_ns()) / 4);
   s.response_at = earlier(known, core.now + later(wait, Picos{1}));
 }
 
@@ -145,7 +148,7 @@ bool AnswerRepair::ask_missing(EngineCore& core, QueuePair& qp) {
   const Picos patience = RequesterTimer::probe_after(core, qp);
   s.response_at = kNever;
   bool asks = false;
-  for (Psn psn = r.una_psn; before(psn, s.responses_to); ++psn) {
+  for (Psn psn = r.position.oldest(); before(psn, s.responses_to); ++psn) {
     const SentPacket& answer = s.at(psn);
     if (answer.has(sent_flag::delivered | sent_flag::in_flight | sent_flag::lost)) continue;
     const bool asked = answer.has(sent_flag::asked);
@@ -173,7 +176,8 @@ void AnswerRepair::on_trimmed(EngineCore& core, QueuePair& qp, Psn psn) {
   const RequesterState& r = qp.requester;
   if (!r.selective || !can_send(qp.state)) return;
   SelectiveSend& s = qp.selective->send;
-  if (before(psn, r.una_psn) || !before(psn, r.max_psn) || distance(psn, r.una_psn) >= s.window()) {
+  if (before(psn, r.position.oldest()) || !before(psn, r.position.end()) ||
+      distance(psn, r.position.oldest()) >= s.window()) {
     return;
   }
   const std::uint32_t position = Scoreboard::position_of(qp, psn);

@@ -48,12 +48,12 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   SelectiveSend& s = qp.selective->send;
   if (!can_send(qp.state)) return ResponseOutcome::done;
   const Psn psn = parsed.psn;
-  if (before(psn, r.una_psn) || !before(psn, r.max_psn)) {
+  if (before(psn, r.position.oldest()) || !before(psn, r.position.end())) {
     ++core.counters.stale_acks;
     AnswerRepair::note_repeated(core, qp);
     return ResponseOutcome::done;
   }
-  if (distance(psn, r.una_psn) >= s.window()) {
+  if (distance(psn, r.position.oldest()) >= s.window()) {
     ++core.counters.beyond_window;  // of nothing that was asked for
     return ResponseOutcome::done;
   }
@@ -82,7 +82,7 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack())
     RequestOrder::on_credits(core, qp, parsed.ext.aeth);
   advance(core, qp);
-  if (before(r.una_psn, s.peer_expected)) AnswerRepair::note_atomic(core, qp);
+  if (before(r.position.oldest(), s.peer_expected)) AnswerRepair::note_atomic(core, qp);
   s.probes = s.held = 0;
   s.progress_at = core.awake();
   bool asks = false;
@@ -95,7 +95,7 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   if (asks) core.actions.resume_announced(qp);
   AckProgress::report_ack(core, qp, acked, 0);
   RequesterTimer::arm_selective(core, qp);
-  if (s.failing && r.una_psn == s.failing_psn)
+  if (s.failing && r.position.oldest() == s.failing_psn)
     QpFailure::fail(core, qp, s.failing_status, s.failing_psn);
   return ResponseOutcome::done;
 }
@@ -130,13 +130,11 @@ bool SelectiveSender::build_repair(EngineCore& core, QueuePair& qp, Packet& pack
       return false;
     PacketBuilder::build_data(core, qp, packet, entry, index, psn, payload, true);
     PacketBuilder::want_telemetry(core, qp, packet);
-    r.backlog_bytes -= payload;
-    core.contexts[qp.context].backlog_bytes -= payload;
+    core.take_backlog(qp, payload);
   }
   core.count_retransmitted(qp);
   core.counters.retransmitted_bytes += payload;
-  r.since_ack_request = 0;
-  r.ack_requested_at = core.now;
+  r.ack_requests.asked(core.now);
   r.inflight_bytes += packet.wire_bytes;
   --s.lost;
   s.lost_from = psn + 1;
@@ -153,18 +151,18 @@ void SelectiveSender::probe_tail(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   ++core.counters.tail_probes;
   AnswerRepair::forget_asks(core, qp);
-  if (!before(r.una_psn, s.peer_expected)) {
-    Scoreboard::unsend(core, qp, r.una_psn);
+  if (!before(r.position.oldest(), s.peer_expected)) {
+    Scoreboard::unsend(core, qp, r.position.oldest());
     return;
   }
-  Psn last = s.within_window(r.una_psn, s.peer_expected) - 1;
+  Psn last = s.within_window(r.position.oldest(), s.peer_expected) - 1;
   while (s.at(last).has(sent_flag::delivered)) last = last - 1;
   if (s.asks.empty()) {
-    AnswerRepair::ask(core, qp, r.una_psn);
-    if (last != r.una_psn) AnswerRepair::ask(core, qp, last);
+    AnswerRepair::ask(core, qp, r.position.oldest());
+    if (last != r.position.oldest()) AnswerRepair::ask(core, qp, last);
   }
   // A request behind them may be lost as well.
-  if (before(s.peer_expected, r.next_psn)) {
+  if (before(s.peer_expected, r.position.next())) {
     const SentPacket& next = s.at(s.peer_expected);
     if (next.has(sent_flag::in_flight) &&
         next.sent_at + RequesterTimer::probe_after(core, qp) <= core.now) {
@@ -189,12 +187,12 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
   }
   bool timed_out = false;
   bool probed = false;
-  if (r.timeout_at <= core.awake() && r.una_psn != r.max_psn) {
+  if (r.timeout_at <= core.awake() && r.position.oldest() != r.position.end()) {
     const Picos timeout = qp.config.retransmit_timeout;
     // The answer is here, and it is our own memory that is late; or nothing is under way, and what
     // is to be sent again waits for congestion control.
-    const bool held_here =
-        r.inflight_bytes == 0 && s.at(r.una_psn).has(sent_flag::lost) && s.held < kHeldAtMost;
+    const bool held_here = r.inflight_bytes == 0 &&
+                           s.at(r.position.oldest()).has(sent_flag::lost) && s.held < kHeldAtMost;
     if (r.response_waits) {
       s.progress_at = core.awake();
     } else if (held_here && core.awake() - s.progress_at >= timeout) {
@@ -206,20 +204,20 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
       timed_out = true;
       ++core.counters.timeouts;
       ++qp.counters.timeouts;
-      if (r.retries_left == 0) {
+      if (!r.retries.spend()) {
         QpFailure::fail(core, qp, s.failing ? s.failing_status : CompletionStatus::retry_exceeded);
         return;
       }
-      --r.retries_left;
       s.progress_at = core.awake();
       s.probes = 0;
-      for (Psn psn = r.una_psn; before(psn, r.next_psn) && distance(psn, r.una_psn) < s.window();
+      for (Psn psn = r.position.oldest();
+           before(psn, r.position.next()) && distance(psn, r.position.oldest()) < s.window();
            ++psn) {
         if (!s.at(psn).has(sent_flag::in_flight)) continue;
         lost += s.at(psn).wire_bytes;
         Scoreboard::mark_lost(core, qp, psn);
       }
-      if (!s.at(r.una_psn).has(sent_flag::lost)) probe_tail(core, qp);
+      if (!s.at(r.position.oldest()).has(sent_flag::lost)) probe_tail(core, qp);
     } else {
       if (s.probes < 255) ++s.probes;
       probe_tail(core, qp);
@@ -244,7 +242,7 @@ void SelectiveSender::on_acknowledge(EngineCore& core, QueuePair& qp,
   const RequesterState& r = qp.requester;
   wire::Xack xack;
   xack.aeth = parsed.ext.aeth;
-  xack.trigger = r.una_psn - 1;
+  xack.trigger = r.position.oldest() - 1;
   xack.marked_bytes = qp.selective->send.marked_bytes;  // it says nothing of marks
   const bool is_ack = xack.aeth.is_ack();
   const Psn expected = is_ack ? parsed.psn + 1 : parsed.psn;
@@ -256,8 +254,9 @@ void SelectiveSender::on_acknowledge(EngineCore& core, QueuePair& qp,
     ++qp.counters.naks_received;
     // It has dropped everything from there on.
     SelectiveSend& s = qp.selective->send;
-    const Psn from = before(expected, r.una_psn) ? r.una_psn : expected;
-    for (Psn psn = from; before(psn, r.next_psn) && distance(psn, r.una_psn) < s.window(); ++psn) {
+    const Psn from = before(expected, r.position.oldest()) ? r.position.oldest() : expected;
+    for (Psn psn = from;
+         before(psn, r.position.next()) && distance(psn, r.position.oldest()) < s.window(); ++psn) {
       if (s.at(psn).has(sent_flag::in_flight)) Scoreboard::mark_lost(core, qp, psn);
     }
   }
@@ -268,7 +267,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
                               const wire::Xack& xack) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (before(r.max_psn, expected) || distance(r.una_psn, expected) > s.window()) {
+  if (before(r.position.end(), expected) || distance(r.position.oldest(), expected) > s.window()) {
     ++core.counters.stale_acks;
     return;
   }
@@ -276,8 +275,8 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   if (!xack.duplicate && !xack.trimmed) paths.arrived(xack.trigger_port);
   if (xack.marked) paths.marked(xack.marked_port);
   const auto kept = [&](Psn psn) {
-    return !before(psn, r.una_psn) && before(psn, r.next_psn) &&
-           distance(psn, r.una_psn) < s.window();
+    return !before(psn, r.position.oldest()) && before(psn, r.position.next()) &&
+           distance(psn, r.position.oldest()) < s.window();
   };
 
   // What was trimmed has passed the queue that it was trimmed at: its round trip says nothing.
@@ -290,16 +289,16 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
     if (rtt_ns != 0) {
       const std::uint32_t hold = xack.hold_ns;
       if (rtt_ns > hold) rtt_ns -= hold;
-      s.min_rtt_ns = s.min_rtt_ns == 0 ? rtt_ns : std::min(s.min_rtt_ns, rtt_ns);
+      s.round_trip.add(rtt_ns);
       s.last_rtt_ns = rtt_ns;
-      s.srtt_ns = s.srtt_ns == 0 ? rtt_ns : s.srtt_ns - s.srtt_ns / 8 + rtt_ns / 8;
       // Round trips are measured again: no reason to go on doubting them.
       if (s.patience != 0 && ++s.samples == 8) {
         --s.patience;
         s.samples = 0;
       }
       // Slower than the others by more than a quarter of an empty path: a queue of its own.
-      if (rtt_ns > s.srtt_ns + s.min_rtt_ns / 4) paths.marked(sent.port);
+      if (rtt_ns > s.round_trip.smoothed_ns() + s.round_trip.least_ns() / 4)
+        paths.marked(sent.port);
     }
   }
   // Sent again for nothing: more reordering than was thought, or round trips that have become
@@ -321,7 +320,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   }
   if (xack.aeth.is_ack()) RequestOrder::on_credits(core, qp, xack.aeth);
   const bool advanced = advance(core, qp);
-  if (before(r.una_psn, s.peer_expected)) AnswerRepair::note_atomic(core, qp);
+  if (before(r.position.oldest(), s.peer_expected)) AnswerRepair::note_atomic(core, qp);
   if (acked != 0 || advanced) {
     s.probes = s.held = 0;
     s.progress_at = core.awake();
@@ -349,7 +348,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   RequesterTimer::arm_selective(core, qp);
   if (!xack.aeth.is_ack()) {
     refused(core, qp, expected, xack.aeth);
-  } else if (s.failing && r.una_psn == s.failing_psn) {
+  } else if (s.failing && r.position.oldest() == s.failing_psn) {
     QpFailure::fail(core, qp, s.failing_status, s.failing_psn);
   }
 }
@@ -370,7 +369,7 @@ void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wir
   } else if (aeth.nak_code() == wire::NakCode::remote_operational_error) {
     status = CompletionStatus::remote_operational_error;
   }
-  if (expected == r.una_psn) {
+  if (expected == r.position.oldest()) {
     QpFailure::fail(core, qp, status, expected);
     return;
   }
@@ -385,14 +384,14 @@ void SelectiveSender::put_off(EngineCore& core, QueuePair& qp, Psn expected, wir
   SelectiveSend& s = qp.selective->send;
   ++core.counters.rnr_received;
   ++qp.counters.rnr_received;
-  if (!before(expected, r.next_psn) || distance(expected, r.una_psn) >= s.window()) return;
+  if (!before(expected, r.position.next()) || distance(expected, r.position.oldest()) >= s.window())
+    return;
   if (s.at(expected).flags == 0 || s.at(expected).has(sent_flag::lost)) return;
-  if (r.rnr_left == 0) {
+  if (!r.retries.spend_rnr()) {
     QpFailure::fail(core, qp, CompletionStatus::rnr_retry_exceeded, expected);
     return;
   }
-  if (qp.config.rnr_retry != 7) --r.rnr_left;  // 7: for ever
-  Scoreboard::unsend(core, qp, expected);      // even if it was held there for a while
+  Scoreboard::unsend(core, qp, expected);  // even if it was held there for a while
   r.blocked_until = core.now + wire::rnr_timer(aeth.value());
   s.progress_at = core.awake() + (r.blocked_until - core.now);
   core.actions.settle(qp);
@@ -405,20 +404,20 @@ void SelectiveSender::put_off(EngineCore& core, QueuePair& qp, Psn expected, wir
 bool SelectiveSender::advance(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  const Psn from = r.una_psn;
-  while (before(r.una_psn, s.peer_expected) && s.at(r.una_psn).has(sent_flag::delivered)) {
-    if (s.at(r.una_psn).has(sent_flag::ends)) --r.answers_due;
-    s.at(r.una_psn) = SentPacket{};
-    ++r.una_psn;
+  const Psn from = r.position.oldest();
+  while (before(r.position.oldest(), s.peer_expected) &&
+         s.at(r.position.oldest()).has(sent_flag::delivered)) {
+    if (s.at(r.position.oldest()).has(sent_flag::ends)) --r.answers_due;
+    s.at(r.position.oldest()) = SentPacket{};
+    r.position.acknowledge(r.position.oldest() + 1);
   }
-  if (r.una_psn == from) return false;
+  if (r.position.oldest() == from) return false;
   for (Psn* mark : {&s.peer_expected, &s.highest, &s.lost_from, &s.flying_from, &s.responses_to}) {
-    if (before(*mark, r.una_psn)) *mark = r.una_psn;
+    if (before(*mark, r.position.oldest())) *mark = r.position.oldest();
   }
   Scoreboard::update_repair(qp);
-  SendWindow::complete_before(core, qp, r.una_psn);
-  r.retries_left = qp.config.retry_count;
-  r.rnr_left = qp.config.rnr_retry;
+  SendWindow::complete_before(core, qp, r.position.oldest());
+  r.retries.renew(qp.config.retry_count, qp.config.rnr_retry);
   Scoreboard::update_window(qp);
   if (r.ordered != 0) {
     RequestOrder::check(qp);

@@ -46,10 +46,9 @@ struct Bench {
     qp.config.send_cq = &completions;
     qp.state = QpState::rts;
     qp.header = wire::make_header_template({});
-    qp.requester.next_psn = qp.requester.una_psn = qp.requester.max_psn = qp.requester.tail_psn =
-        Psn(first);
-    qp.requester.retries_left = qp.config.retry_count;
-    qp.requester.rnr_left = qp.config.rnr_retry;
+    qp.requester.position.start(Psn(first), 0);
+    qp.requester.tail_psn = Psn(first);
+    qp.requester.retries.renew(qp.config.retry_count, qp.config.rnr_retry);
     core.qps.push_back(&qp);
     core.qp_timers.reserve(8);
   }

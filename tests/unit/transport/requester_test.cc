@@ -21,7 +21,7 @@ TEST_CASE("requester: an ACK is an event with its bytes, and frees a context tha
   CHECK(asked.events[0].signal == cc::Signal::ack);
   CHECK(asked.events[0].acked_bytes == flown - b.context().inflight_bytes);
   CHECK_FALSE(asked.released);
-  CHECK(b.qp.requester.una_psn == Psn(Bench::kFirst + 2));
+  CHECK(b.qp.requester.position.oldest() == Psn(Bench::kFirst + 2));
 
   b.context().wants = 0;  // an algorithm that does not listen
   b.context().place = ContextPlace::blocked;
@@ -47,7 +47,7 @@ TEST_CASE("requester: a sequence NAK goes back, then tells how much goes out aga
   CHECK(asked.events[0].lost_bytes + asked.events[0].acked_bytes == 4 * packet);
   CHECK(b.context().inflight_bytes == 0);
   CHECK(b.qp.requester.backlog_bytes == 3 * Bench::kMtu);
-  CHECK(b.qp.requester.next_psn == Psn(Bench::kFirst + 1));
+  CHECK(b.qp.requester.position.next() == Psn(Bench::kFirst + 1));
 }
 
 TEST_CASE("requester: an RNR NAK keeps the queue pair from sending until its time is over",
@@ -71,7 +71,6 @@ TEST_CASE("requester: a timeout goes back; when no try is left the work is dropp
   auto asked = b.asked();
   REQUIRE(asked.kinds == std::vector{Kind::resume, Kind::deliver});
   CHECK(asked.events[0].signal == cc::Signal::timeout);
-  CHECK(b.qp.requester.retries_left == 0);
 
   Packet* const packet = b.core.pool.alloc();
   REQUIRE(b.requester.build_next(b.qp, *packet));

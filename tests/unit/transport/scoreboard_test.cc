@@ -25,9 +25,8 @@ struct SelectiveBench : Bench {
     RequesterState& r = qp.requester;
     r.inflight_bytes += bytes;
     context().inflight_bytes += bytes;
-    Scoreboard::note_sent(core, qp, r.next_psn, bytes, extent, false);
-    ++r.next_psn;
-    r.max_psn = r.next_psn;
+    Scoreboard::note_sent(core, qp, r.position.next(), bytes, extent, false);
+    r.position.sent(false);
   }
 };
 
@@ -46,7 +45,7 @@ TEST_CASE("scoreboard: what is in flight, lost and to be sent again is what the 
     std::uint32_t extent;
   };
   std::map<std::uint32_t, Sent> model;  // by offset from the first packet
-  const Psn first = r.next_psn;
+  const Psn first = r.position.next();
   std::uint32_t next = 0;
   for (int step = 0; step < 500; ++step) {
     b.core.now = b.core.now + picos_from_micros(1);
@@ -100,7 +99,7 @@ TEST_CASE("scoreboard: one that was sent before what has arrived is lost after t
           "[transport]") {
   SelectiveBench b(Bench::kFirst);
   SelectiveSend& s = b.qp.selective->send;
-  s.srtt_ns = s.min_rtt_ns = 4'000;
+  s.round_trip.add(4'000);
   for (int i = 0; i < 3; ++i) {
     b.sent(1'104, 1'024);
     b.core.now = b.core.now + picos_from_micros(10);

@@ -33,7 +33,8 @@ TEST_CASE("send window: bytes in flight and backlog are those of the packets, wh
         }
         break;
       case 1:
-        for (std::uint64_t n = random.below(8); n != 0 && r.cursor != r.queue.tail(); --n) {
+        for (std::uint64_t n = random.below(8); n != 0 && r.position.request() != r.queue.tail();
+             --n) {
           flying.push_back(b.send_next());
         }
         break;
@@ -42,7 +43,7 @@ TEST_CASE("send window: bytes in flight and backlog are those of the packets, wh
         const auto n = static_cast<std::uint32_t>(1 + random.below(flying.size()));
         const std::uint64_t bytes =
             std::accumulate(flying.begin(), flying.begin() + n, std::uint64_t{0});
-        const Psn next = r.una_psn + n;
+        const Psn next = r.position.oldest() + n;
         CHECK(SendWindow::advance(b.core, b.qp, next) == bytes);
         SendWindow::complete_before(b.core, b.qp, next);
         flying.erase(flying.begin(), flying.begin() + n);
@@ -55,10 +56,10 @@ TEST_CASE("send window: bytes in flight and backlog are those of the packets, wh
         const std::uint64_t had_sent = flying.size();
         CHECK(SendWindow::rewind(b.core, b.qp) == bytes);
         flying.clear();
-        CHECK(r.next_psn == r.una_psn);
+        CHECK(r.position.next() == r.position.oldest());
         // The packets had arrived after all: they are skipped, and nothing was in flight.
         if (had_sent != 0 && random.below(2) == 0) {
-          const Psn next = r.una_psn + static_cast<std::uint32_t>(had_sent);
+          const Psn next = r.position.oldest() + static_cast<std::uint32_t>(had_sent);
           CHECK(SendWindow::advance(b.core, b.qp, next) == 0);
           SendWindow::complete_before(b.core, b.qp, next);
           done_packets += had_sent;
@@ -71,7 +72,8 @@ TEST_CASE("send window: bytes in flight and backlog are those of the packets, wh
     REQUIRE(r.inflight_bytes == bytes);
     REQUIRE(b.context().inflight_bytes == bytes);
     REQUIRE(b.context().backlog_bytes == r.backlog_bytes);
-    REQUIRE(distance(r.next_psn, r.una_psn) == static_cast<std::int32_t>(flying.size()));
+    REQUIRE(distance(r.position.next(), r.position.oldest()) ==
+            static_cast<std::int32_t>(flying.size()));
     for (const Completion& c : b.completed()) {
       REQUIRE(c.wr_id == ++completed);
       REQUIRE(ends.front() <= done_packets);

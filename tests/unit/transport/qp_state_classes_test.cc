@@ -1,0 +1,157 @@
+// The small classes that a queue pair is made of, each alone.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <deque>
+
+#include "dataplane/base/random.h"
+#include "dataplane/transport/qp/ack_requests.h"
+#include "dataplane/transport/qp/incoming_message.h"
+#include "dataplane/transport/qp/retry_budget.h"
+#include "dataplane/transport/qp/round_trip.h"
+#include "dataplane/transport/qp/send_position.h"
+
+namespace paceline::transport::test {
+namespace {
+
+TEST_CASE("send position: any order of sending, acknowledging and going back, against a model",
+          "[transport]") {
+  const auto seed = GENERATE(1U, 2U, 3U, 4U);
+  CAPTURE(seed);
+  Random random(seed);
+  constexpr std::uint32_t kFirst = 0xFF'FFF0;  // numbers wrap soon
+  SendPosition position;
+  position.start(Psn(kFirst), 7);
+  // The model counts packets from the first; requests have 1 to 4 packets each.
+  std::deque<std::uint32_t> starts{0};
+  std::uint32_t next = 0, oldest = 0, end = 0;
+  const auto request_of = [&](std::uint32_t packet) {
+    std::uint32_t i = 0;
+    while (i + 1 < starts.size() && starts[i + 1] <= packet) ++i;
+    return i;
+  };
+  for (int step = 0; step < 3000; ++step) {
+    while (starts.back() <= next + 8) {
+      starts.push_back(starts.back() + 1 + static_cast<std::uint32_t>(random.below(4)));
+    }
+    switch (random.below(4)) {
+      case 0:
+      case 1: {
+        const std::uint32_t request = request_of(next);
+        const bool last = starts[request + 1] == next + 1;
+        REQUIRE(position.sent(last) == (next == end));
+        end = std::max(end, ++next);
+        break;
+      }
+      case 2:
+        if (next == oldest) break;
+        oldest += 1 + static_cast<std::uint32_t>(random.below(next - oldest));
+        position.acknowledge(Psn(kFirst) + oldest);
+        break;
+      default: {
+        if (random.below(8) != 0) break;
+        next = oldest;
+        const std::uint32_t request = request_of(next);
+        position.move(Psn(kFirst) + next, 7 + request, next - starts[request]);
+        break;
+      }
+    }
+    REQUIRE(position.next() == Psn(kFirst) + next);
+    REQUIRE(position.oldest() == Psn(kFirst) + oldest);
+    REQUIRE(position.end() == Psn(kFirst) + end);
+    REQUIRE(position.request() == 7 + request_of(next));
+    REQUIRE(position.packet() == next - starts[request_of(next)]);
+  }
+}
+
+TEST_CASE("send position: a request for responses takes a number for each of them", "[transport]") {
+  SendPosition position;
+  position.start(Psn(0xFF'FFFE), 0);
+  CHECK(position.asked(3, false));
+  CHECK(position.next() == Psn(1));
+  CHECK(position.end() == Psn(1));
+  CHECK(position.packet() == 3);
+  CHECK(position.asked(2, true));
+  CHECK(position.request() == 1);
+  CHECK(position.packet() == 0);
+  position.move(Psn(0xFF'FFFE), 0, 0);
+  CHECK_FALSE(position.asked(5, true));  // none of them for the first time
+  CHECK(position.end() == Psn(3));
+}
+
+TEST_CASE("retry budget: what is spent comes back with progress", "[transport]") {
+  RetryBudget budget;
+  budget.renew(2, 1);
+  CHECK(budget.spend());
+  CHECK(budget.spend());
+  CHECK_FALSE(budget.spend());
+  CHECK(budget.spend_rnr());
+  CHECK_FALSE(budget.spend_rnr());
+  budget.renew_retries(1);
+  CHECK(budget.spend());
+  CHECK_FALSE(budget.spend_rnr());
+  budget.renew(0, RetryBudget::kForEver);
+  CHECK_FALSE(budget.spend());
+  for (int i = 0; i < 100; ++i) CHECK(budget.spend_rnr());
+}
+
+TEST_CASE("ack requests: one packet of every so many asks", "[transport]") {
+  AckRequests requests;
+  requests.asked(picos_from_nanos(5));
+  CHECK(requests.asked_at() == picos_from_nanos(5));
+  CHECK_FALSE(requests.due(3));
+  CHECK_FALSE(requests.due(3));
+  CHECK(requests.due(3));
+  requests.asked(picos_from_nanos(6));
+  CHECK_FALSE(requests.due(3));
+  requests.ask_next(3);
+  CHECK(requests.due(3));
+}
+
+TEST_CASE("round trip: one packet is timed at a time, and estimates settle", "[transport]") {
+  RoundTripProbe probe;
+  CHECK_FALSE(probe.answered(Psn(5)));
+  probe.start(Psn(0xFF'FFFF), picos_from_nanos(7));
+  CHECK_FALSE(probe.answered(Psn(0xFF'FFFF)));  // all before it
+  CHECK(probe.answered(Psn(0)));
+  CHECK(probe.sent_at() == picos_from_nanos(7));
+  CHECK_FALSE(probe.answered(Psn(0)));
+  probe.start(Psn(1), picos_from_nanos(9));
+  probe.stop();
+  CHECK_FALSE(probe.answered(Psn(9)));
+
+  RoundTripEstimate estimate;
+  CHECK(estimate.smoothed_ns() == 0);
+  estimate.add(8'000);
+  CHECK(estimate.smoothed_ns() == 8'000);
+  estimate.add(16'000);
+  CHECK(estimate.smoothed_ns() == 9'000);
+  estimate.add(4'000);
+  CHECK(estimate.least_ns() == 4'000);
+  for (int i = 0; i < 100; ++i) estimate.add(4'000);
+  CHECK(estimate.smoothed_ns() - 4'000 < 8);
+}
+
+TEST_CASE("incoming message: what is placed, and what a WRITE still announces", "[transport]") {
+  IncomingMessage message;
+  CHECK_FALSE(message.open());
+  message.begin_write(0x11, 4096, 3000);
+  CHECK(message.open());
+  CHECK(message.is_write());
+  message.placed(1024);
+  CHECK(message.address() == 5120);
+  CHECK(message.received() == 1024);
+  CHECK(message.remaining() == 1976);
+  message.close();
+  CHECK_FALSE(message.open());
+  CHECK(message.received() == 1024);  // for its completion
+  message.begin_send(0x22, 64);
+  message.placed(10);
+  CHECK(message.key() == 0x22);
+  CHECK_FALSE(message.is_write());
+  CHECK(message.received() == 10);
+  CHECK(message.remaining() == 0);
+}
+
+}  // namespace
+}  // namespace paceline::transport::test
