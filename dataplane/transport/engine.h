@@ -21,13 +21,13 @@
 #include "dataplane/transport/congestion/peer_directory.h"
 #include "dataplane/transport/congestion/plugin_watch.h"
 #include "dataplane/transport/congestion/scheduler.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
+#include "dataplane/transport/ends/requester.h"
+#include "dataplane/transport/ends/responder.h"
 #include "dataplane/transport/engine_lookahead.h"
 #include "dataplane/transport/engine_view.h"
 #include "dataplane/transport/qp_state.h"
 #include "dataplane/transport/receive_path.h"
-#include "dataplane/transport/requester.h"
-#include "dataplane/transport/responder.h"
 #include "dataplane/transport/transmit_path.h"
 
 namespace paceline::transport {

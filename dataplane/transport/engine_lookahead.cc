@@ -2,7 +2,7 @@
 
 #include "dataplane/base/prefetch.h"
 #include "dataplane/transport/congestion/scheduler.h"
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/ends/requester.h"
 #include "dataplane/wire/endian.h"
 
 namespace paceline::transport {

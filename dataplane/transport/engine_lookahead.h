@@ -5,7 +5,7 @@
 // `packet` is what the poll will receive; nullptr: it will send.
 #pragma once
 
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

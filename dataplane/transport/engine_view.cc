@@ -11,7 +11,7 @@
 #include "dataplane/transport/congestion/migration.h"
 #include "dataplane/transport/datagram/datagram.h"
 #include "dataplane/transport/message/scoreboard.h"
-#include "dataplane/transport/queue_pair_figures.h"
+#include "dataplane/transport/qp/queue_pair_figures.h"
 #include "dataplane/transport/read/read_requester.h"
 
 namespace paceline::transport {

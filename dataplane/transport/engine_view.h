@@ -8,8 +8,8 @@
 #include <string>
 
 #include "dataplane/telemetry/segment.h"
-#include "dataplane/transport/context_sums.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/context_sums.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

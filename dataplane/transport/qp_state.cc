@@ -4,11 +4,11 @@
 
 #include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/congestion/migration.h"
+#include "dataplane/transport/ends/requester.h"
+#include "dataplane/transport/ends/responder.h"
 #include "dataplane/transport/message/qp_failure.h"
 #include "dataplane/transport/message/request_order.h"
 #include "dataplane/transport/message/scoreboard.h"
-#include "dataplane/transport/requester.h"
-#include "dataplane/transport/responder.h"
 
 namespace paceline::transport {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <deque>
 
-#include "dataplane/transport/attributes.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
+#include "dataplane/transport/work/attributes.h"
 
 namespace paceline::transport {
 

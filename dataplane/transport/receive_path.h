@@ -8,9 +8,9 @@
 #include "dataplane/transport/congestion/grant_exchange.h"
 #include "dataplane/transport/congestion/migration.h"
 #include "dataplane/transport/congestion/peer_directory.h"
-#include "dataplane/transport/engine_core.h"
-#include "dataplane/transport/requester.h"
-#include "dataplane/transport/responder.h"
+#include "dataplane/transport/core/engine_core.h"
+#include "dataplane/transport/ends/requester.h"
+#include "dataplane/transport/ends/responder.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {

@@ -8,8 +8,8 @@
 
 #include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/congestion/scheduler.h"
-#include "dataplane/transport/engine_core.h"
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/core/engine_core.h"
+#include "dataplane/transport/ends/requester.h"
 
 namespace paceline::transport {
 

@@ -13,10 +13,20 @@ FABRIC = (
     "dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire",
     "dataplane/fabric/switching", "dataplane/fabric/forwarding", "dataplane/fabric/sweep",
 )
+WORK = ("dataplane/base", "dataplane/wire", "dataplane/transport/memory")
+QP = WORK + ("dataplane/port/packet", "dataplane/telemetry", "dataplane/transport/work")
+CORE = QP + (
+    "cc", "dataplane/pacing", "dataplane/port/port", "dataplane/port/packet_pool", "dataplane/transport/qp",
+)
+TRANSPORT = (
+    "dataplane/transport/core", "dataplane/transport/message", "dataplane/transport/read",
+    "dataplane/transport/datagram", "dataplane/transport/selective", "dataplane/transport/ends",
+    "dataplane/transport/congestion",
+)
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
     "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/transport/memory",
-    "dataplane/fabric/*",
+    "dataplane/transport/core", "dataplane/transport/work", "dataplane/fabric/*",
     "dataplane/neighbour",
 )
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
@@ -55,11 +65,19 @@ MAY_INCLUDE = {
     "dataplane/transport/memory": (
         "dataplane/base", "dataplane/port/packet", "dataplane/port/packet_pool",
     ),
-    "dataplane/transport": (
-        "cc", "dataplane/base", "dataplane/wire", "dataplane/pacing", "dataplane/telemetry",
-        "dataplane/port/port", "dataplane/port/packet", "dataplane/port/packet_pool",
-        "dataplane/transport/memory",
-    ),
+    # Sub-rooms, the lowest first: work requests and completions; the state of a queue pair; what an
+    # engine has; messages; READs and atomics; datagrams; selective repeat; requester and responder;
+    # congestion. Engine and paths stand above them all.
+    "dataplane/transport/work": WORK,
+    "dataplane/transport/qp": QP,
+    "dataplane/transport/core": CORE,
+    "dataplane/transport/message": CORE + TRANSPORT[:1],
+    "dataplane/transport/read": CORE + TRANSPORT[:2],
+    "dataplane/transport/datagram": CORE + TRANSPORT[:2],
+    "dataplane/transport/selective": CORE + TRANSPORT[:3],
+    "dataplane/transport/ends": CORE + TRANSPORT[:5],
+    "dataplane/transport/congestion": CORE + TRANSPORT[:6],
+    "dataplane/transport": CORE + TRANSPORT,
     # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds; the
     # paths of packets; ways of looking ahead and of working off a window. Network stands above them all.
     "dataplane/fabric/topology": (
@@ -307,7 +325,6 @@ PAIRS_CROWDED = {
     "control/tuner/online": 14,
     "dataplane/attach": 14,
     "dataplane/base": 24,
-    "dataplane/transport": 31,
     "dataplane/verbs": 37,
     "dataplane/wire": 28,
 }

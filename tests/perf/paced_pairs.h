@@ -11,7 +11,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/transport/congestion/scheduler.h"
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/ends/requester.h"
 #include "dataplane/transport/transmit_path.h"
 
 namespace paceline::perf {

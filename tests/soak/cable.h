@@ -9,7 +9,7 @@
 #include <span>
 
 #include "dataplane/base/random.h"
-#include "dataplane/transport/queue_pair.h"
+#include "dataplane/transport/qp/queue_pair.h"
 #include "dataplane/wire/parse.h"
 #include "tests/support/impair.h"
 #include "tests/support/pinned_hashes.h"

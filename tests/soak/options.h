@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/core/engine_config.h"
 
 namespace paceline::soak {
 

@@ -8,7 +8,7 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "dataplane/port/port.h"
-#include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/core/engine_config.h"
 
 namespace paceline::test {
 

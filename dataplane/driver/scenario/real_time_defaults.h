@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dataplane/driver/scenario/plugin_load.h"
-#include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/core/engine_config.h"
 
 namespace paceline {
 

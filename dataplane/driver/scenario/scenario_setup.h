@@ -9,8 +9,8 @@
 #include "cc/algorithm.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
-#include "dataplane/transport/engine_config.h"
-#include "dataplane/transport/queue_pair.h"
+#include "dataplane/transport/core/engine_config.h"
+#include "dataplane/transport/work/qp_config.h"
 
 namespace paceline {
 

@@ -7,7 +7,7 @@
 #include "cc/algorithm.h"
 #include "dataplane/service/nics/nic_set.h"
 #include "dataplane/service/protocol/control_request.h"
-#include "dataplane/transport/cc_setup.h"
+#include "dataplane/transport/core/cc_setup.h"
 
 namespace paceline::service {
 

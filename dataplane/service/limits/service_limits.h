@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/transport/types.h"
+#include "dataplane/transport/work/types.h"
 
 namespace paceline::service {
 

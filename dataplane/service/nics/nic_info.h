@@ -8,7 +8,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/port/port.h"
 #include "dataplane/service/nics/nic_set.h"
-#include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/core/engine_config.h"
 
 namespace paceline::service {
 

@@ -12,8 +12,8 @@
 #include "dataplane/base/units.h"
 #include "dataplane/port/capture/capture_ring_writer.h"
 #include "dataplane/service/nics/nic_report.h"
-#include "dataplane/transport/attributes.h"
 #include "dataplane/transport/engine.h"
+#include "dataplane/transport/work/attributes.h"
 
 namespace paceline::service {
 

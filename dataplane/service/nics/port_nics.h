@@ -17,7 +17,7 @@
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/capture/ring_captured_port.h"
 #include "dataplane/service/nics/nic_set.h"
-#include "dataplane/transport/engine_config.h"
+#include "dataplane/transport/core/engine_config.h"
 
 namespace paceline::service {
 

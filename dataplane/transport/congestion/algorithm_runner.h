@@ -4,7 +4,7 @@
 
 #include "cc/event.h"
 #include "dataplane/transport/congestion/congestion_setups.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dataplane/telemetry/cluster_figures.h"
-#include "dataplane/transport/cc_setup.h"
+#include "dataplane/transport/core/cc_setup.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::transport {

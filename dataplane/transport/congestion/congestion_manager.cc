@@ -5,7 +5,7 @@
 
 #include "cc/registry.h"
 #include "dataplane/transport/datagram/datagram.h"
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/ends/requester.h"
 
 namespace paceline::transport {
 

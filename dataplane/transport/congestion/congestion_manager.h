@@ -10,7 +10,7 @@
 #include "dataplane/transport/congestion/grant_exchange.h"
 #include "dataplane/transport/congestion/peer_directory.h"
 #include "dataplane/transport/congestion/scheduler.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

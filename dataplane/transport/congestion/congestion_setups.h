@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "dataplane/transport/cc_setup.h"
 #include "dataplane/transport/congestion/arms.h"
 #include "dataplane/transport/congestion/plugin_watch.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/cc_setup.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

@@ -12,7 +12,7 @@
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/congestion/control_messages.h"
 #include "dataplane/transport/congestion/peer_directory.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/transport/queue_pair_figures.h"
+#include "dataplane/transport/qp/queue_pair_figures.h"
 
 namespace paceline::transport {
 

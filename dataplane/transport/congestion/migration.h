@@ -16,8 +16,8 @@
 #include "dataplane/transport/congestion/grant_exchange.h"
 #include "dataplane/transport/congestion/peer_directory.h"
 #include "dataplane/transport/congestion/plugin_watch.h"
-#include "dataplane/transport/engine_core.h"
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/core/engine_core.h"
+#include "dataplane/transport/ends/requester.h"
 
 namespace paceline::transport {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "dataplane/transport/queue_pair.h"
+#include "dataplane/transport/qp/queue_pair.h"
 
 namespace paceline::transport {
 

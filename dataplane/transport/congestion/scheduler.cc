@@ -4,9 +4,9 @@
 #include <cassert>
 #include <utility>
 
+#include "dataplane/transport/ends/requester.h"
 #include "dataplane/transport/message/packet_class.h"
 #include "dataplane/transport/read/read_responder.h"
-#include "dataplane/transport/requester.h"
 #include "dataplane/wire/headers.h"
 
 namespace paceline::transport {

@@ -12,7 +12,7 @@
 
 #include "dataplane/pacing/deadline_queue.h"
 #include "dataplane/transport/congestion/port_backlog.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

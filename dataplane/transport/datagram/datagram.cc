@@ -8,7 +8,7 @@
 #include "dataplane/transport/message/message_placer.h"
 #include "dataplane/transport/message/packet_builder.h"
 #include "dataplane/transport/message/qp_failure.h"
-#include "dataplane/transport/scatter_gather.h"
+#include "dataplane/transport/message/scatter_gather.h"
 #include "dataplane/wire/build.h"
 
 namespace paceline::transport {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {

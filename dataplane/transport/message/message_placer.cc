@@ -1,7 +1,7 @@
 #include "dataplane/transport/message/message_placer.h"
 
 #include "dataplane/transport/memory/memory_access.h"
-#include "dataplane/transport/scatter_gather.h"
+#include "dataplane/transport/message/scatter_gather.h"
 
 namespace paceline::transport {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "dataplane/transport/engine_core.h"
-#include "dataplane/transport/scatter_gather.h"
+#include "dataplane/transport/core/engine_core.h"
+#include "dataplane/transport/message/scatter_gather.h"
 #include "dataplane/wire/parse.h"
 
 namespace paceline::transport {

@@ -5,7 +5,7 @@
 
 #include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/message/qp_failure.h"
-#include "dataplane/transport/scatter_gather.h"
+#include "dataplane/transport/message/scatter_gather.h"
 #include "dataplane/wire/build.h"
 
 namespace paceline::transport {

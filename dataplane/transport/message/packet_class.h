@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

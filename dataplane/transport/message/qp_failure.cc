@@ -1,7 +1,7 @@
 #include "dataplane/transport/message/qp_failure.h"
 
 #include "dataplane/transport/message/scoreboard.h"
-#include "dataplane/transport/queue_pair_figures.h"
+#include "dataplane/transport/qp/queue_pair_figures.h"
 
 namespace paceline::transport {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 

@@ -10,9 +10,9 @@
 #include "dataplane/transport/message/qp_failure.h"
 #include "dataplane/transport/message/request_order.h"
 #include "dataplane/transport/message/requester_timer.h"
+#include "dataplane/transport/message/scatter_gather.h"
 #include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/message/send_window.h"
-#include "dataplane/transport/scatter_gather.h"
 
 namespace paceline::transport {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/message/answers.h"
 #include "dataplane/wire/parse.h"
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/read/read_requester.h"
 #include "dataplane/wire/parse.h"
 #include "dataplane/wire/xack.h"

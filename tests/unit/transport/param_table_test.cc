@@ -1,5 +1,5 @@
 // Values that engines share: what is equal lies in memory once, what differs is kept apart.
-#include "dataplane/transport/param_table.h"
+#include "dataplane/transport/core/param_table.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/ends/requester.h"
 
 namespace paceline::transport::test {
 

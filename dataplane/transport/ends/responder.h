@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dataplane/port/packet.h"
-#include "dataplane/transport/engine_core.h"
+#include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/message/answers.h"
 #include "dataplane/wire/parse.h"
 

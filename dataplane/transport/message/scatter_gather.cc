@@ -1,4 +1,4 @@
-#include "dataplane/transport/scatter_gather.h"
+#include "dataplane/transport/message/scatter_gather.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,4 @@
-#include "dataplane/transport/requester.h"
+#include "dataplane/transport/ends/requester.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,10 +10,10 @@
 #include "dataplane/transport/message/qp_failure.h"
 #include "dataplane/transport/message/request_order.h"
 #include "dataplane/transport/message/requester_timer.h"
+#include "dataplane/transport/message/scatter_gather.h"
 #include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/message/send_window.h"
 #include "dataplane/transport/read/read_requester.h"
-#include "dataplane/transport/scatter_gather.h"
 #include "dataplane/transport/selective/selective_sender.h"
 #include "dataplane/wire/xack.h"
 

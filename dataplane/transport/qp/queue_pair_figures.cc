@@ -1,4 +1,4 @@
-#include "dataplane/transport/queue_pair_figures.h"
+#include "dataplane/transport/qp/queue_pair_figures.h"
 
 #include <algorithm>
 

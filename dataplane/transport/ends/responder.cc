@@ -1,4 +1,4 @@
-#include "dataplane/transport/responder.h"
+#include "dataplane/transport/ends/responder.h"
 
 #include "dataplane/transport/datagram/datagram.h"
 #include "dataplane/transport/datagram/unreliable_connection.h"

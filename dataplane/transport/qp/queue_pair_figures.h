@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dataplane/transport/queue_pair.h"
+#include "dataplane/transport/qp/queue_pair.h"
 
 namespace paceline::transport {
 

@@ -1,4 +1,4 @@
-#include "dataplane/transport/attributes.h"
+#include "dataplane/transport/work/attributes.h"
 
 #include <array>
 #include <bit>

@@ -8,7 +8,7 @@
 
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/memory/region.h"
-#include "dataplane/transport/types.h"
+#include "dataplane/transport/work/types.h"
 
 namespace paceline::transport {
 

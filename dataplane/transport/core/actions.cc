@@ -1,4 +1,4 @@
-#include "dataplane/transport/actions.h"
+#include "dataplane/transport/core/actions.h"
 
 #include <algorithm>
 

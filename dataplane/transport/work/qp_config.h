@@ -1,0 +1,50 @@
+// What a queue pair is made with, and what its two ends tell each other.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/psn.h"
+#include "dataplane/base/units.h"
+#include "dataplane/transport/memory/region.h"
+#include "dataplane/transport/work/completion_queue.h"
+#include "dataplane/transport/work/receive_queue.h"
+#include "dataplane/transport/work/types.h"
+#include "dataplane/wire/addresses.h"
+
+namespace paceline::transport {
+
+inline constexpr Picos kNoTimeout{std::int64_t{1} << 60};  // beyond all time
+
+struct QpConfig {
+  // What packets are made and taken with comes first: it ends the queue pair's first cache line.
+  QpType type = QpType::rc;
+  std::uint8_t traffic_class = kDefaultDataClass;
+  std::uint8_t retry_count = 7;                       // timeouts and sequence NAKs without progress
+  std::uint8_t rnr_retry = 7;                         // 7 = for ever (vol. 1, 9.7.5.2.8)
+  std::uint32_t pd = 0;                               // protection domain, of regions alike
+  Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
+
+  std::uint8_t min_rnr_timer = 12;       // code of table 45: 12 = 0.64 ms
+  std::uint8_t arm = 0;                  // experiment arm of its congestion context
+  std::uint8_t access = access::remote;  // of what peers may ask for
+  std::uint8_t max_rd_atomic = 16;       // READs and atomics outstanding at most (9.7.2.6)
+  std::uint8_t max_dest_rd_atomic = 16;  // of the peer's, answered or kept for repetition
+  std::uint8_t max_send_segments = 1;    // up to kMaxSegments
+  std::uint16_t send_queue_depth = 128;
+  std::uint16_t max_inline = 0;  // bytes of a request that may be given inline
+  std::uint16_t path_mtu = 0;    // payload bytes of a full packet; 0: the engine's
+  std::uint32_t qkey = 0;        // UD
+  CompletionQueue* send_cq = nullptr;
+  CompletionQueue* receive_cq = nullptr;
+  ReceiveQueue* receive_queue = nullptr;  // may be shared
+};
+
+// What the two ends exchange out of band before a connection carries data.
+struct QpAddress {
+  wire::IpAddress ip{};
+  wire::MacAddress mac{};
+  std::uint32_t qp_number = 0;
+  Psn first_psn;  // of the packets this end will send
+};
+
+}  // namespace paceline::transport
