@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "dataplane/service/sessions/session.h"
+#include "dataplane/service/sessions/session_state.h"
 
 namespace paceline::service {
 

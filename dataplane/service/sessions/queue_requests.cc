@@ -1,4 +1,5 @@
-// Completion queues and shared receive queues of a session.
+#include "dataplane/service/sessions/queue_requests.h"
+
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <new>
 
 #include "dataplane/service/sessions/refusals.h"
-#include "dataplane/service/sessions/session.h"
 
 namespace paceline::service {
 
@@ -25,59 +25,59 @@ bool make_completion_memory(attach::SharedMemory& memory, attach::CompletionQueu
 
 }  // namespace
 
-Status Session::create_cq(const Message& request, Reply& reply) {
+Status QueueRequests::create_cq(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateCqRequest>();
-  const std::uint32_t most = service_.settings().limits.entries;
+  const std::uint32_t most = state_.service.settings().limits.entries;
   if (r.entries == 0 || r.entries > most) return out_of_range("entries", r.entries, 1, most);
-  Channel* const channel = channels_.find(r.channel);
+  Channel* const channel = state_.channels.find(r.channel);
   if (r.channel != 0 && channel == nullptr) return nothing_called("channel", r.channel);
   CompletionObject queue;
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
-  if (Status v = take_queue(queue.share, bytes_of(shape)); v.error != 0) return v;
-  if (!tenant_.completion_queues.take()) return over_quota("completion queues");
-  const std::uint32_t handle = queues_.next();
+  if (Status v = state_.take_queue(queue.share, bytes_of(shape)); v.error != 0) return v;
+  if (!state_.tenant.completion_queues.take()) return over_quota("completion queues");
+  const std::uint32_t handle = state_.queues.next();
   if (!make_completion_memory(queue.memory, shape)) {
-    tenant_.completion_queues.give();
+    state_.tenant.completion_queues.give();
     return {ENOMEM, "shared memory"};
   }
   queue.channel = channel;
   queue.adapter = std::make_unique<CompletionAdapter>(
       handle, shape, queue.memory.data(), channel == nullptr ? -1 : channel->pipe.writing.get(),
       r.cookie);
-  if (!on_worker([&](Picos) { worker_session_->add(*queue.adapter); })) {
-    tenant_.completion_queues.give();
+  if (!state_.on_worker([&](Picos) { state_.worker_session->add(*queue.adapter); })) {
+    state_.tenant.completion_queues.give();
     return worker_gone();
   }
   if (channel != nullptr) ++channel->uses;
   reply.put(attach::CqReply{handle, shape.slots});
-  reply.descriptors = {queues_.insert(handle, std::move(queue)).memory.descriptor()};
+  reply.descriptors = {state_.queues.insert(handle, std::move(queue)).memory.descriptor()};
   return {};
 }
 
 // A NIC sends what is posted at once; here it may be waiting for a turn of the worker. What was
 // posted before the queue shrinks counts as if it had completed, so that it is not overrun by it.
-std::uint64_t Session::unfinished_sends(const CompletionAdapter& queue) {
+std::uint64_t QueueRequests::unfinished_sends(const CompletionAdapter& queue) {
   std::uint64_t count = 0;
-  for (const auto& [handle, pair] : pairs_) {
+  for (const auto& [handle, pair] : state_.pairs) {
     if (pair.adapter->sends_complete_to(queue)) count += pair.adapter->unfinished_sends();
   }
   return count;
 }
 
-Status Session::resize_cq(const Message& request, Reply& reply) {
+Status QueueRequests::resize_cq(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::ResizeCqRequest>();
-  const std::uint32_t most = service_.settings().limits.entries;
+  const std::uint32_t most = state_.service.settings().limits.entries;
   if (r.entries == 0 || r.entries > most) return out_of_range("entries", r.entries, 1, most);
-  CompletionObject* const queue = queues_.find(r.handle);
+  CompletionObject* const queue = state_.queues.find(r.handle);
   if (queue == nullptr) return nothing_called("completion queue", r.handle);
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
   attach::SharedMemory memory;
   QueueShare share;
-  if (Status v = take_queue(share, bytes_of(shape)); v.error != 0) return v;
+  if (Status v = state_.take_queue(share, bytes_of(shape)); v.error != 0) return v;
   if (!make_completion_memory(memory, shape)) return {ENOMEM, "shared memory"};
   bool fits = false;
-  const bool ran = on_worker([&](Picos) {
-    worker_session_->settle();
+  const bool ran = state_.on_worker([&](Picos) {
+    state_.worker_session->settle();
     fits = shape.slots >= queue->adapter->slots() ||
            queue->adapter->waiting() + unfinished_sends(*queue->adapter) <= shape.slots;
     fits = fits && queue->adapter->resize(shape, memory.data());
@@ -93,41 +93,41 @@ Status Session::resize_cq(const Message& request, Reply& reply) {
   return {};
 }
 
-Status Session::destroy_cq(const Message& request) {
+Status QueueRequests::destroy_cq(const attach::Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  CompletionObject* const queue = queues_.find(handle);
+  CompletionObject* const queue = state_.queues.find(handle);
   if (queue == nullptr) return nothing_called("completion queue", handle);
   if (queue->uses != 0) return {EBUSY, "queue pairs complete to this queue"};
-  on_worker([&](Picos) { worker_session_->remove(*queue->adapter); });
+  state_.on_worker([&](Picos) { state_.worker_session->remove(*queue->adapter); });
   if (queue->channel != nullptr) --queue->channel->uses;
-  queues_.erase(handle);
-  tenant_.completion_queues.give();
+  state_.queues.erase(handle);
+  state_.tenant.completion_queues.give();
   return {};
 }
 
-Status Session::create_srq(const Message& request, Reply& reply) {
+Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateSrqRequest>();
-  const ObjectLimits& limits = service_.settings().limits;
+  const ObjectLimits& limits = state_.service.settings().limits;
   if (r.requests == 0 || r.requests > limits.requests) {
     return out_of_range("requests", r.requests, 1, limits.requests);
   }
   if (r.segments > limits.segments) return out_of_range("segments", r.segments, 0, limits.segments);
-  ProtectionDomain* const pd = pds_.find(r.pd);
+  ProtectionDomain* const pd = state_.pds.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
   SharedReceiveObject srq;
   srq.segments = std::max(1U, r.segments);
   const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, srq.segments);
-  if (Status v = take_queue(srq.share, shape.bytes()); v.error != 0) return v;
-  const auto bell = take_bell();
+  if (Status v = state_.take_queue(srq.share, shape.bytes()); v.error != 0) return v;
+  const auto bell = state_.take_bell();
   if (!bell) return over_quota("work queues of a session");
-  if (!tenant_.shared_receive_queues.take()) {
-    give_bell(*bell);
+  if (!state_.tenant.shared_receive_queues.take()) {
+    state_.give_bell(*bell);
     return over_quota("shared receive queues");
   }
   srq.requests = shape.slots;
   srq.pd = pd;
   srq.bell = *bell;
-  const std::uint32_t handle = srqs_.next();
+  const std::uint32_t handle = state_.srqs.next();
   Status status{ENOMEM, "shared memory"};
   if (srq.memory.make("paceline-srq", shape.bytes())) {
     new (srq.memory.data()) attach::WorkQueueHeader;
@@ -135,11 +135,12 @@ Status Session::create_srq(const Message& request, Reply& reply) {
                                                     srq.segments);
     // The limit of a new queue is not armed (ibv_create_srq ignores it); modify_srq arms it.
     status = worker_gone();
-    if (on_worker([&](Picos) { worker_session_->add(*srq.receives, *bell); })) status = {};
+    if (state_.on_worker([&](Picos) { state_.worker_session->add(*srq.receives, *bell); }))
+      status = {};
   }
   if (status.error != 0) {
-    give_bell(*bell);
-    tenant_.shared_receive_queues.give();
+    state_.give_bell(*bell);
+    state_.tenant.shared_receive_queues.give();
     return status;
   }
   ++pd->uses;
@@ -151,45 +152,46 @@ Status Session::create_srq(const Message& request, Reply& reply) {
   answer.requests = srq.requests;
   answer.segments = srq.segments;
   reply.put(answer);
-  reply.descriptors = {srqs_.insert(handle, std::move(srq)).memory.descriptor()};
+  reply.descriptors = {state_.srqs.insert(handle, std::move(srq)).memory.descriptor()};
   return {};
 }
 
-Status Session::modify_srq(const Message& request) {
+Status QueueRequests::modify_srq(const attach::Message& request) {
   const auto r = request.as<attach::ModifySrqRequest>();
-  SharedReceiveObject* const srq = srqs_.find(r.handle);
+  SharedReceiveObject* const srq = state_.srqs.find(r.handle);
   if (srq == nullptr) return nothing_called("shared receive queue", r.handle);
   if ((r.change & IBV_SRQ_MAX_WR) != 0) return {EOPNOTSUPP, "resizing is not offered"};
   if (r.change != IBV_SRQ_LIMIT) return {EINVAL, fmt::format("srq_attr_mask = {:#x}", r.change)};
   if (r.limit > srq->requests) return out_of_range("srq_limit", r.limit, 0, srq->requests);
-  const bool ran = on_worker([&](Picos) { srq->receives->arm(r.limit); });
+  const bool ran = state_.on_worker([&](Picos) { srq->receives->arm(r.limit); });
   return ran ? Status{} : worker_gone();
 }
 
-Status Session::query_srq(const Message& request, Reply& reply) {
+Status QueueRequests::query_srq(const attach::Message& request, Reply& reply) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  const SharedReceiveObject* const srq = srqs_.find(handle);
+  const SharedReceiveObject* const srq = state_.srqs.find(handle);
   if (srq == nullptr) return nothing_called("shared receive queue", handle);
   attach::SrqReply answer;
   answer.handle = answer.number = handle;
   answer.doorbell = srq->bell;
   answer.requests = srq->requests;
   answer.segments = srq->segments;
-  if (!on_worker([&](Picos) { answer.limit = srq->receives->limit(); })) return worker_gone();
+  if (!state_.on_worker([&](Picos) { answer.limit = srq->receives->limit(); }))
+    return worker_gone();
   reply.put(answer);
   return {};
 }
 
-Status Session::destroy_srq(const Message& request) {
+Status QueueRequests::destroy_srq(const attach::Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  SharedReceiveObject* const srq = srqs_.find(handle);
+  SharedReceiveObject* const srq = state_.srqs.find(handle);
   if (srq == nullptr) return nothing_called("shared receive queue", handle);
   if (srq->uses != 0) return {EBUSY, "queue pairs receive from this queue"};
-  on_worker([&](Picos) { worker_session_->remove(*srq->receives, srq->bell); });
-  give_bell(srq->bell);
+  state_.on_worker([&](Picos) { state_.worker_session->remove(*srq->receives, srq->bell); });
+  state_.give_bell(srq->bell);
   --srq->pd->uses;
-  srqs_.erase(handle);
-  tenant_.shared_receive_queues.give();
+  state_.srqs.erase(handle);
+  state_.tenant.shared_receive_queues.give();
   return {};
 }
 

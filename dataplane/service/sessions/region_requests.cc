@@ -1,4 +1,5 @@
-// Registered memory of a session.
+#include "dataplane/service/sessions/region_requests.h"
+
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <spdlog/spdlog.h>
@@ -11,7 +12,6 @@
 
 #include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/sessions/refusals.h"
-#include "dataplane/service/sessions/session.h"
 
 namespace paceline::service {
 
@@ -68,7 +68,7 @@ Status unreachable(int error) {
 }  // namespace
 
 // The descriptor is received, looked at and, if it is not what it should be, closed aside.
-Status Session::take_memory(int socket, Reply& reply) {
+Status RegionRequests::take_memory(int socket, Reply& reply) {
   struct Taken {
     attach::Descriptor socket;
     attach::Transfer transfer = attach::Transfer::failed;
@@ -79,7 +79,7 @@ Status Session::take_memory(int socket, Reply& reply) {
   auto taken = std::make_shared<Taken>();
   taken->socket.reset(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
   if (!taken->socket) return {errno, "descriptors"};
-  reply.aside = [taken, memory = memory_, pid = peer_.pid] {
+  reply.aside = [taken, memory = state_.memory, pid = state_.peer.pid] {
     attach::Message message;
     taken->transfer = attach::receive_message(taken->socket.get(), message);
     taken->sender = message.sender;
@@ -93,10 +93,11 @@ Status Session::take_memory(int socket, Reply& reply) {
     if (taken->transfer != attach::Transfer::done || taken->descriptors != 1) {
       return {EPROTO, "share_memory comes with one descriptor"};
     }
-    if (taken->sender != peer_.pid) return not_who_connected(taken->sender, peer_.pid);
+    if (taken->sender != state_.peer.pid) return not_who_connected(taken->sender, state_.peer.pid);
     if (taken->error != 0) return {taken->error, std::strerror(taken->error)};
     answer.put(attach::HandleBody{});
-    if (service_.userfaultfd() >= 0) answer.descriptors.push_back(service_.userfaultfd());
+    if (state_.service.userfaultfd() >= 0)
+      answer.descriptors.push_back(state_.service.userfaultfd());
     return {};
   };
   return {};
@@ -104,11 +105,11 @@ Status Session::take_memory(int socket, Reply& reply) {
 
 // Maps it, aside where that takes long; then `then` with what came of it.
 template <class Then>
-Status Session::map_memory(const attach::RegisterRequest& r, std::vector<attach::Extent> extents,
-                           Reply& reply, Then then) {
+Status RegionRequests::map_memory(const attach::RegisterRequest& r,
+                                  std::vector<attach::Extent> extents, Reply& reply, Then then) {
   auto mapped = std::make_shared<Mapped>();
   const bool quick = shared_bytes(extents) <= TenantMemory::kQuickBytes;
-  auto map = [mapped, memory = memory_, r, extents = std::move(extents)] {
+  auto map = [mapped, memory = state_.memory, r, extents = std::move(extents)] {
     try {
       mapped->memory = memory->add(r.address, r.length, extents, mapped->error);
     } catch (const std::exception&) {
@@ -128,53 +129,54 @@ Status Session::map_memory(const attach::RegisterRequest& r, std::vector<attach:
 }
 
 // Unmaps it, aside where that takes long, before the answer: `status`.
-Status Session::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply, Status status) {
-  if (memory_->quick_to_remove(*region)) {
-    memory_->remove(std::move(region));
+Status RegionRequests::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply,
+                                    Status status) {
+  if (state_.memory->quick_to_remove(*region)) {
+    state_.memory->remove(std::move(region));
     return status;
   }
   auto removed = std::make_shared<std::unique_ptr<RegionMemory>>(std::move(region));
-  reply.aside = [removed, memory = memory_] { memory->remove(std::move(*removed)); };
+  reply.aside = [removed, memory = state_.memory] { memory->remove(std::move(*removed)); };
   reply.then = [status = std::move(status)](Reply&) { return status; };
   return {};
 }
 
-Status Session::check_lockable(std::uint64_t bytes) {
-  if (!service_.settings().memlock) return {};
-  const std::uint64_t most = peer_.program->lockable();
-  const auto found = tenant_.process_bytes.find(peer_.pid);
-  const std::uint64_t used = found == tenant_.process_bytes.end() ? 0 : found->second;
+Status RegionRequests::check_lockable(std::uint64_t bytes) {
+  if (!state_.service.settings().memlock) return {};
+  const std::uint64_t most = state_.peer.program->lockable();
+  const auto found = state_.tenant.process_bytes.find(state_.peer.pid);
+  const std::uint64_t used = found == state_.tenant.process_bytes.end() ? 0 : found->second;
   if (used <= most && bytes <= most - used) return {};
   std::string why = fmt::format(
       "RLIMIT_MEMLOCK of process {} is {} bytes: it has {} registered and asks for {} more "
       "(service.memlock)",
-      peer_.pid, most, used, bytes);
+      state_.peer.pid, most, used, bytes);
   if (!std::exchange(told_memlock_, true)) {
-    spdlog::warn("user {}, {}: {}", peer_.user, program_, why);
+    spdlog::warn("user {}, {}: {}", state_.peer.user, state_.program, why);
   }
   return {EDQUOT, std::move(why)};
 }
 
-Status Session::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
+Status RegionRequests::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
   if (Status v = check_lockable(bytes); v.error != 0) return v;
-  if (!tenant_.registered_bytes.take(bytes)) return over_quota("registered bytes");
-  if (tenant_.mappings.take(mappings)) {
-    tenant_.process_bytes[peer_.pid] += bytes;
+  if (!state_.tenant.registered_bytes.take(bytes)) return over_quota("registered bytes");
+  if (state_.tenant.mappings.take(mappings)) {
+    state_.tenant.process_bytes[state_.peer.pid] += bytes;
     return {};
   }
-  tenant_.registered_bytes.give(bytes);
+  state_.tenant.registered_bytes.give(bytes);
   return over_quota("mappings: extents of regions that are shared");
 }
 
-void Session::give_extents(std::uint64_t bytes, std::uint64_t mappings) {
-  tenant_.registered_bytes.give(bytes);
-  tenant_.mappings.give(mappings);
-  const auto of = tenant_.process_bytes.find(peer_.pid);
-  if ((of->second -= bytes) == 0) tenant_.process_bytes.erase(of);
+void RegionRequests::give_extents(std::uint64_t bytes, std::uint64_t mappings) {
+  state_.tenant.registered_bytes.give(bytes);
+  state_.tenant.mappings.give(mappings);
+  const auto of = state_.tenant.process_bytes.find(state_.peer.pid);
+  if ((of->second -= bytes) == 0) state_.tenant.process_bytes.erase(of);
 }
 
-Status Session::check_region(const attach::RegisterRequest& r) const {
-  const std::uint64_t most = service_.settings().limits.region_bytes;
+Status RegionRequests::check_region(const attach::RegisterRequest& r) const {
+  const std::uint64_t most = state_.service.settings().limits.region_bytes;
   if (r.length == 0 || r.length > most) return out_of_range("length", r.length, 1, most);
   if (r.address + r.length < r.address || r.iova + r.length < r.iova) {
     return {EINVAL, "the region goes beyond the end of the address space"};
@@ -182,7 +184,8 @@ Status Session::check_region(const attach::RegisterRequest& r) const {
   return {};
 }
 
-Status Session::extents_of(const Message& request, std::vector<attach::Extent>& out) const {
+Status RegionRequests::extents_of(const attach::Message& request,
+                                  std::vector<attach::Extent>& out) const {
   const auto r = request.as<attach::RegisterRequest>();
   const auto rest = request.beyond<attach::RegisterRequest>();
   if (r.extents == 0 || r.extents > attach::kMaxExtents ||
@@ -208,10 +211,10 @@ static Status check_access(std::uint32_t access) {
 }
 
 // 0: the worker has ended.
-std::uint32_t Session::add_region(const RegionObject& region) {
+std::uint32_t RegionRequests::add_region(const RegionObject& region) {
   std::uint32_t key = 0;
-  on_worker([&](Picos) {
-    transport::RegionTable& table = engine().regions();
+  state_.on_worker([&](Picos) {
+    transport::RegionTable& table = state_.engine().regions();
     const std::span<std::byte> plain = region.memory->plain();
     const std::uint8_t access = engine_access(region.access);
     key = plain.empty() ? table.add_provided(region.iova, region.length, region.memory->provider(),
@@ -221,24 +224,24 @@ std::uint32_t Session::add_region(const RegionObject& region) {
   return key;
 }
 
-bool Session::remove_region(const RegionObject& region) {
+bool RegionRequests::remove_region(const RegionObject& region) {
   bool busy = false;
-  on_worker([&](Picos) { busy = !engine().regions().remove(region.key); });
+  state_.on_worker([&](Picos) { busy = !state_.engine().regions().remove(region.key); });
   return !busy;
 }
 
-Status Session::register_region(const Message& request, Reply& reply) {
+Status RegionRequests::register_region(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::RegisterRequest>();
   std::vector<attach::Extent> extents;
   if (Status v = extents_of(request, extents); v.error != 0) return v;
   if (Status v = check_region(r); v.error != 0) return v;
   if (Status v = check_access(r.access); v.error != 0) return v;
-  ProtectionDomain* const pd = pds_.find(r.pd);
+  ProtectionDomain* const pd = state_.pds.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
-  if (!tenant_.regions.take()) return over_quota("regions");
+  if (!state_.tenant.regions.take()) return over_quota("regions");
   const std::uint64_t mappings = mappings_of(extents);
   if (Status v = take_extents(r.length, mappings); v.error != 0) {
-    tenant_.regions.give();
+    state_.tenant.regions.give();
     return v;
   }
   return map_memory(r, std::move(extents), reply,
@@ -253,24 +256,24 @@ Status Session::register_region(const Message& request, Reply& reply) {
                       region.access = r.access;
                       if (region.memory != nullptr) region.key = add_region(region);
                       if (region.key == 0) {
-                        tenant_.regions.give();
+                        state_.tenant.regions.give();
                         give_extents(r.length, mappings);
                         if (region.memory == nullptr) return unreachable(error);
                         return unmap_memory(std::move(region.memory), answer, worker_gone());
                       }
                       ++pd->uses;
-                      const std::uint32_t handle = regions_.next();
+                      const std::uint32_t handle = state_.regions.next();
                       const std::uint32_t key = region.key;
-                      regions_.insert(handle, std::move(region));
+                      state_.regions.insert(handle, std::move(region));
                       answer.put(attach::RegisterReply{handle, key, key, 0});
                       return {};
                     });
 }
 
 // The key stays but where the translation changes: then what holds the old one is refused.
-Status Session::reregister_region(const Message& request, Reply& reply) {
+Status RegionRequests::reregister_region(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::RegisterRequest>();
-  RegionObject* const region = regions_.find(r.handle);
+  RegionObject* const region = state_.regions.find(r.handle);
   if (region == nullptr) return nothing_called("region", r.handle);
   if (r.change == 0 || (r.change & ~kKnownChanges) != 0) {
     return {EINVAL, fmt::format("flags = {:#x}: translation, pd, access", r.change)};
@@ -279,7 +282,7 @@ Status Session::reregister_region(const Message& request, Reply& reply) {
   changed.pd = region->pd;
   changed.access = region->access;
   if ((r.change & IBV_REREG_MR_CHANGE_PD) != 0) {
-    changed.pd = pds_.find(r.pd);
+    changed.pd = state_.pds.find(r.pd);
     if (changed.pd == nullptr) return nothing_called("protection domain", r.pd);
   }
   if ((r.change & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
@@ -290,9 +293,9 @@ Status Session::reregister_region(const Message& request, Reply& reply) {
     return move_region(request, *region, changed, reply);
   }
   bool free = false;  // of windows
-  const bool ran = on_worker([&](Picos) {
-    free =
-        engine().regions().change(region->key, engine_access(changed.access), changed.pd->number);
+  const bool ran = state_.on_worker([&](Picos) {
+    free = state_.engine().regions().change(region->key, engine_access(changed.access),
+                                            changed.pd->number);
   });
   if (!ran) return worker_gone();
   if (!free) return windows_bound();
@@ -305,8 +308,8 @@ Status Session::reregister_region(const Message& request, Reply& reply) {
 }
 
 // `to` has what stays, and the new protection domain and rights.
-Status Session::move_region(const Message& request, RegionObject& region, const RegionObject& to,
-                            Reply& reply) {
+Status RegionRequests::move_region(const attach::Message& request, RegionObject& region,
+                                   const RegionObject& to, Reply& reply) {
   const auto r = request.as<attach::RegisterRequest>();
   std::vector<attach::Extent> extents;
   if (Status v = extents_of(request, extents); v.error != 0) return v;
@@ -339,57 +342,58 @@ Status Session::move_region(const Message& request, RegionObject& region, const 
                     });
 }
 
-Status Session::deregister_region(const Message& request, Reply& reply) {
+Status RegionRequests::deregister_region(const attach::Message& request, Reply& reply) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  RegionObject* const region = regions_.find(handle);
+  RegionObject* const region = state_.regions.find(handle);
   if (region == nullptr) return nothing_called("region", handle);
   if (!remove_region(*region)) return windows_bound();
   std::unique_ptr<RegionMemory> memory = std::move(region->memory);
-  tenant_.regions.give();
+  state_.tenant.regions.give();
   give_extents(region->length, region->mappings);
   --region->pd->uses;
-  regions_.erase(handle);
+  state_.regions.erase(handle);
   return unmap_memory(std::move(memory), reply, {});
 }
 
-bool Session::holds(std::uintptr_t address) {
-  for (const auto& [handle, region] : regions_) {
+bool RegionRequests::holds(std::uintptr_t address) {
+  for (const auto& [handle, region] : state_.regions) {
     if (region.memory->holds(address)) return true;
   }
   return false;
 }
 
-Status Session::allocate_window(const Message& request, Reply& reply) {
+Status RegionRequests::allocate_window(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::AllocateWindowRequest>();
   if (r.type != IBV_MW_TYPE_1 && r.type != IBV_MW_TYPE_2) {
     return out_of_range("type", r.type, IBV_MW_TYPE_1, IBV_MW_TYPE_2);
   }
-  ProtectionDomain* const pd = pds_.find(r.pd);
+  ProtectionDomain* const pd = state_.pds.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
-  if (!tenant_.regions.take()) return over_quota("regions");
+  if (!state_.tenant.regions.take()) return over_quota("regions");
   const auto type =
       r.type == IBV_MW_TYPE_1 ? transport::WindowType::one : transport::WindowType::two;
   std::uint32_t key = 0;
-  const bool ran = on_worker([&](Picos) { key = engine().regions().add_window(type, pd->number); });
+  const bool ran = state_.on_worker(
+      [&](Picos) { key = state_.engine().regions().add_window(type, pd->number); });
   if (!ran) {
-    tenant_.regions.give();
+    state_.tenant.regions.give();
     return worker_gone();
   }
   ++pd->uses;
-  const std::uint32_t handle = windows_.next();
-  windows_.insert(handle, {pd, key});
+  const std::uint32_t handle = state_.windows.next();
+  state_.windows.insert(handle, {pd, key});
   reply.put(attach::WindowReply{handle, key});
   return {};
 }
 
-Status Session::free_window(const Message& request) {
+Status RegionRequests::free_window(const attach::Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  WindowObject* const window = windows_.find(handle);
+  WindowObject* const window = state_.windows.find(handle);
   if (window == nullptr) return nothing_called("memory window", handle);
-  on_worker([&](Picos) { engine().regions().remove_window(window->key); });
-  tenant_.regions.give();
+  state_.on_worker([&](Picos) { state_.engine().regions().remove_window(window->key); });
+  state_.tenant.regions.give();
   --window->pd->uses;
-  windows_.erase(handle);
+  state_.windows.erase(handle);
   return {};
 }
 

@@ -1,4 +1,5 @@
-// Queue pairs and address handles of a session.
+#include "dataplane/service/sessions/pair_requests.h"
+
 #include <infiniband/verbs.h>
 #include <time.h>
 
@@ -9,7 +10,6 @@
 
 #include "dataplane/service/adapters/qp_values.h"
 #include "dataplane/service/sessions/refusals.h"
-#include "dataplane/service/sessions/session.h"
 
 namespace paceline::service {
 
@@ -49,21 +49,21 @@ Status check_sizes(const attach::CreateQpRequest& r, const ObjectLimits& limits)
 
 }  // namespace
 
-Status Session::create_qp(const Message& request, Reply& reply) {
+Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateQpRequest>();
   const auto type = pair_type(r.type);
   if (!type) return {EOPNOTSUPP, "qp_type: RC, UC and UD are offered"};
-  if (Status v = check_sizes(r, service_.settings().limits); v.error != 0) return v;
+  if (Status v = check_sizes(r, state_.service.settings().limits); v.error != 0) return v;
   PairObject pair;
   pair.type = r.type;
-  pair.pd = pds_.find(r.pd);
+  pair.pd = state_.pds.find(r.pd);
   if (pair.pd == nullptr) return nothing_called("protection domain", r.pd);
-  pair.send_cq = queues_.find(r.send_cq);
+  pair.send_cq = state_.queues.find(r.send_cq);
   if (pair.send_cq == nullptr) return nothing_called("completion queue", r.send_cq);
-  pair.receive_cq = queues_.find(r.receive_cq);
+  pair.receive_cq = state_.queues.find(r.receive_cq);
   if (pair.receive_cq == nullptr) return nothing_called("completion queue", r.receive_cq);
   if (r.srq != 0) {
-    pair.srq = srqs_.find(r.srq);
+    pair.srq = state_.srqs.find(r.srq);
     if (pair.srq == nullptr) return nothing_called("shared receive queue", r.srq);
     if (pair.srq->pd != pair.pd) return {EINVAL, "the shared receive queue is of another pd"};
     if (*type == transport::QpType::uc) return {EINVAL, "UC has receive queues of its own only"};
@@ -85,19 +85,19 @@ Status Session::create_qp(const Message& request, Reply& reply) {
   config.max_send_segments = static_cast<std::uint8_t>(send_segments);
   config.send_queue_depth = static_cast<std::uint16_t>(send.slots);
   config.max_inline = static_cast<std::uint16_t>(r.inline_bytes);
-  if (Status v = take_queue(
+  if (Status v = state_.take_queue(
           pair.share, bytes + PairAdapter::bytes_for(send) + transport::queue_pair_bytes(config));
       v.error != 0) {
     return v;
   }
-  const auto bell = take_bell();
+  const auto bell = state_.take_bell();
   if (!bell) return over_quota("work queues of a session");
   pair.bell = *bell;
-  if (!tenant_.queue_pairs.take()) {
-    give_bell(*bell);
+  if (!state_.tenant.queue_pairs.take()) {
+    state_.give_bell(*bell);
     return over_quota("queue pairs");
   }
-  const std::uint32_t handle = pairs_.next();
+  const std::uint32_t handle = state_.pairs.next();
   std::uint32_t number = 0;
   Status status{ENOMEM, "shared memory"};
   if (pair.memory.make("paceline-qp", bytes)) {
@@ -109,8 +109,8 @@ Status Session::create_qp(const Message& request, Reply& reply) {
                                                     receive_segments);
     }
     PairAdapter::Setup setup;
-    setup.engine = &engine();
-    setup.pairs = &worker().pairs(place_.nic);
+    setup.engine = &state_.engine();
+    setup.pairs = &state_.worker().pairs(state_.place.nic);
     setup.handle = handle;
     setup.pd = pair.pd->number;
     setup.max_segments = send_segments;
@@ -120,30 +120,30 @@ Status Session::create_qp(const Message& request, Reply& reply) {
     setup.send = WorkQueueView(at, send);
     setup.receives = pair.receives.get();
     setup.shared = pair.srq == nullptr ? nullptr : pair.srq->receives.get();
-    setup.notices = notices_.writing.get();
-    setup.meter = &worker().meter(place_.nic);
-    setup.user = peer_.user;
-    setup.pid = static_cast<std::uint32_t>(peer_.pid);
+    setup.notices = state_.notices.writing.get();
+    setup.meter = &state_.worker().meter(state_.place.nic);
+    setup.user = state_.peer.user;
+    setup.pid = static_cast<std::uint32_t>(state_.peer.pid);
     pair.adapter = std::make_unique<PairAdapter>(setup);
 
     config.send_cq = &pair.send_cq->adapter->queue();
     config.receive_cq = &pair.receive_cq->adapter->queue();
     config.receive_queue =
         pair.srq == nullptr ? &pair.receives->queue() : &pair.srq->receives->queue();
-    const bool ran = on_worker([&](Picos) {
-      number = engine().create_qp(config);
+    const bool ran = state_.on_worker([&](Picos) {
+      number = state_.engine().create_qp(config);
       if (number == 0) return;
       pair.adapter->set_number(number);
-      worker().pairs(place_.nic).add(number, pair.adapter.get());
-      worker_session_->add(*pair.adapter, *bell);
+      state_.worker().pairs(state_.place.nic).add(number, pair.adapter.get());
+      state_.worker_session->add(*pair.adapter, *bell);
     });
     status = !ran          ? worker_gone()
              : number == 0 ? Status{ENOMEM, "queue pair numbers have run out"}
                            : Status{};
   }
   if (status.error != 0) {
-    give_bell(*bell);
-    tenant_.queue_pairs.give();
+    state_.give_bell(*bell);
+    state_.tenant.queue_pairs.give();
     return status;
   }
   ++pair.pd->uses;
@@ -167,28 +167,28 @@ Status Session::create_qp(const Message& request, Reply& reply) {
     answer.receive_segments = receive_segments;
   }
   reply.put(answer);
-  reply.descriptors = {pairs_.insert(handle, std::move(pair)).memory.descriptor()};
+  reply.descriptors = {state_.pairs.insert(handle, std::move(pair)).memory.descriptor()};
   return {};
 }
 
-Status Session::path_of(const attach::AddressVector& from, std::uint32_t local_qp,
-                        std::uint32_t remote_qp, transport::QpPath& path) const {
+Status PairRequests::path_of(const attach::AddressVector& from, std::uint32_t local_qp,
+                             std::uint32_t remote_qp, transport::QpPath& path) const {
   if (from.port != 1) return out_of_range("ah_attr.port_num", from.port, 1, 1);
   std::optional<transport::QpPath> found;
   if (from.global != 0) {
-    const auto& nic = nics().nic(place_.nic).info;
+    const auto& nic = state_.nics().nic(state_.place.nic).info;
     if (from.source_gid >= nic.gids.size() ||
         nic.gid_kinds[from.source_gid] == attach::GidKind::none) {
       return {EINVAL, fmt::format("sgid_index = {}: there is no such GID", from.source_gid)};
     }
     wire::IpAddress to;
     to.bytes = from.destination;
-    found = nics().path_to(place_.nic, to);
+    found = state_.nics().path_to(state_.place.nic, to);
     if (!found) {
       return {EHOSTUNREACH, fmt::format("no way to {}", wire::to_text(to))};
     }
   } else {
-    found = nics().path_to_local(place_.nic, from.destination_id);
+    found = state_.nics().path_to_local(state_.place.nic, from.destination_id);
     if (!found) {
       return {EHOSTUNREACH, fmt::format("dlid = {}: no NIC of this service", from.destination_id)};
     }
@@ -207,13 +207,13 @@ Status Session::path_of(const attach::AddressVector& from, std::uint32_t local_q
   return {};
 }
 
-Status Session::modify_qp(const Message& request) {
+Status PairRequests::modify_qp(const attach::Message& request) {
   const auto asked = request.as<attach::QpValues>();
-  PairObject* const pair = pairs_.find(asked.handle);
+  PairObject* const pair = state_.pairs.find(asked.handle);
   if (pair == nullptr) return nothing_called("queue pair", asked.handle);
   std::string why;
-  auto change =
-      change_from(asked, static_cast<std::uint8_t>(service_.settings().limits.rd_atomic), why);
+  auto change = change_from(
+      asked, static_cast<std::uint8_t>(state_.service.settings().limits.rd_atomic), why);
   if (!change) return {EINVAL, why};
   if ((change->mask & transport::qp_attribute::path) != 0) {
     const std::uint32_t remote =
@@ -229,18 +229,19 @@ Status Session::modify_qp(const Message& request) {
   }
   transport::ModifyResult result;
   const bool to_reset = (asked.mask & IBV_QP_STATE) != 0 && asked.state == IBV_QPS_RESET;
-  const bool ran = on_worker([&](Picos now) {
-    result = engine().modify_qp(now, pair->adapter->number(), change->attributes, change->mask);
+  const bool ran = state_.on_worker([&](Picos now) {
+    result =
+        state_.engine().modify_qp(now, pair->adapter->number(), change->attributes, change->mask);
     if (!result.ok()) return;
     if (to_reset) {
       pair->adapter->forget();
-      memory_->forget(pair->adapter->number());
+      state_.memory->forget(pair->adapter->number());
     }
-    if (sets_rate) engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
+    if (sets_rate) state_.engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
     if (change->limit_rate) {
-      engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
+      state_.engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
     }
-    worker_session_->retry(pair->bell);
+    state_.worker_session->retry(pair->bell);
   });
   if (!ran) return worker_gone();
   if (!result.ok()) {
@@ -252,36 +253,36 @@ Status Session::modify_qp(const Message& request) {
   return {};
 }
 
-Status Session::query_qp(const Message& request, Reply& reply) {
+Status PairRequests::query_qp(const attach::Message& request, Reply& reply) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  const PairObject* const pair = pairs_.find(handle);
+  const PairObject* const pair = state_.pairs.find(handle);
   if (pair == nullptr) return nothing_called("queue pair", handle);
   std::optional<transport::QpAttributes> attributes;
-  on_worker([&](Picos) { attributes = engine().query_qp(pair->adapter->number()); });
+  state_.on_worker([&](Picos) { attributes = state_.engine().query_qp(pair->adapter->number()); });
   if (!attributes) return worker_gone();
   reply.put(values_of(pair->values, *attributes));
   return {};
 }
 
-bool Session::sending(const PairObject& pair) {
+bool PairRequests::sending(const PairObject& pair) {
   bool any = false;
   if (pair.type == attach::PairType::rc) return false;
-  on_worker([&](Picos) { any = pair.adapter->unfinished_sends() != 0; });
+  state_.on_worker([&](Picos) { any = pair.adapter->unfinished_sends() != 0; });
   return any;
 }
 
 // The worker knows nothing of it afterwards, and nothing else counts it.
-void Session::release(PairObject& pair) {
-  on_worker([&](Picos now) {
-    worker_session_->remove(*pair.adapter, pair.bell);
-    engine().destroy_qp(now, pair.adapter->number());
-    memory_->forget(pair.adapter->number());
+void PairRequests::release(PairObject& pair) {
+  state_.on_worker([&](Picos now) {
+    state_.worker_session->remove(*pair.adapter, pair.bell);
+    state_.engine().destroy_qp(now, pair.adapter->number());
+    state_.memory->forget(pair.adapter->number());
     pair.adapter->count_lost();
     // What was completed for it has nobody to go to.
-    worker().pairs(place_.nic).remove(pair.adapter->number());
-    worker_session_->settle();
+    state_.worker().pairs(state_.place.nic).remove(pair.adapter->number());
+    state_.worker_session->settle();
   });
-  give_bell(pair.bell);
+  state_.give_bell(pair.bell);
   --pair.pd->uses;
   --pair.send_cq->uses;
   --pair.receive_cq->uses;
@@ -291,8 +292,8 @@ void Session::release(PairObject& pair) {
 // A NIC sends a datagram at once, here the worker takes it up in its next turn: one that is posted
 // just before its queue pair is destroyed would be lost, and with it the last acknowledgement of
 // whoever builds something reliable on datagrams. The wait is bounded, and nobody else's.
-Status Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
-  PairObject* const pair = pairs_.find(handle);
+Status PairRequests::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
+  PairObject* const pair = state_.pairs.find(handle);
   if (pair == nullptr) return nothing_called("queue pair", handle);
   if (looks > 0 && sending(*pair)) {
     reply.aside = [] {
@@ -305,23 +306,23 @@ Status Session::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
     return {};
   }
   release(*pair);
-  pairs_.erase(handle);
-  tenant_.queue_pairs.give();
+  state_.pairs.erase(handle);
+  state_.tenant.queue_pairs.give();
   return {};
 }
 
-Status Session::destroy_qp(const Message& request, Reply& reply) {
+Status PairRequests::destroy_qp(const attach::Message& request, Reply& reply) {
   constexpr int kLooks = 100;
   return destroy_sent(request.as<attach::HandleBody>().handle, kLooks, reply);
 }
 
-Status Session::limit_rate(const Message& request) {
+Status PairRequests::limit_rate(const attach::Message& request) {
   const auto r = request.as<attach::RateRequest>();
-  PairObject* const pair = pairs_.find(r.handle);
+  PairObject* const pair = state_.pairs.find(r.handle);
   if (pair == nullptr) return nothing_called("queue pair", r.handle);
   bool done = false;
-  on_worker([&](Picos now) {
-    done = engine().limit_rate(now, pair->adapter->number(), rate_of(r.kbps), r.burst_bytes);
+  state_.on_worker([&](Picos now) {
+    done = state_.engine().limit_rate(now, pair->adapter->number(), rate_of(r.kbps), r.burst_bytes);
   });
   if (!done) return worker_gone();
   pair->values.rate_limit_kbps = r.kbps;
@@ -329,41 +330,42 @@ Status Session::limit_rate(const Message& request) {
 }
 
 // Its handle is the engine's number: what send requests name.
-Status Session::create_ah(const Message& request, Reply& reply) {
+Status PairRequests::create_ah(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateAhRequest>();
-  ProtectionDomain* const pd = pds_.find(r.pd);
+  ProtectionDomain* const pd = state_.pds.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
   transport::QpPath path;
   if (Status v = path_of(r.path, pd->number, r.path.destination_id, path); v.error != 0) return v;
-  if (!tenant_.address_handles.take()) return over_quota("address handles");
+  if (!state_.tenant.address_handles.take()) return over_quota("address handles");
   std::uint32_t number = 0;
-  if (!on_worker(
-          [&](Picos now) { number = engine().create_address_handle(now, pd->number, path); })) {
-    tenant_.address_handles.give();
+  if (!state_.on_worker([&](Picos now) {
+        number = state_.engine().create_address_handle(now, pd->number, path);
+      })) {
+    state_.tenant.address_handles.give();
     return worker_gone();
   }
-  handles_.insert(number, {pd});
+  state_.handles.insert(number, {pd});
   ++pd->uses;
   reply.put(attach::HandleBody{number, 0});
   return {};
 }
 
-Status Session::destroy_ah(const Message& request) {
+Status PairRequests::destroy_ah(const attach::Message& request) {
   const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  AddressHandleObject* const ah = handles_.find(handle);
+  AddressHandleObject* const ah = state_.handles.find(handle);
   if (ah == nullptr) return nothing_called("address handle", handle);
   // Datagrams that are queued still leave by it: the engine's goes when they have.
-  leaving_handles_.push_back(handle);
+  state_.leaving_handles.push_back(handle);
   std::size_t gone = 0;
-  const bool ran = on_worker([&](Picos now) {
-    gone = std::erase_if(leaving_handles_, [&](std::uint32_t number) {
-      return engine().destroy_address_handle(now, number);
+  const bool ran = state_.on_worker([&](Picos now) {
+    gone = std::erase_if(state_.leaving_handles, [&](std::uint32_t number) {
+      return state_.engine().destroy_address_handle(now, number);
     });
   });
   if (!ran) return worker_gone();
   --ah->pd->uses;
-  handles_.erase(handle);
-  tenant_.address_handles.give(gone);
+  state_.handles.erase(handle);
+  state_.tenant.address_handles.give(gone);
   return {};
 }
 

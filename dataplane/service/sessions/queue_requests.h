@@ -1,0 +1,30 @@
+// Requests for completion queues and shared receive queues.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/attach/message_socket.h"
+#include "dataplane/service/sessions/reply.h"
+#include "dataplane/service/sessions/session_state.h"
+
+namespace paceline::service {
+
+class QueueRequests {
+ public:
+  explicit QueueRequests(SessionState& state) : state_(state) {}
+
+  Status create_cq(const attach::Message& request, Reply& reply);
+  Status resize_cq(const attach::Message& request, Reply& reply);
+  Status destroy_cq(const attach::Message& request);
+  Status create_srq(const attach::Message& request, Reply& reply);
+  Status modify_srq(const attach::Message& request);
+  Status query_srq(const attach::Message& request, Reply& reply);
+  Status destroy_srq(const attach::Message& request);
+
+ private:
+  std::uint64_t unfinished_sends(const CompletionAdapter& queue);
+
+  SessionState& state_;
+};
+
+}  // namespace paceline::service
