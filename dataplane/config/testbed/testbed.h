@@ -103,6 +103,7 @@ struct ServiceConfig {
   std::string control_group;
   std::vector<std::string> plugin_folders;
   bool userfaultfd = false;
+  bool memlock = false;
 };
 
 struct Testbed {

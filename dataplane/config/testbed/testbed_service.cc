@@ -75,6 +75,10 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
      .meaning = "Programs of unprivileged users get a userfaultfd that also serves faults of the "
                 "kernel, although vm.unprivileged_userfaultfd = 0 forbids it. Without it their "
                 "memory is reached by copy; see [Memory](#memory)."},
+    {.path = "service.memlock",
+     .meaning = "A process registers at most its RLIMIT_MEMLOCK, as on hardware, unless it "
+                "is root's or has CAP_IPC_LOCK. Off: nothing is pinned, and the usual 8 MiB would "
+                "refuse users."},
 });
 
 // Read apart: arrays of texts have no key of their own kind.
@@ -109,6 +113,7 @@ Field service_field(ServiceConfig& service, std::string_view name) {
   if (name == "telemetry_interval") return &service.telemetry_interval;
   if (name == "control_group") return &service.control_group;
   if (name == "userfaultfd") return &service.userfaultfd;
+  if (name == "memlock") return &service.memlock;
   return &service.message_burst;
 }
 

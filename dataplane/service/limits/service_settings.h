@@ -74,6 +74,8 @@ struct ServiceSettings {
   std::vector<std::string> plugin_folders;
   // Programs get an open /dev/userfaultfd, where this service has one (docs/service.md).
   bool userfaultfd = false;
+  // RLIMIT_MEMLOCK of a process bounds what it registers.
+  bool memlock = false;
   std::string testbed;  // what its file is called, for those who ask
   std::uint64_t start_unix_ns = 0;
 };

@@ -95,6 +95,7 @@ struct Tenant {
   Allowance protection_domains;
   Allowance address_handles;
   Allowance registered_bytes;
+  std::map<pid_t, std::uint64_t> process_bytes;  // of these, by process
   // Of the service itself, on its behalf: memory of queues, open descriptors, mappings of regions.
   Allowance queue_bytes;
   Allowance descriptors;

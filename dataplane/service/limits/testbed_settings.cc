@@ -23,6 +23,7 @@ ServiceSettings settings_of(const config::ServiceConfig& config) {
   out.control_group = config.control_group;
   out.plugin_folders = config.plugin_folders;
   out.userfaultfd = config.userfaultfd;
+  out.memlock = config.memlock;
   return out;
 }
 

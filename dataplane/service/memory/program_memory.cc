@@ -1,6 +1,7 @@
 #include "dataplane/service/memory/program_memory.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -84,13 +85,12 @@ std::string text_at(int folder, const char* name) {
 }
 
 // Of a process in the service's own user namespace; in another one they say nothing about this one.
-std::uint64_t capabilities_of(int folder) {
+std::uint64_t capability_line(int folder, std::string_view name) {
   const std::string users = text_at(folder, "uid_map");
   if (users.empty() || users != text_at(AT_FDCWD, "/proc/self/uid_map")) return 0;
-  constexpr std::string_view kName = "\nCapPrm:\t";
   const std::string status = text_at(folder, "status");
-  const std::size_t at = status.find(kName);
-  return at == std::string::npos ? 0 : std::strtoull(&status[at + kName.size()], nullptr, 16);
+  const std::size_t at = status.find(name);
+  return at == std::string::npos ? 0 : std::strtoull(&status[at + name.size()], nullptr, 16);
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ int ProgramMemory::pin(int socket) {
     const std::string name = "/proc/" + std::to_string(pid_);
     folder_.reset(::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!folder_) return errno == ENOENT ? ESRCH : errno;
-    if (root) credentials_.capabilities = capabilities_of(folder_.get());
+    if (root) credentials_.capabilities = capability_line(folder_.get(), "\nCapPrm:\t");
   }
   {
     const FileRights rights(credentials_);
@@ -148,6 +148,21 @@ ProgramImage ProgramMemory::image() const {
     }
   }
   return out;
+}
+
+std::uint64_t ProgramMemory::lockable() const {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  if (credentials_.user == 0) return kAll;
+  const FileRights rights(credentials_);
+  if ((capability_line(folder_.get(), "\nCapEff:\t") >> CAP_IPC_LOCK & 1U) != 0) return kAll;
+  const std::string limits = text_at(folder_.get(), "limits");
+  constexpr std::string_view kName = "\nMax locked memory";
+  const std::size_t at = limits.find(kName);
+  if (at == std::string::npos) return 0;
+  const std::size_t value = limits.find_first_not_of(' ', at + kName.size());
+  if (value == std::string::npos) return 0;
+  return limits.compare(value, 9, "unlimited") == 0 ? kAll
+                                                    : std::strtoull(&limits[value], nullptr, 10);
 }
 
 int ProgramMemory::error() const {

@@ -55,6 +55,9 @@ class ProgramMemory {
   // Whoever copies has these (run_as).
   const Credentials& credentials() const { return credentials_; }
   pid_t process() const { return pid_; }
+  // Bytes that hardware would let it pin now: RLIMIT_MEMLOCK, or all of root's and with
+  // CAP_IPC_LOCK. Read anew, since the process may change its limit. 0 where it cannot be read.
+  std::uint64_t lockable() const;
 
   // --- the thread that copies ---
   // First of all; or deny() with an errno, which makes it unreachable for good. error() says so.

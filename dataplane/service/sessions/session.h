@@ -151,6 +151,8 @@ class Session {
   }
   // Of a queue that takes so many bytes, shared and of our own.
   Status take_queue(QueueShare& share, std::uint64_t bytes);
+  // By its process' RLIMIT_MEMLOCK (service.memlock); the first refusal of a session is logged.
+  Status check_lockable(std::uint64_t bytes);
   // What a region takes beside its place among them; a refusal takes nothing.
   Status take_extents(std::uint64_t bytes, std::uint64_t mappings);
   void give_extents(std::uint64_t bytes, std::uint64_t mappings);
@@ -164,6 +166,7 @@ class Session {
   std::string program_;
   bool greeted_ = false;
   bool opened_ = false;
+  bool told_memlock_ = false;
   Held descriptors_;
   bool counted_ = false;  // among the tenant's sessions
   NicPlace place_{};

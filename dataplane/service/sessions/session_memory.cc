@@ -1,6 +1,7 @@
 // Registered memory of a session.
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/sessions/refusals.h"
 #include "dataplane/service/sessions/session.h"
 
@@ -137,9 +139,29 @@ Status Session::unmap_memory(std::unique_ptr<RegionMemory> region, Reply& reply,
   return {};
 }
 
+Status Session::check_lockable(std::uint64_t bytes) {
+  if (!service_.settings().memlock) return {};
+  const std::uint64_t most = peer_.program->lockable();
+  const auto found = tenant_.process_bytes.find(peer_.pid);
+  const std::uint64_t used = found == tenant_.process_bytes.end() ? 0 : found->second;
+  if (used <= most && bytes <= most - used) return {};
+  std::string why = fmt::format(
+      "RLIMIT_MEMLOCK of process {} is {} bytes: it has {} registered and asks for {} more "
+      "(service.memlock)",
+      peer_.pid, most, used, bytes);
+  if (!std::exchange(told_memlock_, true)) {
+    spdlog::warn("user {}, {}: {}", peer_.user, program_, why);
+  }
+  return {EDQUOT, std::move(why)};
+}
+
 Status Session::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
+  if (Status v = check_lockable(bytes); v.error != 0) return v;
   if (!tenant_.registered_bytes.take(bytes)) return over_quota("registered bytes");
-  if (tenant_.mappings.take(mappings)) return {};
+  if (tenant_.mappings.take(mappings)) {
+    tenant_.process_bytes[peer_.pid] += bytes;
+    return {};
+  }
   tenant_.registered_bytes.give(bytes);
   return over_quota("mappings: extents of regions that are shared");
 }
@@ -147,6 +169,8 @@ Status Session::take_extents(std::uint64_t bytes, std::uint64_t mappings) {
 void Session::give_extents(std::uint64_t bytes, std::uint64_t mappings) {
   tenant_.registered_bytes.give(bytes);
   tenant_.mappings.give(mappings);
+  const auto of = tenant_.process_bytes.find(peer_.pid);
+  if ((of->second -= bytes) == 0) tenant_.process_bytes.erase(of);
 }
 
 Status Session::check_region(const attach::RegisterRequest& r) const {

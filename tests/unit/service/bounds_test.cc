@@ -1,11 +1,23 @@
 // What the service itself takes for a tenant is bounded: memory of queues, descriptors, mappings.
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "dataplane/service/memory/program_memory.h"
+#include "dataplane/service/sessions/session.h"
 #include "tests/unit/service/service_support.h"
 
 using namespace paceline;
@@ -135,6 +147,158 @@ TEST_CASE("a tenant has its part of the service's mappings and no more", "[threa
   REQUIRE(a.ask(Operation::deregister_region, attach::HandleBody{region.handle, 0}).ok());
   CHECK(tenant_of(a)["mappings"]["used"] == 40);
   CHECK(register_pages(a, pd, 60) == 0);
+}
+
+namespace {
+
+// What a program of that user with that limit gets: errors of registrations, one after another.
+std::string registers(const RunningService& service, uid_t user, rlim_t limit) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit locked{limit, limit};
+    bool good = ::setrlimit(RLIMIT_MEMLOCK, &locked) == 0;
+    if (user != ::geteuid()) {
+      good = good && ::setgid(user) == 0 && ::setuid(user) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;
+    }
+    AttachClient client(service.path());
+    good = good && client.connected() && client.open("h0");
+    const std::uint32_t pd = client.create_pd();
+    std::vector<std::byte> memory(1 << 20);
+    std::string said = good ? "" : "? ";
+    const auto add = [&](std::size_t bytes) {
+      int error = 0;
+      const auto region = client.register_region(memory.data(), bytes, pd, 0xF, &error);
+      said += error == ENOMEM ? "ENOMEM " : std::to_string(error) + " ";
+      return region.handle;
+    };
+    const std::uint32_t first = add(300'000);
+    add(300'000);
+    add(200'000);
+    client.ask(Operation::deregister_region, attach::HandleBody{first, 0});
+    add(300'000);
+    ::_exit(::write(ends[1], said.data(), said.size()) < 0 ? 1 : 0);
+  }
+  ::close(ends[1]);
+  std::string said(256, '\0');
+  const ssize_t n = ::read(ends[0], said.data(), said.size());
+  said.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("with service.memlock a process registers no more than it could lock",
+          "[threads][may_skip]") {
+  service::ServiceSettings settings;
+  settings.open = true;
+  const bool root = ::geteuid() == 0;
+  const uid_t other = root ? 54'321 : ::geteuid();
+  {
+    const RunningService service(settings);
+    CHECK(registers(service, other, 500'000) == "0 0 0 0 ");
+  }
+  settings.memlock = true;
+  const RunningService service(settings);
+  CHECK(registers(service, other, 500'000) == "0 ENOMEM 0 0 ");
+  CHECK(registers(service, other, 300'000) == "0 ENOMEM ENOMEM 0 ");
+  if (root) {
+    CHECK(registers(service, 0, 0) == "0 0 0 0 ");
+  } else {
+    WARN("skipped: root's programs have no bound");
+  }
+}
+
+// Mapping takes as long as a program's memory is large.
+TEST_CASE("while a large region is mapped, others are served", "[threads]") {
+  constexpr std::size_t kLarge = std::size_t{1} << 20U;
+  RunningService service;
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const attach::Descriptor ours(ends[0]);
+  const attach::Descriptor theirs(ends[1]);
+  const int on = 1;
+  REQUIRE(::setsockopt(ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
+  attach::SharedMemory memory;
+  REQUIRE(memory.make("bounds", kLarge));
+  std::memset(memory.data(), 1, memory.size());
+  const int descriptor = memory.descriptor();
+  const attach::ShareMemoryRequest share;
+  attach::Header header;
+  header.operation = Operation::share_memory;
+  REQUIRE(attach::send_message(theirs.get(), header, std::as_bytes(std::span(&share, 1)),
+                               {&descriptor, 1}) == attach::Transfer::done);
+
+  std::optional<service::Session> session;
+  const auto ask = [&](Operation operation, auto body, std::optional<attach::Extent> extent,
+                       service::Reply& reply) {
+    attach::Message request;
+    request.header.operation = operation;
+    request.sender = ::getpid();
+    request.append(body);
+    if (extent) request.append(*extent);
+    return session->handle(request, reply).error;
+  };
+  const auto shared_region = [](std::size_t bytes) {
+    attach::RegisterRequest r;
+    r.address = r.iova = std::uint64_t{1} << 32U;
+    r.length = bytes;
+    r.access = 1;
+    r.extents = 1;
+    return r;
+  };
+  const auto shared_extent = [](std::size_t bytes) {
+    attach::Extent extent;
+    extent.length = bytes;
+    extent.kind = attach::ExtentKind::shared;
+    return extent;
+  };
+  service::Reply sharing;
+  service::Reply large;
+  std::uint32_t pd = 0;
+  service.on_control([&] {
+    session.emplace(service.service(),
+                    service::Peer{::getpid(), ::geteuid(),
+                                  std::make_shared<service::ProgramMemory>(ours.get())});
+    service::Reply reply;
+    CHECK(ask(Operation::hello, attach::HelloRequest{}, {}, reply) == 0);
+    attach::OpenRequest open;
+    std::strcpy(open.nic.data(), "h0");
+    CHECK(ask(Operation::open_nic, open, {}, reply) == 0);
+    service::Reply made;
+    CHECK(ask(Operation::create_pd, attach::HandleBody{}, {}, made) == 0);
+    attach::HandleBody handle;
+    std::memcpy(&handle, made.body.data(), sizeof handle);
+    pd = handle.handle;
+    CHECK(session->take_memory(ours.get(), sharing).error == 0);
+  });
+  REQUIRE(sharing.aside);
+  sharing.aside();
+  service.on_control([&] {
+    CHECK(session->resume(sharing).error == 0);
+    attach::RegisterRequest r = shared_region(kLarge);
+    r.pd = pd;
+    CHECK(ask(Operation::register_region, r, shared_extent(kLarge), large) == 0);
+  });
+  REQUIRE(large.aside);  // not on the control thread
+  CHECK(large.body.empty());
+  End other(service, "h1");
+  CHECK(other.region.handle != 0);
+
+  large.aside();
+  service.on_control([&] {
+    CHECK(session->resume(large).error == 0);
+    CHECK(large.body.size() == sizeof(attach::RegisterReply));
+    service::Reply small;
+    attach::RegisterRequest r = shared_region(64 << 10);
+    r.pd = pd;
+    CHECK(ask(Operation::register_region, r, shared_extent(64 << 10), small) == 0);
+    CHECK_FALSE(small.aside);
+    session.reset();
+  });
 }
 
 // They may arrive between a glance at the socket and the taking of what is there.

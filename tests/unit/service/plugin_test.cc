@@ -1,7 +1,11 @@
 // Plug-ins that come while the service runs: which files are let in, what is told of them, and what
 // happens to one that is put into quarantine.
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +14,7 @@
 #include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/service/congestion/plugin_shelf.h"
 #include "dataplane/service/control/control_operations.h"
+#include "dataplane/service/limits/privileges.h"
 #include "tests/unit/service/service_support.h"
 
 #include <nlohmann/json.hpp>
@@ -258,4 +263,46 @@ TEST_CASE("a candidate that is put into quarantine is taken back, and not tried 
       controller.error(
           "trial", {{"name", "u"}, {"candidate", {{"algorithm", "wrong_nan"}}}, {"hold_ms", 5000}}),
       "does not call it again"));
+}
+
+// Who breaks into the service could write it.
+TEST_CASE("a plug-in of the user that root's service has become is refused, root's is not",
+          "[may_skip]") {
+  if (::geteuid() != 0) {
+    WARN("skipped: root only");
+    return;
+  }
+  const PluginFolder folder;
+  const std::string file = folder.put("aimd", "aimd.so");
+  // In a process of its own: there is no way back.
+  const auto load_as = [&](uid_t owner, uid_t& becomes) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    REQUIRE(::chown(file.c_str(), owner, owner) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const service::PluginShelf shelf({folder.path()});
+      service::Privileges kept;
+      std::string text = service::drop_privileges({}, kept);
+      text = std::to_string(kept.user) + " " + text + shelf.load(file, {}).error;
+      ::_exit(::write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
+    }
+    ::close(ends[1]);
+    std::string said(4096, '\0');
+    const ssize_t n = ::read(ends[0], said.data(), said.size());
+    said.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    ::close(ends[0]);
+    ::waitpid(child, nullptr, 0);
+    becomes = static_cast<uid_t>(std::strtoul(said.c_str(), nullptr, 10));
+    return said;
+  };
+  uid_t becomes = 0;
+  CHECK(says(load_as(0, becomes) + "|", std::to_string(becomes) + " |"));
+  if (becomes == 0) {
+    WARN("skipped: root may not become another user here");
+    return;
+  }
+  const uid_t service = becomes;
+  CHECK(says(load_as(service, becomes), "which the service has become"));
+  CHECK(says(load_as(54'321, becomes), "belongs to user 54321: it must belong to root"));
 }
