@@ -77,8 +77,7 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
                 "memory is reached by copy; see [Memory](#memory)."},
     {.path = "service.memlock",
      .meaning = "A process registers at most its RLIMIT_MEMLOCK, as on hardware, unless it "
-                "is root's or has CAP_IPC_LOCK. Off: nothing is pinned, and the usual 8 MiB would "
-                "refuse users."},
+                "is root's or has CAP_IPC_LOCK."},
 });
 
 // Read apart: arrays of texts have no key of their own kind.
