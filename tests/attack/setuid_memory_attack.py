@@ -230,19 +230,29 @@ def denied(what, *arguments):
     return False
 
 
-def attack_copier(service, nic):
-    """Of a user whose memory is being copied. What went wrong, or nothing."""
+def within(seconds, holds):
+    limit = time.monotonic() + seconds * bed.PATIENCE
+    while not holds() and time.monotonic() < limit:
+        time.sleep(0.01)
+    return holds()
+
+
+def copied(service, nic):
+    """A session whose memory is by copy, that memory, and the process that copies."""
     raw = Raw(service.socket)
     own = ctypes.create_string_buffer(4096)
+    before = copiers(service)
     number = raw.register(raw.open(nic), ctypes.addressof(own), 4096)
     if number:
-        return f"its own memory was refused: {os.strerror(number)}"
-    limit = time.monotonic() + 10 * bed.PATIENCE
-    while not copiers(service):
-        if time.monotonic() > limit:
-            return "nothing copies for it"
-        time.sleep(0.01)
-    copier = copiers(service)[0]
+        fail(f"its own memory was refused: {os.strerror(number)}")
+    if not within(10, lambda: set(copiers(service)) - set(before)):
+        fail("nothing copies for it")
+    return raw, own, (set(copiers(service)) - set(before)).pop()
+
+
+def attack_copier(service, nic):
+    """Of a user whose memory is being copied. What went wrong, or nothing."""
+    raw, own, copier = copied(service, nic)
     libc = ctypes.CDLL(None, use_errno=True)
     if not denied(open, f"/proc/{copier}/mem", "rb"):
         return "it opened the memory of what copies"
@@ -252,6 +262,12 @@ def attack_copier(service, nic):
     if not all(denied(os.kill, thread, signal.SIGKILL) for thread in threads):
         return "it may kill threads of the service"
     os.kill(copier, signal.SIGKILL)
+    # One that is stopped does not outlive its session.
+    raw, own, copier = copied(service, nic)
+    os.kill(copier, signal.SIGSTOP)
+    raw.socket.close()
+    if not within(10, lambda: copier not in copiers(service)):
+        return "it was stopped, and outlived its session"
     return ""
 
 
@@ -259,39 +275,30 @@ def check_copier(service, nic):
     wrong = bed.said_by_child(be_program_of_user, lambda: attack_copier(service, nic))
     if wrong:
         fail(f"what copies for a user: {wrong}")
-    bed.say("what copies was killed by its user, and reached by nothing else")
+    bed.say("what copies was killed and stopped by its user, and reached by nothing else")
 
 
 def check_copier_ends(service, nic):
     """It has the service's memory: it does not outlive it."""
-    raw = Raw(service.socket)
-    pd = raw.open(nic)
-    own = ctypes.create_string_buffer(4096)
-    if raw.register(pd, ctypes.addressof(own), 4096):
-        return "its own memory was refused"
-    limit = time.monotonic() + 10 * bed.PATIENCE
-    while not copiers(service) and time.monotonic() < limit:
-        time.sleep(0.01)
-    copier = copiers(service)[0]
+    raw, own, copier = copied(service, nic)
     os.write(service.ready, b"x")
-    while os.path.exists(f"/proc/{copier}") and time.monotonic() < limit:
-        time.sleep(0.01)
-    return "it outlived the service" if os.path.exists(f"/proc/{copier}") else ""
+    gone = within(10, lambda: not os.path.exists(f"/proc/{copier}"))
+    return "" if gone else "it outlived the service"
 
 
 # --- the service's own rights ---
 
-def check_rights(service, user):
+def check_rights(service, user, capabilities=(SETUID, SETGID, PTRACE)):
     """The user, the capabilities of every thread, and what status says of them."""
     raw = Raw(service.socket)
     raw.ask(1, bytes(40))
     told = json.loads(raw.ask(STATUS)[1])["privileges"]
     bed.say(f"privileges: {told}")
     kept = {one["name"]: one["in_force"] for one in told["capabilities"]}
-    if told["user"] != user or kept != dict.fromkeys(("cap_setuid", "cap_setgid",
-                                                      "cap_sys_ptrace"), False):
+    names = {SETUID: "cap_setuid", SETGID: "cap_setgid", PTRACE: "cap_sys_ptrace"}
+    if told["user"] != user or kept != {names[one]: False for one in capabilities}:
         fail("status: other privileges than were expected")
-    permitted = 1 << SETUID | 1 << SETGID | 1 << PTRACE
+    permitted = sum(1 << one for one in capabilities)
     folder = f"/proc/{service.process.pid}/task"
     for thread in os.listdir(folder):
         with open(f"{folder}/{thread}/status", encoding="utf-8") as file:
@@ -308,10 +315,7 @@ def check_rights(service, user):
 def check_default(given, folder):
     """Without service.user it is no user that others are; what root's own programs need still goes,
     and its sockets are gone when it ends."""
-    try:
-        user = pwd.getpwnam("paceline").pw_uid
-    except KeyError:
-        user = 60999
+    user = service_user()
     with bed.Testbed(given.paceline, given.dataplane, sets=("service.open=true",)) as service:
         os.chmod(service.folder, 0o755)
         attacks(given, service, folder)
@@ -330,6 +334,27 @@ def check_default(given, folder):
         left = [name for name in os.listdir(service.folder) if ".sock" in name]
         if left:
             fail(f"sockets are left: {left}")
+
+
+def check_container(given, folder):
+    """Root that may not trace, as in most containers: the service keeps nothing in its place. Users
+    are served; memory of root's programs, which have more than it, is refused, and not later."""
+    if ctypes.CDLL(None).prctl(24, PTRACE) != 0:  # PR_CAPBSET_DROP
+        return "it keeps the right to trace"
+    with bed.Testbed(given.paceline, given.dataplane, sets=("service.open=true",)) as service:
+        os.chmod(service.folder, 0o755)
+        check_rights(service, service_user(), (SETUID, SETGID))
+        check_honest(service, given.programs, folder)
+        said, _ = run(service, given.programs, folder, "honest", False, 0)
+        return "" if os.strerror(errno.EPERM) in said else f"root's program: {said!r}"
+
+
+def service_user():
+    """Whom a service of root's becomes."""
+    try:
+        return pwd.getpwnam("paceline").pw_uid
+    except KeyError:
+        return 60999
 
 
 def controls(path):
@@ -415,6 +440,9 @@ def main():
             attacks(given, service, folder)
             check_rights(service, 0)
         as_another_user(given, folder)
+        wrong = bed.said_by_child(lambda: None, lambda: check_container(given, folder))
+        if wrong:
+            fail(f"a service of root that may not trace: {wrong}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     bed.say("passed")

@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
-from testbed import ROOT, say
+from testbed import PATIENCE, ROOT, say
 
 PACELINE = sys.argv[1]
 
@@ -30,6 +33,22 @@ class Case:
     def exec(self, *options):
         subprocess.run([PACELINE, "exec", *options, "--", "true"], env=self.environment,
                        timeout=60, check=True)
+
+
+    def kill(self, *options):
+        """Its service, which then leaves what it made."""
+        out, _ = self.run(0, "status", *options)
+        os.kill(int(re.search(r"process (\d+) at", out)[1]), signal.SIGKILL)
+        limit = time.monotonic() + 10 * PATIENCE
+        while subprocess.run([PACELINE, "testbed", "status", *options], capture_output=True,
+                             env=self.environment, check=False).returncode == 0:
+            check(time.monotonic() < limit, "the service outlives SIGKILL")
+            time.sleep(0.02)
+
+    def trees(self):
+        """Folders of device files."""
+        runtime = os.path.join(self.environment["XDG_RUNTIME_DIR"], "paceline")
+        return [name for name in os.listdir(runtime) if name.startswith("files-")]
 
 
 def check(holds, what):
@@ -70,6 +89,23 @@ def cases(case, folder):
     check(any(name.startswith("files-") for name in left), f"device files: {left}")
     case.run(0, "down", "--name", "other")
     check(not os.listdir(runtime), f"sockets, logs or device files are left: {os.listdir(runtime)}")
+
+    # A service that is killed leaves device files: the next start removes them, and so does the next
+    # program of another service.
+    case.run(0, "up", file_of("pair.toml"))
+    case.run(0, "up", file_of("incast.toml"), "--name", "other")
+    case.exec()
+    case.kill()
+    check(len(case.trees()) == 1, f"device files of the killed: {case.trees()}")
+    before = case.trees()
+    case.exec("--name", "other")
+    check(len(case.trees()) == 1 and case.trees() != before, f"of the killed: {case.trees()}")
+    case.kill("--name", "other")
+    case.run(0, "up", file_of("pair.toml"))
+    check(not case.trees(), f"device files of one that was killed: {case.trees()}")
+    case.run(0, "down")
+    for name in os.listdir(runtime):  # logs and sockets of those that were killed
+        os.remove(os.path.join(runtime, name))
 
     # Two with sockets of their own have a log each, and the end of one leaves the other's.
     one, two = os.path.join(folder, "one.sock"), os.path.join(folder, "two.sock")

@@ -11,12 +11,16 @@
 #include <fmt/format.h>
 
 #include "dataplane/attach/text.h"
+#include "tools/service_link/service_request.h"
 
 namespace paceline::tools {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+// In each tree: whose it is.
+constexpr const char* kSocketFile = "socket";
 
 std::string guid_text(std::uint64_t network_order) {
   unsigned char b[8];
@@ -92,11 +96,18 @@ std::uint64_t hash_of_text(const std::string& text) {
   return hash;
 }
 
+std::string full_name(const std::string& socket) {
+  return socket.starts_with('@') ? socket : fs::absolute(socket).lexically_normal().string();
+}
+
 // What the names of all trees of a service begin with.
 std::string trees_of(const std::string& socket) {
-  const bool abstract = socket.starts_with('@');
-  const std::string path = abstract ? socket : fs::absolute(socket).lexically_normal().string();
-  return fmt::format("files-{:016x}-", hash_of_text(path));
+  return fmt::format("files-{:016x}-", hash_of_text(full_name(socket)));
+}
+
+bool has_ended(const std::string& socket) {
+  const ServicePeer peer = service_peer(socket);
+  return peer.pid == 0 && (peer.code == ENOENT || peer.code == ECONNREFUSED);
 }
 
 }  // namespace
@@ -125,7 +136,8 @@ WrittenTree write_device_tree(const std::string& runtime, const std::string& soc
   if (::mkdtemp(made.data()) == nullptr) {
     return {{}, fmt::format("{}: {}", made, std::strerror(errno))};
   }
-  std::string error = write_files(made, files);
+  std::string error = write_files(made, {{kSocketFile, full_name(socket)}});
+  if (error.empty()) error = write_files(made, files);
   // Whole or not at all; who comes second finds the other's, which is the same.
   if (error.empty() && ::rename(made.c_str(), folder.c_str()) != 0 && !is_own_folder(folder)) {
     error = fmt::format("{}: {}", folder, std::strerror(errno));
@@ -142,6 +154,20 @@ void remove_device_trees(const std::string& runtime, const std::string& socket) 
   for (const fs::directory_entry& entry : fs::directory_iterator(runtime, error)) {
     const std::string path = entry.path().string();
     if (!entry.path().filename().string().starts_with(begin) || !is_own_folder(path)) continue;
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
+void remove_left_trees(const std::string& runtime) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(runtime, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("files-") || !is_own_folder(entry.path().string())) continue;
+    std::string socket;
+    std::getline(std::ifstream(entry.path() / kSocketFile), socket, '\0');
+    // Its name says the same, so that nothing else is removed.
+    if (socket.empty() || !name.starts_with(trees_of(socket)) || !has_ended(socket)) continue;
     std::error_code ignored;
     fs::remove_all(entry.path(), ignored);
   }

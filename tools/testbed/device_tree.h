@@ -30,5 +30,7 @@ WrittenTree write_device_tree(const std::string& runtime, const std::string& soc
 
 // Removes all trees of a service that has ended.
 void remove_device_trees(const std::string& runtime, const std::string& socket);
+// And those of every service that does not answer any more: it was killed, or nobody took it down.
+void remove_left_trees(const std::string& runtime);
 
 }  // namespace paceline::tools

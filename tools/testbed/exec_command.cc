@@ -122,6 +122,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
     std::string error = make_runtime_folder(runtime);
     WrittenTree tree;
     if (error.empty() && errors.empty()) {
+      remove_left_trees(runtime);
       tree = write_device_tree(runtime, socket, device_tree(listing.nics));
       error = tree.error;
     }

@@ -89,6 +89,7 @@ int up(const TestbedOptions& options) {
     fmt::print(stderr, "paceline: error: {}\n", wrong);
     return kExitFailed;
   }
+  remove_left_trees(folder);
   ServiceStart start;
   start.program = program.path;
   start.testbed = std::filesystem::absolute(options.file).string();

@@ -76,8 +76,8 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
                 "kernel, although vm.unprivileged_userfaultfd = 0 forbids it. Without it their "
                 "memory is reached by copy; see [Memory](#memory)."},
     {.path = "service.memlock",
-     .meaning = "A process registers at most its RLIMIT_MEMLOCK, but for root and CAP_IPC_LOCK. "
-                "Off: nothing is pinned, and 8 MiB is usual."},
+     .meaning = "A process registers at most its RLIMIT_MEMLOCK, as on hardware, unless it "
+                "is root's or has CAP_IPC_LOCK."},
 });
 
 // Read apart: arrays of texts have no key of their own kind.

@@ -35,20 +35,16 @@ std::string without_links(const std::string& path) {
 // With whose rights this thread opens files (FileRights).
 uid_t file_user() { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))); }
 
-// Who but root and that user could have written it; empty: nobody.
+// Who but root and the user that started the service could have written it; empty: nobody.
 std::string others_who_write(const struct stat& facts) {
   const uid_t starter = file_user();
   if (facts.st_uid != 0 && facts.st_uid != starter) {
-    if (facts.st_uid == ::geteuid()) {
-      return fmt::format(
-          "belongs to user {}, which the service has become: who breaks into the service could "
-          "write it; it must belong to {}",
-          facts.st_uid,
-          starter == 0 ? "root" : fmt::format("root or to user {}, who started it", starter));
-    }
     return fmt::format(
-        "belongs to user {}: it must belong to {}", facts.st_uid,
-        starter == 0 ? "root" : fmt::format("root or to the service's user, {}", starter));
+        "belongs to user {}{}: it must belong to root{}", facts.st_uid,
+        facts.st_uid == ::geteuid()
+            ? ", which the service has become (whoever breaks into the service could write it)"
+            : "",
+        starter == 0 ? "" : fmt::format(" or to user {}, who started the service", starter));
   }
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return fmt::format("others may write it (mode {:o}): it must be writable by its owner alone",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -133,13 +134,17 @@ std::string become_named(const std::string& name) {
 }
 
 // Needs CAP_SETPCAP, which a change of user takes out of force; without it PR_SET_NO_NEW_PRIVS has
-// to do.
+// to do. Being root brings no capability back, either.
 void bound_capabilities(std::uint64_t most) {
   const std::uint64_t permitted = capability_sets().permitted;
   set_capabilities({permitted, permitted});
   for (unsigned number = 0; number <= CAP_LAST_CAP; ++number) {
     if ((most & bit(number)) == 0) ::prctl(PR_CAPBSET_DROP, number, 0, 0, 0);
   }
+  constexpr unsigned long kNoWayBack = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
+                                       SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                                       SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  ::prctl(PR_SET_SECUREBITS, kNoWayBack, 0, 0, 0);
 }
 
 }  // namespace
@@ -183,9 +188,9 @@ std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out) {
     if (need.in_force) keep.effective |= bit(need.number);
     out.kept.push_back({std::string(need.name), need.in_force, std::string(need.why)});
   }
-  // In a container root has not the right to trace, but others: who copies for its programs needs
-  // all that they have.
-  if ((out.user == 0 || choose) && (had & bit(CAP_SYS_PTRACE)) == 0) {
+  // In a container root has not the right to trace, but others: a service that is to stay root
+  // copies for root's programs with all that they have.
+  if (out.user == 0 && (had & bit(CAP_SYS_PTRACE)) == 0) {
     for (unsigned number = 0; number <= CAP_LAST_CAP; ++number) {
       if ((had & ~keep.permitted & bit(number)) == 0) continue;
       keep.permitted |= bit(number);

@@ -73,6 +73,7 @@ struct CopyThread::State {
   alignas(64) std::atomic<std::uint32_t> asleep{0};
   std::atomic<bool> stop{false};
   std::atomic<bool> ended{false};
+  TenantProcess process;
   CopyCounters counters;
   const std::function<void()> wake;
   std::atomic<bool> left{false};         // nobody is woken any more
@@ -90,7 +91,7 @@ CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<voi
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread([state = state_] {
     pthread_setname_np(pthread_self(), "paceline-copy");
-    const bool ran = run_as(state->program->credentials(), run, state.get());
+    const bool ran = run_as(state->program->credentials(), run, state.get(), state->process);
     // Without the tenant's credentials, or killed by it: what is asked for gets an answer, but for
     // the batch that was in its hands.
     if (!state->stop.load(std::memory_order_acquire)) {
@@ -121,6 +122,7 @@ CopyThread::~CopyThread() {
   for (int i = 0; i < 1000 && !state_->ended.load(std::memory_order_acquire); ++i) {
     ::nanosleep(&pause, nullptr);
   }
+  state_->process.kill();
 }
 
 CopyJob& CopyThread::job(std::uint32_t index) { return state_->jobs[index]; }

@@ -1,8 +1,9 @@
 // The thread that copies between the service and one tenant's address space, with the tenant's
 // credentials (run_as: for another user that is a process). It may be made to wait for ever by that
 // tenant, or be stopped or killed between any two instructions; so nothing ever waits for it: the
-// worker hands it jobs and takes them back through rings, and who ends it leaves it behind when it
-// hangs (it owns what it works with, and ends with the tenant's pages or with the process).
+// worker hands it jobs and takes them back through rings. Who ends it kills the process when it
+// hangs, and leaves the thread behind (it owns what it works with; where there is no process it
+// ends with the tenant's pages).
 #pragma once
 
 #include <atomic>
@@ -55,7 +56,7 @@ class CopyThread {
   CopyThread(std::shared_ptr<ProgramMemory> program, std::function<void()> wake);
   CopyThread(const CopyThread&) = delete;
   CopyThread& operator=(const CopyThread&) = delete;
-  // As leave(). Waits a tenth of a second for a copy under way, at most.
+  // As leave(). Waits a tenth of a second for a copy under way, at most; then kills what copies.
   ~CopyThread();
 
   // --- the worker's thread ---

@@ -14,6 +14,8 @@
 #include <array>
 #include <cerrno>
 
+#include "dataplane/attach/descriptor.h"
+
 namespace paceline::service {
 
 namespace {
@@ -61,7 +63,7 @@ void allow_changes(const CapabilitySets& now) {
   set_capabilities({now.permitted, now.effective | (now.permitted & kChangesUser)});
 }
 
-bool run_in_process(Begin& begin) {
+bool run_in_process(Begin& begin, TenantProcess& process) {
   constexpr std::size_t kStack = std::size_t{256} << 10U;
   constexpr std::size_t kGuard = std::size_t{64} << 10U;
   void* const stack = ::mmap(nullptr, kGuard + kStack, PROT_NONE,
@@ -74,11 +76,13 @@ bool run_in_process(Begin& begin) {
     // in one system call. No signal tells of its end.
     const CapabilitySets before = capability_sets();
     allow_changes(before);
-    const pid_t process =
-        ::clone(begin_process, bottom + kStack, CLONE_VM | CLONE_FILES | CLONE_FS, &begin);
+    int handle = -1;
+    const pid_t child = ::clone(begin_process, bottom + kStack,
+                                CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_PIDFD, &begin, &handle);
     set_capabilities(before);
-    if (process > 0) {
-      while (::syscall(SYS_wait4, process, &status, __WALL, nullptr) < 0 && errno == EINTR) {
+    if (child > 0) {
+      process.began(handle);
+      while (::syscall(SYS_wait4, child, &status, __WALL, nullptr) < 0 && errno == EINTR) {
       }
     }
   }
@@ -87,6 +91,21 @@ bool run_in_process(Begin& begin) {
 }
 
 }  // namespace
+
+TenantProcess::~TenantProcess() { attach::Descriptor closed(handle_.load()); }
+
+void TenantProcess::began(int handle) {
+  handle_.store(handle);
+  if (killed_.load()) kill();
+}
+
+// Both sides write, then look: one of them sees the other.
+void TenantProcess::kill() {
+  killed_.store(true);
+  if (const int handle = handle_.load(); handle >= 0) {
+    ::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0);
+  }
+}
 
 CapabilitySets capability_sets() {
   __user_cap_header_struct header = this_thread();
@@ -146,7 +165,7 @@ FileRights::~FileRights() {
   set_capabilities(before_);
 }
 
-bool run_as(const Credentials& whose, void (*work)(void*), void* argument) {
+bool run_as(const Credentials& whose, void (*work)(void*), void* argument, TenantProcess& process) {
   const std::uint64_t capabilities = capability_sets().permitted & whose.capabilities;
   if (whose.user == ::geteuid() && whose.group == ::getegid()) {
     if (set_capabilities({capabilities, capabilities}) != 0) return false;
@@ -154,7 +173,7 @@ bool run_as(const Credentials& whose, void (*work)(void*), void* argument) {
     return true;
   }
   Begin begin{whose, work, argument, capabilities, ::getpid()};
-  return run_in_process(begin);
+  return run_in_process(begin, process);
 }
 
 }  // namespace paceline::service

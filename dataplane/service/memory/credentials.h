@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -51,13 +52,30 @@ class FileRights {
   bool good_ = false;
 };
 
+// What run_as() runs as another user: that user may stop it (SIGSTOP), and it does not end then.
+class TenantProcess {
+ public:
+  TenantProcess() = default;
+  TenantProcess(const TenantProcess&) = delete;
+  TenantProcess& operator=(const TenantProcess&) = delete;
+  ~TenantProcess();
+  void began(int handle);  // a pidfd, which becomes its own
+  // Any thread; also before it has begun.
+  void kill();
+
+ private:
+  std::atomic<int> handle_{-1};
+  std::atomic<bool> killed_{false};
+};
+
 // Runs work(argument) with these credentials until it returns. False: that cannot be done here.
 //
 // Of the service's own user: on this thread, which keeps of its capabilities those that the tenant
 // has. Of another user: in a process that shares memory and descriptors with this one, while this
 // thread waits. A thread of this process cannot do it: its user may send a signal that kills to any
 // thread of its own, and that ends the process. `work` may be killed between any two instructions,
-// so it takes no lock and allocates nothing. The process ends with this thread.
-bool run_as(const Credentials& whose, void (*work)(void*), void* argument);
+// so it takes no lock and allocates nothing. The process ends with this thread. `process` outlives
+// the call, and is of one call.
+bool run_as(const Credentials& whose, void (*work)(void*), void* argument, TenantProcess& process);
 
 }  // namespace paceline::service

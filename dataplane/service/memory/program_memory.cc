@@ -93,6 +93,14 @@ std::uint64_t capability_line(int folder, std::string_view name) {
   return at == std::string::npos ? 0 : std::strtoull(&status[at + name.size()], nullptr, 16);
 }
 
+// The kernel's rule: nobody traces a program that has more than himself. What copies has of ours
+// what the program has, too.
+bool may_copy_for(std::uint64_t theirs) {
+  constexpr std::uint64_t kTrace = std::uint64_t{1} << CAP_SYS_PTRACE;
+  const std::uint64_t ours = capability_sets().permitted;
+  return (theirs & ~ours) == 0 || (theirs & ours & kTrace) != 0;
+}
+
 }  // namespace
 
 ProgramMemory::ProgramMemory(int socket) { error_ = pin(socket); }
@@ -121,6 +129,7 @@ int ProgramMemory::pin(int socket) {
     if (!stat_) return errno == ENOENT ? ESRCH : errno;
     image_ = image();
   }
+  if (!may_copy_for(credentials_.capabilities)) return EPERM;
   // As the process lives, its number was its own all the time.
   return ended() ? ESRCH : error();
 }

@@ -37,8 +37,8 @@ inline Status memory_unreachable(int error) {
     case EPERM:
     case EACCES:
       return {error,
-              "the rights of this user do not reach the memory of the process (another user's, or "
-              "not dumpable)"};
+              "the rights of this user do not reach the memory of the process (another user's, not "
+              "dumpable, or a program of root whose capabilities the service has not)"};
     default:
       return {error, "the memory cannot be reached"};
   }

@@ -297,8 +297,8 @@ TEST_CASE("a plug-in of the user that root's service has become is refused, root
     return said;
   };
   uid_t becomes = 0;
-  const std::string of_root = load_as(0, becomes);
-  CHECK(of_root.c_str() == std::to_string(becomes) + " ");  // no error
+  const std::string roots = load_as(0, becomes);
+  CHECK(roots == std::to_string(becomes) + " ");
   if (becomes == 0) {
     WARN("skipped: root may not become another user here");
     return;

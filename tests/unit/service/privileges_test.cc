@@ -1,5 +1,7 @@
 #include "dataplane/service/limits/privileges.h"
 
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +43,20 @@ std::string drop(const std::string& user, bool ports) {
   return wrong.empty() ? kept.text() : wrong;
 }
 
+// The names of what it keeps.
+std::string drop_without_trace(const std::string& user) {
+  const std::uint64_t most =
+      service::capability_sets().permitted & ~(std::uint64_t{1} << CAP_SYS_PTRACE);
+  if (service::set_capabilities({most, most}) != 0) return "?";
+  service::Privileges kept;
+  std::string said = service::drop_privileges({user, false}, kept);
+  for (const service::KeptCapability& one : kept.kept) said += one.name + " ";
+  return said;
+}
+
+constexpr int kNoWayBack = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                           SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
 }  // namespace
 
 TEST_CASE("a service keeps what it needs and has, and says it", "[service][may_skip]") {
@@ -65,8 +81,13 @@ TEST_CASE("a service keeps what it needs and has, and says it", "[service][may_s
           const std::string wrong = service::drop_privileges({}, kept);
           if (!wrong.empty()) return wrong;
           return std::string(kept.user == 0 || kept.user != ::getuid() ? "root" : "another") +
-                 (kept.owner == 0 && kept.starter.user == 0 ? "" : ", which controls it");
+                 (kept.owner == 0 && kept.starter.user == 0 ? "" : ", which controls it") +
+                 (::prctl(PR_GET_SECUREBITS) == kNoWayBack ? "" : ", who may be root again");
         }) == "another");
+  // In a container root may not trace: nothing stays in its place, unless it is to be root.
+  CHECK(in_child([] { return drop_without_trace(""); }) == "cap_setuid cap_setgid ");
+  CHECK(in_child([] { return drop_without_trace("root"); }).find("capability 0 ") !=
+        std::string::npos);
   for (const auto& [name, ports] : {std::pair("root", false), std::pair("", true)}) {
     const std::string said = in_child([who = name, with = ports] { return drop(who, with); });
     CHECK(said.starts_with("user 0 (root) with"));

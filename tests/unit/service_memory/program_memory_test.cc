@@ -210,7 +210,8 @@ TEST_CASE("work with a tenant's credentials has its rights and no others", "[mem
   Seen seen;
   seen.root = &memory;
   seen.address = reinterpret_cast<std::uint64_t>(&seen);
-  REQUIRE(run_as({kOther, kOther, {kOther}, 0}, look, &seen));
+  TenantProcess process;
+  REQUIRE(run_as({kOther, kOther, {kOther}, 0}, look, &seen, process));
   CHECK(seen.users == std::array<uid_t, 3>{kOther, kOther, 0});
   CHECK(seen.sets.permitted == 0);
   CHECK(seen.sets.effective == 0);
