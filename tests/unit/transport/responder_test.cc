@@ -4,11 +4,15 @@
 
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "dataplane/base/random.h"
 #include "dataplane/transport/message/notification_point.h"
+#include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/message/send_window.h"
 #include "dataplane/transport/read/read_responder.h"
+#include "dataplane/wire/xack.h"
 #include "tests/unit/transport/qp_bench.h"
 
 namespace paceline::transport::test {
@@ -166,6 +170,104 @@ TEST_CASE("responder: what the peer may not do ends the connection, and places n
             ends.b.core.counters.dropped_too_long ==
         1);
   ends.b.asked();
+}
+
+// Both ends repair losses one by one.
+struct SelectiveEnds : Ends {
+  SelectiveEnds() {
+    for (Bench* bench : {&a, &b}) {
+      QueuePair& qp = bench->qp;
+      qp.selective = std::make_unique<SelectiveState>(64);
+      qp.selective->paths = PathSet(0xC000, 1, 1);
+      qp.responder.selective = true;
+      qp.selective->receive.highest = qp.responder.expected;
+      qp.requester.peer_selective = true;
+      Scoreboard::begin(bench->core, qp);
+    }
+  }
+  // The XACKs of `b` reach `a`; how many there were.
+  std::size_t acknowledge() {
+    std::size_t count = 0;
+    for (; Packet* const packet = b.core.control_head; ++count) {
+      b.core.control_head = packet->next;
+      wire::ParsedPacket parsed;
+      parse(*packet, parsed);
+      wire::Xack xack;
+      REQUIRE(wire::parse_xack(wire::xack_body(packet->header_view(), parsed), xack) ==
+              wire::ParseError::ok);
+      a.requester.on_xack(a.qp, parsed, xack);
+      b.core.pool.free(packet);
+    }
+    b.core.control_tail = nullptr;
+    b.core.waiting_acks = {};
+    return count;
+  }
+};
+
+TEST_CASE("selective repeat: of a WRITE that loses some packets, these are sent again, no others",
+          "[transport]") {
+  const auto seed = GENERATE(1U, 2U, 3U, 4U, 5U);
+  CAPTURE(seed);
+  Random random(seed);
+  SelectiveEnds ends;
+  constexpr std::uint32_t kPackets = 40;
+  ends.post(WorkOpcode::write, kPackets * Bench::kMtu, 64);
+  std::uint32_t lost = 0;
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    ends.a.core.now = ends.b.core.now = ends.a.core.now + picos_from_nanos(100);
+    // What comes last shows what was lost before.
+    if (i + 1 < kPackets && random.below(4) == 0) {
+      ends.lose();
+      ++lost;
+    } else {
+      ends.deliver();
+    }
+  }
+  REQUIRE(lost != 0);
+  CHECK(ends.b.core.counters.rx_data_packets == kPackets - lost);  // each placed as it came
+  CHECK(ends.acknowledge() != 0);
+  // Reordering is given its time, then what is missing counts as lost.
+  ends.a.core.now = ends.b.core.now = ends.a.core.now + picos_from_micros(100);
+  ends.a.requester.on_timer(ends.a.qp);
+  REQUIRE(ends.a.qp.requester.repair);
+  for (std::uint32_t i = 0; i < lost; ++i) {
+    REQUIRE(ends.a.qp.requester.repair);
+    ends.deliver();
+  }
+  CHECK_FALSE(ends.a.qp.requester.repair);
+  CHECK(ends.a.core.counters.retransmitted_packets == lost);
+  CHECK(ends.b.qp.responder.expected == Psn(Bench::kFirst + kPackets));
+  CHECK(ends.b.core.counters.digest_mismatches == 0);
+  ends.acknowledge();
+  CHECK(ends.a.completed().size() == 1);
+  CHECK(ends.a.qp.requester.inflight_bytes == 0);
+  CHECK(ends.a.qp.requester.backlog_bytes == 0);
+  CHECK(Scoreboard::repair_adds_up(ends.a.qp));
+  ends.a.asked();
+  ends.b.asked();
+}
+
+TEST_CASE("selective repeat: a SEND behind a gap waits its turn", "[transport]") {
+  SelectiveEnds ends;
+  for (std::uint64_t id : {1U, 2U}) {
+    REQUIRE(
+        ends.receives.post({.wr_id = id, .address = 0, .length = 64, .local_key = ends.b.region}));
+    ends.post(WorkOpcode::send, 8 * id);
+  }
+  wire::ParsedPacket parsed;
+  Packet* const first = ends.next(parsed);
+  ends.deliver();
+  CHECK(ends.b.completed().empty());
+  CHECK(ends.b.qp.selective->receive.held_packets == 1);
+  ends.responder.on_request(ends.b.qp, parsed, first);
+  const auto done = ends.b.completed();
+  REQUIRE(done.size() == 2);
+  CHECK(done[0].bytes == 8);
+  CHECK(done[1].bytes == 16);
+  CHECK(ends.b.qp.selective->receive.held_packets == 0);
+  ends.acknowledge();
+  CHECK(ends.a.completed().size() == 2);
+  ends.a.asked();
 }
 
 TEST_CASE("READ responder: the responses have the numbers of the request, and their bytes",
