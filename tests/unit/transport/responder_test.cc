@@ -270,6 +270,48 @@ TEST_CASE("selective repeat: a SEND behind a gap waits its turn", "[transport]")
   ends.a.asked();
 }
 
+TEST_CASE("selective repeat: a READ response that is lost is asked for again, alone",
+          "[transport]") {
+  SelectiveEnds ends;
+  ends.post(WorkOpcode::read, 4 * Bench::kMtu, 64);
+  ends.deliver();
+  ends.acknowledge();
+  const auto respond = [&](bool lose) {
+    REQUIRE(ends.b.qp.response_ready);
+    Packet* const packet = ends.a.core.pool.alloc();
+    REQUIRE(ReadResponder::build(ends.b.core, ends.b.qp, *packet));
+    wire::ParsedPacket parsed;
+    Ends::parse(*packet, parsed);
+    if (lose) {
+      ends.a.core.pool.free(packet);
+    } else {
+      ends.a.requester.on_response(ends.a.qp, parsed, packet);
+    }
+    return parsed.psn;
+  };
+  for (const bool lose : {false, true, false, false}) {
+    ends.a.core.now = ends.b.core.now = ends.a.core.now + picos_from_micros(1);
+    respond(lose);
+  }
+  CHECK_FALSE(ends.b.qp.response_ready);
+  CHECK(ends.a.completed().empty());
+  ends.a.core.now = ends.b.core.now = ends.a.core.now + picos_from_micros(100);
+  ends.a.requester.on_timer(ends.a.qp);
+  REQUIRE(ends.a.qp.requester.repair);
+  wire::ParsedPacket again;
+  Packet* const request = ends.next(again);
+  CHECK(again.psn == Psn(Bench::kFirst + 1));
+  CHECK(again.ext.reth.length == Bench::kMtu);
+  ends.responder.on_request(ends.b.qp, again, request);
+  CHECK(respond(false) == Psn(Bench::kFirst + 1));
+  CHECK_FALSE(ends.b.qp.response_ready);
+  CHECK(ends.a.completed().size() == 1);
+  CHECK(ends.a.core.counters.digest_mismatches == 0);
+  CHECK(ends.a.qp.requester.inflight_bytes == 0);
+  ends.a.asked();
+  ends.b.asked();
+}
+
 TEST_CASE("READ responder: the responses have the numbers of the request, and their bytes",
           "[transport]") {
   Ends ends;
