@@ -337,13 +337,22 @@ def check_default(given, folder):
 
 
 def check_container(given, folder):
-    """Root that may not trace, as in most containers: the service keeps nothing in its place. Users
-    are served; memory of root's programs, which have more than it, is refused, and not later."""
+    """Root that may not trace, as in most containers. A service with a user of its own keeps nothing
+    in its place: users are served; memory of root's programs, which have more than it, is refused,
+    and not later. By default root's programs are served, too."""
     if ctypes.CDLL(None).prctl(24, PTRACE) != 0:  # PR_CAPBSET_DROP
         return "it keeps the right to trace"
-    with bed.Testbed(given.paceline, given.dataplane, sets=("service.open=true",)) as service:
+    sets = ("service.open=true",)
+    with bed.Testbed(given.paceline, given.dataplane, sets=sets) as service:
         os.chmod(service.folder, 0o755)
-        check_rights(service, service_user(), (SETUID, SETGID))
+        attacks(given, service, folder)
+        check_honest(service, given.programs, folder)
+        check_honest(service, given.programs, folder, 0)
+    user = pwd.getpwnam("nobody")
+    sets += ('service.user="nobody"',)
+    with bed.Testbed(given.paceline, given.dataplane, sets=sets) as service:
+        os.chmod(service.folder, 0o755)
+        check_rights(service, user.pw_uid, (SETUID, SETGID))
         check_honest(service, given.programs, folder)
         said, _ = run(service, given.programs, folder, "honest", False, 0)
         return "" if os.strerror(errno.EPERM) in said else f"root's program: {said!r}"

@@ -188,9 +188,9 @@ std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out) {
     if (need.in_force) keep.effective |= bit(need.number);
     out.kept.push_back({std::string(need.name), need.in_force, std::string(need.why)});
   }
-  // In a container root has not the right to trace, but others: a service that is to stay root
-  // copies for root's programs with all that they have.
-  if (out.user == 0 && (had & bit(CAP_SYS_PTRACE)) == 0) {
+  // In most containers root may not trace: who copies for its programs needs all that they have.
+  // Somebody who names another user does without them.
+  if ((out.user == 0 || choose) && (had & bit(CAP_SYS_PTRACE)) == 0) {
     for (unsigned number = 0; number <= CAP_LAST_CAP; ++number) {
       if ((had & ~keep.permitted & bit(number)) == 0) continue;
       keep.permitted |= bit(number);
