@@ -207,8 +207,8 @@ Results parse_results(std::string_view text, std::string_view source) {
 }
 
 Results read_results_file(const std::string& path) {
-  const config::Read<std::string> text =
-      config::read_text_file(path, std::numeric_limits<std::size_t>::max());
+  constexpr std::size_t kLongestResults = std::size_t{256} << 20;  // a device may never end
+  const config::Read<std::string> text = config::read_text_file(path, kLongestResults);
   if (!text.ok()) throw ResultsFileError(text.errors);
   return parse_results(text.value, path);
 }

@@ -15,12 +15,44 @@
 
 namespace paceline::config {
 
+namespace {
+
+// At most `most` bytes of it, no character cut in two.
+std::string cut(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return std::string(text.substr(0, most)) + "...";
+}
+
+}  // namespace
+
 std::string to_string(const Where& where) {
   if (where.line == 0) return where.source;
   return fmt::format("{}:{}:{}", where.source, where.line, where.column);
 }
 
+std::string short_values(std::string_view message) {
+  constexpr std::size_t kLongestValue = 80, kLongestMessage = 4096;
+  if (message.size() <= kLongestValue) return std::string(message);
+  std::string out;
+  bool quoted = false;
+  while (!message.empty() && out.size() <= kLongestMessage) {
+    const std::size_t length =
+        std::min(message.find_first_of(quoted ? "\"" : "\" \n"), message.size());
+    const std::string_view run = message.substr(0, length);
+    const bool path = run.find('/') != std::string_view::npos;
+    out += cut(run, path ? kLongestMessage : kLongestValue);
+    message.remove_prefix(length);
+    if (message.empty()) break;
+    if (message.front() == '"') quoted = !quoted;
+    out += message.front();
+    message.remove_prefix(1);
+  }
+  return cut(out, kLongestMessage);
+}
+
 void Diagnostics::add(const Where& where, std::string message) {
+  message = short_values(message);
   if (!seen_.insert(to_string(where) + ": " + message).second) return;
   entries_.push_back({where, std::move(message)});
 }

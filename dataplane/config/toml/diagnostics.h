@@ -20,7 +20,8 @@ struct Where {
 
 class Diagnostics {
  public:
-  // Adds one error; an exact repetition is dropped (a shared table is checked once per user).
+  // Adds one error; an exact repetition is dropped (a shared table is checked once per user). The
+  // message may quote what was given at any length: see short_values.
   void add(const Where& where, std::string message);
 
   bool empty() const { return entries_.empty(); }
@@ -53,6 +54,10 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
 
 // "a, b or c" with each quoted.
 std::string list_names(std::span<const std::string_view> names);
+
+// The message with every word and every quoted text of more than 80 characters cut to 80; paths
+// stay whole as long as the message has no more than 4096 characters, the most that is kept.
+std::string short_values(std::string_view message);
 
 // A file's text. Refuses directories, unreadable files and more than `max_bytes`; the message names
 // the file and the reason.

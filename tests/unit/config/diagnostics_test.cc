@@ -32,5 +32,23 @@ TEST_CASE("errors come in file order, each once", "[config]") {
                                                "--set a=1: last"});
 }
 
+TEST_CASE("an error quotes the beginning of a long value, and what follows it", "[config]") {
+  const std::string eighty(80, 'x');
+  const std::string path = "/" + std::string(200, 'p');
+  CHECK(short_values("a = \"" + eighty + "\": expected b") == "a = \"" + eighty + "\": expected b");
+  CHECK(short_values("a = \"" + eighty + "yz\": expected b") ==
+        "a = \"" + eighty + "...\": expected b");
+  CHECK(short_values("a = " + eighty + "yz: no") == "a = " + eighty + "... no");
+  CHECK(short_values("\"" + std::string(100, ' ') + "\"") == "\"" + std::string(80, ' ') + "...\"");
+  CHECK(short_values("\"" + eighty.substr(1) + "\u00e9\"") == "\"" + eighty.substr(1) + "...\"");
+  CHECK(short_values("file \"" + path + "\"") == "file \"" + path + "\"");
+  std::string words;
+  while (words.size() < 100'000) words += "\" /";
+  CHECK(short_values(words).size() < 4100);
+  Diagnostics d;
+  d.add({"f", 1, 1}, "a = \"" + std::string(1'000'000, 'x') + "\": expected b");
+  CHECK(d.sorted() == std::vector<std::string>{"f:1:1: a = \"" + eighty + "...\": expected b"});
+}
+
 }  // namespace
 }  // namespace paceline::config

@@ -251,6 +251,7 @@ TEST_CASE("files are written whole or not at all") {
                   ResultsFileError);
   CHECK_THROWS_AS(read_results_file((folder / "none.json").string()), ResultsFileError);
   CHECK_THROWS_AS(read_results_file(folder.string()), ResultsFileError);
+  CHECK_THROWS_AS(read_results_file("/dev/zero"), ResultsFileError);  // and it ends
   // A folder in the way: nothing is left beside it.
   std::filesystem::create_directories(folder / "taken" / "inside");
   CHECK_THROWS_AS(write_results_file((folder / "taken").string(), text), ResultsFileError);

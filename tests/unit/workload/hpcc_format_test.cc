@@ -151,6 +151,9 @@ TEST_CASE("flow errors point at the word", "[workload]") {
         Lines{"f:2:5: pg = \"7\": expected an integer in [0 .. 6]"});
   CHECK(flow_errors("1\n1 3 3 65536 5 0\n") ==
         Lines{"f:2:7: dport = \"65536\": expected an integer in [0 .. 65535]"});
+  CHECK(flow_errors("1\n1 3 3 " + std::string(1'000'000, '7') + " 5 0\n") ==
+        Lines{"f:2:7: dport = \"" + std::string(80, '7') +
+              "...\": expected an integer in [0 .. 65535]"});
   CHECK(flow_errors("1\n1 3 3 100 5 -1\n") == Lines{"f:2:13: start_seconds = \"-1\": it must not "
                                                     "be negative; expected seconds, at least 0, to "
                                                     "at most 12 decimals"});
