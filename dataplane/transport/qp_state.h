@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "dataplane/transport/core/engine_core.h"
-#include "dataplane/transport/work/attributes.h"
+#include "dataplane/transport/interface/attributes.h"
 
 namespace paceline::transport {
 

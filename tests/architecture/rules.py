@@ -13,8 +13,8 @@ FABRIC = (
     "dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire",
     "dataplane/fabric/switching", "dataplane/fabric/forwarding", "dataplane/fabric/sweep",
 )
-WORK = ("dataplane/base", "dataplane/wire", "dataplane/transport/memory")
-QP = WORK + ("dataplane/port/packet", "dataplane/telemetry", "dataplane/transport/work")
+INTERFACE = ("dataplane/base", "dataplane/wire", "dataplane/transport/memory")
+QP = INTERFACE + ("dataplane/port/packet", "dataplane/telemetry", "dataplane/transport/interface")
 CORE = QP + (
     "cc", "dataplane/pacing", "dataplane/port/port", "dataplane/port/packet_pool", "dataplane/transport/qp",
 )
@@ -26,7 +26,7 @@ TRANSPORT = (
 BELOW_DRIVER = (
     "cc", "dataplane/base", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
     "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/transport/memory",
-    "dataplane/transport/core", "dataplane/transport/work", "dataplane/fabric/*",
+    "dataplane/transport/core", "dataplane/transport/interface", "dataplane/fabric/*",
     "dataplane/neighbour",
 )
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
@@ -68,7 +68,7 @@ MAY_INCLUDE = {
     # Sub-rooms, the lowest first: work requests and completions; the state of a queue pair; what an
     # engine has; messages; READs and atomics; datagrams; selective repeat; requester and responder;
     # congestion. Engine and paths stand above them all.
-    "dataplane/transport/work": WORK,
+    "dataplane/transport/interface": INTERFACE,
     "dataplane/transport/qp": QP,
     "dataplane/transport/core": CORE,
     "dataplane/transport/message": CORE + TRANSPORT[:1],

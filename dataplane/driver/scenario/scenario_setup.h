@@ -10,7 +10,7 @@
 #include "dataplane/config/scenario.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/transport/core/engine_config.h"
-#include "dataplane/transport/work/qp_config.h"
+#include "dataplane/transport/interface/qp_config.h"
 
 namespace paceline {
 

@@ -8,7 +8,7 @@
 
 #include "dataplane/attach/queues.h"
 #include "dataplane/attach/shared_memory.h"
-#include "dataplane/transport/work/completion_queue.h"
+#include "dataplane/transport/interface/completion_queue.h"
 
 namespace paceline::service {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "dataplane/attach/queues.h"
-#include "dataplane/transport/work/types.h"
+#include "dataplane/transport/interface/types.h"
 
 namespace paceline::service {
 

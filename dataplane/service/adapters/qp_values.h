@@ -7,7 +7,7 @@
 #include <string>
 
 #include "dataplane/attach/protocol.h"
-#include "dataplane/transport/work/attributes.h"
+#include "dataplane/transport/interface/attributes.h"
 
 namespace paceline::service {
 

@@ -9,7 +9,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/service/adapters/work_queue_view.h"
 #include "dataplane/transport/engine.h"
-#include "dataplane/transport/work/receive_queue.h"
+#include "dataplane/transport/interface/receive_queue.h"
 
 namespace paceline::service {
 

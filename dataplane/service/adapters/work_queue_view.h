@@ -8,7 +8,7 @@
 
 #include "dataplane/attach/queues.h"
 #include "dataplane/service/adapters/copy_out.h"
-#include "dataplane/transport/work/types.h"
+#include "dataplane/transport/interface/types.h"
 
 namespace paceline::service {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/transport/work/types.h"
+#include "dataplane/transport/interface/types.h"
 
 namespace paceline::service {
 

@@ -13,7 +13,7 @@
 #include "dataplane/port/capture/capture_ring_writer.h"
 #include "dataplane/service/nics/nic_report.h"
 #include "dataplane/transport/engine.h"
-#include "dataplane/transport/work/attributes.h"
+#include "dataplane/transport/interface/attributes.h"
 
 namespace paceline::service {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/transport/work/attributes.h"
+#include "dataplane/transport/interface/attributes.h"
 #include "dataplane/wire/header_template.h"
 
 namespace paceline::transport {

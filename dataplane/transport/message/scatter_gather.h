@@ -7,8 +7,8 @@
 #include <span>
 
 #include "dataplane/port/packet.h"
+#include "dataplane/transport/interface/types.h"
 #include "dataplane/transport/memory/region.h"
-#include "dataplane/transport/work/types.h"
 
 namespace paceline::transport {
 

@@ -14,9 +14,9 @@
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
+#include "dataplane/transport/interface/types.h"
 #include "dataplane/transport/qp/path_set.h"
 #include "dataplane/transport/qp/round_trip.h"
-#include "dataplane/transport/work/types.h"
 #include "dataplane/wire/aeth.h"
 #include "dataplane/wire/int_record.h"
 

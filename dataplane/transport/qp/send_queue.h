@@ -8,7 +8,7 @@
 
 #include "dataplane/base/fixed_ring.h"
 #include "dataplane/base/psn.h"
-#include "dataplane/transport/work/types.h"
+#include "dataplane/transport/interface/types.h"
 
 namespace paceline::transport {
 

@@ -68,7 +68,7 @@ struct Work {
 
 struct Done {
   std::uint64_t id = 0;
-  std::string status;  // as transport/work/types.h says it
+  std::string status;  // as transport/interface/types.h says it
   std::string operation;
   std::uint64_t bytes = 0;
   std::optional<std::uint32_t> immediate;

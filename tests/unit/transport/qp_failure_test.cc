@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/transport/work/receive_queue.h"
+#include "dataplane/transport/interface/receive_queue.h"
 #include "tests/unit/transport/qp_bench.h"
 
 namespace paceline::transport::test {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "dataplane/base/fixed_ring.h"
-#include "dataplane/transport/work/types.h"
+#include "dataplane/transport/interface/types.h"
 
 namespace paceline::transport {
 

@@ -6,7 +6,7 @@
 
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
-#include "dataplane/transport/work/types.h"
+#include "dataplane/transport/interface/types.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/headers.h"
 

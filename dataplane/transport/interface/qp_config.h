@@ -5,10 +5,10 @@
 
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
+#include "dataplane/transport/interface/completion_queue.h"
+#include "dataplane/transport/interface/receive_queue.h"
+#include "dataplane/transport/interface/types.h"
 #include "dataplane/transport/memory/region.h"
-#include "dataplane/transport/work/completion_queue.h"
-#include "dataplane/transport/work/receive_queue.h"
-#include "dataplane/transport/work/types.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::transport {

@@ -1,4 +1,4 @@
-#include "dataplane/transport/work/attributes.h"
+#include "dataplane/transport/interface/attributes.h"
 
 #include <array>
 #include <bit>
