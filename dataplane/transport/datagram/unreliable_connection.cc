@@ -125,26 +125,21 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
   if (write && ends && parsed.properties.has_immediate() && !MessagePlacer::take_receive(qp)) {
     return drop_message(core, qp, counters.dropped_no_receive);
   }
-  if (parsed.payload_bytes != 0) {
-    switch (MessagePlacer::place(core, qp, parsed, packet)) {
-      case MemoryResult::done:
-        break;
-      case MemoryResult::pending:
-        if (starts) r.message.close();
-        return RequestOutcome::pending;
-      case MemoryResult::fault:
-        if (write) return drop_message(core, qp, counters.dropped_no_access);
-        ++counters.dropped_local_error;
-        // Our own receive request is wrong: nobody is told, but its owner.
-        QpFailure::fail_receive(core, qp, CompletionStatus::local_protection_error);
-        QpFailure::fail(core, qp, CompletionStatus::flushed);
-        return RequestOutcome::done;
-    }
+  switch (MessagePlacer::place(core, qp, parsed, packet)) {
+    case MemoryResult::done:
+      break;
+    case MemoryResult::pending:
+      return RequestOutcome::pending;
+    case MemoryResult::fault:
+      if (write) return drop_message(core, qp, counters.dropped_no_access);
+      ++counters.dropped_local_error;
+      // Our own receive request is wrong: nobody is told, but its owner.
+      QpFailure::fail_receive(core, qp, CompletionStatus::local_protection_error);
+      QpFailure::fail(core, qp, CompletionStatus::flushed);
+      return RequestOutcome::done;
   }
-  r.message.placed(parsed.payload_bytes);
+  MessagePlacer::placed(core, qp, parsed.payload_bytes);
   r.expected = parsed.psn + 1;
-  ++counters.rx_data_packets;
-  counters.rx_data_bytes += parsed.payload_bytes;
   if (!ends) return RequestOutcome::done;
   // A WRITE without immediate must not use up the receive request of a SEND that was dropped.
   if (write && !parsed.properties.has_immediate()) {

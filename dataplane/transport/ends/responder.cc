@@ -206,22 +206,17 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     QpFailure::fail_receive(core_, qp, CompletionStatus::local_length_error);
     return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
   }
-  if (parsed.payload_bytes != 0) {
-    switch (MessagePlacer::place(core_, qp, parsed, packet)) {
-      case MemoryResult::done:
-        break;
-      case MemoryResult::pending:
-        // accept() runs again for the same packet: take back what marks it as begun.
-        if (starts) r.message.close();
-        return RequestOutcome::pending;
-      case MemoryResult::fault:
-        if (!r.message.is_write())
-          QpFailure::fail_receive(core_, qp, CompletionStatus::local_protection_error);
-        return Answers::refuse_packet(core_, qp,
-                                      r.message.is_write()
-                                          ? wire::NakCode::remote_access_error
-                                          : wire::NakCode::remote_operational_error);
-    }
+  switch (MessagePlacer::place(core_, qp, parsed, packet)) {
+    case MemoryResult::done:
+      break;
+    case MemoryResult::pending:
+      return RequestOutcome::pending;
+    case MemoryResult::fault:
+      if (!r.message.is_write())
+        QpFailure::fail_receive(core_, qp, CompletionStatus::local_protection_error);
+      return Answers::refuse_packet(core_, qp,
+                                    r.message.is_write() ? wire::NakCode::remote_access_error
+                                                         : wire::NakCode::remote_operational_error);
   }
   if (parsed.properties.has_ieth() &&
       !core_.regions.invalidate(parsed.ext.invalidate_rkey, qp.config.pd, access::remote_invalidate,
@@ -229,11 +224,9 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     QpFailure::fail_receive(core_, qp, CompletionStatus::remote_invalid_request);
     return Answers::refuse_packet(core_, qp, wire::NakCode::remote_access_error);
   }
-  r.message.placed(parsed.payload_bytes);
+  MessagePlacer::placed(core_, qp, parsed.payload_bytes);
   ++r.expected;
   r.nak_sent = false;
-  ++core_.counters.rx_data_packets;
-  core_.counters.rx_data_bytes += parsed.payload_bytes;
   if (ends) MessagePlacer::finish(core_, qp, parsed);
   if (parsed.ack_request || becn)
     Answers::acknowledge(core_, qp, parsed.psn, Answers::ack_of(qp, r.msn), becn);

@@ -50,27 +50,27 @@ SegmentAccess MessagePlacer::received_into(EngineCore& core, const QueuePair& qp
 
 MemoryResult MessagePlacer::place(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
                                   const Packet& packet) {
-  const ResponderState& r = qp.responder;
+  ResponderState& r = qp.responder;
   const std::uint32_t bytes = parsed.payload_bytes;
-  if (!r.message.is_write() && r.receive.segment_count != 0) {
-    bool mismatch = false;
-    const MemoryResult result =
-        scatter_payload(received_into(core, qp, r.message.received(), bytes), r.message.received(),
-                        packet, mismatch);
-    if (mismatch) ++core.counters.digest_mismatches;
-    return result;
-  }
-  const Region* region = core.regions.find(r.message.key());
-  const std::uint8_t needed = r.message.is_write() ? access::remote_write : access::local_write;
-  if (region == nullptr ||
-      !region->grants_peer(qp.number, qp.config.pd, needed, r.message.address(), bytes)) {
-    return MemoryResult::fault;
-  }
+  if (bytes == 0) return MemoryResult::done;
+  MemoryResult result = MemoryResult::fault;
   bool mismatch = false;
-  const MemoryResult result = store_payload(
-      *region, {qp.number, true}, r.message.address(), bytes,
-      r.message.is_write() ? r.message.address() : r.message.received(), packet, mismatch);
+  if (!r.message.is_write() && r.receive.segment_count != 0) {
+    result = scatter_payload(received_into(core, qp, r.message.received(), bytes),
+                             r.message.received(), packet, mismatch);
+  } else {
+    const Region* region = core.regions.find(r.message.key());
+    const std::uint8_t needed = r.message.is_write() ? access::remote_write : access::local_write;
+    if (region == nullptr ||
+        !region->grants_peer(qp.number, qp.config.pd, needed, r.message.address(), bytes)) {
+      return MemoryResult::fault;
+    }
+    result = store_payload(*region, {qp.number, true}, r.message.address(), bytes,
+                           r.message.is_write() ? r.message.address() : r.message.received(),
+                           packet, mismatch);
+  }
   if (mismatch) ++core.counters.digest_mismatches;
+  if (result == MemoryResult::pending && parsed.properties.begins_message()) r.message.close();
   return result;
 }
 

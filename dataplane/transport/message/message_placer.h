@@ -17,9 +17,15 @@ class MessagePlacer {
   // The first packet of a message: its receive request, or the region that it writes. Unless done,
   // nothing has changed.
   static Begin begin(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
-  // Copies the payload to where it belongs.
+  // Copies the payload, if any, to where it belongs. Pending: the packet comes again as a whole.
   static MemoryResult place(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
                             const Packet& packet);
+  // The packet is taken: its payload is placed, or it has none.
+  static void placed(EngineCore& core, QueuePair& qp, std::uint32_t bytes) {
+    qp.responder.message.placed(bytes);
+    ++core.counters.rx_data_packets;
+    core.counters.rx_data_bytes += bytes;
+  }
   // The last packet of a message has been placed: MSN, and the completion if one is due.
   static void finish(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
   // The region that a WRITE goes to; nullptr when its peer may not.
