@@ -66,7 +66,8 @@ struct AlgorithmInfo {
   EcnEcho echo = EcnEcho::cnp;  // what it wants the far side to return
   std::uint32_t wants = 0;      // signal_bit()s of the events it wants beyond start and tick;
                                 // kWantsTelemetry: runs only where there is telemetry
-  bool proactive = false;       // has a port receiver; needs a native peer
+  bool proactive =
+      false;  // has a downlink allocator; needs a peer that speaks the control protocol
   std::span<const ParamSpec> params;
   std::span<const Profile> profiles;  // "default" is implied by the specs' defaults
 };

@@ -14,12 +14,12 @@
 #include "cc/eqds/eqds.h"
 #include "cc/homa/homa.h"
 #include "cc/plugin/call.h"
-#include "cc/port_sender.h"
 #include "cc/rate/dcqcn.h"
 #include "cc/rate/fixed.h"
 #include "cc/rate/timely.h"
 #include "cc/registry.h"
 #include "cc/sird/sird.h"
+#include "cc/uplink_arbiter.h"
 #include "cc/window/dctcp.h"
 #include "cc/window/hpcc.h"
 #include "cc/window/nscc.h"
@@ -193,7 +193,7 @@ inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& blo
   return filled;
 }
 
-// What the context asks of the uplink's governor; nothing, for algorithms without one.
+// What the context asks of the uplink's arbiter; nothing, for algorithms without one.
 inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const ParamBlock& block) {
   UplinkWant want;
   detail::with_algorithm(id, [&]<class Algorithm>() {

@@ -10,7 +10,7 @@
 
 namespace paceline::cc {
 
-struct UplinkShare;  // port_sender.h
+struct UplinkShare;  // uplink_arbiter.h
 
 enum class Signal : std::uint8_t {
   start,        // the context begins (or takes over a connection: see Handover)
@@ -25,7 +25,7 @@ enum class Signal : std::uint8_t {
   tick,         // wake_at or wake_bytes was reached
   port_down,
   port_up,
-  share,  // *share is valid: the governor of the own port changed this context's share
+  share,  // *share is valid: the arbiter of the own port changed this context's share
 };
 inline constexpr unsigned kSignals = 13;
 constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned>(s); }
@@ -60,8 +60,8 @@ struct Event {
   std::uint16_t hint_kind = 0;
   Signal signal = Signal::start;
   // Signal::start, and a tick when it has changed: what the peer's port said of the number of peers
-  // that have connections to it (crowd_of); 0 = nothing.
-  std::uint8_t crowd = 0;
+  // that have connections to it (peer_count_hint_of); 0 = nothing.
+  std::uint8_t peer_count_hint = 0;
   const GrantMessage* grant = nullptr;
   const PathMessage* path = nullptr;
   const UplinkShare* share = nullptr;

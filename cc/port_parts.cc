@@ -12,7 +12,7 @@
 
 namespace paceline::cc {
 
-std::unique_ptr<PortReceiver> make_port_receiver(const ParamBlock& params) {
+std::unique_ptr<DownlinkAllocator> make_downlink_allocator(const ParamBlock& params) {
   switch (params.id) {
     case AlgorithmId::cadence:
       return std::make_unique<CadenceReceiver>(params.as<CadenceParams>());
@@ -27,7 +27,7 @@ std::unique_ptr<PortReceiver> make_port_receiver(const ParamBlock& params) {
   }
 }
 
-std::unique_ptr<PortSender> make_port_sender(const ParamBlock& params) {
+std::unique_ptr<UplinkArbiter> make_uplink_arbiter(const ParamBlock& params) {
   switch (params.id) {
     case AlgorithmId::cadence:
       return std::make_unique<CadenceSender>(params.as<CadenceParams>());

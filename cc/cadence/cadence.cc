@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cc/cadence/parts.h"
+#include "cc/cadence/state_helpers.h"
 
 namespace paceline::cc {
 namespace {
@@ -225,7 +225,7 @@ void start(State& s, const CadenceParams& p, const Event& e) {
     // A live connection goes on no faster than it did; the path loop lifts it within a few RTT.
     cut_path(s, p, e.now.count, mbps(e.handover->rate));
   }
-  s.crowd = e.crowd;
+  s.peer_count_hint = e.peer_count_hint;
   enter(s, p, Phase::idle);
 }
 
@@ -291,7 +291,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       if (e.rtt_ns != 0) take_round_trip(s, p, now, e.rtt_ns);
       break;
     case Signal::tick:
-      if (e.crowd != 0) s.crowd = e.crowd;
+      if (e.peer_count_hint != 0) s.peer_count_hint = e.peer_count_hint;
       break;
     case Signal::cnp:
       break;

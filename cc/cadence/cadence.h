@@ -22,7 +22,7 @@
 //
 // Order of a start: Signal::message -> (uplink_want asks for start bytes) -> Signal::share with the
 // answer -> decision.request and a ceiling that covers the start bytes. Until the share has come
-// nothing may be sent; see port_sender.h for the engine's loop.
+// nothing may be sent; see uplink_arbiter.h for the engine's loop.
 //
 // Fallback contract (I5). When leases have run out and REQUESTs stay unanswered, the rate halves
 // every RTT to R_fb and then decision.fallback becomes true, with rate R_fb, ceiling kUnlimited.
@@ -43,7 +43,7 @@
 
 #include "cc/algorithm.h"
 #include "cc/cadence/params.h"
-#include "cc/port_sender.h"
+#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
 
@@ -91,11 +91,11 @@ class Cadence {
     std::uint32_t cap_mbps;  // announced as tx_cap
     std::uint32_t path_mbps;
     // Bytes.
-    std::uint32_t want_bytes;      // start bytes asked of the governor
+    std::uint32_t want_bytes;      // start bytes asked of the arbiter
     std::uint32_t budget_bytes;    // U_adv
     std::uint32_t refresh_ns;      // REQUEST interval while granted
     std::uint32_t probe_ns;        // current retry interval
-    std::uint32_t spacing_ns;      // least interval of refreshing REQUESTs, from the governor
+    std::uint32_t spacing_ns;      // least interval of refreshing REQUESTs, from the arbiter
     std::uint32_t taken_stamp;     // when the newest grant was taken, as timestamp_ns counts
     std::uint32_t control_rtt_ns;  // of REQUEST and GRANT, smoothed; 0: none yet
     std::uint32_t queue_ns;        // of the receiver's port, as the last GRANT said
@@ -110,15 +110,16 @@ class Cadence {
     Phase phase;
     std::uint8_t probes;  // REQUESTs since the last GRANT
     std::uint8_t clean_rtts;
-    std::uint8_t crowd;  // peers that have connections to the receiver: crowd_of
-    bool asks_start;     // want_bytes waits for the governor's answer
-    bool covered;        // the last REQUEST announced all backlog as unscheduled: no grant wanted
-    bool unconfirmed;    // a give-up that the receiver may not know of yet
-    bool held;           // granted rate 0 on purpose: waits for its turn
-    bool asked;          // a REQUEST since the last idle asked for a grant: giving up must be told
-    bool down;           // port_down
-    bool seq_known;      // seen_seq is valid
-    bool path_limited;   // path_mbps is below the link
+    std::uint8_t
+        peer_count_hint;  // peers that have connections to the receiver: peer_count_hint_of
+    bool asks_start;      // want_bytes waits for the arbiter's answer
+    bool covered;         // the last REQUEST announced all backlog as unscheduled: no grant wanted
+    bool unconfirmed;     // a give-up that the receiver may not know of yet
+    bool held;            // granted rate 0 on purpose: waits for its turn
+    bool asked;           // a REQUEST since the last idle asked for a grant: giving up must be told
+    bool down;            // port_down
+    bool seq_known;       // seen_seq is valid
+    bool path_limited;    // path_mbps is below the link
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts) {
@@ -134,7 +135,7 @@ class Cadence {
   static void fill_request(State& state, const Params& params, const Event& event,
                            RequestMessage& request);
 
-  // For PortSender::update, after every event.
+  // For UplinkArbiter::update, after every event.
   static UplinkWant uplink_want(const State& state, const Params& params);
   static Rate waiting_rate(const Params& params) { return rate_from_mbps(params.fallback_mbps); }
 };

@@ -1,5 +1,5 @@
 // Parameters of Cadence and what is derived from them once per parameter set: shared by the sender
-// context (cadence.h), the uplink governor (sender.h) and the allocator of the receiving
+// context (cadence.h), the uplink arbiter (sender.h) and the allocator of the receiving
 // port (receiver.h). The table of names, ranges and sources is in params.cc.
 #pragma once
 
@@ -41,7 +41,7 @@ struct CadenceParams {
   std::int64_t rotation_ns = 0;      // a waiting channel replaces an active one this often
   std::uint32_t max_active = 0;      // A_max
   std::uint32_t budget_bytes = 0;    // kappa * BDP: unscheduled bytes welcome per start window
-  double fair_floor = 0;             // least share of eta*C against foreign traffic
+  double fair_floor = 0;             // least share of eta*C against traffic outside any channel
   std::uint32_t min_grant_mbps = 0;  // R_min
   std::uint32_t little_weight = 1;   // of a channel with little left: see favour()
   double hysteresis = 0;             // relative change of a share worth a GRANT

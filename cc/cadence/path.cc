@@ -1,7 +1,7 @@
 // The path loop of the sender: what marks, losses and delay take off P, and how P comes back.
 #include <algorithm>
 
-#include "cc/cadence/parts.h"
+#include "cc/cadence/state_helpers.h"
 
 namespace paceline::cc::cadence {
 namespace {

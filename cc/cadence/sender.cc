@@ -248,7 +248,7 @@ Nanos CadenceSender::next_wake() const {
 
 std::string CadenceSender::check_invariants(Nanos) const {
   const auto fault = [](std::string_view what, std::uint64_t a, std::uint64_t b) {
-    return "cadence governor: " + std::string(what) + ": " + std::to_string(a) + " against " +
+    return "cadence arbiter: " + std::string(what) + ": " + std::to_string(a) + " against " +
            std::to_string(b);
   };
   if (room_bytes_ > std::int64_t{params_.bdp_bytes}) {

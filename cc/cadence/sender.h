@@ -1,4 +1,4 @@
-// Cadence's uplink governor (port_sender.h): max-min shares of the transmit rate among the active
+// Cadence's uplink arbiter (uplink_arbiter.h): max-min shares of the transmit rate among the active
 // contexts, limited by what they are granted, and the bytes that may leave without a grant.
 //
 // Shares: T_i = min(w_i * level, limit_i), sum T <= C. The cap told to a receiver is the share the
@@ -21,11 +21,11 @@
 #include <vector>
 
 #include "cc/cadence/params.h"
-#include "cc/port_sender.h"
+#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
 
-class CadenceSender final : public PortSender {
+class CadenceSender final : public UplinkArbiter {
  public:
   explicit CadenceSender(const CadenceParams& params);
 

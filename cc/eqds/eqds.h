@@ -27,7 +27,7 @@
 
 #include "cc/algorithm.h"
 #include "cc/eqds/params.h"
-#include "cc/port_sender.h"
+#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
 
@@ -37,7 +37,7 @@ class Eqds {
 
   enum class Phase : std::uint8_t {
     idle,      // no backlog
-    asking,    // message posted, speculative bytes asked of the governor
+    asking,    // message posted, speculative bytes asked of the arbiter
     pulling,   // backlog; leaves as far as credit goes
     fallback,  // REQUESTs unanswered: the reactive algorithm decides
   };
@@ -54,7 +54,7 @@ class Eqds {
     std::int64_t probe_at;            // when it is repeated, if credit is short
     std::int64_t window_at;           // window_bytes is as of then
     std::uint32_t window_bytes;       // speculative bytes not used up
-    std::uint32_t want_bytes;         // asked of the governor
+    std::uint32_t want_bytes;         // asked of the arbiter
     std::uint32_t cap_mbps;           // share of the uplink
     std::uint32_t told_mbps;          // the same, as the receiver knows it
     std::uint32_t paced_mbps;         // of a GRANT that is no credit; 0: line rate
@@ -64,7 +64,7 @@ class Eqds {
     std::uint16_t req_seq;
     Phase phase;
     std::uint8_t probes;  // REQUESTs since the last GRANT
-    bool asks_start;      // want_bytes waits for the governor's answer
+    bool asks_start;      // want_bytes waits for the arbiter's answer
     bool seq_known;       // seen_seq is valid
     bool down;            // port_down
   };

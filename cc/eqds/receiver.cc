@@ -220,12 +220,12 @@ std::int64_t EqdsReceiver::wait_ns(std::int64_t now) const {
 void EqdsReceiver::account(std::int64_t now) {
   const std::int64_t span = std::max<std::int64_t>(now - polled_at_, 0);
   const auto most = static_cast<std::int64_t>(params_.foreign_most * static_cast<double>(span));
-  const std::int64_t taken = std::min(link_ns(foreign_bytes_), most);
+  const std::int64_t taken = std::min(link_ns(unaccounted_bytes_), most);
   clock_ += taken;
   // What is over belongs to the next; more than a path's bytes are let go.
   const std::uint64_t counted = bytes_at(params_.link_mbps, taken + 1);
-  foreign_bytes_ = std::min<std::uint64_t>(foreign_bytes_ - std::min(foreign_bytes_, counted),
-                                           params_.bdp_bytes);
+  unaccounted_bytes_ = std::min<std::uint64_t>(
+      unaccounted_bytes_ - std::min(unaccounted_bytes_, counted), params_.bdp_bytes);
   if (params_.charge_start && trimmed_bytes_ != 0) {
     const std::int64_t back = link_ns(trimmed_bytes_);
     clock_ = std::max(clock_ - back, std::min(clock_, now - params_.rtt_ns));

@@ -1,7 +1,7 @@
-// The receiving half of EQDS (port_receiver.h): a pacer that pulls. Every so many nanoseconds it
-// gives the next of the senders with demand credit for a few packets, so that credited data comes
-// in a little below line rate and a queue, if any, drains (EQDS, NSDI'22; UEC's RCCC, uet-htsim
-// uec.cpp; the idea of pulls is NDP's, SIGCOMM'17).
+// The receiving half of EQDS (downlink_allocator.h): a pacer that pulls. Every so many nanoseconds
+// it gives the next of the senders with demand credit for a few packets, so that credited data
+// comes in a little below line rate and a queue, if any, drains (EQDS, NSDI'22; UEC's RCCC,
+// uet-htsim uec.cpp; the idea of pulls is NDP's, SIGCOMM'17).
 //
 // Rules, each with a unit test in tests/unit/cc/eqds_receiver_test.cc:
 //   pace     one pull_bytes per pull_bytes / (pull_rate C m), m from ECN (below); an idle pacer
@@ -37,17 +37,17 @@
 #include <type_traits>
 #include <vector>
 
+#include "cc/downlink_allocator.h"
 #include "cc/eqds/params.h"
-#include "cc/port_receiver.h"
 
 namespace paceline::cc {
 
-class EqdsReceiver final : public PortReceiver {
+class EqdsReceiver final : public DownlinkAllocator {
  public:
   explicit EqdsReceiver(const EqdsParams& params) : params_(params) {}
 
   ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) override;
-  void on_foreign_bytes(std::uint64_t wire_bytes) override { foreign_bytes_ += wire_bytes; }
+  void on_unaccounted_bytes(std::uint64_t wire_bytes) override { unaccounted_bytes_ += wire_bytes; }
   void on_trimmed_bytes(std::uint64_t wire_bytes) override { trimmed_bytes_ += wire_bytes; }
   void forget(Nanos now, std::uint32_t peer) override;
   std::size_t poll(Nanos now, std::span<ReceiverOutput> out) override;
@@ -131,7 +131,7 @@ class EqdsReceiver final : public PortReceiver {
   std::int64_t clock_ = -(std::int64_t{1} << 40);  // the pacer: the next pull not before this
   std::uint64_t clock_rest_ = 0;  // of the last pull, less than a nanosecond at the pace
   std::int64_t polled_at_ = 0;
-  std::uint64_t foreign_bytes_ = 0;  // since the last poll
+  std::uint64_t unaccounted_bytes_ = 0;  // since the last poll
   std::uint64_t trimmed_bytes_ = 0;
   double pace_ = 1;    // m
   double marked_ = 0;  // g

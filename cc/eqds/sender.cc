@@ -73,7 +73,7 @@ std::size_t EqdsSender::poll(Nanos now, std::span<ShareOutput> out) {
 
 std::string EqdsSender::check_invariants(Nanos) const {
   const auto fault = [](const char* what, std::uint64_t a, std::uint64_t b) {
-    return "eqds governor: " + std::string(what) + ": " + std::to_string(a) + " against " +
+    return "eqds arbiter: " + std::string(what) + ": " + std::to_string(a) + " against " +
            std::to_string(b);
   };
   if (room_bytes_ < 0 || room_bytes_ > most()) {

@@ -1,4 +1,4 @@
-// The uplink half of EQDS (port_sender.h), two small rules. Speculative bytes of all contexts
+// The uplink half of EQDS (uplink_arbiter.h), two small rules. Speculative bytes of all contexts
 // together are what the link carries in one and a half round trips: a host that starts towards many
 // cannot send more before credit comes. And each context hears among how many it shares the link,
 // so that its receiver gives no credit that would only lie about (UEC: pull target divided by the
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "cc/eqds/params.h"
-#include "cc/port_sender.h"
+#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
 
-class EqdsSender final : public PortSender {
+class EqdsSender final : public UplinkArbiter {
  public:
   explicit EqdsSender(const EqdsParams& params) : params_(params), room_bytes_(most()) {}
 

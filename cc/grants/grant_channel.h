@@ -16,7 +16,7 @@
 // cadence.h describes; REQUESTs go on. A receiver answers those that wait for their turn (hold).
 //
 // Events: message, idle, grant, nack, timeout, port_down, port_up; share where the algorithm has a
-// governor. Nothing per packet or ACK.
+// arbiter. Nothing per packet or ACK.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +80,7 @@ struct GrantChannel {
   bool down;
   bool lost;        // the next REQUEST says that the round ended with a loss
   bool taken_over;  // from another algorithm: nothing leaves without a grant until idle
-  bool congested;   // from the governor
+  bool congested;   // from the arbiter
   bool told_congested;
   std::uint8_t priority;  // of the last GRANT that said one: level plus 1
 

@@ -25,15 +25,16 @@
 #include <string>
 #include <vector>
 
+#include "cc/downlink_allocator.h"
 #include "cc/grants/grant_channel.h"
-#include "cc/port_receiver.h"
 
 namespace paceline::cc {
 
-class GrantReceiver : public PortReceiver {
+class GrantReceiver : public DownlinkAllocator {
  public:
   ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) override;
-  void on_foreign_bytes(std::uint64_t) override {}  // the bound is on bytes, whatever their speed
+  void on_unaccounted_bytes(std::uint64_t) override {
+  }  // the bound is on bytes, whatever their speed
   void forget(Nanos now, std::uint32_t peer) override;
   std::size_t poll(Nanos now, std::span<ReceiverOutput> out) override;
   Nanos next_wake() const override;

@@ -26,7 +26,7 @@
 #include <span>
 
 #include "cc/grants/grant_channel.h"
-#include "cc/port_sender.h"
+#include "cc/uplink_arbiter.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::cc {

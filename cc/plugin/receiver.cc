@@ -255,7 +255,7 @@ std::string PluginReceiver::check_invariants(Nanos now) const {
   return {};
 }
 
-std::unique_ptr<PortReceiver> make_receiver(const ParamBlock& block) {
+std::unique_ptr<DownlinkAllocator> make_receiver(const ParamBlock& block) {
   const Plugin* const plugin = plugin_of(block.id);
   if (plugin == nullptr || plugin->table.receiver == nullptr) return nullptr;
   return std::make_unique<PluginReceiver>(*plugin, block.as<PluginParams>());

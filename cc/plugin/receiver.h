@@ -84,6 +84,6 @@ class PluginReceiver final : public GrantReceiver {
 };
 
 // Null for a plug-in without a receiving half. Not for the hot path.
-std::unique_ptr<PortReceiver> make_receiver(const ParamBlock& block);
+std::unique_ptr<DownlinkAllocator> make_receiver(const ParamBlock& block);
 
 }  // namespace paceline::cc::plugin

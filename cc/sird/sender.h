@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "cc/port_sender.h"
 #include "cc/sird/sird.h"
+#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
 
-class SirdSender final : public PortSender {
+class SirdSender final : public UplinkArbiter {
  public:
   explicit SirdSender(const SirdParams& params) : params_(params) {}
 
@@ -35,7 +35,7 @@ class SirdSender final : public PortSender {
     bool known = false;  // not forgotten
     bool told = false;   // what it knows
     bool due = false;    // in due_
-    bool asks = false;   // a start that this governor does not give
+    bool asks = false;   // a start that this arbiter does not give
   };
 
   void put(std::uint32_t context, const UplinkWant& want);

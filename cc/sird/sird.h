@@ -13,7 +13,7 @@
 //   - One context serves all queue pairs to a peer: remaining demand is the channel's, not a
 //     message's, and SBs bound channels.
 //   - csn is told by REQUESTs, once per round trip at most, not in every data packet: RoCEv2 data
-//     has no room for it. It holds until the next one. SThr is compared by the governor
+//     has no room for it. It holds until the next one. SThr is compared by the arbiter
 //     (sender.h) of the whole uplink.
 //   - The uplink is shared equally among channels with credit; the paper gives half of it by
 //     smallest remaining.
@@ -26,7 +26,7 @@
 #include <span>
 
 #include "cc/grants/grant_channel.h"
-#include "cc/port_sender.h"
+#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
 

@@ -25,19 +25,20 @@ enum class EcnEcho : std::uint8_t { none = 0, cnp = 1, xack = 2 };
 
 // How many peers have connections to a port, in 5 bits: 0 = not said, else 1 + the binary logarithm
 // of the number, rounded up.
-inline constexpr unsigned kCrowdBits = 5;
-constexpr std::uint8_t crowd_of(std::uint32_t peers) {
+inline constexpr unsigned kPeerCountBits = 5;
+constexpr std::uint8_t peer_count_hint_of(std::uint32_t peers) {
   if (peers == 0) return 0;
   const auto bits = static_cast<std::uint32_t>(std::bit_width(peers - 1)) + 1;
-  constexpr std::uint32_t kMost = (1U << kCrowdBits) - 1;
+  constexpr std::uint32_t kMost = (1U << kPeerCountBits) - 1;
   return static_cast<std::uint8_t>(bits < kMost ? bits : kMost);
 }
 // The most that it can mean; 0 where nothing was said.
-constexpr std::uint32_t peers_of(std::uint8_t crowd) {
-  return crowd == 0 ? 0 : std::uint32_t{1} << (crowd - 1);
+constexpr std::uint32_t peers_of(std::uint8_t peer_count_hint) {
+  return peer_count_hint == 0 ? 0 : std::uint32_t{1} << (peer_count_hint - 1);
 }
 
-// "Who are you?": once per peer address and class, three tries; any answer makes the peer native.
+// "Who are you?": once per peer address and class, three tries; any answer shows that the peer
+// speaks it.
 struct HelloMessage {
   std::uint8_t version_min = kControlProtocolVersion;
   std::uint8_t version_max = kControlProtocolVersion;
@@ -47,7 +48,7 @@ struct HelloMessage {
   std::uint32_t link_mbps = 0;
   std::uint16_t mtu_bytes = 0;  // path MTU offered
   EcnEcho echo_wanted = EcnEcho::cnp;
-  std::uint8_t crowd = 0;               // peers connected to the sender of this: crowd_of
+  std::uint8_t peer_count_hint = 0;     // peers connected to the sender of this: peer_count_hint_of
   std::uint64_t timestamp_ns = 0;       // sender's clock, for offset estimation
   std::uint64_t timestamp_echo_ns = 0;  // in a reply: the timestamp answered
 };
@@ -94,7 +95,7 @@ struct GrantMessage {
   bool revoke = false;  // channel forgotten by the receiver: start over
   bool credit = false;  // the ceiling is credit, to be used at any rate; rate and lease only inform
   std::uint8_t traffic_class = 0;
-  std::uint8_t crowd = 0;     // peers connected to the receiver: crowd_of
+  std::uint8_t peer_count_hint = 0;  // peers connected to the receiver: peer_count_hint_of
   std::uint8_t queue_us = 0;  // what arrives now waits so long at the receiver's port, or longer
   std::uint16_t channel = 0;  // the sender's channel number, echoed
   std::uint16_t grant_seq = 0;

@@ -61,10 +61,10 @@ bool Engine::connect(Picos now, std::uint32_t qp_number, const QpAddress& remote
   return qp != nullptr && states_.connect(*qp, remote, first_psn, source_port);
 }
 
-void Engine::hear_crowd(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
-                        std::uint8_t crowd) {
+void Engine::on_peer_count_hint(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
+                                std::uint8_t peer_count_hint) {
   core_.now = now;
-  congestion_.hear_crowd(ip, traffic_class, crowd);
+  congestion_.on_peer_count_hint(ip, traffic_class, peer_count_hint);
 }
 
 ModifyResult Engine::modify_qp(Picos now, std::uint32_t qp_number, const QpAttributes& attributes,
@@ -90,7 +90,7 @@ void Engine::abandon_qp(Picos now, std::uint32_t qp_number) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);
   if (qp == nullptr) return;
-  if (!qp->unreliable && can_receive(qp->state)) Answers::say_goodbye(core_, *qp);
+  if (!qp->unreliable && can_receive(qp->state)) Answers::send_disconnect_nak(core_, *qp);
   states_.destroy(*qp);
 }
 
@@ -176,8 +176,9 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   event.signal = cc::Signal::message;
   // A READ sends no more than its request; an empty message counts a byte
   // (CongestionManager::deliver).
-  event.message_bytes =
-      is_answered(request.opcode) ? 1 : std::max<std::uint64_t>(qp->requester.posted_length(), 1);
+  event.message_bytes = expects_response(request.opcode)
+                            ? 1
+                            : std::max<std::uint64_t>(qp->requester.posted_length(), 1);
   event.hint_collective = request.hint.collective;
   event.hint_degree = request.hint.degree;
   event.hint_kind = request.hint.kind;

@@ -55,11 +55,11 @@ class Engine {
   // when the queue pair does not exist or is beyond INIT.
   bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
                std::uint16_t source_port);
-  // How many peers have connections here, as peers are told (crowd_of); and what `ip` says of its
-  // own, where that comes by another way than HELLO.
-  std::uint8_t crowd() const { return peers_.crowd(); }
-  void hear_crowd(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
-                  std::uint8_t crowd);
+  // How many peers have connections here, as peers are told (peer_count_hint_of); and what `ip`
+  // says of its own, where that comes by another way than HELLO.
+  std::uint8_t peer_count_hint() const { return peers_.peer_count_hint(); }
+  void on_peer_count_hint(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
+                          std::uint8_t peer_count_hint);
   void destroy_qp(Picos now, std::uint32_t qp_number);
   // Destroys a queue pair whose owner is gone, and tells the peer, whose queue pair goes to error
   // now instead of when its retries are used up, or never if it only waits. RC; others are just

@@ -25,7 +25,7 @@ void prefetch_core(const EngineCore& core) {
   prefetch_lines(&core, 3);
   prefetch_lines(&core.config, 2);
   prefetch_line(&core.regions);
-  prefetch_lines(&core.foreign_bytes, 2);
+  prefetch_lines(&core.unaccounted_bytes, 2);
 }
 
 }  // namespace

@@ -216,7 +216,7 @@ EngineView::Population EngineView::population() const {
     ++population.contexts;
     if (context.on_fallback) ++population.on_fallback;
     if (setups_.proactive() && !context.proactive &&
-        core_.peers[context.peer].status != PeerStatus::native) {
+        core_.peers[context.peer].status != PeerStatus::paceline) {
       ++population.foreign;
     }
   }

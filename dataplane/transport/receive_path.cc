@@ -36,7 +36,7 @@ void ReceivePath::take(Packet* packet) {
     return;
   }
   if (parsed.properties.is_control()) {
-    grants_.count_foreign(packet->wire_bytes);
+    grants_.count_unaccounted(packet->wire_bytes);
     receive_control(parsed, *packet);
     core_.pool.free(packet);
     return;
@@ -48,7 +48,7 @@ void ReceivePath::take(Packet* packet) {
       return;
     }
     ++core_.counters.no_queue_pair;
-    grants_.count_foreign(packet->wire_bytes);
+    grants_.count_unaccounted(packet->wire_bytes);
     core_.pool.free(packet);
     return;
   }
@@ -70,13 +70,13 @@ void ReceivePath::take(Packet* packet) {
       requester_.on_response(*qp, parsed, packet);
       return;
     case wire::Operation::atomic_acknowledge:
-      grants_.count_foreign(packet->wire_bytes);
+      grants_.count_unaccounted(packet->wire_bytes);
       ++core_.counters.acks_received;
       ++core_.counters.atomic_answers;
       requester_.on_response(*qp, parsed, packet);
       return;
     case wire::Operation::acknowledge:
-      grants_.count_foreign(packet->wire_bytes);
+      grants_.count_unaccounted(packet->wire_bytes);
       ++core_.counters.acks_received;
       if (requester_.holds_answers(*qp)) {
         requester_.hold(*qp, packet);
@@ -86,7 +86,7 @@ void ReceivePath::take(Packet* packet) {
       core_.pool.free(packet);
       return;
     case wire::Operation::xack: {
-      grants_.count_foreign(packet->wire_bytes);
+      grants_.count_unaccounted(packet->wire_bytes);
       if (qp->unreliable) break;
       wire::Xack xack;
       error = wire::parse_xack(wire::xack_body(packet->header_view(), parsed), xack);
@@ -108,12 +108,12 @@ void ReceivePath::take(Packet* packet) {
       return;
     }
     case wire::Operation::cnp:
-      grants_.count_foreign(packet->wire_bytes);
+      grants_.count_unaccounted(packet->wire_bytes);
       AckProgress::on_cnp(core_, *qp);
       core_.pool.free(packet);
       return;
     default:
-      grants_.count_foreign(packet->wire_bytes);
+      grants_.count_unaccounted(packet->wire_bytes);
       break;
   }
   ++core_.counters.unsupported_operations;
@@ -136,7 +136,7 @@ void ReceivePath::receive_datagram(QueuePair& qp, const wire::ParsedPacket& pars
     responder_.on_request(qp, parsed, packet);
     return;
   }
-  grants_.count_foreign(packet->wire_bytes);
+  grants_.count_unaccounted(packet->wire_bytes);
   if (parsed.properties.operation == wire::Operation::cnp) {
     congestion_.on_datagram_cnp(parsed.source);
   } else {
@@ -172,7 +172,7 @@ void ReceivePath::receive_trimmed(const Packet& packet) {
   QueuePair* qp = core_.find_qp(parsed.dest_qpn);
   if (qp == nullptr || !from_peer(*qp, parsed)) {
     ++core_.counters.no_queue_pair;
-    grants_.count_foreign(packet.wire_bytes);
+    grants_.count_unaccounted(packet.wire_bytes);
     return;
   }
   ++core_.counters.rx_trimmed;
@@ -181,7 +181,7 @@ void ReceivePath::receive_trimmed(const Packet& packet) {
                             packet.wire_bytes;
   core_.trimmed_bytes += cut;
   if (qp->config.type == QpType::ud) {
-    grants_.count_foreign(packet.wire_bytes);
+    grants_.count_unaccounted(packet.wire_bytes);
   } else {
     count_data(*qp, parsed, packet);
     if (cc::ChannelCounters* channel = core_.peers[qp->peer].counters)

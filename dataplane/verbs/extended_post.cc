@@ -17,7 +17,7 @@ void spoil(QueuePair& pair, int error) {
   if (pair.batch_error == 0) pair.batch_error = error;
 }
 
-// The request that setters act on; null once the batch is spoilt, or before the first.
+// The request that setters act on; null once the batch has failed, or before the first.
 attach::SendSlot* open_slot(QueuePair& pair) {
   if (pair.batch_error != 0) return nullptr;
   if (pair.pending == 0) {
@@ -27,7 +27,7 @@ attach::SendSlot* open_slot(QueuePair& pair) {
   return &send_slot(pair.send, pair.send.tail + pair.pending - 1);
 }
 
-// Begins the next request; null when the batch is spoilt, or the queue full.
+// Begins the next request; null when the batch has failed, or the queue full.
 attach::SendSlot* begin(ibv_qp_ex* qp, attach::SendOpcode opcode) {
   QueuePair& pair = QueuePair::of(qp);
   if (pair.batch_error != 0) return nullptr;

@@ -19,11 +19,11 @@ constexpr unsigned kFlagLost = 0x08;       // REQUEST
 constexpr unsigned kFlagHold = 0x01;       // GRANT
 constexpr unsigned kFlagRevoke = 0x02;     // GRANT
 constexpr unsigned kFlagCredit = 0x04;     // GRANT
-constexpr unsigned kCrowdShift = 3;        // HELLO, GRANT: the upper bits of the flags
+constexpr unsigned kPeerCountShift = 3;    // HELLO, GRANT: the upper bits of the flags
 
-unsigned crowd_flags(std::uint8_t crowd) {
-  assert(crowd < 1U << kCrowdBits);
-  return unsigned{crowd} << kCrowdShift;
+unsigned peer_count_flags(std::uint8_t peer_count_hint) {
+  assert(peer_count_hint < 1U << kPeerCountBits);
+  return unsigned{peer_count_hint} << kPeerCountShift;
 }
 
 bool is_echo(std::uint8_t value) { return value <= static_cast<std::uint8_t>(EcnEcho::xack); }
@@ -53,8 +53,8 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
                           const HelloMessage& m) {
   const std::size_t at = build_control_prefix(header, out, Opcode::hello, sequence, kHelloBytes);
   std::byte* const p = out.data() + at;
-  store_prefix(p, kHelloFormat, (m.reply ? kFlagReply : 0U) | crowd_flags(m.crowd), m.traffic_class,
-               static_cast<std::uint8_t>(m.echo_wanted));
+  store_prefix(p, kHelloFormat, (m.reply ? kFlagReply : 0U) | peer_count_flags(m.peer_count_hint),
+               m.traffic_class, static_cast<std::uint8_t>(m.echo_wanted));
   store_u8(p + 4, m.version_min);
   store_u8(p + 5, m.version_max);
   store_be16(p + 6, m.mtu_bytes);
@@ -98,7 +98,7 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   const std::size_t at = build_control_prefix(header, out, Opcode::grant, sequence, kGrantBytes);
   std::byte* const p = out.data() + at;
   const unsigned flags = (m.hold ? kFlagHold : 0U) | (m.revoke ? kFlagRevoke : 0U) |
-                         (m.credit ? kFlagCredit : 0U) | crowd_flags(m.crowd);
+                         (m.credit ? kFlagCredit : 0U) | peer_count_flags(m.peer_count_hint);
   store_prefix(p, kControlProtocolVersion, flags, m.traffic_class, m.queue_us);
   store_be16(p + 4, m.channel);
   store_be16(p + 6, m.grant_seq);
@@ -142,7 +142,7 @@ ParseError parse_control(std::span<const std::byte> body, HelloMessage& out) {
   out.version_min = version_min;
   out.version_max = version_max;
   out.reply = (load_u8(p + 1) & kFlagReply) != 0;
-  out.crowd = static_cast<std::uint8_t>(load_u8(p + 1) >> kCrowdShift);
+  out.peer_count_hint = static_cast<std::uint8_t>(load_u8(p + 1) >> kPeerCountShift);
   out.traffic_class = traffic_class;
   out.features = load_be32(p + 8);
   out.link_mbps = load_be32(p + 12);
@@ -189,7 +189,7 @@ ParseError parse_control(std::span<const std::byte> body, GrantMessage& out) {
   out.hold = (flags & kFlagHold) != 0;
   out.revoke = (flags & kFlagRevoke) != 0;
   out.credit = (flags & kFlagCredit) != 0;
-  out.crowd = static_cast<std::uint8_t>(flags >> kCrowdShift);
+  out.peer_count_hint = static_cast<std::uint8_t>(flags >> kPeerCountShift);
   out.traffic_class = load_u8(p + 2);
   out.queue_us = load_u8(p + 3);
   out.channel = load_be16(p + 4);

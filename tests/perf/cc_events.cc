@@ -140,7 +140,7 @@ EventCounts drive_cadence(std::uint64_t events) {
   PathMessage path;
   grant.rate_mbps = 12'000;
 
-  // The engine's steps after an event: a REQUEST if asked for, and what the governor should know.
+  // The engine's steps after an event: a REQUEST if asked for, and what the arbiter should know.
   cc::UplinkWant want;
   const auto deliver = [&](const cc::Event& e) {
     context.deliver(e);
@@ -178,7 +178,7 @@ EventCounts drive_cadence(std::uint64_t events) {
     if (next == kNeverNanos.count) throw std::logic_error("the channel waits for nothing");
     context.send_until(next);
     if (next == share_at) {
-      // The governor's answer, and then news from it every few round trips.
+      // The arbiter's answer, and then news from it every few round trips.
       cc::UplinkShare share;
       share.rate = share.cap = rate_from_gbps(25 + random.below(75));
       share.answers_start = want.asks_start;

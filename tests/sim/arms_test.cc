@@ -204,7 +204,7 @@ TEST_CASE("two arms that do not go together are refused, and say why", "[arms]")
                  arms.setups = {world.cc_setup(arm_of("cadence")), world.cc_setup(arm_of("sird"))};
                  CHECK(world.engine(0).reconfigure_refusal(arms) ==
                        "cadence and sird cannot share the uplink at a time: of two proactive "
-                       "algorithms each has a governor of its own");
+                       "algorithms each has a arbiter of its own");
                  arms.setups[1] = world.cc_setup(arm_of("cadence", {{"eta", 0.8}}));
                  CHECK(world.engine(0).reconfigure_refusal(arms) == "");
                  arms.setups[1].primary.values.pop_back();

@@ -208,7 +208,7 @@ void ReliableStream::name_local(Job& job) {
   transport::WorkRequest& r = job.request;
   if (job.local.count == 1) {
     r.local_address = Host::kBase + job.local.list[0].offset;
-    const bool may = !transport::is_answered(r.opcode) && r.length <= setup_.max_inline;
+    const bool may = !transport::expects_response(r.opcode) && r.length <= setup_.max_inline;
     if (may && !r.fence && job.owns_local && random_.below(2) == 0) {
       r.inline_bytes = initiator().memory.data() + job.local.list[0].offset;
     }
@@ -312,7 +312,7 @@ void ReliableStream::check_pieces(Host& host, const Pieces& pieces, const Job& j
 void ReliableStream::check_arrived(std::uint64_t end) {
   for (; arrived_ < end; ++arrived_) {
     Job& j = job(arrived_);
-    if (transport::is_answered(j.request.opcode) || j.in_shared) continue;
+    if (transport::expects_response(j.request.opcode) || j.in_shared) continue;
     check_pieces(target(), j.remote, j, "at the target");
   }
 }

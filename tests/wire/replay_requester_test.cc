@@ -211,7 +211,7 @@ class RequesterReplay {
                      : m.operation == Operation::read_request ? m.length
                                                               : m.data.size();
     REQUIRE(request.length <= std::size_t{1} << kRoomShift);
-    if (!is_answered(request.opcode)) {
+    if (!expects_response(request.opcode)) {
       std::copy(m.data.begin(), m.data.end(),
                 memory_.begin() + static_cast<std::ptrdiff_t>(i << kRoomShift));
     }

@@ -95,7 +95,7 @@ class Context {
 class ReceivingPort {
  public:
   explicit ReceivingPort(const cc::AlgorithmInfo& info)
-      : receiver_(cc::make_port_receiver(block_of(info, guard_))) {
+      : receiver_(cc::make_downlink_allocator(block_of(info, guard_))) {
     for (std::uint32_t s = 0; s < kCostSenders; ++s) {
       RequestMessage request;
       request.channel = static_cast<std::uint16_t>(s);
@@ -138,7 +138,7 @@ class ReceivingPort {
   }
 
   cc::plugin::Guard guard_;
-  std::unique_ptr<cc::PortReceiver> receiver_;
+  std::unique_ptr<cc::DownlinkAllocator> receiver_;
   std::array<Sender, kCostSenders> senders_{};
   std::int64_t now_ = 0;
   std::uint32_t turn_ = 0;

@@ -181,7 +181,7 @@ void GrantPlanner::lower(const Round& r) {
   // Who takes the place has its first byte here an RTT after the decrease is confirmed. Until then
   // the rate goes on, unless a queue is to drain or the port has more than it can carry.
   const bool later = r.debt.bytes() <= r.params.q_target_bytes &&
-                     r.table.granted() + r.foreign <= r.params.link_mbps;
+                     r.table.granted() + r.unaccounted <= r.params.link_mbps;
 
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough, or what is left falls on few:

@@ -28,8 +28,8 @@ class GrantPlanner {
     VirtualQueue& debt;
     GrantQueue& queue;
     std::int64_t now = 0;
-    std::uint64_t capacity = 0;  // Mb/s that rates may add up to
-    std::uint64_t foreign = 0;   // Mb/s of others
+    std::uint64_t capacity = 0;     // Mb/s that rates may add up to
+    std::uint64_t unaccounted = 0;  // Mb/s of others
   };
   struct Outcome {
     std::int64_t retry_at = kNeverNanos.count;  // allocate again, although nothing changed

@@ -17,7 +17,7 @@ std::int64_t most_credit(const CadenceParams& p) {
 
 // How fast credit grows, in 1/256.
 std::int64_t credit_speed(const CadenceParams& p, const PortLoad& load) {
-  const std::uint64_t busy = load.committed_mbps + load.foreign_mbps;
+  const std::uint64_t busy = load.committed_mbps + load.unaccounted_mbps;
   const auto idle = static_cast<std::int64_t>(p.link_mbps > busy ? p.link_mbps - busy : 0);
   return 256 +
          256 * p.control_ns * idle / (std::int64_t{kControlWireBytes} * 8000 * kIdleForGrants);

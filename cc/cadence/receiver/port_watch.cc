@@ -47,18 +47,18 @@ bool PortWatch::watch_standing_queue(std::int64_t now, std::uint64_t bytes, cons
 bool PortWatch::scan(std::int64_t now, const Scan& scan, const CadenceParams& p,
                      const VirtualQueue& debt) {
   const auto span = static_cast<std::uint64_t>(scan.span);
-  const std::uint64_t all = scan.rx + foreign_bytes_;
+  const std::uint64_t all = scan.rx + unaccounted_bytes_;
   last_util_q8_ = util_q8_;
   util_q8_ = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(all * 8000 / span * 256 / p.link_mbps, 512));
   long_marked_ = long_marked_ || scan.marked;
   const bool changed = watch_standing_queue(now, all, p, debt);
   const std::int64_t weight = std::min(scan.span, kForeignRtts * p.rtt_ns);
-  const auto now_mbps = static_cast<std::int64_t>((foreign_bytes_ + scan.lapsed) * 8000 / span);
-  const auto before = static_cast<std::int64_t>(foreign_mbps_);
-  foreign_mbps_ =
+  const auto now_mbps = static_cast<std::int64_t>((unaccounted_bytes_ + scan.lapsed) * 8000 / span);
+  const auto before = static_cast<std::int64_t>(unaccounted_mbps_);
+  unaccounted_mbps_ =
       static_cast<std::uint64_t>(before + (now_mbps - before) * weight / (kForeignRtts * p.rtt_ns));
-  foreign_bytes_ = 0;
+  unaccounted_bytes_ = 0;
   return changed;
 }
 

@@ -1,5 +1,5 @@
-// What scans find out about a receiving port: foreign traffic, utilisation, and whether a queue
-// stands at it that nobody accounts for.
+// What scans find out about a receiving port: traffic outside any channel, utilisation, and whether
+// a queue stands at it that nobody accounts for.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class PortWatch {
     bool marked = false;
   };
 
-  void count_foreign(std::uint64_t bytes) { foreign_bytes_ += bytes; }
-  std::uint64_t foreign_bytes() const { return foreign_bytes_; }  // since the last scan
-  std::uint64_t foreign_mbps() const { return foreign_mbps_; }    // X
+  void count_unaccounted(std::uint64_t bytes) { unaccounted_bytes_ += bytes; }
+  std::uint64_t unaccounted_bytes() const { return unaccounted_bytes_; }  // since the last scan
+  std::uint64_t unaccounted_mbps() const { return unaccounted_mbps_; }    // X
   std::uint32_t eta_cut() const { return eta_cut_; }  // to be taken off the plan, in 1/64 of it
 
   // Returns whether eta_cut() has changed.
@@ -35,8 +35,8 @@ class PortWatch {
   bool watch_standing_queue(std::int64_t now, std::uint64_t bytes, const CadenceParams& p,
                             const VirtualQueue& debt);
 
-  std::uint64_t foreign_bytes_ = 0;
-  std::uint64_t foreign_mbps_ = 0;
+  std::uint64_t unaccounted_bytes_ = 0;
+  std::uint64_t unaccounted_mbps_ = 0;
   std::uint32_t util_q8_ = 0;  // of the last two scans, 256 = full
   std::uint32_t last_util_q8_ = 0;
   std::uint64_t long_bytes_ = 0;  // arrivals since long_at_, for the standing queue

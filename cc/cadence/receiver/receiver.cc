@@ -39,7 +39,7 @@ void CadenceReceiver::set_params(const CadenceParams& params) {
 }
 
 cadence::PortLoad CadenceReceiver::load() const {
-  return {table_.committed(), watch_.foreign_mbps(), table_.listed().size()};
+  return {table_.committed(), watch_.unaccounted_mbps(), table_.listed().size()};
 }
 
 void CadenceReceiver::set_com(Channel& ch, std::uint32_t mbps) {
@@ -406,7 +406,8 @@ void CadenceReceiver::scan(std::int64_t now) {
     } else if (packets > 0) {
       ch.alpha_q16 = static_cast<std::uint16_t>(ch.alpha_q16 / 2);
     }
-    // Data above what is committed comes from a sender in its fallback: foreign for the plan.
+    // Data above what is committed comes from a sender in its fallback: unaccounted for in the
+    // plan.
     const std::uint64_t committed = bytes_at(ch.com, span) + 2 * params_.packet_bytes;
     if (ch.echo != ch.seq && ch.com <= params_.fallback_mbps && bytes > committed) {
       lapsed += bytes - committed;
@@ -414,7 +415,7 @@ void CadenceReceiver::scan(std::int64_t now) {
     pending = scan_channel(now, peer) || pending;
   }
 
-  table_.count_other(watch_.foreign_bytes());
+  table_.count_other(watch_.unaccounted_bytes());
   dirty_ |= watch_.scan(now, {span, rx, lapsed, !marked_.empty()}, params_, debt_);
   if (watch_.below_full()) {
     for (const Marked& m : marked_) attribute_path(now, m);
@@ -426,7 +427,7 @@ void CadenceReceiver::scan(std::int64_t now) {
   }
   // The plan moves with X: give back at once what it lacks, hand out what it gained.
   const std::int64_t gap = static_cast<std::int64_t>(plan()) -
-                           static_cast<std::int64_t>(watch_.foreign_mbps()) -
+                           static_cast<std::int64_t>(watch_.unaccounted_mbps()) -
                            static_cast<std::int64_t>(table_.committed());
   const std::int64_t part = params_.link_mbps / kReplanPart;
   if (table_.active() > 0 && gap < -part && capacity_ > 0) dirty_ = true;
@@ -449,14 +450,14 @@ std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
   const std::uint64_t planned = plan();
   const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(planned));
   std::uint64_t capacity =
-      std::max(planned > watch_.foreign_mbps() ? planned - watch_.foreign_mbps() : 0, fair);
+      std::max(planned > watch_.unaccounted_mbps() ? planned - watch_.unaccounted_mbps() : 0, fair);
   // What is granted now arrives one round trip from now: the debt that is left then counts.
-  const std::uint64_t busy = table_.committed() + watch_.foreign_mbps();
+  const std::uint64_t busy = table_.committed() + watch_.unaccounted_mbps();
   const std::uint64_t spare =
       busy < params_.link_mbps ? bytes_at(params_.link_mbps - busy, params_.rtt_ns) : 0;
   const std::uint64_t tolerated = params_.q_target_bytes + spare + debt_.before_fresh(now, params_);
   if (debt_.bytes() > tolerated && debt_.may_measure(now, params_)) {
-    debt_.measure(now, params_, table_.arrived() + watch_.foreign_bytes());
+    debt_.measure(now, params_, table_.arrived() + watch_.unaccounted_bytes());
   }
   if (debt_.bytes() > tolerated) {
     const std::uint64_t cut =
@@ -514,7 +515,7 @@ void CadenceReceiver::allocate(std::int64_t now) {
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
   const auto outcome =
-      planner_.plan({params_, table_, debt_, queue_, now, capacity_, watch_.foreign_mbps()});
+      planner_.plan({params_, table_, debt_, queue_, now, capacity_, watch_.unaccounted_mbps()});
   retry(outcome.retry_at);
   if (outcome.lowered) scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
 }
@@ -561,7 +562,7 @@ CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   s.committed_mbps = table_.committed();
   s.granted_mbps = table_.granted();
   s.capacity_mbps = capacity_;
-  s.foreign_mbps = watch_.foreign_mbps();
+  s.unaccounted_mbps = watch_.unaccounted_mbps();
   s.virtual_queue_bytes = debt_.bytes();
   s.active = table_.active();
   s.waiting = table_.waiting();

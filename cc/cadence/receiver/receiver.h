@@ -1,4 +1,4 @@
-// Cadence's allocator of one receiving port and class (port_receiver.h): max-min shares of the
+// Cadence's allocator of one receiving port and class (downlink_allocator.h): max-min shares of the
 // downlink among the channels that have demand, as absolute rates with leases.
 //
 // Invariants, asserted by check_invariants (docs/algorithms/cadence.md states them exactly):
@@ -33,16 +33,18 @@
 #include "cc/cadence/receiver/port_watch.h"
 #include "cc/cadence/receiver/start_windows.h"
 #include "cc/cadence/receiver/virtual_queue.h"
-#include "cc/port_receiver.h"
+#include "cc/downlink_allocator.h"
 
 namespace paceline::cc {
 
-class CadenceReceiver final : public PortReceiver {
+class CadenceReceiver final : public DownlinkAllocator {
  public:
   explicit CadenceReceiver(const CadenceParams& params);
 
   ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) override;
-  void on_foreign_bytes(std::uint64_t wire_bytes) override { watch_.count_foreign(wire_bytes); }
+  void on_unaccounted_bytes(std::uint64_t wire_bytes) override {
+    watch_.count_unaccounted(wire_bytes);
+  }
   void forget(Nanos now, std::uint32_t peer) override;
   std::size_t poll(Nanos now, std::span<ReceiverOutput> out) override;
   Nanos next_wake() const override;
@@ -56,10 +58,10 @@ class CadenceReceiver final : public PortReceiver {
 
   // What the port looks like now: telemetry and tests.
   struct Snapshot {
-    std::uint64_t committed_mbps = 0;  // sum of com
-    std::uint64_t granted_mbps = 0;    // sum of grants in force
-    std::uint64_t capacity_mbps = 0;   // of the last allocation, debt deducted
-    std::uint64_t foreign_mbps = 0;    // X
+    std::uint64_t committed_mbps = 0;    // sum of com
+    std::uint64_t granted_mbps = 0;      // sum of grants in force
+    std::uint64_t capacity_mbps = 0;     // of the last allocation, debt deducted
+    std::uint64_t unaccounted_mbps = 0;  // X
     std::uint64_t virtual_queue_bytes = 0;
     std::uint32_t active = 0;
     std::uint32_t waiting = 0;

@@ -23,7 +23,7 @@ void VirtualQueue::pay(std::int64_t span, const CadenceParams& p, const PortLoad
   const std::int64_t arriving = static_cast<std::int64_t>(load.committed_mbps) - fresh;
   const std::uint64_t granted =
       load.senders > 1 ? static_cast<std::uint64_t>(std::max<std::int64_t>(arriving, 0)) : 0;
-  const std::uint64_t busy = granted + load.foreign_mbps;
+  const std::uint64_t busy = granted + load.unaccounted_mbps;
   if (busy >= p.link_mbps) return;
   const std::uint64_t units =
       (p.link_mbps - busy) * static_cast<std::uint64_t>(std::min(span, std::int64_t{1} << 30)) +

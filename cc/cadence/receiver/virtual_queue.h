@@ -14,7 +14,7 @@ namespace paceline::cc::cadence {
 // What the port carries beside the virtual queue.
 struct PortLoad {
   std::uint64_t committed_mbps = 0;
-  std::uint64_t foreign_mbps = 0;
+  std::uint64_t unaccounted_mbps = 0;
   std::size_t senders = 0;
 };
 

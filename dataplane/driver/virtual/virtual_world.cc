@@ -234,19 +234,19 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   engine_b.connect(now, qb, engine_a.address_of(qa, psn_a), psn_b, port);
   if (setup_.engine.peers == transport::PeerPolicy::paceline) {
     // Native without HELLO: what it would have said by now.
-    tell_crowd(now, dst, traffic_class, engine_a);
-    tell_crowd(now, src, traffic_class, engine_b);
+    advertise_peer_count(now, dst, traffic_class, engine_a);
+    advertise_peer_count(now, src, traffic_class, engine_b);
   }
   const Picos next = b.next_deadline();
   parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));
   return qa;
 }
 
-void VirtualWorld::tell_crowd(Picos now, std::uint32_t of, std::uint8_t traffic_class,
-                              transport::Engine& engine) {
+void VirtualWorld::advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,
+                                        transport::Engine& engine) {
   if (!setup_.speaks_control[of]) return;
   const auto address = wire::IpAddress::v4(setup_.fabric.subnet_base + of + 1);
-  engine.hear_crowd(now, address, traffic_class, (*hosts_)[of].engine.crowd());
+  engine.on_peer_count_hint(now, address, traffic_class, (*hosts_)[of].engine.peer_count_hint());
 }
 
 RunEnd VirtualWorld::run() {

@@ -129,8 +129,8 @@ class VirtualWorld final : public Connector {
  private:
   void build(std::uint32_t threads);
   // What host `of` says of the peers that it has, to this engine.
-  void tell_crowd(Picos now, std::uint32_t of, std::uint8_t traffic_class,
-                  transport::Engine& engine);
+  void advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,
+                            transport::Engine& engine);
   RunEnd run_alone();
   bool run_in_parallel(RunEnd& end);
   RunEnd run_in_real_time();

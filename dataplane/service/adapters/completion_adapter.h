@@ -55,7 +55,7 @@ class CompletionAdapter {
   // Copies what waits into new memory and goes on there. False, and nothing changes, when more
   // waits than fits, or it has overrun. After drain(); may allocate.
   bool resize(attach::CompletionQueueShape shape, std::byte* memory);
-  // Entries that wait for the program; more than there are slots when it has spoilt its index.
+  // Entries that wait for the program; more than there are slots when it has corrupted its index.
   std::uint32_t waiting() const;
   std::uint32_t slots() const { return shape_.slots; }
 

@@ -55,7 +55,7 @@ Pumped PairAdapter::pump(Picos now, std::uint32_t budget) {
   }
   std::uint32_t waiting = s_.send.waiting();
   if (waiting != 0) {
-    failed_ |= s_.send.spoilt(waiting);
+    failed_ |= s_.send.corrupted(waiting);
     for (; waiting != 0 && !failed_; --waiting) {
       if (pumped.messages == budget || take_send(now) == Step::wait) {
         pumped.more = true;
@@ -235,7 +235,7 @@ void PairAdapter::count_begin(Picos now, std::uint32_t index,
 std::uint8_t PairAdapter::cluster_of(const transport::WorkRequest& request) const {
   if (s_.meter->clusters() == 0) [[likely]]
     return telemetry::kNoCluster;
-  return transport::is_answered(request.opcode)
+  return transport::expects_response(request.opcode)
              ? s_.meter->own_cluster()
              : s_.engine->view().cluster_of(s_.number, request.address_handle);
 }

@@ -38,7 +38,7 @@ OwnReceives::Result OwnReceives::pump(Picos now, transport::Engine& engine,
                                       std::uint32_t qp_number) {
   std::uint32_t waiting = view_.waiting();
   if (waiting == 0) return {};
-  if (view_.spoilt(waiting)) return {false, false, true};
+  if (view_.corrupted(waiting)) return {false, false, true};
   const std::uint32_t first = view_.next();
   for (; waiting != 0; --waiting) {
     SegmentList list;
@@ -57,7 +57,7 @@ bool SharedReceives::pump() {
   if (broken_) return false;
   std::uint32_t waiting = view_.waiting();
   if (waiting == 0) return false;
-  broken_ = view_.spoilt(waiting);
+  broken_ = view_.corrupted(waiting);
   for (; waiting != 0 && !broken_; --waiting) {
     SegmentList list;
     std::uint64_t wr_id = 0;

@@ -18,11 +18,12 @@ class WorkQueueView {
   // `memory` has the bytes of `shape` and outlives the view.
   WorkQueueView(std::byte* memory, attach::WorkQueueShape shape) : memory_(memory), shape_(shape) {}
 
-  // Slots that wait to be copied out. More than there are slots: the program has spoilt its index.
+  // Slots that wait to be copied out. More than there are slots: the program has corrupted its
+  // index.
   std::uint32_t waiting() const {
     return header().tail.value.load(std::memory_order_acquire) - next_;
   }
-  bool spoilt(std::uint32_t waiting) const { return waiting > shape_.slots; }
+  bool corrupted(std::uint32_t waiting) const { return waiting > shape_.slots; }
   std::uint32_t slots() const { return shape_.slots; }
   std::uint32_t next() const { return next_; }
   const std::byte* slot(std::uint32_t index) const { return memory_ + shape_.offset(index); }

@@ -114,7 +114,7 @@ void ServiceWorker::wake() {
 bool ServiceWorker::turn(Picos now, Picos gap) {
   count(turns_);
   bool busy = tasks_.take(now);
-  busy |= std::exchange(stirred_, false);
+  busy |= std::exchange(work_pending_, false);
   const std::size_t sessions = sessions_.size();
   for (std::size_t i = 0; i < sessions; ++i) {
     WorkerSession& session = *sessions_[(first_session_ + i) % sessions];
@@ -130,7 +130,7 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
     busy |= session->settle();
     if (!session->take_disturbed()) continue;
     nics_->touch(session->nic());
-    stirred_ = true;
+    work_pending_ = true;
   }
   if (busy) {
     report_events();
@@ -234,7 +234,7 @@ void ServiceWorker::begin_in_force(std::size_t nic, const NicInForce& in_force) 
   meters_[nic].set_epoch(in_force.epoch);
   publisher_.note(nic, in_force);
   nics_->touch(nic);
-  stirred_ = true;
+  work_pending_ = true;
 }
 
 WorkerFigures ServiceWorker::figures() const {

@@ -58,7 +58,7 @@ class ServiceWorker {
     auto task = [&](Picos now) {
       work(now);
       nics_->touch(nic);
-      stirred_ = true;
+      work_pending_ = true;
     };
     return tasks_.run(task, [this] { wake(); });
   }
@@ -123,7 +123,7 @@ class ServiceWorker {
   std::vector<PairTable> pairs_;  // by NIC
   std::vector<telemetry::NicMeter> meters_;
   TelemetryPublisher publisher_;
-  bool stirred_ = false;  // a command was run since the last turn
+  bool work_pending_ = false;  // a command was run since the last turn
   RunLoop loop_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> turns_{0};

@@ -19,7 +19,7 @@ constexpr std::uint32_t kProactiveSignals =
 
 void AlgorithmRunner::start(std::uint32_t index, CongestionContext& context,
                             cc::AlgorithmId algorithm, const cc::Handover* handover) {
-  context.side = core_.peers[context.peer].arm;
+  context.setup_slot = core_.peers[context.peer].setup_slot;
   context.algorithm = algorithm;
   const cc::ParamBlock& params = core_.params_of(context);
   context.channel = static_cast<std::uint16_t>(index);
@@ -32,7 +32,7 @@ void AlgorithmRunner::start(std::uint32_t index, CongestionContext& context,
   event.sent_total = context.sent_total;
   event.signal = cc::Signal::start;
   event.handover = handover;
-  if (context.peer != kNoIndex) event.crowd = core_.peers[context.peer].crowd;
+  if (context.peer != kNoIndex) event.peer_count_hint = core_.peers[context.peer].peer_count_hint;
   cc::start_state(params.id, context.state.data(), params, event, context.decision);
   if (context.decision.fallback) enter_fallback(context, event);
 }
@@ -67,7 +67,7 @@ bool AlgorithmRunner::run(CongestionContext& context, const cc::Event& event) {
   }
   context.decision.wake_at = kNeverNanos;
   cc::dispatch(context.fallback, context.fallback_state.data(),
-               core_.params_on(context.side, context.fallback), event, context.decision);
+               core_.params_on(context.setup_slot, context.fallback), event, context.decision);
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = proactive.request;
   proactive.request = false;
@@ -100,8 +100,8 @@ void AlgorithmRunner::begin_fallback(CongestionContext& context, const cc::Event
   cc::Event start = event;
   start.signal = cc::Signal::start;
   start.handover = &handover;
-  context.fallback = setups_.on(context.side).fallback.algorithm;
-  const cc::ParamBlock& params = core_.params_on(context.side, context.fallback);
+  context.fallback = setups_.on(context.setup_slot).fallback.algorithm;
+  const cc::ParamBlock& params = core_.params_on(context.setup_slot, context.fallback);
   cc::start_state(params.id, context.fallback_state.data(), params, start, context.decision);
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = context.proactive_decision.request;

@@ -17,7 +17,7 @@ std::uint32_t CongestionManager::make_context(std::uint32_t peer, cc::AlgorithmI
   const std::uint32_t index = create_context(algorithm, traffic_class, peer, handover);
   CongestionContext& context = core_.contexts[index];
   const bool changed = setups_.generation() > 1;
-  context.arm = changed ? setups_.number_of(context.side) : arm;
+  context.arm = changed ? setups_.number_of(context.setup_slot) : arm;
   context.epoch = changed ? setups_.epoch() : 0;
   context.generation = static_cast<std::uint8_t>(setups_.generation());
   return index;
@@ -197,8 +197,8 @@ void CongestionManager::perform(Action& action) {
     case Action::Kind::resume:
       resume(*action.qp);
       return;
-    case Action::Kind::resume_announced:
-      resume_announced(*action.qp);
+    case Action::Kind::resume_and_report:
+      resume_and_report(*action.qp);
       return;
     case Action::Kind::dropped:
       scheduler_.deactivate(*action.qp);
@@ -229,7 +229,7 @@ void CongestionManager::resume(QueuePair& qp) {
 
 // An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
 // asks for nothing, and what was rewound waits for ever.
-void CongestionManager::resume_announced(QueuePair& qp) {
+void CongestionManager::resume_and_report(QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   const bool quiet = core_.contexts[qp.context].active_head == kNoIndex;
   resume(qp);
@@ -274,7 +274,8 @@ std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
   constexpr std::uint64_t kRequestBytes = 112;  // an atomic over IPv4 on the wire
   const RequesterState& r = qp.requester;
   const std::uint32_t waiting = r.queue.tail() - r.position.request();
-  return waiting != 0 && r.queue.at(r.position.request()).answered ? waiting * kRequestBytes : 0;
+  return waiting != 0 && r.queue.at(r.position.request()).has_response ? waiting * kRequestBytes
+                                                                       : 0;
 }
 
 // What waited for others, READs and atomics or an empty message behind its fence, is no payload:
@@ -337,21 +338,21 @@ void CongestionManager::on_datagram_cnp(const wire::IpAddress& source) {
   }
 }
 
-void CongestionManager::hear_crowd(std::uint32_t index, std::uint8_t crowd) {
+void CongestionManager::on_peer_count_hint(std::uint32_t index, std::uint8_t peer_count_hint) {
   Peer& peer = core_.peers[index];
-  if (crowd == 0 || crowd == peer.crowd) return;
-  peer.crowd = crowd;
+  if (peer_count_hint == 0 || peer_count_hint == peer.peer_count_hint) return;
+  peer.peer_count_hint = peer_count_hint;
   if (peer.context == kNoIndex || !core_.contexts[peer.context].proactive) return;
   cc::Event event;
   event.signal = cc::Signal::tick;
-  event.crowd = crowd;
+  event.peer_count_hint = peer_count_hint;
   deliver(peer.context, event);
 }
 
-void CongestionManager::hear_crowd(const wire::IpAddress& ip, std::uint8_t traffic_class,
-                                   std::uint8_t crowd) {
+void CongestionManager::on_peer_count_hint(const wire::IpAddress& ip, std::uint8_t traffic_class,
+                                           std::uint8_t peer_count_hint) {
   const std::uint32_t index = core_.peers.find(ip, traffic_class);
-  if (index != kNoIndex) hear_crowd(index, crowd);
+  if (index != kNoIndex) on_peer_count_hint(index, peer_count_hint);
 }
 
 void CongestionManager::leave_plugin(cc::AlgorithmId id) {

@@ -77,8 +77,9 @@ class alignas(64) CongestionManager {
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.
   void on_datagram_cnp(const wire::IpAddress& source);
   // What a peer, by its index, says of the number of its own peers. Unknown ones are ignored.
-  void hear_crowd(std::uint32_t index, std::uint8_t crowd);
-  void hear_crowd(const wire::IpAddress& ip, std::uint8_t traffic_class, std::uint8_t crowd);
+  void on_peer_count_hint(std::uint32_t index, std::uint8_t peer_count_hint);
+  void on_peer_count_hint(const wire::IpAddress& ip, std::uint8_t traffic_class,
+                          std::uint8_t peer_count_hint);
   // A plug-in is in quarantine. Tells its contexts: those that hear of nothing would go on as the
   // plug-in last said.
   void leave_plugin(cc::AlgorithmId id);
@@ -121,7 +122,7 @@ class alignas(64) CongestionManager {
   void perform_all();
   void perform(Action& action);
   void resume(QueuePair& qp);
-  void resume_announced(QueuePair& qp);
+  void resume_and_report(QueuePair& qp);
 
   EngineCore& core_;
   Scheduler& scheduler_;

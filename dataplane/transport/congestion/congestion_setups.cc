@@ -1,7 +1,7 @@
 // With two arms at a time the receiving half of the port is of the port's own cluster: senders of
-// any cluster use towards it the arm that it has itself. The uplink is one, so one governor serves
+// any cluster use towards it the arm that it has itself. The uplink is one, so one arbiter serves
 // all contexts: that of the port's own arm where it is proactive, else that of the other arm. Two
-// different proactive algorithms would need a governor that speaks for both, and are refused.
+// different proactive algorithms would need a arbiter that speaks for both, and are refused.
 #include "dataplane/transport/congestion/congestion_setups.h"
 
 #include "cc/registry.h"
@@ -59,7 +59,7 @@ std::string CongestionSetups::refusal(const ArmsByPeer& arms) const {
   if (proactive[0] && proactive[1] && name(0) != name(1)) {
     return name(0) + " and " + name(1) +
            " cannot share the uplink at a time: of two proactive "
-           "algorithms each has a governor of its own";
+           "algorithms each has a arbiter of its own";
   }
   for (const ArmsByPeer::Place& place : arms.places) {
     if (place.cluster >= telemetry::kMostClusters) {
@@ -137,7 +137,7 @@ std::uint8_t CongestionSetups::governing_arm() const {
 void CongestionSetups::place(Peer& peer) const {
   if (second_ == nullptr) return;
   peer.cluster = second_->in_force ? second_->clusters.find(peer.ip) : telemetry::kNoCluster;
-  peer.arm =
+  peer.setup_slot =
       peer.cluster < second_->arm_of.size() ? second_->arm_of[peer.cluster] : std::uint8_t{0};
 }
 

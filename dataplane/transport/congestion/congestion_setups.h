@@ -40,10 +40,10 @@ class CongestionSetups {
   // With two arms at a time each context has the arm of its peer.
   Before install(const ArmsByPeer& arms, std::uint8_t epoch);
 
-  // The only one; of two, that of this port's own cluster.
+  // The only one; of two setups, that of this port's own cluster.
   const CcSetup& own() const { return on(own_arm_); }
-  const CcSetup& on(std::uint8_t arm) const {
-    return arm != 0 && second_ != nullptr ? second_->setup : setup_;
+  const CcSetup& on(std::uint8_t setup_slot) const {
+    return setup_slot != 0 && second_ != nullptr ? second_->setup : setup_;
   }
   // The arm whose algorithm divides the uplink.
   std::uint8_t governing_arm() const;
@@ -53,20 +53,21 @@ class CongestionSetups {
   bool grants() const { return grants_; }
   // What the context of this peer's traffic shall run.
   cc::AlgorithmId algorithm_for(const Peer& peer) const {
-    const CcSetup& setup = on(peer.arm);
-    return proactive_ && peer.status != PeerStatus::native && is_proactive(setup.primary.algorithm)
+    const CcSetup& setup = on(peer.setup_slot);
+    return proactive_ && peer.status != PeerStatus::paceline &&
+                   is_proactive(setup.primary.algorithm)
                ? setup.fallback.algorithm
                : setup.primary.algorithm;
   }
-  // Gives the peer its cluster and arm.
+  // Gives the peer its cluster and setup.
   void place(Peer& peer) const;
 
   // 1 at the start, one more with each install().
   std::uint64_t generation() const { return generation_; }
   std::uint8_t epoch() const { return epoch_; }
-  // The number that telemetry and REQUESTs have for an arm.
-  std::uint8_t number_of(std::uint8_t arm) const {
-    return second_ != nullptr && second_->in_force ? arm : arm_;
+  // The arm of an experiment that telemetry and REQUESTs name for a setup.
+  std::uint8_t number_of(std::uint8_t setup_slot) const {
+    return second_ != nullptr && second_->in_force ? setup_slot : arm_;
   }
 
  private:

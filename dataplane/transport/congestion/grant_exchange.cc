@@ -14,33 +14,33 @@ GrantExchange::GrantExchange(EngineCore& core, const CongestionSetups& setups,
   make_halves();
 }
 
-// As far as they are not there yet. The governor serves contexts of both arms.
+// As far as they are not there yet. The arbiter serves contexts of both arms.
 void GrantExchange::make_halves() {
   if (!setups_.proactive()) return;
   core_.control_active = true;
   const std::uint8_t governing = setups_.governing_arm();
   const cc::ParamBlock& params =
       core_.params_on(governing, setups_.on(governing).primary.algorithm);
-  if (uplink_ == nullptr) uplink_ = cc::make_port_sender(params);
+  if (uplink_ == nullptr) uplink_ = cc::make_uplink_arbiter(params);
   // Its own arm governs, if it grants.
   if (setups_.grants() && core_.receiver == nullptr && core_.config.speak_control) {
-    core_.receiver = cc::make_port_receiver(params);
+    core_.receiver = cc::make_downlink_allocator(params);
   }
 }
 
 void GrantExchange::take_setup(const CongestionSetups::Before& before) {
   if (!setups_.proactive()) return;
   const std::uint8_t governing = setups_.governing_arm();
-  const CcSetup& governor = setups_.on(governing);
+  const CcSetup& arbiter = setups_.on(governing);
   // The next one's halves take over at once. Contexts that have not changed yet ask them, too: the
   // messages are the same, and what they grant is a rate and a ceiling to both.
   if (setups_.grants() && core_.receiver != nullptr &&
       setups_.own().primary.algorithm != before.receiving) {
     drop_downlink();
   }
-  if (governor.primary.algorithm != before.governing) uplink_.reset();
+  if (arbiter.primary.algorithm != before.governing) uplink_.reset();
   make_halves();
-  const cc::ParamBlock& params = core_.params_on(governing, governor.primary.algorithm);
+  const cc::ParamBlock& params = core_.params_on(governing, arbiter.primary.algorithm);
   if (uplink_ != nullptr) uplink_->set_params(params);
   if (setups_.grants() && core_.receiver != nullptr) core_.receiver->set_params(params);
 }
@@ -122,11 +122,11 @@ void GrantExchange::forget_peer(std::uint32_t index) {
 }
 
 void GrantExchange::poll_downlink() {
-  cc::PortReceiver* receiver = core_.receiver.get();
+  cc::DownlinkAllocator* receiver = core_.receiver.get();
   if (receiver == nullptr || receiver->next_wake() > to_nanos(core_.now)) return;
-  if (core_.foreign_bytes != 0) {
-    receiver->on_foreign_bytes(core_.foreign_bytes);
-    core_.foreign_bytes = 0;
+  if (core_.unaccounted_bytes != 0) {
+    receiver->on_unaccounted_bytes(core_.unaccounted_bytes);
+    core_.unaccounted_bytes = 0;
   }
   if (core_.trimmed_bytes != 0) {
     receiver->on_trimmed_bytes(core_.trimmed_bytes);
@@ -140,7 +140,7 @@ void GrantExchange::poll_downlink() {
       const wire::HeaderTemplate& header = core_.peers[out[i].peer].control;
       const std::uint8_t traffic_class = core_.peers[out[i].peer].traffic_class;
       out[i].grant.traffic_class = out[i].path.traffic_class = traffic_class;
-      out[i].grant.crowd = peers_.crowd();
+      out[i].grant.peer_count_hint = peers_.peer_count_hint();
       if (out[i].kind == cc::ReceiverOutput::Kind::grant) {
         messages_.send(header, out[i].grant, core_.counters.grants_sent);
       } else {

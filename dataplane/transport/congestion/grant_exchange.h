@@ -1,4 +1,4 @@
-// What a proactive algorithm has once for the port: the governor that divides the uplink among
+// What a proactive algorithm has once for the port: the arbiter that divides the uplink among
 // contexts, and the receiving half that grants to peers. Carries REQUEST, GRANT and PATH.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cc/event.h"
-#include "cc/port_sender.h"
+#include "cc/uplink_arbiter.h"
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/congestion/control_messages.h"
 #include "dataplane/transport/congestion/peer_directory.h"
@@ -42,13 +42,13 @@ class GrantExchange {
   // --- receiving: the downlink ---
   void on_request(const wire::ParsedPacket& parsed, const RequestMessage& request);
   // Bytes that came outside any channel, for the receiver's plan.
-  void count_foreign(std::uint32_t wire_bytes) { core_.foreign_bytes += wire_bytes; }
+  void count_unaccounted(std::uint32_t wire_bytes) { core_.unaccounted_bytes += wire_bytes; }
   // Data that came in: into its channel, which its sender's algorithm is responsible for, as far as
   // it has one here.
   void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
                   const Packet& packet) {
     if (counters == nullptr) {
-      count_foreign(packet.wire_bytes);
+      count_unaccounted(packet.wire_bytes);
       return;
     }
     counters->rx_bytes += packet.wire_bytes;
@@ -84,7 +84,7 @@ class GrantExchange {
   const CongestionSetups& setups_;
   const PeerDirectory& peers_;
   ControlMessages& messages_;
-  std::unique_ptr<cc::PortSender> uplink_;
+  std::unique_ptr<cc::UplinkArbiter> uplink_;
   std::string violation_;
 };
 

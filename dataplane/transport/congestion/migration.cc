@@ -155,10 +155,11 @@ void Migration::notify(std::uint32_t index, CongestionContext& context) {
   const auto generation = static_cast<std::uint8_t>(setups_.generation());
   if (context.generation == generation) return;
   context.generation = generation;
-  context.side = core_.peers[context.peer].arm;
-  context.arm = setups_.number_of(context.side);
+  context.setup_slot = core_.peers[context.peer].setup_slot;
+  context.arm = setups_.number_of(context.setup_slot);
   context.epoch = setups_.epoch();
-  if (context.on_fallback && context.fallback != setups_.on(context.side).fallback.algorithm) {
+  if (context.on_fallback &&
+      context.fallback != setups_.on(context.setup_slot).fallback.algorithm) {
     congestion_.change_fallback(context);
   }
   cc::Event event;
@@ -199,7 +200,7 @@ void Migration::convert(std::uint32_t index, cc::AlgorithmId target, const cc::H
   CongestionContext& context = core_.contexts[index];
   if (context.proactive) congestion_.close_channel(index);
   context.generation = static_cast<std::uint8_t>(setups_.generation());
-  context.arm = setups_.number_of(core_.peers[context.peer].arm);
+  context.arm = setups_.number_of(core_.peers[context.peer].setup_slot);
   context.epoch = setups_.epoch();
   congestion_.replace_algorithm(index, target, handover);
 }
@@ -305,15 +306,15 @@ void Migration::adopt_peer(const PeerNews& news) {
     for (QueuePair* qp : core_.qps) {
       if (qp != nullptr && qp->peer == news.peer) offer_selective(*qp);
     }
-    if (!setups_.proactive()) peer.status = PeerStatus::native;
+    if (!setups_.proactive()) peer.status = PeerStatus::paceline;
   }
   // What goes to it moves to the channel.
   if (setups_.proactive() && (news.features & kFeatureGrants) != 0 &&
-      peer.status != PeerStatus::native) {
-    peer.status = PeerStatus::native;
+      peer.status != PeerStatus::paceline) {
+    peer.status = PeerStatus::paceline;
     migrate_all(news.peer);
   }
-  congestion_.hear_crowd(news.peer, news.crowd);
+  congestion_.on_peer_count_hint(news.peer, news.peer_count_hint);
   // It grew between our question and this answer.
   peers_.tell_growth(news.peer);
 }

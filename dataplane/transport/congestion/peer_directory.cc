@@ -30,7 +30,7 @@ PeerDirectory::PeerDirectory(EngineCore& core, const CongestionSetups& setups,
     : core_(core),
       setups_(setups),
       messages_(messages),
-      crowd_(crowd_of(core.config.expected_peers)) {}
+      peer_count_hint_(peer_count_hint_of(core.config.expected_peers)) {}
 
 std::uint32_t PeerDirectory::add(const wire::IpAddress& ip, const wire::MacAddress& mac,
                                  std::uint8_t traffic_class) {
@@ -40,9 +40,10 @@ std::uint32_t PeerDirectory::add(const wire::IpAddress& ip, const wire::MacAddre
   Peer& peer = core_.peers[index];
   if (++peer.queue_pairs == 1) {
     ++connected_;
-    count_crowd();
+    update_peer_count_hint();
     // A peer that comes back knows the number of then.
-    if (peer.status == PeerStatus::native && peer.told != crowd_ && tells_crowd()) {
+    if (peer.status == PeerStatus::paceline && peer.told != peer_count_hint_ &&
+        advertises_peer_count()) {
       resend_hello(index);
     }
   }
@@ -55,18 +56,18 @@ void PeerDirectory::begin(std::uint32_t index) {
   setups_.place(peer);
   switch (core_.config.peers) {
     case PeerPolicy::paceline:
-      peer.status = PeerStatus::native;
+      peer.status = PeerStatus::paceline;
       break;
     case PeerPolicy::roce:
-      peer.status = PeerStatus::foreign;
+      peer.status = PeerStatus::roce;
       break;
     case PeerPolicy::discover:
       peer.status =
-          setups_.proactive() || offers_selective() ? PeerStatus::unknown : PeerStatus::foreign;
+          setups_.proactive() || offers_selective() ? PeerStatus::unknown : PeerStatus::roce;
       break;
   }
-  if (!core_.config.speak_control) peer.status = PeerStatus::foreign;
-  peer.selective = peer.status == PeerStatus::native && offers_selective();
+  if (!core_.config.speak_control) peer.status = PeerStatus::roce;
+  peer.selective = peer.status == PeerStatus::paceline && offers_selective();
   peer.telemetry = peer.selective && core_.info.telemetry;
   if (peer.status == PeerStatus::unknown) {
     peer.next_hello = core_.now;
@@ -79,21 +80,23 @@ bool PeerDirectory::release(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   if (--peer.queue_pairs != 0) return false;
   --connected_;
-  count_crowd();
+  update_peer_count_hint();
   return true;
 }
 
 // A receiver that many can send to is asked first (cc/cadence/cadence.h), and one that few can is
 // not: so all that are connected have to know, before they send, when the number doubles. When it
 // falls, that costs time only: a quarter of it is worth a message.
-void PeerDirectory::count_crowd() {
-  const std::uint8_t now = crowd_of(std::max(connected_, core_.config.expected_peers));
-  if (now == crowd_ || now + 1 == crowd_) return;
-  crowd_ = now;
-  if (!tells_crowd()) return;
+void PeerDirectory::update_peer_count_hint() {
+  const std::uint8_t now = peer_count_hint_of(std::max(connected_, core_.config.expected_peers));
+  if (now == peer_count_hint_ || now + 1 == peer_count_hint_) return;
+  peer_count_hint_ = now;
+  if (!advertises_peer_count()) return;
   for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
     const Peer& peer = core_.peers[i];
-    if (peer.queue_pairs == 0 || peer.status != PeerStatus::native || peer.told == crowd_) continue;
+    if (peer.queue_pairs == 0 || peer.status != PeerStatus::paceline ||
+        peer.told == peer_count_hint_)
+      continue;
     if (core_.peers.find(peer.ip, peer.traffic_class) == i) resend_hello(i);
   }
 }
@@ -115,13 +118,14 @@ void PeerDirectory::resend_hellos() {
     Peer& peer = core_.peers[i];
     resend_hello(i);
     const bool grants = (peer.features & kFeatureGrants) != 0;
-    peer.status = grants ? PeerStatus::native : PeerStatus::unknown;
+    peer.status = grants ? PeerStatus::paceline : PeerStatus::unknown;
   }
 }
 
 void PeerDirectory::tell_growth(std::uint32_t index) {
   const Peer& peer = core_.peers[index];
-  if (peer.told != crowd_ && peer.queue_pairs != 0 && tells_crowd()) resend_hello(index);
+  if (peer.told != peer_count_hint_ && peer.queue_pairs != 0 && advertises_peer_count())
+    resend_hello(index);
 }
 
 std::uint32_t PeerDirectory::features() const {
@@ -136,7 +140,7 @@ void PeerDirectory::send_hello(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   HelloMessage hello;
   hello.traffic_class = peer.traffic_class;
-  hello.crowd = peer.told = crowd_;
+  hello.peer_count_hint = peer.told = peer_count_hint_;
   hello.features = features();
   hello.link_mbps = mbps_of(core_.info.link_rate);
   hello.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
@@ -156,7 +160,7 @@ std::optional<PeerNews> PeerDirectory::on_hello(const wire::ParsedPacket& parsed
     return std::nullopt;
   }
   ++core_.counters.hellos_received;
-  if (!wire::negotiate_version(hello)) return std::nullopt;  // stays foreign
+  if (!wire::negotiate_version(hello)) return std::nullopt;  // stays roce
   const std::uint32_t index = core_.peers.find(parsed.source, hello.traffic_class);
   if (!hello.reply) {
     HelloMessage reply;
@@ -167,8 +171,8 @@ std::optional<PeerNews> PeerDirectory::on_hello(const wire::ParsedPacket& parsed
     reply.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
     reply.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
     reply.timestamp_echo_ns = hello.timestamp_ns;
-    reply.crowd = crowd_;
-    if (index != kNoIndex) core_.peers[index].told = crowd_;
+    reply.peer_count_hint = peer_count_hint_;
+    if (index != kNoIndex) core_.peers[index].told = peer_count_hint_;
     messages_.send(
         control_header(core_, parsed.source, wire::MacAddress::load(packet.header.data() + 6)),
         reply, core_.counters.hellos_sent);
@@ -178,7 +182,7 @@ std::optional<PeerNews> PeerDirectory::on_hello(const wire::ParsedPacket& parsed
   peer.heard = true;
   peer.greeting = false;
   peer.features = hello.features;
-  return PeerNews{index, hello.features, hello.crowd};
+  return PeerNews{index, hello.features, hello.peer_count_hint};
 }
 
 void PeerDirectory::poll() {
@@ -190,7 +194,7 @@ void PeerDirectory::poll() {
       } else {
         peer.greeting = false;
         // A late answer still upgrades it.
-        if (peer.status == PeerStatus::unknown) peer.status = PeerStatus::foreign;
+        if (peer.status == PeerStatus::unknown) peer.status = PeerStatus::roce;
       }
     }
     if (awaits_hello(peer)) {

@@ -17,7 +17,7 @@ namespace paceline::transport {
 struct PeerNews {
   std::uint32_t peer = kNoIndex;
   std::uint32_t features = 0;
-  std::uint8_t crowd = 0;
+  std::uint8_t peer_count_hint = 0;
 };
 
 class PeerDirectory {
@@ -30,8 +30,8 @@ class PeerDirectory {
   // One user less. True: that was the last one.
   bool release(std::uint32_t index);
 
-  // How many peers have connections here, as they are told (crowd_of).
-  std::uint8_t crowd() const { return crowd_; }
+  // How many peers have connections here, as they are told (peer_count_hint_of).
+  std::uint8_t peer_count_hint() const { return peer_count_hint_; }
   // This end offers selective repeat.
   bool offers_selective() const {
     return core_.config.reliability == Reliability::selective && core_.config.speak_control;
@@ -58,7 +58,7 @@ class PeerDirectory {
 
  private:
   // Peers are told of their number by HELLO. Without HELLO, by grants alone.
-  bool tells_crowd() const {
+  bool advertises_peer_count() const {
     return core_.receiver != nullptr && core_.config.peers == PeerPolicy::discover &&
            core_.config.speak_control;
   }
@@ -69,14 +69,14 @@ class PeerDirectory {
   std::uint32_t features() const;
   void send_hello(std::uint32_t index);
   void resend_hello(std::uint32_t index);
-  void count_crowd();
+  void update_peer_count_hint();
 
   EngineCore& core_;
   const CongestionSetups& setups_;
   ControlMessages& messages_;
   std::vector<std::uint32_t> waiting_hello_;
-  std::uint32_t connected_ = 0;  // entries of the peer table that queue pairs or handles name
-  std::uint8_t crowd_ = 0;       // what peers are told of that
+  std::uint32_t connected_ = 0;       // entries of the peer table that queue pairs or handles name
+  std::uint8_t peer_count_hint_ = 0;  // what peers are told of that
 };
 
 }  // namespace paceline::transport

@@ -20,15 +20,15 @@ struct QueuePair;
 
 struct Action {
   enum class Kind : std::uint8_t {
-    settle,            // the queue pair's turns follow from whether it has work
-    settle_or_idle,    // the same; if it has no work any more, the algorithm hears of it
-    stop,              // no work is left: no turn any more
-    resume,            // if there is work: a turn, and room in the window is looked for
-    resume_announced,  // the same, where no event of its own says that there is work again
-    dropped,           // the work is gone: no turn, and the context is looked at again
-    deliver,           // an event for the context's algorithm
-    idle,              // the algorithm hears when the context has nothing left to send
-    send_in_line,      // a packet, behind the data that was built before (PortBacklog)
+    settle,             // the queue pair's turns follow from whether it has work
+    settle_or_idle,     // the same; if it has no work any more, the algorithm hears of it
+    stop,               // no work is left: no turn any more
+    resume,             // if there is work: a turn, and room in the window is looked for
+    resume_and_report,  // the same, where no event of its own says that there is work again
+    dropped,            // the work is gone: no turn, and the context is looked at again
+    deliver,            // an event for the context's algorithm
+    idle,               // the algorithm hears when the context has nothing left to send
+    send_in_line,       // a packet, behind the data that was built before (PortBacklog)
   };
   Kind kind{};
   std::uint32_t context = 0;
@@ -49,7 +49,7 @@ class Actions {
   void settle_or_idle(QueuePair& qp) { add(Action::Kind::settle_or_idle, qp); }
   void stop(QueuePair& qp) { add(Action::Kind::stop, qp); }
   void resume(QueuePair& qp) { add(Action::Kind::resume, qp); }
-  void resume_announced(QueuePair& qp) { add(Action::Kind::resume_announced, qp); }
+  void resume_and_report(QueuePair& qp) { add(Action::Kind::resume_and_report, qp); }
   void dropped(QueuePair& qp) { add(Action::Kind::dropped, qp); }
   // Bytes of the context have left the network: who was held up may go on, when all else is done.
   // Of one context between two calls of take_all().

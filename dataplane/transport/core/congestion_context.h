@@ -49,7 +49,7 @@ struct alignas(64) CongestionContext {
   std::uint8_t epoch = 0;
   bool proactive = false;       // `algorithm` is, and the context a channel of it
   std::uint8_t generation = 0;  // of the setup that it has been told of, low bits
-  std::uint8_t side = 0;        // of two setups: which one's values it reads
+  std::uint8_t setup_slot = 0;  // of two setups: which one's values it reads
 
   Picos limiter_since{0};
   std::uint32_t peer = 0xFFFF'FFFF;

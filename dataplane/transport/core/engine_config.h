@@ -18,7 +18,7 @@ class ParamStore;
 enum class PeerPolicy : std::uint8_t {
   paceline,  // every peer speaks the control protocol (emulated scenarios)
   roce,      // none does
-  discover,  // ask with HELLO; foreign until answered
+  discover,  // ask with HELLO; roce until answered
 };
 
 // How losses are repaired between peers that both offer it; to all others it is go-back-N.
@@ -52,7 +52,7 @@ struct EngineConfig {
   // Destroyed queue pairs whose places are left free before the first of them is used again: so
   // many times 63 more are made before a number comes again.
   std::uint32_t spare_queue_pairs = 0;
-  bool speak_control = true;      // false: a foreign host, as far as others can tell
+  bool speak_control = true;      // false: plain RoCEv2, as far as others can tell
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);

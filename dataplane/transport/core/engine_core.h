@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cc/dispatch.h"
-#include "cc/port_receiver.h"
+#include "cc/downlink_allocator.h"
 #include "dataplane/base/pointer_table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/deadline_queue.h"
@@ -87,14 +87,15 @@ struct alignas(64) EngineCore {
 
   alignas(64) EngineConfig config;
   RegionTable regions;
-  alignas(64) std::uint64_t foreign_bytes = 0;  // came outside any channel, for the receiver's plan
+  alignas(64) std::uint64_t unaccounted_bytes =
+      0;  // came outside any channel, for the receiver's plan
   telemetry::EngineCounters counters{};
   std::uint64_t trimmed_bytes = 0;  // cut off data on its way here, likewise
 
   PeerTable peers;
-  ParamTable params;                           // of the only arm, or of the first of two
-  std::unique_ptr<ParamTable> second_params;   // from the first time on that there are two
-  std::unique_ptr<cc::PortReceiver> receiver;  // proactive algorithms only
+  ParamTable params;                                // of the only arm, or of the first of two
+  std::unique_ptr<ParamTable> second_params;        // from the first time on that there are two
+  std::unique_ptr<cc::DownlinkAllocator> receiver;  // proactive algorithms only
   std::pmr::deque<QueuePair> qp_storage{config.memory};              // addresses are stable
   std::pmr::list<CongestionContext> context_storage{config.memory};  // likewise
   // Data packets by the cluster that they go to, from the first ArmsByPeer on: sent for the first
@@ -148,14 +149,14 @@ struct alignas(64) EngineCore {
   }
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
 
-  // Values in force of an algorithm that some context runs, or is about to: those of one arm.
-  const cc::ParamBlock& params_on(std::uint8_t arm, cc::AlgorithmId id) const {
-    if (arm != 0) [[unlikely]]
+  // Values in force of an algorithm that some context runs, or is about to: those of one setup.
+  const cc::ParamBlock& params_on(std::uint8_t setup_slot, cc::AlgorithmId id) const {
+    if (setup_slot != 0) [[unlikely]]
       return second_params->at(id);
     return params.at(id);
   }
   const cc::ParamBlock& params_of(const CongestionContext& context) const {
-    return params_on(context.side, context.algorithm);
+    return params_on(context.setup_slot, context.algorithm);
   }
 
   // Data that goes to this peer for the first time.

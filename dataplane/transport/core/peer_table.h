@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cc/port_receiver.h"
+#include "cc/downlink_allocator.h"
 #include "dataplane/base/units.h"
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/wire/addresses.h"
@@ -17,9 +17,9 @@
 namespace paceline::transport {
 
 enum class PeerStatus : std::uint8_t {
-  unknown,  // HELLO under way; treated as foreign meanwhile
-  native,   // speaks the control protocol
-  foreign,  // plain RoCEv2: reactive algorithm, go-back-N, one path
+  unknown,   // HELLO under way; treated as roce meanwhile
+  paceline,  // speaks the control protocol
+  roce,      // plain RoCEv2: reactive algorithm, go-back-N, one path
 };
 
 struct Peer {
@@ -40,11 +40,12 @@ struct Peer {
   std::uint32_t features = 0;                    // of its HELLO
   bool heard = false;                            // it said HELLO
   bool greeting = false;                         // to be told anew what this end can do
-  std::uint8_t crowd = 0;  // what it said of the peers that it has; 0: nothing
-  std::uint8_t told = 0;   // what it was last told of ours
-  // Where receivers are in clusters, each with an arm (arms.h): its own, and the arm's number.
+  std::uint8_t peer_count_hint = 0;  // what it said of the peers that it has; 0: nothing
+  std::uint8_t told = 0;             // what it was last told of ours
+  // Where receivers are in clusters, each with a setup (arms.h): its own, and the number of the
+  // setup.
   std::uint8_t cluster = telemetry::kNoCluster;
-  std::uint8_t arm = 0;
+  std::uint8_t setup_slot = 0;
 };
 
 class PeerTable {

@@ -14,7 +14,8 @@ PostResult UnreliableConnection::check(EngineCore& core, const QueuePair& qp,
                                        const QueuedRequest& request) {
   const bool uc = qp.config.type == QpType::uc;
   const WorkOpcode opcode = request.opcode;
-  if (is_answered(opcode) || opcode == WorkOpcode::send_invalidate) return PostResult::bad_opcode;
+  if (expects_response(opcode) || opcode == WorkOpcode::send_invalidate)
+    return PostResult::bad_opcode;
   if (uc) return PostResult::ok;
   if (is_write(opcode)) return PostResult::bad_opcode;
   if (request.length > qp.mtu) return PostResult::bad_length;
@@ -74,9 +75,9 @@ void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, 
     completion.opcode = completion_opcode(request.opcode);
     core.complete(qp.config.send_cq, completion);
   }
-  if (request.fence) --r.ordered;
+  if (request.fence) --r.ordering_constraints;
   r.queue.pop();
-  if (r.ordered != 0) {
+  if (r.ordering_constraints != 0) {
     RequestOrder::check(qp);
     RequestOrder::check_drained(core, qp);
   }

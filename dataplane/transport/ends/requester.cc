@@ -100,7 +100,8 @@ ResponseOutcome Requester::take_in(QueuePair& qp, const wire::ParsedPacket& pars
 void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) {
   RequesterState& r = qp.requester;
   if (!can_send(qp.state)) return;
-  if (!parsed.ext.aeth.is_ack() && AckProgress::on_goodbye(core_, qp, parsed.ext.aeth, parsed.psn))
+  if (!parsed.ext.aeth.is_ack() &&
+      AckProgress::on_disconnect_nak(core_, qp, parsed.ext.aeth, parsed.psn))
     return;
   if (r.selective) [[unlikely]] {
     SelectiveSender::on_acknowledge(core_, qp, parsed);
@@ -136,7 +137,7 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
   // acknowledgement of something behind it says that responses were lost (9.7.5.1.1).
   bool lost = false;
   Psn end = next;
-  if (r.ordered != 0) {
+  if (r.ordering_constraints != 0) {
     if (const SendEntry* entry = SendWindow::unanswered_before(qp, next)) {
       lost = true;
       end = before(entry->first_psn, r.position.oldest()) ? r.position.oldest() : entry->first_psn;
@@ -218,7 +219,7 @@ void Requester::on_timer(QueuePair& qp) {
   }
   if (r.timeout_at > core_.awake()) {
     if (r.timeout_at != kNever) RequesterTimer::set(core_, qp, core_.awake_to_time(r.timeout_at));
-    core_.actions.resume_announced(qp);  // an RNR back-off may have ended
+    core_.actions.resume_and_report(qp);  // an RNR back-off may have ended
     return;
   }
   r.timeout_at = kNever;
@@ -248,7 +249,7 @@ PostResult Requester::keep_source(QueuePair& qp, const WorkRequest& posted, Queu
   if (r.queue.full()) return PostResult::queue_full;
   const std::size_t place = r.queue.tail() & (r.queue.capacity() - 1);
   if (posted.inline_bytes != nullptr) {
-    if (is_answered(posted.opcode)) return PostResult::bad_opcode;
+    if (expects_response(posted.opcode)) return PostResult::bad_opcode;
     // Where payloads are elided, there is nothing to put the bytes into.
     const std::uint32_t most = core_.info.payload_room == 0 ? 0 : qp.config.max_inline;
     if (posted.length > most) return PostResult::bad_length;
@@ -298,7 +299,7 @@ PostResult Requester::post(QueuePair& qp, const WorkRequest& posted) {
 // Segments and inline data, if any, are the queue pair's own copy.
 PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
   RequesterState& r = qp.requester;
-  const bool answered = is_answered(request.opcode);
+  const bool answered = expects_response(request.opcode);
   if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
   if (qp.unreliable) {
     if (const PostResult result = UnreliableConnection::check(core_, qp, request);
@@ -341,8 +342,8 @@ PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
   const bool split = r.selective && is_write(request.opcode);
   r.queue.push({r.tail_psn, packets, r.ssn, answered, split, request});
   r.tail_psn = r.tail_psn + packets;
-  if (answered || request.fence) ++r.ordered;
-  if (r.ordered != 0) RequestOrder::check(qp);
+  if (answered || request.fence) ++r.ordering_constraints;
+  if (r.ordering_constraints != 0) RequestOrder::check(qp);
   if (answered && r.selective) Scoreboard::update_window(qp);
   if (answered) return PostResult::ok;  // what it moves, the peer sends
   if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
@@ -377,7 +378,7 @@ bool Requester::build_next(QueuePair& qp, Packet& packet) {
     if (r.repair) return SelectiveSender::build_repair(core_, qp, packet);
   }
   const SendEntry& entry = r.queue.at(r.position.request());
-  if (entry.answered) {
+  if (entry.has_response) {
     ReadRequester::build(core_, qp, packet, entry);
     return true;
   }
@@ -407,7 +408,7 @@ bool Requester::build_next(QueuePair& qp, Packet& packet) {
     core_.count_retransmitted(qp);
     core_.counters.retransmitted_bytes += payload;
   }
-  if (r.ordered != 0) RequestOrder::check(qp);
+  if (r.ordering_constraints != 0) RequestOrder::check(qp);
   if (r.inflight_bytes == 0 && !r.selective) RequesterTimer::arm(core_, qp);
   if (r.selective) [[unlikely]] {
     PacketBuilder::want_telemetry(core_, qp, packet);
@@ -420,7 +421,7 @@ bool Requester::build_next(QueuePair& qp, Packet& packet) {
 
 bool Requester::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const wire::Xack& xack) {
   if (!can_send(qp.state)) return false;
-  if (!xack.aeth.is_ack() && AckProgress::on_goodbye(core_, qp, xack.aeth, parsed.psn))
+  if (!xack.aeth.is_ack() && AckProgress::on_disconnect_nak(core_, qp, xack.aeth, parsed.psn))
     return false;
   qp.requester.peer_selective = true;
   if (!qp.requester.selective) return take_as_acknowledge(qp, parsed, xack);

@@ -42,7 +42,7 @@ void Responder::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Pack
                                  : NotificationPoint::on_marked(core_, qp);
   }
   if (qp.responder.halts != 0) {
-    if ((qp.responder.halts & responder_halt::condemned) != 0) {
+    if ((qp.responder.halts & responder_halt::error_pending) != 0) {
       ++core_.counters.wrong_state;
       core_.pool.free(packet);
     } else {
@@ -236,7 +236,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
 // Takes the packet. False when it, or what it set free, waits for memory.
 bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
   ResponderState& r = qp.responder;
-  SelectiveReceiver::note_arrival(core_, qp, parsed, *packet);
+  SelectiveReceiver::record_arrival(core_, qp, parsed, *packet);
   const Psn was = r.expected;
   const bool gap = before(was, qp.selective->receive.highest);
   switch (accept(qp, parsed, *packet)) {
@@ -251,8 +251,8 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
     case RequestOutcome::done:
       core_.pool.free(packet);
       if (r.expected != was) {
-        SelectiveReceiver::forget_before(core_, qp, was);
-        take_early(qp);
+        SelectiveReceiver::release_below(core_, qp, was);
+        deliver_held(qp);
         // Whether it asks or not: what it completes has asked before, and nothing need follow
         // (after RFC 5681, 4.2: what fills a gap is acknowledged at once).
         if (gap) qp.selective->receive.answer_due = true;
@@ -264,7 +264,7 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
 }
 
 // Takes in what had come early, for as long as it is next.
-void Responder::take_early(QueuePair& qp) {
+void Responder::deliver_held(QueuePair& qp) {
   ResponderState& r = qp.responder;
   SelectiveReceive& s = qp.selective->receive;
   while (r.halts == 0 && qp.state != QpState::error && s.refusal.is_ack() && s.has(r.expected)) {
@@ -299,7 +299,7 @@ void Responder::take_early(QueuePair& qp) {
     }
     core_.pool.free(packet);
     if (r.expected == psn) return;  // put off, or refused
-    SelectiveReceiver::forget_before(core_, qp, psn);
+    SelectiveReceiver::release_below(core_, qp, psn);
   }
 }
 
@@ -331,7 +331,7 @@ void Responder::on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, cons
     ++core_.counters.duplicates;
     return;
   }
-  SelectiveReceiver::note_arrival(core_, qp, parsed, packet);
+  SelectiveReceiver::record_arrival(core_, qp, parsed, packet);
   s.trimmed = true;
   Answers::send_xack(core_, qp, r.expected, Answers::ack_of(qp, r.msn));
 }

@@ -27,7 +27,7 @@ class Responder {
   void park(QueuePair& qp, Packet* packet) { qp.responder.parked.push(packet); }
   void wait_for_memory(QueuePair& qp, Packet* packet);
   bool take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
-  void take_early(QueuePair& qp);
+  void deliver_held(QueuePair& qp);
 
   EngineCore& core_;
 };

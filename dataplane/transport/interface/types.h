@@ -47,12 +47,12 @@ constexpr bool is_atomic(WorkOpcode opcode) {
   return opcode == WorkOpcode::fetch_add || opcode == WorkOpcode::compare_swap;
 }
 // Answered by more than an acknowledgement.
-constexpr bool is_answered(WorkOpcode opcode) {
+constexpr bool expects_response(WorkOpcode opcode) {
   return opcode == WorkOpcode::read || is_atomic(opcode);
 }
 // Uses up a receive request of the peer.
 constexpr bool takes_receive(WorkOpcode opcode) {
-  return opcode != WorkOpcode::write && !is_answered(opcode);
+  return opcode != WorkOpcode::write && !expects_response(opcode);
 }
 constexpr bool has_immediate(WorkOpcode opcode) {
   return opcode == WorkOpcode::send_imm || opcode == WorkOpcode::write_imm;

@@ -13,7 +13,7 @@ std::uint64_t AckProgress::progress(EngineCore& core, QueuePair& qp, Psn next) {
   const std::uint64_t acked = SendWindow::advance(core, qp, next);
   r.retries.renew(qp.config.retry_count, qp.config.rnr_retry);
   r.gap_known = false;
-  const bool ordered = r.ordered != 0;
+  const bool ordered = r.ordering_constraints != 0;
   SendWindow::complete_before(core, qp, next);
   if (r.inflight_bytes != 0) {
     RequesterTimer::arm(core, qp);
@@ -62,9 +62,10 @@ std::uint32_t AckProgress::sample_rtt(EngineCore& core, Picos sent_at) {
   return static_cast<std::uint32_t>((answered - sent_at).count / 1000);
 }
 
-// A NAK of what was not even sent: the far queue pair is no more (Responder::say_goodbye).
+// A NAK of what was not even sent: the far queue pair is no more (Responder::send_disconnect_nak).
 // Others send no such thing; by the book (vol. 1, 9.7.5.1.1) it would be dropped as a ghost.
-bool AckProgress::on_goodbye(EngineCore& core, QueuePair& qp, wire::Aeth aeth, Psn expected) {
+bool AckProgress::on_disconnect_nak(EngineCore& core, QueuePair& qp, wire::Aeth aeth,
+                                    Psn expected) {
   const RequesterState& r = qp.requester;
   if (aeth.kind() != wire::AethKind::nak || expected != r.position.next() ||
       r.position.oldest() != r.position.next() ||

@@ -13,7 +13,7 @@ class AckProgress {
  public:
   static void on_cnp(EngineCore& core, QueuePair& qp);
   // A NAK of what was not even sent: the far queue pair is gone. Fails this one; true then.
-  static bool on_goodbye(EngineCore& core, QueuePair& qp, wire::Aeth aeth, Psn expected);
+  static bool on_disconnect_nak(EngineCore& core, QueuePair& qp, wire::Aeth aeth, Psn expected);
   // SendWindow::advance with all that follows: completions, timer, order.
   static std::uint64_t progress(EngineCore& core, QueuePair& qp, Psn next);
   static std::uint32_t sample_rtt(EngineCore& core, Picos sent_at);  // ns, 0: none

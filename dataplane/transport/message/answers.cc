@@ -130,7 +130,7 @@ void Answers::refuse(EngineCore& core, QueuePair& qp, wire::NakCode code) {
   r.message.close();
   acknowledge(core, qp, r.expected, wire::Aeth::nak(r.msn, code), false);
   if (r.answer_due) {
-    r.halts |= responder_halt::condemned;
+    r.halts |= responder_halt::error_pending;
   } else {
     QpFailure::fail(core, qp, CompletionStatus::flushed);
   }
@@ -171,7 +171,7 @@ void Answers::give_due(EngineCore& core, QueuePair& qp) {
   if (r.responses.any_due() || !r.answer_due) return;
   r.answer_due = false;
   // A NAK of what has come since is none any more.
-  const bool outdated = (r.halts & responder_halt::condemned) == 0 && !r.answer.is_ack() &&
+  const bool outdated = (r.halts & responder_halt::error_pending) == 0 && !r.answer.is_ack() &&
                         r.answer_psn != r.expected;
   if (outdated) {
     // What is not due any more has just been answered.
@@ -182,7 +182,7 @@ void Answers::give_due(EngineCore& core, QueuePair& qp) {
     send_acknowledge(core, qp, r.answer_psn, r.answer, r.answer_becn);
   }
   r.answer_becn = false;
-  if ((r.halts & responder_halt::condemned) != 0) {
+  if ((r.halts & responder_halt::error_pending) != 0) {
     QpFailure::fail(core, qp, CompletionStatus::flushed);
   }
 }

@@ -19,7 +19,7 @@ class Answers {
  public:
   // Nobody will answer for this queue pair any more: a NAK where the peer is or will be next
   // (Requester::on_acknowledge).
-  static void say_goodbye(EngineCore& core, QueuePair& qp) {
+  static void send_disconnect_nak(EngineCore& core, QueuePair& qp) {
     send_acknowledge(core, qp, qp.responder.expected,
                      wire::Aeth::nak(qp.responder.msn, wire::NakCode::remote_operational_error),
                      false);

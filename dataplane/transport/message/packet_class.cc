@@ -11,8 +11,8 @@ std::uint8_t PacketClass::of_next(const EngineCore& core, const QueuePair& qp,
   if (r.repair) return qp.sent_class;
   const SendEntry& entry = r.queue.at(r.position.request());
   // READs and atomics are asked for in a packet without payload: as short as any message.
-  const std::uint64_t bytes = entry.answered ? 0 : entry.request.length;
-  const std::uint64_t offset = entry.answered ? 0 : std::uint64_t{r.position.packet()} * qp.mtu;
+  const std::uint64_t bytes = entry.has_response ? 0 : entry.request.length;
+  const std::uint64_t offset = entry.has_response ? 0 : std::uint64_t{r.position.packet()} * qp.mtu;
   std::uint8_t wanted = cc::packet_class(context.algorithm, context.state.data(),
                                          core.params_of(context), bytes, offset);
   if (wanted >= kControlClass) wanted = context.traffic_class;

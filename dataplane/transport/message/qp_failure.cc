@@ -18,7 +18,7 @@ void QpFailure::drop_datagrams(EngineCore& core, QueuePair& qp) {
   r.position.start(r.tail_psn, r.queue.tail());
   r.backlog_bytes = 0;
   r.stops = 0;
-  r.ordered = 0;
+  r.ordering_constraints = 0;
   r.draining = r.drained = false;
 }
 
@@ -41,8 +41,8 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   r.queue.clear();
   r.position.start(r.tail_psn, r.queue.tail());
   r.stops = 0;
-  r.answers_due = 0;
-  r.ordered = 0;
+  r.outstanding_reads = 0;
+  r.ordering_constraints = 0;
   r.credit_limited = false;
   r.draining = r.drained = false;
   if (qp.selective != nullptr) qp.selective->receive.repairs.clear();

@@ -21,13 +21,13 @@ void RequestOrder::update_credits(EngineCore& core, QueuePair& qp, wire::Aeth ae
   if (!wire::is_credit_limited(aeth.value())) {
     if (!r.credit_limited) return;
     r.credit_limited = false;
-    --r.ordered;
+    --r.ordering_constraints;
   } else {
     const std::uint32_t limit = (aeth.msn + wire::credits_from_code(aeth.value())) & 0xFF'FFFFU;
     if (!r.credit_limited) {
       r.credit_limited = true;
       r.credit_limit = limit;
-      ++r.ordered;
+      ++r.ordering_constraints;
     } else if (ahead(limit, r.credit_limit) > 0) {
       r.credit_limit = limit;  // an older answer may come later, and say less
     }
@@ -45,8 +45,8 @@ void RequestOrder::check(QueuePair& qp) {
   r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
   if (r.position.request() == r.queue.tail()) return;
   const SendEntry& entry = r.queue.at(r.position.request());
-  if ((entry.answered && r.answers_due >= qp.config.max_rd_atomic) ||
-      (entry.request.fence && r.position.packet() == 0 && r.answers_due != 0) ||
+  if ((entry.has_response && r.outstanding_reads >= qp.config.max_rd_atomic) ||
+      (entry.request.fence && r.position.packet() == 0 && r.outstanding_reads != 0) ||
       (r.draining && r.position.packet() == 0 && r.position.next() == r.position.end()) ||
       beyond_credits(r, entry) >
           (r.position.packet() == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
@@ -69,7 +69,7 @@ void RequestOrder::drain(EngineCore& core, QueuePair& qp, bool notify) {
   r.draining = true;
   r.drained = false;
   r.notify_drained = notify;
-  ++r.ordered;
+  ++r.ordering_constraints;
   check(qp);
   check_drained(core, qp);
   core.actions.settle(qp);
@@ -78,9 +78,9 @@ void RequestOrder::drain(EngineCore& core, QueuePair& qp, bool notify) {
 void RequestOrder::undrain(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   r.draining = r.drained = false;
-  --r.ordered;
+  --r.ordering_constraints;
   check(qp);
-  core.actions.resume_announced(qp);
+  core.actions.resume_and_report(qp);
 }
 
 }  // namespace paceline::transport

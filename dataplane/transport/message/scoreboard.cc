@@ -72,9 +72,9 @@ void Scoreboard::update_window(QueuePair& qp) {
   RequesterState& r = qp.requester;
   const std::int32_t window = qp.selective->send.window();
   std::int32_t needed = 1;
-  if (r.ordered != 0 && r.position.request() != r.queue.tail()) {
+  if (r.ordering_constraints != 0 && r.position.request() != r.queue.tail()) {
     const SendEntry& entry = r.queue.at(r.position.request());
-    if (entry.answered) {
+    if (entry.has_response) {
       needed = std::min(static_cast<std::int32_t>(entry.packets - r.position.packet()), window / 8);
     }
   }
@@ -157,7 +157,7 @@ std::uint64_t Scoreboard::acknowledge_before(EngineCore& core, QueuePair& qp, Ps
 }
 
 // The packet, in flight or thought to have arrived, is to be sent again.
-void Scoreboard::unsend(EngineCore& core, QueuePair& qp, Psn psn) {
+void Scoreboard::mark_for_retransmission(EngineCore& core, QueuePair& qp, Psn psn) {
   SelectiveSend& s = qp.selective->send;
   SentPacket& sent = s.at(psn);
   if (sent.has(sent_flag::lost)) return;
@@ -172,7 +172,7 @@ void Scoreboard::unsend(EngineCore& core, QueuePair& qp, Psn psn) {
 void Scoreboard::mark_lost(EngineCore& core, QueuePair& qp, Psn psn) {
   ++core.counters.lost_packets;
   qp.selective->paths.lost(qp.selective->send.at(psn).port);
-  unsend(core, qp, psn);
+  mark_for_retransmission(core, qp, psn);
 }
 
 // Marks what must have been lost; returns its bytes on the wire.

@@ -28,7 +28,7 @@ class Scoreboard {
   // The packet is lost and waits to be sent again.
   static void mark_lost(EngineCore& core, QueuePair& qp, Psn psn);
   // The packet is not under way any more, as if it had not been sent.
-  static void unsend(EngineCore& core, QueuePair& qp, Psn psn);
+  static void mark_for_retransmission(EngineCore& core, QueuePair& qp, Psn psn);
   // Finds what must be lost by now. Returns its bytes on the wire.
   static std::uint64_t find_lost(EngineCore& core, QueuePair& qp);
   // Sets or clears requester_stop::window.

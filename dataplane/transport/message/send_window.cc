@@ -29,7 +29,7 @@ SendEntry* SendWindow::unanswered_before(QueuePair& qp, Psn end) {
   for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
     SendEntry& entry = queue.at(p);
     if (!before(entry.first_psn, end)) break;
-    if (entry.answered) return &entry;  // incomplete, or it would have left the queue
+    if (entry.has_response) return &entry;  // incomplete, or it would have left the queue
   }
   return nullptr;
 }
@@ -51,7 +51,7 @@ std::uint64_t SendWindow::advance(EngineCore& core, QueuePair& qp, Psn next) {
       packet = static_cast<std::uint32_t>(distance(next, entry.first_psn));
       if (packet < entry.packets) break;
       packet = 0;
-      if (entry.answered) ++r.answers_due;  // until it is popped
+      if (entry.has_response) ++r.outstanding_reads;  // until it is popped
     }
     r.position.move(next, position, packet);
     r.position.acknowledge(next);
@@ -74,22 +74,22 @@ std::uint64_t SendWindow::rewind(EngineCore& core, QueuePair& qp) {
   r.position.move(r.position.oldest(), oldest, static_cast<std::uint32_t>(packet));
   r.ack_requests.ask_next(core.config.ack_every);
   r.probe.stop();
-  r.answers_due = 0;
-  if (r.ordered != 0) RequestOrder::check(qp);
+  r.outstanding_reads = 0;
+  if (r.ordering_constraints != 0) RequestOrder::check(qp);
   return lost.wire;
 }
 
 void SendWindow::complete_before(EngineCore& core, QueuePair& qp, Psn next) {
   RequesterState& r = qp.requester;
-  const bool ordered = r.ordered != 0;
+  const bool ordered = r.ordering_constraints != 0;
   while (!r.queue.empty()) {
     const SendEntry& entry = r.queue.front();
     if (distance(next, entry.first_psn) < static_cast<std::int32_t>(entry.packets)) break;
     if (ordered) {
-      if (entry.answered || entry.request.fence) --r.ordered;
-      if (entry.answered && !r.selective) --r.answers_due;
+      if (entry.has_response || entry.request.fence) --r.ordering_constraints;
+      if (entry.has_response && !r.selective) --r.outstanding_reads;
     }
-    if (!entry.answered) qp.counters.tx_bytes += entry.request.length;
+    if (!entry.has_response) qp.counters.tx_bytes += entry.request.length;
     if (entry.request.signaled) {
       ++qp.counters.completions;
       Completion completion;
@@ -113,7 +113,7 @@ std::uint32_t SendWindow::payload_of(const QueuePair& qp, const SendEntry& entry
 
 std::uint32_t SendWindow::wire_of(const EngineCore& core, const QueuePair& qp,
                                   const SendEntry& entry, std::uint32_t packet) {
-  if (entry.answered) return request_wire_of(core, qp, entry);
+  if (entry.has_response) return request_wire_of(core, qp, entry);
   const std::uint32_t payload = payload_of(qp, entry, packet);
   const bool last = packet + 1 == entry.packets;
   std::uint32_t frame = qp.header.header_bytes + ((payload + 3U) & ~3U) + 8U;
@@ -126,7 +126,7 @@ SendWindow::Span SendWindow::span_of(EngineCore& core, const QueuePair& qp, cons
                                      std::uint32_t from, std::uint32_t to) {
   if (from >= to) return {};
   Span span;
-  if (entry.answered) {
+  if (entry.has_response) {
     // One packet stands for all sequence numbers: it is in flight until the last is answered.
     if (to == entry.packets) span.wire = request_wire_of(core, qp, entry);
     return span;

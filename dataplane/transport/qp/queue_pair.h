@@ -41,8 +41,8 @@ inline constexpr std::uint8_t window = 1U << 3;  // selective repeat: as many pa
 }  // namespace requester_stop
 
 namespace responder_halt {
-inline constexpr std::uint8_t memory = 1U << 0;     // packets are parked until memory_ready
-inline constexpr std::uint8_t condemned = 1U << 1;  // the last answer waits to be given
+inline constexpr std::uint8_t memory = 1U << 0;         // packets are parked until memory_ready
+inline constexpr std::uint8_t error_pending = 1U << 1;  // the last answer waits to be given
 }  // namespace responder_halt
 
 // Packets set aside, oldest first.
@@ -81,8 +81,8 @@ struct alignas(64) RequesterState {
   // A packet that goes out, and an acknowledgement that comes in, touch two cache lines of this...
   SendQueue queue;
   SendPosition position;
-  std::uint32_t ordered = 0;  // queued requests that are answered, or fenced; one more in SQD, one
-                              // more while credits are limited
+  std::uint32_t ordering_constraints = 0;  // queued requests that are answered, or fenced; one more
+                                           // in SQD, one more while credits are limited
   std::uint64_t inflight_bytes = 0;  // wire bytes from the oldest unacknowledged packet to the next
   std::uint64_t backlog_bytes = 0;   // payload bytes posted and not yet sent
 
@@ -91,8 +91,9 @@ struct alignas(64) RequesterState {
   // The padding at the end of these two holds what comes next.
   [[no_unique_address]] AckRequests ack_requests;
   RetryBudget retries;
-  std::uint8_t stops = 0;        // of requester_stop: why nothing may be sent now
-  std::uint8_t answers_due = 0;  // READs and atomics between the oldest request and the next packet
+  std::uint8_t stops = 0;  // of requester_stop: why nothing may be sent now
+  std::uint8_t outstanding_reads =
+      0;  // READs and atomics between the oldest request and the next packet
   [[no_unique_address]] RoundTripProbe probe;
   bool gap_known = false;           // the oldest missing response was asked for again
   bool selective = false;           // losses are repaired one by one: QueuePair::selective

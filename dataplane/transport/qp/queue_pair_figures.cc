@@ -12,7 +12,7 @@ std::uint64_t sent_of_queued(const QueuePair& qp) {
     const SendEntry& entry = r.queue.at(p);
     const std::int32_t packets = distance(r.position.end(), entry.first_psn);
     if (packets <= 0) break;
-    if (entry.answered) continue;
+    if (entry.has_response) continue;
     bytes += std::min(entry.request.length, static_cast<std::uint64_t>(packets) * qp.mtu);
   }
   return bytes;

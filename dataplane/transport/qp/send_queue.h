@@ -24,7 +24,7 @@ struct alignas(64) SendEntry {
   std::uint32_t packets = 1;
   std::uint32_t ssn = 0;  // send sequence number: messages posted until here, this one included
   // READ or atomic: a single request packet is sent, and the responses carry the numbers.
-  bool answered = false;
+  bool has_response = false;
   bool split = false;  // a WRITE that goes out as WRITE Only packets (selective repeat)
   QueuedRequest request;
 };

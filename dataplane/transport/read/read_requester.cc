@@ -36,7 +36,7 @@ void ReadRequester::build(EngineCore& core, QueuePair& qp, Packet& packet, const
   } else {
     core.count_retransmitted(qp);
   }
-  ++r.answers_due;
+  ++r.outstanding_reads;
   RequestOrder::check(qp);
   if (r.inflight_bytes == 0 && !r.selective) RequesterTimer::arm(core, qp);
   r.inflight_bytes += packet.wire_bytes;
@@ -56,7 +56,7 @@ void ReadRequester::answers_lost(EngineCore& core, QueuePair& qp) {
   }
   // No loss of ours: what was lost is the peer's data. The repeated request tells its algorithm.
   SendWindow::rewind(core, qp);
-  core.actions.resume_announced(qp);
+  core.actions.resume_and_report(qp);
 }
 
 ResponseOutcome ReadRequester::accept(EngineCore& core, QueuePair& qp,

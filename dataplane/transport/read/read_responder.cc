@@ -53,7 +53,7 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
   } else {
     if (accept_atomic(core, qp, parsed, resource) == RequestOutcome::pending)
       return RequestOutcome::pending;
-    if (qp.state == QpState::error || (r.halts & responder_halt::condemned) != 0) {
+    if (qp.state == QpState::error || (r.halts & responder_halt::error_pending) != 0) {
       return RequestOutcome::done;
     }
   }
@@ -74,7 +74,7 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
   } else if (!resource.atomic) {
     r.in_line = true;
   }
-  if (!resource.atomic) owe(core, qp, resource.length);
+  if (!resource.atomic) add_response(core, qp, resource.length);
   Answers::give_due(core, qp);
   core.actions.settle(qp);
   return RequestOutcome::done;
@@ -170,7 +170,7 @@ void ReadResponder::repeat(EngineCore& core, QueuePair& qp, const wire::ParsedPa
   if (due_from <= index) return;  // all that is asked for is still to come
   const std::uint64_t again = rest_of(qp, *resource, index) - rest_of(qp, *resource, due_from);
   r.responses.repeat(*resource, index);
-  owe(core, qp, again);
+  add_response(core, qp, again);
   cc::Event& event = core.actions.deliver(qp.context);
   event.signal = cc::Signal::nack;
   event.lost_bytes = static_cast<std::uint32_t>(again);
@@ -205,7 +205,7 @@ void ReadResponder::repeat_responses(EngineCore& core, QueuePair& qp,
   run.count = count;
   run.bytes = rest_of(qp, resource, index) - rest_of(qp, resource, index + count);
   s.repairs.push(run);
-  owe(core, qp, run.bytes);
+  add_response(core, qp, run.bytes);
   cc::Event& event = core.actions.deliver(qp.context);
   event.signal = cc::Signal::nack;
   event.lost_bytes = static_cast<std::uint32_t>(run.bytes);
@@ -229,7 +229,7 @@ ReadResponder::NextResponse ReadResponder::next_response(const QueuePair& qp) {
 }
 
 // Response bytes that are to be sent: work for the queue pair's congestion context.
-void ReadResponder::owe(EngineCore& core, QueuePair& qp, std::uint64_t bytes) {
+void ReadResponder::add_response(EngineCore& core, QueuePair& qp, std::uint64_t bytes) {
   qp.responder.backlog_bytes += bytes;
   core.contexts[qp.context].backlog_bytes += bytes;
   cc::Event& event = core.actions.deliver(qp.context);

@@ -41,7 +41,7 @@ class ReadResponder {
   static void repeat_responses(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
                                const ResponderResource& resource, std::uint32_t index);
   static NextResponse next_response(const QueuePair& qp);
-  static void owe(EngineCore& core, QueuePair& qp, std::uint64_t bytes);
+  static void add_response(EngineCore& core, QueuePair& qp, std::uint64_t bytes);
 };
 
 }  // namespace paceline::transport

@@ -52,7 +52,7 @@ bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
   SentPacket& answer = s.at(psn);
   const SendEntry& entry = qp.requester.queue.at(Scoreboard::position_of(qp, psn));
   if (is_atomic(entry.request.opcode)) {
-    Scoreboard::unsend(core, qp, psn);
+    Scoreboard::mark_for_retransmission(core, qp, psn);
     return true;
   }
   ResponseAsk* const last = s.asks.empty() ? nullptr : &s.asks.at(s.asks.tail() - 1);

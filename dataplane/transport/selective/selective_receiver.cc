@@ -8,8 +8,8 @@
 
 namespace paceline::transport {
 
-void SelectiveReceiver::note_arrival(EngineCore& core, QueuePair& qp,
-                                     const wire::ParsedPacket& parsed, const Packet& packet) {
+void SelectiveReceiver::record_arrival(EngineCore& core, QueuePair& qp,
+                                       const wire::ParsedPacket& parsed, const Packet& packet) {
   SelectiveReceive& s = qp.selective->receive;
   s.trigger = parsed.psn;
   s.trigger_port = parsed.udp_source_port;
@@ -86,7 +86,7 @@ bool SelectiveReceiver::place_early(EngineCore& core, QueuePair& qp,
 }
 
 // The expected packet has been accepted, from `was` on: what lay within is no longer ahead.
-void SelectiveReceiver::forget_before(EngineCore& core, QueuePair& qp, Psn was) {
+void SelectiveReceiver::release_below(EngineCore& core, QueuePair& qp, Psn was) {
   SelectiveReceive& s = qp.selective->receive;
   const Psn end = qp.responder.expected;
   if (before(s.highest, end)) s.highest = end;

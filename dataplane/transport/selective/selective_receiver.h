@@ -14,13 +14,13 @@ namespace paceline::transport {
 class SelectiveReceiver {
  public:
   // What the XACK for this packet will say: marks, port, telemetry.
-  static void note_arrival(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
-                           const Packet& packet);
+  static void record_arrival(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
+                             const Packet& packet);
   // A packet ahead of the expected one.
   static RequestOutcome accept_early(EngineCore& core, QueuePair& qp,
                                      const wire::ParsedPacket& parsed, const Packet& packet);
   // The expected sequence number has moved on from `was`.
-  static void forget_before(EngineCore& core, QueuePair& qp, Psn was);
+  static void release_below(EngineCore& core, QueuePair& qp, Psn was);
 
  private:
   static bool place_early(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,

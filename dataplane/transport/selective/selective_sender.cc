@@ -59,7 +59,7 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   }
   const std::uint32_t position = Scoreboard::position_of(qp, psn);
   const SendEntry& entry = r.queue.at(position);
-  if (position == r.queue.tail() || !entry.answered || s.at(psn).has(sent_flag::delivered)) {
+  if (position == r.queue.tail() || !entry.has_response || s.at(psn).has(sent_flag::delivered)) {
     ++core.counters.stale_acks;
     AnswerRepair::note_repeated(core, qp);
     return ResponseOutcome::done;
@@ -92,7 +92,7 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
     asks = AnswerRepair::ask_missing(core, qp);
   }
   core.actions.settle_or_idle(qp);
-  if (asks) core.actions.resume_announced(qp);
+  if (asks) core.actions.resume_and_report(qp);
   AckProgress::report_ack(core, qp, acked, 0);
   RequesterTimer::arm_selective(core, qp);
   if (s.failing && r.position.oldest() == s.failing_psn)
@@ -121,7 +121,7 @@ bool SelectiveSender::build_repair(EngineCore& core, QueuePair& qp, Packet& pack
   const SendEntry& entry = r.queue.at(position);
   const auto index = static_cast<std::uint32_t>(distance(psn, entry.first_psn));
   std::uint32_t payload = 0;
-  if (entry.answered) {
+  if (entry.has_response) {
     PacketBuilder::build_read(core, qp, packet, entry, index, sent.extent);
   } else {
     payload = SendWindow::payload_of(qp, entry, index);
@@ -139,7 +139,7 @@ bool SelectiveSender::build_repair(EngineCore& core, QueuePair& qp, Packet& pack
   --s.lost;
   s.lost_from = psn + 1;
   Scoreboard::update_repair(qp);
-  Scoreboard::note_sent(core, qp, psn, packet.wire_bytes, sent.extent, entry.answered);
+  Scoreboard::note_sent(core, qp, psn, packet.wire_bytes, sent.extent, entry.has_response);
   return true;
 }
 
@@ -152,7 +152,7 @@ void SelectiveSender::probe_tail(EngineCore& core, QueuePair& qp) {
   ++core.counters.tail_probes;
   AnswerRepair::forget_asks(core, qp);
   if (!before(r.position.oldest(), s.peer_expected)) {
-    Scoreboard::unsend(core, qp, r.position.oldest());
+    Scoreboard::mark_for_retransmission(core, qp, r.position.oldest());
     return;
   }
   Psn last = s.within_window(r.position.oldest(), s.peer_expected) - 1;
@@ -166,7 +166,7 @@ void SelectiveSender::probe_tail(EngineCore& core, QueuePair& qp) {
     const SentPacket& next = s.at(s.peer_expected);
     if (next.has(sent_flag::in_flight) &&
         next.sent_at + RequesterTimer::probe_after(core, qp) <= core.now) {
-      Scoreboard::unsend(core, qp, s.peer_expected);
+      Scoreboard::mark_for_retransmission(core, qp, s.peer_expected);
     }
   }
 }
@@ -226,7 +226,7 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
   }
   // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
   if (lost == 0 && !timed_out && !probed) {
-    core.actions.resume_announced(qp);
+    core.actions.resume_and_report(qp);
   } else {
     core.actions.resume(qp);
     cc::Event& event = core.actions.deliver(qp.context);
@@ -359,7 +359,7 @@ void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wir
   SelectiveSend& s = qp.selective->send;
   if (before(expected, s.peer_expected)) return;  // told before what has come since
   if (aeth.kind() == wire::AethKind::rnr_nak) {
-    put_off(core, qp, expected, aeth);
+    on_rnr_nak(core, qp, expected, aeth);
     return;
   }
   ++core.counters.error_naks_received;
@@ -379,7 +379,7 @@ void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wir
   s.failing_status = status;
 }
 
-void SelectiveSender::put_off(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
+void SelectiveSender::on_rnr_nak(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   ++core.counters.rnr_received;
@@ -391,7 +391,7 @@ void SelectiveSender::put_off(EngineCore& core, QueuePair& qp, Psn expected, wir
     QpFailure::fail(core, qp, CompletionStatus::rnr_retry_exceeded, expected);
     return;
   }
-  Scoreboard::unsend(core, qp, expected);  // even if it was held there for a while
+  Scoreboard::mark_for_retransmission(core, qp, expected);  // even if it was held there for a while
   r.blocked_until = core.now + wire::rnr_timer(aeth.value());
   s.progress_at = core.awake() + (r.blocked_until - core.now);
   core.actions.settle(qp);
@@ -407,7 +407,7 @@ bool SelectiveSender::advance(EngineCore& core, QueuePair& qp) {
   const Psn from = r.position.oldest();
   while (before(r.position.oldest(), s.peer_expected) &&
          s.at(r.position.oldest()).has(sent_flag::delivered)) {
-    if (s.at(r.position.oldest()).has(sent_flag::ends)) --r.answers_due;
+    if (s.at(r.position.oldest()).has(sent_flag::ends)) --r.outstanding_reads;
     s.at(r.position.oldest()) = SentPacket{};
     r.position.acknowledge(r.position.oldest() + 1);
   }
@@ -419,7 +419,7 @@ bool SelectiveSender::advance(EngineCore& core, QueuePair& qp) {
   SendWindow::complete_before(core, qp, r.position.oldest());
   r.retries.renew(qp.config.retry_count, qp.config.rnr_retry);
   Scoreboard::update_window(qp);
-  if (r.ordered != 0) {
+  if (r.ordering_constraints != 0) {
     RequestOrder::check(qp);
     RequestOrder::check_drained(core, qp);
   }

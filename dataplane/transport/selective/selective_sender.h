@@ -33,7 +33,7 @@ class SelectiveSender {
  private:
   static bool advance(EngineCore& core, QueuePair& qp);
   static void refused(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth);
-  static void put_off(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth);
+  static void on_rnr_nak(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth);
   static void probe_tail(EngineCore& core, QueuePair& qp);
 };
 

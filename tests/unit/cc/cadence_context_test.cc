@@ -93,7 +93,7 @@ TEST_CASE("cadence: start bytes shrink with size, with the receiver's budget, wi
 TEST_CASE("cadence: the receiver's peers share a BDP of starts; of many each asks first") {
   const auto start_of = [](std::uint32_t peers, std::uint64_t message) {
     Sender w;
-    w.event({.signal = Signal::tick, .crowd = crowd_of(peers)});
+    w.event({.signal = Signal::tick, .peer_count_hint = peer_count_hint_of(peers)});
     w.post(message);
     CHECK(w.requests == 1);  // whatever it may send, it asks at once
     return w.last.unscheduled_total;
@@ -116,17 +116,17 @@ TEST_CASE("cadence: the receiver's peers share a BDP of starts; of many each ask
 
 TEST_CASE("cadence: the newest word on the receiver's peers counts, and silence changes nothing") {
   Sender w;
-  w.event({.signal = Signal::tick, .crowd = crowd_of(1)});
+  w.event({.signal = Signal::tick, .peer_count_hint = peer_count_hint_of(1)});
   w.post(10'000'000);
   w.send(4096);
   GrantMessage g = w.grant(1, 50'000);
-  g.crowd = crowd_of(100);
+  g.peer_count_hint = peer_count_hint_of(100);
   w.deliver(g);
-  CHECK(w.s.crowd == crowd_of(100));
+  CHECK(w.s.peer_count_hint == peer_count_hint_of(100));
   g = w.grant(2, 50'000);  // from one that does not say it
   w.deliver(g);
   w.tick();
-  CHECK(w.s.crowd == crowd_of(100));
+  CHECK(w.s.peer_count_hint == peer_count_hint_of(100));
 }
 
 TEST_CASE("cadence: alone on the port, the grant outlives the backlog for a while") {
@@ -500,7 +500,7 @@ TEST_CASE("cadence: a REQUEST that stays unanswered is repeated, then the fallba
 
 TEST_CASE("cadence: start bytes that turn out not to suffice lead to a grant, not to a stall") {
   Sender w;
-  w.uplink_room = 8340;  // the governor gives less than was asked
+  w.uplink_room = 8340;  // the arbiter gives less than was asked
   w.post(20'000);
   CHECK(w.last.tx_cap_mbps != kCapNoGrant);
   Sender covered;

@@ -84,7 +84,7 @@ TEST_CASE("cadence channel table: every byte of the port is counted once") {
 TEST_CASE("cadence virtual queue: it drains at what is promised to nobody") {
   const CadenceParams p = Port::make({});
   VirtualQueue queue;
-  PortLoad load{.committed_mbps = 40'000, .foreign_mbps = 10'000, .senders = 2};
+  PortLoad load{.committed_mbps = 40'000, .unaccounted_mbps = 10'000, .senders = 2};
   queue.advance(kNow, p, load);
   queue.charge(kNow, p, 1'000'000);
   queue.advance(kNow + 10'000, p, load);
@@ -187,10 +187,10 @@ TEST_CASE(
   CHECK_FALSE(watch.was_empty());  // the scan before this one saw a full port
   scan(4 * 64 * p.rtt_ns, p.link_mbps / 2, false);
   CHECK(watch.was_empty());
-  watch.count_foreign(bytes_at(10'000, 64 * p.rtt_ns));
+  watch.count_unaccounted(bytes_at(10'000, 64 * p.rtt_ns));
   scan(5 * 64 * p.rtt_ns, 0, false);
-  CHECK(watch.foreign_mbps() == Approx(10'000).epsilon(0.01));
-  CHECK(watch.foreign_bytes() == 0);
+  CHECK(watch.unaccounted_mbps() == Approx(10'000).epsilon(0.01));
+  CHECK(watch.unaccounted_bytes() == 0);
 }
 
 TEST_CASE("cadence grant planner: shares go up within the capacity, and come down for a newcomer") {

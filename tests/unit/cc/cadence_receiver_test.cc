@@ -185,7 +185,7 @@ TEST_CASE("cadence receiver: the start budget falls with the channels that start
   CHECK(w.peers[50].grants == 0);  // within its budget: nothing to tell
   w.request(99, 50'000, 50'000, kCapNoGrant);
   w.poll();
-  CHECK(w.peers[99].grants == 1);  // must learn of the crowd
+  CHECK(w.peers[99].grants == 1);  // must learn of the number of peers
   CHECK(w.peers[99].grant.unscheduled_budget == w.p.packet_bytes);
 }
 
@@ -216,13 +216,13 @@ TEST_CASE("cadence receiver: foreign traffic shrinks the plan, down to the fair 
   w.request(1, 5'000'000'000);
   w.run(4 * w.p.rtt_ns);
   for (int i = 0; i < 200; ++i) {
-    w.r.on_foreign_bytes(bytes_at(40'000, w.p.rtt_ns));
+    w.r.on_unaccounted_bytes(bytes_at(40'000, w.p.rtt_ns));
     w.arrive(1, bytes_at(w.rate(1), w.p.rtt_ns));
     w.run(w.p.rtt_ns);
   }
   CHECK(w.rate(1) == Approx(w.p.eta_mbps - 40'000.0).epsilon(0.05));
   for (int i = 0; i < 200; ++i) {
-    w.r.on_foreign_bytes(bytes_at(97'000, w.p.rtt_ns));
+    w.r.on_unaccounted_bytes(bytes_at(97'000, w.p.rtt_ns));
     w.run(w.p.rtt_ns);
   }
   CHECK(w.rate(1) == Approx(w.p.eta_mbps * w.p.fair_floor).epsilon(0.05));
@@ -266,7 +266,7 @@ TEST_CASE("cadence receiver: who comes last is not left with what the others do 
   for (std::uint32_t id = 1; id <= 30; ++id) w.request(id, 50'000'000);
   w.run(20 * w.p.rtt_ns);
   for (int i = 0; i < 100; ++i) {
-    w.r.on_foreign_bytes(bytes_at(2400, w.p.rtt_ns));
+    w.r.on_unaccounted_bytes(bytes_at(2400, w.p.rtt_ns));
     w.run(w.p.rtt_ns);
   }
   w.request(31, 50'000'000);
@@ -416,7 +416,7 @@ TEST_CASE("cadence receiver: invariants hold under random REQUESTs, lost echoes 
           w.request(id, 1 + random.below(50'000), random.below(60'000), kCapNoGrant);
           break;
         case 3:
-          w.r.on_foreign_bytes(random.below(60'000));
+          w.r.on_unaccounted_bytes(random.below(60'000));
           break;
         case 4:
           if (w.peers.count(id) != 0 && random.below(10) == 0) {

@@ -1,4 +1,4 @@
-// The uplink governor.
+// The uplink arbiter.
 #include <array>
 #include <catch2/catch.hpp>
 #include <map>
@@ -12,7 +12,7 @@
 namespace paceline::cc {
 namespace {
 
-struct Governor {
+struct Arbiter {
   CadenceParams p = cadence_params_100g();
   CadenceSender g{p};
   std::int64_t now = 1'000'000;
@@ -41,15 +41,15 @@ struct Governor {
   std::uint64_t cap(std::uint32_t c) { return newest[c].cap.bps / 1'000'000; }
 };
 
-TEST_CASE("cadence governor: nothing is short, nobody is told") {
-  Governor w;
+TEST_CASE("cadence arbiter: nothing is short, nobody is told") {
+  Arbiter w;
   for (std::uint32_t c = 0; c < 4; ++c) w.granted(c, 20'000);
   w.poll();
   for (std::uint32_t c = 0; c < 4; ++c) CHECK(w.share(c) == 100'000);
 }
 
-TEST_CASE("cadence governor: max-min when grants exceed the uplink") {
-  Governor w;
+TEST_CASE("cadence arbiter: max-min when grants exceed the uplink") {
+  Arbiter w;
   w.granted(0, 10'000);
   for (std::uint32_t c = 1; c < 4; ++c) w.granted(c, 90'000);
   w.poll();
@@ -60,9 +60,9 @@ TEST_CASE("cadence governor: max-min when grants exceed the uplink") {
   CHECK(w.cap(0) == Approx(uplink_mbps(w.p) / 4.0).margin(2));
 }
 
-TEST_CASE("cadence governor: weights, where one has much left") {
+TEST_CASE("cadence arbiter: weights, where one has much left") {
   for (const bool bulk : {false, true}) {
-    Governor w;
+    Arbiter w;
     w.want(0, {.limit = rate_from_mbps(100'000), .active = true, .bulk = bulk});
     w.granted(1, 100'000, 3);
     w.poll();
@@ -70,8 +70,8 @@ TEST_CASE("cadence governor: weights, where one has much left") {
   }
 }
 
-TEST_CASE("cadence governor: the cap of a limited context is its exact share were it unlimited") {
-  Governor w;
+TEST_CASE("cadence arbiter: the cap of a limited context is its exact share were it unlimited") {
+  Arbiter w;
   w.granted(0, 10'000);
   w.granted(1, 88'000);
   w.poll();
@@ -79,8 +79,8 @@ TEST_CASE("cadence governor: the cap of a limited context is its exact share wer
   CHECK(w.cap(1) == Approx(uplink_mbps(w.p) - 10'000.0).margin(2));
 }
 
-TEST_CASE("cadence governor: announcements only where the cap matters, and spaced") {
-  Governor w;
+TEST_CASE("cadence arbiter: announcements only where the cap matters, and spaced") {
+  Arbiter w;
   w.want(0, {.start_bytes = 4170, .asks_start = true, .active = true, .awaits_grant = true});
   w.poll();
   w.granted(0, 20'000);  // far below the cap it announced
@@ -101,8 +101,8 @@ TEST_CASE("cadence governor: announcements only where the cap matters, and space
   CHECK(w.announced == after);
 }
 
-TEST_CASE("cadence governor: one start gets what it asks, up to one BDP per round trip") {
-  Governor w;
+TEST_CASE("cadence arbiter: one start gets what it asks, up to one BDP per round trip") {
+  Arbiter w;
   w.want(0, {.start_bytes = 50'000, .asks_start = true});
   w.poll();
   CHECK(w.starts[0] == 50'000);
@@ -117,8 +117,8 @@ TEST_CASE("cadence governor: one start gets what it asks, up to one BDP per roun
   CHECK(w.starts[2] == 50'000);
 }
 
-TEST_CASE("cadence governor: starts of one poll share the room in whole packets, and take turns") {
-  Governor w;
+TEST_CASE("cadence arbiter: starts of one poll share the room in whole packets, and take turns") {
+  Arbiter w;
   for (std::uint32_t c = 0; c < 31; ++c) {
     w.want(c, {.start_bytes = 40'000, .asks_start = true, .active = true, .awaits_grant = true});
   }
@@ -148,11 +148,11 @@ TEST_CASE("cadence governor: starts of one poll share the room in whole packets,
   CHECK(w.cap(0) == Approx(uplink_mbps(w.p) / 31.0).margin(2));  // they count as unlimited
 }
 
-TEST_CASE("cadence governor: shares stay max-min and feasible under random changes", "[property]") {
+TEST_CASE("cadence arbiter: shares stay max-min and feasible under random changes", "[property]") {
   const std::uint64_t seed = 20240731;
   INFO("seed " << seed);
   Random random(seed);
-  Governor w;
+  Arbiter w;
   std::vector<std::uint64_t> limit(40, 0);
   for (int round = 0; round < 2000; ++round) {
     const auto c = static_cast<std::uint32_t>(random.below(limit.size()));
@@ -175,12 +175,12 @@ TEST_CASE("cadence governor: shares stay max-min and feasible under random chang
 // Whatever came before: a context that is alone with the uplink gets its receiver to grant what it
 // has room for. The receiver here gives what was asked up to the cap it heard last, and hears it
 // with every REQUEST, of which some have nothing to do with caps.
-TEST_CASE("cadence governor: no context is left with a cap of the past", "[property]") {
+TEST_CASE("cadence arbiter: no context is left with a cap of the past", "[property]") {
   constexpr std::uint64_t kAsked = 60'000;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
-    Governor w;
+    Arbiter w;
     std::map<std::uint32_t, std::uint64_t> told, limit;
     const auto poll = [&] {
       w.newest.clear();

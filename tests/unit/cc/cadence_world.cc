@@ -32,7 +32,7 @@ World::World(const WorldOptions& options) : options_(options), random_(options.s
   params_ = make_cadence_params(options.params.empty() ? default_values() : options.params, facts);
   hosts_.resize(options.hosts);
   for (Host& host : hosts_) {
-    host.governor = std::make_unique<CadenceSender>(params_);
+    host.arbiter = std::make_unique<CadenceSender>(params_);
     host.receiver = std::make_unique<CadenceReceiver>(params_);
     host.contexts.resize(options.hosts);
   }
@@ -65,7 +65,7 @@ std::size_t World::post(std::uint32_t src, std::uint32_t dst, std::uint64_t byte
     e.signal = Signal::message;
     e.message_bytes = flow.bytes;
     deliver(flow.src, flow.dst, e);
-    // Others of the same instant are posted before the governor answers, as in one engine poll.
+    // Others of the same instant are posted before the arbiter answers, as in one engine poll.
     at(now_, [this, src = flow.src] { settle(src); });
   });
   return id;
@@ -94,7 +94,7 @@ void World::deliver(std::uint32_t src, std::uint32_t dst, Event e) {
   Cadence::on_event(c.state, params_, e, c.decision);
   if (stopped) c.pace_at = std::max(c.pace_at, now_);  // no credit for time without a rate
   if (c.decision.request) send_request(src, dst, e);
-  host.governor->update(e.now, dst, Cadence::uplink_want(c.state, params_));
+  host.arbiter->update(e.now, dst, Cadence::uplink_want(c.state, params_));
   if (c.decision.timed && c.decision.wake_at.count <= e.now.count) fail("wake in the past");
   arm(src, dst);
 }
@@ -104,7 +104,7 @@ void World::settle(std::uint32_t src) {
   if (host.dead) return;
   ShareOutput out[16];
   for (int round = 0; round < 64; ++round) {
-    const std::size_t n = host.governor->poll(Nanos{now_ns()}, out);
+    const std::size_t n = host.arbiter->poll(Nanos{now_ns()}, out);
     for (std::size_t i = 0; i < n; ++i) {
       Event e;
       e.signal = Signal::share;
@@ -113,14 +113,14 @@ void World::settle(std::uint32_t src) {
     }
     if (n == 0) break;
   }
-  const Nanos wake = host.governor->next_wake();
-  if (wake != kNeverNanos && wake.count * 1000 != host.governor_at) {
-    host.governor_at = std::max(wake.count, now_ns() + 1) * 1000;
-    at(host.governor_at, [this, src, due = host.governor_at] {
-      if (hosts_[src].governor_at == due) settle(src);
+  const Nanos wake = host.arbiter->next_wake();
+  if (wake != kNeverNanos && wake.count * 1000 != host.arbiter_at) {
+    host.arbiter_at = std::max(wake.count, now_ns() + 1) * 1000;
+    at(host.arbiter_at, [this, src, due = host.arbiter_at] {
+      if (hosts_[src].arbiter_at == due) settle(src);
     });
   }
-  if (const std::string v = host.governor->check_invariants(Nanos{now_ns()}); !v.empty()) fail(v);
+  if (const std::string v = host.arbiter->check_invariants(Nanos{now_ns()}); !v.empty()) fail(v);
   kick_uplink(src);
 }
 
@@ -154,7 +154,7 @@ void World::control(std::uint32_t from, std::uint32_t to, std::function<void()> 
   at(now_ + delay, [this, to, arrive = std::move(arrive)] {
     if (hosts_[to].dead) return;
     hosts_[to].priority_bytes += kControlWireBytes;
-    hosts_[to].receiver->on_foreign_bytes(kControlWireBytes);
+    hosts_[to].receiver->on_unaccounted_bytes(kControlWireBytes);
     arrive();
   });
 }
@@ -312,7 +312,7 @@ void World::kick_downlink(std::uint32_t id) {
         c.counters->rx_bytes += p.wire;
         ++c.counters->rx_packets;
       } else {
-        to.receiver->on_foreign_bytes(p.wire);
+        to.receiver->on_unaccounted_bytes(p.wire);
       }
       if (p.last) {
         flows_[p.flow].finish_ns = now_ns();
@@ -321,7 +321,7 @@ void World::kick_downlink(std::uint32_t id) {
       if (options_.acks) {
         at(now_ + 2 * options_.hop_ns * 1000, [this, src = p.src] {
           hosts_[src].priority_bytes += kAckBytes;
-          hosts_[src].receiver->on_foreign_bytes(kAckBytes);
+          hosts_[src].receiver->on_unaccounted_bytes(kAckBytes);
         });
       }
     });

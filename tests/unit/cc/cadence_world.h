@@ -1,5 +1,5 @@
 // A small network for Cadence's tests: hosts around one output-queued switch, in virtual
-// picoseconds, driving the real context, governor and allocator in the order port_sender.h asks
+// picoseconds, driving the real context, arbiter and allocator in the order uplink_arbiter.h asks
 // for. Data: packets of one MTU, paced per context, round robin on the uplink, first in first out
 // towards the receiver, infinite buffers, never lost. Control: a fixed delay, optional loss and
 // jitter, and its bytes take capacity of the link it arrives on ahead of data, as do ACKs.
@@ -101,7 +101,7 @@ class World {
     bool last = false;
   };
   struct Host {
-    std::unique_ptr<CadenceSender> governor;
+    std::unique_ptr<CadenceSender> arbiter;
     std::unique_ptr<CadenceReceiver> receiver;
     std::vector<Context> contexts;
     std::vector<std::uint32_t> busy;  // contexts with backlog
@@ -111,7 +111,7 @@ class World {
     bool uplink_busy = false, downlink_busy = false, dead = false;
     std::int64_t uplink_at = -1;  // pending wake of the uplink
     std::size_t turn = 0;
-    std::int64_t receiver_at = -1, governor_at = -1;
+    std::int64_t receiver_at = -1, arbiter_at = -1;
   };
   struct Entry {
     std::int64_t at = 0;

@@ -191,7 +191,7 @@ TEST_CASE("eqds pacer: other traffic is taken off, up to a half", "[cc][eqds]") 
     pacer.request(1, 100'000'000);
     const std::int64_t end = pacer.now + 200'000;
     while (pacer.now < end) {
-      pacer.r.on_foreign_bytes(static_cast<std::uint64_t>(share * 1000 * 12.5));
+      pacer.r.on_unaccounted_bytes(static_cast<std::uint64_t>(share * 1000 * 12.5));
       pacer.run_to(pacer.now + 1000);
     }
     const double pulled = static_cast<double>(pacer.senders[1].grant.limit_total) * 8 / 200'000;

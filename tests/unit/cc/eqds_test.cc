@@ -1,4 +1,4 @@
-// The sender's half of EQDS: events in, decisions out; and the governor of speculative bytes.
+// The sender's half of EQDS: events in, decisions out; and the arbiter of speculative bytes.
 #include "cc/eqds/eqds.h"
 
 #include <array>
@@ -86,7 +86,7 @@ struct Channel {
 TEST_CASE("eqds: a message speculates with a window, and asks for the rest", "[cc][eqds]") {
   Channel c;
   c.post(1'000'000);
-  CHECK(c.requests == 0);  // the governor first
+  CHECK(c.requests == 0);  // the arbiter first
   CHECK(Eqds::uplink_want(c.s, c.p).asks_start);
   CHECK(Eqds::uplink_want(c.s, c.p).start_bytes == c.p.first_window_bytes);
   CHECK(c.d.ceiling == 0);
@@ -237,16 +237,16 @@ TEST_CASE("eqds: nothing is asked for while the port is down", "[cc][eqds]") {
   CHECK(c.d.rate.bps != 0);
 }
 
-TEST_CASE("eqds governor: one and a half paths of speculation for all who start together",
+TEST_CASE("eqds arbiter: one and a half paths of speculation for all who start together",
           "[cc][eqds]") {
   const EqdsParams p = sender_params();
-  EqdsSender governor(p);
+  EqdsSender arbiter(p);
   UplinkWant want;
   want.active = want.asks_start = true;
   want.start_bytes = p.first_window_bytes;
-  for (std::uint32_t i = 0; i < 4; ++i) governor.update(Nanos{1'000'000}, i, want);
+  for (std::uint32_t i = 0; i < 4; ++i) arbiter.update(Nanos{1'000'000}, i, want);
   std::array<ShareOutput, 16> out;
-  const std::size_t n = governor.poll(Nanos{1'000'000}, out);
+  const std::size_t n = arbiter.poll(Nanos{1'000'000}, out);
   REQUIRE(n == 4);
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -257,18 +257,18 @@ TEST_CASE("eqds governor: one and a half paths of speculation for all who start 
   }
   CHECK(sum <= p.first_window_bytes);
   CHECK(sum > p.first_window_bytes - 4 * p.packet_bytes);
-  CHECK(governor.check_invariants(Nanos{1'000'000}) == "");
-  CHECK(governor.next_wake() == kNeverNanos);
+  CHECK(arbiter.check_invariants(Nanos{1'000'000}) == "");
+  CHECK(arbiter.next_wake() == kNeverNanos);
   // Later there is room again.
-  governor.update(Nanos{1'000'000 + 3 * kT}, 4, want);
-  REQUIRE(governor.poll(Nanos{1'000'000 + 3 * kT}, out) == 1);
+  arbiter.update(Nanos{1'000'000 + 3 * kT}, 4, want);
+  REQUIRE(arbiter.poll(Nanos{1'000'000 + 3 * kT}, out) == 1);
   CHECK(out[0].share.start_bytes == p.first_window_bytes);
   // Contexts that have gone do not count; nor is one answered that has.
-  for (std::uint32_t i = 0; i < 4; ++i) governor.forget(Nanos{2'000'000}, i);
-  governor.update(Nanos{2'000'000}, 4, want);
-  governor.forget(Nanos{2'000'000}, 4);
-  CHECK(governor.poll(Nanos{2'000'000}, out) == 0);
-  CHECK(governor.check_invariants(Nanos{2'000'000}) == "");
+  for (std::uint32_t i = 0; i < 4; ++i) arbiter.forget(Nanos{2'000'000}, i);
+  arbiter.update(Nanos{2'000'000}, 4, want);
+  arbiter.forget(Nanos{2'000'000}, 4);
+  CHECK(arbiter.poll(Nanos{2'000'000}, out) == 0);
+  CHECK(arbiter.check_invariants(Nanos{2'000'000}) == "");
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ void send_and_check(Lab& lab, std::uint32_t qp) {
   CHECK(std::memcmp(lab.a().memory.data(), lab.b().memory.data(), kBytes) == 0);
 }
 
-TEST_CASE("both native: HELLO is answered and the connection becomes proactive", "[transport]") {
+TEST_CASE("both speak the control protocol: HELLO is answered and the connection becomes proactive",
+          "[transport]") {
   // Before data, and with data under way when the answer comes.
   for (const bool early : {true, false}) {
     Lab lab(discovering());
@@ -67,7 +68,7 @@ TEST_CASE("a lost HELLO is asked again", "[transport]") {
   CHECK(lab.a().counters().grants_received > 0);
 }
 
-TEST_CASE("a foreign peer: three tries, then reactive for good, and everything arrives",
+TEST_CASE("a plain RoCEv2 peer: three tries, then reactive for good, and everything arrives",
           "[transport]") {
   LabOptions options = discovering();
   options.foreign_b = true;
@@ -85,8 +86,8 @@ TEST_CASE("a foreign peer: three tries, then reactive for good, and everything a
 }
 
 // What a side says in its HELLOs, in order.
-void listen(Lab::Side& side, std::vector<std::uint8_t>& crowds) {
-  side.port.on_departure = [&crowds](Picos, const Packet& packet) {
+void listen(Lab::Side& side, std::vector<std::uint8_t>& hints) {
+  side.port.on_departure = [&hints](Picos, const Packet& packet) {
     wire::ParsedPacket p;
     if (wire::parse_headers(packet.header_view(), packet.payload_bytes, p) !=
             wire::ParseError::ok ||
@@ -96,12 +97,12 @@ void listen(Lab::Side& side, std::vector<std::uint8_t>& crowds) {
     HelloMessage hello;
     REQUIRE(wire::parse_control(wire::control_body(packet.header_view(), p), hello) ==
             wire::ParseError::ok);
-    crowds.push_back(hello.crowd);
+    hints.push_back(hello.peer_count_hint);
   };
 }
 
 // Connects the side to `count` hosts that nobody has ever heard of, beyond the first `from`.
-std::vector<std::uint32_t> crowd_in(Lab& lab, unsigned index, std::uint32_t from,
+std::vector<std::uint32_t> hints_in(Lab& lab, unsigned index, std::uint32_t from,
                                     std::uint32_t count) {
   Lab::Side& side = index == 0 ? lab.a() : lab.b();
   std::vector<std::uint32_t> numbers;
@@ -123,8 +124,8 @@ TEST_CASE("a peer hears how many others there are, again when they double or are
   lab.connect();
   lab.run(picos_from_micros(50));
   REQUIRE(!said.empty());
-  CHECK(said.back() == crowd_of(1));
-  CHECK(lab.b().engine.crowd() == crowd_of(1));
+  CHECK(said.back() == peer_count_hint_of(1));
+  CHECK(lab.b().engine.peer_count_hint() == peer_count_hint_of(1));
 
   // The first two to say so are lost.
   int lost = 0;
@@ -133,10 +134,10 @@ TEST_CASE("a peer hears how many others there are, again when they double or are
     return true;
   });
   const std::uint64_t heard = lab.a().counters().hellos_received;
-  const auto numbers = crowd_in(lab, 1, 0, 7);
-  CHECK(lab.b().engine.crowd() == crowd_of(8));
+  const auto numbers = hints_in(lab, 1, 0, 7);
+  CHECK(lab.b().engine.peer_count_hint() == peer_count_hint_of(8));
   lab.run(lab.now() + picos_from_micros(1000));
-  CHECK(said.back() == crowd_of(8));
+  CHECK(said.back() == peer_count_hint_of(8));
   CHECK(lab.a().counters().hellos_received > heard);
 
   // As many again as there were, less one: no news.
@@ -150,7 +151,7 @@ TEST_CASE("a peer hears how many others there are, again when they double or are
   }
   lab.touch(1);
   lab.run(lab.now() + picos_from_micros(1000));
-  CHECK(said.back() < crowd_of(4));
+  CHECK(said.back() < peer_count_hint_of(4));
 }
 
 TEST_CASE("peers = roce: nobody is asked anything", "[transport]") {

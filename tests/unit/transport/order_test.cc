@@ -12,7 +12,7 @@ constexpr std::uint32_t kTinyMtu = 256;
 struct Range {
   std::uint32_t first;
   std::uint32_t last;
-  bool answered;
+  bool has_response;
 };
 
 // Random requests; what each answer must say follows from them alone.
@@ -40,7 +40,7 @@ TEST_CASE("answers come in the order of their sequence numbers and count the mes
       REQUIRE(lab.post(0, pair.a, lab.request(opcode, id, 0x1000, 0, length)) == PostResult::ok);
       const auto packets = static_cast<std::uint32_t>(
           std::max<std::uint64_t>(1, (length + kTinyMtu - 1) / kTinyMtu));
-      ranges.push_back({psn, psn + packets - 1, is_answered(opcode)});
+      ranges.push_back({psn, psn + packets - 1, expects_response(opcode)});
       psn += packets;
     }
     CAPTURE(seed);
@@ -55,7 +55,7 @@ TEST_CASE("answers come in the order of their sequence numbers and count the mes
       std::size_t which = 0;
       while (ranges[which].last < at) ++which;
       const Range& range = ranges[which];
-      const std::size_t messages = which + (range.answered || range.last == at ? 1 : 0);
+      const std::size_t messages = which + (range.has_response || range.last == at ? 1 : 0);
       CHECK(p.ext.aeth.msn == messages);
       return false;
     });

@@ -19,7 +19,7 @@ TEST_CASE("request order: so many READs are outstanding and no more", "[transpor
   b.send_next();
   CHECK(waits(b));  // the third READ; the WRITE behind it waits, too
   CHECK_FALSE(Requester::has_work(b.qp, b.core.now));
-  --b.qp.requester.answers_due;
+  --b.qp.requester.outstanding_reads;
   RequestOrder::check(b.qp);
   CHECK_FALSE(waits(b));
 }
@@ -35,7 +35,7 @@ TEST_CASE("request order: a fence waits for READs before it, and for nothing els
     b.send_next();
   }
   CHECK(waits(b));
-  b.qp.requester.answers_due = 0;
+  b.qp.requester.outstanding_reads = 0;
   RequestOrder::check(b.qp);
   CHECK_FALSE(waits(b));
 }

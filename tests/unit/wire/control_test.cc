@@ -12,7 +12,8 @@ using test::Buffer;
 
 auto tie(const HelloMessage& m) {
   return std::tuple(m.version_min, m.version_max, m.reply, m.traffic_class, m.features, m.link_mbps,
-                    m.mtu_bytes, m.echo_wanted, m.crowd, m.timestamp_ns, m.timestamp_echo_ns);
+                    m.mtu_bytes, m.echo_wanted, m.peer_count_hint, m.timestamp_ns,
+                    m.timestamp_echo_ns);
 }
 auto tie(const RequestMessage& m) {
   return std::tuple(m.close, m.hint, m.traffic_class, m.echo_wanted, m.arm, m.epoch, m.channel,
@@ -21,10 +22,10 @@ auto tie(const RequestMessage& m) {
                     m.congested, m.lost, m.round);
 }
 auto tie(const GrantMessage& m) {
-  return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.crowd, m.queue_us, m.channel,
-                    m.grant_seq, m.rate_mbps, m.limit_total, m.lease_us, m.effective_delay_us,
-                    m.unscheduled_budget, m.active_senders, m.priority, m.timestamp_echo_ns,
-                    m.receiver_hold_ns);
+  return std::tuple(m.hold, m.revoke, m.credit, m.traffic_class, m.peer_count_hint, m.queue_us,
+                    m.channel, m.grant_seq, m.rate_mbps, m.limit_total, m.lease_us,
+                    m.effective_delay_us, m.unscheduled_budget, m.active_senders, m.priority,
+                    m.timestamp_echo_ns, m.receiver_hold_ns);
 }
 auto tie(const PathMessage& m) {
   return std::tuple(m.traffic_class, m.channel, m.seq, m.alpha_q16, m.quick_adapt_mbps,
@@ -35,8 +36,8 @@ template <class Int>
 Int any(Random& random) {
   return static_cast<Int>(random.next());
 }
-std::uint8_t any_crowd(Random& random) {
-  return static_cast<std::uint8_t>(random.below(1U << kCrowdBits));
+std::uint8_t any_peer_count_hint(Random& random) {
+  return static_cast<std::uint8_t>(random.below(1U << kPeerCountBits));
 }
 std::uint8_t any_class(Random& random) { return static_cast<std::uint8_t>(random.below(8)); }
 
@@ -49,7 +50,7 @@ HelloMessage random_hello(Random& r) {
   m.features = any<std::uint32_t>(r);
   m.link_mbps = any<std::uint32_t>(r);
   m.mtu_bytes = any<std::uint16_t>(r);
-  m.crowd = any_crowd(r);
+  m.peer_count_hint = any_peer_count_hint(r);
   m.echo_wanted = static_cast<EcnEcho>(r.below(3));
   m.timestamp_ns = r.next();
   m.timestamp_echo_ns = r.next();
@@ -85,7 +86,7 @@ GrantMessage random_grant(Random& r) {
   m.revoke = r.below(2) == 0;
   m.credit = r.below(2) == 0;
   m.traffic_class = any_class(r);
-  m.crowd = any_crowd(r);
+  m.peer_count_hint = any_peer_count_hint(r);
   m.queue_us = any<std::uint8_t>(r);
   m.channel = any<std::uint16_t>(r);
   m.grant_seq = any<std::uint16_t>(r);
@@ -195,7 +196,7 @@ TEST_CASE("control: byte layouts of version 1") {
         "000186a0"
         "1112131415161718"
         "2122232425262728");
-  hello.crowd = 7;
+  hello.peer_count_hint = 7;
   CHECK(hex(body_of(hello, flow, Opcode::hello)).substr(0, 8) == "01390302");
 
   RequestMessage request;
@@ -270,7 +271,7 @@ TEST_CASE("control: byte layouts of version 1") {
   grant.revoke = false;
   grant.credit = true;
   CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01040771");
-  grant.crowd = 31;
+  grant.peer_count_hint = 31;
   CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01fc0771");
 
   PathMessage path;
@@ -287,17 +288,17 @@ TEST_CASE("control: byte layouts of version 1") {
         "090a0b0c");
 }
 
-TEST_CASE("control: a crowd is a number of peers, rounded up to a power of two") {
-  CHECK(crowd_of(0) == 0);
+TEST_CASE("control: the peer-count hint is a number of peers, rounded up to a power of two") {
+  CHECK(peer_count_hint_of(0) == 0);
   CHECK(peers_of(0) == 0);
   for (std::uint32_t peers = 1; peers < 5000; ++peers) {
-    const std::uint32_t told = peers_of(crowd_of(peers));
+    const std::uint32_t told = peers_of(peer_count_hint_of(peers));
     CAPTURE(peers);
     REQUIRE(told >= peers);
     REQUIRE(told < 2 * peers);
   }
   // It fits the wire, whatever the number.
-  CHECK(crowd_of(0xFFFF'FFFF) == (1U << kCrowdBits) - 1);
+  CHECK(peer_count_hint_of(0xFFFF'FFFF) == (1U << kPeerCountBits) - 1);
 }
 
 TEST_CASE("control: totals are modulo 2^48, demand is not") {

@@ -1,7 +1,7 @@
 // What the receiver says, and what the sender makes of it: GRANT and PATH.
 #include <algorithm>
 
-#include "cc/cadence/parts.h"
+#include "cc/cadence/state_helpers.h"
 
 namespace paceline::cc::cadence {
 namespace {
@@ -88,7 +88,7 @@ void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   s.budget_bytes = g.unscheduled_budget;
   s.budget_at = now;
   s.active_senders = g.active_senders;
-  if (g.crowd != 0) s.crowd = g.crowd;
+  if (g.peer_count_hint != 0) s.peer_count_hint = g.peer_count_hint;
   s.queue_ns = std::uint32_t{g.queue_us} * 1000;
   time_control(s, now, g);
   if (is_void(s, now, g.timestamp_echo_ns)) return;

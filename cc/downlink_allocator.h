@@ -32,24 +32,24 @@ struct ReceiverOutput {
   PathMessage path{};
 };
 
-class PortReceiver {
+class DownlinkAllocator {
  public:
-  PortReceiver() = default;
-  PortReceiver(const PortReceiver&) = delete;
-  PortReceiver& operator=(const PortReceiver&) = delete;
-  virtual ~PortReceiver() = default;
+  DownlinkAllocator() = default;
+  DownlinkAllocator(const DownlinkAllocator&) = delete;
+  DownlinkAllocator& operator=(const DownlinkAllocator&) = delete;
+  virtual ~DownlinkAllocator() = default;
 
   // A REQUEST of `peer` (engine's index, dense, stable) arrived. Returns the counters the engine
   // must count that peer's data into; stable until the channel is forgotten.
   virtual ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) = 0;
 
-  // Wire bytes that took downlink capacity outside any channel: data of foreign or reactive
-  // senders, ACKs, CNPs, control packets, other classes. Reported as a running delta, at the latest
-  // before each poll; without it the port is planned as if they did not exist.
-  virtual void on_foreign_bytes(std::uint64_t wire_bytes) = 0;
+  // Wire bytes that took downlink capacity outside any channel: data of plain RoCEv2 peers or
+  // reactive senders, ACKs, CNPs, control packets, other classes. Reported as a running delta, at
+  // the latest before each poll; without it the port is planned as if they did not exist.
+  virtual void on_unaccounted_bytes(std::uint64_t wire_bytes) = 0;
 
   // Wire bytes of data that switches trimmed on the way to this port, whoever sent it: a running
-  // delta like that of on_foreign_bytes.
+  // delta like that of on_unaccounted_bytes.
   virtual void on_trimmed_bytes(std::uint64_t /*wire_bytes*/) {}
 
   // The peer is gone (its last queue pair was destroyed): frees the channel; counters die.

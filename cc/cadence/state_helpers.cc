@@ -1,4 +1,4 @@
-#include "cc/cadence/parts.h"
+#include "cc/cadence/state_helpers.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ std::uint64_t bulk_start(const State& s, const CadenceParams& p, std::uint64_t w
   constexpr std::uint32_t kFew = 2;
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
   const std::uint64_t inverse = small * small / wire;
-  const std::uint32_t peers = peers_of(s.crowd);
+  const std::uint32_t peers = peers_of(s.peer_count_hint);
   if (peers == 0) return std::max<std::uint64_t>(inverse, p.bulk_start_bytes);
   if (peers <= kFew) return p.most_start_bytes;
   const std::uint64_t share =
@@ -143,7 +143,7 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
       d.fallback = true;
       break;
   }
-  // The governor's share is about granted rates; start bytes have their own room on the uplink.
+  // The arbiter's share is about granted rates; start bytes have their own room on the uplink.
   const std::uint32_t share = start ? p.link_mbps : s.share_mbps;
   const std::uint32_t rate = s.down ? 0 : std::min({wish, share, s.path_mbps});
   d.rate = rate_from_mbps(rate);
@@ -159,7 +159,7 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
     }
   }
 
-  // Start bytes have a ceiling of their own, at most a BDP, and the governor's room. What is under
+  // Start bytes have a ceiling of their own, at most a BDP, and the arbiter's room. What is under
   // way then may wait at a port that no GRANT has told of yet: it is no reason to wait, too.
   if (rate > 0 && !start && s.phase != Phase::fallback) {
     d.window_bytes = path_window(s, p, now, rate);

@@ -39,7 +39,7 @@ struct UplinkWant {
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
 };
 
-// What the governor answers.
+// What the arbiter answers.
 struct UplinkShare {
   Rate rate{};                    // the context's share of the uplink; at or above link rate: free
   Rate cap{};                     // what it could use if its grant were larger (REQUEST tx_cap)
@@ -55,12 +55,12 @@ struct ShareOutput {
   UplinkShare share{};
 };
 
-class PortSender {
+class UplinkArbiter {
  public:
-  PortSender() = default;
-  PortSender(const PortSender&) = delete;
-  PortSender& operator=(const PortSender&) = delete;
-  virtual ~PortSender() = default;
+  UplinkArbiter() = default;
+  UplinkArbiter(const UplinkArbiter&) = delete;
+  UplinkArbiter& operator=(const UplinkArbiter&) = delete;
+  virtual ~UplinkArbiter() = default;
 
   // `context` is the engine's index, dense and stable. A new index grows the table (the only
   // allocation). Every ask (want.asks_start) is answered by the next poll.

@@ -43,7 +43,7 @@ void give_up(State& s, std::int64_t now);
 // The REQUEST with demand 0, repeated until the receiver confirms.
 void close(State& s, const CadenceParams& p, std::int64_t now, Decision& d);
 
-// What the receiver says (receiver_word.cc).
+// What the receiver says (grant_handler.cc).
 void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d);
 void on_path(State& s, const CadenceParams& p, const Event& e);
 
