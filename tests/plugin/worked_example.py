@@ -56,7 +56,7 @@ def main():
 
 def build(args, folder, name, prefix):
     where = os.path.join(folder, name)
-    run([args.cmake, "-S", where, "-B", where + "/build", "-DCMAKE_PREFIX_PATH=" + prefix,
+    run([args.cmake, "-G", "Ninja", "-S", where, "-B", where + "/build", "-DCMAKE_PREFIX_PATH=" + prefix,
          "-DPACELINE=" + args.paceline, "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Wconversion -Werror",
          "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wconversion -Werror"], folder)
     run([args.cmake, "--build", where + "/build"], folder)

@@ -8,21 +8,21 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
+#include <boost/beast/http/string_body.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <exception>
-#include <type_traits>
+#include <string>
 #include <utility>
 
 #include "control/daemon/api/event_queue.h"
 #include "control/daemon/api/events.h"
-#include "control/daemon/api/local_stream.h"
 #include "control/daemon/api/target.h"
 #include "dataplane/base/printable.h"
 
@@ -36,31 +36,12 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 using Parser = http::request_parser<http::string_body>;
 
-constexpr milliseconds kHandshake{10'000};
 // After a refusal that ends the connection, what the client still sends is read and thrown away
 // for this long, so that it sees the refusal and not a reset.
 constexpr milliseconds kFarewell{1'000};
 constexpr std::size_t kMostFarewell = 1 << 20;
-
-auto into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
-
-template <class Stream>
-class StreamConnection : public Connection {
- public:
-  template <class... Parts>
-  explicit StreamConnection(Parts&&... parts) : stream(std::forward<Parts>(parts)...) {}
-  void close() override {
-    closing = true;
-    beast::get_lowest_layer(stream).close();
-  }
-  auto& lowest() { return beast::get_lowest_layer(stream); }
-
-  Stream stream;
-  beast::flat_buffer buffer;
-};
 
 // Tells the hub to forget a listener, also when its coroutine is destroyed where it waits.
 class Listening {
@@ -210,25 +191,29 @@ asio::awaitable<void> answer(ServerState& state, const Connection& connection,
   }
 }
 
-http::response<http::string_body> response_of(Outgoing& out, const ServerState& state) {
-  http::response<http::string_body> response;
-  response.version(11);
-  const unsigned status = out.reply.status;
-  response.result(status >= 200 && status <= 599 ? status : 500);
-  response.set(http::field::server, "pacelined/" + state.settings.version);
-  response.set(http::field::content_type, out.reply.content_type);
-  response.set(http::field::cache_control, "no-store");
-  response.set("X-Content-Type-Options", "nosniff");
-  if (!out.allow.empty()) response.set(http::field::allow, out.allow);
-  if (out.challenge) response.set(http::field::www_authenticate, "Bearer realm=\"pacelined\"");
+// The header of a response, and its body unless only the header is asked for.
+std::string response_of(Outgoing& out, const ServerState& state, bool keep, bool without_body) {
   if (out.reply.text.empty()) {
     // In ASCII: clients print it to terminals.
-    response.body() = out.reply.body.dump(-1, ' ', true, Json::error_handler_t::replace);
-    response.body() += '\n';
-  } else {
-    response.body() = std::move(out.reply.text);
+    out.reply.text = out.reply.body.dump(-1, ' ', true, Json::error_handler_t::replace) + '\n';
   }
-  return response;
+  if (out.reply.status < 200 || out.reply.status > 599) out.reply.status = 500;
+  std::string text = "HTTP/1.1 " + std::to_string(out.reply.status) + ' ';
+  text += text_of(http::obsolete_reason(http::int_to_status(out.reply.status)));
+  const auto field = [&text](std::string_view name, std::string_view value) {
+    text.append("\r\n").append(name).append(": ").append(value);
+  };
+  field("Server", "pacelined/" + state.settings.version);
+  field("Content-Type", out.reply.content_type);
+  field("Cache-Control", "no-store");
+  field("X-Content-Type-Options", "nosniff");
+  if (!out.allow.empty()) field("Allow", out.allow);
+  if (out.challenge) field("WWW-Authenticate", "Bearer realm=\"pacelined\"");
+  if (!keep) field("Connection", "close");
+  field("Content-Length", std::to_string(out.reply.text.size()));
+  text += "\r\n\r\n";
+  if (!without_body) text += out.reply.text;
+  return text;
 }
 
 void count(ServerState& state, unsigned status) {
@@ -240,64 +225,66 @@ void count(ServerState& state, unsigned status) {
   }
 }
 
-// False: it could not be sent.
-template <class Stream>
-asio::awaitable<bool> send(StreamConnection<Stream>& connection, const ServerState& state,
-                           http::response<http::string_body>& response, bool without_body) {
-  response.content_length(response.body().size());
-  http::response_serializer<http::string_body> serializer(response);
-  connection.lowest().expires_after(milliseconds(state.settings.idle_ms));
-  error_code error;
-  if (without_body) {
-    serializer.split(true);
-    co_await http::async_write_header(connection.stream, serializer, into(error));
-    // A serializer that is split reports the end of the header so.
-    if (error == http::error::need_buffer) error = {};
-  } else {
-    co_await http::async_write(connection.stream, serializer, into(error));
-  }
-  co_return !error;
-}
-
-template <class Stream>
-asio::awaitable<void> say_farewell(StreamConnection<Stream>& connection, bool read_on) {
-  error_code error;
-  connection.lowest().expires_after(kFarewell);
-  if constexpr (std::is_same_v<Stream, TlsStream>) {
-    co_await connection.stream.async_shutdown(into(error));
-  }
-  connection.lowest().socket().shutdown(asio::socket_base::shutdown_send, error);
+asio::awaitable<void> say_farewell(Connection& connection, bool read_on) {
+  connection.stream->expires_after(kFarewell);
+  co_await connection.stream->end_writing();
   if (!read_on) co_return;
-  connection.buffer.clear();
-  std::array<char, 16384> waste{};
+  error_code error;
   std::size_t total = 0;
-  while (total < kMostFarewell) {
-    const std::size_t got =
-        co_await connection.lowest().async_read_some(asio::buffer(waste), into(error));
-    if (error) co_return;
+  while (!error && total < kMostFarewell) {
+    const std::size_t got = co_await connection.stream->discard_some(error);
     total += got;
   }
 }
 
+// Until the parser has the header, or all.
+asio::awaitable<void> read_into(Connection& connection, Parser& parser, bool header_alone,
+                                error_code& error) {
+  parser.eager(!header_alone);
+  std::array<char, 16384> piece{};
+  for (;;) {
+    error = {};
+    if (!connection.unread.empty()) {
+      connection.unread.erase(0, parser.put(asio::buffer(connection.unread), error));
+      if (error && error != http::error::need_more) co_return;
+    }
+    if (header_alone ? parser.is_header_done() : parser.is_done()) {
+      error = {};
+      co_return;
+    }
+    if (!error && !connection.unread.empty()) continue;
+    const std::size_t got = co_await connection.stream->read_some(asio::buffer(piece), error);
+    connection.unread.append(piece.data(), got);
+    if (error == asio::error::eof) {
+      if (!parser.got_some()) {
+        error = http::error::end_of_stream;
+        co_return;
+      }
+      error = {};
+      parser.put_eof(error);
+      co_return;
+    }
+    if (error) co_return;
+  }
+}
+
 // A listener has nothing more to say; when it leaves, the feed learns of it.
-template <class Stream>
-asio::awaitable<void> watch_for_leaving(std::shared_ptr<StreamConnection<Stream>> connection,
+asio::awaitable<void> watch_for_leaving(std::shared_ptr<Connection> connection,
                                         std::shared_ptr<Feed> feed) {
   std::array<char, 512> waste{};
   error_code error;
   while (!error) {
-    co_await connection->stream.async_read_some(asio::buffer(waste), into(error));
+    co_await connection->stream->read_some(asio::buffer(waste), error);
   }
   feed->gone = true;
   feed->wake.cancel();
 }
 
-template <class Stream>
 asio::awaitable<void> send_events(std::shared_ptr<ServerState> state,
-                                  std::shared_ptr<StreamConnection<Stream>> connection,
+                                  std::shared_ptr<Connection> connection,
                                   std::vector<std::string> topics, std::unique_ptr<Place> place) {
   const std::unique_ptr<Place> held = std::move(place);
-  const asio::any_io_executor executor = connection->stream.get_executor();
+  const asio::any_io_executor executor = connection->stream->executor();
   const auto feed = std::make_shared<Feed>(executor, state->settings, std::move(topics));
   // Weak: its timer must not outlive the context, which the hub may.
   const Listening listening(
@@ -310,8 +297,8 @@ asio::awaitable<void> send_events(std::shared_ptr<ServerState> state,
         there->wake.cancel();
       });
   connection->listens = true;
-  connection->lowest().expires_never();
-  asio::co_spawn(executor, watch_for_leaving<Stream>(connection, feed), asio::detached);
+  connection->stream->expires_never();
+  asio::co_spawn(executor, watch_for_leaving(connection, feed), asio::detached);
 
   std::string text = "HTTP/1.1 200 OK\r\nServer: pacelined/" + state->settings.version +
                      "\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
@@ -322,9 +309,9 @@ asio::awaitable<void> send_events(std::shared_ptr<ServerState> state,
     const std::size_t events = feed->queue.size();
     text += feed->queue.take();
     if (!text.empty()) {
-      connection->lowest().expires_after(milliseconds(state->settings.idle_ms));
+      connection->stream->expires_after(milliseconds(state->settings.idle_ms));
       // NOLINTNEXTLINE(bugprone-use-after-move): the frame's end is taken for a use of `topics`
-      co_await asio::async_write(connection->stream, asio::buffer(text), into(error));
+      co_await connection->stream->write(text, error);
       text.clear();
       if (!error) state->counts.events += events;
     }
@@ -333,31 +320,27 @@ asio::awaitable<void> send_events(std::shared_ptr<ServerState> state,
     if (last && feed->queue.empty()) break;
     if (!feed->queue.empty()) continue;
     feed->wake.expires_after(milliseconds(state->settings.keep_alive_ms));
-    co_await feed->wake.async_wait(into(error));
+    co_await feed->wake.async_wait(asio::redirect_error(asio::use_awaitable, error));
     if (!error) text = ": still here\n\n";
   }
   if (feed->queue.overflowed()) ++state->counts.slow_listeners;
 }
 
 // One request and its reply. False: the last of this connection.
-template <class Stream>
 asio::awaitable<bool> serve_one(std::shared_ptr<ServerState> state,
-                                std::shared_ptr<StreamConnection<Stream>> connection,
-                                Membership& membership) {
+                                std::shared_ptr<Connection> connection, Membership& membership) {
   Parser parser;
   parser.header_limit(state->settings.most_header);
   parser.body_limit(state->settings.most_body);
-  connection->lowest().expires_after(milliseconds(state->settings.idle_ms));
+  connection->stream->expires_after(milliseconds(state->settings.idle_ms));
   error_code error;
-  co_await http::async_read_header(connection->stream, connection->buffer, parser, into(error));
+  co_await read_into(*connection, parser, true, error);
   if (!error && !parser.is_done()) {
     if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
       static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-      co_await asio::async_write(connection->stream, asio::buffer(kContinue), into(error));
+      co_await connection->stream->write(kContinue, error);
     }
-    if (!error) {
-      co_await http::async_read(connection->stream, connection->buffer, parser, into(error));
-    }
+    if (!error) co_await read_into(*connection, parser, false, error);
   }
   if (connection->closing) co_return false;
 
@@ -375,36 +358,32 @@ asio::awaitable<bool> serve_one(std::shared_ptr<ServerState> state,
     co_await answer(*state, *connection, parser.get(), out);
     if (out.listener != nullptr && !head) {
       count(*state, 200);
-      co_await send_events<Stream>(state, connection, std::move(out.topics),
-                                   std::move(out.listener));
+      co_await send_events(state, connection, std::move(out.topics), std::move(out.listener));
       co_await say_farewell(*connection, false);
       co_return false;
     }
   }
-  http::response<http::string_body> response = response_of(out, *state);
   // Nobody tries a second token on one connection.
   keep = keep && !state->stopped && !out.challenge && connection->may_read;
-  response.keep_alive(keep);
-  count(*state, response.result_int());
-  const bool sent = co_await send(*connection, *state, response, head);
-  if (sent && !keep) co_await say_farewell(*connection, static_cast<bool>(error));
+  const std::string response = response_of(out, *state, keep, head);
+  count(*state, out.reply.status);
+  connection->stream->expires_after(milliseconds(state->settings.idle_ms));
+  error_code unsent;
+  co_await connection->stream->write(response, unsent);
+  if (!unsent && !keep) co_await say_farewell(*connection, static_cast<bool>(error));
   membership.set_busy(false);
-  co_return sent&& keep && !state->stopped && !connection->closing;
+  co_return !unsent && keep && !state->stopped && !connection->closing;
 }
 
-template <class Stream>
 asio::awaitable<void> serve(std::shared_ptr<ServerState> state,
-                            std::shared_ptr<StreamConnection<Stream>> connection) {
+                            std::shared_ptr<Connection> connection) {
   try {
     Membership membership(state, connection);
-    if constexpr (std::is_same_v<Stream, TlsStream>) {
-      error_code error;
-      connection->lowest().expires_after(kHandshake);
-      co_await connection->stream.async_handshake(asio::ssl::stream_base::server, into(error));
-      if (error) co_return;
-    }
+    error_code error;
+    co_await connection->stream->open(error);
+    if (error) co_return;
     bool more = !state->stopped;
-    while (more) more = co_await serve_one<Stream>(state, connection, membership);
+    while (more) more = co_await serve_one(state, connection, membership);
     connection->close();
   } catch (const std::exception& error) {
     spdlog::error("a client of the API is let go: {}", error.what());
@@ -412,14 +391,13 @@ asio::awaitable<void> serve(std::shared_ptr<ServerState> state,
 }
 
 // Null: there is none, which was said.
-template <class Stream>
-std::unique_ptr<Place> place_of(ServerState& state, StreamConnection<Stream>& connection) {
+std::unique_ptr<Place> place_of(ServerState& state, Connection& connection) {
   auto place = std::make_unique<Place>(state.local_callers,
                                        connection.caller.value_or(Caller{"a stranger", false}));
   const std::string wrong = place->take();
   if (wrong.empty()) return place;
   ++state.counts.turned_away;
-  turn_away(connection.lowest().socket().native_handle(), wrong);
+  turn_away(connection.stream->descriptor(), wrong);
   return nullptr;
 }
 
@@ -436,29 +414,23 @@ void turn_away(int socket, const std::string& why) {
 
 asio::awaitable<void> serve_local(std::shared_ptr<ServerState> state,
                                   asio::local::stream_protocol::socket socket) {
-  auto connection =
-      std::make_shared<StreamConnection<LocalStream>>(std::move(socket), state->aside);
-  connection->caller = local_caller(connection->lowest().socket().native_handle(), state->access);
+  auto connection = std::make_shared<Connection>(local_stream(std::move(socket), state->aside));
+  connection->caller = local_caller(connection->stream->descriptor(), state->access);
   connection->may_read = connection->caller.has_value();
-  if (const auto place = place_of(*state, *connection)) {
-    co_await serve<LocalStream>(state, connection);
-  }
+  if (const auto place = place_of(*state, *connection)) co_await serve(state, connection);
 }
 
 asio::awaitable<void> serve_metrics(std::shared_ptr<ServerState> state,
                                     asio::ip::tcp::socket socket) {
-  auto connection = std::make_shared<StreamConnection<beast::tcp_stream>>(std::move(socket));
+  auto connection = std::make_shared<Connection>(tcp_stream(std::move(socket)));
   connection->caller = Caller{"metrics", false};
   connection->metrics_only = true;
-  if (const auto place = place_of(*state, *connection)) {
-    co_await serve<beast::tcp_stream>(state, connection);
-  }
+  if (const auto place = place_of(*state, *connection)) co_await serve(state, connection);
 }
 
 asio::awaitable<void> serve_tls(std::shared_ptr<ServerState> state, asio::ip::tcp::socket socket,
                                 std::shared_ptr<asio::ssl::context> tls) {
-  auto connection = std::make_shared<StreamConnection<TlsStream>>(std::move(socket), *tls);
-  co_await serve<TlsStream>(std::move(state), std::move(connection));
+  co_await serve(state, std::make_shared<Connection>(tls_stream(std::move(socket), *tls)));
 }
 
 }  // namespace paceline::daemon

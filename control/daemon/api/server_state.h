@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/daemon/api/api_server.h"
+#include "control/daemon/api/byte_stream.h"
 #include "control/daemon/api/places.h"
 #include "control/daemon/api/router.h"
 #include "control/daemon/api/tokens.h"
@@ -18,16 +20,16 @@
 
 namespace paceline::daemon {
 
-// A connection as the server sees it.
-class Connection {
- public:
-  Connection() = default;
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  virtual ~Connection() = default;
-  // Whatever it waits for on the network fails.
-  virtual void close() = 0;
+struct Connection {
+  explicit Connection(std::unique_ptr<ByteStream> from) : stream(std::move(from)) {}
 
+  void close() {
+    closing = true;
+    stream->close();
+  }
+
+  std::unique_ptr<ByteStream> stream;
+  std::string unread;  // came behind what the last request needed
   bool closing = false;
   bool busy = false;     // a request is being answered
   bool listens = false;  // to events, until it ends
