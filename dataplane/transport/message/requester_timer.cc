@@ -57,7 +57,7 @@ Picos RequesterTimer::probe_after(EngineCore& core, const QueuePair& qp) {
       std::max({s.round_trip.smoothed_ns(), s.last_rtt_ns, s.answer_rtt_ns});
   const Picos known = round_trip == 0 ? picos_from_nanos(core.config.base_rtt_ns) * 4
                                       : picos_from_nanos(round_trip) * 2 + reorder_wait(s);
-  return later(kLeastProbeWait, known) * (std::int64_t{1} << s.patience);
+  return s.patience.probe_wait(later(kLeastProbeWait, known));
 }
 
 void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
@@ -84,7 +84,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
 
 // How much later than others a packet may arrive before it counts as lost.
 Picos RequesterTimer::reorder_wait(const SelectiveSend& s) {
-  return picos_from_nanos(s.round_trip.least_ns()) / 4 * s.reorder_steps;
+  return s.patience.reordering(s.round_trip.least_ns());
 }
 
 }  // namespace paceline::transport

@@ -34,8 +34,9 @@ void Scoreboard::reset(EngineCore& core, QueuePair& qp) {
   s.lost = s.missing = 0;
   s.ask_bytes = 0;
   s.probes = 0;
-  s.patience = s.held = 0;
-  s.failing = false;
+  s.held = 0;
+  s.patience.restart();
+  s.refused.reset();
   s.newest_sent = s.newest_ask = Picos{-1};
   s.progress_at = core.awake();
   s.reorder_at = s.response_at = kNever;
@@ -213,10 +214,7 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
 std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (before(psn, r.position.oldest()) || !before(psn, r.position.next()) ||
-      distance(psn, r.position.oldest()) >= s.window()) {
-    return 0;
-  }
+  if (!s.keeps(r.position, psn)) return 0;
   const SentPacket& sent = s.at(psn);
   if (!sent.has(sent_flag::in_flight)) return 0;
   const std::uint64_t bytes = sent.wire_bytes;

@@ -5,9 +5,9 @@
 // XACK.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "dataplane/base/fixed_ring.h"
@@ -15,8 +15,11 @@
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/transport/interface/types.h"
+#include "dataplane/transport/qp/loss_patience.h"
+#include "dataplane/transport/qp/marked_bytes.h"
 #include "dataplane/transport/qp/path_set.h"
 #include "dataplane/transport/qp/round_trip.h"
+#include "dataplane/transport/qp/send_position.h"
 #include "dataplane/wire/aeth.h"
 #include "dataplane/wire/int_record.h"
 
@@ -55,6 +58,12 @@ struct ResponseAsk {
   bool begun = false;       // responder: one was sent
 };
 
+// A packet that the peer refused, and the status that its request completes with.
+struct Refusal {
+  Psn psn;
+  CompletionStatus status;
+};
+
 struct SelectiveSend {
   explicit SelectiveSend(std::uint32_t window) : sent(window), asks(16) {}
 
@@ -64,34 +73,15 @@ struct SelectiveSend {
   Psn within_window(Psn una, Psn end) const {
     return distance(end, una) > window() ? una + static_cast<std::uint32_t>(window()) : end;
   }
+  // Sent, not acknowledged in order, and within the window.
+  bool keeps(const SendPosition& position, Psn psn) const {
+    return !before(psn, position.oldest()) && before(psn, position.next()) &&
+           distance(psn, position.oldest()) < window();
+  }
   // Requires lost != 0. What lies before is not looked at again.
   Psn oldest_lost() {
     while (!at(lost_from).has(sent_flag::lost)) ++lost_from;
     return lost_from;
-  }
-
-  // Something was sent again for nothing: more reordering is tolerated, and probes wait longer.
-  void doubt() {
-    patience = static_cast<std::uint8_t>(std::min(patience + 1, 10));
-    samples = 0;
-    reorder_steps = static_cast<std::uint8_t>(std::min(reorder_steps + 4, 64));
-    calm = 0;
-  }
-  // Something was lost. That much reordering is forgotten slowly.
-  void believe() {
-    if (++calm != 64) return;
-    calm = 0;
-    if (reorder_steps > 1) --reorder_steps;
-  }
-
-  // Of `acked` bytes those that arrived marked, where an XACK says `total` of all there were. XACKs
-  // come late, twice, or not at all: no mark counts twice. What came twice may have been marked
-  // twice; nobody hears of more marks than of bytes.
-  std::uint32_t newly_marked(std::uint32_t total, std::uint64_t acked) {
-    const std::uint32_t marked = total - marked_bytes;
-    if (acked == 0 || marked == 0 || marked > 0x7FFF'FFFFU) return 0;
-    marked_bytes = total;
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(marked, acked));
   }
 
   std::vector<SentPacket> sent;  // a power of two
@@ -109,20 +99,15 @@ struct SelectiveSend {
   std::uint32_t answer_rtt_ns = 0;  // from asking to the answer; 0: not measured yet
   Picos newest_sent{-1};            // latest time of sending among what has arrived
   RoundTripEstimate round_trip;
-  std::uint32_t last_rtt_ns = 0;   // a queue that has just grown shows here first
-  std::uint32_t marked_bytes = 0;  // CE-marked at the peer, as algorithms were last told
-  std::uint8_t reorder_steps = 1;  // quarters of the least round trip that a packet may be late
-  std::uint8_t calm = 0;           // losses since a packet was last sent again for nothing
+  std::uint32_t last_rtt_ns = 0;  // a queue that has just grown shows here first
+  MarkedBytes marked;
+  LossPatience patience;
   std::uint8_t probes = 0;         // of the tail, since something arrived
-  std::uint8_t patience = 0;       // probes wait 2^patience times as long as round trips tell
   std::uint8_t held = 0;           // times in a row that nothing was under way when time was up
-  std::uint8_t samples = 0;        // of the round trip, since patience changed last
-  bool failing = false;            // the peer refused `failing_psn`; what is before may complete
-  Psn failing_psn;
-  CompletionStatus failing_status = CompletionStatus::success;
-  Picos progress_at{0};        // in EngineCore::awake()
-  Picos reorder_at = kNever;   // a packet counts as lost then
-  Picos response_at = kNever;  // answers that are missing are looked at then
+  std::optional<Refusal> refused;  // by the peer; requests before it may complete
+  Picos progress_at{0};            // in EngineCore::awake()
+  Picos reorder_at = kNever;       // a packet counts as lost then
+  Picos response_at = kNever;      // answers that are missing are looked at then
 };
 
 // Packets that a receiver has, relative to the next one it expects.

@@ -13,9 +13,6 @@ namespace {
 
 // Where the requests to be sent for answers have no room: when to look again.
 constexpr Picos kRetryAsking = picos_from_micros(1);
-// What answers that came twice can raise SelectiveSend::patience to: a request that was repeated
-// for nothing brings all of its answers twice, and fewer round trips are measured than with WRITEs.
-constexpr std::uint8_t kMostPatience = 3;
 
 }  // namespace
 
@@ -87,10 +84,7 @@ void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
   if (rtt_ns == 0) return;
   const std::uint32_t known = s.answer_rtt_ns;
   s.answer_rtt_ns = known == 0 ? rtt_ns : known - known / 8 + rtt_ns / 8;
-  if (s.patience != 0 && ++s.samples == 8) {
-    --s.patience;
-    s.samples = 0;
-  }
+  s.patience.on_round_trip();
 }
 
 // An answer came twice: asked for again for nothing, or more reordering than was thought. It counts
@@ -101,9 +95,7 @@ void AnswerRepair::note_repeated(EngineCore& core, QueuePair& qp) {
       core.now)
     return;
   s.doubted_at = core.now;
-  const std::uint8_t patience = s.patience;
-  s.doubt();
-  s.patience = std::max(patience, std::min(s.patience, kMostPatience));
+  s.patience.on_repeated_response();
 }
 
 // Answers before `end`, one that is here, have not come.
@@ -166,7 +158,7 @@ bool AnswerRepair::ask_missing(EngineCore& core, QueuePair& qp) {
     core.counters.implied_naks += s.asks.size() - runs;
     asks = true;
   }
-  if (asks) s.believe();
+  if (asks) s.patience.on_loss();
   return asks;
 }
 

@@ -95,8 +95,8 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   if (asks) core.actions.resume_and_report(qp);
   AckProgress::report_ack(core, qp, acked, 0);
   RequesterTimer::arm_selective(core, qp);
-  if (s.failing && r.position.oldest() == s.failing_psn)
-    QpFailure::fail(core, qp, s.failing_status, s.failing_psn);
+  if (s.refused && r.position.oldest() == s.refused->psn)
+    QpFailure::fail(core, qp, s.refused->status, s.refused->psn);
   return ResponseOutcome::done;
 }
 
@@ -205,7 +205,7 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
       ++core.counters.timeouts;
       ++qp.counters.timeouts;
       if (!r.retries.spend()) {
-        QpFailure::fail(core, qp, s.failing ? s.failing_status : CompletionStatus::retry_exceeded);
+        QpFailure::fail(core, qp, s.refused ? s.refused->status : CompletionStatus::retry_exceeded);
         return;
       }
       s.progress_at = core.awake();
@@ -243,7 +243,7 @@ void SelectiveSender::on_acknowledge(EngineCore& core, QueuePair& qp,
   wire::Xack xack;
   xack.aeth = parsed.ext.aeth;
   xack.trigger = r.position.oldest() - 1;
-  xack.marked_bytes = qp.selective->send.marked_bytes;  // it says nothing of marks
+  xack.marked_bytes = qp.selective->send.marked.total();  // it says nothing of marks
   const bool is_ack = xack.aeth.is_ack();
   const Psn expected = is_ack ? parsed.psn + 1 : parsed.psn;
   const bool gap = xack.aeth.kind() == wire::AethKind::nak &&
@@ -274,14 +274,10 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   PathSet& paths = qp.selective->paths;
   if (!xack.duplicate && !xack.trimmed) paths.arrived(xack.trigger_port);
   if (xack.marked) paths.marked(xack.marked_port);
-  const auto kept = [&](Psn psn) {
-    return !before(psn, r.position.oldest()) && before(psn, r.position.next()) &&
-           distance(psn, r.position.oldest()) < s.window();
-  };
 
   // What was trimmed has passed the queue that it was trimmed at: its round trip says nothing.
   std::uint32_t rtt_ns = 0;
-  if (kept(xack.trigger) && !xack.trimmed) {
+  if (s.keeps(r.position, xack.trigger) && !xack.trimmed) {
     const SentPacket& sent = s.at(xack.trigger);
     if (sent.has(sent_flag::in_flight) && !sent.has(sent_flag::again)) {
       rtt_ns = AckProgress::sample_rtt(core, sent.sent_at);
@@ -292,10 +288,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
       s.round_trip.add(rtt_ns);
       s.last_rtt_ns = rtt_ns;
       // Round trips are measured again: no reason to go on doubting them.
-      if (s.patience != 0 && ++s.samples == 8) {
-        --s.patience;
-        s.samples = 0;
-      }
+      s.patience.on_round_trip();
       // Slower than the others by more than a quarter of an empty path: a queue of its own.
       if (rtt_ns > s.round_trip.smoothed_ns() + s.round_trip.least_ns() / 4)
         paths.marked(sent.port);
@@ -305,7 +298,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   // longer. What was sent twice measures none (Karn), so without patience a queue that grows faster
   // than they are measured would have every packet of a small window probed, and never be measured.
   // Both are forgotten slowly.
-  if (xack.duplicate) s.doubt();
+  if (xack.duplicate) s.patience.on_repeated_packet();
 
   std::uint64_t acked = 0;
   acked += Scoreboard::acknowledge_before(core, qp, expected);
@@ -313,7 +306,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   for (unsigned word = 0; word < xack.bitmap.size(); ++word) {
     for (std::uint64_t bits = xack.bitmap[word]; bits != 0; bits &= bits - 1) {
       const Psn psn = first + (word * 64 + static_cast<unsigned>(std::countr_zero(bits)));
-      if (!kept(psn)) continue;
+      if (!s.keeps(r.position, psn)) continue;
       acked += Scoreboard::mark_delivered(core, qp, s.at(psn));
       if (before(s.highest, psn + 1)) s.highest = psn + 1;
     }
@@ -327,11 +320,11 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   }
   const std::uint64_t trimmed = xack.trimmed ? Scoreboard::take_trim(core, qp, xack.trigger) : 0;
   const std::uint64_t lost = trimmed + Scoreboard::find_lost(core, qp);
-  const std::uint32_t marked = s.newly_marked(xack.marked_bytes, acked);
+  const std::uint32_t marked = s.marked.take(xack.marked_bytes, acked);
   IntStack stack;
   const IntStack* const int_stack = records_of(xack, stack);
   if (lost != 0) {
-    s.believe();
+    s.patience.on_loss();
     core.actions.settle(qp);
     cc::Event& event = core.actions.deliver(qp.context, int_stack);
     event.signal = cc::Signal::nack;
@@ -348,8 +341,8 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   RequesterTimer::arm_selective(core, qp);
   if (!xack.aeth.is_ack()) {
     refused(core, qp, expected, xack.aeth);
-  } else if (s.failing && r.position.oldest() == s.failing_psn) {
-    QpFailure::fail(core, qp, s.failing_status, s.failing_psn);
+  } else if (s.refused && r.position.oldest() == s.refused->psn) {
+    QpFailure::fail(core, qp, s.refused->status, s.refused->psn);
   }
 }
 
@@ -374,9 +367,7 @@ void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wir
     return;
   }
   // READs before it may still complete.
-  s.failing = true;
-  s.failing_psn = expected;
-  s.failing_status = status;
+  s.refused = Refusal{expected, status};
 }
 
 void SelectiveSender::on_rnr_nak(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {

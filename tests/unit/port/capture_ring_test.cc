@@ -173,7 +173,7 @@ TEST_CASE("capture ring: a reader that lies harms itself alone", "[capture_ring]
   RingLab lab;
   Random random(seed, 9);
   Frames frames;
-  for (std::uint64_t i = 0; i < 20'000; ++i) {
+  for (std::uint64_t i = 0; i < 4'000; ++i) {
     // Anything: at random, ahead, far behind, backwards, and sometimes the truth.
     const std::uint64_t end = lab.writer->staged().end;
     const std::uint64_t lies[] = {random.next(),
@@ -192,7 +192,7 @@ TEST_CASE("capture ring: a reader that lies harms itself alone", "[capture_ring]
     REQUIRE(mark.end % kCaptureRecordBytes == 0);
   }
   CHECK(lab.writer->missed() > 0);
-  CHECK(lab.writer->missed() < 20'000);
+  CHECK(lab.writer->missed() < 4'000);
   CHECK(lab.guarded());
 }
 

@@ -7,6 +7,8 @@
 #include "dataplane/base/random.h"
 #include "dataplane/transport/qp/ack_requests.h"
 #include "dataplane/transport/qp/incoming_message.h"
+#include "dataplane/transport/qp/loss_patience.h"
+#include "dataplane/transport/qp/marked_bytes.h"
 #include "dataplane/transport/qp/retry_budget.h"
 #include "dataplane/transport/qp/round_trip.h"
 #include "dataplane/transport/qp/send_position.h"
@@ -151,6 +153,75 @@ TEST_CASE("incoming message: what is placed, and what a WRITE still announces", 
   CHECK_FALSE(message.is_write());
   CHECK(message.received() == 10);
   CHECK(message.remaining() == 0);
+}
+
+TEST_CASE("loss patience: grows when something was sent again for nothing, shrinks slowly",
+          "[transport]") {
+  LossPatience patience;
+  constexpr std::uint32_t kRoundTrip = 8'000;
+  const auto quarters = [&] { return patience.reordering(kRoundTrip).count / 2'000'000; };
+  const auto factor = [&] { return patience.probe_wait(Picos{1}).count; };
+  CHECK(quarters() == 1);
+  CHECK(factor() == 1);
+  patience.on_repeated_packet();
+  CHECK(quarters() == 5);
+  CHECK(factor() == 2);
+  for (int i = 0; i < 7; ++i) patience.on_round_trip();
+  CHECK(factor() == 2);
+  patience.on_round_trip();
+  CHECK(factor() == 1);
+  // Responses that came twice double the wait three times at most, and never lower it.
+  for (int i = 0; i < 6; ++i) patience.on_repeated_response();
+  CHECK(factor() == 8);
+  for (int i = 0; i < 20; ++i) patience.on_repeated_packet();
+  CHECK(factor() == 1024);
+  CHECK(quarters() == 64);
+  patience.on_repeated_response();
+  CHECK(factor() == 1024);
+  // A quarter less after 64 losses in a row; something sent again for nothing starts the count
+  // anew.
+  for (int i = 0; i < 63; ++i) patience.on_loss();
+  patience.on_repeated_packet();
+  for (int i = 0; i < 63; ++i) patience.on_loss();
+  CHECK(quarters() == 64);
+  patience.on_loss();
+  CHECK(quarters() == 63);
+  for (int i = 0; i < 64 * 100; ++i) patience.on_loss();
+  CHECK(quarters() == 1);
+  patience.restart();
+  CHECK(factor() == 1);
+  patience.expect_reordering(0);
+  CHECK(patience.reordering(kRoundTrip) == Picos{0});
+}
+
+TEST_CASE("marked bytes: no mark counts twice, whatever order XACKs come in", "[transport]") {
+  const auto seed = GENERATE(1U, 2U, 3U);
+  CAPTURE(seed);
+  Random random(seed);
+  MarkedBytes marked;
+  std::uint32_t newest = 0;  // wraps
+  std::uint64_t all = 0;
+  std::uint64_t taken = 0;
+  std::deque<std::uint32_t> late;
+  for (int i = 0; i < 5'000; ++i) {
+    const auto step = static_cast<std::uint32_t>(random.below(1 << 20));
+    newest += step;
+    all += step;
+    late.push_back(newest);
+    if (random.below(4) != 0) taken += marked.take(newest, ~std::uint64_t{0});
+    if (late.size() > 8) {
+      if (random.below(2) == 0) taken += marked.take(late.front(), ~std::uint64_t{0});
+      late.pop_front();
+    }
+    REQUIRE(taken <= all);
+  }
+  taken += marked.take(newest, ~std::uint64_t{0});
+  CHECK(taken == all);
+  CHECK(marked.total() == newest);
+  CHECK(marked.take(newest, 100) == 0);
+  CHECK(marked.take(newest + 50, 0) == 0);
+  CHECK(marked.take(newest + 50, 20) == 20);
+  CHECK(marked.take(newest + 50, 20) == 0);
 }
 
 }  // namespace

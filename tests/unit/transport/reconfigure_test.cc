@@ -519,18 +519,5 @@ TEST_CASE("a queue pair tells what it counts, message by message and within them
   }
 }
 
-TEST_CASE("marks reach algorithms once, however XACKs come", "[transport][selective]") {
-  SelectiveSend send(64);
-  CHECK(send.newly_marked(0, 1000) == 0);
-  CHECK(send.newly_marked(3000, 5000) == 3000);
-  CHECK(send.newly_marked(3000, 5000) == 0);  // twice
-  CHECK(send.newly_marked(2000, 5000) == 0);  // late
-  CHECK(send.newly_marked(4000, 0) == 0);     // nothing new: it waits for what is
-  CHECK(send.newly_marked(5000, 1000) == 1000);
-  CHECK(send.newly_marked(5000, 1000) == 0);
-  send.marked_bytes = 0xFFFF'FF00;  // a total modulo 2^32
-  CHECK(send.newly_marked(0x100, 4000) == 0x200);
-}
-
 }  // namespace
 }  // namespace paceline::transport::test
