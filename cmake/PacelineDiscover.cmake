@@ -3,6 +3,7 @@
 #   RUNNER      command, as a list separated by commas, that runs cases (tests/support/run_cases.py)
 #   LABELS      labels of every entry, separated by commas
 #   TIMEOUT     seconds for one case
+#   LEFT_OUT    tags of ordinary cases that do not run, as ~[tag]~[tag]
 #
 # One entry for the ordinary cases, NAME; one for those tagged [slow], [threads] or both, NAME/slow,
 # NAME/threads, NAME/slow_threads; and one for each that may be skipped, NAME/CASE: ctest can report only
@@ -55,7 +56,7 @@ function(add_group suffix spec)
   set(script "${script}" PARENT_SCOPE)
 endfunction()
 
-add_group("" "~[slow]~[threads]")
+add_group("" "~[slow]~[threads]${LEFT_OUT}")
 add_group("/slow" "[slow]~[threads]" slow)
 add_group("/threads" "[threads]~[slow]" threads)
 add_group("/slow_threads" "[slow][threads]" slow threads)
