@@ -262,7 +262,7 @@ std::string EngineView::check_arrivals() const {
     if (qp == nullptr) continue;
     held += packets_in(qp->responder.parked) + responses_in(qp->requester.parked);
     if (qp->selective == nullptr) continue;
-    for (const Packet* packet : qp->selective->receive.held) held += packet != nullptr ? 1 : 0;
+    held += qp->selective->receive.early.held();
   }
   const telemetry::EngineCounters& c = core_.counters;
   const std::uint64_t known = packets_accounted(c, core_.config.speak_control) + held;

@@ -103,13 +103,10 @@ void Responder::discard(QueuePair& qp) {
   for (; !r.parked.empty(); core_.pool.free(r.parked.pop())) ++core_.counters.wrong_state;
   r.halts = 0;
   if (!qp.responder.selective) return;
-  for (Packet*& held : qp.selective->receive.held) {
-    if (held == nullptr) continue;
+  while (Packet* held = qp.selective->receive.early.release_any()) {
     ++core_.counters.wrong_state;
     core_.pool.free(held);
-    held = nullptr;
   }
-  qp.selective->receive.held_packets = 0;
 }
 
 RequestOutcome Responder::take(QueuePair& qp, const wire::ParsedPacket& parsed,
@@ -130,8 +127,8 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     ++core_.counters.dropped_stale;
     if (qp.responder.selective) {
       // A READ is repeated on purpose, for answers that were lost.
-      qp.selective->receive.answer_due = true;
-      if (carries_message(parsed)) qp.selective->receive.duplicate = true;
+      qp.selective->receive.xack.want();
+      if (carries_message(parsed)) qp.selective->receive.xack.on_duplicate();
     }
     if (!carries_message(parsed)) {
       ReadResponder::repeat(core_, qp, parsed);
@@ -236,18 +233,16 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
 // Takes the packet. False when it, or what it set free, waits for memory.
 bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
   ResponderState& r = qp.responder;
-  SelectiveReceiver::record_arrival(core_, qp, parsed, *packet);
+  qp.selective->receive.xack.on_packet(parsed, *packet, core_.arrived_at());
   const Psn was = r.expected;
-  const bool gap = before(was, qp.selective->receive.highest);
+  const bool gap = before(was, qp.selective->receive.early.highest());
   switch (accept(qp, parsed, *packet)) {
     case RequestOutcome::pending:
       wait_for_memory(qp, packet);
       return false;
-    case RequestOutcome::held: {
-      SelectiveReceive& s = qp.selective->receive;
-      s.held[s.slot(parsed.psn)] = packet;
+    case RequestOutcome::held:
+      qp.selective->receive.early.hold(parsed.psn, packet);
       break;
-    }
     case RequestOutcome::done:
       core_.pool.free(packet);
       if (r.expected != was) {
@@ -255,7 +250,7 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
         deliver_held(qp);
         // Whether it asks or not: what it completes has asked before, and nothing need follow
         // (after RFC 5681, 4.2: what fills a gap is acknowledged at once).
-        if (gap) qp.selective->receive.answer_due = true;
+        if (gap) qp.selective->receive.xack.want();
       }
       break;
   }
@@ -267,16 +262,16 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
 void Responder::deliver_held(QueuePair& qp) {
   ResponderState& r = qp.responder;
   SelectiveReceive& s = qp.selective->receive;
-  while (r.halts == 0 && qp.state != QpState::error && s.refusal.is_ack() && s.has(r.expected)) {
+  while (r.halts == 0 && qp.state != QpState::error && !s.xack.refuses() &&
+         s.early.has(r.expected)) {
     const Psn psn = r.expected;
-    Packet*& slot = s.held[s.slot(psn)];
-    if (slot == nullptr) {  // a WRITE that was placed
+    const bool ends = !s.early.continues(psn);
+    Packet* const packet = s.early.release(psn);
+    if (packet == nullptr) {  // a WRITE that was placed
       if (r.message.open()) {
         Answers::refuse(core_, qp, wire::NakCode::invalid_request);
         return;
       }
-      const bool ends = !s.test(s.continued, psn);
-      s.clear(psn);
       ++r.expected;
       if (ends) {
         r.msn = next_msn(r.msn);
@@ -286,10 +281,6 @@ void Responder::deliver_held(QueuePair& qp) {
       }
       continue;
     }
-    Packet* const packet = slot;
-    slot = nullptr;
-    --s.held_packets;
-    s.clear(psn);
     wire::ParsedPacket parsed;
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
@@ -323,16 +314,16 @@ void Responder::on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, cons
     return;
   }
   SelectiveReceive& s = qp.selective->receive;
-  if (ahead >= s.window()) {
+  if (ahead >= s.early.window()) {
     ++core_.counters.beyond_window;
     return;
   }
-  if (s.has(parsed.psn)) {
+  if (s.early.has(parsed.psn)) {
     ++core_.counters.duplicates;
     return;
   }
-  SelectiveReceiver::record_arrival(core_, qp, parsed, packet);
-  s.trimmed = true;
+  s.xack.on_packet(parsed, packet, core_.arrived_at());
+  s.xack.on_trimmed();
   Answers::send_xack(core_, qp, r.expected, Answers::ack_of(qp, r.msn));
 }
 

@@ -27,8 +27,8 @@ void Answers::acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::Aeth a
   // Under selective repeat only what ends the connection must come after the READ responses.
   const bool fatal = aeth.kind() == wire::AethKind::nak;
   if (qp.responder.selective && !(fatal && r.responses.any_due())) {
-    qp.selective->receive.answer_due = true;
-    if (!aeth.is_ack()) qp.selective->receive.refusal = aeth;
+    PendingXack& xack = qp.selective->receive.xack;
+    aeth.is_ack() ? xack.want() : xack.want(aeth);
     return;
   }
   if (r.responses.any_due()) [[unlikely]] {
@@ -194,12 +194,8 @@ void Answers::take_back(EngineCore& core, QueuePair& qp, std::uint64_t bytes) {
 }
 
 void Answers::give_xack(EngineCore& core, QueuePair& qp) {
-  SelectiveReceive& s = qp.selective->receive;
-  if (!s.answer_due) return;
-  s.answer_due = false;
-  const wire::Aeth aeth = s.refusal.is_ack() ? ack_of(qp, qp.responder.msn) : s.refusal;
-  s.refusal = {};
-  send_xack(core, qp, qp.responder.expected, aeth);
+  const auto aeth = qp.selective->receive.xack.take_due(ack_of(qp, qp.responder.msn));
+  if (aeth) send_xack(core, qp, qp.responder.expected, *aeth);
 }
 
 void Answers::send_xack(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
@@ -207,33 +203,17 @@ void Answers::send_xack(EngineCore& core, QueuePair& qp, Psn expected, wire::Aet
   if (qp.peer == kNoIndex) return;
   Packet* packet = core.alloc_headers_only();
   if (packet == nullptr) return;  // as if lost: the sender asks again
-  wire::Xack xack;
+  wire::Xack xack = s.xack.take(core.now, core.peers[qp.peer].telemetry);
   xack.aeth = aeth;
-  xack.trigger = s.trigger;
-  xack.trigger_port = s.trigger_port;
-  xack.duplicate = s.duplicate;
-  xack.marked = s.marked;
-  xack.marked_port = s.marked_port;
-  xack.marked_bytes = s.marked_bytes;
-  xack.arrival_ns = static_cast<std::uint32_t>(to_nanos(s.arrival).count);
-  const std::int64_t hold = (core.now - s.arrival).count / 1000;
-  xack.hold_ns = static_cast<std::uint16_t>(std::min<std::int64_t>(hold, 0xFFFF));
-  xack.trimmed = s.trimmed;
-  s.duplicate = s.marked = s.trimmed = false;
-  if (s.trigger_records != 0 && core.peers[qp.peer].telemetry) [[unlikely]] {
-    xack.path = s.trigger_path;
-    xack.records = std::span(s.records).first(s.trigger_records * wire::kIntRecordBytes);
-  }
-  s.trigger_records = 0;
   // The bits around the packet that triggered it, if they are beyond the first ones.
   const Psn first = expected + 1;
-  const std::int32_t beyond = distance(s.trigger, first) - static_cast<int>(wire::kXackBits) + 1;
+  const std::int32_t beyond = distance(xack.trigger, first) - static_cast<int>(wire::kXackBits) + 1;
   if (beyond > 0) xack.bitmap_offset = static_cast<std::uint16_t>(beyond);
-  const std::int32_t end = std::min(distance(s.highest, first), s.window() - 1);
+  const std::int32_t end = std::min(distance(s.early.highest(), first), s.early.window() - 1);
   for (std::uint32_t i = 0; i < wire::kXackBits; ++i) {
     const auto at = static_cast<std::int32_t>(xack.bitmap_offset + i);
     if (at >= end) break;
-    if (s.has(first + static_cast<std::uint32_t>(at))) xack.set_bit(i);
+    if (s.early.has(first + static_cast<std::uint32_t>(at))) xack.set_bit(i);
   }
   const wire::HeaderTemplate& header = core.peers[qp.peer].control;
   packet->header_bytes = static_cast<std::uint16_t>(wire::build_xack(

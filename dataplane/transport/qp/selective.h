@@ -5,7 +5,6 @@
 // XACK.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -13,15 +12,14 @@
 #include "dataplane/base/fixed_ring.h"
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
-#include "dataplane/port/packet.h"
 #include "dataplane/transport/interface/types.h"
+#include "dataplane/transport/qp/early_packets.h"
 #include "dataplane/transport/qp/loss_patience.h"
 #include "dataplane/transport/qp/marked_bytes.h"
 #include "dataplane/transport/qp/path_set.h"
+#include "dataplane/transport/qp/pending_xack.h"
 #include "dataplane/transport/qp/round_trip.h"
 #include "dataplane/transport/qp/send_position.h"
-#include "dataplane/wire/aeth.h"
-#include "dataplane/wire/int_record.h"
 
 namespace paceline::transport {
 
@@ -110,48 +108,13 @@ struct SelectiveSend {
   Picos response_at = kNever;      // answers that are missing are looked at then
 };
 
-// Packets that a receiver has, relative to the next one it expects.
 struct SelectiveReceive {
-  explicit SelectiveReceive(std::uint32_t window)
-      : received(window / 64), continued(window / 64), held(window, nullptr), repairs(64) {}
+  explicit SelectiveReceive(std::uint32_t window) : early(window), repairs(64) {}
 
-  std::int32_t window() const { return static_cast<std::int32_t>(held.size()); }
-  std::size_t slot(Psn psn) const { return psn.value() & (held.size() - 1); }
-  bool has(Psn psn) const { return test(received, psn); }
-  void set(std::vector<std::uint64_t>& bits, Psn psn) {
-    bits[slot(psn) / 64] |= std::uint64_t{1} << (slot(psn) % 64);
-  }
-  bool test(const std::vector<std::uint64_t>& bits, Psn psn) const {
-    return (bits[slot(psn) / 64] >> (slot(psn) % 64) & 1U) != 0;
-  }
-  void clear(Psn psn) {
-    const std::uint64_t mask = ~(std::uint64_t{1} << (slot(psn) % 64));
-    received[slot(psn) / 64] &= mask;
-    continued[slot(psn) / 64] &= mask;
-  }
-
-  std::vector<std::uint64_t> received;
-  std::vector<std::uint64_t> continued;  // placed WRITEs that do not end their message
-  std::vector<Packet*> held;             // packets that wait their turn; nullptr: none
-  FixedRing<ResponseAsk> repairs;        // READ responses asked for again, oldest first
-  std::uint32_t held_packets = 0;
-  std::uint32_t ahead_packets = 0;    // received beyond the expected one
-  Psn highest;                        // one past the highest received; >= expected
+  EarlyPackets early;
+  PendingXack xack;
+  FixedRing<ResponseAsk> repairs;     // READ responses asked for again, oldest first
   std::uint64_t continued_bytes = 0;  // of the WRITE in progress, its earlier packets
-  std::uint32_t marked_bytes = 0;
-  std::uint16_t marked_port = 0;
-  bool marked = false;
-  // The answer to be given when the packet at hand has been dealt with.
-  bool answer_due = false;
-  bool duplicate = false;
-  bool trimmed = false;  // it came without its payload
-  wire::Aeth refusal{};  // not an ACK: this instead of one
-  Psn trigger;
-  std::uint16_t trigger_port = 0;
-  Picos arrival{0};
-  std::uint16_t trigger_records = 0;  // of telemetry, in `records`
-  std::uint16_t trigger_path = 0;     // the one that they are of
-  std::array<std::byte, kIntHops * wire::kIntRecordBytes> records{};
 };
 
 // Probes of the tail before the retransmission timer.

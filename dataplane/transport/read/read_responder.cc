@@ -70,7 +70,7 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
   r.responses.add(resource);
   Answers::drop_stale_repairs(core, qp);
   if (qp.responder.selective) {
-    qp.selective->receive.answer_due = true;
+    qp.selective->receive.xack.want();
   } else if (!resource.atomic) {
     r.in_line = true;
   }

@@ -1,30 +1,11 @@
 #include "dataplane/transport/selective/selective_receiver.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/message/message_placer.h"
 
 namespace paceline::transport {
-
-void SelectiveReceiver::record_arrival(EngineCore& core, QueuePair& qp,
-                                       const wire::ParsedPacket& parsed, const Packet& packet) {
-  SelectiveReceive& s = qp.selective->receive;
-  s.trigger = parsed.psn;
-  s.trigger_port = parsed.udp_source_port;
-  s.arrival = core.arrived_at();
-  s.trigger_records = 0;
-  if ((packet.flags & packet_flag::telemetry) != 0) [[unlikely]] {
-    s.trigger_records = std::min<std::uint16_t>(packet.records, kIntHops);
-    s.trigger_path = packet.path;
-    std::memcpy(s.records.data(), tail_of(packet), s.trigger_records * wire::kIntRecordBytes);
-  }
-  if (parsed.ecn != Ecn::ce) return;
-  s.marked = true;
-  s.marked_port = parsed.udp_source_port;
-  s.marked_bytes += packet.wire_bytes;
-}
 
 // A packet that is not the expected one.
 RequestOutcome SelectiveReceiver::accept_early(EngineCore& core, QueuePair& qp,
@@ -33,37 +14,34 @@ RequestOutcome SelectiveReceiver::accept_early(EngineCore& core, QueuePair& qp,
   SelectiveReceive& s = qp.selective->receive;
   const std::int32_t ahead = distance(parsed.psn, qp.responder.expected);
   ++core.counters.out_of_sequence;
-  if (ahead >= s.window()) {
+  if (ahead >= s.early.window()) {
     ++core.counters.beyond_window;
     ++core.counters.dropped_gap;
     return RequestOutcome::done;
   }
-  s.answer_due = true;
-  if (s.has(parsed.psn)) {
+  s.xack.want();
+  if (s.early.has(parsed.psn)) {
     ++core.counters.duplicates;
     ++core.counters.dropped_stale;
-    s.duplicate = true;
+    s.xack.on_duplicate();
     return RequestOutcome::done;
   }
   const bool placed = !core.config.place_in_order && place_early(core, qp, parsed, packet);
   // Held packets must leave enough for the one that is waited for, and for answers.
-  if (!placed && (s.held_packets == core.config.reorder_packets || core.pool.scarce())) {
+  if (!placed && (s.early.held() == core.config.reorder_packets || core.pool.scarce())) {
     ++core.counters.beyond_window;
     ++core.counters.dropped_gap;
     return RequestOutcome::done;
   }
-  s.set(s.received, parsed.psn);
-  if (before(s.highest, parsed.psn + 1)) s.highest = parsed.psn + 1;
   if (placed) {
+    s.early.place(parsed.psn, parsed.solicited);
     ++core.counters.placed_early;
     ++core.counters.rx_data_packets;
     core.counters.rx_data_bytes += parsed.payload_bytes;
     qp.counters.rx_bytes += parsed.payload_bytes;
-    if (parsed.solicited) s.set(s.continued, parsed.psn);
     return RequestOutcome::done;
   }
   ++core.counters.held_early;
-  ++s.held_packets;
   return RequestOutcome::held;
 }
 
@@ -89,16 +67,12 @@ bool SelectiveReceiver::place_early(EngineCore& core, QueuePair& qp,
 void SelectiveReceiver::release_below(EngineCore& core, QueuePair& qp, Psn was) {
   SelectiveReceive& s = qp.selective->receive;
   const Psn end = qp.responder.expected;
-  if (before(s.highest, end)) s.highest = end;
-  const auto count = std::min(distance(end, was), s.window());
+  s.early.reach(end);
+  const auto count = std::min(distance(end, was), s.early.window());
   for (std::int32_t i = 0; i < count; ++i) {
-    const Psn psn = was + static_cast<std::uint32_t>(i);
-    s.clear(psn);
-    if (Packet*& held = s.held[s.slot(psn)]; held != nullptr) {
+    if (Packet* held = s.early.release(was + static_cast<std::uint32_t>(i)); held != nullptr) {
       ++core.counters.dropped_stale;
       core.pool.free(held);
-      held = nullptr;
-      --s.held_packets;
     }
   }
 }

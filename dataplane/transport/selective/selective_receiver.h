@@ -13,9 +13,6 @@ namespace paceline::transport {
 
 class SelectiveReceiver {
  public:
-  // What the XACK for this packet will say: marks, port, telemetry.
-  static void record_arrival(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
-                             const Packet& packet);
   // A packet ahead of the expected one.
   static RequestOutcome accept_early(EngineCore& core, QueuePair& qp,
                                      const wire::ParsedPacket& parsed, const Packet& packet);

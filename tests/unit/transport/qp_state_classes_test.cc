@@ -3,12 +3,16 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <vector>
 
 #include "dataplane/base/random.h"
 #include "dataplane/transport/qp/ack_requests.h"
+#include "dataplane/transport/qp/early_packets.h"
 #include "dataplane/transport/qp/incoming_message.h"
 #include "dataplane/transport/qp/loss_patience.h"
 #include "dataplane/transport/qp/marked_bytes.h"
+#include "dataplane/transport/qp/pending_xack.h"
 #include "dataplane/transport/qp/retry_budget.h"
 #include "dataplane/transport/qp/round_trip.h"
 #include "dataplane/transport/qp/send_position.h"
@@ -222,6 +226,107 @@ TEST_CASE("marked bytes: no mark counts twice, whatever order XACKs come in", "[
   CHECK(marked.take(newest + 50, 0) == 0);
   CHECK(marked.take(newest + 50, 20) == 20);
   CHECK(marked.take(newest + 50, 20) == 0);
+}
+
+TEST_CASE("early packets: any order of arrival, against a model", "[transport]") {
+  const auto seed = GENERATE(1U, 2U, 3U);
+  CAPTURE(seed);
+  Random random(seed);
+  constexpr std::uint32_t kWindow = 64;
+  EarlyPackets early(kWindow);
+  Psn expected(0xFF'FFE0);  // numbers wrap soon
+  early.start(expected);
+  struct Kept {
+    Packet* packet;
+    bool continues;
+  };
+  std::map<std::uint32_t, Kept> model;  // by distance from the expected one
+  std::vector<Packet> packets(kWindow);
+  for (int i = 0; i < 5'000; ++i) {
+    const auto ahead = static_cast<std::uint32_t>(1 + random.below(kWindow - 1));
+    const Psn psn = expected + ahead;
+    REQUIRE(early.has(psn) == model.contains(ahead));
+    if (!model.contains(ahead)) {
+      if (random.below(2) == 0) {
+        early.place(psn, random.below(2) == 0);
+        model[ahead] = {nullptr, early.continues(psn)};
+      } else {
+        early.hold(psn, &packets[ahead]);
+        model[ahead] = {&packets[ahead], false};
+      }
+    }
+    const std::uint32_t furthest = model.empty() ? 0 : model.rbegin()->first;
+    REQUIRE(distance(early.highest(), expected) >= static_cast<std::int32_t>(furthest));
+    const auto held = std::count_if(model.begin(), model.end(),
+                                    [](const auto& m) { return m.second.packet != nullptr; });
+    REQUIRE(early.held() == static_cast<std::uint32_t>(held));
+    if (random.below(3) != 0) continue;
+    // The expected one comes: all move on by one.
+    ++expected;
+    early.reach(expected);
+    std::map<std::uint32_t, Kept> rest;
+    for (const auto& [at, kept] : model) {
+      if (at != 1) {
+        rest[at - 1] = kept;
+        continue;
+      }
+      REQUIRE(early.continues(expected) == kept.continues);
+      REQUIRE(early.release(expected) == kept.packet);
+      REQUIRE_FALSE(early.has(expected));
+      REQUIRE_FALSE(early.continues(expected));
+    }
+    model = rest;
+  }
+  std::size_t left = 0;
+  while (early.release_any() != nullptr) ++left;
+  CHECK(early.held() == 0);
+  CHECK(left ==
+        static_cast<std::size_t>(std::count_if(
+            model.begin(), model.end(), [](const auto& m) { return m.second.packet != nullptr; })));
+}
+
+TEST_CASE("pending XACK: due once, a refusal before an ACK, marks add up", "[transport]") {
+  PendingXack pending;
+  const wire::Aeth ack = wire::Aeth::ack(7);
+  CHECK_FALSE(pending.take_due(ack).has_value());
+  wire::ParsedPacket parsed;
+  parsed.psn = Psn(5);
+  parsed.udp_source_port = 0xC001;
+  parsed.ecn = Ecn::ce;
+  Packet packet;
+  packet.wire_bytes = 1000;
+  pending.on_packet(parsed, packet, picos_from_nanos(100));
+  pending.want();
+  REQUIRE(pending.take_due(ack).has_value());
+  CHECK_FALSE(pending.take_due(ack).has_value());
+  pending.on_duplicate();
+  wire::Xack xack = pending.take(picos_from_nanos(350), true);
+  CHECK(xack.trigger == Psn(5));
+  CHECK(xack.trigger_port == 0xC001);
+  CHECK(xack.marked);
+  CHECK(xack.duplicate);
+  CHECK_FALSE(xack.trimmed);
+  CHECK(xack.marked_bytes == 1000);
+  CHECK(xack.hold_ns == 250);
+  CHECK(xack.records.empty());
+  parsed.psn = Psn(6);
+  parsed.ecn = Ecn::ect0;
+  pending.on_packet(parsed, packet, picos_from_nanos(400));
+  pending.on_trimmed();
+  CHECK_FALSE(pending.refuses());
+  pending.want(wire::Aeth::nak(7, wire::NakCode::remote_access_error));
+  CHECK(pending.refuses());
+  const auto refusal = pending.take_due(ack);
+  REQUIRE(refusal.has_value());
+  CHECK_FALSE(refusal->is_ack());
+  CHECK_FALSE(pending.refuses());
+  xack = pending.take(picos_from_micros(1'000), false);
+  CHECK(xack.trigger == Psn(6));
+  CHECK(xack.trimmed);
+  CHECK_FALSE(xack.marked);
+  CHECK_FALSE(xack.duplicate);
+  CHECK(xack.marked_bytes == 1000);
+  CHECK(xack.hold_ns == 0xFFFF);
 }
 
 }  // namespace

@@ -180,7 +180,7 @@ struct SelectiveEnds : Ends {
       qp.selective = std::make_unique<SelectiveState>(64);
       qp.selective->paths = PathSet(0xC000, 1, 1);
       qp.responder.selective = true;
-      qp.selective->receive.highest = qp.responder.expected;
+      qp.selective->receive.early.start(qp.responder.expected);
       qp.requester.peer_selective = true;
       Scoreboard::begin(bench->core, qp);
     }
@@ -258,13 +258,13 @@ TEST_CASE("selective repeat: a SEND behind a gap waits its turn", "[transport]")
   Packet* const first = ends.next(parsed);
   ends.deliver();
   CHECK(ends.b.completed().empty());
-  CHECK(ends.b.qp.selective->receive.held_packets == 1);
+  CHECK(ends.b.qp.selective->receive.early.held() == 1);
   ends.responder.on_request(ends.b.qp, parsed, first);
   const auto done = ends.b.completed();
   REQUIRE(done.size() == 2);
   CHECK(done[0].bytes == 8);
   CHECK(done[1].bytes == 16);
-  CHECK(ends.b.qp.selective->receive.held_packets == 0);
+  CHECK(ends.b.qp.selective->receive.early.held() == 0);
   ends.acknowledge();
   CHECK(ends.a.completed().size() == 2);
   ends.a.asked();
