@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "control/daemon/api/api_server.h"
-#include "control/daemon/api/byte_stream.h"
 #include "control/daemon/api/places.h"
 #include "control/daemon/api/router.h"
+#include "control/daemon/api/stream/byte_stream.h"
 #include "control/daemon/api/tokens.h"
 #include "control/daemon/api/unix_socket.h"
 #include "dataplane/attach/aside.h"

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "dataplane/base/random.h"
-#include "dataplane/transport/qp/ack_requests.h"
-#include "dataplane/transport/qp/early_packets.h"
-#include "dataplane/transport/qp/incoming_message.h"
-#include "dataplane/transport/qp/loss_patience.h"
-#include "dataplane/transport/qp/marked_bytes.h"
-#include "dataplane/transport/qp/pending_xack.h"
-#include "dataplane/transport/qp/retry_budget.h"
-#include "dataplane/transport/qp/round_trip.h"
-#include "dataplane/transport/qp/send_position.h"
+#include "dataplane/transport/state/ack_requests.h"
+#include "dataplane/transport/state/early_packets.h"
+#include "dataplane/transport/state/incoming_message.h"
+#include "dataplane/transport/state/loss_patience.h"
+#include "dataplane/transport/state/marked_bytes.h"
+#include "dataplane/transport/state/pending_xack.h"
+#include "dataplane/transport/state/retry_budget.h"
+#include "dataplane/transport/state/round_trip.h"
+#include "dataplane/transport/state/send_position.h"
 
 namespace paceline::transport::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "control/daemon/api/byte_stream.h"
+#include "control/daemon/api/stream/byte_stream.h"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "control/daemon/api/local_stream.h"
+#include "control/daemon/api/stream/local_stream.h"
 
 namespace paceline::daemon {
 
