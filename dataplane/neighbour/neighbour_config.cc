@@ -56,7 +56,7 @@ void check_addresses(Problems& problems, const HostConfig& config) {
     problems.range(field + ": the prefix length", a.prefix_bits, 0, a.address.is_v4() ? 32 : 128);
     for (std::size_t j = 0; j < i; ++j) {
       if (config.addresses[j].address == a.address) {
-        problems.add(field, to_text(a.address), "it is there twice");
+        problems.add(field, to_text(a.address), "given twice");
       }
     }
   }
