@@ -13,7 +13,7 @@ std::string nics_text(std::span<const attach::NicInfo> nics);
 // Texts of programs in them are without control characters.
 struct StatusText {
   std::string text;
-  std::string error;  // it is no status
+  std::string error;  // the text is not a status
 };
 StatusText status_text(const std::string& json);
 // The status itself, in ASCII.

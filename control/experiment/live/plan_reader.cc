@@ -151,7 +151,7 @@ class PlanReader {
       const auto found = metric(item, path);
       if (!found) continue;
       if (std::find(out.begin(), out.end(), *found) != out.end()) {
-        fail(item, path, "is there twice");
+        fail(item, path, "is given twice");
       } else {
         out.push_back(*found);
       }
