@@ -257,7 +257,7 @@ RunEnd VirtualWorld::run() {
     end = run_alone();
   }
   if (end == RunEnd::stalled) {
-    problem_ = "nothing left to happen, but " +
+    problem_ = "no event is left, but " +
                std::to_string(plan_.messages.size() - messages_completed() - messages_failed()) +
                " messages are outstanding";
   }

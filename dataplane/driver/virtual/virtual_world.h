@@ -69,7 +69,7 @@ struct WorldOptions {
 enum class RunEnd : std::uint8_t {
   completed,  // every message was acknowledged
   duration,   // the scenario's stated duration was over
-  stalled,    // nothing left to happen, messages outstanding: an error
+  stalled,    // no event left, messages outstanding: an error
   hop_limit,  // max_hops
   stopped,    // from outside
   violation,  // an invariant broke
