@@ -144,7 +144,7 @@ std::string value_error(const Plugin& plugin, const paceline_cc_profile_value& v
   if (!std::isfinite(v.value) || !std::isfinite(v.per_bps) || v.per_bps < 0) {
     return quoted(v.name) + ": value and per_bps must be finite, per_bps 0 or more";
   }
-  // What scales is checked when the link rate is known.
+  // Values that scale with the link rate are checked when the rate is known.
   if (v.per_bps == 0 && (v.value < spec.min || v.value > spec.max)) {
     return quoted(v.name) + " = " + number_text(v.value) + ": allowed is " + number_text(spec.min) +
            " to " + number_text(spec.max);
