@@ -70,8 +70,8 @@ Endpoint endpoint_of(std::string method, std::string path, std::string tag, std:
   return endpoint;
 }
 
-// An exception in a loop is a mistake of ours: it ends the daemon, which is started again, rather
-// than leaving half of it running.
+// An exception in a loop is a bug of the daemon. It ends the daemon, which is then restarted,
+// rather than half of it running on.
 void no_exception(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
@@ -175,7 +175,7 @@ std::string Daemon::open() {
   return {};
 }
 
-// Who wonders why nothing happens reads it in the log.
+// Logs which service the daemon starts or waits for.
 void Daemon::say_what_is_started() const {
   const DataplaneConfig& c = setup_.config.dataplane;
   if (c.testbed.empty()) {

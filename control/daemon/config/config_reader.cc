@@ -243,7 +243,7 @@ class DaemonReader {
     table(m, api_rows(out_.api));
   }
 
-  // Where a key stands, or its table, or the file begins.
+  // Position of a key, else of its table, else of the file.
   const config::Where& place(std::string_view in, std::string_view key) const {
     const TomlMember* const table = root_.find(in);
     if (table == nullptr) return root_.where;

@@ -360,7 +360,7 @@ awaitable<void> Parameters::settle(Json hello) {
   }
 }
 
-// What was sent, and its answer not seen: in force, or not.
+// Finds out whether a change whose answer was lost is in force.
 awaitable<void> Parameters::settle_pending(const std::vector<NicParams>& now) {
   for (Change& change : changes()) {
     if (change.state != ChangeState::pending && change.state != ChangeState::unknown) continue;
@@ -404,7 +404,7 @@ awaitable<void> Parameters::put_back(const std::vector<NicParams>& now) {
   }
 }
 
-// What is in force becomes what later looks are compared with; arms of a trial do not.
+// Later looks are compared with the sets in force now, except those of a trial's arms.
 void Parameters::remember(const std::vector<NicParams>& now) {
   for (const NicParams& nic : now) {
     if (nic.arm != 0) continue;
@@ -415,7 +415,7 @@ void Parameters::remember(const std::vector<NicParams>& now) {
   }
 }
 
-// Where it differs from the last look, somebody else has changed it: that is what is wanted now.
+// A set that differs from the last look was changed by somebody else, and is the wanted one now.
 void Parameters::take_over(const std::vector<NicParams>& now) {
   Change change;
   change.action = ChangeAction::found;

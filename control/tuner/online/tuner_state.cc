@@ -214,7 +214,7 @@ void visit(const F& field, T& s) requires std::is_same_v<std::remove_const_t<T>,
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_same_v<T, std::string>;
 
-// What is written of a value, by its kind.
+// Writes a value, by its kind.
 template <class T>
 Json written(const T& value) {
   if constexpr (Plain<T>) {
@@ -278,7 +278,7 @@ void Reader::operator()(const char* name, T& value) const {
   read(in_.at(name), value);
 }
 
-// What reading by type cannot see. Empty: in order.
+// Checks beyond types. Returns an error, or an empty text.
 std::string inconsistency(const TunerState& state, const cc::AlgorithmInfo& info) {
   const std::size_t n = info.params.size();
   if (state.champion.size() != n || state.in_force.size() != n) return "parameters are missing";
