@@ -13,7 +13,7 @@
 
 namespace paceline::service {
 
-// What one tenant (a user id) may have at a time, over all its sessions.
+// Limits for one tenant (a user id) at a time, over all its sessions.
 struct TenantQuota {
   std::uint32_t sessions = 256;
   std::uint32_t queue_pairs = 8192;
