@@ -29,8 +29,8 @@ void log_refusal(attach::Operation operation, const attach::Message& reply) {
   say(text);
 }
 
-// Where Yama lets nobody but an ancestor reach a program's memory, the program says that the
-// service may, too (ptrace_scope = 1). There is one such process at a time; where none is needed,
+// With Yama's ptrace_scope = 1 only ancestors may access a program's memory, so the program names
+// the service as a further process that may. Only one process can be named at a time; without need
 // none is named.
 void let_service_copy(int socket) {
   char scope = 0;
