@@ -49,7 +49,7 @@ class ToldMembers {
   std::string wrong_;
 };
 
-// An array of objects that is no longer than `most`; empty where there is none.
+// An array of at most `most` objects; empty if it is missing.
 const Json& list_in(const Json& object, const char* name, std::size_t most) {
   static const Json kNone = Json::array();
   const auto at = object.find(name);

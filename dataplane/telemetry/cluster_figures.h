@@ -14,8 +14,8 @@ inline constexpr std::size_t kMostClusters = 16;
 // Of peers that no cluster has: they get the champion, and are counted for the NIC alone.
 inline constexpr std::uint8_t kNoCluster = 0xFF;
 
-// Towards the ports of one cluster. Sums since the start of the service, but for `arm`, `epoch` and
-// `queue_pairs`.
+// Towards the ports of one cluster. Sums since the start of the service, except for `arm`, `epoch`
+// and `queue_pairs`.
 struct ClusterFigures {
   std::uint32_t arm = 0;                    // in force for them: 0 is the champion
   std::uint32_t queue_pairs = 0;            // that lead there
