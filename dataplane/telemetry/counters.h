@@ -274,8 +274,8 @@ constexpr void for_each_undelivered(const EngineCounters& counters, Visit&& visi
   visit(std::string_view("malformed"), malformed_total(counters));
 }
 
-// What became of the packets that arrived: rx_packets, less those that an engine still holds. Of
-// control messages, an engine that speaks none counts all as ignored.
+// Fates of the packets that arrived: rx_packets, less those that an engine still holds. An engine
+// with control switched off counts all control messages as ignored.
 constexpr std::uint64_t packets_accounted(const EngineCounters& c, bool speaks_control) {
   std::uint64_t sum = c.rx_data_packets + (c.acks_received - c.atomic_answers) +
                       (c.cnps_received - c.becns_received);

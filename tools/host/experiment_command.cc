@@ -46,7 +46,7 @@ struct ExperimentOptions {
   bool quiet = false;
 };
 
-// Of what was asked: the exit code of a command that waited for the end.
+// The exit code of a command that waited for the end.
 int code_of(const Json& experiment) {
   return experiment.value("state", std::string()) == "concluded" ? kExitGood : kExitFailed;
 }
@@ -137,7 +137,8 @@ int run_experiment(const ExperimentOptions& options) {
   const config::Read<std::string> text =
       config::read_text_file(options.what, config::kLongestDocument);
   if (!text.ok()) return report_errors(text.errors);
-  // Mistakes are told here already, daemon or not; but what a plug-in takes its service knows.
+  // Errors are reported here, before the daemon is asked; only the service knows a plug-in's
+  // parameters.
   if (live::plugin_paths(text.value).empty()) {
     const config::Read<live::Plan> read =
         live::read_plan_text(text.value, options.what, cc::algorithms());

@@ -93,7 +93,7 @@ std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin) {
   std::vector<CheckResult> results;
   if (const cc::plugin::Plugin* const loaded = cc::plugin_of(plugin.id)) {
     results.push_back({"it touches nothing but what it is given", out_of_bounds(*loaded)});
-    // What writes where it may not would only damage the runs below.
+    // A plug-in that writes outside its memory would only damage the runs below.
     if (!results.back().problem.empty()) return results;
   }
   const CheckedRun plain = run_checked(plugin, {});

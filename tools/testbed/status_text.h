@@ -1,4 +1,4 @@
-// What a service tells, as tables for people.
+// Tables of a service's status.
 #pragma once
 
 #include <span>

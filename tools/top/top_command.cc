@@ -153,7 +153,7 @@ int show_once(HostLook& look, const TopOptions& options) {
   return kExitGood;
 }
 
-// What is on the screen, and what keys make of it.
+// State of the screen, and its changes by keys.
 struct TopState {
   TopView view;
   bool done = false;
@@ -210,7 +210,7 @@ void draw(const std::vector<std::string>& lines) {
   std::fflush(stdout);
 }
 
-// What went wrong, empty: nothing.
+// Returns an error, or an empty text.
 std::string show_again_and_again(HostLook& look, const TopOptions& options) {
   RawTerminal terminal;
   TopState state;
