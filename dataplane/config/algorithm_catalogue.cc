@@ -105,7 +105,7 @@ const AlgorithmCatalogue& AlgorithmCatalogue::built_in() {
 }
 
 std::string AlgorithmCatalogue::add(const Json& table) {
-  if (!table.is_object()) return "the table of a plug-in is no object";
+  if (!table.is_object()) return "the table of a plug-in is not an object";
   auto told = std::make_unique<AlgorithmCatalogue::Told>();
   const auto keep = [&](std::string text) -> std::string_view {
     return told->texts.emplace_back(std::move(text));

@@ -126,7 +126,7 @@ std::string value_fault(CLI::Option& option, const std::string& text) {
   const std::string type = described.substr(0, described.find(':'));
   std::string fault;
   if (text.empty()) {
-    fault = "empty; expected " + type;
+    fault = "must not be empty; expected " + type;
   } else if (type == "N" || type == "INT" || type == "UINT") {
     fault = whole_number_fault(text);
   } else if (type == "FLOAT" || type == "GBPS") {

@@ -51,7 +51,7 @@ std::string how_it_ended(const std::string& path, bool connected) {
   const attach::Descriptor again = attach::connect_socket(path);
   pollfd entry{again.get(), POLLRDHUP, 0};
   if (again && ::poll(&entry, 1, kPatienceMs) == 0) {
-    return "has ended this session, or was started anew";
+    return "has ended this session, or was restarted";
   }
   if (again || errno == ECONNREFUSED) return "was killed or has crashed";
   if (errno == ENOENT) return "has ended (paceline testbed down)";
@@ -81,7 +81,7 @@ void Session::lost() noexcept {
   if (presence_ == nullptr || !presence_->lost() || told.exchange(true)) return;
   try {
     say("the service at " + path_ + " " + how_it_ended(path_, static_cast<bool>(socket_)) +
-        ": its devices are lost to this program, and what it asks of them fails");
+        ": its devices are lost to this program, and all calls for them fail");
   } catch (const std::exception&) {  // no memory for a message
   }
 }

@@ -50,7 +50,7 @@ bool FrameReplay::flush() {
     receive();
     if (stopped()) break;
     if (now - progress > options_.patience) {
-      error_ = "the port takes no frames: is somebody at the other end?";
+      error_ = "the port takes no frames: is a peer at the other end?";
       break;
     }
     clock_.wait(now + kRetry);

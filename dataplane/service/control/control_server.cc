@@ -154,7 +154,7 @@ bool ControlServer::accept() {
       ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) {
     const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    if (exhausted) spdlog::warn("control: nobody could be let in: {}", std::strerror(errno));
+    if (exhausted) spdlog::warn("control: cannot accept connections: {}", std::strerror(errno));
     return !exhausted;
   }
   std::string refused = judge_peer(socket.get());
