@@ -488,9 +488,9 @@ Reply Daemon::reload() {
 }
 
 void Daemon::add_endpoints() {
-  Endpoint get_status =
-      endpoint_of("GET", "/v1/status", "daemon", "The daemon, and what it watches",
-                  "version, dataplane, telemetry, store, api");
+  Endpoint get_status = endpoint_of("GET", "/v1/status", "daemon",
+                                    "The daemon, and the services and NICs that it watches",
+                                    "version, dataplane, telemetry, store, api");
   get_status.handle = [this](Request) -> awaitable<Reply> { co_return status(); };
   endpoints_.add(std::move(get_status));
 
@@ -499,10 +499,9 @@ void Daemon::add_endpoints() {
   healthz.handle = [this](Request) -> awaitable<Reply> { co_return health(); };
   endpoints_.add(std::move(healthz));
 
-  Endpoint replace =
-      endpoint_of("POST", "/v1/dataplane/upgrade", "daemon",
-                  "End the service and start its program anew; parameters are put back",
-                  "state; 409 where programs are attached");
+  Endpoint replace = endpoint_of("POST", "/v1/dataplane/upgrade", "daemon",
+                                 "Restart the service; parameters are put back",
+                                 "state; 409 where programs are attached");
   replace.body = {{"force", FieldType::flag, false, "cut attached programs off"},
                   {"why", FieldType::text, true, "the reason, for the journal"}};
   replace.handle = [this](Request request) -> awaitable<Reply> {

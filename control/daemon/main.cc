@@ -82,7 +82,7 @@ std::string make_folder(const std::string& path, const std::string& user) {
   }
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return fmt::format("{}: {}", path, std::strerror(errno));
-  if (!S_ISDIR(facts.st_mode)) return fmt::format("{}: is no folder", path);
+  if (!S_ISDIR(facts.st_mode)) return fmt::format("{}: is not a folder", path);
   const bool given = !user.empty() && ::geteuid() == 0;
   if (!given && facts.st_uid != ::geteuid() && facts.st_uid != 0) {
     return fmt::format("{}: belongs to user {}, not to us", path, facts.st_uid);

@@ -30,7 +30,8 @@ std::vector<Row> daemon_rows(ProcessConfig& c) {
   return {
       {{.path = "daemon.state",
         .form = Form::path,
-        .meaning = "Folder of what must last: the journal, experiments, what is in force."},
+        .meaning = "Folder of the state that outlives the daemon: journal, experiments, parameters "
+                   "in force."},
        &c.state},
       {{.path = "daemon.user",
         .meaning = "User to become, with its groups and no capability, once the folders are made: "

@@ -255,7 +255,7 @@ awaitable<void> ExperimentRun::look_at_trials() {
       return trial.is_object() && trial.value("name", std::string()) == trial_name(c);
     });
     if (at == trials.end()) {
-      fail("the service does not have the trial any more: it was started anew");
+      fail("the service no longer has the trial: it was restarted");
       continue;
     }
     const std::optional<service::TrialState> state = trial_state_of(*at);

@@ -71,7 +71,7 @@ std::vector<NicParams> nic_params_of(const json& answer, std::string& error) {
     const auto set = param_set_of(nic);
     params.nic = nic.is_object() ? text_in(nic, "name") : std::string();
     if (!set || params.nic.empty()) {
-      error = "the service does not say what is in force";
+      error = "the service did not report the parameters in force";
       return {};
     }
     params.set = *set;

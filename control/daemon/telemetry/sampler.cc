@@ -61,7 +61,7 @@ std::string Sampler::take_catalogue(std::span<const std::byte> segment) {
   for (SeriesInfo& added : message_series()) series.emplace_back(std::move(added));
   const bool same = same_series(series, series_);
   if (!same && !series_.empty())
-    notes_.emplace_back("the service has other series: history begins anew");
+    notes_.emplace_back("the service has other series: history starts again");
   series_ = std::move(series);
   const auto place = [&](std::string_view name) {
     const auto at = reader_.find(name);

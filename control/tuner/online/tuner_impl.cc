@@ -423,7 +423,7 @@ void Tuner::Impl::drop() {
   Context& now = context();
   write(Event::dropped, state_.trial->name,
         changes_between(info_, now.incumbent, state_.trial->values),
-        "not better than the incumbent by what is worth having", evidence_of(test_on_trial()));
+        "not better than the incumbent by the required gain", evidence_of(test_on_trial()));
   if (state_.trial->preset) {
     now.bandit.arms()[state_.trial->arm].out = true;
   } else {

@@ -292,9 +292,9 @@ std::string inconsistency(const TunerState& state, const cc::AlgorithmInfo& info
   if (state.trial && state.context.empty()) return "a trial without a context";
   for (const auto& [key, context] : state.contexts) {
     if (context.incumbent.size() != n) return "parameters are missing";
-    if (context.move && context.move->param >= n) return "a move of a parameter that is none";
+    if (context.move && context.move->param >= n) return "a move of an unknown parameter";
     for (const BanditArm& arm : context.bandit.arms()) {
-      if (arm.values.size() != n || arm.prior_sd <= 0) return "a preset that is none";
+      if (arm.values.size() != n || arm.prior_sd <= 0) return "an invalid preset";
     }
   }
   if (state.trial) {
