@@ -38,7 +38,7 @@ struct HandedRing {
 };
 
 std::string not_as_said(std::string_view what) {
-  return fmt::format("what the service hands over is no capture: {}", what);
+  return fmt::format("the service handed over an invalid capture: {}", what);
 }
 
 int begin_capture(const ServiceCaptureOptions& options, HandedRing& out) {

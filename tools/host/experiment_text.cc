@@ -146,7 +146,7 @@ std::string experiment_plan_text(const live::Plan& plan, const live::Schedule& s
       experiment::format_duration(2 * block_s), plan.pairs_min, plan.pairs_max,
       experiment::format_duration(2 * block_s * plan.pairs_min),
       experiment::format_duration(2 * block_s * plan.pairs_max));
-  out += fmt::format("If nobody watches: the champion is back after {}\n",
+  out += fmt::format("Without renewal the champion is back after {}\n",
                      config::format_time(plan.hold));
   out += power_text(plan);
   out += guard_text(plan);

@@ -15,10 +15,10 @@ struct CheckResult {
   std::string problem;  // empty: passed
 };
 
-// Every check, in order: that it touches nothing but what it is given, liveness at the defaults and
-// at both ends of every parameter, recovery from loss and from a link that was down, determinism,
-// and that no decision had to be mended. With a receiving half, that control packets may get lost,
-// and that many senders with little are served.
+// Every check, in order: that it touches only the memory that it is given, liveness at the defaults
+// and at both ends of every parameter, recovery from loss and from a link that was down,
+// determinism, and that no decision had to be mended. With a receiving half, that control packets
+// may get lost, and that many senders with little are served.
 std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin);
 
 // Runs a plug-in's event functions with their memory between inaccessible pages. Returns the first

@@ -285,7 +285,7 @@ void add_top_command(CLI::App& app, int& exit_code) {
       "credit or port. 'p99' is the slowdown of messages up to 1 MiB, 'queue' what waits in front\n"
       "of the host in an emulated fabric. A narrow terminal shows fewer columns; --once shows "
       "all.\n"
-      "Colours are for terminals, and for nobody where NO_COLOR is set.\n"
+      "Colours are used on terminals only, and not if NO_COLOR is set.\n"
       "Examples:\n"
       "  paceline top\n"
       "  paceline top --once --table pairs\n"
