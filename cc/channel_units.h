@@ -1,5 +1,5 @@
-// What receiver-driven algorithms reckon with on a channel: Mb/s, nanoseconds, bytes, and the
-// 16-bit sequence numbers of their messages.
+// Units of receiver-driven algorithms on a channel: Mb/s, nanoseconds, bytes, and the 16-bit
+// sequence numbers of their messages.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What an algorithm answers: how fast, how much, and when it wants to be asked again.
+// The answer of an algorithm: how fast, how much, and when to ask it again.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline constexpr unsigned kLimiters = 7;
 inline constexpr std::array<std::string_view, kLimiters> kLimiterNames{
     "application", "grant", "uplink", "path", "window", "credit", "port"};
 
-// "unknown" for a number that is none: it may come out of a file.
+// "unknown" for any other number, which may come from a file.
 constexpr std::string_view limiter_name(Limiter limiter) {
   const auto at = static_cast<std::size_t>(limiter);
   return at < kLimiters ? kLimiterNames[at] : "unknown";

@@ -193,7 +193,7 @@ inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& blo
   return filled;
 }
 
-// What the context asks of the uplink's arbiter; nothing, for algorithms without one.
+// The context's demand to the uplink arbiter; nothing for algorithms without one.
 inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const ParamBlock& block) {
   UplinkWant want;
   detail::with_algorithm(id, [&]<class Algorithm>() {
@@ -208,8 +208,8 @@ inline UplinkWant uplink_want(AlgorithmId id, const std::byte* state, const Para
 
 inline constexpr std::uint8_t kOwnClass = 0xFF;
 
-// While Decision::classed: the traffic class of a packet that begins at byte `offset` of a message
-// of so many bytes; kOwnClass: that of the queue pair.
+// While Decision::classed: the traffic class of the packet at byte `offset` of a message of this
+// size; kOwnClass: that of the queue pair.
 inline std::uint8_t packet_class(AlgorithmId id, const std::byte* state, const ParamBlock& block,
                                  std::uint64_t message_bytes, std::uint64_t offset) {
   std::uint8_t result = kOwnClass;
@@ -226,7 +226,7 @@ inline std::uint8_t packet_class(AlgorithmId id, const std::byte* state, const P
   return result;
 }
 
-// What a context that waits for its turn leaves to the algorithm after this one.
+// State that a waiting context passes to the algorithm after this one.
 inline Rate waiting_rate(AlgorithmId id, const ParamBlock& block, Rate link_rate) {
   Rate rate{link_rate.bps / 16};
   detail::with_algorithm(id, [&]<class Algorithm>() {

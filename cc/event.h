@@ -1,5 +1,5 @@
-// What the transport engine tells a congestion-control algorithm. Grow the event, never the table
-// of functions. Times are nanoseconds (rounded down), totals are cumulative bytes.
+// Events that the transport engine passes to a congestion-control algorithm. Add fields to the
+// event rather than functions. Times are nanoseconds (rounded down), totals are cumulative bytes.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned
 // Beside the signals that an algorithm wants: data shall collect records of switches, and its
 // acknowledgements bring them (Event::int_stack).
 inline constexpr std::uint32_t kWantsTelemetry = 1U << 31;
-// Of Signal::ack only those with a round trip above twice the unloaded one: something waited.
+// Only those of Signal::ack whose round trip is above twice the unloaded one: packets were queued.
 inline constexpr std::uint32_t kWantsRoundTrips = 1U << 30;
 
 // State handed from one algorithm to the next on a live connection; zero rate = none.

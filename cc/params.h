@@ -19,7 +19,7 @@ namespace paceline::cc {
 // The profile every algorithm has: the defaults of its ParamSpec table.
 inline constexpr std::string_view kDefaultProfile = "default";
 
-// The user's word for one parameter. Of two for the same name the later one holds.
+// The user's value of one parameter. If a name is given twice, the later value holds.
 struct ParamOverride {
   std::string_view name;
   double value = 0;
@@ -52,7 +52,7 @@ ResolvedParams resolve_params(const AlgorithmInfo& algorithm, std::string_view p
 // The profile of that name, or nullptr. "default" is no entry of the table: nullptr too.
 const Profile* find_profile(const AlgorithmInfo& algorithm, std::string_view name);
 
-// What a profile's value is on a link of this rate.
+// A profile's value on a link of this rate.
 double value_at(const ProfileValue& value, Rate link_rate);
 
 // Flags, counts and bytes take whole numbers only.

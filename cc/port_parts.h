@@ -1,5 +1,5 @@
-// What a proactive algorithm has once for a port, made by its name: the half that receives, and the
-// arbiter of the uplink for algorithms that have one.
+// Makes, by its name, the parts that a proactive algorithm has once per port: the receiving half,
+// and the uplink arbiter for algorithms that have one.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // The algorithms there are: the built-in ones, as static tables, and behind them the plug-ins that
 // this process has loaded.
 //
-// Plug-ins are registered for the whole process, once and for good. That is what they are: a shared
-// object is in the process or it is not, an id is one byte that means the same to every engine, and
-// a plug-in may come while engines run on other threads. Whoever has the id finds the table
-// complete, without a lock; nothing that was found before moves.
+// Plug-ins are registered for the whole process, once and for good: a shared object is in the
+// process or it is not, an id is one byte that means the same to every engine, and a plug-in may be
+// loaded while engines run on other threads. A thread that has an id can read its complete table
+// without a lock; tables never move.
 #pragma once
 
 #include <memory>
@@ -26,13 +26,13 @@ std::span<const AlgorithmInfo> algorithms();
 // The algorithm of that name, or nullptr.
 const AlgorithmInfo* find(std::string_view name);
 
-// The algorithm of that id, or nullptr for a number that is none.
+// The algorithm with this id, or nullptr if there is none.
 const AlgorithmInfo* find(AlgorithmId id);
 
 // For error messages: the algorithm name nearest to what was asked for.
 std::string_view nearest_algorithm(std::string_view name);
 
-// What add_plugin answers: the algorithm, or why not.
+// Result of add_plugin: the algorithm, or an error.
 struct Registered {
   const AlgorithmInfo* info = nullptr;
   std::string error;

@@ -26,7 +26,7 @@ namespace paceline::cc {
 
 struct ParamBlock;  // dispatch.h
 
-// What a context would do with the uplink.
+// A context's demand on the uplink.
 struct UplinkWant {
   Rate limit{};                    // min of grant and path rate; 0 while no grant is in force
   std::uint32_t start_bytes = 0;   // wire bytes it asks to send without a grant, now
@@ -39,7 +39,7 @@ struct UplinkWant {
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
 };
 
-// What the arbiter answers.
+// The arbiter's answer.
 struct UplinkShare {
   Rate rate{};                    // the context's share of the uplink; at or above link rate: free
   Rate cap{};                     // what it could use if its grant were larger (REQUEST tx_cap)

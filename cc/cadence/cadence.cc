@@ -105,8 +105,8 @@ void on_idle(State& s, const CadenceParams& p, const Event& e, Decision& d) {
     case Phase::fallback:
       return;
     case Phase::granted:
-      // Nobody else wants the port: the next message of a stream need not ask again. Whoever comes
-      // makes the receiver lower this grant, which ends the wait (see on_event).
+      // No other sender uses the port: the next message of a stream need not ask again. When
+      // another sender comes, the receiver lowers this grant, which ends the wait (see on_event).
       if (s.active_senders <= 1 && !s.held) {
         s.request_at = std::min(s.lease_end, now + kLingerRtts * p.rtt_ns);
         return;

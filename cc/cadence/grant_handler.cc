@@ -1,4 +1,4 @@
-// What the receiver says, and what the sender makes of it: GRANT and PATH.
+// How a sender handles the receiver's messages GRANT and PATH.
 #include <algorithm>
 
 #include "cc/cadence/state_helpers.h"

@@ -60,13 +60,13 @@ struct CadenceParams {
   std::uint32_t request_max_ns = 0;  // longest interval of the exponential probe
 };
 
-// What a port's rates may add up to, of senders that coincide at it: eta C for eight and more, more
-// for fewer (1 - (1 - eta) n/8; one counts as two). The margin is for packets that meet, and few
-// meet few.
+// Limit on the sum of a receiving port's rates with n senders at a time: eta C for eight and more,
+// more for fewer (1 - (1 - eta) n/8; one counts as two). The margin is for packets that collide,
+// and with few senders few do.
 std::uint32_t plan_mbps(const CadenceParams& p, std::size_t senders);
 
-// What the rates of a sending port may add up to: the rest is for ACKs of what the port receives
-// and for control.
+// Limit on the sum of a sending port's rates. The rest is for ACKs of data that the port receives,
+// and for control messages.
 constexpr std::uint32_t uplink_mbps(const CadenceParams& p) {
   return p.link_mbps - p.link_mbps / 50;
 }

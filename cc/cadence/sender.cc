@@ -172,8 +172,8 @@ void CadenceSender::deliver_changes(std::int64_t now, std::uint32_t context, std
   entry.share_mbps = share;
   entry.told_contexts = static_cast<std::uint32_t>(active_.size());
   if (announce) entry.told_at = now;
-  // What a context holds is what its receiver was told, for every REQUEST of it says so again: were
-  // a share to bring it a cap that is not announced, nobody here would know when that is over.
+  // A context holds exactly the cap that it announced, because each of its REQUESTs repeats that
+  // cap. With a cap that was not announced, the sender would not know when it ends.
   if (announce || entry.told_mbps == 0) entry.told_mbps = cap;
   ready_.push_back({context, UplinkShare{.rate = rate_from_mbps(share),
                                          .cap = rate_from_mbps(entry.told_mbps),
@@ -266,7 +266,7 @@ std::string CadenceSender::check_invariants(Nanos) const {
   }
   if (found != active_.size()) return fault("active list length", found, active_.size());
   if (dirty_) return {};
-  // Shares delivered add up to the link, but for the hysteresis of 1/64 each.
+  // Shares delivered add up to the link, except for the hysteresis of 1/64 each.
   std::uint64_t sum = 0;
   for (const std::uint32_t c : active_) {
     sum += std::min(entries_[c].share_mbps, limit_of(entries_[c]));

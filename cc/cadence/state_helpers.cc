@@ -15,13 +15,14 @@ std::uint32_t start_budget(const State& s, const CadenceParams& p, std::int64_t 
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(grown, p.most_start_bytes));
 }
 
-// Of a message that takes more than a round trip. The larger it is, the less a round trip matters
-// to it and the more a start of its full size costs others. Where the receiver has said how many
-// peers have connections to it, those may start together: with the share of each they send it kappa
-// BDP. Few get a BDP each, two being the neighbours of a ring or a pipeline, of which one sends;
-// many nothing, where that is less than a packet each: they ask first. What a message little larger
-// than a round trip's may send beyond that falls with its square, so that a byte more does not make
-// it wait. Where nothing was said, it falls as its inverse down to the bulk start.
+// The start of a message that takes more than a round trip. The larger the message, the less a
+// round trip matters to it, and the more a full start costs other senders. If the receiver has told
+// how many peers have connections to it, all of them may start together: their starts add up to
+// kappa BDP. Few peers get a BDP each; two peers are the neighbours in a ring or a pipeline, of
+// which one sends. Many peers, with less than a packet each, get no start and ask first. For a
+// message little larger than a round trip, the start falls with the square of the size, so that one
+// byte more does not make it wait. If the receiver has told nothing, the start falls with the
+// inverse of the size, down to the bulk start.
 std::uint64_t bulk_start(const State& s, const CadenceParams& p, std::uint64_t wire) {
   constexpr std::uint32_t kFew = 2;
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);

@@ -43,7 +43,7 @@ void give_up(State& s, std::int64_t now);
 // The REQUEST with demand 0, repeated until the receiver confirms.
 void close(State& s, const CadenceParams& p, std::int64_t now, Decision& d);
 
-// What the receiver says (grant_handler.cc).
+// Messages of the receiver (grant_handler.cc).
 void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d);
 void on_path(State& s, const CadenceParams& p, const Event& e);
 
@@ -68,7 +68,8 @@ inline bool may_end(const State& s, const CadenceParams& p) {
   return s.phase == Phase::granted && s.active_senders > 1 && s.backlog_wire > 0 &&
          s.next_mbps == 0 && s.grant_mbps >= p.link_mbps / kEndPart && !in_start(s);
 }
-// What may leave within a round trip, in 1/8000 bytes: what is left then, ends.
+// Bytes that may leave within a round trip, in 1/8000 bytes. A backlog up to this size ends by
+// then.
 inline std::uint64_t last_round_trip(const State& s, const CadenceParams& p) {
   const std::uint64_t rate = std::min({s.grant_mbps, s.share_mbps, s.path_mbps});
   return rate * static_cast<std::uint64_t>(p.rtt_ns);
@@ -80,7 +81,7 @@ inline bool at_end(const State& s, const CadenceParams& p) {
 // A REQUEST timer (retry, refresh, probe) is running.
 bool timer_runs(const State& s);
 
-// What follows from the state, for the engine.
+// Makes the decision for the engine from the state.
 void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& d);
 
 }  // namespace paceline::cc::cadence

@@ -136,8 +136,8 @@ void on_eqds_grant(EqdsState& s, const EqdsParams& p, const Event& e, Decision& 
     return;
   }
   s.paced_mbps = g.credit ? 0 : g.rate_mbps;
-  // No receiver has reason to give more than it was asked for and what it gives to the idle: a
-  // total from before this end forgot its own is none.
+  // A receiver never grants more than the demand plus its credit for idle senders. A larger total
+  // is from before this end forgot its own totals, and is ignored.
   const std::uint64_t most = std::max(s.told_final, final_total(s)) + p.idle_credit_bytes +
                              p.first_window_bytes + 2 * std::uint64_t{p.packet_bytes};
   const std::uint64_t limit = extend_total(s.sent_total, g.limit_total);

@@ -30,7 +30,7 @@ void EqdsReceiver::grow(std::uint32_t peer) {
   idle_.reserve(channels_.size());
 }
 
-// Of its credit; no more can have been used than was given.
+// Used part of its credit, at most what was given.
 std::uint64_t EqdsReceiver::used(const Channel& ch, std::uint32_t peer) const {
   const ChannelCounters& c = counters(peer);
   return std::min(std::max(ch.sent_total, ch.rx_base + c.rx_bytes + c.trimmed_bytes),
@@ -159,7 +159,7 @@ ChannelCounters* EqdsReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     return result;
   }
   const std::uint64_t sent = fresh ? r.sent_total : extend_total(ch.sent_total, r.sent_total);
-  // What has arrived was sent: who has sent less than that by far has begun anew.
+  // Arrived bytes were sent. A sender that reports far fewer has restarted its totals.
   const std::uint64_t forgiven =
       std::uint64_t{params_.max_credit_bytes} + params_.first_window_bytes;
   const bool anew = sent < ch.sent_total ||
@@ -216,13 +216,13 @@ std::int64_t EqdsReceiver::wait_ns(std::int64_t now) const {
          static_cast<std::int64_t>(static_cast<double>(turns) / pace_);
 }
 
-// What has come in since the last poll without credit, or not at all.
+// Accounts for bytes since the last poll that came without credit or were trimmed.
 void EqdsReceiver::account(std::int64_t now) {
   const std::int64_t span = std::max<std::int64_t>(now - polled_at_, 0);
   const auto most = static_cast<std::int64_t>(params_.foreign_most * static_cast<double>(span));
   const std::int64_t taken = std::min(link_ns(unaccounted_bytes_), most);
   clock_ += taken;
-  // What is over belongs to the next; more than a path's bytes are let go.
+  // The rest is carried over to the next poll, up to one path's bytes.
   const std::uint64_t counted = bytes_at(params_.link_mbps, taken + 1);
   unaccounted_bytes_ = std::min<std::uint64_t>(
       unaccounted_bytes_ - std::min(unaccounted_bytes_, counted), params_.bdp_bytes);
@@ -371,7 +371,7 @@ std::size_t EqdsReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
 Nanos EqdsReceiver::next_wake() const {
   if (!due_.empty()) return Nanos{0};
   if (active_count_ == 0 && idle_.empty()) return kNeverNanos;
-  // What was trimmed may bring the next pull nearer, and is heard of when polled.
+  // Trimmed packets may make the next pull due earlier; poll() finds out.
   return Nanos{active_count_ == 0 ? clock_ : std::min(clock_, polled_at_ + params_.rtt_ns / 4)};
 }
 

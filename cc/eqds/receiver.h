@@ -1,21 +1,21 @@
-// The receiving half of EQDS (downlink_allocator.h): a pacer that pulls. Every so many nanoseconds
-// it gives the next of the senders with demand credit for a few packets, so that credited data
-// comes in a little below line rate and a queue, if any, drains (EQDS, NSDI'22; UEC's RCCC,
-// uet-htsim uec.cpp; the idea of pulls is NDP's, SIGCOMM'17).
+// The receiving half of EQDS (downlink_allocator.h): a pacer that pulls. At fixed intervals it
+// gives the next sender with demand credit for a few packets, so that credited data arrives a
+// little below line rate and a queue, if any, drains (EQDS, NSDI'22; UEC's RCCC, uet-htsim uec.cpp;
+// the idea of pulls is NDP's, SIGCOMM'17).
 //
 // Rules, each with a unit test in tests/unit/cc/eqds_receiver_test.cc:
 //   pace     one pull_bytes per pull_bytes / (pull_rate C m), m from ECN (below); an idle pacer
 //            gathers nothing, a late one makes up for a round trip at most.
 //   turns    round robin over senders whose demand is not covered and who hold less than
 //            max_credit x (their share of their uplink) of unused credit.
-//   start    speculative bytes are taken off the pacer when they are announced, but for what passes
-//            before a pull could take effect; what switches trimmed of them is given back.
-//   others   bytes without credit (ACKs, control, other algorithms) are taken off, up to
-//   foreign_most. total    GRANT.limit_total is a cumulative ceiling: a lost GRANT is made up for
-//   by the next, and
-//            is repeated when a REQUEST shows that its sender does not know of it.
-//   wait     a sender whose turn is far is told so (`hold`, and when to ask again in the lease).
-//   idle     nobody waits: senders that were active lately get credit beyond their demand, up to
+//   start    announced speculative bytes delay the pacer, except those that pass before a pull
+//            could take effect; bytes of them that switches trimmed are given back.
+//   others   bytes without credit (ACKs, control, other algorithms) delay the pacer, up to
+//            foreign_most.
+//   total    GRANT.limit_total is a cumulative ceiling: the next GRANT makes up for a lost one, and
+//            a GRANT is repeated when a REQUEST shows that its sender does not know it.
+//   wait     a sender whose turn is far off gets a GRANT with `hold`; the lease says when to ask.
+//   idle     if no sender waits, recently active senders get credit beyond their demand, up to
 //            idle_credit for all together.
 //   ECN      UEC's rule for oversubscribed cores: g = (g + F) / 2 every 1.5 T, F the share of
 //            packets marked or trimmed; above the target m falls by half of the excess, else it
@@ -55,7 +55,7 @@ class EqdsReceiver final : public DownlinkAllocator {
   void set_params(const ParamBlock& params) override;
   std::string check_invariants(Nanos now) const override;
 
-  // What the port looks like now: tests.
+  // State of the port now, for tests.
   struct Snapshot {
     std::uint32_t active = 0;       // senders with demand beyond their credit
     std::int64_t next_pull_ns = 0;  // when the pacer may pull

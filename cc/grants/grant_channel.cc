@@ -40,7 +40,7 @@ GrantPort make_grant_port(const PortFacts& facts, double probe_limit, double pro
   return p;
 }
 
-// What a message may send before it is granted anything.
+// Bytes that a message may send before any grant.
 std::uint64_t GrantChannel::start_wish(const GrantPort& p, std::uint64_t payload) const {
   if (taken_over) return 0;
   const std::uint64_t packets = (payload + p.mtu_bytes - 1) / p.mtu_bytes;
@@ -129,7 +129,7 @@ void GrantChannel::on_idle(const GrantPort& p, std::int64_t now, Decision& d) {
   d.request = !even;
 }
 
-// What was lost is backlog again. Its bytes count as used, with all that is under way.
+// Lost bytes are backlog again. They count as used, as do all bytes in flight.
 void GrantChannel::on_loss(const GrantPort& p, std::int64_t now, Decision& d) {
   if (phase == Phase::fallback || !has_backlog() || down) return;
   if (phase == Phase::open && now - requested_at < p.rtt_ns) {

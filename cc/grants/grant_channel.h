@@ -26,7 +26,7 @@
 
 namespace paceline::cc {
 
-// What both halves know of the port and its rules for the first bytes of a message.
+// Facts about the port, and its rules for the first bytes of a message, known to both halves.
 struct GrantPort {
   std::uint32_t link_mbps = 0;
   std::uint32_t mtu_bytes = 0;

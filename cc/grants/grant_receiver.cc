@@ -5,9 +5,10 @@
 namespace paceline::cc {
 namespace {
 
-// A REQUEST that looks old after this long is not late: the sender's numbering has restarted.
+// A REQUEST with an old number, so many RTTs after the last one, means that the sender has
+// restarted its numbering.
 constexpr std::int64_t kFreshRtts = 16;
-// Channels that say nothing for so many times the longest interval of REQUESTs are dead.
+// A channel is dead after so many of the longest REQUEST intervals without data or a REQUEST.
 constexpr std::int64_t kDeadIntervals = 4;
 
 std::int32_t number_ahead(std::uint16_t a, std::uint16_t b) {
@@ -78,10 +79,10 @@ void GrantReceiver::open(std::int64_t now, Channel& c, std::uint32_t peer,
   c.known = true;
   c.channel = r.channel;
   c.req_seq = static_cast<std::uint16_t>(r.req_seq - 1);
-  // Goes on from the later of the numbers that the two ends know.
+  // Numbering continues from the later of the numbers that the two ends know.
   c.grant_seq = number_ahead(r.grant_echo, number) > 0 ? r.grant_echo : number;
   c.round = r.round;
-  // Its total may hold years of starts; the newest one is all that can still be on its way.
+  // The total covers all unscheduled bytes ever sent; only the newest prefix can be in flight.
   c.unscheduled_total =
       r.unscheduled_total - std::min<std::uint64_t>(r.unscheduled_total, port_.prefix_bytes);
   c.sent_known = r.sent_total;
@@ -122,10 +123,10 @@ ChannelCounters* GrantReceiver::on_request(Nanos now_ns, std::uint32_t peer,
   const std::uint64_t announced = extend_total(c.unscheduled_total, r.unscheduled_total);
   const std::uint64_t start = announced > c.unscheduled_total ? announced - c.unscheduled_total : 0;
   c.unscheduled_total += start;
-  // No more can have arrived than was sent: REQUESTs go ahead of data.
+  // At most `sent` bytes can have arrived, because a REQUEST overtakes data.
   if (const std::uint64_t here = arrived(peer); here > sent) c.rx_base -= here - sent;
   if (r.lost) arrive_at_least(c, peer, sent);
-  // The sender has dropped its ceiling; later ones count from what it had sent then.
+  // The sender has dropped its ceiling. The next ceiling starts from what it had sent by then.
   if (c.round != r.round) c.limit_total = c.sent_known = sent;
   c.round = r.round;
   const std::uint64_t before_start = outstanding(peer);
@@ -139,7 +140,8 @@ ChannelCounters* GrantReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     c.final_total = c.limit_total;
     c.answer_at = kNeverNanos.count;
   } else {
-    // With nothing to grant the sender waits for a GRANT that got lost, or has all that it needs.
+    // With nothing to grant, the sender's unscheduled start covers all, or it waits for a lost
+    // GRANT.
     const bool covered = wanted(c) == 0 && start > 0;
     c.answer_at = covered ? kNeverNanos.count : now + port_.rtt_ns;
     answer_at_ = std::min(answer_at_, c.answer_at);
@@ -169,7 +171,7 @@ void GrantReceiver::say(std::int64_t now, std::uint32_t peer, bool hold) {
   g.grant_seq = ++c.grant_seq;
   g.rate_mbps = hold ? 0 : port_.link_mbps;
   g.limit_total = c.limit_total & kTotalMask;
-  // For senders of an algorithm that lives on rates: they are leaving it.
+  // Read only by senders that are still migrating away from an algorithm whose grants are rates.
   g.lease_us = static_cast<std::uint32_t>(std::max<std::int64_t>(reclaim_ns_ / 1000, 1));
   g.unscheduled_budget = port_.prefix_bytes;
   g.priority = c.priority;
@@ -188,7 +190,8 @@ void GrantReceiver::grant(std::int64_t now, std::uint32_t peer, std::uint64_t by
   say(now, peer, false);
 }
 
-// REQUESTs that wait for an answer: that nothing is to be had yet, or the ceiling once more.
+// Answers waiting REQUESTs: with a hold if nothing is granted yet, else with the same ceiling
+// again.
 void GrantReceiver::answer(std::int64_t now) {
   if (now < answer_at_) return;
   answer_at_ = kNeverNanos.count;
@@ -214,7 +217,7 @@ void GrantReceiver::scan(std::int64_t now) {
       arrive_at_least(c, peer, c.limit_total);
       c.final_total = c.limit_total;
     } else if (now - c.arrived_at > reclaim_ns_) {
-      // With no demand left, what the sender has not used it has dropped.
+      // A sender without demand has dropped the unused part of its ceiling.
       arrive_at_least(c, peer,
                       wanted(c) == 0 ? c.limit_total : std::min(c.sent_known, c.limit_total));
     }

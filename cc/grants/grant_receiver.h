@@ -102,7 +102,7 @@ class GrantReceiver : public DownlinkAllocator {
     for (const std::uint32_t peer : listed_) sum += under_way(peer);
     return sum;
   }
-  // What to grant so that the sender can send so many bytes in full packets: the first packet of a
+  // Bytes to grant so that the sender can send `bytes` in full packets: the first packet of a
   // message is longer.
   std::uint64_t with_headers(std::uint32_t peer, std::uint64_t bytes) const {
     const std::uint64_t rest = outstanding(peer) % port_.packet_bytes;
@@ -110,7 +110,7 @@ class GrantReceiver : public DownlinkAllocator {
   }
   bool room() const { return room_left() > 0; }
   std::size_t room_left() const { return out_.size() - filled_; }  // messages of this poll
-  // Raises the ceiling by so many bytes and sends a GRANT.
+  // Raises the ceiling by `bytes` and sends a GRANT.
   void grant(std::int64_t now, std::uint32_t peer, std::uint64_t bytes);
   // Priority that GRANTs to the channel carry from now on: a level plus 1; 0: none.
   void set_priority(std::uint32_t peer, std::uint8_t priority) {

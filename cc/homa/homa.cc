@@ -61,7 +61,7 @@ HomaPriorities priorities_of(std::span<const double> values, const GrantPort& po
     least = std::max(least, static_cast<std::uint64_t>(values[Homa::kCutoff1 + i]));
     p.cutoffs[i] = least;
   }
-  // Of the prefix on the wire, what is payload.
+  // Payload bytes of the prefix on the wire.
   p.prefix_bytes = std::uint64_t{port.prefix_bytes} * port.mtu_bytes / port.packet_bytes;
   return p;
 }
@@ -90,7 +90,7 @@ std::uint8_t Homa::packet_class(const State& state, const Params& params,
                                 std::uint64_t message_bytes, std::uint64_t offset) {
   const HomaPriorities& p = params.priorities;
   if (p.unscheduled > 0 && offset < p.prefix_bytes) return p.class_of(p.level_of(message_bytes));
-  // Of a receiver that says none: the lowest.
+  // Without a priority from the receiver, the lowest level.
   const unsigned level = state.priority == 0 ? 0U : state.priority - 1U;
   return p.class_of(std::min<unsigned>(level, p.scheduled() - 1U));
 }

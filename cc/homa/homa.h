@@ -3,7 +3,7 @@
 // (PlatformLab/HomaModule, homa_grant.c). The first bytes of a message leave at once; the receiver
 // grants the rest to the few senders with the least left (SRPT), several at a time, so that its
 // link has work when one of them does not send (controlled overcommitment). A small share goes to
-// who has waited longest, so that nobody starves.
+// the sender that has waited longest, so that none starves.
 //
 // Implemented: unscheduled bytes, overcommitment, SRPT, the module's window per sender
 // (max_incoming / (active + 1)), its share for the oldest. Different here:
@@ -11,12 +11,11 @@
 //     channel, and what is left is the channel's backlog (REQUEST.demand), not one message's. A
 //     short message behind a long one to the same peer gains by its unscheduled bytes only; queue
 //     pairs of a channel take turns.
-//   - Between peers the order is that of backlogs: who has many short messages for a receiver
-//     counts as one long.
+//   - Peers are ordered by backlog: many short messages of a sender count as one long message.
 //   - Priorities in the network are off unless `priorities` says how many (HomaPriorities below): a
 //     receiver cannot see whether switches honour them, and often one class alone is lossless.
-//   - RPCs, RESEND and BUSY are RoCEv2's and its acknowledgements' business. Who loses data drops
-//     its grant and asks anew (grant_channel.h).
+//   - RoCEv2 and its acknowledgements take the place of RPCs, RESEND and BUSY. A sender that loses
+//     data drops its grant and asks again (grant_channel.h).
 #pragma once
 
 #include <algorithm>
@@ -48,9 +47,10 @@ struct HomaPriorities {
   std::uint8_t class_of(unsigned level) const {
     return static_cast<std::uint8_t>(kControlClass - levels + level);
   }
-  // Level of granted bytes for the sender with this rank (0: the least left) of so many that are
-  // granted at a time. The lowest levels that suffice: whoever comes with less left finds a higher
-  // one free, and need not wait for what is on its way. Beyond them all share the lowest.
+  // Level of granted bytes for the sender with this rank (0: the least left) among those that are
+  // granted at a time. The lowest levels are used, so that a new sender with less left finds a
+  // higher level free and need not wait for data in flight. Ranks beyond the levels share the
+  // lowest.
   unsigned level_of(std::size_t rank, std::size_t active) const {
     const std::size_t used = std::min<std::size_t>(active, scheduled());
     return rank + 1 < used ? static_cast<unsigned>(used - 1 - rank) : 0;

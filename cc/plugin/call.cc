@@ -9,8 +9,8 @@
 namespace paceline::cc::plugin {
 namespace {
 
-// Events and decisions are not converted: the C structs are the same bytes as ours. Whoever moves a
-// field of ours finds it here, and has to convert from then on.
+// Events and decisions are not converted: the C structs have the layout of the C++ structs. If a
+// field is moved, an assertion here fails, and a conversion is needed.
 #define PACELINE_SAME(ours, our_field, theirs, their_field)                   \
   static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) && \
                 sizeof(ours::our_field) == sizeof(theirs::their_field))
@@ -161,7 +161,7 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
   }
 }
 
-// Every so many calls, with a clock around it: two looks at the clock cost more than many a call.
+// Only some of the calls are timed: two readings of the clock cost more than many a call.
 void timed_call(const PluginParams& p, Guard& guard, const paceline_cc_item& item) {
   if ((++guard.calls & (guard.limits.timed_one_of - 1)) != 0) {
     p.on_events(&item, 1);

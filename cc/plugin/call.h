@@ -1,4 +1,4 @@
-// Calling a plug-in, guarded. dispatch.h comes here with every algorithm that is none of its own.
+// Guarded calls of a plug-in. dispatch.h comes here for algorithms that are not built in.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Plugin;
 inline constexpr bool kUnwatched = false;
 inline constexpr bool kWatched = true;
 
-// Of one context, as dispatch sees it: the plug-in's bytes and, right behind them, the guard word.
+// State of one context, as dispatch sees it: the plug-in's bytes, followed by the guard word.
 struct alignas(16) PluginState {
   std::byte bytes[kStateBytes];
 };
@@ -60,7 +60,7 @@ void on_event(PluginState& state, const PluginParams& params, const Event& event
 // channel that the host has for those with a receiving half (channel.h).
 void ask(PluginState& state, const PluginParams& params, const Event& event, Decision& decision);
 
-// Of a context with a channel; nothing else has REQUESTs: false.
+// For a context with a channel. False for others, which have no REQUESTs.
 bool fill_request(PluginState& state, const PluginParams& params, const Event& event,
                   RequestMessage& request);
 

@@ -70,7 +70,7 @@ bool in_quarantine(const PluginParams& p) {
   return p.guard != nullptr && p.guard->quarantined != Offence::none;
 }
 
-// The fallback decides from here on, and the receiver is told once that nothing is wanted.
+// The fallback decides from here on; one REQUEST tells the receiver that there is no demand.
 void give_up(ChannelState& s, const PluginParams& p, const Event& e, Decision& d) {
   const bool tell = s.channel.phase != GrantChannel::Phase::idle;
   s.channel.sent_total = e.sent_total;

@@ -20,7 +20,7 @@ namespace paceline::cc::plugin {
 
 struct Plugin;
 
-// What both halves go by.
+// Rules that both halves follow.
 struct ChannelRules {
   GrantPort port;
   std::uint64_t outstanding_bytes = 0;  // most on its way to a port
@@ -32,8 +32,8 @@ inline constexpr std::uint64_t kMostBdps = 64;
 inline constexpr std::uint32_t kLeastReclaimNs = 10'000;
 inline constexpr std::uint32_t kMostReclaimNs = 1'000'000'000;
 
-// What is wrong with the rules that the plug-in gives for this port, and what is allowed; or an
-// empty string.
+// An error in the rules that the plug-in gives for this port, with what is allowed; or an empty
+// string.
 std::string rules_error(const Plugin& plugin, std::span<const double> values,
                         const PortFacts& facts);
 

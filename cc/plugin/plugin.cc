@@ -101,7 +101,7 @@ std::string param_error(const paceline_cc_param& p, std::span<const ParamSpec> b
     return "parameter " + quoted(p.name) + ": a name is [a-z][a-z0-9_]*, 31 characters";
   }
   const std::string name = "parameter " + quoted(p.name);
-  if (find_param(before, p.name) >= 0) return name + " is there twice";
+  if (find_param(before, p.name) >= 0) return name + " is given twice";
   if (p.unit == nullptr ||
       std::find(std::begin(kUnits), std::end(kUnits), p.unit) == std::end(kUnits)) {
     return name + ": unit " + quoted(p.unit) +
@@ -144,7 +144,7 @@ std::string value_error(const Plugin& plugin, const paceline_cc_profile_value& v
   if (!std::isfinite(v.value) || !std::isfinite(v.per_bps) || v.per_bps < 0) {
     return quoted(v.name) + ": value and per_bps must be finite, per_bps 0 or more";
   }
-  // What scales is checked when the link rate is known.
+  // Values that scale with the link rate are checked when the rate is known.
   if (v.per_bps == 0 && (v.value < spec.min || v.value > spec.max)) {
     return quoted(v.name) + " = " + number_text(v.value) + ": allowed is " + number_text(spec.min) +
            " to " + number_text(spec.max);
@@ -156,7 +156,7 @@ std::string profile_error(const Plugin& plugin, const paceline_cc_profile& p) {
   if (!is_name(p.name, true) || p.name == kDefaultProfile) {
     return "a name is [a-z][a-z0-9_-]*, 31 characters, and not 'default'";
   }
-  if (find_profile(plugin.info, p.name) != nullptr) return "is there twice";
+  if (find_profile(plugin.info, p.name) != nullptr) return "is given twice";
   if (p.source == nullptr) return "source is NULL";
   if (p.value_count > plugin.table.param_count || (p.value_count != 0 && p.values == nullptr)) {
     return at_most("value_count", p.value_count, plugin.table.param_count);

@@ -34,7 +34,7 @@ std::variant<std::unique_ptr<Plugin>, std::string> examine(const paceline_cc_alg
 // Part of it: the table of the receiving half, if there is one. Params have been read.
 std::string read_receiver(Plugin& plugin);
 
-// What a plug-in is asked with.
+// Arguments of a call to a plug-in.
 inline constexpr std::uint32_t kHostAbi =
     std::uint32_t{PACELINE_CC_ABI_MAJOR} << 16 | std::uint32_t{PACELINE_CC_ABI_MINOR};
 

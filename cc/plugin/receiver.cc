@@ -115,7 +115,7 @@ ChannelCounters* PluginReceiver::on_request(Nanos now, std::uint32_t peer,
                                             const RequestMessage& request) {
   ChannelCounters* const result = GrantReceiver::on_request(now, peer, request);
   if (left() || request.close || !is_listed(peer)) return result;
-  // Who asks is not kept waiting by what was said when it had nothing to ask for.
+  // A sender with demand is not bound by a wait that it got while it had none.
   next_at_ = std::min(next_at_, std::max(now.count, round_at_ + packet_ns()));
   if (plugin_.receiver.on_request == nullptr) return result;
   paceline_cc_sender& view = views_.front();
@@ -194,7 +194,7 @@ void PluginReceiver::share(std::int64_t now) {
     return;
   }
   used_ = under_way();
-  // Rounds that are this far apart were not put off by the plug-in: nobody wanted anything.
+  // If rounds are this far apart, there was no demand; the plug-in did not delay them.
   if (used_ != 0 || now - round_at_ > 2 * kLongestRtts * port().rtt_ns) moving_at_ = now;
   round_at_ = now;
   paceline_cc_round round{};

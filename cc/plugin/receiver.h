@@ -40,7 +40,7 @@ class PluginReceiver final : public GrantReceiver {
 
   // Round trips without a grant, while somebody waits and nothing is on its way.
   static constexpr std::int64_t kSilentRtts = 16;
-  // A round is not put off for longer.
+  // The plug-in cannot delay a round for longer.
   static constexpr std::int64_t kLongestRtts = 4;
 
  private:

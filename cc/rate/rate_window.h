@@ -1,5 +1,5 @@
-// A cap of bytes in flight for algorithms that set a rate: what the rate sends in so many unloaded
-// round trips. They go on at the rate, and wait where acknowledgements come late.
+// A limit of bytes in flight for algorithms that set a rate: what the rate sends in a number of
+// unloaded round trips. The sender waits if acknowledgements come later than that.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RateWindow {
   }
 };
 
-// Where the path is not known, 10 us.
+// 10 us if the path is not known.
 inline double unloaded_rtt_ns(const PortFacts& facts) {
   return facts.base_rtt_ns != 0 ? facts.base_rtt_ns : 10'000;
 }

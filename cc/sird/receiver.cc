@@ -7,7 +7,7 @@
 namespace paceline::cc {
 namespace {
 
-// What polls that come late may make up for.
+// The time that a late poll may make up for.
 constexpr std::int64_t kCatchUpUnits = 8;
 
 }  // namespace

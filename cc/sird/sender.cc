@@ -25,7 +25,7 @@ void SirdSender::put(std::uint32_t context, const UplinkWant& want) {
     e.credit = want.credit_bytes;
     changed_ = true;
   }
-  // Of an algorithm that is being left: its channels wait for an answer.
+  // A context that still runs another algorithm, during a migration, waits for this answer.
   if (want.asks_start) e.asks = true;
   if (e.asks || (e.credit > 0 && e.told != congested_)) tell(context);
 }

@@ -73,7 +73,7 @@ void Sird::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   s.on_event(p.port, e, d);
 }
 
-// What the last GRANT brought is on its way out; the rest has piled up.
+// The credit of the last GRANT is being used; older unused credit has accumulated.
 UplinkWant Sird::uplink_want(const State& s, const Params& p) {
   UplinkWant want;
   const std::uint64_t unused = s.phase == State::Phase::open ? s.unused() : 0;

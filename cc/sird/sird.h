@@ -12,12 +12,11 @@
 //     lost or repeated GRANT neither loses nor makes credit.
 //   - One context serves all queue pairs to a peer: remaining demand is the channel's, not a
 //     message's, and SBs bound channels.
-//   - csn is told by REQUESTs, once per round trip at most, not in every data packet: RoCEv2 data
-//     has no room for it. It holds until the next one. SThr is compared by the arbiter
-//     (sender.h) of the whole uplink.
+//   - REQUESTs carry csn, at most once per round trip: RoCEv2 data packets have no room for it. A
+//     value holds until the next REQUEST. The uplink arbiter (sender.h) compares with SThr.
 //   - The uplink is shared equally among channels with credit; the paper gives half of it by
 //     smallest remaining.
-//   - A sender that loses data drops its credit and asks anew (grant_channel.h).
+//   - A sender that loses data drops its credit and asks again (grant_channel.h).
 // Not implemented: two priority levels in the network (the paper's option), spraying per packet.
 #pragma once
 

@@ -10,7 +10,7 @@
 namespace paceline::cc {
 namespace {
 
-// What a full packet takes on the wire for the records, beyond PortFacts::full_packet_bytes.
+// Wire bytes of the records in a full packet, beyond PortFacts::full_packet_bytes.
 constexpr double kRecordsOnWire = 42;
 
 constexpr ParamSpec kHpccSpecs[] = {

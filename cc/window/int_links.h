@@ -1,5 +1,5 @@
-// What algorithms with telemetry of switches share: the links of the path as they were last seen,
-// and what has happened on each of them since.
+// Shared by algorithms with in-band telemetry: the links of the path in the last records, and the
+// changes on each link since.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct LinkSpan {
   double queue = 0;         // bytes
 };
 
-// Counts are read in whole units of so many bytes: what fewer bits on the wire leave of them.
+// Counts are in units of this many bytes, because the wire format has fewer bits.
 struct IntUnits {
   std::uint32_t sent = 1;   // positive
   std::uint32_t queue = 1;  // positive
@@ -63,8 +63,8 @@ class IntLinks {
     LinkSpan s;
     s.ns = elapsed(i, stack);
     s.rate = hop.rate_mbps / 8000.0;
-    // Not below 0 where the counter wraps within a unit: what is cut off after it is no more than
-    // what was counted.
+    // Not below 0 where the counter wraps within a unit: the bytes cut off then are at most those
+    // counted.
     s.sent = (whole(hop.sent_bytes, units.sent) - whole(before.sent_bytes, units.sent)) &
              (kIntSentWrap - 1);
     s.queue_before = whole(before.queue_bytes, units.queue);

@@ -8,8 +8,8 @@
 // scaling, windows below one packet (3.6), decrease on loss and timeout. Not implemented: ACK
 // pacing and re-routing. The fabric delay is the round trip as the transport measures it: one
 // sample per round trip under go-back-N, one per XACK under selective repeat. The endpoint delay is
-// what the far side says in XACKs that it held an acknowledgement; without XACKs there is none, and
-// the endpoint window stays at its largest.
+// the time for which the far side held an acknowledgement, as XACKs report. Without XACKs there is
+// none, and the endpoint window stays at its largest.
 #pragma once
 
 #include <cstddef>
@@ -72,7 +72,7 @@ class Swift {
   static void on_event(State& state, const Params& params, const Event& event, Decision& decision);
   static AlgorithmInfo info();
 
-  // Delay below which a window of so many packets grows.
+  // Delay below which a window of `window` packets grows.
   static double target_ns(const Params& params, double window);
 };
 

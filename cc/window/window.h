@@ -1,5 +1,4 @@
-// What algorithms with a window share: the units of their path, and how a window becomes a
-// decision.
+// Shared by algorithms with a window: the units of their path, and how a window becomes a decision.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +34,7 @@ inline double bytes_of(Rate rate, std::uint32_t rtt_ns) {
   return static_cast<double>(rate.bps) * rtt_ns * 1e-9 / 8;
 }
 
-// The rate at which so many bytes are sent in a round trip: 1 b/s at least, the link's at most.
+// The rate that sends this many bytes in a round trip: at least 1 b/s, at most the link's rate.
 inline Rate rate_of(double bytes, double rtt_ns, Rate link_rate) {
   const double bps = bytes * 8e9 / rtt_ns;
   if (!(bps < static_cast<double>(link_rate.bps))) return link_rate;

@@ -70,8 +70,8 @@ Endpoint endpoint_of(std::string method, std::string path, std::string tag, std:
   return endpoint;
 }
 
-// An exception in a loop is a mistake of ours: it ends the daemon, which is started again, rather
-// than leaving half of it running.
+// An exception in a loop is a bug of the daemon. It ends the daemon, which is then restarted,
+// rather than half of it running on.
 void no_exception(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
@@ -175,7 +175,7 @@ std::string Daemon::open() {
   return {};
 }
 
-// Who wonders why nothing happens reads it in the log.
+// Logs which service the daemon starts or waits for.
 void Daemon::say_what_is_started() const {
   const DataplaneConfig& c = setup_.config.dataplane;
   if (c.testbed.empty()) {
@@ -488,9 +488,9 @@ Reply Daemon::reload() {
 }
 
 void Daemon::add_endpoints() {
-  Endpoint get_status =
-      endpoint_of("GET", "/v1/status", "daemon", "The daemon, and what it watches",
-                  "version, dataplane, telemetry, store, api");
+  Endpoint get_status = endpoint_of("GET", "/v1/status", "daemon",
+                                    "The daemon, and the services and NICs that it watches",
+                                    "version, dataplane, telemetry, store, api");
   get_status.handle = [this](Request) -> awaitable<Reply> { co_return status(); };
   endpoints_.add(std::move(get_status));
 
@@ -499,10 +499,9 @@ void Daemon::add_endpoints() {
   healthz.handle = [this](Request) -> awaitable<Reply> { co_return health(); };
   endpoints_.add(std::move(healthz));
 
-  Endpoint replace =
-      endpoint_of("POST", "/v1/dataplane/upgrade", "daemon",
-                  "End the service and start its program anew; parameters are put back",
-                  "state; 409 where programs are attached");
+  Endpoint replace = endpoint_of("POST", "/v1/dataplane/upgrade", "daemon",
+                                 "Restart the service; parameters are put back",
+                                 "state; 409 where programs are attached");
   replace.body = {{"force", FieldType::flag, false, "cut attached programs off"},
                   {"why", FieldType::text, true, "the reason, for the journal"}};
   replace.handle = [this](Request request) -> awaitable<Reply> {

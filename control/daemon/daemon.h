@@ -53,7 +53,7 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Opens what must last and the sockets. What is wrong, empty: nothing.
+  // Opens the store and the sockets. Returns an error, or an empty text.
   std::string open();
   // Begins to work; the context's run() does the rest.
   void start();
@@ -80,7 +80,7 @@ class Daemon {
   const DaemonConfig& config() const { return setup_.config; }
   // Called after each round of samples, with Unix time: for the tuner and experiments.
   std::function<void(std::int64_t)> sampled;
-  // Of the journal and to who listens: restarts, trips of the guard.
+  // Writes restarts and trips of the guard into the journal and to listeners.
   void tell(std::string_view topic, Json data);
 
  private:

@@ -54,7 +54,7 @@ Clock real_clock() {
   return {[] { return read_clock(CLOCK_MONOTONIC); }, [] { return read_clock(CLOCK_REALTIME); }};
 }
 
-// Where what must last is, when nobody says: systemd's folder, the system's, or the user's own.
+// Default folder for the store: systemd's, the system's, or the user's own.
 std::string usual_state_folder() {
   if (const char* const folder = std::getenv("STATE_DIRECTORY")) return folder;
   if (::geteuid() == 0) return "/var/lib/paceline";
@@ -72,8 +72,8 @@ std::string usual_runtime_folder() {
   return paceline::attach::runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid());
 }
 
-// A folder of ours, made if need be. One in /tmp that somebody else made is not taken: with a user
-// to become, give_folder looks whose it is.
+// Makes the daemon's folder if it does not exist. A folder in /tmp that another user made is
+// refused; with `daemon.user`, give_folder() checks the owner.
 std::string make_folder(const std::string& path, const std::string& user) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
@@ -82,7 +82,7 @@ std::string make_folder(const std::string& path, const std::string& user) {
   }
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return fmt::format("{}: {}", path, std::strerror(errno));
-  if (!S_ISDIR(facts.st_mode)) return fmt::format("{}: is no folder", path);
+  if (!S_ISDIR(facts.st_mode)) return fmt::format("{}: is not a folder", path);
   const bool given = !user.empty() && ::geteuid() == 0;
   if (!given && facts.st_uid != ::geteuid() && facts.st_uid != 0) {
     return fmt::format("{}: belongs to user {}, not to us", path, facts.st_uid);

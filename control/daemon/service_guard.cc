@@ -70,7 +70,7 @@ void add_guard_endpoints(Endpoints& endpoints, ServiceGuard& guard,
   clear.method = "DELETE";
   clear.path = "/v1/guard";
   clear.tag = "guard";
-  clear.summary = "Let what is latched be tried again";
+  clear.summary = "Release the latch, so that trials are allowed again";
   clear.answer = "nothing";
   clear.writes = true;
   clear.body = {{"nics", FieldType::list, false, "names of NICs; absent: all"},

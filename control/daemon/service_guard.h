@@ -26,7 +26,7 @@ class ServiceGuard {
   boost::asio::awaitable<std::optional<std::string>> quarantine(std::string nic);
 
   boost::asio::awaitable<Reply> show();
-  // What is latched may be tried again. `body`: nics, or all.
+  // Releases the latch, so that trials are allowed again. `body`: nics, or all.
   boost::asio::awaitable<Reply> clear(Json body);
 
  private:

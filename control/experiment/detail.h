@@ -1,7 +1,7 @@
-// What a report draws beyond the metrics of runs: how completion times are distributed over all
-// messages of an arm, slowdown by message size, and the course of one repetition over time. Plain
-// data in virtual time, as deterministic as the metrics; no verdict is drawn from it (messages of a
-// run are not independent), so it stands outside the content hash of the results.
+// Data for the charts of a report, beyond the metrics of runs: distribution of completion times
+// over all messages of an arm, slowdown by message size, and the course of one repetition over
+// time. Plain data in virtual time, as deterministic as the metrics; no verdict is drawn from it
+// (messages of a run are not independent), so it stands outside the content hash of the results.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Distribution {
   void merge(const Distribution& other);
 };
 
-// What was read off the fabric and the engines in each interval of a run.
+// Figures of the fabric and the engines in each interval of a run.
 enum class Signal : std::uint8_t {
   deepest_queue,  // bytes in the fullest switch port, greatest of the looks in the interval
   queued,         // bytes in all switch ports together, greatest of the looks

@@ -70,7 +70,7 @@ enum class Better : std::uint8_t { higher, lower, neither };
 // ordinary value or the scale is absolute, by the difference.
 enum class Compare : std::uint8_t { ratio, difference };
 
-// What a comparison may be used for.
+// The role of a comparison.
 //   primary      decides. A scenario has one: the first primary metric of the table that applies to
 //   it
 //                (collective efficiency where there is a collective, else the p99 slowdown of small

@@ -1,5 +1,5 @@
-// What a reader of an analysis must be told about its runs: which did not finish, failed or were
-// not done, and where messages were outstanding at the end. One sentence each.
+// Notes for the reader of an analysis: runs that did not finish, failed or were not done, and runs
+// with messages outstanding at the end. One sentence each.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a report page is made of besides its results: texts of control/experiment/page and the chart
-// library, put into the program when it is built (CMakeLists.txt of this folder).
+// Parts of a report page besides its results: texts of control/experiment/page and the chart
+// library, embedded at build time (CMakeLists.txt of this folder).
 #pragma once
 
 #include <string_view>

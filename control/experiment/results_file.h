@@ -34,8 +34,8 @@ struct Results {
 // The file's text. `analysis` must be analyse(results.runs, results.plan).
 std::string results_text(const Results& results, const Analysis& analysis);
 
-// What two machines compare: the hash of the text as it is without its last member, `detail`, which
-// names files as they were typed and can be left out.
+// The content hash, for comparison between machines: covers the text without its last member,
+// `detail`, which has file names as typed and can be left out.
 std::uint64_t content_hash(const Results& results, const Analysis& analysis);
 
 // Everything wrong with a file, one message each: "FILE:LINE:COLUMN: ..." for malformed JSON,

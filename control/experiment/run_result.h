@@ -1,4 +1,4 @@
-// What one run of an experiment (one scenario under one arm with one seed) leaves behind. Filled by
+// The result of one run of an experiment (one scenario under one arm with one seed). Filled by
 // the command line from the emulator's report; read by the results file and the analysis. Holds
 // nothing that depends on the machine: no wall-clock time, no speed.
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Logarithms and exponentials are those of base/math.h, and random draws are integers: the same
 // everywhere. Quantiles and distribution functions come from Boost.Math, which uses libm: intervals
-// and p-values may differ in the last bits between C libraries and CPUs. Whoever writes them to a
-// file that is compared by its hash rounds them (number_text.h).
+// and p-values may differ in the last bits between C libraries and CPUs. Round them before writing
+// them to a file that is compared by its hash (number_text.h).
 #pragma once
 
 #include <cstdint>

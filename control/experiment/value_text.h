@@ -25,7 +25,7 @@ DisplayUnit display_unit(Unit unit, double largest);
 // "pp".
 struct EffectText {
   std::string effect;
-  std::string interval;  // empty where there is none
+  std::string interval;  // empty: none
 };
 EffectText effect_text(const PairedEffect& paired, Unit unit);
 

@@ -29,9 +29,8 @@ struct Bounds {
   std::vector<Bound> bounds;
 };
 
-// The share by which a mean may move before it is outside: what a change of the emulator's timing
-// that is nobody's fault moves (a packet more or less at a port), and less than an algorithm that
-// lost its way.
+// The relative change of a mean that is still within bounds: more than a harmless change of the
+// emulator's timing causes (a packet more or less at a port), less than a broken algorithm causes.
 double tolerance_of(Measure measure);
 
 // JSON, one bound a line.

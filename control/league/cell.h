@@ -1,5 +1,5 @@
-// What was measured: runs, one line of text each, so that an interrupted league goes on where it
-// was; and cells, a scenario under an entry, over all repetitions.
+// Measurements: runs, one line of text each, so that an interrupted league can be resumed; and
+// cells, the results of a scenario under an entry over all repetitions.
 #pragma once
 
 #include <array>

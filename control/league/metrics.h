@@ -1,7 +1,6 @@
-// What a run of the league is measured by, and how a run is read off its messages. A list of its
-// own beside that of experiments: it has tails (p99.9), queues of the whole fabric and an
-// efficiency for every kind of workload. Names are part of the league's file, schema 1, and never
-// change meaning.
+// Metrics of a league's run, and their computation from its messages. The list differs from that of
+// experiments: it has tails (p99.9), queues of the whole fabric and an efficiency for every kind of
+// workload. Names are part of the league's file, schema 1, and never change meaning.
 #pragma once
 
 #include <array>

@@ -8,7 +8,7 @@
 namespace paceline::league {
 
 std::string standings_html(const Results& results);
-// Who took part: profile, parameters, what tuning each had.
+// The entries: profile, parameters, tuning.
 std::string entries_html(const Results& results);
 // Every scenario with its text, its settings and a table of figures.
 std::string scenarios_html(const Results& results);

@@ -1,4 +1,4 @@
-// What reading a league file is made of.
+// Parts of the reader of league files.
 #pragma once
 
 #include <span>

@@ -24,7 +24,7 @@ using Names = std::vector<std::string_view>;
 using Type = TomlNode::Type;
 
 constexpr std::uint32_t kMostRepetitions = 10'000;
-// What a size may lay over a scenario: never the seed or the algorithm.
+// Keys of a scenario that a size may override: never the seed or the algorithm.
 constexpr std::array<std::string_view, 4> kLaidBySize{"fabric", "transport", "workload",
                                                       "max_hops"};
 

@@ -10,7 +10,7 @@
 
 namespace paceline::league {
 
-// Of one entry in one scenario, among the entries of its kind (Needs).
+// Rank of one entry in one scenario, among the entries of its kind (Needs).
 struct Place {
   // 1: undominated. 2: undominated once those of rank 1 are taken away, and so on. 0: not ranked,
   // because a run did not finish or a ranked measure is missing.

@@ -1,4 +1,4 @@
-// What a parameter set is worth, and when it is out of the question. Goodput alone would teach a
+// The value of a parameter set, and the limits that it must keep. Goodput alone would teach a
 // search to switch congestion control off: the queue and loss limits are hard, and a candidate that
 // breaks one is refused whatever it gains.
 #pragma once

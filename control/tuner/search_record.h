@@ -1,4 +1,4 @@
-// What a search tried and what came of it: the record that is written, and the choice made from it.
+// Points that a search tried, with their results: the record, and the choice made from it.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ std::vector<std::size_t> pareto_front(std::span<const Candidate> candidates);
 // enough to be there by itself.
 std::vector<std::size_t> finalists(std::span<const Candidate> candidates, std::size_t count);
 
-// Of the validated ones, the best; nullptr when none is within the limits.
+// The best validated point; nullptr if none is within the limits.
 const Candidate* winner(std::span<const Candidate> candidates);
 
 struct SearchRecord {

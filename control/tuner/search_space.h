@@ -20,12 +20,12 @@ struct Dimension {
   bool log_scale = false;
   bool whole = false;
 
-  // `unit` in [0, 1]; the inverse is exact but for rounding to whole numbers.
+  // `unit` in [0, 1]; the inverse is exact except for rounding to whole numbers.
   double value_of(double unit) const;
   double unit_of(double value) const;
 };
 
-// What the user wrote of one parameter: "NAME" or "NAME=LOW:HIGH".
+// The user's text for one parameter: "NAME" or "NAME=LOW:HIGH".
 struct DimensionRequest {
   std::string name;
   std::optional<double> low;

@@ -48,7 +48,7 @@ Tpe::Widths Tpe::widths(std::size_t begin, std::size_t end) const {
   return w;
 }
 
-// Log of the mean of the kernels of [begin, end) at x, up to a constant that all x share.
+// Log of the kernel density of the points [begin, end) at x, up to a constant.
 double Tpe::log_density(const std::vector<double>& x, std::size_t begin, std::size_t end,
                         const Widths& w) const {
   double sum = 1e-32;
@@ -65,7 +65,7 @@ double Tpe::log_density(const std::vector<double>& x, std::size_t begin, std::si
   return log;
 }
 
-// A normal draw within [0, 1].
+// A normal draw, repeated until it lies within [0, 1].
 double Tpe::drawn_near(double centre, double width) {
   for (;;) {
     const double x = centre + width * standard_normal(random_);

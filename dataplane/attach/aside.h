@@ -14,7 +14,7 @@ namespace paceline::attach {
 
 class Aside {
  public:
-  // At most so many threads at a time; further work waits for one of them.
+  // The most threads at a time; further work waits for one of them.
   explicit Aside(std::size_t most_threads = 4096);
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
@@ -25,7 +25,7 @@ class Aside {
   void run(std::function<void()> work);
   // The other end of a socket sees at once that it is over. `held` is let go after the close.
   void close(Descriptor descriptor, std::shared_ptr<const void> held = {});
-  // Of a socket that other processes may have, too: a listening one.
+  // For a socket that other processes may have open, too: a listening one.
   void close_here(Descriptor descriptor, std::shared_ptr<const void> held = {});
 
  private:

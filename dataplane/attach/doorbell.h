@@ -26,8 +26,8 @@ inline void ring(DoorbellPage& page, std::uint32_t bell) {
   const std::uint32_t word = bell / 64 % kDoorbellWords;
   const std::uint64_t before =
       page.words[word].fetch_or(std::uint64_t{1} << bell % 64, std::memory_order_seq_cst);
-  // Whoever set the word's first bit sets the summary; the service clears the summary first, so
-  // nothing is lost in between.
+  // The thread that sets the word's first bit also sets the summary. The service clears the summary
+  // before the word, so no bit is lost.
   if (before == 0) page.summary.fetch_or(std::uint64_t{1} << word, std::memory_order_seq_cst);
 }
 
@@ -46,7 +46,7 @@ bool take_rung(DoorbellPage& page, Visit&& visit) {
   return true;
 }
 
-// What a worker tells all its sessions; sealed so that only the service writes it.
+// State that a worker publishes to all its sessions; sealed so that only the service writes it.
 struct WorkerPage {
   // The worker sleeps, or is about to look once more and then sleep: whoever brings work writes to
   // the session's wake descriptor (an eventfd).

@@ -29,8 +29,8 @@ Glance look(int socket, std::span<std::byte> out);
 // nothing is taken, when some come.
 ssize_t receive_plain(int socket, std::span<std::byte> out);
 
-// A listening socket that no other process has: its name is free afterwards. Who waits to be let in
-// is sent away aside.
+// Closes a listening socket that no other process has open; its name is free afterwards. Another
+// thread refuses the clients that wait.
 void close_listening(Descriptor socket, Aside& aside);
 
 }  // namespace paceline::attach

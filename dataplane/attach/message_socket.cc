@@ -154,7 +154,7 @@ Descriptor listen_socket(const std::string& path, unsigned mode) {
   Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return {};
   bool good = ::bind(fd.get(), address_of(*name), name->length) == 0;
-  // Who may write the folder may have put a link there since.
+  // A user who may write to the folder may have put a link there since.
   if (good && path.front() != '@') {
     good = ::fchmodat(AT_FDCWD, path.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0;
   }

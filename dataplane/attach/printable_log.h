@@ -1,5 +1,5 @@
-// What services log holds names that programs gave themselves and reasons that users wrote: no
-// message reaches the terminal or the journal of the system with control characters in it.
+// Log messages contain names that programs chose and reasons that users wrote. So control
+// characters in messages are escaped before they reach the terminal or the system's journal.
 #pragma once
 
 #include <spdlog/pattern_formatter.h>

@@ -69,7 +69,7 @@ struct Header {
   Operation operation = Operation::hello;
   std::uint16_t major = kMajor;
   std::uint32_t sequence = 0;  // the reply repeats it
-  // Of a reply: 0, or the errno of the refusal; a refusal may carry a Complaint as its body.
+  // In a reply: 0, or the errno of the refusal; a refusal may have a Complaint as its body.
   std::int32_t error = 0;
 };
 static_assert(sizeof(Header) == 16);
@@ -282,7 +282,7 @@ struct CreateQpReply {
   std::uint32_t receive_slots = 0;
   std::uint32_t receive_stride = 0;
   std::uint32_t receive_offset = 0;
-  // What was given: as many may be outstanding; at least what was asked for.
+  // The number of outstanding requests granted; at least the number asked for.
   std::uint32_t send_requests = 0;
   std::uint32_t receive_requests = 0;
   std::uint32_t send_segments = 0;

@@ -1,11 +1,11 @@
-// What a program and the service share of a queue pair, a shared receive queue and a completion
-// queue: the layout of the memory that the service makes, seals and hands out, one object each.
-// Both sides run on the same machine, so numbers are in its byte order.
+// The memory that a program and the service share for a queue pair, a shared receive queue or a
+// completion queue. The service makes, seals and hands out one memory object for each. Both sides
+// run on the same machine, so numbers are in its byte order.
 //
-// Nobody trusts what the other wrote. The service copies a slot, then checks the copy, then uses
-// it; an index that the program spoils costs the program its own requests and nobody else anything.
+// Neither side trusts what the other wrote. The service copies a slot, then checks the copy, then
+// uses it. A program that corrupts an index loses its own requests and harms no other program.
 //
-// Indices count up for ever (modulo 2^32); a slot is index % slots, and slots is a power of two.
+// Indices only count up (modulo 2^32); a slot is index % slots, and slots is a power of two.
 // Each index has one writer and a cache line of its own.
 #pragma once
 
@@ -93,9 +93,9 @@ static_assert(sizeof(ReceiveSlot) == 16);
 // queue comes first and the receive queue, if it has one of its own, at QueuePairLayout::receive.
 struct WorkQueueHeader {
   SharedIndex tail;  // the program's: one past the newest request
-  // The service's: one past the newest slot that it has copied out. A shared receive queue: one
-  // past the newest request that a message has taken; what is between it and the tail counts as
-  // outstanding. It is written before the tail of the completion queue that tells of the message.
+  // Written by the service: one past the newest slot that it has copied out. Shared receive queue:
+  // one past the newest request that a message has taken; requests between it and the tail are
+  // outstanding. It is written before the tail of the completion queue that reports the message.
   SharedIndex taken;
 };
 static_assert(sizeof(WorkQueueHeader) == 2 * kLine);
@@ -183,8 +183,8 @@ struct CompletionEntry {
   std::uint32_t bytes = 0;
   std::uint32_t immediate = 0;  // as in SendSlot
   std::uint32_t source_qp = 0;  // UD
-  // Of a queue pair's own queue (not a shared receive queue): all requests before this index are
-  // out of it, this one included. What completes silently is counted by the next that does not.
+  // For a queue pair's own queue (not a shared receive queue): all requests before this index have
+  // left the queue, including this one. The next signaled completion counts unsignaled ones.
   std::uint32_t retired = 0;
   EntryStatus status = EntryStatus::success;
   EntryOpcode opcode = EntryOpcode::send;
@@ -194,10 +194,10 @@ struct CompletionEntry {
 };
 static_assert(sizeof(CompletionEntry) == 64 && std::is_trivially_copyable_v<CompletionEntry>);
 
-// Who waits for the next entry: bits of CompletionQueueHeader::wanted. The program sets them, then
-// looks at the tail once more; the service, after it has moved the tail, takes them out (exchange)
-// and does what they ask. Both put a sequentially consistent fence between their write and their
-// look, so that one of them sees the other.
+// How to notify of the next entry: bits of CompletionQueueHeader::wanted. The program sets them,
+// then reads the tail once more. The service, after it has moved the tail, takes the bits out
+// (exchange) and notifies. Both put a sequentially consistent fence between their write and their
+// read, so that at least one of them sees the other's write.
 namespace completion_wanted {
 inline constexpr std::uint32_t event = 1U << 0;      // any entry: write to the channel
 inline constexpr std::uint32_t solicited = 1U << 1;  // a solicited or failed one
@@ -219,11 +219,11 @@ struct CompletionQueueShape {
   }
 };
 
-// What is written to a completion channel, and read from it: the cookie given with create_cq.
+// An event in a completion channel: the cookie given with create_cq.
 struct ChannelEvent {
   std::uint64_t cookie = 0;
 };
-// What is written to the pipe of asynchronous events.
+// An event in the pipe of asynchronous events.
 struct AsyncNotice {
   std::uint32_t event = 0;   // numbers of enum ibv_event_type
   std::uint32_t handle = 0;  // queue pair, completion queue or shared receive queue; port number

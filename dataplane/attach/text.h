@@ -16,7 +16,7 @@ std::string text_of(const std::array<char, N>& chars) {
   return {chars.data(), ::strnlen(chars.data(), N)};
 }
 
-// What does not fit is left out; the last character stays zero.
+// Truncates the text if it does not fit; the last character stays zero.
 template <std::size_t N>
 void put_text(std::array<char, N>& to, std::string_view text) {
   std::copy_n(text.data(), std::min(text.size(), N - 1), to.data());

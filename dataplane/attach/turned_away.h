@@ -8,7 +8,7 @@ namespace paceline::attach {
 // After sending or receiving ended with Transfer::closed: true where the last word was such a
 // refusal, with its errno in the header.
 inline bool turned_away(int socket, Message& reply) {
-  // What was sent and not read makes the first attempt fail with ECONNRESET.
+  // If the service has not read everything that was sent, the first attempt fails with ECONNRESET.
   for (int attempt = 0; attempt < 2; ++attempt) {
     const Transfer got = receive_message(socket, reply);
     if (got == Transfer::done) return reply.header.sequence == 0 && reply.header.error != 0;

@@ -106,7 +106,7 @@ class DeadlineTree {
   void prefetch() const {
     if (tree_ != nullptr) prefetch_line(tree_.get());
   }
-  // Whose deadline is the first, as far as all matches are played; any index when there is none.
+  // The index with the first deadline, once all matches are played; any index if there is none.
   std::uint32_t likely_first() const {
     if (tree_ == nullptr) return 0;
     return few() ? tree_->first_of_few() : tree_->first_index();
@@ -152,7 +152,7 @@ class DeadlineTree {
       }
     }
 
-    // What the root will say once the matches of that leaf are played; changes nothing.
+    // The root's value once the matches of that leaf are played; changes nothing.
     Picos first_without(std::uint32_t index) const;
 
    private:

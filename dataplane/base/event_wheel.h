@@ -160,7 +160,7 @@ class EventWheel {
     if (next.slot <= cursor_) return true;  // drained by now
     std::uint32_t actor = next.actor;
     if (actor == kNone) actor = heads_[static_cast<std::size_t>(next.slot) & slot_mask_];
-    // Who has been moved meanwhile is nobody's neighbour in this slot.
+    // An actor that was moved meanwhile is not in this slot's list any more.
     if (actor == kNone || nodes_[actor].time >> shift_ != next.slot) return true;
     visit(actor, Picos{(next.slot + 1) << shift_});
     // The rest of the slot's list is walked a step a call, each entry fetched by the one before.
@@ -232,7 +232,7 @@ class EventWheel {
     summary_[index >> 12] |= std::uint64_t{1} << ((index >> 6) & 63);
     if (head != kNone) nodes_[head].prev = actor;
   }
-  // Marks a slot empty; without a branch, for whether its word gets empty is anybody's guess.
+  // Marks a slot empty, without a branch: whether its word becomes empty cannot be predicted.
   void vacate(std::size_t index) {
     heads_[index] = kNone;
     const std::size_t word = index >> 6;

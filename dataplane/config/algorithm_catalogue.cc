@@ -49,7 +49,7 @@ class ToldMembers {
   std::string wrong_;
 };
 
-// An array of objects that is no longer than `most`; empty where there is none.
+// An array of at most `most` objects; empty if it is missing.
 const Json& list_in(const Json& object, const char* name, std::size_t most) {
   static const Json kNone = Json::array();
   const auto at = object.find(name);
@@ -105,7 +105,7 @@ const AlgorithmCatalogue& AlgorithmCatalogue::built_in() {
 }
 
 std::string AlgorithmCatalogue::add(const Json& table) {
-  if (!table.is_object()) return "the table of a plug-in is no object";
+  if (!table.is_object()) return "the table of a plug-in is not an object";
   auto told = std::make_unique<AlgorithmCatalogue::Told>();
   const auto keep = [&](std::string text) -> std::string_view {
     return told->texts.emplace_back(std::move(text));

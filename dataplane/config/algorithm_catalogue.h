@@ -1,6 +1,6 @@
-// Tables of algorithms, apart from their code: the built-in ones, and plug-ins as the process that
-// has loaded them tells of them. What is in a catalogue can be named, checked, shown and
-// journalled; who runs it is another. Not for several threads.
+// Tables of algorithms, without their code: the built-in ones, and plug-ins as described by the
+// process that has loaded them. Algorithms of a catalogue can be named, checked, shown and
+// journalled; another process runs them. Not for several threads.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@
 
 namespace paceline::config {
 
-// Where a plug-in's code is, and which code it is.
+// File and checksum of a plug-in's code.
 struct PluginOrigin {
   std::string path;
   std::string sha256;  // of the file, 64 hexadecimal digits
@@ -38,7 +38,7 @@ class AlgorithmCatalogue {
 
   // The table of a plug-in: algorithm_json with a member `plugin` (origin_json), and perhaps
   // `asked`, another way to its file. One of that name takes the place of the one before; what
-  // that one points at stays readable. What is wrong, empty: nothing.
+  // that one points at stays readable. Returns an error, or an empty text.
   std::string add(const nlohmann::json& table);
 
   // In the order in which they came. None ever moves.
@@ -47,7 +47,7 @@ class AlgorithmCatalogue {
   bool plugins() const { return !told_.empty(); }
   // nullptr: there is none.
   const cc::AlgorithmInfo* find(std::string_view name) const;
-  // Of a plug-in; else nullptr.
+  // The origin of a plug-in; nullptr for other algorithms.
   const PluginOrigin* origin(std::string_view name) const;
   // The plug-in whose file is called so, in the words of ReaderOptions::load_plugin.
   cc::Registered at(const std::string& path) const;

@@ -21,7 +21,7 @@ namespace paceline::config {
 
 namespace {
 
-// All names that one slip leads to; where there is none, the nearest that is near enough.
+// All names one typing error away; if there are none, the nearest name.
 std::string hint_for(std::string_view name, const std::vector<std::string>& candidates) {
   const std::vector<std::string_view> views(candidates.begin(), candidates.end());
   std::vector<std::string_view> near;
@@ -73,7 +73,7 @@ std::string whole_number_fault(std::string_view text) {
   }
   errno = 0;
   static_cast<void>(std::strtoull(std::string(text).c_str(), nullptr, 0));
-  return errno == ERANGE ? "too large; the most is 18446744073709551615" : "";
+  return errno == ERANGE ? "too large; allowed is 18446744073709551615 at most" : "";
 }
 
 std::string number_fault(const std::string& text) {
@@ -82,7 +82,8 @@ std::string number_fault(const std::string& text) {
   return *end == '\0' && std::isfinite(value) ? "" : "expected a number";
 }
 
-// "INT in [1 - 8]", "{on,off}", "POSITIVE": what CLI11's checks call themselves in --help.
+// Turns CLI11's names of checks in --help ("INT in [1 - 8]", "{on,off}", "POSITIVE") into
+// sentences.
 std::string allowed_by(const std::string& check, const std::string& text) {
   if (const auto range = check.find(" in ["); range != std::string::npos) {
     std::string bounds = check.substr(range + 4);
@@ -96,11 +97,11 @@ std::string allowed_by(const std::string& check, const std::string& text) {
     return "allowed is " + quoted_list(names) + hint_for(text, names);
   }
   if (check == "POSITIVE") return "allowed is a number above 0";
-  if (check == "NONNEGATIVE") return "allowed is a number from 0";
+  if (check == "NONNEGATIVE") return "allowed is 0 or a number above 0";
   return {};
 }
 
-// What the option's own checks say to the value.
+// The error that the option's own checks find in the value.
 std::string check_fault(CLI::Option& option, const std::string& text) {
   const std::string described = option.get_type_name();
   const auto colon = described.find(':');
@@ -125,7 +126,7 @@ std::string value_fault(CLI::Option& option, const std::string& text) {
   const std::string type = described.substr(0, described.find(':'));
   std::string fault;
   if (text.empty()) {
-    fault = "it must not be empty; expected " + type;
+    fault = "must not be empty; expected " + type;
   } else if (type == "N" || type == "INT" || type == "UINT") {
     fault = whole_number_fault(text);
   } else if (type == "FLOAT" || type == "GBPS") {
@@ -149,14 +150,14 @@ class Walk {
     while (fault.empty() && at_ < arguments_.size()) {
       const std::string argument = arguments_[at_++];
       if (argument == "--") {
-        ended_ = true;  // what follows is a program's own
+        ended_ = true;  // the rest belongs to the program to be run
         break;
       }
       fault = is_option(argument) ? option(argument) : word(argument);
       if (ended_ || app_->get_prefix_command()) break;
     }
     if (fault.empty() && !ended_ && app_->get_require_subcommand_min() > 0) {
-      fault = fmt::format("a command is missing; there are {}", quoted_list(command_names(*app_)));
+      fault = fmt::format("a command is missing; expected {}", quoted_list(command_names(*app_)));
     }
     return {fault, command_};
   }
@@ -174,7 +175,8 @@ class Walk {
     if (name == "--help" || name == "-h" || name == "--version") ended_ = true;
     if (found->get_items_expected_max() == 0) {
       if (is_long) {
-        return equals == std::string::npos ? "" : fmt::format("{}: it takes no value", argument);
+        return equals == std::string::npos ? ""
+                                           : fmt::format("{}: the option takes no value", argument);
       }
       // "-qj4" is "-q -j4".
       return argument.size() > 2 ? option("-" + argument.substr(2)) : "";
@@ -187,11 +189,11 @@ class Walk {
     if (!is_long && argument.size() > 2) return value_fault(*found, argument.substr(2));
     if (!value_follows()) {
       const std::string type = found->get_type_name();
-      return fmt::format("{}: its value is missing; expected {}", found->get_name(),
+      return fmt::format("{}: the value is missing; expected {}", found->get_name(),
                          type.substr(0, type.find(':')));
     }
     std::string fault = value_fault(*found, arguments_[at_++]);
-    // A list takes what follows, too, unless it was told not to.
+    // A list option takes the values that follow, too, unless extra arguments are switched off.
     while (fault.empty() && found->get_allow_extra_args() && found->get_items_expected_max() > 1 &&
            value_follows()) {
       fault = value_fault(*found, arguments_[at_++]);
@@ -217,7 +219,7 @@ class Walk {
       const auto names = command_names(*app_);
       const std::string near = hint_for(argument, names);
       return fmt::format("{}: there is no such command{}", argument,
-                         near.empty() ? "; there are " + quoted_list(names) : near);
+                         near.empty() ? "; expected " + quoted_list(names) : near);
     }
     if (positional_ >= positionals.size()) {
       return positionals.empty()
@@ -226,7 +228,7 @@ class Walk {
                                positionals.back()->get_name(), last_word_);
     }
     CLI::Option* const option = positionals[positional_];
-    if (app_->get_positionals_at_end()) ended_ = true;  // the rest is a program's own
+    if (app_->get_positionals_at_end()) ended_ = true;  // the rest belongs to the program to be run
     last_word_ = argument;
     if (option->get_items_expected_max() == 1) ++positional_;
     return value_fault(*option, argument);
@@ -242,12 +244,12 @@ class Walk {
   std::set<const CLI::Option*> seen_;
 };
 
-// The words for what only CLI11 finds: what is required, and what needs what.
+// The text of an error that only CLI11 finds: an option that is required, or that another needs.
 std::string words_for(const CLI::ParseError& error) {
   constexpr std::string_view kConversion = "Could not convert: ";
   std::string text = error.what();
   if (!text.starts_with(kConversion)) return text;
-  // Everything but a number too large for its variable has been found before.
+  // find_fault() has found all conversion errors except a number too large for its variable.
   text.erase(0, kConversion.size());
   if (const auto equals = text.find(" = "); equals != std::string::npos)
     text.replace(equals, 3, " ");

@@ -15,7 +15,7 @@
 
 namespace paceline::config {
 
-// What an algorithm that is named by a plug-in's file begins with.
+// Prefix of an algorithm that is named by a plug-in's file.
 inline constexpr std::string_view kPluginPrefix = "plugin:";
 
 struct CongestionChange {
@@ -24,7 +24,7 @@ struct CongestionChange {
   std::optional<std::string> profile;
   std::map<std::string, double> params;
 
-  // Of a plug-in that is not loaded yet.
+  // For a plug-in that is not loaded yet.
   bool names_file() const { return algorithm && algorithm->starts_with(kPluginPrefix); }
   std::string file() const { return algorithm->substr(kPluginPrefix.size()); }
   bool empty() const { return !algorithm && !profile && params.empty(); }
@@ -37,7 +37,7 @@ struct CongestionChange {
 const std::vector<RecordField>& congestion_change_fields();
 // Names of NICs, each once.
 RecordField nic_names_field();
-// Of a record that was held against those fields.
+// Makes a change from a record that was checked against those fields.
 CongestionChange congestion_change_of(const nlohmann::json& record);
 
 struct ResolvedChange {

@@ -1,6 +1,6 @@
-// What a JSON record may hold, as a table: name, type, range and meaning of each member. Requests
-// to the daemon's API and to the service are held against such tables; the reference of the API is
-// made of them. Every complaint names the path, the value and what is allowed; all are found at
+// Members of a JSON record, as a table: name, type, range and meaning of each. Requests to the
+// daemon's API and to the service are checked against such tables, and the reference of the API is
+// made from them. Each error names the path, the value and what is allowed; all errors are found at
 // once.
 #pragma once
 
@@ -23,8 +23,8 @@ struct RecordField {
   // Where most > least: of numbers; of a text its length; of a list how many.
   double least = 0;
   double most = 0;
-  // Of an object its members, or one without a name for values of any name; of a list one, for its
-  // entries. Empty: anything.
+  // For an object its members, or one without a name for members of any name; for a list one field,
+  // for its entries. Empty: anything.
   std::vector<RecordField> of{};
   bool each_once = false;  // no text is twice in a list
   bool or_null = false;
@@ -32,7 +32,7 @@ struct RecordField {
 
 // How a type is called in messages and in the reference: "text", "whole number", ...
 std::string_view type_words(FieldType type);
-// What a field takes, in words: "whole number from 1 to 64", "one of a, b".
+// The allowed values of a field as text: "whole number from 1 to 64", "one of a, b".
 std::string allowed_words(const RecordField& field);
 
 // "PATH: value; allowed: ...".

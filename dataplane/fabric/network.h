@@ -70,10 +70,10 @@ class Network {
   // Lives as long as the network. Calls at time t on a host's port: after all link events before t.
   Port& host_port(std::uint32_t host);
 
-  // Instead of the port's tx, for a caller that stands in for a host and knows where packets go:
-  // puts one on the host's uplink, to host `to`, or to no host when there is none of that number.
-  // True: it was taken. False: not before send_ready_at(), which is kNever while the class is
-  // paused or the link down.
+  // Replaces the port's tx for a caller that stands in for a host and knows the destinations: puts
+  // a packet on the host's uplink, to host `to`. A packet to a number that is not a host's is
+  // dropped on its way. True: it was taken. False: not before send_ready_at(), which is kNever
+  // while the class is paused or the link down.
   bool send(std::uint32_t host, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
             Picos now);
   Picos send_ready_at(std::uint32_t host, std::uint8_t traffic_class);
@@ -128,7 +128,7 @@ class Network {
   // after divide() this one holds the truth about the switches and hosts of `part` and about the
   // links that leave them. Before the first event; `division` must outlive the network.
   void divide(const Division& division, std::uint32_t part);
-  // Where what goes to other parts is put from now on, by part: one list for each.
+  // Lists that take packets to other parts from now on, one for each part.
   void send_to(std::span<std::vector<Crossing>> lists);
   // Decides what leaves for other parts up to `until`, so that all of it is in the lists. Every
   // event up to then has happened. Returns when, as things stand, the next packet leaves for
@@ -136,7 +136,7 @@ class Network {
   Picos decide_leaving(Picos until);
   // When the first packet arrives that was sent away since the last call; kNever when none was.
   Picos first_sent_away();
-  // What came from another part: arrives at its time, which must not be over yet.
+  // A packet from another part: it arrives at its time, which must not be in the past.
   void take_in(std::span<const Crossing> packets);
   // Events of links that enter this part, or of link events, which another part counts as well.
   std::uint64_t foreign_events() const;

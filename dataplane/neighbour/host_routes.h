@@ -44,7 +44,7 @@ class HostRoutes {
 
  private:
   // Configured for all of its prefix: the last address of an IPv4 subnet is its broadcast (RFC
-  // 1122, 3.2.1.3), but for /31 and /32 (RFC 3021).
+  // 1122, 3.2.1.3), except for /31 and /32 (RFC 3021).
   bool is_subnet_broadcast(const wire::IpAddress& address) const;
 
   std::array<HostAddress, kMaxHostAddresses> own_{};

@@ -1,5 +1,5 @@
-// What a host says and answers on Ethernet besides RoCEv2: ARP (RFC 826, 5227), IPv6 neighbour
-// solicitation and advertisement (RFC 4861), ICMP echo (RFC 792, 4443). Frames in, a verdict out;
+// Protocols of a host on Ethernet besides RoCEv2: ARP (RFC 826, 5227), IPv6 neighbour solicitation
+// and advertisement (RFC 4861), ICMP echo (RFC 792, 4443). Frames in, a verdict out;
 // answers are made in the received packet's own buffer. No port, no clock, no allocation after
 // construction; owned by one thread.
 //

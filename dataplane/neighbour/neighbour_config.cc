@@ -56,7 +56,7 @@ void check_addresses(Problems& problems, const HostConfig& config) {
     problems.range(field + ": the prefix length", a.prefix_bits, 0, a.address.is_v4() ? 32 : 128);
     for (std::size_t j = 0; j < i; ++j) {
       if (config.addresses[j].address == a.address) {
-        problems.add(field, to_text(a.address), "it is there twice");
+        problems.add(field, to_text(a.address), "given twice");
       }
     }
   }
@@ -98,7 +98,8 @@ std::vector<std::string> problems(const HostConfig& config) {
     found.range("the priority of a class", priority, 0, 7);
   }
   if (!config.dscp.is_consistent()) {
-    found.add("dscp", "inconsistent", "what is sent in a class must be received in it");
+    found.add("dscp", "inconsistent",
+              "packets must be received in the class in which they were sent");
   }
   found.range("control_class", config.control_class, 0, kTrafficClasses - 1);
   found.range("ip_mtu", config.ip_mtu, kIpv6MinimumMtu, kMaxIpMtu);

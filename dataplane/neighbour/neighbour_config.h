@@ -1,5 +1,5 @@
-// What a host is told about its network: addresses, gateways, tag, and how patient it is with its
-// neighbours. Typed values; a reader of configuration files fills them in and asks `problems`.
+// Network configuration of a host: addresses, gateways, tag, and timers for neighbours. Typed
+// values; a reader of configuration files fills them in and calls `problems`.
 #pragma once
 
 #include <array>

@@ -1,23 +1,23 @@
-// Who is where on the link: IP address to MAC address, by neighbour unreachability detection
-// (RFC 4861, 7.3 and appendix C), for IPv6 and, with ARP in the place of solicitations, for IPv4.
+// Maps IP addresses on the link to MAC addresses, by neighbour unreachability detection (RFC 4861,
+// 7.3 and appendix C), for IPv6 and, with ARP in place of solicitations, for IPv4.
 // A state machine without packets: messages and time go in, "solicit", "resolved" and "failed" come
 // out. Owned by one thread. Nothing is allocated after construction.
 //
 //   incomplete  asked by broadcast or multicast, no answer yet
 //   reachable   confirmed in both directions not long ago
 //   stale       an address that may be out of date: used, and verified once it is used
-//   delay       stale and used; somebody may confirm it before we ask
+//   delay       stale and used; an upper layer may confirm it before we ask
 //   probe       asked by unicast
-//   failed      not in the RFC, which deletes at once: nobody answered, and nobody asks again until
-//               the entry's time is over (a negative cache)
+//   failed      not in the RFC, which deletes at once: there was no answer, and it is not asked for
+//               again until the entry expires (a negative cache)
 //   fixed       configured; no message changes it
 //
 // Capacity is fixed. Neighbours that we send to ("active") and neighbours that only spoke to us
-// ("heard") are kept apart: a heard one takes a free place within its quota or the place of the
-// heard one that was silent longest, never anybody else's. An active one takes a free place, else
-// that of a heard one, of one that failed, or of the one that is stale the longest and that we have
-// not sent to for evict_idle. What is incomplete, reachable, being verified or fixed stays. So
-// invented neighbours, however many, push out each other only.
+// ("heard") are kept apart. A heard one takes a free place within its quota or the place of the
+// heard one that was silent longest. An active one takes a free place, else that of a heard one, of
+// a failed one, or of the one that is stale the longest and that we have not sent to for
+// evict_idle. Incomplete, reachable and fixed entries, and entries being verified, stay. So
+// invented neighbours, however many, evict only each other.
 #pragma once
 
 #include <array>
@@ -132,7 +132,7 @@ class NeighbourTable {
     Action action = Action::none;
     std::uint32_t index = kNone;
   };
-  // What is due, one thing at a time: call until none comes. Costs what is due, not what is there.
+  // The next due event: call until there is none. The cost grows with due events, not with entries.
   Due next_due(Picos now);
   Picos next_deadline() const { return timers_.next_deadline(); }
 

@@ -25,7 +25,7 @@ const HostConfig& checked(const HostConfig& config) {
   throw std::invalid_argument(text);
 }
 
-// What a counter of drops counts, for people.
+// Text for a counter of drops.
 const char* reason_of(const ResolvingCounters& c, const std::uint64_t& counter) {
   struct Reason {
     const std::uint64_t& counter;
@@ -107,7 +107,7 @@ void ResolvingPort::write_addresses(Packet& packet, const MacAddress& destinatio
   std::memcpy(packet.header.data() + 6, host_.mac().bytes.data(), 6);
 }
 
-// What can be said of the packet by itself, and, as a rule, where it goes.
+// Decides by the packet alone and, as a rule, by the cached destination.
 ResolvingPort::Fate ResolvingPort::prepare(Packet& packet, std::uint8_t traffic_class) {
   std::byte* const p = packet.header.data();
   if (packet.header_bytes < kEthernetBytes) return {&counters_.drop_not_ip};
@@ -199,15 +199,15 @@ void ResolvingPort::keep_or_drop(Packet& packet, std::uint8_t traffic_class, con
   ++counters_.tx_parked;
 }
 
-// A port takes the first so many of a burst. So runs of packets that can leave go to the port
-// behind as they lie, and one that cannot is kept or dropped only when all before it are gone.
+// A port takes a burst from its front. So runs of packets that can leave go to the port behind as
+// they are, and a packet that cannot leave is parked or dropped only after all before it have left.
 std::size_t ResolvingPort::tx(Picos now, std::uint8_t traffic_class,
                               std::span<Packet* const> burst) {
   now_ = now;
   forget_cached();
   if ((queued_mask_ >> traffic_class & 1U) != 0 && !flush(traffic_class)) return 0;
   std::size_t done = 0;
-  std::size_t ready = 0;  // so many from `done` on can leave
+  std::size_t ready = 0;  // packets from `done` on that can leave
   const auto send_ready = [&] {
     if (ready == 0) return true;
     const std::size_t sent = behind_->tx(now, traffic_class, burst.subspan(done, ready));

@@ -1,20 +1,20 @@
-// A port that knows its neighbours: it stands in front of another port, writes MAC addresses (and
-// the 802.1Q tag, with the priority of the traffic class) into what the engine sends, asks for
-// those it does not know, answers what a host must answer, and gives the engine RoCEv2 only. The
-// engine need not know that it is there.
+// A port in front of another port that finds the MAC addresses of neighbours. It writes MAC
+// addresses (and the 802.1Q tag, with the priority of the traffic class) into packets that the
+// engine sends, asks for unknown addresses, answers what a host must answer, and passes only RoCEv2
+// to the engine. The engine does not notice it.
 //
-// A packet whose neighbour is not known yet is taken and parked with that neighbour, a few for each
-// (NeighbourLimits); they leave in order when the answer is there. To refuse it instead would stop
-// the whole class behind one host that is down: what a port refuses, an engine offers again before
-// anything else. To drop it would cost the first message of every connection a retransmission
-// timeout. RFC 4861, 7.2.2 asks for at least one packet to be kept and for newer ones to replace
-// older ones; here the older ones stay, since a RoCEv2 receiver takes packets in order and has no
-// use for later ones whose beginning is missing. While a neighbour is known to be silent, packets
-// to it are dropped at once: to the engine they are lost, which ends in its retry limit.
+// A packet to a neighbour that is not known yet is parked with that neighbour, a few for each
+// (NeighbourLimits). Parked packets leave in order when the neighbour answers. To refuse such a
+// packet would stop the whole class behind one host that is down, because an engine offers refused
+// packets again before anything else. To drop it would cost the first message of every connection a
+// retransmission timeout. RFC 4861, 7.2.2 asks for at least one packet to be kept and for newer
+// packets to replace older ones. Here older packets stay, because a RoCEv2 receiver takes packets
+// in order. Packets to a neighbour that has just failed to answer are dropped at once; to the
+// engine they are lost, which ends in its retry limit.
 //
-// Who polls the engine calls poll(now) before it, on the same thread; rx_ready_at covers what is to
-// be done here. The engine's packets are what they were before if tx does not take them, but for
-// the addresses and the tag, which are written anew each time.
+// Call poll(now) before the engine's poll, on the same thread; rx_ready_at covers the timers of
+// this port. A packet that tx does not take is unchanged, except for the addresses and the tag,
+// which are written again each time.
 #pragma once
 
 #include <array>
@@ -36,22 +36,23 @@ namespace paceline::neighbour {
 struct ResolvingCounters {
   // tx_taken = tx_sent + tx_dropped() + parked + queued (check_conservation)
   std::uint64_t tx_taken = 0;   // from the engine
-  std::uint64_t tx_sent = 0;    // of these, given to the port behind
-  std::uint64_t tx_parked = 0;  // of these, once parked
+  std::uint64_t tx_sent = 0;    // of tx_taken, given to the port behind
+  std::uint64_t tx_parked = 0;  // of tx_taken, parked for some time
   std::uint64_t drop_not_ip = 0;
   std::uint64_t drop_too_long = 0;     // longer than ip_mtu
   std::uint64_t drop_no_room = 0;      // no room for a tag in the header buffer
-  std::uint64_t drop_not_unicast = 0;  // to a group, to broadcast or to an address nobody has
-  std::uint64_t drop_own_address = 0;  // to ourselves
-  std::uint64_t drop_no_route = 0;     // not on the link, and no gateway; or no address to ask with
-  std::uint64_t drop_unanswered = 0;   // parked, and the neighbour did not answer
-  std::uint64_t drop_failed = 0;       // the neighbour did not answer just before
-  std::uint64_t drop_table_full = 0;   // no place for one more neighbour
-  std::uint64_t drop_park_full = 0;  // no place for one more waiting packet, or packets are scarce
+  std::uint64_t drop_not_unicast = 0;  // to a group, to broadcast or to an address no host can have
+  std::uint64_t drop_own_address = 0;  // to an own address
+  std::uint64_t drop_no_route =
+      0;  // not on the link, and no gateway; or no own address to ask from
+  std::uint64_t drop_unanswered = 0;  // parked, and the neighbour did not answer
+  std::uint64_t drop_failed = 0;      // the neighbour has just failed to answer
+  std::uint64_t drop_table_full = 0;  // no place for one more neighbour
+  std::uint64_t drop_park_full = 0;   // no place for one more waiting packet, or packets are scarce
   // rx_packets = rx_engine + rx_answered + rx_consumed
   std::uint64_t rx_packets = 0;   // from the port behind
   std::uint64_t rx_engine = 0;    // given to the engine
-  std::uint64_t rx_answered = 0;  // became answers
+  std::uint64_t rx_answered = 0;  // their buffers became answers
   std::uint64_t rx_consumed = 0;  // learned from, or refused: HostCounters has the reasons
   // own frames: own_made + rx_answered = own_sent + own_dropped + queued
   std::uint64_t own_made = 0;  // solicitations and announcements
@@ -84,24 +85,22 @@ class ResolvingPort final : public Port {
 
   void use_clock(const PollClock& clock) override { behind_->use_clock(clock); }
 
-  // What is behind it. Another one may take its place, between polls: one that looks at what passes
-  // and has the same packets.
+  // The port behind. Between polls a wrapper with the same packet pool may replace it, to capture.
   Port& behind() { return *behind_; }
   void put_behind(Port& port) { behind_ = &port; }
-  // Shows `tap` what is dropped here from now on, with the reason, and that alone; nullptr:
-  // nothing.
+  // Shows every packet dropped here to `tap`, with the reason; nullptr: stops that.
   void show_drops(LinkTap* tap) { drop_tap_ = tap; }
 
-  // Timers, announcements, what waits for the port behind. `now` never goes back.
+  // Runs timers, announces, sends what waits for the port behind. `now` never goes back.
   void poll(Picos now);
   // Later than the last poll; kNever when nothing is to be done.
   Picos next_deadline() const;
 
   // Starts to ask for a destination before there are packets for it. True when it is known.
   bool resolve(Picos now, const wire::IpAddress& destination);
-  // Something above saw that the host at `destination` gets what we send.
+  // An upper layer has evidence that our packets reach the host at `destination`.
   void confirm(Picos now, const wire::IpAddress& destination);
-  // Another MAC address from now on (failover); the neighbours are told.
+  // Changes the own MAC address (failover) and announces it.
   void set_mac(Picos now, const wire::MacAddress& mac);
   // Tells all neighbours where our addresses are; done once at the first poll.
   void announce(Picos now);
@@ -110,7 +109,7 @@ class ResolvingPort final : public Port {
   const NeighbourTable& table() const { return host_.table(); }
   const ResolvingCounters& counters() const { return counters_; }
   std::size_t parked() const { return parked_total_; }
-  // Every packet is accounted for. Empty when so.
+  // Empty if every packet is accounted for.
   std::string check_conservation() const;
 
  private:
@@ -130,10 +129,10 @@ class ResolvingPort final : public Port {
   static constexpr std::size_t kSlots = 256;
   static constexpr std::uint32_t kMaxQueuedOwn = 64;
 
-  // What is to become of a packet; nothing has happened to it yet but that its addresses are there.
+  // What to do with a packet. So far only its addresses have been written.
   struct Fate {
-    std::uint64_t* drop = nullptr;               // dropped, and counted here
-    std::uint32_t park = NeighbourTable::kNone;  // waits for this neighbour
+    std::uint64_t* drop = nullptr;               // drop it and count it here
+    std::uint32_t park = NeighbourTable::kNone;  // park it until this neighbour answers
     bool send() const { return drop == nullptr && park == NeighbourTable::kNone; }
   };
   Fate prepare(Packet& packet, std::uint8_t traffic_class);
@@ -162,12 +161,12 @@ class ResolvingPort final : public Port {
   bool tagged_;
   bool started_ = false;
   Picos now_{0};
-  std::uint64_t epoch_ = 0;  // of the table, when the cache was last right
+  std::uint64_t epoch_ = 0;  // of the table, as of the slots
   std::array<Slot, kSlots> slots_{};
   std::vector<Fifo> parked_;  // by neighbour
   std::size_t parked_total_ = 0;
-  // Ready to leave, ahead of what the engine offers next: answers and requests, then packets that
-  // were parked, in order.
+  // Ready to leave before the engine's next packets: own answers and requests, then released parked
+  // packets, in order.
   std::array<Fifo, kTrafficClasses> queued_own_{};
   std::array<Fifo, kTrafficClasses> queued_{};
   std::uint32_t queued_mask_ = 0;

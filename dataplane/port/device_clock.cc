@@ -41,7 +41,7 @@ Picos DeviceClock::convert(std::uint64_t ticks) const {
   return anchor.at + Picos{static_cast<std::int64_t>(bounded)};
 }
 
-// What a time that far from the latest pair may be wrong by.
+// The largest error of a time that far from the latest pair.
 Picos DeviceClock::doubt(Picos away) const {
   return newest().half + kSlack + part(magnitude(away), rate_ppb_ + kDriftPpb);
 }

@@ -1,15 +1,15 @@
-// Times of a device's free-running clock as times of the engine. The two are read together now and
-// then; from the pairs come the rate, over the last sixteen of them, and the offset, which is that
-// of the latest. A pair that took long is worth little and is left out. What the pairs so far do
-// not explain (the device's clock was set, stood still, or went round early) begins anew; until
-// there are pairs over 8 ms again no time is told.
+// Converts times of a device's free-running clock to times of the engine. Both clocks are read
+// together now and then. The last sixteen pairs give the rate, the latest pair the offset. A pair
+// that took long to read is inaccurate and is left out. If a pair contradicts the pairs before it
+// (the device's clock was set, stopped or wrapped early), the conversion starts again; until pairs
+// span 8 ms no time is given.
 //
-// A stamp is believed when the packet can have come at that time: not after the poll that found it,
-// and not long before the last one that left nothing behind. A stamp later than the one before it
+// A stamp is accepted if the packet can have come at that time: not after the poll that found it,
+// and not long before the last poll that emptied the queue. A stamp later than the one before it
 // gives no earlier time.
 //
-// Any frequency from 10 kHz to 100 GHz; ticks are 64 bits and may go round. Reads no clock itself.
-// One thread.
+// Any frequency from 10 kHz to 100 GHz; ticks are 64 bits and may wrap. Reads no clock itself. One
+// thread.
 #pragma once
 
 #include <array>

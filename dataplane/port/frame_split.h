@@ -1,12 +1,12 @@
-// A received Ethernet frame as a Packet's parts: headers, payload with pad, ICRC. Where a NIC hands
-// over contiguous bytes, somebody has to say where the payload begins and the datagram ends before
-// wire::parse_headers can judge.
+// Splits a received Ethernet frame into a Packet's parts: headers, payload with pad, ICRC. A NIC
+// delivers contiguous bytes, and wire::parse_headers needs to know where the payload begins and the
+// datagram ends.
 //
-// This judges nothing. What is a RoCEv2 datagram by its outer headers (Ethernet with at most one
-// 802.1Q tag, IPv4 without options or IPv6, not a fragment, UDP to port 4791, an IP length that the
-// frame holds) is cut as its opcode says; malformed or not, parse_headers then comes to the same
-// end as parse_frame on the whole frame. Everything else is left whole: it may be ARP, neighbour
-// discovery or an echo, for somebody else.
+// The frame is not checked further. A RoCEv2 datagram by its outer headers (Ethernet with at most
+// one 802.1Q tag, IPv4 without options or IPv6, not a fragment, UDP to port 4791, an IP length that
+// fits the frame) is cut as its opcode says. Malformed or not, parse_headers then has the same
+// result as parse_frame on the whole frame. Everything else stays whole: it may be ARP, neighbour
+// discovery or an echo, for the layer above.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ struct FrameParts {
 
 FrameParts split_frame(std::span<const std::byte> frame);
 
-// What a port's rx has to say of a packet whose frame begins at `frame`: headers and all fields but
-// those of its pool. Its payload is the caller's to put in place.
+// Fills in a received packet whose frame begins at `frame`: headers and all fields except those of
+// its pool. The caller puts the payload in place.
 inline void fill_received(Packet& packet, const std::byte* frame, const FrameParts& parts,
                           const WireAccounting& accounting) {
   std::memcpy(packet.header.data(), frame, parts.header_bytes);

@@ -22,7 +22,7 @@ namespace packet_flag {
 inline constexpr std::uint8_t corrupt = 1U << 0;    // a bit error: fails the ICRC on arrival
 inline constexpr std::uint8_t pfc = 1U << 1;        // a pause/resume frame of the link itself
 inline constexpr std::uint8_t duplicate = 1U << 2;  // copied by an impairment
-// Of a LongPacket: switches put records of telemetry into its tail.
+// In a LongPacket: switches put records of telemetry into its tail.
 inline constexpr std::uint8_t telemetry = 1U << 3;
 inline constexpr std::uint8_t trimmed = 1U << 4;  // a switch cut the payload off (wire/trim.h)
 }  // namespace packet_flag

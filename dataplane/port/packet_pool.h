@@ -1,10 +1,10 @@
 // A slab of packets with a LIFO free list, owned by one thread. Packets of one pool may travel
 // through the whole fabric of that thread; each returns to its home pool.
 //
-// Or, over a PacketSource, that list alone: a cache of packets whose memory is somebody else's,
-// filled and emptied many at a time. Packets then also come in and leave by the port (a device
-// writes into some that the source gave it, and keeps what it is told to send), and come() and go()
-// say so. What alloc and free do per packet is the same.
+// Over a PacketSource, it is that list alone: a cache of packets whose memory belongs to the
+// source, filled and emptied many at a time. Packets then also come in and leave by the port (a
+// device writes into packets that the source gave it, and keeps packets that it sends), which
+// come() and go() report. alloc and free work the same per packet.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace paceline {
 
-// Where a pool without memory of its own gets packets, and gives back what it has too many of. A
-// source may serve several pools on several threads.
+// Gives packets to a pool without memory of its own, and takes back those that the pool has too
+// many of. A source may serve several pools on several threads.
 class PacketSource {
  public:
   PacketSource() = default;
@@ -45,7 +45,7 @@ class LoanKeeper {
   // The packet does not refer to its payload's bytes any more; if it came in by the port that way,
   // they go back to who lent them.
   virtual void release(Packet& packet) = 0;
-  // What has left by the port refers to nobody's memory any more.
+  // A packet that has left by the port refers to no lent memory any more.
   virtual void recall() = 0;
   // Nor does what came in by it.
   virtual void own_received() = 0;
@@ -127,8 +127,8 @@ class PacketPool {
     if (keeper_ != nullptr) [[unlikely]]
       keeper_->recall();
   }
-  // The pool's user has looked at a burst that the port received: what it keeps of it has its bytes
-  // from here on. Whoever lent them may be on this thread, and could not wait for them.
+  // The pool's user has handled a received burst: packets that it keeps get their own copy of lent
+  // payloads. The lender may be on this thread, and could not wait for them.
   void burst_seen() {
     if (keeper_ != nullptr) [[unlikely]]
       keeper_->own_received();
@@ -189,7 +189,7 @@ class PacketPool {
   std::uint32_t& place_of(Packet& packet) const {
     return source_ == nullptr ? packet.loan_place : packet.route;
   }
-  // False, and counted, when there is none to be had.
+  // False, and counted, if there is no packet.
   bool refill();
   void add_chunk(std::size_t packets);
 

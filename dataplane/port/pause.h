@@ -23,7 +23,7 @@ enum class PauseMode : std::uint8_t {
 std::string_view name_of(PauseMode mode);
 std::optional<PauseMode> pause_mode_of(std::string_view name);
 
-// What a device says.
+// State reported by a device.
 struct PauseState {
   bool offered = false;
   PauseMode mode = PauseMode::off;    // in force; where it is offered
@@ -45,8 +45,9 @@ struct PauseCounter {
   bool part = false;      // of one priority only
   bool operator==(const PauseCounter&) const = default;
 };
-// By its name: "rx_xoff_packets", "tx_pause_frames", "rx_pfc_ena_frames_pri3". Names are the
-// drivers' own; what is not surely a number of pause frames is none.
+// The kind of a counter by its name: "rx_xoff_packets", "tx_pause_frames",
+// "rx_pfc_ena_frames_pri3". Names are the drivers' own; a counter that is not surely a number of
+// pause frames is ignored.
 std::optional<PauseCounter> pause_counter(std::string_view name);
 
 // Those of a device that add up: no part where the whole is counted, too.

@@ -7,7 +7,7 @@
 namespace paceline {
 
 struct PollClock {
-  Picos (*read)(const void* of) = nullptr;  // any thread; null: there is none
+  Picos (*read)(const void* of) = nullptr;  // any thread; null: no clock
   const void* of = nullptr;
 
   explicit operator bool() const { return read != nullptr; }

@@ -71,8 +71,8 @@ class Port {
 
   virtual PortInfo info() const = 0;
 
-  // What the times of polls will be read from; {}: it goes away. Ports that stamp arrivals want to
-  // know. On the engine's thread.
+  // The clock from which times of polls will be read; {}: none any more. Ports that stamp arrivals
+  // need it. On the engine's thread.
   virtual void use_clock(const PollClock& /*clock*/) {}
 };
 

@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
   app.add_option("--control", control,
                  "where the daemon and tools control the service; else control.sock beside the "
                  "socket of programs");
-  app.add_option("--set", overrides, "KEY=VALUE instead of what the file says; may be repeated");
+  app.add_option("--set", overrides, "KEY=VALUE overrides the file; may be repeated");
   app.add_flag("--foreground", foreground, "stay in the foreground and log to the terminal");
   if (const auto ended = paceline::config::read_command_line(app, argc, argv, "paceline-dataplane"))
     return *ended;

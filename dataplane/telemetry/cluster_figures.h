@@ -1,7 +1,6 @@
-// What a NIC counts by the cluster of the port that data goes to, while an experiment assigns arms
-// to clusters of receivers: beside the figures of the whole NIC, not instead of them. A cluster
-// stays what it is while its arm changes, so that the figures of any span of time are a difference
-// of two looks.
+// Figures of a NIC by the cluster of the destination port, while an experiment assigns arms to
+// clusters of receivers. They are kept in addition to the figures of the whole NIC. Clusters do not
+// change when their arms do, so the figures of any span of time are the difference of two samples.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +10,11 @@
 namespace paceline::telemetry {
 
 inline constexpr std::size_t kMostClusters = 16;
-// Of peers that no cluster has: they get the champion, and are counted for the NIC alone.
+// For peers outside all clusters: they get the champion, and count for the whole NIC only.
 inline constexpr std::uint8_t kNoCluster = 0xFF;
 
-// Towards the ports of one cluster. Sums since the start of the service, but for `arm`, `epoch` and
-// `queue_pairs`.
+// Towards the ports of one cluster. Sums since the start of the service, except for `arm`, `epoch`
+// and `queue_pairs`.
 struct ClusterFigures {
   std::uint32_t arm = 0;                    // in force for them: 0 is the champion
   std::uint32_t queue_pairs = 0;            // that lead there

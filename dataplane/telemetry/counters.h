@@ -1,11 +1,10 @@
-// What an engine and a queue pair count. Plain 64-bit counters in aggregates:
-// one thread increments them where the thing happens (`++counters.cnps_sent`), anyone may copy and
-// add them up. Nothing in the dataplane decides on a counter.
+// Counters of an engine and of a queue pair. Plain 64-bit integers: the engine's thread increments
+// them (`++counters.cnps_sent`); copies may be added up. Nothing in the dataplane decides on a
+// counter.
 //
-// Every counter of an engine has a name, which is the field's; for_each visits (name, value), and a
-// static assertion holds that no field is missing. Malformed packets are an array by reason:
-// telemetry does not include the room that has the names, so the code that prints them takes the
-// names from there.
+// The name of a counter is the name of its field. for_each visits (name, value); a static assertion
+// checks that no field is missing. Malformed packets are an array by reason. The names of the
+// reasons are in `wire`, which telemetry does not include.
 #pragma once
 
 #include <array>
@@ -16,7 +15,7 @@
 
 namespace paceline::telemetry {
 
-// Slots for wire::ParseError. Whoever counts asserts that they suffice.
+// Slots for wire::ParseError. The code that counts asserts that they suffice.
 inline constexpr std::size_t kMalformedReasons = 32;
 
 // Slots for cc::Limiter.
@@ -25,7 +24,7 @@ inline constexpr std::size_t kLimiterKinds = 7;
 // One engine, all arms together. "data" bytes are payload; "wire" bytes
 // are what packets occupy on the link.
 struct EngineCounters {
-  // Traffic. What a sender counts with each packet first, then what a receiver counts: one cache
+  // Traffic. First the counters of a sender's every packet, then those of a receiver's: one cache
   // line each.
   std::uint64_t rx_packets = 0;  // everything that arrived
   std::uint64_t rx_wire_bytes = 0;
@@ -48,7 +47,7 @@ struct EngineCounters {
   std::uint64_t naks_received = 0;
   std::uint64_t error_naks_sent = 0;  // invalid request, remote access, remote operational
   std::uint64_t error_naks_received = 0;
-  std::uint64_t implied_naks = 0;  // READ responses found missing by what came after them
+  std::uint64_t implied_naks = 0;  // READ responses found missing by later responses
   std::uint64_t rnr_sent = 0;      // receiver not ready
   std::uint64_t rnr_received = 0;
   std::uint64_t timeouts = 0;
@@ -58,10 +57,10 @@ struct EngineCounters {
   std::uint64_t held_early = 0;       // of these, packets that waited for their turn
   std::uint64_t beyond_window = 0;    // of these, or of READ responses: too far ahead, dropped
   std::uint64_t lost_packets = 0;     // selective repeat: found missing, sent again
-  std::uint64_t tail_probes = 0;      // selective repeat: sent again for want of news
+  std::uint64_t tail_probes = 0;      // selective repeat: sent again for a missing acknowledgement
   std::uint64_t rx_trimmed = 0;       // data packets that arrived without their payload
   std::uint64_t trim_losses = 0;      // of lost_packets, those that the peer received trimmed
-  std::uint64_t ghost_requests = 0;   // repeated READs and atomics that nothing is kept of
+  std::uint64_t ghost_requests = 0;   // repeated READs and atomics without a kept response
   std::uint64_t completions = 0;
   std::uint64_t completion_errors = 0;  // of these, not successful
   std::uint64_t cq_overflows = 0;
@@ -78,46 +77,46 @@ struct EngineCounters {
   std::uint64_t paths_sent = 0;
   std::uint64_t paths_received = 0;
   std::uint64_t control_bytes = 0;       // of HELLO, REQUEST, GRANT, PATH sent, on the wire
-  std::uint64_t control_ignored = 0;     // control messages for nobody here
-  std::uint64_t fallbacks = 0;           // times a context went over to its fallback algorithm
-  std::uint64_t plugin_clamped = 0;      // decisions of a plug-in brought within bounds
-  std::uint64_t plugin_nonsense = 0;     // of a plug-in, decisions beyond any sense
-  std::uint64_t plugin_slow = 0;         // of a plug-in, timed calls beyond the budget
+  std::uint64_t control_ignored = 0;     // unknown peer or channel, or control switched off
+  std::uint64_t fallbacks = 0;           // times a context switched to its fallback algorithm
+  std::uint64_t plugin_clamped = 0;      // decisions of a plug-in clamped to the allowed range
+  std::uint64_t plugin_nonsense = 0;     // decisions of a plug-in that are not meaningful
+  std::uint64_t plugin_slow = 0;         // timed calls of a plug-in that exceeded the budget
   std::uint64_t plugin_quarantines = 0;  // plug-ins that are not called any more
-  std::uint64_t plugin_receiver_quarantines = 0;  // of these, for what the receiving half did
+  std::uint64_t plugin_receiver_quarantines = 0;  // of these, because of the receiving half
 
-  // Why a packet that arrived was not delivered: each such packet is in exactly one of the first
-  // group, in rnr_sent, rx_trimmed or a kind of malformed (for_each_undelivered, below).
+  // Why a packet that arrived was not delivered. Each such packet counts exactly once: in this
+  // group, in rnr_sent, in rx_trimmed or in a kind of malformed (for_each_undelivered, below).
   std::uint64_t no_queue_pair = 0;
-  std::uint64_t wrong_state = 0;  // the queue pair takes none, or failed while the packet waited
+  std::uint64_t wrong_state = 0;  // the queue pair accepts none, or failed while the packet waited
   std::uint64_t qkey_violations = 0;  // UD
   std::uint64_t unsupported_operations = 0;
   std::uint64_t dropped_no_receive = 0;    // UC, UD: no receive request was posted
-  std::uint64_t dropped_too_long = 0;      // UC, UD: longer than what it is for
+  std::uint64_t dropped_too_long = 0;      // UC, UD: longer than receive request or WRITE
   std::uint64_t dropped_no_access = 0;     // UC: no right to the memory it names
-  std::uint64_t dropped_bad_request = 0;   // UC: of a length that its place in a message forbids
+  std::uint64_t dropped_bad_request = 0;   // UC: length invalid for its opcode
   std::uint64_t dropped_local_error = 0;   // UC, UD: our own receive request cannot be written
-  std::uint64_t dropped_gap = 0;           // after one that is missing, or too far ahead
-  std::uint64_t dropped_stale = 0;         // came before, or answers nothing that was asked
+  std::uint64_t dropped_gap = 0;           // after a missing packet, or too far ahead
+  std::uint64_t dropped_stale = 0;         // seen before, or a response to no request
   std::uint64_t dropped_refused = 0;       // RC: answered by an error NAK
-  std::uint64_t dropped_bad_response = 0;  // with it the queue pair failed
+  std::uint64_t dropped_bad_response = 0;  // a response that put the queue pair in error
 
-  // Of acks_received and of cnps_received: what is counted elsewhere as well.
+  // Parts of acks_received and of cnps_received.
   std::uint64_t atomic_answers = 0;
   std::uint64_t becns_received = 0;  // CNPs within acknowledgements
 
-  // Refused, or put off for want of something.
+  // Refused or delayed.
   std::uint64_t unreliable_drops = 0;   // UC and UD: messages not taken (gap, no receive, no right)
-  std::uint64_t digest_mismatches = 0;  // elided payloads that arrived in a wrong place
-  std::uint64_t memory_waits = 0;       // a region answered later
+  std::uint64_t digest_mismatches = 0;  // elided payloads that arrived at a wrong address
+  std::uint64_t memory_waits = 0;       // times an access to a region had to wait
   std::uint64_t tx_lent_bytes = 0;      // of tx_data_bytes and repairs: sent without a copy
-  std::uint64_t no_packet = 0;          // the pool was empty
-  std::uint64_t tx_stalled = 0;         // packets the port refused after all
+  std::uint64_t no_packet = 0;          // times the pool was empty
+  std::uint64_t tx_stalled = 0;         // packets that the port refused although it was ready
 
   std::array<std::uint64_t, kMalformedReasons> malformed{};  // by wire::ParseError
 };
 
-// Of a queue pair: what its telemetry::QueuePairRecord says.
+// Counters of a queue pair, for its telemetry::QueuePairRecord.
 struct QueuePairCounters {
   std::uint64_t tx_bytes = 0;
   std::uint64_t rx_bytes = 0;
@@ -275,8 +274,8 @@ constexpr void for_each_undelivered(const EngineCounters& counters, Visit&& visi
   visit(std::string_view("malformed"), malformed_total(counters));
 }
 
-// What became of the packets that arrived: rx_packets, less those that an engine still holds. Of
-// control messages, an engine that speaks none counts all as ignored.
+// Fates of the packets that arrived: rx_packets, less those that an engine still holds. An engine
+// with control switched off counts all control messages as ignored.
 constexpr std::uint64_t packets_accounted(const EngineCounters& c, bool speaks_control) {
   std::uint64_t sum = c.rx_data_packets + (c.acks_received - c.atomic_answers) +
                       (c.cnps_received - c.becns_received);

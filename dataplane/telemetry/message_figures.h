@@ -1,11 +1,11 @@
-// What became of messages, by their size: how many were begun and finished, and how their slowdown
-// (completion time over that of an empty network) is distributed. Cumulative, so that the figures
-// of any span of time are a difference of two looks. One thread counts.
+// Figures of messages, by size: how many were begun and finished, and the distribution of their
+// slowdown (completion time over that in an empty network). Cumulative, so that the figures of any
+// span of time are the difference of two samples. One thread counts.
 //
-// A message belongs to the epoch it was begun in. One that is finished in another, or whose block
-// had not begun yet when it was posted, is `crossed`: it is counted, and nothing else is said of
-// it. What is begun and not finished shows as begun - completed - failed - crossed: whoever
-// compares must not forget those (an arm that stalls would look fast).
+// A message belongs to the epoch in which it was begun. A message that finishes in another epoch,
+// or was posted before its block began, is `crossed`: it is counted, but has no slowdown.
+// Unfinished messages are begun - completed - failed - crossed. A comparison must include them (an
+// arm that stalls would otherwise look fast).
 #pragma once
 
 #include <array>

@@ -1,10 +1,11 @@
-// Counts what becomes of the messages of one NIC (message_figures.h). Whoever posts a message keeps
-// what begin() returns until it knows how the message ended. One thread; no allocation.
+// Counts messages of one NIC and their ends (message_figures.h). The code that posts a message
+// keeps the result of begin() until the message has ended. One thread; no allocation.
 //
-// The ideal is kept simple: the unloaded round trip of a full packet, and beyond that packet the
-// bytes with their headers at the NIC's own rate. A way that is shorter or slower than the longest
-// of the fabric, or a slower link of the peer, is not known here; comparisons between parameters
-// on the same ways do not suffer from that. A message that was faster counts with a slowdown of 1.
+// The ideal is simple: the unloaded round trip of a full packet, plus the bytes beyond that packet,
+// with headers, at the NIC's own rate. Paths that are shorter or slower than the longest of the
+// fabric, and slower links of peers, are not known here; comparisons of parameters on the same
+// paths do not suffer from that. A message that was faster than its ideal counts with a slowdown
+// of 1.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +46,7 @@ class MessageMeter {
     short_log_ = log2_units(std::max(ideal.base_rtt_ns, 1U));
   }
 
-  // Of messages posted from now on. 0: none.
+  // The epoch of messages posted from now on. 0: none.
   void set_epoch(std::uint8_t epoch) { epoch_ = epoch; }
   std::uint8_t epoch() const { return epoch_; }
 
@@ -89,7 +90,7 @@ class MessageMeter {
     ++figures.slowdown[std::min<std::uint64_t>(log / (kLogUnit / 8), kSlowdownBuckets - 1)];
   }
 
-  // Completion time of a message of so many bytes in an empty network.
+  // Completion time of a message of this size in an empty network.
   std::uint64_t ideal_ns(std::uint32_t bytes) const {
     const std::uint32_t mtu = std::max<std::uint32_t>(ideal_.mtu_bytes, 1);
     if (bytes <= mtu) return ideal_.base_rtt_ns;

@@ -15,14 +15,14 @@ class NicMeter {
  public:
   explicit NicMeter(const MessageIdeal& ideal) : ideal_(ideal), all_(ideal) {}
 
-  // Of messages posted from now on. 0: none.
+  // The epoch of messages posted from now on. 0: none.
   void set_epoch(std::uint8_t epoch) {
     all_.set_epoch(epoch);
     if (clusters_ == nullptr) return;
     for (MessageMeter& cluster : *clusters_) cluster.set_epoch(epoch);
   }
-  // From now on messages are counted by so many clusters, too; 0: no more. `own`: that of this
-  // NIC's port. Allocates the first time. What was counted stays.
+  // From now on messages are also counted by cluster, for this number of clusters; 0: no longer.
+  // `own`: the cluster of this NIC's port. Allocates the first time. Keeps earlier counts.
   void use_clusters(std::uint32_t count, std::uint8_t own) {
     used_ = count;
     own_ = own;

@@ -1,16 +1,17 @@
-// The telemetry of a service in shared memory: what its workers count, for anybody who may map it
-// (the daemon, `paceline top`), without a word to the service. A versioned ABI that describes
-// itself: a reader takes the series by name and does without those that the writer does not have.
+// The telemetry of a service in shared memory: the counters of its workers, for readers that may
+// map it (the daemon, `paceline top`), without requests to the service. A versioned ABI that
+// describes itself: a reader finds series by name and does without those that the writer does not
+// have.
 //
 // Layout: SegmentHeader, then SeriesText[series], then for each NIC a NicHeader and a NicBody: its
 // series as 64-bit numbers, MessagesBySize, and then QueuePairRecord[records] and, for each cluster
-// of receivers there may be, ClusterFigures and MessagesBySize. All places are told by the header
-// and multiples of 64. Numbers are in the machine's byte order.
+// of receivers there may be, ClusterFigures and MessagesBySize. The header has all offsets, which
+// are multiples of 64. Numbers are in the machine's byte order.
 //
-// Who writes: of a NIC the worker that owns it, and nobody else. Each body, and each record, is
-// guarded by a sequence number: odd while it is written. A reader copies, looks again, and takes
-// the copy if the number was even and has not changed. A writer that dies in the middle leaves an
-// odd number: readers give up after some tries and say so.
+// Only the worker that owns a NIC writes the NIC's part. A sequence number guards each body and
+// each record: it is odd during a write. A reader copies, reads the number again, and uses the copy
+// if the number was even and has not changed. A writer that dies in the middle leaves an odd
+// number: readers give up after some tries and report it.
 #pragma once
 
 #include <array>
@@ -50,18 +51,18 @@ struct SegmentHeader {
   std::uint32_t values_at = 0;    // std::uint64_t[series]
   std::uint32_t messages_at = 0;  // MessagesBySize
   std::uint32_t records_at = 0;   // QueuePairRecord[records], record_stride apart
-  std::uint32_t records = 0;      // room for so many queue pairs
+  std::uint32_t records = 0;      // room for queue pairs
   std::uint32_t record_stride = 0;
   std::uint64_t publish_interval_ns = 0;  // between two writings of a body by a worker that works
   // Since minor 1. From the NIC's begin, cluster_stride apart: ClusterFigures, and then at
   // cluster_messages_at (from the cluster's begin) MessagesBySize.
-  std::uint32_t clusters = 0;  // room for so many
+  std::uint32_t clusters = 0;  // room for clusters
   std::uint32_t clusters_at = 0;
   std::uint32_t cluster_stride = 0;
   std::uint32_t cluster_messages_at = 0;
 };
 static_assert(std::is_trivially_copyable_v<SegmentHeader>);
-// What a header of minor 0 has: a segment without clusters.
+// Size of a header of minor 0, of a segment without clusters.
 inline constexpr std::size_t kSegmentHeaderBytes0 = offsetof(SegmentHeader, clusters);
 
 struct SeriesText {

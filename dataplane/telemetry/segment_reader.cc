@@ -82,7 +82,7 @@ std::string SegmentReader::check(std::size_t size) const {
        (h.cluster_stride < sizeof(ClusterFigures) ||
         !fits(h.cluster_messages_at, 1, sizeof(MessagesBySize), h.cluster_stride))) ||
       !fits(h.clusters_at, h.clusters, h.cluster_stride, stride)) {
-    return "what it has of a NIC lies outside its place";
+    return "the data of a NIC lies outside the segment";
   }
   return {};
 }

@@ -29,7 +29,7 @@ struct NicText {
   std::uint32_t mtu = 0;
 };
 
-// What a NIC has towards the ports of one cluster.
+// Figures of a NIC towards the ports of one cluster.
 struct ClusterSample {
   ClusterFigures figures{};
   MessagesBySize messages{};

@@ -63,8 +63,8 @@ void write_guarded(std::byte* block, Write&& write) {
 
 inline constexpr int kReadTries = 64;
 
-// Runs read() until it saw a block at rest; `sequence` is that block's number. False: it never was,
-// because it is written all the time or the writer died in the middle.
+// Runs read() until no write interfered; `sequence` is then the block's number. False: every try
+// was disturbed, by permanent writing or because the writer died in the middle.
 template <class Read>
 bool read_guarded(const std::byte* block, std::uint32_t& sequence, Read&& read) {
   for (int i = 0; i < kReadTries; ++i) {

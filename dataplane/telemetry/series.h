@@ -73,7 +73,7 @@ constexpr std::size_t series_index(NicSeries series) {
   return kEngineSeries + static_cast<std::size_t>(series);
 }
 
-// Of a counter of the engine, by its name; kEngineSeries: there is none.
+// Index of a counter of the engine, by its name; kEngineSeries: there is none.
 constexpr std::size_t counter_index(std::string_view name) {
   std::size_t i = 0;
   for (const auto& entry : detail::kCounters) {
@@ -86,7 +86,7 @@ constexpr std::size_t counter_index(std::string_view name) {
 // Lives as long as the program.
 std::span<const Series, kNicSeries> nic_series();
 
-// Where a value of the engine's counters goes: all of them, `malformed` as the sum of its reasons.
+// Copies all counters of the engine to their series; `malformed` is the sum of its reasons.
 void put_counters(const EngineCounters& counters, NicValues& values);
 
 // The table of docs/telemetry.md.

@@ -11,8 +11,7 @@
 namespace paceline::transport {
 
 namespace {
-// After so many, what they brought about (ACKs) leaves before the next are taken: the peer goes on
-// meanwhile.
+// Receive burst. ACKs are flushed between bursts so that the peer can continue.
 constexpr std::size_t kReceiveBurst = 16;
 }  // namespace
 
@@ -234,7 +233,7 @@ inline void Engine::send_out() {
   }
   if (scheduler_.has_ready()) {
     transmit_.send();
-    // What sending brought about (a REQUEST after the last byte) need not wait.
+    // Control packets caused by sending (a REQUEST after the last byte) need not wait.
     if (core_.control_head != nullptr) transmit_.flush_control();
   }
   if (core_.cq_overrun) states_.fail_overrun();

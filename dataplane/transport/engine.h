@@ -55,8 +55,8 @@ class Engine {
   // when the queue pair does not exist or is beyond INIT.
   bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
                std::uint16_t source_port);
-  // How many peers have connections here, as peers are told (peer_count_hint_of); and what `ip`
-  // says of its own, where that comes by another way than HELLO.
+  // The number of peers with connections here, as peers are told (peer_count_hint_of); and the
+  // number of peers of `ip`, if it does not come by HELLO.
   std::uint8_t peer_count_hint() const { return peers_.peer_count_hint(); }
   void on_peer_count_hint(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
                           std::uint8_t peer_count_hint);
@@ -95,7 +95,7 @@ class Engine {
   // their arm one by one, too, and those that come later have it from the start.
   void reconfigure(Picos now, const ArmsByPeer& arms, std::uint8_t epoch);
   std::string reconfigure_refusal(const ArmsByPeer& arms) const { return setups_.refusal(arms); }
-  // Of two arms at a time: that of the port's own cluster.
+  // With two arms at a time: that of the port's own cluster.
   const CcSetup& setup() const { return setups_.own(); }
   // 1 at the start, one more with each reconfigure.
   std::uint64_t generation() const { return setups_.generation(); }
@@ -122,10 +122,10 @@ class Engine {
   // must follow at the same time. take() returns how many packets it received.
   std::size_t take(Picos now);
   void give(Picos now);
-  // Between the poll before and the one to come, `gap` ending now, nobody could poll: the host
-  // stood still. What peers sent meanwhile is waiting, so none of that time counts for
-  // retransmission timers, and no round trip that spans it reaches congestion control. Whoever owns
-  // the clock calls it, right before poll(now) or take(now). Says nothing of a stop of the peer.
+  // The host was stopped for `gap`, which ends now, and could not poll. Packets from peers have
+  // waited meanwhile, so retransmission timers do not count this time, and no round trip that spans
+  // it reaches congestion control. The owner of the clock calls this right before poll(now) or
+  // take(now). Stops of the peer are not known.
   void stopped(Picos now, Picos gap);
   const HostStops& host_stops() const { return core_.stops; }
   const ArrivalStamps& arrival_stamps() const { return core_.stamps; }

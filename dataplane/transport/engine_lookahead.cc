@@ -89,7 +89,7 @@ void EngineLookahead::load_flow_parts(const Packet* packet) const {
   }
 }
 
-// What is being sent, or was.
+// Prefetches the request to be sent next, or the oldest one in flight.
 void EngineLookahead::load_request(const Packet* packet) const {
   if (packet != nullptr && packet->payload_bytes != 0) return;
   const QueuePair* qp = queue_pair_of(packet);

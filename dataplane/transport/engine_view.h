@@ -26,7 +26,7 @@ class EngineView {
   std::uint32_t add_contexts(Picos now, std::uint32_t first, std::uint32_t count,
                              ContextSums& sums) const;
   QpState state_of(std::uint32_t qp_number) const;
-  // Where data of a queue pair goes, of UD that of an address handle; kNoCluster: nobody says.
+  // The cluster to which a queue pair, or for UD an address handle, sends; kNoCluster: none.
   std::uint8_t cluster_of(std::uint32_t qp_number, std::uint32_t address_handle) const;
   // Data packets that went there, for the first time and again, since the first time that there
   // were clusters.
@@ -38,8 +38,8 @@ class EngineView {
   std::uint64_t inflight_bytes() const;
   // Time shares per limiter up to `now`, summed over all contexts that were ever in use.
   std::array<std::int64_t, cc::kLimiters> limiter_picos(Picos now) const;
-  // The queue pair after `number` in the order of their places; 0 after the last, and before the
-  // first. A number that is no more is as good as any.
+  // The queue pair after `number` in the order of slots; `number` 0 gives the first, and the result
+  // 0 follows the last. `number` may be that of a destroyed queue pair.
   std::uint32_t next_qp(std::uint32_t number) const;
   // All but sequence, user and pid. False, and nothing filled, when there is no such queue pair.
   // Does not allocate; costs as much as the queue pair has messages in flight.

@@ -134,7 +134,7 @@ ModifyResult QpStatePart::check_values(const QueuePair& qp, const QpAttributes& 
   for (const auto& rule : rules) {
     if (bad(rule.attribute, rule.wrong)) return {ModifyError::bad_value, rule.attribute};
   }
-  // What the peer has under way cannot be taken back.
+  // Requests that the peer has under way cannot be revoked.
   if ((mask & max_dest_rd_atomic) != 0 && can_receive(qp.state) &&
       qp.responder.responses.any_due()) {
     return {ModifyError::not_drained, max_dest_rd_atomic};

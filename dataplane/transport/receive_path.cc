@@ -22,7 +22,7 @@ void ReceivePath::take(Packet* packet) {
     return;
   }
   wire::ParsedPacket parsed;
-  // Where no bit can flip, nothing needs summing.
+  // If no bit can flip, no ICRC needs checking.
   const wire::ParseOptions options{!core_.info.computes_icrc, false};
   wire::ParseError error =
       wire::parse_brief(packet->header_view(), packet->payload_bytes, options, parsed);
@@ -145,13 +145,13 @@ void ReceivePath::receive_datagram(QueuePair& qp, const wire::ParsedPacket& pars
   core_.pool.free(packet);
 }
 
-// Of a connected queue pair.
+// For a connected queue pair.
 void ReceivePath::count_data(const QueuePair& qp, const wire::ParsedPacket& parsed,
                              const Packet& packet) {
   grants_.count_data(core_.peers[qp.peer].counters, parsed, packet);
 }
 
-// Time is that of the poll, but for what is measured: that ends when the packet came.
+// Time is that of the poll, except for what is measured: that ends when the packet came.
 void ReceivePath::receive_stamped(std::span<Packet* const> burst) {
   for (Packet* const packet : burst) {
     core_.arrived = packet->time;

@@ -17,9 +17,9 @@ constexpr std::size_t kMaxBurst = 32;
 constexpr std::size_t kMaxControlBurst = 16;
 // How long a context waits when the packet pool is empty.
 constexpr Picos kPoolRetry = picos_from_micros(1);
-// A port that takes nothing for this long has lost its link or its peer. From then on what it
-// refuses is dropped, as a dead link would drop it: the timers of the queue pairs run on, and their
-// owners are told. Longer than any pause of a link that works.
+// A port that takes nothing for this long has lost its link or its peer. From then on packets that
+// it refuses are dropped, as on a dead link: the timers of the queue pairs run on, and their owners
+// get an error. This is longer than any pause of a working link.
 constexpr Picos kMostRefusal = picos_from_micros(100'000);
 }  // namespace
 
@@ -163,7 +163,7 @@ void TransmitPath::send() {
     std::array<Packet*, kMaxBurst> burst;
     std::size_t count = 0;
     bool sent_apart = false;
-    // What is to go in line waits behind what is built so far: the burst ends there.
+    // A packet that must leave in order waits behind the packets built so far: the burst ends here.
     while (count < limit && (scheduler_.ready_classes() & bit) != 0 &&
            !scheduler_.backlog().waits_in_line(traffic_class)) {
       const std::uint32_t index = scheduler_.pop_ready(traffic_class);

@@ -1,8 +1,8 @@
 // The interface that programs were compiled against: rdma-core's public header, without the macros
 // that stand in front of some of its functions, and with what we rely on of its layout asserted.
 //
-// verbs_context grows at its front, and a program only calls an operation that lies within the `sz`
-// it is told, so newer and older programs both find their way (design: sz, offsets from the end).
+// verbs_context grows at its front, and a program calls only operations that lie within `sz`. So
+// both newer and older programs work.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -26,7 +26,7 @@ static_assert(offsetof(ibv_context, ops) == 8);
 static_assert(offsetof(ibv_context_ops, poll_cq) == 88);
 static_assert(offsetof(ibv_context_ops, post_send) == 200);
 static_assert(offsetof(ibv_context, abi_compat) == 320);
-// What counts is the distance from the end, which newer headers keep.
+// Offsets are counted from the end, because newer headers keep these.
 static_assert(sizeof(verbs_context) - offsetof(verbs_context, sz) == 336);
 static_assert(sizeof(verbs_context) - offsetof(verbs_context, context) == 328);
 static_assert(sizeof(verbs_context) - offsetof(verbs_context, query_port) == 648);
@@ -37,8 +37,8 @@ static_assert(offsetof(ibv_qp_ex, wr_atomic_write) == 344);
 static_assert(sizeof(ibv_qp) == 160 && sizeof(ibv_cq) == 128);
 static_assert(offsetof(ibv_qp_init_attr_ex, comp_mask) >= sizeof(ibv_qp_init_attr) - 4);
 
-// What ibv_query_port() fills in when it is called by its symbol: the attributes of old, without
-// the second word of capabilities.
+// The attributes that ibv_query_port() fills in when it is called by its symbol: the older struct,
+// without the second word of capabilities.
 inline constexpr std::size_t kOldPortAttributes = offsetof(ibv_port_attr, port_cap_flags2);
 
 }  // namespace paceline::verbs

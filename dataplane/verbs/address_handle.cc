@@ -92,7 +92,7 @@ int answer_to(const attach::NicInfo& nic, const ibv_wc& wc, const ibv_grh* grh, 
   out.is_global = 1;
   std::memcpy(out.grh.dgid.raw, ends.from.data(), 16);
   out.grh.sgid_index = static_cast<std::uint8_t>(index);
-  // What is left of the datagram's is no measure for the way back.
+  // The remaining hop limit of the datagram is no measure for the way back.
   out.grh.hop_limit = 0xff;
   out.grh.traffic_class = ends.traffic_class;
   out.grh.flow_label = ends.flow_label;

@@ -46,7 +46,7 @@ int attach_to(Context& context) {
   return 0;
 }
 
-// Where it fails, the service copies all that is registered.
+// If this fails, the service copies all registered memory.
 void share_memory(Context& c) {
   RegistrationMap& memory = process_memory();
   const int descriptor = memory.descriptor();

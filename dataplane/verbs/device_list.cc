@@ -38,7 +38,7 @@ Device* make_device(const attach::NicInfo& nic, const Settings& settings, int in
   return device.release();
 }
 
-// What the service has; nothing, with a line on standard error, when there is no service.
+// The service's NICs; none, with a line on standard error, if there is no service.
 std::vector<attach::NicInfo> ask_for_nics(const Settings& settings) {
   Session session;
   int error = session.connect(settings);

@@ -1,8 +1,8 @@
-// What a poll that finds nothing does: nothing, mostly. A program that spins keeps a processor from
-// the worker and from its peer, so after some polls it gives way to them, where that is worth it
-// (base/adaptive_yield.h), and after a while it naps, woken by the worker
-// (completion_wanted::sleeper) or by a short timeout that grows while nothing comes: a program may
-// have other things to poll, and should not wait for long on the wrong one.
+// Polls that find nothing. Most of them do nothing. A program that spins keeps a processor from the
+// worker and from its peer, so after some polls it yields, if that pays (base/adaptive_yield.h).
+// After a while it sleeps, until the worker wakes it (completion_wanted::sleeper) or until a short
+// timeout, which grows while nothing comes: a program may have other things to poll, and should not
+// wait long on the wrong one.
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -28,7 +28,7 @@ std::int64_t clock_ns() {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-// Of the thread: several may poll the queues of a context.
+// Per thread: several threads may poll the queues of a context.
 thread_local AdaptiveYield adaptive_yield;
 
 // False: it is not worth it now.

@@ -21,7 +21,7 @@ constexpr unsigned kOffered = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 constexpr unsigned kKnownAccess =
     kOffered | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
 
-// What may be ignored is dropped from `access`; 0, or the errno of what may not.
+// Removes optional flags from `access`. Returns 0, or an errno for a flag that is not supported.
 int check_access(unsigned& access) {
   access &= ~static_cast<unsigned>(IBV_ACCESS_OPTIONAL_RANGE);
   if ((access & ~kKnownAccess) != 0) return EINVAL;

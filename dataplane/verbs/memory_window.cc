@@ -25,7 +25,7 @@ ibv_mw* make_window(ibv_pd* pd, ibv_mw_type type) {
 }  // namespace
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
-  // Of an unknown type nothing is known, not even that there is none.
+  // An unknown type is an error, not an empty answer.
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return refuse(EINVAL);
   return guarded(static_cast<ibv_mw*>(nullptr), [&] { return make_window(pd, type); });
 }

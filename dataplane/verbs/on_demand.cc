@@ -15,8 +15,7 @@ void describe_on_demand(ibv_device_attr_ex& out) {
   out.odp_caps.per_transport_caps.ud_odp_caps = kMessages | IBV_ODP_SUPPORT_SRQ_RECV;
 }
 
-// Advice on pages that are to come soon: there is no table of ours to fill, and the kernel has its
-// own.
+// Advice about pages that are used soon. It is ignored: there is no page table here to fill.
 int advise_mr(ibv_pd* /*pd*/, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* pieces,
               std::uint32_t count) noexcept {
   switch (advice) {

@@ -51,7 +51,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
   QueuePair& pair = QueuePair::of(qp);
   int error = 0;
   if (!pair.context->usable()) error = EIO;
-  // Requests of a queue pair with a shared receive queue are posted there.
+  // A queue pair with a shared receive queue has no receive queue of its own.
   if (error == 0 && (qp->state == IBV_QPS_RESET || pair.receive.memory == nullptr)) error = EINVAL;
   if (error != 0) {
     *bad_wr = wr;

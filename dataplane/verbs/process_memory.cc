@@ -13,7 +13,7 @@ RegistrationMap* make_process_memory() {
   MemoryMode mode = MemoryMode::automatic;
   const char* const text = ::getenv("PACELINE_MEMORY");
   if (!parse_memory_mode(text, mode)) {
-    say("PACELINE_MEMORY is none of auto, share, copy: taken for auto");
+    say("PACELINE_MEMORY: allowed are auto, share and copy; using auto");
   }
   auto* const map = new RegistrationMap(mode);
   guard_forks(map);

@@ -23,8 +23,8 @@ ibv_pd* make_domain(ibv_context* context) {
 }
 
 ibv_pd* make_parent(ibv_context* context, const ibv_parent_domain_init_attr& attr) {
-  // Nothing of ours is allocated for a queue in the program's memory, so there is nothing that its
-  // allocators could be asked for; its pd_context only comes back in their calls.
+  // This library allocates nothing in the program's memory for a queue, so it never calls the
+  // program's allocators; pd_context is only an argument of theirs.
   constexpr std::uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   if ((attr.comp_mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);

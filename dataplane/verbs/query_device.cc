@@ -11,8 +11,8 @@ namespace paceline::verbs {
 
 namespace {
 
-// Of no vendor: a locally administered identifier (IEEE 802c), so that no program takes the device
-// for a model it knows tricks of.
+// Not a vendor's identifier but a locally administered one (IEEE 802c), so that no program takes
+// the device for a model with special features.
 constexpr std::uint32_t kVendor = 0x02504c;
 constexpr std::uint32_t kPart = 1;
 

@@ -1,4 +1,4 @@
-// What is asked of a port: its attributes, its GIDs, its partition key.
+// Queries of a port: its attributes, its GIDs, its partition key.
 #include <arpa/inet.h>
 
 #include <algorithm>

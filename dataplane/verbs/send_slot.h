@@ -38,7 +38,7 @@ inline int put_segments(attach::SendSlot& slot, const WorkQueue& queue, const ib
   return 0;
 }
 
-// What is to be bound, and how. 0 or EINVAL.
+// Fills in the window to bind, and how. Returns 0 or EINVAL.
 inline int put_bind(attach::SendSlot& slot, const ibv_qp& qp, ibv_mw& window, std::uint32_t key,
                     const ibv_mw_bind_info& info) {
   if (window.context != qp.context || (info.mr == nullptr && info.length != 0)) return EINVAL;

@@ -29,8 +29,8 @@ void log_refusal(attach::Operation operation, const attach::Message& reply) {
   say(text);
 }
 
-// Where Yama lets nobody but an ancestor reach a program's memory, the program says that the
-// service may, too (ptrace_scope = 1). There is one such process at a time; where none is needed,
+// With Yama's ptrace_scope = 1 only ancestors may access a program's memory, so the program names
+// the service as a further process that may. Only one process can be named at a time; without need
 // none is named.
 void let_service_copy(int socket) {
   char scope = 0;
@@ -51,7 +51,7 @@ std::string how_it_ended(const std::string& path, bool connected) {
   const attach::Descriptor again = attach::connect_socket(path);
   pollfd entry{again.get(), POLLRDHUP, 0};
   if (again && ::poll(&entry, 1, kPatienceMs) == 0) {
-    return "has ended this session, or was started anew";
+    return "has ended this session, or was restarted";
   }
   if (again || errno == ECONNREFUSED) return "was killed or has crashed";
   if (errno == ENOENT) return "has ended (paceline testbed down)";
@@ -81,7 +81,7 @@ void Session::lost() noexcept {
   if (presence_ == nullptr || !presence_->lost() || told.exchange(true)) return;
   try {
     say("the service at " + path_ + " " + how_it_ended(path_, static_cast<bool>(socket_)) +
-        ": its devices are lost to this program, and what it asks of them fails");
+        ": its devices are lost to this program, and all calls for them fail");
   } catch (const std::exception&) {  // no memory for a message
   }
 }

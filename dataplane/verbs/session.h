@@ -63,8 +63,8 @@ class Session {
   Presence* presence_ = nullptr;
   std::mutex mutex_;
   std::uint32_t sequence_ = 0;
-  // Keeps its room from connect() on: an answer that could not be taken for want of memory would be
-  // taken for that of the next request.
+  // Its memory is kept from connect() on: if an answer could not be read for lack of memory, it
+  // would be taken for the answer to the next request.
   attach::Message received_;
   attach::HelloReply service_{};
   bool log_ = false;

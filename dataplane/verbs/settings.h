@@ -1,4 +1,4 @@
-// What the environment says: PACELINE_SOCKET, PACELINE_NIC, PACELINE_VERBS_LOG.
+// Settings from the environment: PACELINE_SOCKET, PACELINE_NIC, PACELINE_VERBS_LOG.
 #pragma once
 
 #include <string>

@@ -44,7 +44,7 @@ PACELINE_VERBS_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* /*context*/,
   return result(EOPNOTSUPP);
 }
 
-// There is no such file of ours.
+// This library has no such file.
 PACELINE_VERBS_EXPORT int ibv_read_sysfs_file(const char* /*dir*/, const char* /*file*/,
                                               char* /*buf*/, std::size_t /*size*/) {
   return -1;

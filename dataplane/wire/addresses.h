@@ -96,7 +96,7 @@ struct IpAddressHash {
   std::size_t operator()(const IpAddress& a) const { return hash_value(a); }
 };
 
-// What ECMP hashes of a RoCEv2 packet, in 32 bits: everything else is constant (protocol 17,
+// The fields of a RoCEv2 packet that ECMP hashes, in 32 bits; the others are constant (protocol 17,
 // destination port 4791).
 inline std::uint32_t path_entropy(const IpAddress& source, const IpAddress& destination,
                                   std::uint16_t udp_source_port) {

@@ -22,7 +22,7 @@ namespace paceline::wire {
 inline constexpr std::size_t kHeaderBufferBytes = 128;
 using HeaderBuffer = std::span<std::byte, kHeaderBufferBytes>;
 
-// What changes from packet to packet, and is not in an extension header.
+// Fields that change from packet to packet and are not in an extension header.
 struct TransportFields {
   Opcode opcode = Opcode::rc_send_only;
   std::uint32_t dest_qpn = 0;

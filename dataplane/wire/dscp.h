@@ -22,7 +22,7 @@ struct DscpMap {
   constexpr std::uint8_t dscp(std::uint8_t traffic_class) const {
     return dscp_of[traffic_class % kTrafficClasses];
   }
-  // What is sent in a class must be received in it.
+  // A packet must be received in the class in which it was sent.
   constexpr bool is_consistent() const {
     for (std::size_t c = 0; c < kTrafficClasses; ++c) {
       if (dscp_of[c] >= kDscpValues || class_of[dscp_of[c]] != c) return false;

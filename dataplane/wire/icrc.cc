@@ -10,8 +10,8 @@ namespace paceline::wire {
 namespace {
 
 constexpr std::size_t kLocalRouteHeaderBytes = 8;
-// What is copied to be masked: up to the end of the base transport header. The rest is taken in
-// place.
+// Bytes that are copied to be masked, up to the end of the base transport header. The rest is read
+// in place.
 constexpr std::size_t kMaskedIpv4 = kIpv4Bytes + kUdpBytes + kBthBytes;
 constexpr std::size_t kMaskedIpv6 = kIpv6Bytes + kUdpBytes + kBthBytes;
 // Headers a little longer, and small payloads, are copied whole: one pass over one buffer is faster

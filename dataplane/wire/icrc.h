@@ -19,7 +19,7 @@ namespace paceline::wire {
 std::uint32_t icrc(std::span<const std::byte> headers, std::size_t l3_offset,
                    std::span<const std::byte> rest = {});
 
-// Of a contiguous frame: over [l3_offset, icrc_offset).
+// For a contiguous frame: over [l3_offset, icrc_offset).
 inline std::uint32_t icrc_of_frame(std::span<const std::byte> frame, std::size_t l3_offset,
                                    std::size_t icrc_offset) {
   return icrc(frame.first(icrc_offset), l3_offset);

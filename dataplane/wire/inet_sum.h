@@ -43,7 +43,7 @@ class InetSum {
     while (sum >> 16 != 0) sum = (sum & 0xFFFFU) + (sum >> 16);
     return static_cast<std::uint16_t>(sum);
   }
-  // What to write where the checksum field was summed as 0.
+  // The value of the checksum field, which was summed as 0.
   std::uint16_t checksum() const { return static_cast<std::uint16_t>(~folded()); }
 
  private:

@@ -103,7 +103,7 @@ inline constexpr std::uint16_t reserved16 = 1U << 7;  // the 16 zero bytes of a 
 inline constexpr std::uint16_t payload = 1U << 8;     // may carry payload
 inline constexpr std::uint16_t request = 1U << 9;     // from requester to responder
 inline constexpr std::uint16_t response = 1U << 10;   // from responder to requester
-inline constexpr std::uint16_t body = 1U << 11;       // one of ours: a message body of its own
+inline constexpr std::uint16_t body = 1U << 11;       // Paceline's own: a message body
 inline constexpr std::uint16_t xack = 1U << 12;       // the body of an extended acknowledgement
 // Any extension header whatever.
 inline constexpr std::uint16_t any_extension =

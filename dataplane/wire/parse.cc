@@ -12,7 +12,7 @@ constexpr std::uint8_t kIpProtocolRouting = 43;
 constexpr std::uint8_t kIpProtocolFragment = 44;
 constexpr std::uint8_t kIpProtocolDestinationOptions = 60;
 
-// Where the IP header is and what follows it, as the IP header itself says.
+// Offset of the UDP header and bytes from there on, by the IP header.
 struct NetworkLayer {
   std::size_t udp_offset;
   std::size_t payload_bytes;  // UDP header included

@@ -11,7 +11,7 @@ struct IpAt {
   bool ipv6 = false;
 };
 
-// Where the IP header is, which is whole.
+// Offset of the IP header, which must be whole.
 IpAt find_ip(std::span<const std::byte> headers) {
   const std::byte* const p = headers.data();
   std::size_t offset = kEthernetBytes;

@@ -20,7 +20,7 @@ inline constexpr std::size_t kXackBytes = 44;
 inline constexpr std::uint32_t kXackBits = 128;
 // In front of records of telemetry: how many there are (1 byte, 1 reserved), their path (2).
 inline constexpr std::size_t kXackRecordsPrefix = 4;
-// What the longest XACK, with a tag, IPv6 and all records, has beyond a header buffer.
+// Bytes of the longest XACK, with a tag, IPv6 and all records, beyond a header buffer.
 inline constexpr std::size_t kXackSpillBytes =
     kEthernetBytes + kVlanBytes + kIpv6Bytes + kUdpBytes + kBthBytes + kXackBytes +
     kXackRecordsPrefix + kIntHops * kIntRecordBytes - kHeaderBufferBytes;
@@ -39,8 +39,8 @@ struct Xack {
   std::uint32_t marked_bytes = 0;  // CE-marked bytes on the wire received since RTR, modulo 2^32
   std::uint32_t arrival_ns = 0;    // of the trigger, on the responder's clock, modulo 2^32
   std::array<std::uint64_t, kXackBits / 64> bitmap{};  // bit i: bit i % 64 of word i / 64
-  // Records of telemetry that the trigger collected, as they are in a packet's tail (int_record.h):
-  // bytes of the body when parsed, of anybody's when built. Only to peers that said they want them.
+  // Records of telemetry that the trigger collected, as in a packet's tail (int_record.h): a view
+  // into the body when parsed, into any buffer when built. Only to peers that asked for records.
   std::span<const std::byte> records;  // of kIntRecordBytes each, at most kIntHops
   std::uint16_t path = 0;              // IntStack::path, with records
 

@@ -108,7 +108,7 @@ TEST_CASE("a table that is wrong is refused with what is wrong and what is allow
       {"wrong_state", "state_bytes = 241: allowed is 0 to 240"},
       {"wrong_range", "parameter 'reversed': 5 is not within 10 to 1"},
       {"wrong_unit", "unit 'furlongs'; allowed is us, ns"},
-      {"wrong_twice", "parameter 'gain' is there twice"},
+      {"wrong_twice", "parameter 'gain' is given twice"},
       {"wrong_derive", "derive writes beyond its derived_bytes = 8"},
       {"wrong_name", "the name 'dcqcn' is that of a built-in algorithm"},
       {"wrong_spelling", "name 'Wrong Name': allowed is"},

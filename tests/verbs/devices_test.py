@@ -126,7 +126,7 @@ def device_status(wire):
         raise Failed(f"loans: {loans}")
     line = [line for line in run_alone(wire, command).splitlines() if "arrivals by the poll" in line]
     lent = f"lent {loans['sent']} sent, "
-    if len(line) != 1 or "pause not told" not in line[0] or lent not in line[0]:
+    if len(line) != 1 or "pause unknown" not in line[0] or lent not in line[0]:
         raise Failed(f"not one line about the device: {line}")
     return line[0]
 

@@ -40,7 +40,7 @@ struct CaptureOptions {
 // Nothing came for this long: the thread need not look again at once.
 constexpr Picos kIdle = picos_from_micros(50);
 
-// What is wrong, of all options.
+// Errors of all options.
 std::vector<std::string> read_capture_limits(const CaptureOptions& options,
                                              PortCaptureConfig& config,
                                              ServiceCaptureOptions& service) {

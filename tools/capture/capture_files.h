@@ -30,7 +30,7 @@ class WholeFile {
   // What was not finished leaves no trace.
   ~WholeFile();
 
-  // What is wrong, empty: nothing.
+  // Returns an error, or an empty text.
   std::string open(const std::string& path);
   std::string finish();
   std::ofstream& out() { return out_; }

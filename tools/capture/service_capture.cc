@@ -29,7 +29,7 @@ constexpr int kFramesInARow = 1024;
 
 enum class RingEnd : std::uint8_t { asked, service_gone, broken };
 
-// What the service has handed over.
+// The ring and page that the service has handed over.
 struct HandedRing {
   ControlConnection connection;  // while it lives, so does the capture
   attach::SharedMemory ring;
@@ -38,7 +38,7 @@ struct HandedRing {
 };
 
 std::string not_as_said(std::string_view what) {
-  return fmt::format("what the service hands over is no capture: {}", what);
+  return fmt::format("the service handed over an invalid capture: {}", what);
 }
 
 int begin_capture(const ServiceCaptureOptions& options, HandedRing& out) {
@@ -95,7 +95,7 @@ class RingToFile {
       if (gone && !any) return RingEnd::service_gone;
       if (!any) clock.wait(earlier(clock.now() + kRingPause, saturating_add(start, duration)));
     }
-    // What crossed before the end is in the file.
+    // The file has all packets that crossed before the end.
     const std::uint64_t until = reader_.written();
     while (!full() && reader_.read() < until && take(1)) {
     }

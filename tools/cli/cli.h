@@ -1,4 +1,4 @@
-// What the subcommands of `paceline` share: exit codes, common options, interruption, progress.
+// Shared by the subcommands of `paceline`: exit codes, common options, interruption, progress.
 #pragma once
 
 #include <atomic>
@@ -56,8 +56,8 @@ struct InputOptions {
 // Prints "paceline: error: ..." lines; returns kExitBadInput.
 int report_errors(const std::vector<std::string>& errors);
 
-// Why nothing can be written to `path`, or no error: found out before a run, not after it. Leaves
-// no trace. An empty path is none.
+// Checks before a run whether `path` can be written. Returns an error, or an empty text. Leaves no
+// file behind. An empty path is not checked.
 std::vector<std::string> check_output(const std::string& path);
 
 // Ctrl-C and SIGTERM set a flag (the second one kills, as usual).

@@ -1,5 +1,5 @@
-// What `paceline emulate` prints and writes. Of a run in virtual time, nothing here depends on the
-// machine or its clock.
+// Output of `paceline emulate`, printed and written. For a run in virtual time nothing in it
+// depends on the machine or its clock.
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ struct AbOptions {
   bool markdown = false;
 };
 
-// What comes of the planned runs, by the index of the plan.
+// Results of the planned runs, by the index of the plan.
 class PlannedRuns {
  public:
   PlannedRuns(const config::Experiment& experiment, const std::vector<PreparedScenario>& scenarios,
@@ -106,7 +106,7 @@ class PlannedRuns {
   RunPool pool_;
 };
 
-// What the user wrote, and how it was overridden: enough to repeat the experiment.
+// The user's file and overrides: enough to repeat the experiment.
 std::string configuration_text(const InputOptions& input) {
   std::ifstream file(input.file);
   std::string text(std::istreambuf_iterator<char>(file), {});

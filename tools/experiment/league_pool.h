@@ -52,7 +52,7 @@ class LeaguePool {
   RunPool pool_;
 };
 
-// What the league keeps of a run.
+// Data of a run that the league keeps.
 league::Run league_run_of(const PreparedScenario& prepared, const ScenarioRun& run);
 
 }  // namespace paceline::tools

@@ -46,7 +46,7 @@ struct ExperimentOptions {
   bool quiet = false;
 };
 
-// Of what was asked: the exit code of a command that waited for the end.
+// The exit code of a command that waited for the end.
 int code_of(const Json& experiment) {
   return experiment.value("state", std::string()) == "concluded" ? kExitGood : kExitFailed;
 }
@@ -137,7 +137,8 @@ int run_experiment(const ExperimentOptions& options) {
   const config::Read<std::string> text =
       config::read_text_file(options.what, config::kLongestDocument);
   if (!text.ok()) return report_errors(text.errors);
-  // Mistakes are told here already, daemon or not; but what a plug-in takes its service knows.
+  // Errors are reported here, before the daemon is asked; only the service knows a plug-in's
+  // parameters.
   if (live::plugin_paths(text.value).empty()) {
     const config::Read<live::Plan> read =
         live::read_plan_text(text.value, options.what, cc::algorithms());
@@ -311,7 +312,7 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
                           [options, &exit_code] { exit_code = run_experiment(*options); });
   take_shipped_files(*run->add_option("FILE", options->what, "the plan")->required());
   run->add_flag("--aa", options->aa,
-                "the champion in both arms: what is found is chance, and calibrates");
+                "the champion in both arms, for calibration: effects are chance");
   run->add_flag("--promote", options->promote,
                 "on a verdict of \"ship\" put the candidate in force");
   run->add_flag("--detach", options->detach, "begin it and return");
@@ -368,7 +369,7 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
       "the\n"
       "candidate do harm, the service itself goes back within a fraction of a second; it also "
       "does\n"
-      "when nobody renews the trial. Whatever is found, the champion is in force at the end.\n"
+      "when the trial is not renewed. At the end the champion is in force, whatever the result.\n"
       "docs/experiments.md explains the statistics, docs/user-guide.md shows a whole experiment.\n"
       "Exit status: 0 good, 1 no daemon, or the experiment was stopped, tripped a guard or "
       "failed,\n"

@@ -41,8 +41,8 @@ std::string order_text(const live::Schedule& schedule, std::uint32_t cluster) {
   return out + (schedule.pairs() > kPairsShown ? " ..." : "");
 }
 
-// The smallest true effect that a test of so many pairs finds with the plan's power. On the scale
-// of logarithms, as a share.
+// The smallest true effect that a test of this many pairs detects with the plan's power. On a
+// logarithmic scale, as a share.
 std::string least_effect(double sd, std::uint32_t pairs, const live::Plan& plan) {
   const double mean = experiment::minimum_detectable_mean(sd, pairs, plan.alpha, plan.power);
   return fmt::format("{:.1f} %", 100 * std::expm1(mean));
@@ -146,7 +146,7 @@ std::string experiment_plan_text(const live::Plan& plan, const live::Schedule& s
       experiment::format_duration(2 * block_s), plan.pairs_min, plan.pairs_max,
       experiment::format_duration(2 * block_s * plan.pairs_min),
       experiment::format_duration(2 * block_s * plan.pairs_max));
-  out += fmt::format("If nobody watches: the champion is back after {}\n",
+  out += fmt::format("Without renewal the champion is back after {}\n",
                      config::format_time(plan.hold));
   out += power_text(plan);
   out += guard_text(plan);

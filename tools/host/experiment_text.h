@@ -9,17 +9,17 @@
 
 namespace paceline::tools {
 
-// What the experiment will do: arms, NICs, blocks and how long they take, the schedule and its
-// digest, guards, and which effects it can find.
+// Plan of the experiment: arms, NICs, blocks and their duration, the schedule and its digest,
+// guards, and the effects that it can detect.
 std::string experiment_plan_text(const experiment::live::Plan& plan,
                                  const experiment::live::Schedule& schedule);
-// Of GET /v1/experiments/{id}.
+// Text for GET /v1/experiments/{id}.
 std::string experiment_status_text(const nlohmann::json& experiment);
-// Of GET /v1/experiments: a line each.
+// Text for GET /v1/experiments: a line each.
 std::string experiment_list_text(const nlohmann::json& answer);
-// Of report.json.
+// Text for report.json.
 std::string experiment_report_text(const nlohmann::json& report);
-// Of progress.estimate: "p99_short -12.30 % [-14.00 %, -10.10 %]".
+// Text for progress.estimate: "p99_short -12.30 % [-14.00 %, -10.10 %]".
 std::string estimate_text(const nlohmann::json& estimate);
 
 }  // namespace paceline::tools

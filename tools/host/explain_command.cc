@@ -119,8 +119,8 @@ std::string find_nic(const ExplainOptions& options, int& code) {
   return found;
 }
 
-// The busiest first; only what moved between two looks of the daemon, one a second, is busy. Of the
-// two ends of a connection it is the one that sends: what bounds it is explained.
+// Busiest queue pairs first. A queue pair is busy if it moved data between two samples of the
+// daemon, one second apart. For a connection it is the sending end, whose limits are explained.
 std::optional<std::vector<SeenPair>> by_traffic(const ExplainOptions& options, int& code) {
   auto before = see_pairs(options, code);
   if (!before || before->empty()) return before;

@@ -1,4 +1,4 @@
-// What the guard of a running host says, for people.
+// State of a running host's guard as text.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace paceline::tools {
 
-// Of the answer to GET /v1/guard.
+// Text for the answer to GET /v1/guard.
 std::string guard_status_text(const nlohmann::json& answer);
 
 }  // namespace paceline::tools

@@ -91,7 +91,7 @@ std::string nics_of(const Json& change) {
   return text;
 }
 
-// Of a revert: what it took back, and how to go forward again.
+// For a revert: what it undid, and how to redo that.
 std::string restored_text(const Json& change) {
   if (!change.contains("restored")) return {};
   const double restored = number_at(change, "restored");

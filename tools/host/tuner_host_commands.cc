@@ -58,14 +58,14 @@ void add_tuner_host_commands(CLI::App& tuner, int& exit_code) {
     sub->callback([options, &exit_code, run] { exit_code = run(*options); });
     return sub;
   };
-  add("status", "the tuner of a running host: what it does, has found, would do", tuner_status);
+  add("status", "status of a running host's tuner: its action, findings and advice", tuner_status);
   CLI::App* const mode = add("mode", "switch the tuner of a running host", tuner_mode);
   mode->add_option("MODE", options->mode, "off, advise or auto")
       ->required()
       ->check(CLI::IsMember({"off", "advise", "auto"}));
   mode->add_option("--why", options->why, "the reason, for the journal")->required();
   CLI::App* const journal =
-      add("journal", "what the tuner of a running host did, and on what evidence", tuner_journal);
+      add("journal", "actions of a running host's tuner, with their evidence", tuner_journal);
   journal->add_option("--limit", options->limit, "entries, the newest")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));

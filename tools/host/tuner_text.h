@@ -6,9 +6,9 @@
 
 namespace paceline::tools {
 
-// Of GET /v1/tuner.
+// Text for GET /v1/tuner.
 std::string tuner_text(const nlohmann::json& answer);
-// Of GET /v1/tuner/journal: an entry a paragraph, the oldest first.
+// Text for GET /v1/tuner/journal: one paragraph per entry, oldest first.
 std::string tuner_journal_text(const nlohmann::json& answer);
 
 }  // namespace paceline::tools

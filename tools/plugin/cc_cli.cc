@@ -76,8 +76,8 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
     exit_code = run_cc_new(std::cout, std::cerr, options->plugin, kind, options->folder);
   });
 
-  CLI::App* check = command.add_subcommand(
-      "check", "load a plug-in, run it in small networks, tell what it costs");
+  CLI::App* check =
+      command.add_subcommand("check", "load a plug-in, run it in small networks, measure its cost");
   check->add_option("PLUGIN", options->plugin, "file of the plug-in: its code runs")->required();
   check->add_flag("--no-cost", options->no_cost, "leave the cost out");
   check->footer("Example:\n  paceline cc check mine/build/mine.so");

@@ -6,8 +6,8 @@
 
 namespace paceline::tools {
 
-// What the short names in the sources of the algorithm's parameters stand for, a line each; only
-// those that occur there.
+// Explanations of the short names in the sources of the algorithm's parameters, a line each; only
+// names that occur there.
 std::string source_legend(const cc::AlgorithmInfo& info);
 
 }  // namespace paceline::tools

@@ -92,8 +92,8 @@ std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin) {
   constexpr double kLinkMbps = 100'000;  // of a scenario that does not say
   std::vector<CheckResult> results;
   if (const cc::plugin::Plugin* const loaded = cc::plugin_of(plugin.id)) {
-    results.push_back({"it touches nothing but what it is given", out_of_bounds(*loaded)});
-    // What writes where it may not would only damage the runs below.
+    results.push_back({"it touches only the memory that it is given", out_of_bounds(*loaded)});
+    // A plug-in that writes outside its memory would only damage the runs below.
     if (!results.back().problem.empty()) return results;
   }
   const CheckedRun plain = run_checked(plugin, {});

@@ -1,4 +1,4 @@
-// What `paceline cc check` asks of a plug-in: small runs in virtual time, and what an event costs.
+// Checks of `paceline cc check`: small runs of a plug-in in virtual time, and the cost of an event.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct CheckResult {
   std::string problem;  // empty: passed
 };
 
-// Every check, in order: that it touches nothing but what it is given, liveness at the defaults and
-// at both ends of every parameter, recovery from loss and from a link that was down, determinism,
-// and that no decision had to be mended. With a receiving half, that control packets may get lost,
-// and that many senders with little are served.
+// Every check, in order: that it touches only the memory that it is given, liveness at the defaults
+// and at both ends of every parameter, recovery from loss and from a link that was down,
+// determinism, and that no decision had to be mended. With a receiving half, that control packets
+// may get lost, and that many senders with little are served.
 std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin);
 
-// What a plug-in touches beyond what a call gives it, between pages that nobody may touch: empty,
-// or the first place. Of the part that takes events.
+// Runs a plug-in's event functions with their memory between inaccessible pages. Returns the first
+// access beyond the memory of a call, or an empty text.
 std::string out_of_bounds(const cc::plugin::Plugin& plugin);
 // An error for each of those that are loaded and do: results with one in the process mean nothing.
 std::vector<std::string> plugins_out_of_bounds();
@@ -33,9 +33,9 @@ struct EventCost {
   double built_in_ns = 0;  // likewise
   double ratio = 0;        // median of the ratios of neighbouring turns
 };
-// Of a context: against dcqcn.
+// Cost of a context's event, compared with dcqcn.
 EventCost event_cost(const cc::AlgorithmInfo& plugin);
-// Of a receiving half, per round of a port with so many senders: against homa.
+// Cost of a receiving half per round of a port with this many senders, compared with homa.
 inline constexpr std::uint32_t kCostSenders = 32;
 EventCost round_cost(const cc::AlgorithmInfo& plugin);
 

@@ -189,7 +189,7 @@ std::string out_of_bounds(const cc::plugin::Plugin& plugin) {
         survives([](void* c) { static_cast<FencedContext*>(c)->run(); }, &context, fault);
     if (!survived) return "it touches memory that is not its own: " + context.place(fault);
     if (const std::string where = context.damage(); !where.empty()) {
-      return "it writes beside what it is given: " + where;
+      return "it writes outside the memory that it is given: " + where;
     }
   }
   return {};

@@ -1,4 +1,4 @@
-// What `paceline cc new` writes: a worked example of tests/plugin under another name.
+// Output of `paceline cc new`: a worked example of tests/plugin under another name.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The ports of a testbed file, for commands that look at a device or send into one. Where paceline
-// was built without DPDK, opening them says so.
+// The ports of a testbed file, for commands that read from a device or send to it. In a build
+// without DPDK, opening them is an error.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class OpenedPorts {
   // The first queue of the port; for the calling thread. nullptr: no port is called that.
   virtual Port* find(const std::string& name) = 0;
   virtual std::vector<std::string> names() const = 0;
-  // What was opened: a line each, for a log.
+  // Opened ports, one line each, for a log.
   virtual std::vector<std::string> report() const = 0;
   // Frames that the device has dropped because nobody took them, or no buffer was free.
   virtual std::uint64_t lost(const std::string& name) const = 0;

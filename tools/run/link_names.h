@@ -17,13 +17,13 @@ struct NamedLink {
   std::string first, second;  // its ends, in the order of the fabric
 };
 
-// Of every link, in the order of the fabric. `scenario` is prepared (its files are read).
+// Names of all links, in the order of the fabric. `scenario` is prepared (its files are read).
 std::vector<NamedLink> link_names(const config::Scenario& scenario,
                                   const workload::NodeNumbers& numbers);
 
 struct LinkByName {
   std::uint32_t index = 0;
-  std::string error;  // not empty: why there is none, with the nearest name
+  std::string error;  // not empty: there is no such link, with the nearest name
 };
 LinkByName link_by_name(const config::Scenario& scenario, const std::vector<NamedLink>& links,
                         std::string_view name);

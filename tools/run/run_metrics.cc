@@ -112,8 +112,8 @@ void fairness_metric(const VirtualWorld& world, const std::vector<FlowRow>& flow
   if (throughput.size() >= 2) metrics[Metric::jain_fairness] = jain_index(throughput);
 }
 
-// What congestion lost is `drops`; what the scenario asked to lose has metrics of its own, by
-// cause.
+// `drops` counts packets lost to congestion. Losses that the scenario configures have their own
+// metrics, by cause.
 void loss_metrics(const fabric::Network& network, MetricValues& metrics) {
   const fabric::FabricSpec& spec = network.spec();
   const fabric::NetworkStats& net = network.stats();

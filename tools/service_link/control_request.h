@@ -12,7 +12,7 @@ namespace paceline::tools {
 
 class ControlConnection {
  public:
-  // What is wrong, empty: nothing.
+  // Returns an error, or an empty text.
   std::string open(const std::string& socket);
 
   struct Answer {

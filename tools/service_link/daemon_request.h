@@ -1,4 +1,4 @@
-// What the commands that ask pacelined share: where it listens, and what to say when it does not.
+// Shared by commands that ask pacelined: its socket, and the error if it does not answer.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,7 @@ namespace paceline::tools {
 
 namespace {
 
-// Of the socket, or of the folder that hides it.
+// Owner of the socket, or of the folder that hides it.
 std::optional<uid_t> owner_of(const std::string& socket) {
   struct stat info {};
   for (std::filesystem::path path = socket; !path.empty(); path = path.parent_path()) {

@@ -1,11 +1,11 @@
-// What to say when a service cannot be reached at a socket, and what to do about it.
+// The error, with advice, if a service cannot be reached at a socket.
 #pragma once
 
 #include <string>
 
 namespace paceline::tools {
 
-// What `testbed up` needs to start the testbed of that name, or the one at `socket`: nothing,
+// Options with which `testbed up` starts the testbed of that name, or the one at `socket`: "",
 // " --name x" or " --socket x".
 std::string options_to_start(const std::string& name, const std::string& socket);
 

@@ -1,4 +1,4 @@
-// What the command line asks of a running service.
+// Requests of the command line to a running service.
 #pragma once
 
 #include <sys/types.h>
@@ -7,7 +7,7 @@
 
 namespace paceline::tools {
 
-// Who answers at a socket; 0: nobody, with `error`.
+// Process id of the service at a socket; 0: none answers, see `error`.
 struct ServicePeer {
   pid_t pid = 0;
   std::string error;

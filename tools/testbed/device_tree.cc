@@ -100,7 +100,7 @@ std::string full_name(const std::string& socket) {
   return socket.starts_with('@') ? socket : fs::absolute(socket).lexically_normal().string();
 }
 
-// What the names of all trees of a service begin with.
+// Prefix of the names of all trees of a service.
 std::string trees_of(const std::string& socket) {
   return fmt::format("files-{:016x}-", hash_of_text(full_name(socket)));
 }

@@ -104,7 +104,7 @@ std::vector<std::string> check_nics(const ExecOptions& options, const std::strin
                       fmt::join(names, ", "))};
 }
 
-// What the program needs in its environment; `errors` where it cannot be had.
+// The environment that the program needs; `errors` if it cannot be provided.
 Environment settings(const ExecOptions& options, const std::string& socket,
                      const NicListing& listing, std::vector<std::string>& errors) {
   Environment out;

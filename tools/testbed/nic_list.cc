@@ -20,7 +20,7 @@ namespace {
 
 constexpr timeval kPatience{5, 0};
 
-// The reply to one request, or why there is none.
+// Sends one request and waits for the reply. Returns an error, or "".
 std::string ask(int socket, attach::Operation operation, std::span<const std::byte> body,
                 attach::Message& reply, int& code) {
   attach::Header header;
@@ -31,11 +31,11 @@ std::string ask(int socket, attach::Operation operation, std::span<const std::by
       break;
     case attach::Transfer::closed:
       if (attach::turned_away(socket, reply)) break;
-      return "it closed the connection";
+      return "the service closed the connection";
     case attach::Transfer::again:
-      return "it does not answer";
+      return "the service does not answer";
     case attach::Transfer::broken:
-      return "it speaks another protocol, or another version of ours";
+      return "the service speaks another protocol or another version of it";
     case attach::Transfer::failed:
       return std::strerror(errno);
   }

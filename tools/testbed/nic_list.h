@@ -1,4 +1,4 @@
-// What NIC instances the service behind a socket has.
+// Lists the NIC instances of the service at a socket.
 #pragma once
 
 #include <string>

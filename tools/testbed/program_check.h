@@ -10,13 +10,14 @@ namespace paceline::tools {
 // one in the folders of `path` (PATH).
 struct FoundProgram {
   std::string file;
-  std::string error;  // why there is none, and then exit_code is 127 or 126, as a shell's
+  std::string error;  // not empty: no such program; exit_code is then 127 or 126, as a shell's
   int exit_code = 0;
 };
 FoundProgram find_program(const std::string& name, const std::string& path);
 
-// Why no library can be loaded into `file`, or nothing. Scripts are as good as their interpreters,
-// which are followed ("#!/usr/bin/env NAME" too).
+// Why no library can be loaded into `file`, or an empty text. For a script its interpreter is
+// checked
+// ("#!/usr/bin/env NAME" too).
 std::string why_not_preloadable(const std::string& file, const std::string& path);
 
 }  // namespace paceline::tools

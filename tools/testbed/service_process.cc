@@ -132,7 +132,7 @@ std::string end_service(pid_t pid) {
   }
   for (int look = 0; look < kEndLooks; ++look) {
     if (::kill(pid, 0) != 0 && errno == ESRCH) return {};
-    // A child of ours, where who started it has not ended yet.
+    // A child of this process, if the process that started it has not ended yet.
     if (::waitpid(pid, nullptr, WNOHANG) == pid) return {};
     std::this_thread::sleep_for(kLook);
   }

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kNoStatus = "what it says is no status";
+constexpr const char* kNoStatus = "the answer is not a status";
 
 std::uint64_t number(const Json& in, const char* key) {
   const auto at = in.find(key);
@@ -23,7 +23,7 @@ std::string word(const Json& in, const char* key) {
   const auto at = in.find(key);
   return at != in.end() && at->is_string() ? printable(at->get<std::string>()) : "";
 }
-// A member that is a list, or an empty one.
+// The list at `key`, or an empty list.
 const Json& list(const Json& in, const char* key) {
   static const Json kNone = Json::array();
   const auto at = in.find(key);
@@ -82,7 +82,7 @@ void add_nics(std::string& text, const Json& set) {
   }
 }
 
-// Who looks costs the worker a copy of each frame: it should be seen.
+// A capture costs the worker a copy of each frame, so the status shows it.
 void add_captures(std::string& text, const Json& set) {
   for (const Json& nic : list(set, "nics")) {
     const auto at = nic.find("capture");
@@ -92,7 +92,7 @@ void add_captures(std::string& text, const Json& set) {
   }
 }
 
-// What devices of this machine say.
+// Counters of devices.
 void add_devices(std::string& text, const Json& set) {
   for (const Json& nic : list(set, "nics")) {
     const auto at = nic.find("port");
@@ -101,7 +101,7 @@ void add_devices(std::string& text, const Json& set) {
     text += fmt::format("{:<12} missed {}, no buffer {}, errors {} in, {} out; pause {}",
                         word(nic, "name"), number(*at, "rx_missed"), number(*at, "rx_no_buffer"),
                         number(*at, "rx_errors"), number(*at, "tx_errors"),
-                        word(*at, "pause").empty() ? "not told" : word(*at, "pause"));
+                        word(*at, "pause").empty() ? "unknown" : word(*at, "pause"));
     if (const auto frames = at->find("pause_frames"); frames != at->end() && frames->is_object()) {
       text += fmt::format(", frames {} in, {} out",
                           number(*frames, "received") + number(*frames, "priority_received"),

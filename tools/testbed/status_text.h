@@ -1,4 +1,4 @@
-// What a service tells, as tables for people.
+// Tables of a service's status.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ std::string nics_text(std::span<const attach::NicInfo> nics);
 // Texts of programs in them are without control characters.
 struct StatusText {
   std::string text;
-  std::string error;  // it is no status
+  std::string error;  // the text is not a status
 };
 StatusText status_text(const std::string& json);
 // The status itself, in ASCII.

@@ -44,8 +44,8 @@ std::string socket_of(const TestbedOptions& options) {
   return options.socket.empty() ? service_socket(options.name) : options.socket;
 }
 
-// What the service prints. One with a socket of its own has the log beside it, so that two of them
-// do not write to one file.
+// The service's log. A service with its own socket has its log beside it, so that two services do
+// not write to one file.
 std::string log_of(const TestbedOptions& options) {
   if (options.socket.empty() || options.socket.starts_with('@')) {
     return fmt::format("{}/{}.log", runtime_folder(), options.name);

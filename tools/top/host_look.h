@@ -11,9 +11,9 @@ namespace paceline::tools {
 
 class HostLook {
  public:
-  // `control_socket`: of the service. What is wrong, empty: nothing.
+  // `control_socket`: of the service. Returns an error, or an empty text.
   std::string open(const std::string& control_socket);
-  // What there is now. What is wrong, empty: nothing.
+  // Reads the current sample. Returns an error, or an empty text.
   std::string take(HostSample& out);
 
  private:

@@ -153,7 +153,7 @@ int show_once(HostLook& look, const TopOptions& options) {
   return kExitGood;
 }
 
-// What is on the screen, and what keys make of it.
+// State of the screen, and its changes by keys.
 struct TopState {
   TopView view;
   bool done = false;
@@ -210,7 +210,7 @@ void draw(const std::vector<std::string>& lines) {
   std::fflush(stdout);
 }
 
-// What went wrong, empty: nothing.
+// Returns an error, or an empty text.
 std::string show_again_and_again(HostLook& look, const TopOptions& options) {
   RawTerminal terminal;
   TopState state;
@@ -285,7 +285,7 @@ void add_top_command(CLI::App& app, int& exit_code) {
       "credit or port. 'p99' is the slowdown of messages up to 1 MiB, 'queue' what waits in front\n"
       "of the host in an emulated fabric. A narrow terminal shows fewer columns; --once shows "
       "all.\n"
-      "Colours are for terminals, and for nobody where NO_COLOR is set.\n"
+      "Colours are used on terminals only, and not if NO_COLOR is set.\n"
       "Examples:\n"
       "  paceline top\n"
       "  paceline top --once --table pairs\n"

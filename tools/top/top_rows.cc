@@ -23,7 +23,7 @@ std::string name_in(const std::array<const char*, N>& names, std::size_t index) 
   return index < N ? names[index] : fmt::format("{}", index);
 }
 
-// What a counter grew by; one that went back belongs to another life of the service.
+// Growth of a counter. A counter that went back is of a restarted service.
 double growth(std::uint64_t before, std::uint64_t now) {
   return now >= before ? static_cast<double>(now - before) : 0;
 }

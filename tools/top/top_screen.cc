@@ -38,7 +38,7 @@ std::string micros_text(double us) { return us <= 0 ? "-" : fmt::format("{:.1f}"
 
 using Lines = std::vector<std::string>;
 
-// What is no table: cut to the width of the terminal.
+// Text outside of tables, cut to the width of the terminal.
 void put(Lines& lines, std::string line, const TopView& view, Style style = Style::plain) {
   if (view.width != 0 && line.size() > view.width) line.resize(view.width);
   lines.push_back(styled(line, style, view.colour));
@@ -206,7 +206,7 @@ std::vector<std::string> top_lines(const TopRows& rows, const TopView& view) {
   put_head(lines, rows, view);
   const bool bounded = view.height != 0;
   const std::size_t keys = view.keys ? 1 : 0;
-  // What is left for tables.
+  // Lines left for tables.
   const auto room = [&] { return view.height - std::min(view.height, lines.size() + keys); };
   const bool nics_alone = view.table == TopTable::nics;
   if (nics_alone) {

@@ -12,7 +12,7 @@ namespace paceline::tools {
 config::CcConfig SearchRunner::config_of(std::span<const double> values) const {
   config::CcConfig cc = arm_;
   for (const tuner::Dimension& dimension : space_.dimensions()) {
-    // Of two values for the same name the later one holds.
+    // If a name is given twice, the later value holds.
     cc.params.push_back(
         {std::string(algorithm_.params[dimension.param].name), values[dimension.param]});
   }

@@ -179,7 +179,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       "  paceline tune configs/experiments/first.toml --scenario incast-32to1 \\\n"
       "      --param additive_increase_mbps --param increase_timer_us --limit "
       "queue_max_bytes=16e6\n"
-      "Exit status: 0 good, 2 bad input, 130 interrupted (what was judged is kept).");
+      "Exit status: 0 good, 2 bad input, 130 interrupted (results so far are kept).");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -1,4 +1,4 @@
-// What `paceline tune` was asked for, checked: arm, scenarios, limits and the space to search.
+// The checked task of `paceline tune`: arm, scenarios, limits and the search space.
 #pragma once
 
 #include <cstdint>

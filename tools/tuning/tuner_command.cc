@@ -16,7 +16,7 @@ void TunerInput::add_to(CLI::App& command) {
   input.add_to(command, "scenario whose traffic goes on and on (TOML)", true);
   command
       .add_option("--wave", wave,
-                  "the workload begins anew this often (not for open_loop, which does not end)")
+                  "the workload starts again this often (not for open_loop, which does not end)")
       ->type_name("TIME");
   command.add_option("--window", window, "of the tuner")->type_name("TIME")->capture_default_str();
   command.add_option("--block", block, "windows in a block")
@@ -63,10 +63,10 @@ config::Read<TunerTask> read_tuner_task(const TunerInput& options) {
   if (!options.wave.empty()) time("--wave", options.wave, task.world.wave);
   const bool open = scenario.workload.kind == "open_loop";
   if (open && !options.wave.empty()) {
-    out.errors.emplace_back("--wave: open_loop traffic does not end, and is not begun anew");
+    out.errors.emplace_back("--wave: open_loop traffic does not end, so it cannot start again");
   } else if (!open && options.wave.empty()) {
     out.errors.push_back(
-        fmt::format("workload.kind = \"{}\" ends: --wave TIME says how often it begins anew",
+        fmt::format("workload.kind = \"{}\" ends: --wave TIME says how often it starts again",
                     scenario.workload.kind));
   }
   task.world.block_windows = options.block;

@@ -1,4 +1,4 @@
-// What the two commands of `paceline tuner` share: the workload and the world they are given.
+// Shared by the two commands of `paceline tuner`: the workload and the world.
 #pragma once
 
 #include <memory>

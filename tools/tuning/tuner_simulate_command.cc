@@ -1,5 +1,5 @@
-// `paceline tuner simulate`: the online tuner at work on traffic in virtual time; its journal, and
-// what it found against the parameters it began with and against the best preset.
+// `paceline tuner simulate`: runs the online tuner on traffic in virtual time, prints its journal,
+// and compares its parameters with the defaults and with the presets.
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ std::string interval_text(const experiment::MeanEstimate& estimate) {
                      estimate.interval.high);
 }
 
-// Each set held fixed on seeds that neither tuner nor search has seen.
+// Runs each parameter set, held fixed, on seeds that neither tuner nor search has used.
 std::vector<Row> compare(const TunerTask& task, const std::vector<Named>& sets,
                          const SimulateOptions& options, ProgressLine& line) {
   std::vector<Row> rows;
@@ -169,7 +169,7 @@ int run(const SimulateOptions& options) {
     print_text(tuned, rows);
   }
   if (Interrupt::flag().load()) {
-    fmt::print(stderr, "paceline: interrupted: this is how far it came\n");
+    fmt::print(stderr, "paceline: interrupted; the output covers what ran before\n");
     return kExitInterrupted;
   }
   return kExitGood;
@@ -180,17 +180,17 @@ int run(const SimulateOptions& options) {
 void add_tuner_simulate(CLI::App& tuner, int& exit_code) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command =
-      tuner.add_subcommand("simulate", "the online tuner at work on traffic in virtual time");
+      tuner.add_subcommand("simulate", "run the online tuner on traffic in virtual time");
   options->task.add_to(*command);
-  command->add_option("--pairs", options->pairs, "block pairs, then it ends")
+  command->add_option("--pairs", options->pairs, "end after this many block pairs")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   command
       ->add_option("--repetitions", options->repetitions,
-                   "seeds on which default, tuned and presets are compared; 0: not at all")
+                   "seeds for comparing default, tuned and preset parameters; 0: no comparison")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
-  command->add_option("--blocks", options->blocks, "blocks of each of these runs")
+  command->add_option("--blocks", options->blocks, "blocks in each run of the comparison")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   command->add_option("--mode", options->mode, "advise or auto")

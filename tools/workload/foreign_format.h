@@ -1,5 +1,5 @@
-// What a file is that is not the table it was given as. People come with inputs of other
-// simulators; "2 columns: expected 1" does not tell them that the whole file is of another kind.
+// Recognises files of other simulators that are given as a table: "2 columns: expected 1" would not
+// tell the user that the whole file is of another kind.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What the two HPCC text formats share.
+// Shared by the two HPCC text formats.
 #pragma once
 
 #include <fmt/format.h>

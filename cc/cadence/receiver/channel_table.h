@@ -22,7 +22,7 @@ namespace paceline::cc::cadence {
 struct alignas(64) Channel {
   enum class Mode : std::uint8_t { unknown, idle, active, waiting };
 
-  // What an allocation reads and writes: one line.
+  // Read and written by an allocation: one cache line.
   std::uint64_t final_total = 0;   // sent_total + demand of the last REQUEST
   std::uint64_t rx_base = 0;       // sent_total minus counters when the channel appeared
   std::int64_t sent_at = 0;        // last GRANT
@@ -116,7 +116,7 @@ class ChannelTable {
   // overtake data. An excess was sent under another algorithm, before the connection came into this
   // channel: no sent_total has it, or the first one had it and it was counted again on arrival.
   void forget_uncharged(std::uint32_t peer, std::uint64_t sent);
-  // What came for a listed channel since the last call, or since it was listed.
+  // Bytes that came for a listed channel since the last call, or since it was listed.
   struct Arrivals {
     std::uint32_t bytes = 0;
     std::uint16_t packets = 0;

@@ -15,8 +15,8 @@ constexpr std::uint64_t kIdlePart = 64;
 constexpr std::uint64_t kIdleCrumb = 256;
 constexpr std::int64_t kCrumbRtts = 32;
 constexpr std::uint32_t kStarvedPart = 8;  // of its share, that a channel may lack for long
-// Among more channels it may lack more: what it lacks is spread over so many then that to agree
-// with each costs more than it waits for (all-to-alls of 64 and 72 hosts: 3 and 11 %).
+// With more channels the shortfall may be larger: it is then spread over so many channels that an
+// agreement with each costs more than the wait (all-to-alls of 64 and 72 hosts: 3 and 11 %).
 constexpr std::uint32_t kRelieved = 32;
 // Among more channels than this a share is less than a packet in a round trip whoever it is for:
 // then all are alike, and an allocation need not put them in order.
@@ -178,8 +178,9 @@ void GrantPlanner::lower(const Round& r) {
   if (r.table.committed() + wanted <= r.capacity + coming) return;
   std::uint64_t need = r.table.committed() + wanted - r.capacity - coming;
   const bool relieve = starved != 0 && r.table.active() <= kRelieved;
-  // Who takes the place has its first byte here an RTT after the decrease is confirmed. Until then
-  // the rate goes on, unless a queue is to drain or the port has more than it can carry.
+  // The first byte of the sender that gets the freed rate arrives an RTT after the decrease is
+  // confirmed. Until then the old rate stays, unless a queue must drain or the port is
+  // overcommitted.
   const bool later = r.debt.bytes() <= r.params.q_target_bytes &&
                      r.table.granted() + r.unaccounted <= r.params.link_mbps;
 
@@ -251,8 +252,8 @@ void GrantPlanner::raise(const Round& r) {
     lift(r, at, room, static_cast<std::uint32_t>(delay_ns / 1000));
     begin_ns += packet_ns;
   }
-  // What the share is not worth, less is not either; nor what is not within the room, which only
-  // shrinks.
+  // A smaller limit is not worth the share either, nor is one that does not fit the room, which
+  // only shrinks.
   bool small_left = false;
   const auto rises = select(below(), [&](std::uint32_t at) {
     const bool more = (grants[at] != 0) & (shares[at] > grants[at]);

@@ -21,7 +21,7 @@ namespace paceline::cc::cadence {
 
 class GrantPlanner {
  public:
-  // What an allocation works on.
+  // Working state of an allocation.
   struct Round {
     const CadenceParams& params;
     ChannelTable& table;

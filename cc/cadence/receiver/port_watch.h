@@ -1,5 +1,5 @@
-// What scans find out about a receiving port: traffic outside any channel, utilisation, and whether
-// a queue stands at it that nobody accounts for.
+// What scans measure at a receiving port: traffic outside any channel, utilisation, and whether
+// there is a queue that no channel explains.
 #pragma once
 
 #include <cstdint>

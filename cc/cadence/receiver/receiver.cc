@@ -136,9 +136,9 @@ void CadenceReceiver::confirm(std::int64_t now, Channel& ch, std::uint16_t echo)
   dirty_ = true;
 }
 
-// Whether the last GRANT got lost, so that a REQUEST is answered by another one. Where nothing is
-// granted it only said so, and what says so again costs credit: without any, no more of it than
-// leaves most of what is earned to the allocation that the channel waits for.
+// Whether the last GRANT got lost, so that a REQUEST is answered by another one. If nothing is
+// granted, the lost GRANT only said so, and a repetition costs credit: without credit, repetitions
+// leave most of the earned credit to the allocation that the channel waits for.
 bool CadenceReceiver::repeats(std::int64_t now, const Channel& ch) const {
   if (ch.seq == 0 || ch.echo == ch.seq) return false;
   const std::int64_t quiet = now - ch.sent_at;
@@ -451,7 +451,7 @@ std::uint64_t CadenceReceiver::plan_capacity(std::int64_t now) {
   const auto fair = static_cast<std::uint64_t>(params_.fair_floor * static_cast<double>(planned));
   std::uint64_t capacity =
       std::max(planned > watch_.unaccounted_mbps() ? planned - watch_.unaccounted_mbps() : 0, fair);
-  // What is granted now arrives one round trip from now: the debt that is left then counts.
+  // Data granted now arrives one round trip from now: the debt that is left by then counts.
   const std::uint64_t busy = table_.committed() + watch_.unaccounted_mbps();
   const std::uint64_t spare =
       busy < params_.link_mbps ? bytes_at(params_.link_mbps - busy, params_.rtt_ns) : 0;

@@ -56,7 +56,7 @@ class CadenceReceiver final : public DownlinkAllocator {
   void set_params(const CadenceParams& params);
   void revoke(Nanos now, std::uint32_t peer);  // takes a grant back and says so
 
-  // What the port looks like now: telemetry and tests.
+  // State of the port now, for telemetry and tests.
   struct Snapshot {
     std::uint64_t committed_mbps = 0;    // sum of com
     std::uint64_t granted_mbps = 0;      // sum of grants in force
@@ -127,7 +127,7 @@ class CadenceReceiver final : public DownlinkAllocator {
   std::int64_t lease_ns_ = 0;
   std::int64_t scanned_at_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
-  std::int64_t alloc_at_ = 0;                  // earliest next allocation, but for credit
+  std::int64_t alloc_at_ = 0;                  // earliest next allocation, except for credit
   std::int64_t retry_at_ = kNeverNanos.count;  // allocation wanted although nothing changed
   std::int64_t rotate_at_ = 0;
   bool dirty_ = false;  // something changed: allocation wanted
@@ -136,7 +136,7 @@ class CadenceReceiver final : public DownlinkAllocator {
   std::uint64_t paths_sent_ = 0;
   std::uint64_t allocations_ = 0;
 
-  // Of earlier values, as far as it still stands.
+  // The part of earlier values that is still in force.
   std::uint64_t stood_mbps_ = 0;    // committed
   std::uint32_t stood_active_ = 0;  // active
   std::int64_t params_at_ = 0;      // first allocation by the present values...

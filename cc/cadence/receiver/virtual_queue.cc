@@ -63,7 +63,7 @@ void VirtualQueue::add(std::int64_t now, const CadenceParams& p, std::uint64_t b
   bytes_ += bytes;
 }
 
-// What was added from then on; what is older than the ring is left out.
+// Bytes added from then on, as far back as the ring goes.
 std::uint64_t VirtualQueue::owed_since(std::int64_t since, const CadenceParams& p) const {
   const auto kept = static_cast<std::int64_t>(owed_.size());
   const std::int64_t first = since / quarter_of(p);

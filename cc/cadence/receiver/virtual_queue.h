@@ -11,7 +11,7 @@
 
 namespace paceline::cc::cadence {
 
-// What the port carries beside the virtual queue.
+// Other traffic of the port, beside the virtual queue.
 struct PortLoad {
   std::uint64_t committed_mbps = 0;
   std::uint64_t unaccounted_mbps = 0;
@@ -33,7 +33,7 @@ class VirtualQueue {
   // The committed rate changes by this much. Data arrives at the new rate one RTT later: a decrease
   // too is seen here only then.
   void expect(std::int64_t mbps) { fresh_mbps_[fresh_slot_] += mbps; }
-  // What drains until the increases of the last RTT have arrived.
+  // Bytes that drain until the increases of the last RTT have arrived.
   std::uint64_t before_fresh(std::int64_t now, const CadenceParams& p) const;
 
   // The virtual queue assumes that every sender uses its granted rate. If one does not, the port

@@ -201,7 +201,7 @@ std::string ApiServer::open_tcp() {
   return {};
 }
 
-// Whoever has the port already keeps no daemon from its work.
+// The daemon works on without the listener if another process has the port.
 void ApiServer::open_metrics() {
   boost::system::error_code error;
   const net::ip::tcp::endpoint endpoint(net::ip::address_v4::loopback(),

@@ -40,8 +40,8 @@ struct ApiSettings {
   std::uint32_t most_header = 16 << 10;
   std::uint64_t most_body = 256 << 10;
   std::size_t most_target = 4 << 10;
-  // Of these two, a caller who may only read gets a quarter, and a quarter is kept for those who
-  // may write (places.h).
+  // A read-only caller gets a quarter of each of these two, and a quarter is reserved for callers
+  // who may write (places.h).
   std::size_t most_connections = 256;
   std::size_t most_listeners = 64;       // of events, among the connections
   std::size_t most_queued_events = 256;  // of one listener; beyond, it is let go

@@ -1,5 +1,5 @@
-// What came in, held against the fields of an endpoint. Every complaint names the field, the value
-// and what is allowed; all are found at once.
+// Checks a request against the fields of an endpoint. Each error names the field, the value and
+// what is allowed; all errors are found at once.
 #pragma once
 
 #include <string>

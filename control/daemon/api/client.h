@@ -11,7 +11,7 @@
 
 namespace paceline::daemon {
 
-// Of one request: either `error`, a sentence, or status and what came with it.
+// Answer to one request: either `error`, a sentence, or the status and the body.
 struct Answer {
   std::string error{};  // nobody answers, not permitted, not a daemon, too late
   unsigned status = 0;

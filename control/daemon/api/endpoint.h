@@ -1,7 +1,6 @@
-// What the API of the daemon is made of: endpoints, each described well enough that the OpenAPI
-// file, the checks of what comes in and the documentation are made from the same table. Rooms that
-// have something to offer add their endpoints; the HTTP server serves them. Everything here is of
-// the daemon's one thread.
+// The endpoints of the daemon's API. The OpenAPI file, the checks of requests and the documentation
+// are made from their descriptions. Rooms add their endpoints; the HTTP server serves them.
+// Everything here runs on the daemon's one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +21,7 @@ namespace paceline::daemon {
 
 using Json = nlohmann::json;
 
-// Who asks: the peer of the Unix socket, or the name of the token.
+// The caller: the peer of the Unix socket, or the name of the token.
 struct Caller {
   std::string name;  // "root", "alice", "token ci": for the journal
   bool may_write = false;
@@ -79,7 +78,7 @@ class Endpoints {
   std::vector<Endpoint> endpoints_;
 };
 
-// What happens, for those who listen to /v1/events: {"topic": ..., "data": ...}. Topics: "sample"
+// Events for listeners of /v1/events: {"topic": ..., "data": ...}. Topics: "sample"
 // (each second), "parameters", "guard", "trial", "experiment", "tuner", "dataplane".
 class EventHub {
  public:

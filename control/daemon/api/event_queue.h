@@ -1,5 +1,5 @@
 // Events on their way to one listener, as the text of server-sent events (WHATWG HTML, section
-// 9.2). Bounded: who does not read as fast as things happen is told so by a last event, "dropped".
+// 9.2). Bounded: a listener that reads too slowly gets a last event, "dropped".
 #pragma once
 
 #include <cstddef>

@@ -59,7 +59,7 @@ class Listening {
   std::uint64_t number_;
 };
 
-// What listener and hub share: the hub may call a listener that left a moment ago.
+// Shared by listener and hub, because the hub may call a listener that has just left.
 struct Feed {
   Feed(const asio::any_io_executor& executor, const ApiSettings& settings,
        std::vector<std::string> wanted)
@@ -72,7 +72,7 @@ struct Feed {
   bool gone = false;  // the client
 };
 
-// What is sent for one request, but for events.
+// The response to one request, except for events.
 struct Outgoing {
   Reply reply{};
   std::string allow{};
@@ -390,7 +390,7 @@ asio::awaitable<void> serve(std::shared_ptr<ServerState> state,
   }
 }
 
-// Null: there is none, which was said.
+// Takes a place for the connection. nullptr: none was free, and the connection has been refused.
 std::unique_ptr<Place> place_of(ServerState& state, Connection& connection) {
   auto place = std::make_unique<Place>(state.local_callers,
                                        connection.caller.value_or(Caller{"a stranger", false}));

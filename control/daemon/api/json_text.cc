@@ -14,7 +14,7 @@ namespace paceline::daemon {
 
 namespace {
 
-// Told of one token after the other by the parser; returns false to end it.
+// The parser calls one function per token. A function that returns false ends the parsing.
 class StrictReader : public nlohmann::json_sax<Json> {
  public:
   explicit StrictReader(Json& root) : root_(root) {}
@@ -34,7 +34,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
 
   bool key(std::string& name) override {
     if (open_.back()->contains(name))
-      return refuse("member " + in_quotes(name) + " is there twice");
+      return refuse("member " + in_quotes(name) + " is given twice");
     key_ = std::move(name);
     return true;
   }
@@ -74,7 +74,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
     if (open_.size() >= kMostJsonDepth) {
       return refuse("nested deeper than " + std::to_string(kMostJsonDepth));
     }
-    // What is open is the last of its parent, so the pointers in open_ stay valid.
+    // An open container is the last element of its parent, so the pointers in open_ stay valid.
     open_.push_back(put(std::move(container)));
     return true;
   }

@@ -1,5 +1,5 @@
-// Places of which there are so many: connections, listeners to events. Who may only read gets a
-// share, and all of those together leave some free, so that no reader keeps an operator out.
+// Limits for connections and event listeners. A read-only caller gets a share of the places, and
+// all read-only callers together leave some free, so that they cannot keep an operator out.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Places {
  public:
   Places(std::string what, PlaceLimits limits) : what_(std::move(what)), limits_(limits) {}
 
-  // Takes one. Not empty: why there is none.
+  // Takes a place. Returns an error if there is none, or an empty text.
   std::string take(const Caller& caller);
   void leave(const Caller& caller);
   std::size_t taken() const { return taken_; }

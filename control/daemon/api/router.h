@@ -10,7 +10,7 @@
 
 namespace paceline::daemon {
 
-// What the HTTP layer read, as it was sent.
+// A request as the HTTP layer read it, not decoded.
 struct Incoming {
   std::string_view method;  // as on the wire: "GET", "HEAD", ...
   std::string_view target;
@@ -45,7 +45,7 @@ class Router {
     std::vector<std::string> segments;  // a name in braces stands for any text
     std::size_t endpoint;
   };
-  // Of the routes that fit the path, those of the most literal template.
+  // The routes with the most literal template among those that match the path.
   std::vector<const Route*> fitting(const std::vector<std::string>& path) const;
   Reply not_found(const std::vector<std::string>& path) const;
 

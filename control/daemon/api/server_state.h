@@ -1,5 +1,5 @@
-// What the server and its connections share; internal to this room. Connections hold it, so that it
-// lives until the last of their coroutines is gone.
+// State shared by the server and its connections; internal to this room. Connections own it
+// together, so it lives until the last of their coroutines has ended.
 #pragma once
 
 #include <cstdint>

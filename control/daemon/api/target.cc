@@ -20,7 +20,7 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x
 
 enum class Part { path, query };
 
-// What is wrong, empty: nothing.
+// Decodes %XX. Returns an error, or an empty text.
 std::string decode(std::string_view text, Part part, std::string& out) {
   out.clear();
   for (std::size_t i = 0; i < text.size(); ++i) {

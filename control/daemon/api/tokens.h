@@ -20,7 +20,8 @@ class Tokens {
   std::string read_file(const std::string& path);
   std::string parse(std::string_view text, const std::string& file_name);
 
-  // Whose token that is. Takes as long for any token of a length: all are compared, whole.
+  // The owner of the token. Takes equally long for all tokens of one length: it compares them all,
+  // to the end.
   std::optional<Caller> caller_of(std::string_view token) const;
   // By the value of a header Authorization: "Bearer TOKEN".
   std::optional<Caller> caller_by_header(std::string_view authorization) const;

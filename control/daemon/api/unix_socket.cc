@@ -23,7 +23,7 @@ constexpr int kBacklog = 256;
 
 std::string failure(const std::string& path) { return path + ": " + std::strerror(errno); }
 
-// What is at `path` is gone afterwards. Not empty: it must stay.
+// Removes a socket at `path` that no process serves. Returns an error, or an empty text.
 std::string remove_stale(const std::string& path, const sockaddr_un& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return errno == ENOENT ? std::string{} : failure(path);

@@ -32,7 +32,7 @@ class UnixListener {
 
  private:
   int fd_ = -1;
-  std::string path_;  // empty: no file of ours
+  std::string path_;  // file to remove at the end; empty: none
   dev_t device_ = 0;
   ino_t inode_ = 0;
   timespec changed_{};  // numbers of files are used again; this time with them is not
@@ -46,8 +46,8 @@ struct LocalAccess {
   bool world_readable = false;
 };
 
-// Who is at the other end, by the credentials the kernel took when it connected. None: may not
-// even read.
+// The peer, by the credentials that the kernel took when it connected. Nothing: it may not even
+// read.
 std::optional<Caller> local_caller(int descriptor, const LocalAccess& access);
 // The rule alone: `groups` are all of the peer's.
 bool may_write(uid_t user, const gid_t* groups, std::size_t count, const LocalAccess& access);

@@ -30,7 +30,8 @@ std::vector<Row> daemon_rows(ProcessConfig& c) {
   return {
       {{.path = "daemon.state",
         .form = Form::path,
-        .meaning = "Folder of what must last: the journal, experiments, what is in force."},
+        .meaning = "Folder of the state that outlives the daemon: journal, experiments, parameters "
+                   "in force."},
        &c.state},
       {{.path = "daemon.user",
         .meaning = "User to become, with its groups and no capability, once the folders are made: "
@@ -243,7 +244,7 @@ class DaemonReader {
     table(m, api_rows(out_.api));
   }
 
-  // Where a key stands, or its table, or the file begins.
+  // Position of a key, else of its table, else of the file.
   const config::Where& place(std::string_view in, std::string_view key) const {
     const TomlMember* const table = root_.find(in);
     if (table == nullptr) return root_.where;

@@ -1,5 +1,5 @@
-// The file of pacelined (configs/pacelined.toml) as a typed struct. What may change while it runs
-// is told in docs/daemon.md; live_changes() sorts them.
+// The file of pacelined (configs/pacelined.toml) as a typed struct. docs/daemon.md lists the keys
+// that may change while the daemon runs; live_changes() separates them from the others.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace paceline::daemon {
 
 tuner::online::TunerOptions tuner_options(const DaemonConfig& config, std::uint64_t seed);
-// What the tuner says against them; empty: nothing.
+// Why the tuner refuses these options; empty: it accepts them.
 std::vector<std::string> tuner_problems(const DaemonConfig& config);
 
 }  // namespace paceline::daemon

@@ -103,7 +103,7 @@ live::NicSample ExperimentEdges::sample_of(const std::string& name, std::int64_t
   return out;
 }
 
-// What a NIC of the cluster `own` has to do with the ports of `cluster`.
+// The figures of a NIC of cluster `own` towards the ports of `cluster`.
 live::NicSample ExperimentEdges::towards(std::size_t cluster, std::size_t own,
                                          const std::string& name, std::int64_t now_ns) const {
   live::NicSample out = sample_of(name, now_ns);
@@ -127,7 +127,7 @@ live::NicSample ExperimentEdges::towards(std::size_t cluster, std::size_t own,
   out.totals.worker_busy_cycles = live::kNotCounted;
   out.totals.worker_packets = live::kNotCounted;
   if (cluster != own) {
-    // What it receives, and how fast its port is, is of its own cluster.
+    // Received bytes and the port's rate belong to the NIC's own cluster.
     out.rate_bps = 0;
     out.totals.rx_data_packets = out.totals.rx_data_bytes = out.totals.rx_ce_packets = 0;
   }

@@ -1,12 +1,13 @@
-// What a live experiment sees of the telemetry: samples at the edges of blocks, how many were
-// missing in between, and trips of the guard.
+// Telemetry for a live experiment: samples at the edges of blocks, the number of missing samples in
+// between, and trips of the guard.
 //
-// Where clusters are receivers' ports, a cluster's figures are what all NICs of the plan have
-// counted towards it, and what its own NICs have received. A NIC's pauses and its worker's cycles
-// are then of no cluster.
+// If clusters are receivers' ports, a cluster's figures are those that all NICs of the plan have
+// counted towards it, and those that its own NICs have received. A NIC's pauses and its worker's
+// cycles then belong to no cluster.
 //
-// An idle worker sleeps and writes nothing, so the time of its last sample stands still; it is told
-// as of the look, by how far its clock is ahead of the daemon's.
+// An idle worker sleeps and writes nothing, so the time of its last sample does not change. Such a
+// sample gets the time at which it was read, corrected by the offset between the clocks of worker
+// and daemon.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ enum class ExperimentState : std::uint8_t {
 };
 std::string_view to_text(ExperimentState state);
 
-// What the store has of an experiment, by its number.
+// An experiment in the store, by its number.
 struct ExperimentEntry {
   std::int64_t number = 0;
   std::string name;

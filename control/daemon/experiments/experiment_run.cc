@@ -16,7 +16,7 @@ using boost::asio::awaitable;
 
 namespace {
 
-// Of the trial's hold, after which it is renewed.
+// Part of the trial's hold after which the trial is renewed.
 constexpr std::uint64_t kRenewals = 4;
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
@@ -244,7 +244,7 @@ awaitable<void> ExperimentRun::renew() {
   renewed_ns_ = now();
 }
 
-// Why a trial is not what it should be: the runner is told, and ends the experiment.
+// Why a trial is not as expected. The runner then ends the experiment.
 awaitable<void> ExperimentRun::look_at_trials() {
   Json members = Json::object();
   const ControlAnswer answer = co_await parts_.service.call("trials", std::move(members));
@@ -255,7 +255,7 @@ awaitable<void> ExperimentRun::look_at_trials() {
       return trial.is_object() && trial.value("name", std::string()) == trial_name(c);
     });
     if (at == trials.end()) {
-      fail("the service does not have the trial any more: it was started anew");
+      fail("the service no longer has the trial: it was restarted");
       continue;
     }
     const std::optional<service::TrialState> state = trial_state_of(*at);
@@ -350,8 +350,8 @@ void ExperimentRun::tell(const char* event) {
   parts_.hub.publish("experiment", data);
 }
 
-// Where it is, how long it may take, and what can be said so far. The interval is the one that may
-// be looked at as often as one likes.
+// Progress: current block, longest possible duration, estimate so far. The interval is valid
+// however often it is looked at.
 Json ExperimentRun::progress() const {
   const live::Schedule& schedule = runner_.schedule();
   const double block_s = static_cast<double>(schedule.block_ns) / 1e9;

@@ -1,9 +1,9 @@
-// One live experiment on its way: what the runner asks for is done through the control protocol,
-// what telemetry and service say is told to it, and what must last is stored before it counts.
+// A running live experiment. It carries out the runner's requests through the control protocol,
+// reports telemetry and the service's answers to the runner, and stores results before they count.
 //
-// Each cluster of the plan has a trial of its own in the service, which watches over it: without
-// this daemon it goes back to the champion by itself (the trial's hold). Clusters of receivers'
-// ports have one trial together, since every sender has to know all of them.
+// Each cluster of the plan has its own trial in the service. If the daemon stops renewing the
+// trial, the service puts the champion back by itself (the trial's hold). Clusters of receivers'
+// ports have one trial together, because every sender must know all of them.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -58,7 +58,7 @@ class ExperimentRun {
   boost::asio::awaitable<void> drive();
   // Asks the service for the trials, to be driven from the first block. Errors: nothing has begun.
   boost::asio::awaitable<std::vector<std::string>> begin();
-  // Of an experiment that another daemon began: looks whether its trials still run.
+  // For an experiment that an earlier daemon began: looks whether its trials still run.
   boost::asio::awaitable<void> take_up();
 
   void sampled();

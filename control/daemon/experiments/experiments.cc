@@ -28,7 +28,7 @@ void rethrow_experiment(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
-// What this service can do of what a plan may ask.
+// Errors of a plan that asks for more than this service supports.
 std::vector<std::string> plan_errors(const live::Plan& plan,
                                      const config::AlgorithmCatalogue& known) {
   std::vector<std::string> errors;
@@ -91,8 +91,8 @@ void check_arms(const live::Plan& plan, const NicParams& nic, std::uint64_t rate
   }
 }
 
-// What goes to NICs of no cluster has the champion and is counted for no arm; but what they send
-// shares the clusters' ports, with the champion whatever the port's arm.
+// Traffic to NICs outside all clusters runs the champion and counts for no arm. Traffic from them
+// shares the clusters' ports and also runs the champion, whatever the port's arm.
 void warn_of_outsiders(const std::vector<NicParams>& in_force,
                        const std::vector<std::vector<std::string>>& clusters,
                        std::vector<std::string>& warnings) {
@@ -167,7 +167,7 @@ Experiments::Run Experiments::run_of(std::int64_t number) const {
   return at == runs_.end() ? nullptr : *at;
 }
 
-// Where the store was lost, folders of before are left alone.
+// If the store was lost, folders of earlier experiments are left alone.
 std::int64_t Experiments::next_number() {
   std::int64_t number = 1;
   for (const ExperimentEntry& entry : entries()) number = std::max(number, entry.number + 1);

@@ -35,7 +35,7 @@ class Experiments {
   };
   Experiments(const Parts& parts, ExperimentSettings settings);
 
-  // Before the first connection. What is wrong, empty: nothing.
+  // Before the first connection. Returns an error, or an empty text.
   std::string open();
   // After each connection: what was running goes on, or is found to have ended.
   boost::asio::awaitable<void> attached();

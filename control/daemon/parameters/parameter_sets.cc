@@ -71,7 +71,7 @@ std::vector<NicParams> nic_params_of(const json& answer, std::string& error) {
     const auto set = param_set_of(nic);
     params.nic = nic.is_object() ? text_in(nic, "name") : std::string();
     if (!set || params.nic.empty()) {
-      error = "the service does not say what is in force";
+      error = "the service did not report the parameters in force";
       return {};
     }
     params.set = *set;
@@ -164,7 +164,7 @@ Change change_of(std::int64_t number, std::int64_t at_unix_ns, const json& body)
   if (!body.is_object()) return change;
   change.action =
       enum_value<ChangeAction>(kActions, text_in(body, "action")).value_or(ChangeAction::set);
-  // What cannot be read has changed nothing that a revert could take back.
+  // A change that cannot be read has changed nothing that a revert could undo.
   change.state = enum_value<ChangeState>(kStatesOfChange, text_in(body, "state"))
                      .value_or(ChangeState::refused);
   change.who = text_in(body, "who");
@@ -217,7 +217,7 @@ RevertPlan revert_to(const std::vector<Change>& changes, std::optional<std::int6
     errors.push_back(fmt::format("to: there is no applied change {}; see the history", *to));
     return plan;
   }
-  // Of each NIC that was changed since: what the first of those changes found.
+  // For each NIC that was changed since: the set before the first of these changes.
   for (auto change = applied.upper_bound(*to); change != applied.end(); ++change) {
     for (const auto& [name, nic] : change->second->nics) plan.wanted.emplace(name, nic.from);
   }

@@ -1,6 +1,6 @@
-// Sets of congestion-control parameters: what somebody asks for, what is in force, what was. All of
-// it pure: resolved by the algorithms' own tables, as the service does it, so that a mistake is
-// told before anything is sent.
+// Sets of congestion-control parameters: requested, in force, earlier. Pure functions. They resolve
+// a request against the same tables as the service does, so that mistakes are reported before
+// anything is sent.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct ParamSet {
   std::string algorithm;
   std::string profile;
   std::map<std::string, double> values;
-  std::optional<config::PluginOrigin> plugin;  // of which the algorithm is
+  std::optional<config::PluginOrigin> plugin;  // the plug-in that the algorithm comes from
   friend bool operator==(const ParamSet&, const ParamSet&) = default;
 };
 
 nlohmann::json json_of(const ParamSet& set);
-// Nothing when it is none.
+// Nothing if `body` is not a parameter set.
 std::optional<ParamSet> param_set_of(const nlohmann::json& body);
 
-// What the service says of a NIC.
+// Parameters of a NIC, as the service reports them.
 struct NicParams {
   std::string nic;
   ParamSet set;
@@ -37,24 +37,24 @@ struct NicParams {
   std::uint32_t epoch = 0;
   nlohmann::json fallback = nlohmann::json::object();
 };
-// Of the answer to `parameters`; `error` when it cannot be read.
+// Reads the service's answer to `parameters`; sets `error` if that fails.
 std::vector<NicParams> nic_params_of(const nlohmann::json& answer, std::string& error);
 
 struct ParamsRequest {
   std::vector<std::string> nics;  // empty: all
   config::CongestionChange change;
 };
-// The members nics, algorithm, profile and params of a body, beside why and dry_run; each mistake
-// is an error.
+// The fields nics, algorithm, profile and params of a request's body. Adds an error per mistake;
+// the members why and dry_run are ignored.
 std::vector<config::RecordField> params_request_fields();
 ParamsRequest params_request_of(nlohmann::json body, std::vector<std::string>& errors);
 
-// The set that comes of a change on a NIC with this set in force. Each mistake is an error.
+// The set that `change` makes of the set in force on a NIC. Adds an error per mistake.
 ParamSet resolve(const config::CongestionChange& change, const ParamSet& in_force,
                  std::uint64_t link_mbps, std::vector<std::string>& errors,
                  const config::AlgorithmCatalogue& known = config::AlgorithmCatalogue::built_in());
 
-// How the service is asked for an algorithm: by its name, or by the file and content of a plug-in.
+// Adds to a request to the service the algorithm's name, or its plug-in's file and checksum.
 void name_algorithm(const ParamSet& set, nlohmann::json& members);
 
 enum class ChangeAction : std::uint8_t {
@@ -62,8 +62,8 @@ enum class ChangeAction : std::uint8_t {
   profile,
   promote,  // the candidate of an experiment
   revert,
-  put_back,  // into a service that was started anew
-  found,     // somebody else made it
+  put_back,  // into a service that was restarted
+  found,     // made by someone else than this daemon
 };
 enum class ChangeState : std::uint8_t {
   pending,  // the service is being asked
@@ -76,7 +76,7 @@ enum class ChangeState : std::uint8_t {
 std::string_view to_text(ChangeAction action);
 std::string_view to_text(ChangeState state);
 
-// A change as the journal has it.
+// A change, as recorded in the journal.
 struct Change {
   std::int64_t number = 0;
   std::int64_t at_unix_ns = 0;
@@ -87,21 +87,21 @@ struct Change {
   struct Nic {
     ParamSet from;
     ParamSet to;
-    std::uint64_t generation = 0;  // with `to` in force; 0: not known
+    std::uint64_t generation = 0;  // of the NIC with `to` in force; 0: unknown
   };
   std::map<std::string, Nic> nics;
   std::vector<std::string> errors;
-  // Of a revert: everything is as it was right after this change; 0: before the first.
+  // Revert: restores the state right after this change; 0: the state before the first change.
   std::optional<std::int64_t> restored;
-  std::int64_t undone = 0;  // of a revert by one step: the change that it takes back
+  std::int64_t undone = 0;  // revert by one step: the change that is undone
 };
 nlohmann::json json_of(const Change& change);  // without number and time, which the store has
 Change change_of(std::int64_t number, std::int64_t at_unix_ns, const nlohmann::json& body);
 
-// What each NIC has to get for everything to be as it was right after change `to` (0: before the
-// first there is); without it, as before the last change that no revert has taken back yet: one
-// revert after the other steps back through the journal. What was put back into a service that was
-// started anew is no step. `changes`: in order; only applied ones count. Errors say why not.
+// The sets that restore the state right after change `to` (0: before the first change). Without
+// `to`, the state before the last change that no revert has undone, so that repeated reverts step
+// back through the journal; changes with the action put_back are no steps. `changes`: in order;
+// only applied ones count. Adds an error if there is no such state.
 struct RevertPlan {
   std::map<std::string, ParamSet> wanted;
   std::int64_t restored = 0;
@@ -110,8 +110,8 @@ struct RevertPlan {
 RevertPlan revert_to(const std::vector<Change>& changes, std::optional<std::int64_t> to,
                      std::vector<std::string>& errors);
 
-// "eta 0.95 -> 0.9", one for each value that differs; "algorithm dcqcn -> cadence" alone where
-// that does.
+// "eta 0.95 -> 0.9" for each value that differs; if the algorithms differ, only
+// "algorithm dcqcn -> cadence".
 std::vector<std::string> differences(const ParamSet& from, const ParamSet& to);
 
 }  // namespace paceline::daemon

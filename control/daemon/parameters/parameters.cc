@@ -235,7 +235,7 @@ awaitable<Reply> Parameters::revert(Caller caller, std::optional<std::int64_t> t
     ++at;
   }
   if (wanted.empty()) {
-    std::vector<std::string> gone{"none of the NICs that were changed is there any more"};
+    std::vector<std::string> gone{"none of the NICs that were changed exists any more"};
     co_return refusal(409, gone);
   }
   co_return co_await apply(std::move(change), std::move(wanted), dry_run);
@@ -340,7 +340,7 @@ awaitable<void> Parameters::settle(Json hello) {
   co_await learn_plugins();
   InForce now = co_await in_force();
   if (now.refused) {
-    spdlog::warn("what is in force cannot be told: {}", now.refused->body.dump());
+    spdlog::warn("cannot report the parameters in force: {}", now.refused->body.dump());
     co_return;
   }
   co_await settle_pending(now.nics);
@@ -360,7 +360,7 @@ awaitable<void> Parameters::settle(Json hello) {
   }
 }
 
-// What was sent, and its answer not seen: in force, or not.
+// Finds out whether a change whose answer was lost is in force.
 awaitable<void> Parameters::settle_pending(const std::vector<NicParams>& now) {
   for (Change& change : changes()) {
     if (change.state != ChangeState::pending && change.state != ChangeState::unknown) continue;
@@ -386,7 +386,7 @@ awaitable<void> Parameters::put_back(const std::vector<NicParams>& now) {
   Change change;
   change.action = ChangeAction::put_back;
   change.who = "pacelined";
-  change.why = "the service was started anew";
+  change.why = "the service was restarted";
   std::map<std::string, ParamSet> wanted;
   for (const StoredDocument& document : store_.list(kWanted)) {
     const std::optional<ParamSet> set = param_set_of(document.body);
@@ -404,18 +404,19 @@ awaitable<void> Parameters::put_back(const std::vector<NicParams>& now) {
   }
 }
 
-// What is in force becomes what later looks are compared with; arms of a trial do not.
+// Later looks are compared with the sets in force now, except those of a trial's arms.
 void Parameters::remember(const std::vector<NicParams>& now) {
   for (const NicParams& nic : now) {
     if (nic.arm != 0) continue;
     Json body = json_of(nic.set);
     if (store_.get(kSeen, nic.nic) == body) continue;
     const std::string wrong = store_.put(kSeen, nic.nic, body, clock_.unix_ns());
-    if (!wrong.empty()) spdlog::error("what is in force on {} is not kept: {}", nic.nic, wrong);
+    if (!wrong.empty())
+      spdlog::error("cannot save the parameters in force on {}: {}", nic.nic, wrong);
   }
 }
 
-// Where it differs from the last look, somebody else has changed it: that is what is wanted now.
+// A set that differs from the last look was changed by somebody else, and is the wanted one now.
 void Parameters::take_over(const std::vector<NicParams>& now) {
   Change change;
   change.action = ChangeAction::found;

@@ -22,7 +22,7 @@
 
 namespace paceline::daemon {
 
-// What the service says of a NIC in `hello`.
+// A NIC, as the service describes it in `hello`.
 struct NicFacts {
   std::uint64_t rate_mbps = 0;
   std::uint32_t mtu = 0;

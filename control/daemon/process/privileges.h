@@ -5,13 +5,14 @@
 
 namespace paceline::daemon {
 
-// Becomes the user, with its groups, no capability, and no way to gain any. Does nothing but the
-// last two where this user runs already. What is wrong, empty: nothing; after an error the process
-// must end.
+// Changes to the user with its groups, drops all capabilities, and prevents regaining them. If the
+// process already runs as this user, only drops capabilities. Returns an error, or an empty text;
+// after an error the process must end.
 std::string become(const std::string& user);
 
-// Gives a folder of root's to the user that the daemon becomes; empty: nobody else. One that is
-// that user's stays so, any other is refused. What is wrong, empty: nothing.
+// Gives a folder that root owns to the user to which the daemon changes; empty: no change of user.
+// A folder of that user stays as it is; a folder of any other user is refused. Returns an error, or
+// an empty text.
 std::string give_folder(const std::string& path, const std::string& user);
 
 }  // namespace paceline::daemon

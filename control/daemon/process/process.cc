@@ -56,7 +56,8 @@ std::string Process::start(const Launch& launch) {
   posix_spawn_file_actions_addopen(&files.actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files.actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0640);
   posix_spawn_file_actions_adddup2(&files.actions, 1, 2);
-  // A listening socket of ours in a process that outlives us would answer nobody, for ever.
+  // A listening socket of the daemon must not live on in a process that outlives the daemon:
+  // clients would wait for ever.
   posix_spawn_file_actions_addclosefrom_np(&files.actions, 3);
   SpawnAttributes attributes;
   sigset_t none;

@@ -20,7 +20,7 @@ struct Launch {
 class Process {
  public:
   Process() = default;
-  // Starts it. What is wrong, empty: nothing.
+  // Starts it. Returns an error, or an empty text.
   std::string start(const Launch& launch);
   // Takes up a process that runs, as far as it can be seen. 0: none.
   void watch(pid_t pid);

@@ -17,7 +17,7 @@ class Supervisor {
   Supervisor(const SupervisorSettings& settings, const ControlClient& client)
       : plan_(settings), client_(client) {}
 
-  // What is started from now on.
+  // Changes the command for later starts.
   void set_launch(Launch launch) { launch_ = std::move(launch); }
   // A connection to this process has been made; 0: it cannot be told.
   void attached(std::int32_t pid) {

@@ -48,7 +48,7 @@ Action SupervisorPlan::gone(std::int64_t now_ns) {
   failures_ = was_good ? 0 : failures_;
   enter(State::waiting, now_ns);
   if (!settings_.starts) {
-    notes_.emplace_back("the service has gone; waiting for somebody to start it");
+    notes_.emplace_back("the service has ended; waiting until it is started");
     return Action::none;
   }
   std::int64_t wait = settings_.least_wait_ns;
@@ -68,7 +68,7 @@ void SupervisorPlan::failed(std::int64_t now_ns) { gone(now_ns); }
 
 bool SupervisorPlan::replace(std::int64_t now_ns) {
   if (!settings_.starts || state_ != State::running) return false;
-  notes_.emplace_back("the service is told to end, to be started anew");
+  notes_.emplace_back("the service is told to end, for a restart");
   enter(State::ending, now_ns);
   told_politely_ = false;
   told_firmly_ = false;
@@ -100,7 +100,7 @@ Action SupervisorPlan::step(std::int64_t now_ns, const ServiceFacts& facts) {
     case State::looking:
       if (!facts.absent) return Action::none;
       if (settings_.starts) return start(now_ns);
-      notes_.emplace_back("there is no service; waiting for somebody to start it");
+      notes_.emplace_back("there is no service; waiting until one is started");
       enter(State::waiting, now_ns);
       return Action::none;
     case State::starting:

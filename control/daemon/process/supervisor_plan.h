@@ -25,7 +25,7 @@ struct SupervisorSettings {
   std::uint64_t seed = 1;                        // of the jitter
 };
 
-// What the shell knows at a point in time.
+// The observed state of the service at a point in time.
 struct ServiceFacts {
   bool connected = false;
   bool absent = false;  // the last try to connect found nobody who listens
@@ -52,7 +52,7 @@ class SupervisorPlan {
   explicit SupervisorPlan(const SupervisorSettings& settings)
       : settings_(settings), random_(settings.seed) {}
 
-  // What to do now. Call it some times a second, and with every news.
+  // The action to take now. Call it several times a second, and whenever something has changed.
   Action step(std::int64_t now_ns, const ServiceFacts& facts);
   // An action could not be carried out (no such program): as if it had ended at once.
   void failed(std::int64_t now_ns);
@@ -64,9 +64,9 @@ class SupervisorPlan {
   // Starts that did not last, in a row.
   std::uint32_t failures() const { return failures_; }
   std::uint64_t starts() const { return starts_; }
-  // Of `waiting`: when the next start is due.
+  // For `waiting`: when the next start is due.
   std::int64_t due_ns() const { return due_ns_; }
-  // What happened since the last call, a sentence each.
+  // Events since the last call, one sentence each.
   std::vector<std::string> take_notes();
 
  private:

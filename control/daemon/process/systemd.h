@@ -1,4 +1,4 @@
-// What systemd is told and what it hands over; without systemd every call does nothing.
+// Notifications to systemd, and sockets from it. Without systemd every call does nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ class Systemd {
   // without all of it: process.h.)
   Systemd();
 
-  // A Unix socket that listens already (socket activation); -1: none. `error`: what came is none.
+  // A listening Unix socket from systemd (socket activation); -1: none. Sets `error` if systemd
+  // passed something else.
   int take_api_socket(std::string& error);
   // Time within which it wants to hear of us; 0: it does not watch.
   std::uint64_t watchdog_us() const { return watchdog_us_; }

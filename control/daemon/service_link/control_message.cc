@@ -41,7 +41,8 @@ std::string request_text(std::uint64_t id, std::string_view op, const json& memb
 
 ControlAnswer answer_of(std::string_view text, std::uint64_t id) {
   json body = experiment::JsonReader::parse(text);
-  if (!body.is_object()) return unanswered("the service answered with what is no JSON object");
+  if (!body.is_object())
+    return unanswered("the service answered with something other than a JSON object");
   const auto whole = [&](const char* name) -> std::uint64_t {
     const auto at = body.find(name);
     return at != body.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;

@@ -33,11 +33,11 @@ ControlAnswer unanswered(std::string why);
 // {"schema": 1, "id": id, "op": op, ...members}.
 std::string request_text(std::uint64_t id, std::string_view op, const nlohmann::json& members);
 
-// What came as the answer to request `id`. Anything that the protocol does not allow is
-// `unanswered`, with what is wrong with it: the connection is of no use any more.
+// The answer to request `id`. A message that the protocol does not allow is `unanswered`, with an
+// error; the connection must then be closed.
 ControlAnswer answer_of(std::string_view text, std::uint64_t id);
 
-// Of an entry in the answer to `trials`; nothing when it does not say, or something else.
+// The state of an entry in the answer to `trials`; nothing if it is missing or unknown.
 std::optional<service::TrialState> trial_state_of(const nlohmann::json& trial);
 
 enum class Receipt : std::uint8_t { message, nothing_yet, closed, broken };

@@ -15,8 +15,8 @@ class PeriodicTimer {
  public:
   explicit PeriodicTimer(boost::asio::io_context& context) : timer_(context) {}
 
-  // The first beat is one distance from now. Beats keep their distance from the first; those that
-  // the loop was too busy for are left out. What is wrong, empty: nothing.
+  // The first tick is one period from now. Ticks stay aligned to the first one; ticks that the loop
+  // was too busy for are left out. Returns an error, or an empty text.
   std::string start(std::chrono::nanoseconds every, std::function<void()> beat);
   // No beat follows; may be called in one.
   void stop();

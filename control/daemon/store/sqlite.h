@@ -11,7 +11,7 @@
 
 namespace paceline::daemon {
 
-// What SQLite answered: 0 is good; else its (extended) code and a sentence.
+// SQLite's result: 0 is success; otherwise the (extended) error code and a sentence.
 struct SqlResult {
   int code = SQLITE_OK;
   std::string error;

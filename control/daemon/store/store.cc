@@ -108,8 +108,8 @@ std::string Store::move_aside(std::int64_t now_unix_ns, const std::string& why) 
   for (const char* const suffix : {"-wal", "-shm"}) {
     std::rename((path_ + suffix).c_str(), (aside + suffix).c_str());
   }
-  notes_.push_back(fmt::format(
-      "{}: damaged ({}); moved to {}, and begun anew without what was in it", path_, why, aside));
+  notes_.push_back(fmt::format("{}: damaged ({}); moved to {}, and replaced by an empty file",
+                               path_, why, aside));
   return {};
 }
 

@@ -1,11 +1,11 @@
-// What must outlive the daemon, in one SQLite file: documents, by kind and key, and entries, which
-// are appended to a list of their kind and numbered. All are JSON objects; who keeps what is its
-// own business, so nobody but this knows SQL.
+// State that outlives the daemon, in one SQLite file: documents, by kind and key, and entries,
+// which are appended to a list of their kind and numbered. All are JSON objects that the store does
+// not interpret. Only this file uses SQL.
 //
-// A call that returned "" is on the disk (write-ahead log, synced at each commit): neither kill -9
-// nor a power cut takes it back. Where the disk is full or broken, writes return why, reading goes
-// on, and every later write tries again: the daemon works, and says in trouble() what it cannot
-// keep.
+// Once a call has returned "", its data is on the disk (write-ahead log, synced at each commit) and
+// survives kill -9 and a power cut. If the disk is full or broken, writes return an error, reads
+// still work, and every later write tries again. The daemon goes on, and trouble() says what it
+// cannot save.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ struct StoredEntry {
 
 class Store {
  public:
-  // What is wrong, empty: nothing. A file that is no database, or damaged, is moved aside to
+  // Returns an error, or an empty text. A file that is not a database, or damaged, is moved aside
+  // to
   // "<path>.damaged-<now in s>" and an empty one takes its place; notes() says so. A file of a
   // newer schema, or one that another process has open, is refused and not touched.
   std::string open(const std::string& path, std::int64_t now_unix_ns);
@@ -53,14 +54,14 @@ class Store {
   // `number`: of the new entry.
   std::string append(std::string_view kind, std::string_view key, const nlohmann::json& body,
                      std::int64_t now_unix_ns, std::int64_t& number);
-  // Of an entry that is there.
+  // Replaces the body of an existing entry.
   std::string replace(std::int64_t number, const nlohmann::json& body);
   // Those after `after`, oldest first, at most `most`; `key` empty: of any key.
   std::vector<StoredEntry> entries(std::string_view kind, std::string_view key = {},
                                    std::int64_t after = 0, std::size_t most = 1000);
   // The newest, oldest of them first.
   std::vector<StoredEntry> newest(std::string_view kind, std::size_t most);
-  // What an API shows of a kind: the bodies, with number and at_unix_ns; those after `after`, or
+  // Entries of a kind for the API: the bodies, with number and at_unix_ns. Those after `after`, or
   // with 0 the newest.
   nlohmann::json listed(std::string_view kind, std::int64_t after, std::size_t most);
   // Keeps the newest `keep` of a kind.

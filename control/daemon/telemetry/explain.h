@@ -1,6 +1,6 @@
-// What bounded a connection, in words with figures: a pure function over the looks at one queue
-// pair. One finding a sentence. First what held its congestion context back, by share of the time;
-// then what made it lose time on the way, most costly kind first: time-outs, receiver not ready,
+// Explains in sentences with figures what limited a connection: a pure function over the samples of
+// one queue pair. One finding per sentence. First the limiters of its congestion context, by share
+// of the time; then causes of lost time, most costly first: time-outs, receiver not ready,
 // retransmissions, congestion notifications, queueing, the fallback algorithm.
 #pragma once
 
@@ -31,8 +31,8 @@ struct Explanation {
   std::vector<Finding> findings;
 };
 
-// Of the last `seconds` of the looks, which are in order of time. `link_bps`: of the NIC, 0:
-// unknown.
+// Covers the last `seconds` of the samples, which are in order of time. `link_bps`: rate of the
+// NIC; 0: unknown.
 Explanation explain(std::span<const QueuePairLook> looks, double seconds, std::uint64_t link_bps);
 
 }  // namespace paceline::daemon

@@ -1,12 +1,12 @@
-// What the sampler saw of one NIC, in a ring of slots of time: of counters how much they grew in
-// each slot, of gauges the last level and the highest. Pure: the sampler adds looks with their
-// time, the API asks for spans.
+// Samples of one NIC, in a ring of time slots: per slot the growth of each counter, and the last
+// and highest level of each gauge. Pure: the sampler adds samples with their time, the API asks for
+// spans.
 //
-// A slot holds two rows of totals: the last that was seen in it, and the one in force before its
-// first look. What grew is the difference, taken when somebody asks. So a look costs one row, and
-// one that found nothing new names the row in force. Totals go on where a service ended: what
-// nobody saw is in no slot. When the clock is set back, looks go into the newest slot until time
-// has caught up.
+// A slot refers to two rows of totals: its last sample, and the row in force before its first
+// sample. The growth is their difference, computed on request. So a sample costs one row, and a
+// sample without news refers to the row in force. Totals continue across restarts of the service;
+// what was counted between samples of two services is in no slot. When the clock is set back,
+// samples go into the newest slot until time has caught up.
 #pragma once
 
 #include <cstddef>
@@ -46,9 +46,9 @@ class History {
  public:
   History(std::vector<SeriesInfo> series, HistorySpan span);
 
-  // What a NIC counted up to now. `instance`: of the service (when it was started): counters of
-  // another one, or after a pause of the sampler of more than kLongestPause, are only the point to
-  // count from, as is the first row. A counter that went back has not grown.
+  // Adds the totals of a NIC. `instance`: start time of the service. The first totals, those of
+  // another instance, and those after a pause of the sampler of more than kLongestPause are only
+  // the base for later growth. A counter that went back has not grown.
   void add(std::int64_t unix_ns, std::uint64_t instance, std::span<const std::uint64_t> values);
   // The same where values() have not changed: it costs next to nothing.
   void add_same(std::int64_t unix_ns, std::uint64_t instance);

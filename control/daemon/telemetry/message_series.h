@@ -1,5 +1,5 @@
-// What the daemon adds to the series of a segment: message figures, by size. Counters as they are
-// in the segment, and how slow messages were in the last second, as gauges.
+// Series that the daemon adds to those of a segment: message figures, by size. Counters as in the
+// segment, and slowdowns of messages in the last second, as gauges.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 
 namespace paceline::daemon {
 
-// Of telemetry::MessagesBySize: up to 64 KiB, up to 1 MiB, beyond.
+// Sizes of telemetry::MessagesBySize: up to 64 KiB, up to 1 MiB, beyond.
 inline constexpr std::array<std::string_view, telemetry::kMessageSizes> kSizeNames{
     "small", "medium", "large"};
 
-// Slowdowns are told in thousandths: series are whole numbers.
+// Slowdowns are in thousandths, because series are whole numbers.
 inline constexpr double kSlowdownUnit = 1000;
 
 // "messages_begun_small", ..., "slowdown_p50_small", "slowdown_p99_small", ...
 std::vector<telemetry::SeriesInfo> message_series();
 
-// What it is, in words; empty: it is none of these.
+// Meaning of the series; empty: it is none of these.
 std::string message_series_meaning(std::string_view name);
 
 // Writes their values: counters of `now`, quantiles of what was completed between `before` and

@@ -90,8 +90,7 @@ ClientMetric of_nic(const Sampler& sampler, std::size_t nic, MetricType type, do
   return metric;
 }
 
-// What it counts, and in what. A service of a later version may have series that are not known
-// here.
+// Meaning and unit of a series. A service of a later version may have series that are unknown here.
 std::string help_of(const SeriesInfo& series) {
   std::string meaning = message_series_meaning(series.name);
   for (const telemetry::Series& known : telemetry::nic_series()) {
@@ -102,7 +101,7 @@ std::string help_of(const SeriesInfo& series) {
   return number ? meaning : meaning + " (" + series.unit + ")";
 }
 
-// As others do it: always 1, what is told is in the labels.
+// By convention the value is always 1; the information is in the labels.
 MetricFamily build_info(const std::string& build) {
   MetricFamily family{
       kBuildInfo, "version and commit that the daemon was built from", MetricType::Gauge, {}};

@@ -1,4 +1,4 @@
-// Where plug-ins were put into quarantine between two looks, by what NICs count.
+// Finds NICs on which a plug-in was quarantined between two samples, by their counters.
 #pragma once
 
 #include <cstddef>

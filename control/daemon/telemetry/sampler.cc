@@ -61,7 +61,7 @@ std::string Sampler::take_catalogue(std::span<const std::byte> segment) {
   for (SeriesInfo& added : message_series()) series.emplace_back(std::move(added));
   const bool same = same_series(series, series_);
   if (!same && !series_.empty())
-    notes_.emplace_back("the service has other series: history begins anew");
+    notes_.emplace_back("the service has other series: history starts again");
   series_ = std::move(series);
   const auto place = [&](std::string_view name) {
     const auto at = reader_.find(name);
@@ -105,7 +105,7 @@ void Sampler::read_nic(std::size_t nic, std::int64_t now_unix_ns) {
   const bool second = !s.known || now_unix_ns - s.second_at_unix_ns >= kQuantileSpan ||
                       now_unix_ns < s.second_at_unix_ns;
   const bool whole = second || detail_ == MessageDetail::whole;
-  // Of a NIC at rest nothing needs to be fetched again.
+  // An idle NIC need not be read again.
   const bool same = s.known && s.read && (s.whole || !whole) &&
                     reader_.at_rest_since(nic, s.latest.body.sequence);
   bool changed = false;
@@ -129,7 +129,7 @@ void Sampler::read_nic(std::size_t nic, std::int64_t now_unix_ns) {
   s.known = true;
 }
 
-// Into row_, but for quantiles, which are as they were.
+// Fills row_, except for quantiles, which stay as they are.
 bool Sampler::fetch(std::size_t nic, NicState& s, bool whole) {
   NicBody body;
   const std::span<std::uint64_t> row(row_);

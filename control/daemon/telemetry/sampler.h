@@ -19,7 +19,7 @@ namespace paceline::daemon {
 
 struct SamplerSettings {
   HistorySpan history;
-  // A NIC with something in flight whose figures do not change for so many intervals is stalled.
+  // Intervals after which a NIC with bytes in flight and unchanged figures counts as stalled.
   std::uint32_t stalled_after = 50;
 };
 
@@ -39,7 +39,7 @@ struct NicLatest {
   std::vector<telemetry::ClusterSample> clusters;
 };
 
-// What changed in a NIC between two samples, besides its counters.
+// Changes of a NIC between two samples, besides its counters.
 struct NicChange {
   std::size_t nic = 0;
   telemetry::NicBody before;
@@ -50,8 +50,8 @@ class Sampler {
  public:
   explicit Sampler(SamplerSettings settings) : settings_(settings) {}
 
-  // Takes a mapped segment; histories of NICs that it has as the one before go on. What is wrong,
-  // empty: nothing. notes(): what is worth a line in the log.
+  // Takes a mapped segment. Histories of NICs that the segment before had, too, continue. Returns
+  // an error, or an empty text. notes(): lines for the log.
   std::string open(attach::SharedMemory segment);
   // The same for memory that outlives the sampler, or a close(): tests.
   std::string open(std::span<const std::byte> segment);

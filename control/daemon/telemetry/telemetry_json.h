@@ -1,4 +1,4 @@
-// What the sampler knows, as the API tells it.
+// The sampler's data as JSON for the API.
 #pragma once
 
 #include "control/daemon/api/endpoint.h"

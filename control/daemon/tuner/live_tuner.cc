@@ -27,13 +27,13 @@ using tuner::online::Window;
 
 namespace {
 
-constexpr const char* kKind = "tuner";  // documents "mode" and "state", and entries
+constexpr const char* kKind = "tuner";  // in the store: documents "mode" and "state", and entries
 constexpr std::size_t kMostTunerEntries = 10'000;
 constexpr std::int64_t kLookEveryNs = 100'000'000;
 constexpr std::int64_t kOthersEveryNs = 1'000'000'000;
 constexpr const char* kTrialPrefix = "tuner-";
 constexpr std::uint32_t kEpochs = 255;
-// Between two tries of an order that is no candidate's and was refused.
+// Delay before a refused order is retried. Orders of candidates are not retried.
 constexpr auto kAskAgain = std::chrono::seconds(1);
 
 bool there_is(const std::string& file) {
@@ -42,7 +42,7 @@ bool there_is(const std::string& file) {
 }
 
 std::string words_of_errors(const std::vector<std::string>& errors) {
-  return errors.empty() ? "no reason was told" : fmt::format("{}", fmt::join(errors, "; "));
+  return errors.empty() ? "no reason given" : fmt::format("{}", fmt::join(errors, "; "));
 }
 
 void end_of_work(std::exception_ptr error) {
@@ -100,8 +100,8 @@ std::string LiveTuner::guard_words() const {
   for (std::size_t nic = 0; nic < sampler_.nics().size(); ++nic) {
     const std::uint32_t trip = sampler_.latest(nic).body.guard;
     if (trip == 0) continue;
-    return fmt::format("the guard's trip {} is latched on {}: see paceline guard", trip,
-                       sampler_.nics()[nic].name);
+    return fmt::format("{}: the guard has tripped and is latched (trip {}): see paceline guard",
+                       sampler_.nics()[nic].name, trip);
   }
   return {};
 }
@@ -115,7 +115,7 @@ Surroundings LiveTuner::surroundings() {
   return out;
 }
 
-// Every NIC shows the generation that it was given.
+// True if every NIC reports the expected generation.
 bool LiveTuner::as_expected() const {
   if (generations_.size() != sampler_.nics().size()) return false;
   for (std::size_t nic = 0; nic < sampler_.nics().size(); ++nic) {
@@ -133,7 +133,7 @@ void LiveTuner::sampled(std::int64_t now_unix_ns) {
   const bool look_again = since_look < 0 || since_look >= (others_ ? kOthersEveryNs : kLookEveryNs);
   if (tuner_ == nullptr || mode_ == Mode::off) {
     windows_.forget();
-    // Of NICs that could not be tuned as one, or ran what is unknown: perhaps they can now.
+    // The NICs could not be tuned together, or ran an unknown algorithm. Perhaps that has changed.
     if (mode_ != Mode::off && ready_ && look_again && since_look >= kOthersEveryNs) {
       look_due_ = true;
       wake();
@@ -146,7 +146,7 @@ void LiveTuner::sampled(std::int64_t now_unix_ns) {
   const bool expected = as_expected();
   if (ready_ && !working_ && (expected || others_)) shown_ = done_;
   const Surroundings around = surroundings();
-  // Whose doing it was is known: the candidate is out, not only interrupted.
+  // The guard has tripped during the candidate's trial: it is rejected, not only interrupted.
   if (!trial_.empty() && !working_ && !guard_words().empty()) {
     take(tuner_->refused(order_->number, guard_words()));
   }
@@ -172,7 +172,7 @@ void LiveTuner::write(Json entry, std::string_view event) {
   dirty_ = true;
   std::int64_t number = 0;
   const std::string wrong = store_.append(kKind, event, entry, clock_.unix_ns(), number);
-  if (!wrong.empty()) spdlog::error("not in the tuner's journal: {}", wrong);
+  if (!wrong.empty()) spdlog::error("cannot write the tuner's journal: {}", wrong);
   spdlog::info("tuner: {} {}: {}", event, entry.value("name", std::string()),
                entry.value("reason", std::string()));
   hub_.publish("tuner", entry);
@@ -188,10 +188,10 @@ void LiveTuner::save() {
             {"advised", advised_},
             {"workload", workload_}};
   const std::string wrong = store_.put(kKind, "state", body, clock_.unix_ns());
-  if (!wrong.empty()) spdlog::error("the tuner's state is not kept: {}", wrong);
+  if (!wrong.empty()) spdlog::error("cannot save the tuner's state: {}", wrong);
 }
 
-// For this set in force on all NICs.
+// Makes a tuner for `set`, which is in force on all NICs.
 void LiveTuner::make(const ParamSet& set) {
   tuner_.reset();
   order_.reset();
@@ -222,12 +222,13 @@ void LiveTuner::make(const ParamSet& set) {
   restore(*info_);
 }
 
-// What an earlier daemon kept, where it is of the same algorithm.
+// Restores the state that an earlier daemon saved, if its algorithm is the same.
 void LiveTuner::restore(const cc::AlgorithmInfo& info) {
   const std::optional<Json> kept = store_.get(kKind, "state");
   if (!kept || kept->value("algorithm", std::string()) != info.name) return;
   const std::vector<std::string> errors = tuner_->restore(kept->value("state", std::string()));
-  for (const std::string& error : errors) spdlog::error("the tuner begins anew: {}", error);
+  for (const std::string& error : errors)
+    spdlog::error("the tuner starts without its saved state: {}", error);
   if (!errors.empty()) return;
   order_ = order_of(kept->value("order", Json()), info.params.size());
   done_ = shown_ = order_ ? order_->number : 0;
@@ -238,7 +239,7 @@ void LiveTuner::restore(const cc::AlgorithmInfo& info) {
   }
   advised_ = kept->value("advised", Json());
   workload_ = kept->value("workload", std::string());
-  // The state has the mode of then; an order that follows from the mode of now is carried out.
+  // The saved state has the mode of that time. Setting today's mode may give an order.
   if (auto order = tuner_->set_mode(mode_)) take(std::move(order));
 }
 
@@ -255,7 +256,7 @@ void LiveTuner::apply_mode(Mode mode) {
 
 awaitable<Reply> LiveTuner::set_mode(Caller caller, std::string mode, std::string why) {
   const std::optional<Mode> wanted = tuner::online::mode_of(mode);
-  if (!wanted) co_return refusal(400, {"mode: off, advise or auto"});
+  if (!wanted) co_return refusal(400, {"mode: allowed are off, advise and auto"});
   if (*wanted != Mode::off && !settings_.problems.empty()) {
     co_return refusal(409, settings_.problems);
   }
@@ -264,7 +265,7 @@ awaitable<Reply> LiveTuner::set_mode(Caller caller, std::string mode, std::strin
                   {"who", caller.name},
                   {"why", why}};
   if (std::string wrong = store_.put(kKind, "mode", kept, clock_.unix_ns()); !wrong.empty()) {
-    co_return refusal(507, {"the mode cannot be kept: " + wrong});
+    co_return refusal(507, {"cannot save the mode: " + wrong});
   }
   write(Json{{"at_ns", clock_.unix_ns()},
              {"event", "mode"},
@@ -325,7 +326,7 @@ Reply LiveTuner::journal(std::int64_t after, std::size_t most) {
   return reply;
 }
 
-// --- what is ordered, put in force; and what is in force, found out ---
+// --- carrying out orders; finding out what is in force ---
 
 void LiveTuner::wake() {
   if (working_ || stopped_ || !ready_) return;
@@ -334,8 +335,7 @@ void LiveTuner::wake() {
   boost::asio::co_spawn(context_, work(), end_of_work);
 }
 
-// One after the other; what comes meanwhile is done next. Nobody else calls the service for the
-// tuner.
+// Works until nothing is due, one thing at a time. Only work() calls the service for the tuner.
 awaitable<void> LiveTuner::work() {
   while (ready_ && !stopped_) {
     if (std::exchange(look_due_, false)) {
@@ -349,7 +349,7 @@ awaitable<void> LiveTuner::work() {
       const Outcome outcome = co_await carry_out(order, &why);
       if (outcome == Outcome::unanswered) {
         pending_ = true;
-        break;  // attached() goes on
+        break;  // attached() retries
       }
       if (order_->number != order.number || tuner_ == nullptr) continue;  // a newer one
       if (outcome == Outcome::done) done_ = order.number;
@@ -375,7 +375,7 @@ awaitable<void> LiveTuner::work() {
 }
 
 awaitable<void> LiveTuner::attached() {
-  // Nobody else of ours may be at it: what ran before lost its connection and ends by itself.
+  // Wait for an earlier work() to end: it has lost its connection and returns by itself.
   while (working_ && !stopped_) {
     boost::system::error_code woken;
     patience_.expires_after(std::chrono::milliseconds(5));
@@ -388,8 +388,8 @@ awaitable<void> LiveTuner::attached() {
   wake();
 }
 
-// Ends what is ours, of now or of a daemon before; notes whether others have a trial. False: no
-// answer.
+// Ends the tuner's trials, also those of an earlier daemon, and notes whether others have a trial.
+// False: the service did not answer.
 awaitable<bool> LiveTuner::leave_trials() {
   Json nothing = Json::object();
   const ControlAnswer answer = co_await service_.call("trials", std::move(nothing));
@@ -409,21 +409,21 @@ awaitable<bool> LiveTuner::leave_trials() {
     if (ended.kind == ControlAnswer::Kind::unanswered) co_return false;
     if (name == trial_ && tuner_ != nullptr && order_) {
       trial_.clear();
-      take(tuner_->refused(order_->number, why.empty() ? "its trial was ended" : why));
+      take(tuner_->refused(order_->number, why.empty() ? "the trial was ended" : why));
     }
   }
   if (!std::exchange(trial_, {}).empty() && tuner_ != nullptr && order_) {
-    take(tuner_->refused(order_->number, "somebody ended its trial"));
+    take(tuner_->refused(order_->number, "somebody ended the trial"));
   }
   co_return true;
 }
 
-// Something is other than expected, or nothing is known yet.
+// Reads what is in force. Called if something is not as expected, or nothing is known yet.
 awaitable<void> LiveTuner::look() {
   looked_ns_ = clock_.unix_ns();
   if (!co_await leave_trials()) co_return;
   const TunedNics now = co_await nics_in_force(service_, parameters_.catalogue());
-  // An arm of somebody's trial is not what anybody wants for good.
+  // The arms of another trial are temporary; they are not to be adopted.
   if (!now.known || others_) co_return;
   found(now);
 }
@@ -433,7 +433,7 @@ void LiveTuner::expect(const std::vector<NicParams>& nics) {
   for (const NicParams& nic : nics) generations_[nic.nic] = nic.generation;
 }
 
-// No trial is in force.
+// Adopts what is in force outside of trials.
 void LiveTuner::found(const TunedNics& now) {
   expect(now.nics);
   trouble_ = now.trouble;
@@ -443,10 +443,12 @@ void LiveTuner::found(const TunedNics& now) {
   const std::vector<double> values = values_of_set(*info_, set);
   const bool ordered = order_ && order_->role != Role::candidate && order_->values == values;
   if (values != settled_ && !ordered) {
-    tuner_->replace_champion(values, "somebody else changed it");
+    tuner_->replace_champion(values, "somebody else changed the parameters");
     pending_ = false;
     done_ = order_ ? order_->number : 0;
-    if (order_) *order_ = {done_, Role::champion, values, "champion", "somebody else changed it"};
+    if (order_) {
+      *order_ = {done_, Role::champion, values, "champion", "somebody else changed the parameters"};
+    }
   } else if (ordered) {
     done_ = order_->number;
     pending_ = false;
@@ -464,7 +466,7 @@ awaitable<LiveTuner::Outcome> LiveTuner::carry_out(Order order, std::string* why
     Json members{{"name", trial_}, {"keep", "champion"}};
     const ControlAnswer answer = co_await service_.call("end_trial", std::move(members));
     if (answer.kind == ControlAnswer::Kind::unanswered) co_return Outcome::unanswered;
-    // One that is not there is out of force, too: the guard or somebody else was faster.
+    // If the trial is gone, the guard or somebody else has ended it.
     trial_.clear();
   }
   const TunedNics now = co_await nics_in_force(service_, parameters_.catalogue());
@@ -473,13 +475,13 @@ awaitable<LiveTuner::Outcome> LiveTuner::carry_out(Order order, std::string* why
   bool theirs = false;
   for (const NicParams& nic : now.nics) theirs = theirs || nic.arm != 0;
   if (theirs && !candidate && order.values == settled_) {
-    others_ = true;  // under their arms it is in force
+    others_ = true;  // the order is in force beneath the arms of another trial
     expect(now.nics);
     co_return Outcome::done;
   }
   if (!now.trouble.empty() || now.nics.front().set.algorithm != info_->name ||
       values_of_set(*info_, now.nics.front().set) != settled_) {
-    look_due_ = true;  // somebody else was here: what was ordered may be of no use any more
+    look_due_ = true;  // somebody else has changed parameters: the order may be obsolete
     co_return Outcome::waits;
   }
   expect(now.nics);
@@ -492,7 +494,7 @@ awaitable<LiveTuner::Outcome> LiveTuner::try_candidate(Order order, std::string*
   const ControlAnswer trials = co_await service_.call("trials", std::move(nothing));
   if (!trials.ok()) co_return Outcome::unanswered;
   if (!trials.body.value("trials", Json::array()).empty()) {
-    look_due_ = true;  // the tuner stands by as soon as it is told
+    look_due_ = true;  // look() finds the other trial, and the tuner stands by
     co_return Outcome::waits;
   }
   const std::string name = fmt::format("{}{}", kTrialPrefix, order.number);
@@ -526,7 +528,7 @@ awaitable<LiveTuner::Outcome> LiveTuner::try_candidate(Order order, std::string*
   co_return Outcome::done;
 }
 
-// The incumbent, or the champion: a change of parameters that lasts.
+// Puts the incumbent or the champion in force with a change of parameters, outside of any trial.
 awaitable<LiveTuner::Outcome> LiveTuner::settle_on(Order order, std::string* why) {
   if (order.values == settled_) co_return Outcome::done;
   Json body{{"params", params_that_differ(*info_, settled_, order.values)},

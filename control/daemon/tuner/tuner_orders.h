@@ -19,7 +19,7 @@ namespace paceline::daemon {
 
 std::string_view role_name(tuner::online::Role role);
 Json json_of(const tuner::online::Order& order);
-// Nothing when it is none, or of another number of parameters.
+// Nothing if it is not an order, or has another number of parameters.
 std::optional<tuner::online::Order> order_of(const Json& json, std::size_t params);
 
 std::vector<double> values_of_set(const cc::AlgorithmInfo& info, const ParamSet& set);

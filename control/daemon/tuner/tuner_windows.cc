@@ -63,7 +63,7 @@ bool TunerWindows::add_nic(const Sampler& sampler, std::size_t nic, Window& out)
   out.retransmitted += grown(places_.retransmitted);
   out.dropped += grown(places_.drops);
   out.paused_ns = std::max(out.paused_ns, grown(places_.paused));
-  // What a worker did is told with each of its NICs: cycles and packets alike.
+  // A worker's cycles and packets are reported with each of its NICs.
   out.cycles += grown(places_.cycles);
   out.cycle_packets += grown(places_.cycle_packets);
   out.line_bps = std::max(out.line_bps, sampler.nics()[nic].rate_bps);

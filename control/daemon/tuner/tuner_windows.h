@@ -2,11 +2,11 @@
 // they are tuned as one. Counters of messages, lost and repeated packets are added up; load, marks
 // and pauses are those of the NIC that received most or suffered most.
 //
-// What a host can see bounds what the tuner can judge. Of the levels: the queue is that of the last
-// hop where it is emulated, otherwise not measured; the delay is the 99th percentile, over queue
-// pairs that move something, of the smoothed round trip less the shortest one; senders are the
-// peers from which one NIC received within the last glance. Fairness between channels and phases of
-// collectives are not measured.
+// The tuner can judge only what a host can measure. The queue is that of the last hop in an
+// emulated fabric, otherwise not measured. The delay is the 99th percentile, over active queue
+// pairs, of the smoothed round trip less the shortest one. Senders are the peers from which one NIC
+// received in the last interval of kGlanceNs. Fairness between channels and phases of collectives
+// are not measured.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ namespace paceline::daemon {
 
 class TunerWindows {
  public:
-  // What happened since the last call, but for Window::order. Not fresh: the first after forget(),
-  // after another service, after a clock that went back, and where the telemetry of a NIC is not.
-  // Call it after each Sampler::sample().
+  // The window since the last call, without Window::order. It is not fresh if it is the first after
+  // forget(), a change of the service or a clock that went back, or if the telemetry of a NIC is
+  // not fresh. Call it after each Sampler::sample().
   tuner::online::Window look(const Sampler& sampler, std::int64_t now_unix_ns);
   void forget() { known_ = false; }
 

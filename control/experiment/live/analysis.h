@@ -46,7 +46,7 @@ struct MetricResult {
   bool cleared = false;            // shown to be within it
 };
 
-// Of pairs within a range of load.
+// Result for the pairs within a range of load.
 struct StratumResult {
   double from = 0;
   double to = 1;
@@ -94,7 +94,7 @@ enum class Verdict : std::uint8_t {
 std::string_view to_text(Verdict verdict);
 std::optional<Verdict> verdict_named(std::string_view text);
 
-// What else the verdict needs: known to the runner.
+// Facts from the runner that the verdict needs.
 struct Circumstances {
   bool finished = false;    // no block will follow
   std::string hard_guard;   // what tripped; empty: nothing

@@ -24,13 +24,13 @@ struct BalanceCheck {
   bool mismatch() const { return stops && p < kMismatchLevel; }
 };
 
-// Counts of independent things that fall to an arm with the shares of `expected` (Pearson's
-// chi-square, one degree of freedom). Where a count of fewer than 5 is expected, the exact binomial
-// test takes its place.
+// Tests whether counts of independent things fall to the arms in the proportion of `expected`
+// (Pearson's chi-square, one degree of freedom; the exact binomial test if an expected count is
+// below 5).
 double share_test(std::array<std::uint64_t, 2> observed, std::array<double, 2> expected);
 
-// Of `planned` things per arm so many were lost: Pearson's chi-square of the 2 x 2 table, or
-// Fisher's exact test where a cell of it is expected to hold fewer than 5.
+// Tests whether the arms lost equal shares of their `planned` things: Pearson's chi-square of the
+// 2 x 2 table, or Fisher's exact test if an expected cell is below 5.
 double loss_test(std::array<std::uint64_t, 2> lost, std::array<std::uint64_t, 2> planned);
 
 // Amounts that are no counts of independent things (bytes and channels come in bursts): the

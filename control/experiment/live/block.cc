@@ -60,7 +60,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// What the sums over the cluster's NICs say.
+// Sums over the cluster's NICs.
 struct Sums {
   std::array<MessageFigures, telemetry::kMessageSizes> messages{};
   NicTotals totals{0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -102,7 +102,7 @@ void fill_values(const Sums& sums, BlockRecord& out) {
   v[BlockMetric::retransmitted_share] = ratio(t.retransmitted_packets, t.tx_data_packets);
   v[BlockMetric::marked_share] = ratio(t.rx_ce_packets, t.rx_data_packets);
   v[BlockMetric::cnps_per_mb] = 1e6 * ratio(t.cnps_received, t.tx_data_bytes);
-  // A worker's are told with each of its NICs, cycles and packets alike.
+  // A worker's cycles and packets are reported with each of its NICs.
   v[BlockMetric::cycles_per_packet] = ratio(t.worker_busy_cycles, t.worker_packets);
   if (t.paused_ns != kNotCounted) {
     v[BlockMetric::pause_share] =
@@ -110,7 +110,7 @@ void fill_values(const Sums& sums, BlockRecord& out) {
   }
 }
 
-// What makes the sample of an edge worthless for this block, or nothing.
+// Why the sample of an edge is invalid for this block; empty: it is valid.
 std::string wrong(const BlockPlace& place, const NicSample& sample) {
   if (sample.guard != 0) return fmt::format("{}: guard trip {}", sample.nic, sample.guard);
   if (sample.arm != place.arm) {

@@ -5,9 +5,9 @@
 // Messages that an arm stalls are missing among the completed ones, which would make the arm look
 // fast. So every figure of slowdown counts messages that were begun in the block and are neither
 // completed nor outnumbered by earlier ones that were: `stalled` = begun - completed in the
-// measured span, no less than 0. In a healthy block as many complete as begin, but for chance, and
-// nothing is added; each stalled message enters with kStalledSlowdown, the end of the histogram: a
-// mean restricted at that bound. Messages that ended in error count as stalled.
+// measured span, no less than 0. In a healthy block about as many complete as begin, and nothing is
+// added. Each stalled message enters with kStalledSlowdown, the end of the histogram, so the mean
+// is restricted at that bound. Messages that ended in error count as stalled.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ std::vector<std::string_view> total_series();
 // Sets the total of that name; false (and nothing set) for a series that is not among them.
 bool set_total(NicTotals& totals, std::string_view series, std::uint64_t value);
 
-// What a NIC said at one edge of a block.
+// Sample of a NIC at one edge of a block.
 struct NicSample {
   std::string nic;
   std::uint64_t at_ns = 0;  // of the NIC's worker
@@ -83,7 +83,7 @@ enum class Discarded : std::uint8_t {
   itself,
   with_partner,  // only because the other block of its pair was
 };
-// What `why` begins with where a block was discarded with its partner.
+// Beginning of `why` if a block was discarded with its partner.
 inline constexpr std::string_view kPartner = "pair: ";
 
 struct BlockRecord {

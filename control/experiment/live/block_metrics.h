@@ -64,8 +64,8 @@ class BlockValues {
 // Treatment against champion on the scale of the metric; NaN where a value is, or where a ratio is
 // asked of what is not positive.
 double contrast(BlockMetric metric, double champion, double candidate);
-// What a mean of contrasts says to people: a share for ratios, the difference otherwise; NaN where
-// there is none or no end to it.
+// A mean of contrasts for display: a share for ratios, otherwise the difference; NaN if it is
+// missing or infinite.
 double effect_of(BlockMetric metric, double mean_contrast);
 
 }  // namespace paceline::experiment::live

@@ -30,7 +30,7 @@ std::string contrast_text(BlockMetric metric, double contrast) {
   return effect_words(metric, effect_of(metric, contrast));
 }
 
-// What speaks against shipping a candidate that is shown to be better.
+// Reasons against shipping a candidate that was shown to be better.
 enum class Objection : std::uint8_t {
   placebo,       // what no arm can change differs
   load,          // not shown at loads that matter
@@ -67,7 +67,7 @@ class Rule {
     if (out_.verdict == Verdict::invalid) return;
     if (is_null_experiment(plan_)) return null_experiment();
     if (harmful()) {
-      // What the service stopped was stopped; a figure that looks bad may be the machine's.
+      // A stop by the service is certain; a bad figure may be the machine's fault.
       if (host_was_slow() && now_.hard_guard.empty()) out_.verdict = Verdict::inconclusive;
       return;
     }

@@ -51,7 +51,7 @@ class OutFile {
     if (wrong_.empty() && ::fstat(fd_, &facts) != 0) fail();
     return static_cast<std::size_t>(facts.st_size);
   }
-  // What went wrong, empty: it is on the disk.
+  // Returns an error, or an empty text once the data is on the disk.
   std::string sync() {
     if (wrong_.empty() && ::fdatasync(fd_) != 0) fail();
     return wrong_;

@@ -23,8 +23,8 @@
 
 namespace paceline::experiment::live {
 
-// The same experiment with the champion in both arms: what it finds is chance, and calibrates. Of
-// another name, and needs no calibration itself.
+// The same experiment with the champion in both arms, for calibration: its effects are chance. It
+// has another name, and needs no calibration itself.
 Plan null_experiment_of(Plan plan);
 
 // circumstances.json
@@ -42,8 +42,8 @@ struct ExperimentFiles {
 config::Read<ExperimentFiles> read_experiment_folder(const std::string& folder,
                                                      std::span<const cc::AlgorithmInfo> algorithms);
 
-// Makes the folder and the files of an experiment that has no block yet. What is wrong, empty:
-// nothing; then they are on the disk.
+// Makes the folder and the files of an experiment that has no block yet. Returns an error, or an
+// empty text once they are on the disk.
 std::string write_experiment_folder(const std::string& folder, std::string_view plan,
                                     const Schedule& schedule, bool null_experiment);
 // The tables of the plug-ins among the plan's arms, so that the folder is read where they are not

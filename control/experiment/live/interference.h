@@ -1,5 +1,5 @@
-// What sharing a network with the other arm does: naive, spilled-over and total effect side by
-// side; and what one block leaves to the next.
+// Interference between arms that share a network: naive, spilled-over and total effect side by
+// side; and carry-over from one block to the next.
 #pragma once
 
 #include "control/experiment/live/analysis.h"

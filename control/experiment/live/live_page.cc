@@ -31,7 +31,7 @@ std::string glued(const std::string& text) {
   return out;
 }
 
-// Of contrasts, which is what the analysis has.
+// Text for a contrast, the form in which the analysis has effects.
 std::string contrast_words(BlockMetric metric, double contrast) {
   return glued(effect_words(metric, effect_of(metric, contrast)));
 }

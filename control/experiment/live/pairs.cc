@@ -172,7 +172,7 @@ std::vector<BalanceCheck> check_balance(const PairTable& table, bool closed_loop
         channels.observed[arm] += r.channels;
         offered.observed[arm] += bytes;
         more_channels += sign * r.channels;
-        // Of rates: blocks are not of the same length to the nanosecond.
+        // Rates, because blocks differ in length by nanoseconds.
         more_offered += sign * r.values[BlockMetric::offered];
       }
     }

@@ -16,9 +16,8 @@
 
 namespace paceline::experiment::live {
 
-// What is randomised. Queues must not be shared between units that are in different arms at the
-// same time: a difference between them is then not what replacing one by the other everywhere would
-// do.
+// The unit that is randomised. Units that are in different arms at the same time must not share
+// queues: their difference would not be the effect of replacing one arm by the other everywhere.
 enum class Design : std::uint8_t {
   switchback,      // all NICs together: blocks of time
   receiver_ports,  // groups of NICs; a channel has the arm of its receiver's port
@@ -34,7 +33,7 @@ struct Cluster {
 // As many as a service tells apart (telemetry::kMostClusters).
 inline constexpr std::size_t kMostReceiverClusters = 16;
 
-// What outlives a block. Wash-out and block length follow from these where they are not given.
+// Time scales of effects that outlive a block. They determine wash-out and block length by default.
 struct Timing {
   Picos fct_p999{0};  // of the slowest ordinary messages, measured
   Picos lease = picos_from_micros(172);
@@ -44,7 +43,7 @@ struct Timing {
 
 // max(5 fct_p999, 3 lease, 1 iteration, 10 RTT).
 Picos washout_for(const Timing& timing);
-// The least block of which a wash-out is no more than a tenth and that holds 30 iterations.
+// The shortest block that holds 30 iterations and whose wash-out is at most a tenth of it.
 Picos block_for(Picos washout, const Timing& timing);
 
 // Hard limits: the service judges them itself, every 100 ms, and goes back without asking.
@@ -78,7 +77,7 @@ struct Plan {
   std::uint32_t carryover_blocks = 0;
   Picos stratum =
       picos_from_micros(3'600'000'000);  // AB and BA are balanced within; 0: coins throughout
-  std::uint32_t whole_every = 4;  // clusters: every so many pairs all are in one arm; 0: never
+  std::uint32_t whole_every = 4;  // with clusters, every n-th pair has all in one arm; 0: never
 
   std::uint32_t pairs_min = 12;
   std::uint32_t pairs_max = 120;
@@ -100,14 +99,14 @@ struct Plan {
   double telemetry_loss = 0.05;  // share of samples; beyond it a pair is discarded
   Picos hold{0};                 // of the trial; default: two blocks
 
-  // Of arms that are plug-ins: which code that is. Covered by the digest.
+  // For arms that are plug-ins: their code. Covered by the digest.
   struct Plugin {
     std::string name;
     std::string sha256;
   };
   std::vector<Plugin> plugins;
 
-  // A calibrated A/A run of the same design, or why there is none.
+  // A calibrated A/A run of the same design, or the reason for doing without.
   std::string calibration;     // name of the A/A's results
   std::string no_calibration;  // the reason
 };

@@ -48,7 +48,7 @@ class PlacesReader {
       if (item.type != Type::text || item.text.empty()) {
         fail(item, path, "expected texts that are not empty");
       } else if (std::find(out.begin(), out.end(), item.text) != out.end()) {
-        fail(item, path, "is there twice");
+        fail(item, path, "is given twice");
       } else {
         out.push_back(item.text);
       }

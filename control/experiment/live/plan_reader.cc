@@ -66,7 +66,7 @@ class PlanReader {
     fail_at(context_, node, key, why);
   }
 
-  // Where a key stands, or its table, or the file.
+  // Position of a key, else of its table, else of the file.
   config::Where place(std::string_view table, std::string_view key) const {
     const TomlNode* node = &root_;
     if (!table.empty()) {
@@ -151,7 +151,7 @@ class PlanReader {
       const auto found = metric(item, path);
       if (!found) continue;
       if (std::find(out.begin(), out.end(), *found) != out.end()) {
-        fail(item, path, "is there twice");
+        fail(item, path, "is given twice");
       } else {
         out.push_back(*found);
       }
@@ -257,7 +257,7 @@ class PlanReader {
     });
   }
 
-  // What follows from what was given (docs/experiments.md, "Blocks").
+  // Derives values that were not given (docs/experiments.md, "Blocks").
   void derive() {
     if (!given("blocks", "washout")) {
       if (!given("timing", "fct_p999")) {

@@ -1,4 +1,4 @@
-// What the parts of the plan reader share. For those files only.
+// Shared by the parts of the plan reader, and internal to them.
 #pragma once
 
 #include <fmt/format.h>

@@ -92,7 +92,7 @@ CarryoverResult carryover_estimate(std::span<const double> values, const Schedul
   const std::uint32_t m = schedule.mechanism.carryover;
   out.mean = windowed(values, schedule.arms, m, out.used);
   if (std::isnan(out.mean)) return out;
-  // What would have been without the candidate.
+  // The value without the candidate's effect.
   std::vector<double> plain(values.begin(), values.end());
   for (std::size_t t = 0; t < plain.size(); ++t) {
     double treated = 0;

@@ -1,7 +1,7 @@
-// Carries an experiment through, block by block: what to do next, and what follows from what was
-// seen. It knows no clock, no socket and no engine. Whoever drives it (the daemon, or a plant in
-// virtual time) asks next(now), does that, reports, and asks again; next() gives the same answer
-// until what it asked for has been reported.
+// Runs an experiment, block by block: decides what to do next, from what was reported. It knows no
+// clock, no socket and no engine. Its driver (the daemon, or a plant in virtual time) calls
+// next(now), does what it returns, reports, and calls again; next() gives the same answer until the
+// report comes.
 //
 //   use_arms  put the arms in force, every cluster its own, with the epoch     -> armed(now)
 //   wait      nothing before until_ns (renew the trial's hold meanwhile)       -> ask again then
@@ -17,7 +17,7 @@
 // the schedule is what was registered.
 //
 // After a crash of the driver: make a Runner from the records that were stored. A pair of which one
-// block is recorded is discarded; a block of which nothing is recorded is begun anew.
+// block is recorded is discarded; a block without a record starts again.
 #pragma once
 
 #include <cstdint>

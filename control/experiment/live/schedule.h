@@ -1,6 +1,6 @@
-// Which cluster is in which arm in which block, drawn from the plan's seed before the first block,
-// and registered: a file with the digest of plan and assignment. Who changes either afterwards is
-// found out.
+// Assigns an arm to each cluster in each block, drawn from the plan's seed before the first block,
+// and registered in a file with the digest of plan and assignment. Later changes of either are
+// detected.
 //
 // Pairs. Blocks 2p and 2p + 1 are a pair, in which every cluster is in both arms once. Which comes
 // first is a coin, but balanced within strata of time, so that drift cannot side with an arm.

@@ -19,7 +19,7 @@ inline constexpr std::size_t kMostPresets = 8;
 struct BanditOptions {
   double discount = 0.99;
   double noise_sd = 0.1;    // of a pair's difference, before any was seen ...
-  double noise_weight = 4;  // ... worth so many of them
+  double noise_weight = 4;  // ... with the weight of this many observations
 };
 
 // One preset against the incumbent. The incumbent is not among them: its difference is 0.

@@ -23,7 +23,7 @@ std::optional<double> one_notch(const cc::ParamSpec& spec, double value, bool up
 double notches_between(const cc::ParamSpec& spec, double a, double b);
 
 // Those parameters of an algorithm that make a difference worth a search, most effective first;
-// indices into info.params. Of an algorithm without such a list, all that are live and no flags.
+// indices into info.params. For an algorithm without such a list, all live ones except flags.
 std::vector<std::size_t> tuned_params(const cc::AlgorithmInfo& info);
 
 struct ClimbMove {
@@ -38,7 +38,7 @@ struct ClimbOptions {
   std::int64_t trust_ns = 3'600'000'000'000;  // for so long
 };
 
-// Where a climb is; plain data, so that it can be kept.
+// State of a climb: plain data, so that it can be saved.
 struct ClimbState {
   std::vector<double> anchor;  // empty: the incumbent, from the next move on
   std::int64_t anchor_at_ns = 0;
@@ -51,8 +51,8 @@ class Climb {
   Climb(const cc::AlgorithmInfo& info, ClimbOptions options)
       : info_(info), options_(options), params_(tuned_params(info)) {}
 
-  // The next neighbour of `incumbent` that was not tried and lies within bounds and trust region;
-  // nothing: there is none, until the anchor moves or forget().
+  // The next untried neighbour of `incumbent` within bounds and trust region; nothing if there is
+  // none until the anchor moves or forget() is called.
   std::optional<ClimbMove> next(ClimbState& state, std::span<const double> incumbent,
                                 std::int64_t now_ns) const;
   // `move` was the last of next(). Accepted: everything but its way back may be tried again, in the

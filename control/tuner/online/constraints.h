@@ -1,6 +1,6 @@
-// What no parameter set may do, whatever it gains: an objective alone learns to switch congestion
-// control off. Judged on the windows of the last short while, so that a breach is seen long before
-// a block is over.
+// Constraints that every parameter set must keep, whatever it gains: an objective alone learns to
+// switch congestion control off. Judged on the most recent windows, so that a breach is seen long
+// before a block is over.
 #pragma once
 
 #include <deque>
@@ -28,11 +28,11 @@ struct Breach {
   std::string words;  // "paused 1.2 % of the time, at most 0.1 %"
 };
 
-// Of windows that were added up, the first constraint broken. Time paused is judged against
-// `span_ns`, or what the windows cover if that is more: one short pause in the first window of a
-// block is no breach. Lost packets are blamed on the
-// parameters where whoever dropped them is known, or where packets were marked or waited at the
-// same time; loss without any sign of congestion is the link's.
+// The first constraint that the sum of windows breaks. Time paused is compared with `span_ns`, or
+// with the windows' own span if it is longer: one short pause in the first window of a block is not
+// a breach. Lost packets are blamed on the parameters if it is known where they were dropped, or if
+// packets were marked or queued at the same time; loss without any sign of congestion is blamed on
+// the link.
 std::optional<Breach> breach_of(const Window& sum, const Constraints& most,
                                 std::int64_t span_ns = 0);
 

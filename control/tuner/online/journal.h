@@ -1,5 +1,4 @@
-// What the tuner did, would do, or stopped doing, one entry each, for whoever keeps them: appended
-// to a journal that nothing is removed from.
+// Actions of the tuner, taken, advised or stopped, one entry each, for an append-only journal.
 #pragma once
 
 #include <cstdint>

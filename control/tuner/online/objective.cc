@@ -28,8 +28,8 @@ ObjectiveParts objective_parts(const Window& block) {
   telemetry::MessageFigures all;
   for (const auto& figures : block.messages) telemetry::add(all, figures);
   if (all.begun_bytes > 0 || all.completed_bytes > 0) {
-    // What was begun before the block and completed in it counts as completed: over 1 is a backlog
-    // that shrinks, and belongs to the block that made it as much as to this one. 1 is the most.
+    // Messages begun before the block and completed in it count as completed. A ratio above 1 means
+    // that a backlog shrank, which an earlier block had built up; it is limited to 1.
     const double offered = static_cast<double>(std::max(all.begun_bytes, all.completed_bytes));
     const double share = static_cast<double>(all.completed_bytes) / offered;
     parts.goodput = det_log(std::max(share, kLeastGoodputShare));

@@ -1,10 +1,11 @@
-// What a block of time under one parameter set is worth, in parts, and how two blocks compare:
+// The objective J of a block of time under one parameter set, in parts, and comparison of blocks:
 //
-//   J = log(goodput / offered) - .5 log(p99 slowdown of messages up to 64 KiB)
-//       - .5 log(p99 time of collective phases over ideal) - .1 log(cycles per packet)
+//   J = log(goodput / offered) - 0.5 log(p99 slowdown of messages up to 64 KiB)
+//       - 0.5 log(p99 time of collective phases over ideal) - 0.1 log(cycles per packet)
 //
-// A host does not see the phases of a collective. Where nobody tells them, the p99 slowdown of the
-// messages beyond 64 KiB stands for them: those of a phase are alike, and the last one ends it.
+// A host does not see the phases of a collective. If they are not reported, the p99 slowdown of
+// messages beyond 64 KiB takes their place: messages of a phase are alike, and the last one ends
+// it.
 #pragma once
 
 #include <optional>
@@ -21,7 +22,7 @@ struct ObjectiveParts {
   bool stalled = false;           // messages were begun, and none was completed
 };
 
-// What log(goodput / offered) is at least: a block that completes nothing is bad, not infinitely.
+// Lower bound of log(goodput / offered): a block that completes nothing is bad, but not infinitely.
 inline constexpr double kLeastGoodputShare = 1e-3;
 
 ObjectiveParts objective_parts(const Window& block);

@@ -55,8 +55,8 @@ std::string presets_text(const PresetLibrary& library);
 std::vector<double> values_of(const Preset& preset, const cc::AlgorithmInfo& algorithm,
                               std::span<const double> champion);
 
-// What a preset promises under this signature: its gain where it was found, less the farther away,
-// and the less certain.
+// The expected gain of a preset under this signature. With the distance from the signature under
+// which it was measured, `mean` shrinks and `sd` grows.
 struct Promise {
   std::size_t preset = 0;
   double mean = 0;

@@ -1,6 +1,6 @@
-// What a workload looks like from the edge: the context in which a parameter set is good or bad.
-// Two workloads with the same signature are treated alike; what was learned under one says nothing
-// about another.
+// The signature of a workload as a host sees it. A parameter set is good or bad for a signature:
+// two workloads with one signature are treated alike, and knowledge about one signature is not
+// applied to another.
 #pragma once
 
 #include <array>

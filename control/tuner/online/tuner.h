@@ -64,10 +64,10 @@ struct TunerOptions {
 // A candidate is out of force this long after its first breach could be seen, at the latest.
 inline constexpr std::int64_t kMostBreach_ns = 300'000'000;
 
-// What is wrong with the options for windows of this length; empty: nothing.
+// Returns an error in the options for windows of this length, or an empty text.
 std::vector<std::string> problems_of(const TunerOptions& options, std::int64_t window_ns);
 
-// What surrounds the tuner and is none of its business to find out. Given with each window.
+// Facts about the surroundings that the tuner does not find out itself. Given with each window.
 struct Surroundings {
   bool kill_switch = false;       // back to the champion; what was tuned is forgotten
   bool other_experiment = false;  // one at a time: stand by

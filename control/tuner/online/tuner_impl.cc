@@ -219,7 +219,7 @@ MaybeOrder Tuner::Impl::refused(std::uint64_t number, const std::string& why) {
     state_.cool = 1;
     return give_incumbent("the candidate was refused: " + why);
   }
-  // What was in force before may be anything: go on from the champion, and ask again.
+  // The parameters in force before are unknown: start from the champion, and order it again.
   if (state_.refusals++ == 0) {
     write(Event::froze, "", {}, "parameters could not be put in force: " + why);
   }
@@ -423,7 +423,7 @@ void Tuner::Impl::drop() {
   Context& now = context();
   write(Event::dropped, state_.trial->name,
         changes_between(info_, now.incumbent, state_.trial->values),
-        "not better than the incumbent by what is worth having", evidence_of(test_on_trial()));
+        "not better than the incumbent by the required gain", evidence_of(test_on_trial()));
   if (state_.trial->preset) {
     now.bandit.arms()[state_.trial->arm].out = true;
   } else {
@@ -468,7 +468,7 @@ std::string Tuner::Impl::candidate_words(const Trial& trial) {
                      presets_.emulator, context().bandit.mean(arm), context().bandit.sd(arm));
 }
 
-// What `automatic` would do first.
+// Writes into the journal what mode `automatic` would do first.
 void Tuner::Impl::advise() {
   Context& now = context();
   const BanditArm* best = nullptr;

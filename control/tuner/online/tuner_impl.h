@@ -55,7 +55,7 @@ class Tuner::Impl {
   Context& context();
   bool is_champion(const std::vector<double>& values) const { return values == state_.champion; }
 
-  // What it says.
+  // Status and reports.
   void write(Event event, std::string name, std::vector<Change> changes, std::string reason,
              Evidence evidence = {});
   Evidence evidence_of(const PairedTest& test) const;
@@ -70,7 +70,7 @@ class Tuner::Impl {
   Random random_;
   ConstraintWatch watch_;
   ChangeDetector detector_;
-  TunerState state_;  // but for the three above, which are taken in and out of it
+  TunerState state_;  // the three members above are copied in and out of it
   Surroundings around_;
   std::int64_t now_ns_ = 0;
 };

@@ -214,7 +214,7 @@ void visit(const F& field, T& s) requires std::is_same_v<std::remove_const_t<T>,
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_same_v<T, std::string>;
 
-// What is written of a value, by its kind.
+// Writes a value, by its kind.
 template <class T>
 Json written(const T& value) {
   if constexpr (Plain<T>) {
@@ -278,7 +278,7 @@ void Reader::operator()(const char* name, T& value) const {
   read(in_.at(name), value);
 }
 
-// What reading by type cannot see. Empty: in order.
+// Checks beyond types. Returns an error, or an empty text.
 std::string inconsistency(const TunerState& state, const cc::AlgorithmInfo& info) {
   const std::size_t n = info.params.size();
   if (state.champion.size() != n || state.in_force.size() != n) return "parameters are missing";
@@ -292,9 +292,9 @@ std::string inconsistency(const TunerState& state, const cc::AlgorithmInfo& info
   if (state.trial && state.context.empty()) return "a trial without a context";
   for (const auto& [key, context] : state.contexts) {
     if (context.incumbent.size() != n) return "parameters are missing";
-    if (context.move && context.move->param >= n) return "a move of a parameter that is none";
+    if (context.move && context.move->param >= n) return "a move of an unknown parameter";
     for (const BanditArm& arm : context.bandit.arms()) {
-      if (arm.values.size() != n || arm.prior_sd <= 0) return "a preset that is none";
+      if (arm.values.size() != n || arm.prior_sd <= 0) return "an invalid preset";
     }
   }
   if (state.trial) {

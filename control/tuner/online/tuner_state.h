@@ -12,7 +12,7 @@
 
 namespace paceline::tuner::online {
 
-// What was learned under one signature.
+// Knowledge about one signature.
 struct Context {
   Signature signature;
   std::vector<double> incumbent;

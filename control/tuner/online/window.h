@@ -1,6 +1,6 @@
-// What the tuner sees: the figures of one NIC instance (or of a testbed that is tuned as one) over
-// a short span of time, 10 ms from the daemon, and their sums. All of it is the difference of two
-// looks at telemetry; nothing here is cumulative.
+// Input of the tuner: the figures of one NIC instance (or of a testbed that is tuned as one) over a
+// short span of time, 10 ms from the daemon, and their sums. All figures are differences of two
+// samples of telemetry; nothing here is cumulative.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ struct Window {
   std::int64_t end_ns = 0;  // > begin_ns
   // False: nobody knows what happened (telemetry was lost, or is stale). The figures are ignored.
   bool fresh = true;
-  // Order::number of the parameters that were in force during the whole of it; 0: those of before
-  // the first order. Of a window in which they changed, the older one.
+  // Order::number of the parameters that were in force during the whole window; 0: before the first
+  // order. For a window in which they changed, the older number.
   std::uint64_t order = 0;
 
   telemetry::MessagesBySize messages{};

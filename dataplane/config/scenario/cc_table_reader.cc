@@ -67,7 +67,8 @@ class CcReader {
     }
     std::vector<std::string_view> names;
     for (const cc::AlgorithmInfo& a : context_.algorithms) {
-      // What takes over does so where peers say nothing: no telemetry either.
+      // The fallback runs towards peers that send no control messages, so it has no telemetry
+      // either.
       if (reactive && (a.proactive || cc::needs_telemetry(a))) continue;
       names.push_back(a.name);
       if (a.name == target) return &a;

@@ -85,7 +85,7 @@ void imply(Scenario& s, const GivenKeys& given) {
   }
   if (given.given("fabric.k") && !given.given("fabric.topology")) s.fabric.topology = "fat_tree";
   if (s.fabric.topology != "file") {
-    // What does not fit 32 bits is far beyond the limit that check_scenario reports, as it does
+    // A number beyond 32 bits exceeds the limit that check_scenario reports, as it also reports
     // links that do not exist.
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
     const FabricShape shape = shape_of(s.fabric);

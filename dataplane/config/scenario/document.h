@@ -1,4 +1,4 @@
-// What reading a scenario file and reading an experiment file share.
+// Shared by the readers of scenario files and experiment files.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct Override {
 
 std::vector<Override> split_overrides(const std::vector<std::string>& texts, Diagnostics& errors);
 
-// Sets what `path` names to `value`. Where that puts another algorithm in place of the one in the
-// file, the file's parameters of that one go.
+// Sets the key `path` to `value`. If that replaces the file's algorithm by another one, the file's
+// parameters of the algorithm are removed.
 void apply_override(TomlNode& root, std::string_view path, const TomlNode& value,
                     Diagnostics& errors);
 

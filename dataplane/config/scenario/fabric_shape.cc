@@ -61,7 +61,7 @@ Rate uplink_rate(const FabricConfig& fabric) {
 Rate core_rate(const FabricConfig& fabric) {
   if (fabric.core_rate.bps != 0) return fabric.core_rate;
   if (fabric.oversubscription != 0 && fabric.topology == "fat_tree") {
-    // Of a pod: each spine has cores / spines links up.
+    // In a pod each spine has cores / spines links up.
     const FabricShape shape = shape_of(fabric);
     return oversubscribed(fabric, double{1} * shape.leaves * shape.hosts_per_leaf, shape.cores);
   }

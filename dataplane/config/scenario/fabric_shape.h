@@ -24,7 +24,7 @@ struct FabricShape {
   std::uint64_t switches() const { return std::uint64_t{pods} * (leaves + spines) + cores; }
 };
 
-// Of any topology but "file".
+// For any topology except "file".
 FabricShape shape_of(const FabricConfig& fabric);
 
 // Rates of the links between leaves and spines (or of the dumbbell's trunk) and between spines and

@@ -31,7 +31,7 @@ struct ReaderOptions {
   // Errors about them begin with "--set key=value".
   std::vector<std::string> overrides;
 
-  // What `algorithm = "plugin:PATH"` calls, with a path that begins with '/' or './'. Without it
+  // Called for `algorithm = "plugin:PATH"`, with a path that begins with '/' or './'. Without it
   // there are no plug-ins. (dataplane/driver/scenario/plugin_load.h: this room opens no shared
   // objects.)
   std::function<cc::Registered(const std::string& path)> load_plugin{};

@@ -32,7 +32,7 @@ class GivenKeys {
   bool given(std::string_view path) const { return find(path) != nullptr; }
   // No named key failed to read: a check over them means something.
   bool usable(std::initializer_list<std::string_view> paths) const;
-  // Where the first of `paths` that was given stands, else `otherwise`.
+  // Position of the first of `paths` that was given, else `otherwise`.
   Where place(std::initializer_list<std::string_view> paths, const Where& otherwise) const;
 
  private:

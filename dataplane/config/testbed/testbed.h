@@ -115,8 +115,8 @@ struct Testbed {
   ServiceConfig service;
   EalConfig eal;
   std::vector<PortConfig> ports;
-  // Of the engines that a service makes on ports; emulated hosts have theirs in `scenario`. What
-  // the network is made of nobody knows: `peers` is "discover" unless the file says otherwise.
+  // For engines of a service on ports; emulated hosts have theirs in `scenario`. The peers are
+  // unknown, so `peers` is "discover" unless the file says otherwise.
   TransportConfig transport;
   CcConfig cc;
 };

@@ -26,7 +26,7 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
          "lets run so late still fills its link. At least two full packets, at most 256 KiB."},
 });
 
-// What a program sees of a name, and its closing zero, are 32 bytes (dataplane/attach/protocol.h).
+// A name has at most 32 bytes for programs, with its closing zero (dataplane/attach/protocol.h).
 constexpr std::size_t kLongestNicName = 31;
 constexpr std::uint32_t kMostNics = 256;
 
@@ -107,7 +107,7 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
          "belongs to a scenario; on a testbed programs bring the traffic");
   refuse({"eal", "port", "worker"},
          "is of a testbed of this machine's ports; with [fabric] all hosts are emulated");
-  // What the reader of a scenario says of a key it does not know should name ours, too.
+  // The error of the scenario reader about an unknown key must also name the keys of a testbed.
   const std::string_view tables[] = {"fabric", "transport", "cc",   "event",
                                      "nic",    "service",   "seed", "name"};
   for (const TomlMember& m : root.members) {

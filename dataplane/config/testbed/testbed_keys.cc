@@ -15,20 +15,21 @@ constexpr double kMiB = 1024.0 * 1024.0;
 
 constexpr auto kEalKeys = std::to_array<KeySpec>({
     {.path = "eal.no_huge",
-     .meaning = "Ordinary pages: no privilege, no preparation. Carries every virtual device; a "
-                "physical one wants hugepages or an IOMMU."},
+     .meaning = "Ordinary pages: no privilege, no preparation. Enough for virtual devices; a "
+                "physical one needs hugepages or an IOMMU."},
     {.path = "eal.in_memory", .meaning = "Hugepages without files, on demand. Not with `no_huge`."},
     {.path = "eal.memory",
      .form = Form::bytes,
      .min = 0,
      .max = 1024 * 1024 * kMiB,
-     .meaning = "With `no_huge` all there will ever be, 64MiB at least; with hugepages what is "
+     .meaning = "With `no_huge`, all memory of the process, at least 64MiB; with hugepages, memory "
                 "taken at the start, 0 for on demand."},
     {.path = "eal.file_prefix",
-     .meaning = "Names this process's files where several share a machine. Empty: no files."},
+     .meaning = "Prefix of the process's files; needed if several processes share a machine. "
+                "Empty: no files."},
     {.path = "eal.lcores",
-     .meaning = "In DPDK's syntax, \"0@0,1@1\". Empty: one, on the processors that the process "
-                "may use."},
+     .meaning = "In DPDK's syntax, \"0@0,1@1\". Empty: one lcore, on the processors that the "
+                "process may use."},
 });
 
 constexpr std::string_view kPause[] = {"keep", "off", "receive", "send", "both"};
@@ -36,19 +37,20 @@ constexpr std::string_view kPause[] = {"keep", "off", "receive", "send", "both"}
 constexpr std::string_view kClock[] = {"device", "poll"};
 
 constexpr auto kPortKeys = std::to_array<KeySpec>({
-    {.path = "port.name", .meaning = "How others call it. Required."},
+    {.path = "port.name", .meaning = "Name of the port. Required."},
     {.path = "port.device",
      .meaning = "The device, with its arguments as DPDK writes them: "
                 "\"net_memif0,role=client,bsize=4608\", \"0000:3b:00.0\". Required."},
     {.path = "port.rate",
      .min = kLeastRate,
      .max = kMostRate,
-     .meaning = "What engines pace to. Without it what the device says; it must know then."},
+     .meaning =
+         "Rate to which engines pace. Default: the rate that the device reports, if it does."},
     {.path = "port.base_rtt",
      .min = 1e6,
      .max = 1e12,
-     .meaning = "`testbed up`: the round trip to a peer where nothing queues, its answer included. "
-                "Windows and rates of congestion control start from it."},
+     .meaning = "`testbed up`: round trip to a peer with empty queues, up to the answer. "
+                "Congestion control derives its first windows and rates from it."},
     {.path = "port.mtu",
      .min = 256,
      .max = 4096,
@@ -56,40 +58,39 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
     {.path = "port.queues",
      .min = 1,
      .max = 64,
-     .meaning = "Queues of the device in use, each for one engine."},
+     .meaning = "Queues of the device to use, each for one engine."},
     {.path = "port.packets",
      .min = 256,
      .max = 4'000'000,
-     .meaning = "Packets of each queue: in the device's hands and the engine's."},
-    {.path = "port.rx_descriptors", .min = 32, .max = 32768, .meaning = "Of each queue."},
-    {.path = "port.tx_descriptors", .min = 32, .max = 32768, .meaning = "Of each queue."},
+     .meaning = "Packets per queue, shared by device and engine."},
+    {.path = "port.rx_descriptors", .min = 32, .max = 32768, .meaning = "Per queue."},
+    {.path = "port.tx_descriptors", .min = 32, .max = 32768, .meaning = "Per queue."},
     {.path = "port.lend_payload",
-     .meaning = "Payloads leave from registered memory, where the device allows it, in place of a "
-                "copy of them."},
-    {.path = "port.promiscuous", .meaning = "Frames for others come in as well."},
+     .meaning = "Sends payloads from registered memory, without a copy, if the device allows it."},
+    {.path = "port.promiscuous", .meaning = "Receives frames for other MAC addresses as well."},
     {.path = "port.pause",
      .form = Form::choice,
      .choices = kPause,
-     .meaning = "Pause frames of the link (IEEE 802.3x): heeded (`receive`), sent, both, neither; "
-                "`keep` leaves the device as it is."},
+     .meaning = "Pause frames of the link (IEEE 802.3x): obeyed (`receive`), sent, both, neither; "
+                "`keep` leaves the device's setting."},
     {.path = "port.clock",
      .form = Form::choice,
      .choices = kClock,
-     .meaning = "What says when a packet came, for round trips: the `device`, where it stamps what "
-                "it receives, or the `poll` that finds it."},
+     .meaning = "Arrival time of packets, for round trips: the time stamp of the `device`, if it "
+                "has one, or the time of the `poll`."},
 });
 
 constexpr auto kHostKeys = std::to_array<KeySpec>({
     {.path = "port.host.vlan",
      .min = 0,
      .max = 4094,
-     .meaning = "802.1Q: all is sent with this tag, and only frames with it are taken. 0: no tag."},
+     .meaning = "802.1Q: frames are sent with this tag, and only frames with this tag are "
+                "received. 0: no tag."},
     {.path = "port.host.ip_mtu",
      .min = 1280,
      .max = 9216,
-     .meaning =
-         "Largest IP datagram on the way. The path MTU follows: 4096 from 4180 on, 2048 from "
-         "2132, 1024 below."},
+     .meaning = "Largest IP datagram on the path. It sets the path MTU: 4096 from 4180 on, 2048 "
+                "from 2132, 1024 below."},
     {.path = "port.host.answer_echo", .meaning = "Whether a ping is answered."},
     {.path = "port.host.echo_per_second", .min = 1, .max = 1e6, .meaning = "At most."},
     {.path = "port.host.announcements",
@@ -179,24 +180,24 @@ std::string testbed_reference_markdown() {
   std::string text;
   text += reference_rows(eal_keys(), [&](std::string_view name) { return eal_field(eal, name); });
   text +=
-      "| `eal.vdevs` | array of texts | | Devices to make at the start; one that a port names need "
-      "not be here. |\n"
-      "| `eal.pci_allow` | array of texts | | PCI addresses that may be taken. Empty: PCI is not "
-      "looked at. |\n\n";
+      "| `eal.vdevs` | array of texts | | Devices to create at the start, except those that a port "
+      "names. |\n"
+      "| `eal.pci_allow` | array of texts | | PCI addresses that may be used. Empty: PCI is not "
+      "scanned. |\n\n";
   text +=
       reference_rows(port_keys(), [&](std::string_view name) { return port_field(port, name); });
   text +=
-      "| `port.mac` | text, \"02:00:00:00:00:01\" | | Its MAC address. Without it the device's "
-      "own. |\n\n";
+      "| `port.mac` | text, \"02:00:00:00:00:01\" | | MAC address. Default: the device's own. "
+      "|\n\n";
   text +=
       reference_rows(host_keys(), [&](std::string_view name) { return host_field(host, name); });
   text +=
       "| `port.host.addresses` | array of texts, \"10.0.0.1/24\" | | One to eight, IPv4 and IPv6, "
-      "each with the length of the prefix that is on the link. Required. |\n"
-      "| `port.host.gateway_v4`, `port.host.gateway_v6` | text, an address | | The way to all that "
-      "is not on the link. |\n"
-      "| `port.host.fixed` | array of texts, \"10.0.0.9 02:00:00:00:00:09\" | | Neighbours that "
-      "are never asked, and never changed by what is heard. |\n";
+      "each with the prefix length of the link. Required. |\n"
+      "| `port.host.gateway_v4`, `port.host.gateway_v6` | text, an address | | Next hop to "
+      "addresses that are not on the link. |\n"
+      "| `port.host.fixed` | array of texts, \"10.0.0.9 02:00:00:00:00:09\" | | Neighbours with a "
+      "fixed MAC address, never asked for or changed. |\n";
   return text;
 }
 

@@ -1,4 +1,5 @@
-// Testbeds of ports that a service has: what its engines are told, and what a file may not say.
+// Testbeds of ports for a service: the configuration of its engines, and keys that a file must not
+// have.
 #include <fmt/format.h>
 
 #include <array>

@@ -14,18 +14,18 @@
 
 namespace paceline::config {
 
-// Of ports only, for who joins or replays them: emulated hosts are refused.
+// Reads a testbed of ports, for `join` and `replay`: emulated hosts are refused.
 Read<Testbed> read_testbed_file(const std::string& path);
 // `source` names the text in errors.
 Read<Testbed> read_testbed_text(std::string_view text, const std::string& source);
 
-// Of either kind: [fabric] makes it one of emulated hosts. Overrides as for a scenario.
+// Reads a testbed of either kind: with [fabric] it has emulated hosts. Overrides as for a scenario.
 Read<Testbed> read_testbed_file(const std::string& path, const ReaderOptions& options);
 Read<Testbed> read_testbed_text(std::string_view text, const std::string& source,
                                 const std::string& folder, const ReaderOptions& options);
 
-// What keeps a testbed of ports, itself without errors, from being a service's: a line each, as
-// above. Nothing for one of emulated hosts.
+// Errors that keep a valid testbed of ports from being used for a service, one per line. None for a
+// testbed of emulated hosts.
 std::vector<std::string> service_problems(const Testbed& testbed);
 
 // The keys of [eal], [[port]] and [port.host]; their `field` is null. Lists of texts and addresses

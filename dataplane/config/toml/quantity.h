@@ -12,7 +12,7 @@
 
 namespace paceline::config {
 
-// A value, or the reason why the text is none (which says what was expected).
+// A value, or an error that says what was expected.
 template <class T>
 struct Parsed {
   T value{};
@@ -37,7 +37,7 @@ Parsed<std::int64_t> parse_decimal(std::string_view text, int power);
 // quantity of the same kind, converted.
 Parsed<double> parse_in_unit(std::string_view text, std::string_view unit);
 
-// What a link's rate may be, wherever one is given; bits per second.
+// The range of a link's rate, for all keys; bits per second.
 inline constexpr double kLeastRate = 1e6;
 inline constexpr double kMostRate = 3.2e12;
 

@@ -10,8 +10,8 @@ namespace paceline::config {
 
 namespace {
 
-// Follows strings, comments and brackets, no more. Where its idea of a document and the parser's
-// could part ways, the parser has met an error before and reads no further.
+// Follows only strings, comments and brackets. If it could understand a document differently from
+// the parser, the parser has found an error before and reads no further.
 class Guard {
  public:
   Guard(std::string_view text, const std::string& source, Diagnostics& errors)

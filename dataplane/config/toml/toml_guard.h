@@ -1,4 +1,4 @@
-// What toml++ 3.3 (Debian 12) takes for granted about its input and does not check.
+// Checks that toml++ 3.3 (Debian 12) does not make of its input.
 #pragma once
 
 #include <cstddef>

@@ -145,7 +145,7 @@ std::string set_at(TomlNode& root, std::string_view path, TomlNode value) {
   for (std::string_view rest = path;;) {
     const std::size_t dot = rest.find('.');
     const std::string_view key = rest.substr(0, dot);
-    if (key.empty()) return fmt::format("\"{}\" is no key (a part of it is empty)", path);
+    if (key.empty()) return fmt::format("\"{}\" is not a key (a part of it is empty)", path);
     TomlMember* member = node->find(key);
     if (member == nullptr) {
       const auto place = std::find_if(node->members.begin(), node->members.end(),

@@ -38,7 +38,7 @@ struct TomlMember {
   TomlNode value;
 };
 
-// What a node is, for messages: "a table", "the integer 7", "\"text\"".
+// A node as text for messages: "a table", "the integer 7", "\"text\"".
 std::string describe(const TomlNode& node);
 
 // Parses `text`; `source` is the name used in errors. A syntax error is one error (the parser stops

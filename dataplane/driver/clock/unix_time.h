@@ -1,4 +1,4 @@
-// The time of day, for what people and files are told. Nothing is decided by it.
+// The time of day, for display and for files. No decision depends on it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// What a world that runs in real time is driven by: a clock to read, and a way to let time pass.
-// Tests script their own.
+// The clock of a world in real time: reads the time, and lets time pass. Tests use their own.
 #pragma once
 
 #include "dataplane/base/units.h"

@@ -18,8 +18,8 @@ void LoopBody::sleep(Picos time) {
   nanosleep(&span, nullptr);
 }
 
-// Else the kernel adds 50 us to every sleep. Of this thread only; where it is refused, sleeps are
-// longer by that.
+// Otherwise the kernel adds 50 us to every sleep. For this thread only; if it is refused, sleeps
+// are longer by that much.
 void RunLoop::begin_short_sleeps() { prctl(PR_SET_TIMERSLACK, 1000UL); }
 
 }  // namespace paceline

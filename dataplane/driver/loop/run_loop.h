@@ -1,9 +1,9 @@
-// The loop of a thread that works in real time: reads the clock, takes a turn, and rests when the
-// turn had nothing to do. A turn is told for how long the host stood still before it, sleeps of the
-// loop's own not included.
+// The loop of a thread that works in real time: reads the clock, takes a turn, and rests if the
+// turn had nothing to do. A turn gets the time for which the host stopped the thread before it,
+// without the loop's own sleeps.
 //
-// Before it sleeps the loop announces it and takes one more turn: whoever brings work either sees
-// the announcement, and wakes the thread, or the turn sees the work.
+// Before it sleeps, the loop announces it and takes one more turn. Another thread that brings work
+// either sees the announcement, and wakes this thread, or the turn sees the work.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace paceline {
 
 timespec to_timespec(Picos time);
 
-// What a loop runs: a class derived from this one has a member `bool on_turn(Picos now, Picos
-// gap)`, true when there was something to do, and hides what it does otherwise. No call is virtual.
+// Base of the body of a loop. The derived class has a member `bool on_turn(Picos now, Picos gap)`,
+// true if there was something to do, and may hide the other members. No call is virtual.
 struct LoopBody {
   // When the next turn is needed though nothing arrives.
   Picos next_deadline(Picos) const { return kNever; }
@@ -36,7 +36,7 @@ struct LoopBody {
 
 class RunLoop {
  public:
-  // Where a yield is not worth it, the thread sleeps this long.
+  // The thread sleeps this long if a yield does not pay.
   static constexpr Picos kShortSleep = picos_from_micros(50);
 
   RunLoop(const IdleSettings& idle, const WatchSettings& watch)

@@ -1,4 +1,5 @@
-// What a loop does when a turn brought nothing. Pure: time in, advice out; RunLoop follows it.
+// Decides how a loop rests after a turn without work. Pure: time in, advice out; RunLoop follows
+// it.
 #pragma once
 
 #include <cstdint>

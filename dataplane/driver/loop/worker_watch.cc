@@ -12,7 +12,7 @@ Picos WorkerWatch::turn(Picos now, Picos asked) {
   const Picos gap = now - before;
   if (gap <= settings_.hiccup) [[likely]]
     return Picos{0};
-  // A sleep that was asked for is nobody's fault; waking up late from it is.
+  // A requested sleep is not a gap; waking up late from it is.
   if (gap - asked > settings_.hiccup) note(now, gap - asked);
   return gap;
 }

@@ -1,7 +1,7 @@
-// Watches that a worker goes on turning. A worker that stands still hears nothing, answers nothing
-// and is late with everything: mostly because the host gave its processor to somebody else. Two
-// thresholds: from a hiccup on, engines are told, so that it does not look like congestion
-// (transport::Engine::stopped); a stall is worth a person's attention.
+// Watches for gaps between a worker's turns. During a gap the worker receives and answers nothing;
+// usually the host has given its processor to another thread. There are two thresholds. A hiccup is
+// reported to the engines, so that it does not look like congestion (transport::Engine::stopped). A
+// stall needs an operator's attention.
 //
 // One thread writes, once per turn; any thread reads.
 #pragma once

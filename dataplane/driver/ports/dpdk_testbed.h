@@ -23,7 +23,7 @@ struct TestbedPort {
   // In front of ports[0], where the file has a [port.host].
   std::unique_ptr<neighbour::ResolvingPort> resolver;
 
-  // What an engine is made on.
+  // The parts on which an engine is made.
   Port& front(std::uint32_t queue) {
     if (resolver != nullptr) return *resolver;
     return *ports[queue];
@@ -50,7 +50,7 @@ class DpdkTestbed {
   std::vector<TestbedPort>& ports() { return ports_; }
   // nullptr when no port is called that.
   TestbedPort* find(const std::string& name);
-  // What was opened, and what is missing and how it is made up for: a line each, for a log.
+  // For a log, one line each: what was opened, which offloads are missing, and their replacement.
   std::vector<std::string> report() const;
 
  private:

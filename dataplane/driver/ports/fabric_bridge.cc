@@ -83,7 +83,7 @@ std::size_t FabricBridge::waiting() const {
   return sum;
 }
 
-// What the port has, a burst of it: the others want their turn.
+// Takes one burst from the port; then other ports get their turn.
 bool FabricBridge::receive(End& end) {
   std::array<Packet*, kBurst> burst;
   const std::size_t n = end.port->rx(burst);

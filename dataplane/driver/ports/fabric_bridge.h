@@ -1,18 +1,18 @@
-// The emulated fabric between ports: hosts of the fabric are whoever is behind a port, another
-// process, a virtual machine or a container on a DPDK device, or an engine of this process on a
-// ring. What comes in by the port enters the fabric on that host's link; what the fabric delivers
-// to the host leaves by the port. Rates, delays, marks, pauses, losses, reordering, duplicates,
-// damage and link events of the fabric befall real frames, with real bytes.
+// The emulated fabric between ports. A host of the fabric is the process, virtual machine or
+// container behind a DPDK device, or an engine of this process on a ring. Frames received by the
+// port enter the fabric on that host's link; frames that the fabric delivers to the host leave by
+// the port. Rates, delays, marks, pauses, losses, reordering, duplicates, damage and link events of
+// the fabric apply to real frames, with real bytes.
 //
-// Crossing copies: packets of the fabric are the fabric's. Where a frame goes is told by MAC
-// addresses, learned from what hosts send; those of nobody known, and of groups (ARP, neighbour
-// discovery), go to all other ports, a copy each, which the sender's link carries one after
-// another. So nothing in here knows ARP, IP or RoCEv2, but that damaged frames differ: of a RoCEv2
-// packet a bit of what its ICRC covers is flipped; any other frame would fail the check sequence of
-// Ethernet, which no port shows, and is dropped.
+// Frames are copied into packets of the fabric and out of them. The MAC address, learned from
+// frames that hosts send, decides where a frame goes. Frames to unknown addresses and to groups
+// (ARP, neighbour discovery) go to all other ports, a copy each, which the sender's link carries
+// one after another. So this code knows nothing of ARP, IP or RoCEv2, with one exception. In a
+// damaged RoCEv2 packet a bit that its ICRC covers is flipped; any other damaged frame would fail
+// Ethernet's check sequence, which no port shows, and is dropped.
 //
-// As in real_time_run.h, what happens in the fabric happens at its own time; frames enter when the
-// port was asked, which is the thread's turn.
+// As in real_time_run.h, events of the fabric happen at their own time. Frames enter when the port
+// is polled, in the thread's turn.
 //
 // One thread, which is also that of the ports.
 #pragma once
@@ -39,7 +39,7 @@ struct BridgePort {
   Port* port = nullptr;  // must outlive the bridge
 };
 
-// Of one port.
+// Counters of one port.
 struct BridgeCounters {
   std::uint64_t rx_packets = 0;    // came in by the port
   std::uint64_t rx_too_long = 0;   // of these: longer than the fabric's packets; dropped

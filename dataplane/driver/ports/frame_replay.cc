@@ -21,7 +21,7 @@ FrameReplay::~FrameReplay() {
   for (std::size_t i = 0; i < count_; ++i) port_.packets().free(waiting_[i]);
 }
 
-// What comes in would fill the device's rings.
+// Discards received frames, which would fill the device's rings.
 void FrameReplay::receive() {
   std::array<Packet*, kBurst> burst;
   for (std::size_t n = port_.rx(burst); n != 0; n = port_.rx(burst)) {
@@ -50,7 +50,7 @@ bool FrameReplay::flush() {
     receive();
     if (stopped()) break;
     if (now - progress > options_.patience) {
-      error_ = "the port takes no frames: is somebody at the other end?";
+      error_ = "the port takes no frames: is a peer at the other end?";
       break;
     }
     clock_.wait(now + kRetry);

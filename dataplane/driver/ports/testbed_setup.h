@@ -1,4 +1,4 @@
-// From what a testbed file says to what host stacks are told.
+// Makes the configuration of host stacks from a testbed file.
 #pragma once
 
 #include "dataplane/config/testbed/testbed.h"

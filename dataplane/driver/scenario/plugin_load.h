@@ -24,7 +24,7 @@ cc::Registered load_plugin_content(const std::string& path, std::string_view con
 // there are by now, and how to load more.
 config::ReaderOptions reader_options();
 
-// What an engine under the clock has its plug-ins timed by.
+// The clock by which an engine in real time times its plug-ins.
 cc::plugin::Clock plugin_clock();
 
 }  // namespace paceline

@@ -40,7 +40,8 @@ struct Code {
   bool has(std::uintptr_t address) const { return address >= begin && address < end; }
 };
 
-// What signal handlers look at: written before the count that makes it visible, and never again.
+// Read by signal handlers. An entry is written before the count that makes it visible, and then
+// never changed.
 std::array<Code, kMostNamed> named;
 std::atomic<std::size_t> named_count{0};
 Name loading_path{};
@@ -129,7 +130,7 @@ const char* culprit(const Registers& place) {
   return caller(place.stack);
 }
 
-// What exit() runs: nothing but main's caller is on the stack then, unless a plug-in called it.
+// Run by exit(). Then only main's caller is on the stack, unless a plug-in has called exit().
 void on_exit() {
   const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const char* const path = culprit({0, stack});

@@ -1,5 +1,5 @@
-// What a process says of a plug-in that crashes it, ends it or does not return. A plug-in is code
-// of the process that loads it: it cannot be contained, but who runs it is told whose fault it was.
+// Reports a plug-in that crashes or ends the process or does not return. A plug-in is code in the
+// process that loads it: it cannot be contained, but the user is told which plug-in is at fault.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace paceline {
 
-// From now on a crash in the plug-in that has its code at `address`, or in what it calls, is told
-// on standard error by its path, before the process ends as it would have. Where it calls exit, the
-// same, and the exit status is 1. Signals that somebody else handles stay his. What is beyond 16
-// plug-ins, which is all there may be, is not named.
+// From now on a crash in the plug-in with its code at `address`, or in a function that it calls, is
+// reported on standard error with the plug-in's path, before the process ends as it would have. A
+// call of exit() is reported likewise, and the exit status is 1. Signal handlers of others are
+// kept. At most 16 plug-ins are watched, which is all there may be.
 void name_in_crashes(const void* address, const std::string& path);
 
 // The same of a plug-in that is being loaded, as long as this lives: its code may run already.
@@ -22,9 +22,9 @@ class PluginLoading {
   PluginLoading& operator=(const PluginLoading&) = delete;
 };
 
-// While one lives, in whatever thread, a process whose plug-in takes ten seconds of processor time
-// without passed() between is told so and ends with exit status 1. Not for real time, where nothing
-// may come for as long. Uses SIGPROF and its timer.
+// While an object lives, in any thread, a plug-in that takes ten seconds of processor time without
+// a call of passed() is reported, and the process ends with exit status 1. Not for real time, where
+// no event may come for that long. Uses SIGPROF and its timer.
 class PluginTimeLimit {
  public:
   PluginTimeLimit();

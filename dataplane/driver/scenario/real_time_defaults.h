@@ -1,5 +1,5 @@
-// What an engine in real time is configured with where the defaults are those of virtual time:
-// polls find bursts, and come late.
+// Configuration of an engine in real time where it differs from virtual time: polls find bursts,
+// and come late.
 #pragma once
 
 #include "dataplane/driver/scenario/plugin_load.h"

@@ -28,7 +28,7 @@ fabric::LinkAction action_of(const std::string& name) {
   for (const auto& [known, action] : kActions) {
     if (name == known) return action;
   }
-  return Action::down;  // not reached: the reader knows these names only
+  return Action::down;  // not reached: the reader accepts only these names
 }
 
 fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
@@ -169,7 +169,7 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   }
   if (!plan.error.empty()) return plan;
 
-  const IdealClock clock(scenario, 2);  // for what a packet occupies
+  const IdealClock clock(scenario, 2);  // for the wire bytes of a packet
   const fabric::Topology topology(plan.fabric);
   const FabricIdeal ideal(scenario, plan.fabric, topology);
   const auto base_rtt_ns = static_cast<std::uint32_t>(ideal.longest_base_rtt().count / 1000);

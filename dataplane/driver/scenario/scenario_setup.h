@@ -26,8 +26,8 @@ struct WorldPlan {
 
 WorldPlan plan_world(const config::Scenario& scenario);
 
-// What an engine is told by [transport] and [cc], on a port with these facts, where peers are so
-// far away; all but the addresses. The error, if any.
+// Configures an engine by [transport] and [cc], on a port with these facts; all but the addresses.
+// Returns an error, or an empty text.
 std::string plan_engine(const config::TransportConfig& transport, const config::CcConfig& cc,
                         const cc::PortFacts& facts, transport::EngineConfig& engine);
 

@@ -1,5 +1,5 @@
-// What an empty or perfectly balanced fabric would need: the yardsticks of messages and collectives
-// on any topology.
+// Times in an empty or perfectly balanced fabric: the yardsticks of messages and collectives on any
+// topology.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What an empty fabric would need: the yardstick for slowdown. Uses the real link clock and the
+// Completion times in an empty fabric: the yardstick for slowdown. Uses the real link clock and the
 // same bytes that the transport puts on the wire.
 #pragma once
 

@@ -16,9 +16,8 @@ using transport::WorkOpcode;
 using transport::WorkRequest;
 
 constexpr std::uint64_t kPieceBytes = PlanIndex::kPieceBytes;
-// Receive requests kept posted for messages that announce their arrival, at most; and completions
-// that wait, at most. A host that will never need as many has less: the queues are most of what an
-// idle host weighs.
+// Upper bounds on posted receive requests (for messages with immediate data) and on queued
+// completions. A host that needs fewer has smaller queues, which are most of an idle host's memory.
 constexpr std::uint64_t kReceives = 256;
 constexpr std::uint64_t kCompletions = 1 << 10;
 constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the last piece

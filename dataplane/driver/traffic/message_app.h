@@ -16,7 +16,7 @@
 
 namespace paceline {
 
-// What became of one message. Times are absolute.
+// Result of one message. Times are absolute.
 struct MessageRecord {
   Picos ready{-1};      // its start time had come and what it waited for had arrived
   Picos completed{-1};  // last acknowledgement at the sender
@@ -89,7 +89,7 @@ class alignas(64) MessageApp {
   void replenish();
   void find_next_start();
 
-  // What the driver looks at after every poll of the host, on one cache line.
+  // Read by the driver after every poll of the host; on one cache line.
   Picos next_start_ = kNever;  // earliest of own_ and due_
   std::vector<std::uint32_t> newly_finished_;
   transport::CompletionQueue completions_;

@@ -1,5 +1,5 @@
-// What the applications of a virtual world will send: an open-loop schedule and dependencies
-// between messages. Produced by tools/workload (generators, importers), consumed by the driver.
+// Messages of the applications of a virtual world: an open-loop schedule and dependencies between
+// messages. Produced by tools/workload (generators, importers), consumed by the driver.
 #pragma once
 
 #include <cstdint>

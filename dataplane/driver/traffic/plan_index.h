@@ -16,7 +16,7 @@ class PlanIndex {
   // One message may be posted in pieces: a work request carries at most 2^31 bytes.
   static constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 30;
 
-  // What a message waits for, and the message; ascending.
+  // Pairs of a message that others wait for and a message that waits; ascending.
   using Dependant = std::pair<std::uint32_t, std::uint32_t>;
 
   // The plan's hosts must be below `hosts`. Counts arrivals by PlannedMessage::notify.

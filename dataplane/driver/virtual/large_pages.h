@@ -1,7 +1,7 @@
-// Memory for what is made once and then touched at random for as long as a world runs: hosts,
-// links, queues, packets. It asks the system for large pages (2 MiB), so that one entry of the
-// translation buffer reaches 512 times as far; where there are none it is ordinary memory. Gives
-// nothing back before its end: what grows by copying leaves its old self behind.
+// Memory for objects that are made once and then accessed at random while a world runs: hosts,
+// links, queues, packets. It asks the system for large pages (2 MiB), so that one TLB entry covers
+// 512 times as much; without large pages it is ordinary memory. It frees nothing before its end:
+// the old copy of a container that grows stays allocated.
 //
 // One thread.
 #pragma once

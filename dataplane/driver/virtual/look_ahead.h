@@ -1,11 +1,12 @@
-// Fetches what the next events will touch. In a world too large for the caches an event finds
-// nothing near: its link, the packet there, the queue that it joins, the host's engine each hang on
-// the one before. So events are sought out in the event wheel some dozens ahead and brought near in
-// stages, each of which reads what the one before it fetched. Looks only: changes no result.
+// Prefetches memory of the next events. In a world too large for the caches, an event misses for
+// its link, the packet there, the queue that the packet joins and the host's engine, each found
+// through the one before. So this looks some dozens of events ahead in the event wheel and
+// prefetches in stages; each stage reads what the stage before has fetched. It only reads, and
+// changes no result.
 //
-// Events come by the batch, sorted by what they are (a packet reaching a switch, one reaching a
-// host, a host with a deadline); a stage takes a batch of one kind at a time. One by one, what kind
-// comes next is anybody's guess, and guessing costs more than the fetches.
+// Events are handled in batches, sorted by kind (a packet reaching a switch, a packet reaching a
+// host, a host with a deadline); a stage takes a batch of one kind at a time. One by one, the next
+// kind could not be predicted, and mispredicted branches cost more than the fetches.
 #pragma once
 
 #include <array>
@@ -53,7 +54,7 @@ class LookAhead {
   };
 
   void next_batch(Picos now);
-  // What every poll of a host begins with; what hangs on that.
+  // Prefetches memory that every poll of a host begins with, and memory that it points to.
   void prefetch_host(std::uint32_t host) const;
   void prefetch_host_parts(std::uint32_t host) const;
   // Visits the batch of a kind that was sought out `stage` batches ago.

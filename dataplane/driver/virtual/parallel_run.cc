@@ -27,7 +27,7 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-// Who sends to whom on which lane, and the start of a message there that waits for no other.
+// Sender, receiver and lane, and the start of a message there that waits for no other.
 struct Opening {
   std::uint32_t src = 0;
   std::uint32_t dst = 0;
@@ -281,7 +281,7 @@ void ParallelRun::run_alone(std::uint64_t window, Picos end) {
         time = at;
         actor = candidate;
       }
-      // What several parts do at one time under one number, agendas of link events, is one event.
+      // Agendas of link events that several parts run at one time under one number are one event.
       if (first == parts || (over && last != std::pair(time, actor))) break;
       last = {time, actor};
       WorldPart& own = *parts_[first];
@@ -357,8 +357,9 @@ void ParallelRun::report(std::uint32_t part, std::uint64_t window, Picos end, Pi
   share.reports[(window + 1) & 1] = report;
 }
 
-// Of a host that has not sent everything once, no message can be the last to finish in a window:
-// its acknowledgement comes later. (A failure may come at any time; then the run was misjudged.)
+// While a host has not sent everything once, none of its messages can be the last to finish in a
+// window, because its acknowledgement comes later. (A failure may come at any time; then the run
+// was misjudged.)
 bool ParallelRun::has_unsent(Share& share) {
   for (; share.witness < share.hosts.size(); ++share.witness) {
     const std::uint32_t host = share.hosts[share.witness];

@@ -43,8 +43,8 @@ class ParallelRun {
     duration,
     stalled,
     stopped,
-    // What must happen in a window of one thread has happened elsewhere: the world must be built
-    // anew and run by one thread.
+    // An event that only one thread may handle has happened while several ran: the world must be
+    // rebuilt and run by one thread.
     misjudged,
   };
   // Thrown out of a part by what may only happen while one thread works off all parts, and under a
@@ -56,7 +56,7 @@ class ParallelRun {
     const std::atomic<bool>* stop = nullptr;
     std::function<void(double)> progress;
     bool sweep = false;  // parts work off their windows node by node (WorldPart::sweep)
-    // Of a single part: called every sample_interval, once everything before has happened.
+    // For a single part: called every sample_interval, once everything before has happened.
     Picos sample_interval = kNever;
     std::function<void(Picos)> sample;
   };
@@ -81,7 +81,7 @@ class ParallelRun {
   const ParallelUse& use() const { return use_; }
 
  private:
-  // What a part says of itself at the end of a window.
+  // State that a part publishes at the end of a window.
   struct Report {
     // The earliest of its next event, that of a part it has sent to, and what it will send next.
     Picos next = kNever;

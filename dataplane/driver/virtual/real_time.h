@@ -11,9 +11,9 @@
 
 namespace paceline {
 
-// What a stop of the host does to the time of the world. Running on is what a clock does, and the
-// only thing that goes with devices, behind which the world goes on. Holding takes a stop out of
-// time: all that is emulated stood still alike, so that nobody in it sees that anything happened.
+// Effect of a stop of the host on the time of the world. `run on` is a plain clock, and the only
+// choice with devices, behind which time goes on. `hold` removes the stop from the world's time:
+// the whole emulated world stops together, so that nothing in it can notice.
 enum class OnStop : std::uint8_t { run_on, hold };
 
 struct RealTimeOptions {
@@ -31,7 +31,7 @@ struct RealTimeOptions {
   Picos transmit_ahead{-1};
 };
 
-// A stretch of the world's time in which the host did not let us run. Of a held stop, both ends are
+// A span of the world's time in which the host stopped this process. For a held stop, both ends are
 // the time at which the world's clock stood.
 struct HostStop {
   Picos begin{0};

@@ -74,7 +74,7 @@ RealTimeRun::End RealTimeRun::run() {
       const Picos before = clock.now();
       const Picos until = origin_ + held_ + wanted;
       clock.wait(until);
-      report_.waited += later(until - before, Picos{0});  // what it took longer is none of it
+      report_.waited += later(until - before, Picos{0});  // without the time that it took longer
       wanted_ = later(wanted, wanted_);
     }
     now_ = read_clock();

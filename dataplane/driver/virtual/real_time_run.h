@@ -25,7 +25,7 @@ class RealTimeRun {
   struct Options {
     RealTimeOptions real_time;  // with the clock; tolerance not 0
     Picos duration = kNever;
-    std::uint64_t messages = 0;  // the run ends when so many are finished
+    std::uint64_t messages = 0;  // the run ends when this many are finished
     std::uint64_t max_hops = 0;
     const std::atomic<bool>* stop = nullptr;
     Picos sample_interval = kNever;

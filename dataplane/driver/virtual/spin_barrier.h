@@ -1,8 +1,7 @@
-// Where a fixed number of threads wait for one another, over and over, a few microseconds apart. It
-// spins first, for on processors of their own nobody is late by more than that, and then yields,
-// for these may be shared with others.
+// A barrier for a fixed number of threads that meet every few microseconds. A thread spins first,
+// which is enough if each has its own processor, and then yields, in case processors are shared.
 //
-// What a thread wrote before wait() is visible to every thread after its own.
+// Writes of a thread before wait() are visible to every thread after its own wait().
 #pragma once
 
 #include <atomic>

@@ -257,7 +257,7 @@ RunEnd VirtualWorld::run() {
     end = run_alone();
   }
   if (end == RunEnd::stalled) {
-    problem_ = "nothing left to happen, but " +
+    problem_ = "no event is left, but " +
                std::to_string(plan_.messages.size() - messages_completed() - messages_failed()) +
                " messages are outstanding";
   }
@@ -345,7 +345,7 @@ bool VirtualWorld::run_in_parallel(RunEnd& end) {
     finished_.insert(finished_.end(), part->finished().begin(), part->finished().end());
   }
   // Stable: what one event has finished is in the order in which it did. An event is one part's,
-  // but for the agenda of link events.
+  // except for the agenda of link events.
   std::stable_sort(finished_.begin(), finished_.end(),
                    [](const WorldPart::Finished& a, const WorldPart::Finished& b) {
                      return std::pair(a.at, a.actor) < std::pair(b.at, b.actor);
@@ -488,7 +488,7 @@ transport::CcSetup VirtualWorld::cc_setup(const config::CcConfig& cc) const {
 
 // The world under a clock.
 
-// What is not given follows from the scenario.
+// Derives options that are not given from the scenario.
 void VirtualWorld::prepare_real_time() {
   RealTimeOptions& real_time = options_.real_time;
   if (real_time.tolerance.count == 0) {

@@ -69,7 +69,7 @@ struct WorldOptions {
 enum class RunEnd : std::uint8_t {
   completed,  // every message was acknowledged
   duration,   // the scenario's stated duration was over
-  stalled,    // nothing left to happen, messages outstanding: an error
+  stalled,    // no event left, messages outstanding: an error
   hop_limit,  // max_hops
   stopped,    // from outside
   violation,  // an invariant broke
@@ -106,7 +106,7 @@ class VirtualWorld final : public Connector {
   Picos now() const { return now_; }
   const MessagePlan& plan() const { return plan_; }
   const std::vector<MessageRecord>& records() const { return records_; }
-  // Of the whole fabric; while several threads run, of nobody.
+  // The network of the whole fabric, unless several threads run.
   const fabric::Network& network() const { return parts_.front()->network(); }
   fabric::Network& network() { return parts_.front()->network(); }
   std::uint32_t hosts() const { return scenario_.fabric.hosts; }
@@ -117,18 +117,18 @@ class VirtualWorld final : public Connector {
   // How many threads there are, and why there are not as many as were asked for; empty: there are.
   std::uint32_t threads() const { return division_.parts; }
   const std::string& one_thread_because() const { return one_thread_because_; }
-  // What the threads did, after run(). No result.
+  // Figures of the threads, after run(). They are not results.
   const ParallelUse& thread_use() const { return use_; }
   // How well time was kept; of a run in virtual time, empty.
   const RealTimeReport& real_time() const { return real_time_; }
   // Depends on every completion and its time, and on the final counters: equal on every build.
   std::uint64_t trace_hash() const;
-  // What broke, for RunEnd::violation and for stalled runs.
+  // The error of RunEnd::violation and of stalled runs.
   const std::string& problem() const { return problem_; }
 
  private:
   void build(std::uint32_t threads);
-  // What host `of` says of the peers that it has, to this engine.
+  // Tells `engine` the peer-count hint of host `of`.
   void advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,
                             transport::Engine& engine);
   RunEnd run_alone();

@@ -23,13 +23,13 @@ namespace paceline {
 
 class WorldPart {
  public:
-  // What is done: the event that did it, and the message.
+  // A finished message, and the event that finished it.
   struct Finished {
     Picos at{0};
     std::uint32_t actor = 0;
     std::uint32_t message = 0;
   };
-  // Of Finished::at: before the first event, when every host is polled once.
+  // Value of Finished::at before the first event, when every host is polled once.
   static constexpr Picos kBeforeAll{-1};
 
   // events_per_us: expected, of this part. `plan` and `records` must outlive the part.

@@ -7,8 +7,8 @@ namespace paceline::fabric {
 
 namespace {
 
-// Of every link that is up: what was sent has arrived or is on the wire; what has arrived is held
-// or was told to be free, or soon will be; no end sends more than it was told.
+// For every link that is up: bytes sent have arrived or are on the wire; bytes that have arrived
+// are held, or their credits have been returned or soon will be; no end sends beyond its credits.
 void check_credits(const FabricState& state, std::string& wrong) {
   const auto expect = [&wrong](const Link& link, std::uint8_t c, const char* what, bool holds,
                                std::uint64_t left, std::uint64_t right) {

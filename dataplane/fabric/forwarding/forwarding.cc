@@ -305,8 +305,8 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
   unsigned class_bit = 1U << packet->traffic_class;
   queues.found_by(egress, *queue, packet);
   // Looked at before anything that a full queue brings about: what is left is a packet of another
-  // class, and it alone counts in the buffer. A packet that leaves at once finds no queue, but for
-  // one that is paused.
+  // class, and it alone counts in the buffer. A packet that leaves at once finds no queue, except
+  // for one that is paused.
   if (queues.above_trim_threshold(*queue) && (out.busy > now || (out.held() & class_bit) != 0) &&
       queues.trim(egress, packet)) [[unlikely]] {
     class_bit = 1U << packet->traffic_class;

@@ -36,8 +36,8 @@ class Forwarding {
   void arrive_first(std::uint32_t link);
   // A host's packet goes on its uplink at `now`, which is not before link.busy.
   void inject(Link& link, Packet* packet, Picos now);
-  // The same to host `to`, whatever the packet says, as soon as the wire is free; to no host when
-  // there is none of that number.
+  // The same to host `to`, whatever the packet's address, as soon as the wire is free. A packet to
+  // a number that is not a host's is dropped on its way.
   void inject_to(Link& link, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
                  Picos now);
 

@@ -1,7 +1,7 @@
 // The emulated NIC of one host: a Port on the host's uplink. It has no transmit queue: a packet is
 // taken when the wire is free and the class not paused, so the engine's own pacing and arbitration
 // decide, as with a NIC that schedules in hardware. While its link is down every class is paused.
-// Where engines are polled late, it has a short one: FabricSpec::transmit_ahead.
+// For engines that are polled late it has a short queue: FabricSpec::transmit_ahead.
 #pragma once
 
 #include "dataplane/fabric/topology/fabric_spec.h"

@@ -11,7 +11,8 @@ void LinkChanges::run(Picos now) {
   bool reroute = false;
   while (const LinkAgenda::Item* item = agenda_.take(now)) {
     if (item->reroute) {
-      // What was true when the news set out; a link that fell and rose meanwhile counts as it is.
+      // The state when the notification was sent; a link that failed and came back meanwhile counts
+      // as it is now.
       agenda_.learn(item->event.link, state.wire[2 * item->event.link].down != 0);
       reroute = true;
     } else {

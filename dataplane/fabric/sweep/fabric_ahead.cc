@@ -78,8 +78,8 @@ void FabricAhead::prefetch_behind(const Link& link, Found& found) const {
   state_.switches[egress.switch_index].prefetch();
 }
 
-// What releasing a packet reads, and the one behind it. A packet that is gone by now is still one
-// of the pool's: it leads nowhere, but does no harm.
+// Prefetches what the release of a packet reads, and the packet behind it. A packet that was freed
+// meanwhile still belongs to the pool: the prefetch is useless, but harmless.
 void FabricAhead::prefetch_departure(std::uint32_t id, Found& found) const {
   const Link& link = state_.wire[id];
   const Egress& egress = egress_of(link);
@@ -89,7 +89,7 @@ void FabricAhead::prefetch_departure(std::uint32_t id, Found& found) const {
   prefetch_line(found.leaving);
 }
 
-// What enqueueing the first packet on `out` counts.
+// Prefetches the counters of enqueueing the first packet on `out`.
 void FabricAhead::prefetch_egress(std::uint32_t id, const Found& found) const {
   const Link& link = state_.wire[id];
   if (found.out == kNowhere || link.head == nullptr) [[unlikely]]

@@ -39,10 +39,10 @@ class FabricAhead {
   // The port of a host; with the next call its uplink.
   void prefetch_port(std::uint32_t host) const;
   void prefetch_uplink(std::uint32_t host) const;
-  // Where a link ends; neither for an actor that is none.
+  // Whether a link ends at a host or a switch; neither for an actor that is not a link.
   bool ends_at_a_switch(std::uint32_t actor) const;
   bool ends_at_a_host(std::uint32_t actor) const;
-  // Of a link that ends at a host: the host, and the packet that reaches it first; nullptr: none.
+  // For a link that ends at a host: the host, and the packet that reaches it first; nullptr: none.
   std::uint32_t host_at(std::uint32_t id) const;
   const Packet* first_on(std::uint32_t id) const;
 

@@ -38,7 +38,7 @@ class FabricSweep {
   // The node at which packets of a directed link arrive in this part: a host, or a switch, which
   // come after the hosts. `actor` may be one that is no link: Topology::kNoLink.
   std::uint32_t node_of(std::uint32_t actor) const { return node_of_[actor]; }
-  // Of a host: the link that ends there.
+  // The link that ends at a host.
   std::uint32_t downlink(std::uint32_t host) const { return downlink_[host]; }
   // A bit for every node; set: a switch with packets queued, which must be visited in each window.
   const std::vector<std::uint64_t>& backlogged_nodes() const { return backlogged_nodes_; }

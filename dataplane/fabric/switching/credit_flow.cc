@@ -34,7 +34,7 @@ void CreditFlow::released(Link& back, std::uint8_t traffic_class, std::uint32_t 
   }
 }
 
-// What could leave at `now` as well leaves behind it.
+// Other packets that could leave at `now` leave behind it.
 void CreditFlow::send(Link& back, std::uint8_t traffic_class, std::uint64_t limit, Picos now) {
   if (back.down != 0) return;  // told anew when it comes up
   ++stats_.credit_updates;

@@ -1,17 +1,16 @@
 // Credit-based flow control of links, as InfiniBand has it (InfiniBand Architecture Specification,
-// volume 1, section 7.9): per link and class the sender counts what it has sent (FCTBS), the
-// receiver what has arrived (ABR), in blocks of 64 bytes; the receiver says up to where the sender
-// may go (FCCL): what has arrived and what is still free. A class whose far end has no room waits;
-// nothing is lost. Classes stand for virtual lanes.
+// volume 1, section 7.9). Per link and class the sender counts what it has sent (FCTBS), and the
+// receiver what has arrived (ABR), in blocks of 64 bytes. The receiver sends a limit (FCCL): what
+// has arrived plus what is still free. A class whose far end has no room waits; nothing is lost.
+// Classes stand for virtual lanes.
 //
-// What differs: the counters do not wrap at 4096 blocks, so a buffer may be larger than the 128 kB
-// that this allows; a sender waits while there is no room for the largest packet, not for the one
-// at hand, so that whether a class waits does not depend on what waits; updates follow what has
-// become free (CreditSpec::update_bytes) instead of a timer, which is there against lost updates,
-// and none are lost here.
+// Differences: The counters do not wrap at 4096 blocks, so a buffer may be larger than 128 kB. A
+// sender waits until there is room for the largest packet, not for the next one, so that a class
+// waits independently of its packets. Updates follow freed bytes (CreditSpec::update_bytes) instead
+// of a timer, which protects against lost updates; no update is lost here.
 //
-// Both ends of a link are in one place. Of a fabric in parts each part has its own CreditBook, in
-// which only the ends that are in that part move.
+// Both ends of a link are in one place. In a fabric of several parts each part has its own
+// CreditBook, in which only the ends in that part change.
 #pragma once
 
 #include <array>
@@ -24,7 +23,7 @@
 
 namespace paceline::fabric {
 
-// Of a directed link and class; in blocks, counted since the link came up.
+// Counters of a directed link and class; in blocks, since the link came up.
 struct CreditLane {
   std::uint64_t sent = 0;      // near end: FCTBS
   std::uint64_t limit = 0;     // near end: FCCL as last heard; sent <= limit

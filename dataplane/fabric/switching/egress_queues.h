@@ -112,7 +112,7 @@ class EgressQueues {
   PacketPool& pool_;
   NetworkStats& stats_;
   std::pmr::vector<Egress> egresses_;
-  // Of all curves in use the least kmin; ~0 where marking is off.
+  // The least kmin of all curves in use; ~0 if marking is off.
   std::uint64_t least_kmin_ = ~std::uint64_t{0};
   std::vector<Curve> curves_;  // the first is that of rates without their own
   std::uint64_t trim_above_;   // ~0 where nothing is trimmed

@@ -27,8 +27,8 @@ class PathChooser {
     }
   }
 
-  // Of a hop of several. Sprayed packets are counted and drawn per switch in the order of arrival
-  // there, which is that of (time, link).
+  // For a hop with several candidates. Sprayed packets are counted and drawn per switch in the
+  // order of arrival there, which is that of (time, link).
   std::uint32_t choose(const Topology& topology, std::uint32_t switch_index, NextHop hop,
                        std::uint32_t entropy) {
     if (load_balance_ == LoadBalance::ecmp) [[likely]]

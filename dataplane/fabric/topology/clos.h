@@ -8,9 +8,9 @@
 //   dumbbell     two leaves, linked to each other
 //   star         one leaf
 //
-// Everything is numbered in order (host h hangs on leaf h / hosts_per_leaf; switches: leaves, then
-// spines, both pod by pod, then cores; links: hosts', leaf-spine, spine-core), so that the next hop
-// is arithmetic and needs no table.
+// Numbering makes the next hop arithmetic, without a table. Host h is linked to leaf
+// h / hosts_per_leaf. Switches are leaves, then spines (both pod by pod), then cores. Links are
+// those of hosts, then leaf-spine, then spine-core.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,15 @@ namespace paceline::fabric {
 
 struct FabricSpec;
 
-// Counts of a regular fabric. `leaves == 0`: not regular, the links say it all.
+// Counts of a regular fabric. `leaves == 0`: not regular, FabricSpec::links defines the fabric.
 struct ClosShape {
   std::uint32_t pods = 1;
   std::uint32_t leaves = 0;  // per pod
   std::uint32_t spines = 0;  // per pod; 0 with two leaves: a dumbbell
   std::uint32_t cores = 0;   // in all, a multiple of spines; 0: one pod
   std::uint32_t hosts_per_leaf = 0;
-  std::uint32_t links_per_pair = 1;  // parallel links of a leaf and a spine (dumbbell: of the two)
+  std::uint32_t links_per_pair =
+      1;  // parallel links of a leaf and a spine (dumbbell: of the leaves)
 
   bool regular() const { return leaves != 0; }
   bool dumbbell() const { return spines == 0 && leaves == 2; }
@@ -53,11 +54,11 @@ struct ClosLinks {
   Picos uplink_delay{};  // leaf-spine and spine-core
 };
 
-// The fabric of that shape; shape.hosts() and shape.switches() must fit in 31 bits, cores be a
+// The fabric of that shape. shape.hosts() and shape.switches() must fit in 31 bits; cores must be a
 // multiple of spines.
 FabricSpec clos(const ClosShape& shape, const ClosLinks& links);
 
-// Quotients of small numbers by a divisor fixed at construction, without a division: exact while
+// Divides by a fixed divisor with a multiplication and a shift. Exact while
 // value * divisor < 2^40.
 class Divider {
  public:
@@ -71,7 +72,7 @@ class Divider {
   std::uint64_t magic_;
 };
 
-// Candidates for a packet's next hop: directed links first, first + 2, ... (count of them).
+// The candidates for a packet's next hop: `count` directed links, first, first + 2, ...
 struct NextHop {
   std::uint32_t first = 0;
   std::uint32_t count = 0;

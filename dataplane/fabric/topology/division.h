@@ -14,7 +14,7 @@ namespace paceline::fabric {
 struct Division {
   std::uint32_t parts = 1;
   std::vector<std::uint32_t> part_of_node;  // hosts, then switches
-  // What happens in one part is felt in another no sooner than this, whatever a link event changes.
+  // The shortest time after which one part can affect another, whatever a link event changes.
   // kNever with one part.
   Picos lookahead = kNever;
 

@@ -1,6 +1,6 @@
-// What the emulated fabric is built from: nodes, links, switch buffers, marking, pausing,
-// accounting. Plain values in SI units; the driver translates a scenario into it. Nodes are
-// numbered hosts first (0 .. hosts-1), then switches.
+// Specification of the emulated fabric: nodes, links, switch buffers, marking, pausing, accounting.
+// Plain values in SI units; the driver translates a scenario into it. Nodes are numbered hosts
+// first (0 .. hosts-1), then switches.
 #pragma once
 
 #include <array>
@@ -115,8 +115,8 @@ struct FabricSpec {
   // After a link failed or came back, switches go on sending as before for this long; then next
   // hops are computed anew.
   Picos reroute_delay = picos_from_micros(100);
-  // What waits for a failed link, and what is sent to it before the switch knows: dropped, or kept
-  // in the queue until the link is back.
+  // Packets that wait for a failed link, or are sent to it before the switch knows of the failure:
+  // dropped, or kept in the queue until the link is back.
   bool keep_queued_when_down = false;
   WireAccounting wire;  // what a packet occupies on links and is charged for in buffers
 
@@ -156,14 +156,14 @@ inline constexpr const char* kUnreachablePrefix = "no path";
 
 // The IPv6 address of a host.
 wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host);
-// Whose address it is, of either family; spec.hosts or more: nobody's.
+// The host with this address, of either family; spec.hosts or more if there is none.
 std::uint32_t host_of(const FabricSpec& spec, const wire::IpAddress& address);
 
 // Bytes of headroom of a switch port on this link, per lossless class: as given, or three times
 // what the link carries in one propagation delay (HPCC simulator, third.cc).
 std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link);
 
-// What the largest packet occupies on a link.
+// Wire bytes of the largest packet.
 std::uint32_t largest_packet(const FabricSpec& spec);
 // Bytes that the receiver of this link has room for, per lossless class, when credits rule: as
 // given, or enough for a lone sender at line rate: what the link carries in a round trip (a

@@ -1,5 +1,5 @@
-// What happens to a link at a stated time: it fails and comes back, or its properties change. Both
-// directions, always.
+// An event of a link at a given time: it fails, comes back, or its properties change. Always both
+// directions.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ class Topology {
     if (group.count <= 1) return {group.count == 0 ? kNoLink : members_[group.first], group.count};
     return {group.first, group.count};
   }
-  // Of a hop of several; a hop of one is its `first`.
+  // For a hop with several candidates; with one candidate it is `first`.
   std::uint32_t member(NextHop hop, std::uint32_t i) const {
     return computed_ ? hop.first + 2 * i : members_[hop.first + i];
   }
@@ -47,8 +47,8 @@ class Topology {
     return hop.count == 1 ? hop.first : member(hop, 0);
   }
 
-  // Of a hop of several, the one that the hash picks. The switch is in the hash, as its salt: what
-  // one switch puts on the same link, the next one spreads.
+  // The candidate that the hash picks, for a hop with several. The switch is the salt of the hash:
+  // flows that one switch puts on the same link are spread by the next switch.
   std::uint32_t hashed(std::uint32_t switch_index, NextHop hop, std::uint32_t entropy) const {
     const std::uint64_t mix = mix64(std::uint64_t{entropy} << 32 | (switch_index + 1)) >> 32;
     return member(hop, static_cast<std::uint32_t>((mix * hop.count) >> 32));
@@ -75,7 +75,7 @@ class Topology {
 
   // The switch at the far end of a directed link; kNoLink: a host.
   std::uint32_t far_switch(std::uint32_t link) const { return far_switch_[link]; }
-  // The switch that a host hangs on; kNoLink: another host.
+  // The switch to which a host is linked; kNoLink: it is linked to another host.
   std::uint32_t switch_of(std::uint32_t host) const { return hosts_[host].switch_index; }
   std::uint32_t host_uplink(std::uint32_t host) const { return hosts_[host].downlink ^ 1U; }
   std::uint32_t host_downlink(std::uint32_t host) const { return hosts_[host].downlink; }

@@ -1,5 +1,5 @@
-// What a packet of a host is given before it goes on the host's uplink: its size on the wire, where
-// it goes, what tells its flow from others, and the class in which switches queue it.
+// Sets the fields of a packet before it goes on its host's uplink: size on the wire, destination,
+// hash of its flow, and the class in which switches queue it.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,7 @@ class HostIntake {
   // By the packet's own addresses. Control packets are lost here, with
   // FabricSpec::drop_control_ppm: their route is kRouteLost.
   void prepare(Packet& packet);
-  // By the caller's word, whatever the protocol: to host `to`, or to no host when there is none of
-  // that number.
+  // To host `to`, for any protocol. A packet to a number that is not a host's has no destination.
   void prepare_for(Packet& packet, std::uint8_t traffic_class, std::uint32_t to);
 
  private:

@@ -1,5 +1,5 @@
-// What has arrived at each host and was not yet taken by its port, and which hosts have something
-// to do.
+// Packets that have arrived at each host and that its port has not taken yet, and the list of hosts
+// with something to do.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What links do to packets at random: lose, damage, double and delay them. Each directed link draws
-// from a generator of its own, in the order of departure, so that one link's traffic does not
-// change what another draws.
+// Random impairments of links: loss, damage, duplication and delay of packets. Each directed link
+// draws from its own generator, in the order of departure, so that the traffic of one link does not
+// change the draws of another.
 #pragma once
 
 #include <cstdint>

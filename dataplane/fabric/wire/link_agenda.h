@@ -23,7 +23,7 @@ class LinkAgenda {
 
   // When something is due; kNever: nothing is left.
   Picos next() const { return next_ < items_.size() ? items_[next_].at : kNever; }
-  // What is due at `now` and was not taken before, one at a time; nullptr: no more.
+  // The next event due at `now` that was not taken yet; nullptr: none.
   const Item* take(Picos now) {
     return next_ < items_.size() && items_[next_].at <= now ? &items_[next_++] : nullptr;
   }

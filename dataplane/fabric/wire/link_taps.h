@@ -17,13 +17,13 @@ class LinkTaps {
  public:
   explicit LinkTaps(std::size_t links) : taps_(links) {}
 
-  // Of the spec's link. Throws std::invalid_argument when there is no such link, or it has one.
+  // Sets the tap of a link. Throws std::invalid_argument if there is no such link, or it has a tap.
   void add(std::uint32_t link, LinkTap& tap);
   // False: there was none.
   bool remove(std::uint32_t link);
 
-  // All of the following for a directed link that is tapped. A packet arrives: shown by show();
-  // dropped() tells of every drop until settle() says what became of the packet.
+  // The rest is for tapped directed links only. show() shows a packet that arrives; dropped()
+  // reports every drop until settle() reports the packet's fate.
   void show(std::uint32_t link, const Packet& packet, Picos now);
   void dropped(const Packet& packet, DropReason reason) {
     if (&packet == shown_) reason_ = to_string(reason);

@@ -33,7 +33,7 @@ class PartBoundary {
   // Links of this part that end in another.
   const std::vector<std::uint32_t>& leaving() const { return leaving_; }
 
-  // Where what goes to other parts is put from now on, by part: one list for each.
+  // Lists that take packets to other parts from now on, one for each part.
   void send_to(std::span<std::vector<Crossing>> lists) { away_ = lists; }
   // Both for a link that leaves. recall() removes what it has sent and no part has taken in.
   void send(std::uint32_t link, const Packet& packet);

@@ -1,4 +1,4 @@
-// How long the classes of each directed link have been held back, by a pause or for want of
+// Times for which the classes of each directed link were held back, by a pause or for lack of
 // credits. Callers pass the classes that are held now (Link::paused) as `held`.
 #pragma once
 

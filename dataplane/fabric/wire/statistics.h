@@ -1,4 +1,4 @@
-// What the fabric counts. All of it is exact at the time given to Network::finish(); counting never
+// Counters of the fabric. They are exact at the time given to Network::finish(). Counting never
 // changes a result.
 #pragma once
 

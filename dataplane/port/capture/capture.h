@@ -1,5 +1,5 @@
-// What a fabric shows of a link to somebody who captures it. Looking must not change anything: a
-// tap gets packets read-only and answers nothing.
+// The interface by which a fabric shows the packets of a link to a capture. A tap must not change
+// anything: it gets packets read-only and returns nothing.
 #pragma once
 
 #include <cstdint>

@@ -21,11 +21,11 @@ inline constexpr std::size_t kCaptureRecordsAt = 4096;
 inline constexpr std::size_t kCaptureReasons = 31;
 inline constexpr std::size_t kCaptureReasonBytes = 32;  // its terminating zero included
 
-// Of the records' part; a power of two.
+// Size of the records' part; a power of two.
 inline constexpr std::uint64_t kLeastCaptureBytes = 64U << 10U;
 inline constexpr std::uint64_t kMostCaptureBytes = 128U << 20U;
 inline constexpr std::uint64_t kUsualCaptureBytes = 32U << 20U;
-// What is kept of a frame: no less than the headers, and no frame is longer than the most.
+// Bytes kept of a frame: at least the headers; no frame is longer than the maximum.
 inline constexpr std::uint32_t kLeastCaptureSnap = 64;
 inline constexpr std::uint32_t kMostCaptureSnap = 65'535;
 
@@ -50,7 +50,7 @@ struct CaptureReaderPage {
   std::atomic<std::uint64_t> read{0};  // bytes of records since the begin
 };
 
-// What a record says of its frame beside packet_flag.
+// Facts about a frame in its record, beside packet_flag.
 inline constexpr std::uint8_t kCaptureWithoutIcrc = 1U << 7;  // the last four bytes are for it
 
 struct CaptureRecord {

@@ -28,12 +28,12 @@ class CaptureRingWriter final : public LinkTap {
 
   // Before the first frame: when that is, on its thread's clock and since 1970.
   void begin(Picos now, std::int64_t unix_ns);
-  // Of what a link shows: whether its first end is the one that this is a capture of.
+  // Whether the first end of the shown link is the captured one.
   void set_forward(CaptureDirection direction) { forward_ = direction; }
   // Packet::icrc means nothing (PortInfo::computes_icrc): whoever reads fills it in.
   void set_without_icrc(bool without) { without_icrc_ = without; }
 
-  // What was written so far, published or not.
+  // Bytes written so far, published or not.
   struct Mark {
     std::uint64_t end = 0;
     std::uint64_t frames = 0;
@@ -42,11 +42,11 @@ class CaptureRingWriter final : public LinkTap {
   // Writes a frame where nobody sees it yet.
   void stage(Picos now, CaptureDirection direction, const Packet& packet);
   const Mark& staged() const { return staged_; }
-  // What was staged up to the mark is seen from now on; the rest never happened.
+  // Publishes what was staged up to the mark, and discards the rest.
   void publish(const Mark& mark);
   void publish() { publish(staged_); }
 
-  // A frame whose fate is told: published with settle().
+  // A frame whose fate is not known yet: published with settle().
   void show(Picos now, bool forward, const Packet& packet) override;
   void settle(Fate fate, const char* reason) override;
 

@@ -20,7 +20,7 @@ struct LinkCaptureConfig {
   std::string_view name;         // of the link
   std::string_view description;
   Rate rate{};
-  // Of the capture's time 0, since 1970; 0: times are the run's own.
+  // The capture's time 0, since 1970; 0: times are the run's own.
   Nanos epoch{0};
   std::uint64_t most_bytes = ~std::uint64_t{0};  // of the file, statistics at its end not counted
   std::uint64_t most_packets = ~std::uint64_t{0};

@@ -42,7 +42,7 @@ class PcapngWriter {
   PcapngWriter(std::ostream& out, std::string_view application);
 
   // Returns the number of the interface: 0, 1, ... Its times are to be added to `offset_seconds`,
-  // since 1970. `snap`: frames are cut to so many bytes; 0: they are not.
+  // since 1970. `snap`: frames are cut to this length; 0: they are not.
   std::uint32_t add_interface(std::string_view name, std::string_view description,
                               std::uint64_t bits_per_second, std::int64_t offset_seconds = 0,
                               std::uint32_t snap = 0);
@@ -51,7 +51,7 @@ class PcapngWriter {
   void totals(const CaptureTotals& totals);
 
   std::uint64_t bytes() const { return bytes_; }  // of the file so far
-  // What frame() adds to the file.
+  // Bytes that frame() adds to the file.
   static std::uint64_t frame_bytes(const CapturedFrame& frame);
 
  private:

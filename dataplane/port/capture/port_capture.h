@@ -1,5 +1,5 @@
 // Writes what passes a port into a pcapng file: what it received as inbound, what it was given to
-// send and took as outbound. Frames are those of the device, but for what it fills short ones up
+// send and took as outbound. Frames are those of the device, except for what it fills short ones up
 // with; without frame check sequence.
 #pragma once
 
@@ -19,10 +19,10 @@ struct PortCaptureConfig {
   std::string_view name;         // of the port
   std::string_view description;
   Rate rate{};
-  // Of the capture's time 0, since 1970.
+  // The capture's time 0, since 1970.
   Nanos epoch{0};
   Picos begin{0};                                // of the capture, on the same clock
-  std::uint32_t snap = 0;                        // frames are cut to so many bytes; 0: they are not
+  std::uint32_t snap = 0;                        // frames are cut to this length; 0: they are not
   std::uint64_t most_bytes = ~std::uint64_t{0};  // of the file, statistics at its end not counted
   std::uint64_t most_packets = ~std::uint64_t{0};
 };

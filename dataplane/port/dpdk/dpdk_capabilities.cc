@@ -64,7 +64,8 @@ SendPath send_path_of(std::string_view driver, std::string_view device, bool mul
     return SendPath::handed_on;
   } else if (std::find(std::begin(kSendInCall), std::end(kSendInCall), driver) ==
              std::end(kSendInCall)) {
-    refusal = "driver " + std::string(driver) + " keeps what it is given, or wants it registered";
+    refusal = "driver " + std::string(driver) +
+              " keeps payloads after the call, or needs them registered";
   } else if (device.find("zero-copy=yes") != std::string_view::npos) {
     refusal = "zero-copy=yes lets the peer read it later";
   } else {

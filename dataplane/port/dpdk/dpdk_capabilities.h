@@ -1,4 +1,4 @@
-// What an Ethernet device of DPDK offers, and what becomes of what it lacks. Asking changes
+// Offloads of an Ethernet device of DPDK, and the replacement of each that it lacks. Queries change
 // nothing.
 #pragma once
 
@@ -54,7 +54,7 @@ struct DpdkCapabilities {
   std::vector<std::string> missing() const;
 };
 
-// Of a configured and started device.
+// For a configured and started device.
 DpdkCapabilities probe_capabilities(std::uint16_t port_id);
 
 // The best path for payloads of a device of that driver, made with those arguments; `refusal` says

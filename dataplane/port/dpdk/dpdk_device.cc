@@ -22,7 +22,7 @@ namespace paceline {
 
 namespace {
 
-// What a RoCE packet adds to its payload above Ethernet, at most: IPv6, UDP, BTH, RETH with
+// The most that a RoCE packet adds to its payload above Ethernet: IPv6, UDP, BTH, RETH with
 // immediate, ICRC.
 constexpr std::uint32_t kLayersAbove =
     wire::kIpv6Bytes + wire::kUdpBytes + wire::kBthBytes + 20 + wire::kIcrcBytes;
@@ -70,7 +70,7 @@ std::uint32_t argument_value(std::string_view device, const SizeArgument& argume
   return value;
 }
 
-// Of the kernel's interface that a device sits on; nothing where it has none.
+// The MTU of the kernel's interface under a device; nothing if it has none.
 std::optional<std::uint32_t> kernel_mtu(unsigned index, std::string& name) {
   std::array<char, IF_NAMESIZE> text{};
   if (index == 0 || if_indextoname(index, text.data()) == nullptr) return std::nullopt;
@@ -111,7 +111,7 @@ bool find_port(const std::string& device, std::uint16_t& port_id) {
   return false;
 }
 
-// As find_port; makes the device when there is none. What DPDK said, 0 for well.
+// As find_port, but makes the device if there is none. Returns DPDK's error, or 0.
 int find_or_make(const std::string& device, std::uint16_t& port_id) {
   if (find_port(device, port_id)) return 0;
   return rte_dev_probe(device.c_str());

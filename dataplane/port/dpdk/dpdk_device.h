@@ -23,7 +23,7 @@ namespace paceline {
 
 struct DpdkDeviceSettings {
   // A device's name with its arguments as DPDK writes them, "net_memif0,role=client" or
-  // "0000:3b:00.0"; made when there is none of that name.
+  // "0000:3b:00.0"; created if it does not exist.
   std::string device;
   std::uint16_t mtu_bytes = 4096;  // RoCE path MTU to carry
   std::uint16_t rx_descriptors = 1024;
@@ -64,8 +64,8 @@ class DpdkDevice {
   // (which may repeat, and must outlive the device). `eal` must outlive it as well.
   static DpdkDeviceOpened open(Eal& eal, const DpdkDeviceSettings& settings,
                                std::span<DpdkMemory* const> memories);
-  // The NUMA node that the device is on, for the memory to be made there; -1: none in particular,
-  // or no such device, which open() will say. Makes it when there is none of that name.
+  // The NUMA node of the device, for its memory; -1: unknown, or no such device, which open() will
+  // report. Creates the device if it does not exist.
   static int node_of(Eal& eal, const std::string& device);
   // No thread polls it any more. Stops and removes the device; a peer sees it leave. A net_memif
   // device is only stopped, and stays as it is until the end of the environment: the driver forgets
@@ -76,7 +76,7 @@ class DpdkDevice {
 
   const DpdkCapabilities& capabilities() const { return capabilities_; }
   const DpdkDeviceSettings& settings() const { return settings_; }
-  // What differs from the settings, and warnings of the driver from the time of opening.
+  // Differences from the settings, and warnings of the driver while it was opened.
   const std::vector<std::string>& notes() const { return notes_; }
   std::uint16_t port_id() const { return port_id_; }
   std::uint16_t queues() const { return static_cast<std::uint16_t>(memories_.size()); }

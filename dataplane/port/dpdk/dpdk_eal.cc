@@ -69,7 +69,7 @@ class EalLog {
 
 namespace {
 
-// What a thread may run on now, in EAL's syntax: one lcore, number 0, on all of it.
+// The processors that a thread may use now, in EAL's syntax: lcore 0 on all of them.
 std::string lcores_of_this_thread() {
   cpu_set_t set;
   CPU_ZERO(&set);

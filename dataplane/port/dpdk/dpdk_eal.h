@@ -61,14 +61,14 @@ class Eal {
   Eal(const Eal&) = delete;
   Eal& operator=(const Eal&) = delete;
 
-  // What DPDK and its drivers have logged since the last call, warnings and worse, one line each;
+  // Warnings and errors that DPDK and its drivers have logged since the last call, one line each;
   // the latest 64. Any thread.
   std::vector<std::string> take_warnings();
   // "VA" or "PA": how devices address memory.
   std::string_view iova_mode() const;
   bool no_huge() const { return no_huge_; }
-  // Of the process's one interrupt thread; made when first asked for. Null where the system
-  // refuses.
+  // The gate of the process's one interrupt thread; made at the first call. Null if the system
+  // refuses it.
   InterruptGate* gate();
 
  private:

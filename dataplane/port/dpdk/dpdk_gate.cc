@@ -27,7 +27,7 @@ class EventGate final : public InterruptGate {
     }
     return rte_intr_callback_register(handle_, held, this) == 0;
   }
-  // Of one that did not start.
+  // For a gate that did not start.
   void discard() {
     if (handle_ != nullptr) rte_intr_instance_free(handle_);
     if (fd_ >= 0) close(fd_);

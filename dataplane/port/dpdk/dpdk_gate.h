@@ -1,12 +1,12 @@
 // Keeps DPDK's interrupt thread away from a device while it is polled.
 //
-// Some drivers take a device apart on that thread while others poll it: net_memif (22.11) unmaps
-// the rings as soon as the peer's socket closes, and a receiver in the middle of a burst reads
-// unmapped memory. No driver callback comes before that, so the thread itself is held: a callback
-// of ours keeps it, and lets it go for a moment every millisecond, when nobody is inside a
-// burst.
+// Some drivers tear a device down on that thread while other threads poll it: net_memif (22.11)
+// unmaps the rings as soon as the peer's socket closes, and a receiver in the middle of a burst
+// then reads unmapped memory. No driver callback comes before that, so the thread itself is held: a
+// callback registered here blocks it, and releases it for a moment every millisecond, when no
+// thread is inside a burst.
 //
-// What a driver does on interrupts and alarms (connections, link changes) is late by up to
+// A driver's work on interrupts and alarms (connections, link changes) is late by up to
 // kHoldMillis per step; a connection of net_memif takes about ten. A burst costs two atomic stores
 // and a load more. One gate serves all devices of the process: there is one such thread.
 #pragma once
@@ -51,7 +51,7 @@ class InterruptGate {
 
  protected:
   InterruptGate() = default;
-  // The interrupt thread is about its own business, or wants to be.
+  // The interrupt thread runs, or waits to run.
   std::atomic<bool> away_{true};
 };
 

@@ -191,7 +191,7 @@ std::size_t DpdkLoans::out() const {
   return count;
 }
 
-// Where a line is, stands in one before it: a round through all frames for each step.
+// The place of a line is written in an earlier line, so each step is a pass over all frames.
 void DpdkLoans::fetch(std::span<rte_mbuf* const> heads) {
   // The mbuf, and the packet behind it, which is filled in.
   constexpr std::size_t kLines = (sizeof(rte_mbuf) + sizeof(Packet)) / 64;

@@ -1,19 +1,19 @@
-// Payload that leaves a port without a copy: what a device is given of a packet whose payload is
-// lent (packet_pool.h). Three segments: the packet's own mbuf with the headers, the payload where
-// it lies (an external buffer, of which DPDK says when the last reader is done), the ICRC.
+// Payload that leaves a port without a copy: the frame that a device gets for a packet whose
+// payload is lent (packet_pool.h). It has three segments: the packet's own mbuf with the headers,
+// the payload in place (an external buffer, whose last release DPDK reports), the ICRC.
 //
 // Between the port that lends and the one that receives, on two threads of one process, each loan
-// is in one state at a time. Whoever wants the memory back makes a copy of what nobody has begun to
-// read, and waits for what is being read:
+// is in one state at a time. To reclaim the memory, a payload that no thread has begun to read is
+// copied, and one that is being read is waited for:
 //
 //   free -> lent -> taken (a receiver reads it) -> free
 //             \ -> moving -> moved (the bytes are in the packet's own buffer) -> taken -> free
 //
 // Most drivers copy within the call that sends: their loans are free again when it returns.
 //
-// What a thread has written is slow for another one to read or write, line by line. So the ICRC
-// lies in the loan, and a loan keeps its segments: a port that receives gives the loan back and
-// does not touch them. A driver that frees them takes them, and the loan gets others.
+// Cache lines written by one thread are slow to read or write for another. So the ICRC is in the
+// loan, and a loan keeps its segments: the receiving port gives the loan back and does not touch
+// them. If a driver frees the segments, the loan gets new ones.
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,9 @@ struct DpdkLoansMade {
   std::string error;
 };
 
-// Of one port, on whose thread it is used; taken() and what DPDK calls run on any. Lives as long as
-// the packet memory, because payloads may be on their way when the port closes.
+// The loans of one port, on whose thread they are used; taken() and DPDK's callbacks run on any
+// thread. Lives as long as the packet memory, because payloads may be in flight when the port
+// closes.
 class DpdkLoans {
  public:
   // name: unlike any other, at most 24 characters. most: loans at a time.
@@ -57,7 +58,7 @@ class DpdkLoans {
   void take_back(std::size_t count) { next_ -= count; }
   // `head`, that was attached here or taken, alone again; the loan has ended.
   static void detach(rte_mbuf* head);
-  // Of a frame that was taken.
+  // For a frame that was taken.
   static std::uint32_t icrc_of(const rte_mbuf* head);
   // Nothing of this port's that is on its way refers to memory elsewhere any more. Returns how many
   // had to be copied. What a receiver is reading is waited for, a tenth of a second at most;

@@ -1,4 +1,4 @@
-// Pause frames of an Ethernet device of DPDK: asked, set, counted (pause.h). Of a configured
+// Pause frames of an Ethernet device of DPDK: query, setting, counters (pause.h). For a configured
 // device; one thread at a time.
 #pragma once
 

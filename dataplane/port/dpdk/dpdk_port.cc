@@ -21,7 +21,7 @@ using namespace dpdk;
 constexpr std::uint16_t kBurst = 32;
 // Ethernet's 64 bytes, without the frame check sequence.
 constexpr std::size_t kShortestFrame = 60;
-// Of a port at a time: what a driver reads while it is called, and what waits in a ring.
+// The most loans of a port at a time: those that a driver reads in a call, and those in a ring.
 constexpr std::uint32_t kMostInCall = 64;
 constexpr std::uint32_t kMostHandedOn = 1024;
 static_assert(wire::kIcrcBytes + kShortestFrame <= kTailBytes);
@@ -147,7 +147,7 @@ void DpdkPort::recall() {
   counters_.tx_overdue = loans_->overdue();
 }
 
-// What the driver gets. The packet's loan is the frame's then.
+// The frame for the driver. It takes over the packet's loan.
 rte_mbuf* DpdkPort::frame_of(Packet& packet) {
   if (packet.payload_kind != PayloadKind::lent) return finish(packet);
   if (mbuf_of(&packet)->next == nullptr && loans_ != nullptr) {
@@ -223,7 +223,7 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
   return taken;
 }
 
-// Whoever lent them is not kept waiting by an engine that has put packets aside.
+// The lender does not have to wait for an engine that keeps packets for later.
 void DpdkPort::own_received() {
   if (borrowed_ != 0) [[unlikely]]
     pool_.own_loans();

@@ -38,7 +38,7 @@ namespace paceline {
 
 struct DpdkPortSettings {
   std::uint16_t queue = 0;
-  // What engines pace to. 0: the device's link speed; it must know it then.
+  // Rate to which engines pace. 0: the device's link speed, which it must then know.
   Rate link_rate{};
   WireAccounting wire{};
   // How many packets the engine may hold. 0: all of the memory but those that the descriptors of
@@ -55,7 +55,7 @@ struct DpdkPortCounters {
   std::uint64_t tx_full = 0;    // calls of tx that left packets behind: the device took no more
   std::uint64_t tx_elided = 0;  // dropped: their payload exists only as a digest
   std::uint64_t tx_lent = 0;    // of tx_packets: sent from registered memory
-  std::uint64_t tx_lent_copied = 0;  // of tx_packets: lent, but copied for want of a segment
+  std::uint64_t tx_lent_copied = 0;  // of tx_packets: lent, but copied for lack of a segment
   std::uint64_t tx_recalled = 0;     // of tx_lent: copied on the way, their memory was wanted back
   std::uint64_t tx_overdue = 0;  // of tx_lent: wanted back, and still read a tenth of a second on
   std::uint64_t rx_packets = 0;  // given to the caller of rx

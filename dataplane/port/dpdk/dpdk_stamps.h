@@ -21,8 +21,8 @@ struct DpdkStampSource {
   std::uint16_t port_id = 0;
 };
 
-// Of a started device that was configured to stamp what it receives. Nothing: `refusal` says why
-// its stamps are of no use.
+// For a started device that was configured to stamp received packets. Nothing: `refusal` says why
+// its stamps are unusable.
 std::optional<DpdkStampSource> find_stamps(std::uint16_t port_id, std::string& refusal);
 
 class DpdkStamps {

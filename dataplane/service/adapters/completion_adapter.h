@@ -1,5 +1,5 @@
 // A completion queue between an engine and a program: what the engine completes is translated into
-// the ring that the program polls, and whoever waits for it is woken. Of the worker's thread.
+// the ring that the program polls, and whoever waits for it is woken. For the worker's thread.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ class CompletionAdapter {
   }
   attach::CompletionEntry* entry_at(std::uint32_t index) const;
   bool write(const attach::CompletionEntry& entry);
-  // The tail becomes visible, and who wants to know is told.
+  // Makes the tail visible and wakes threads that asked for it.
   void publish();
   void tell();
 

@@ -13,7 +13,7 @@ attach::EntryStatus entry_status(transport::CompletionStatus status);
 attach::EntryOpcode entry_opcode(transport::CompletionOpcode opcode);
 // Nothing: no operation of the engine's (local_invalidate, bind_window), or none at all.
 std::optional<transport::WorkOpcode> work_opcode(attach::SendOpcode opcode);
-// What a completion of this request is called; of an unknown one: send.
+// The opcode of a completion of this request; for an unknown request: send.
 attach::EntryOpcode entry_opcode(attach::SendOpcode opcode);
 // How a request that the engine refuses to take completes.
 attach::EntryStatus refused_status(transport::PostResult result);

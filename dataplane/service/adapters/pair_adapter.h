@@ -1,5 +1,5 @@
 // A queue pair between a program and an engine: takes its requests out of the shared queues, gives
-// them to the engine, and says of each completion which request it was. Of the worker's thread.
+// them to the engine, and says of each completion which request it was. For the worker's thread.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace paceline::service {
 
-// What a look at a queue brought.
+// Result of reading a queue.
 struct Pumped {
   std::uint32_t messages = 0;  // given to the engine, or completed without it
   bool any = false;            // these, or receive requests
@@ -52,7 +52,7 @@ class PairAdapter {
   void set_number(std::uint32_t number) { s_.number = number; }
 
   std::uint32_t number() const { return s_.number; }
-  // What it keeps beside the queues themselves.
+  // Memory that it needs beside the queues themselves.
   static std::size_t bytes_for(const attach::WorkQueueShape& send) {
     return send.slots * sizeof(telemetry::MessageBegun);
   }

@@ -47,14 +47,15 @@ constexpr MaskPair kMasks[] = {
     {IBV_QP_DEST_QPN, transport::qp_attribute::dest_qp_number},
 };
 
-// What is taken, though the engine does not know it.
+// Attributes that are accepted although the engine does not use them.
 constexpr std::uint32_t kOwnMask = IBV_QP_PATH_MIG_STATE | IBV_QP_RATE_LIMIT;
 
-// Of a queue pair: what peers may do. Local write is said by habit and means nothing here.
+// Access rights of a queue pair: what peers may do. Programs set local write by habit; it is
+// ignored.
 constexpr std::uint32_t kAccessMask = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-// What is wrong with the values; empty: nothing.
+// Returns an error in the values, or an empty text.
 std::string complaint_about(const attach::QpValues& v, std::uint8_t most_rd_atomic) {
   std::uint32_t taken = kOwnMask;
   for (const MaskPair& pair : kMasks) taken |= pair.verbs;

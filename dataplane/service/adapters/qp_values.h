@@ -17,15 +17,15 @@ struct QpChange {
   bool limit_rate = false;
 };
 
-// The attributes that `values.mask` names, but for the path. Nothing, and `why`, when a number is
-// none of the interface or asks for what is not offered (alternate paths, migration, resizing).
+// The attributes that `values.mask` names, except for the path. Nothing, and `why`, if a number is
+// invalid or asks for a feature that is not offered (alternate paths, migration, resizing).
 std::optional<QpChange> change_from(const attach::QpValues& values, std::uint8_t most_rd_atomic,
                                     std::string& why);
 
-// What was asked for becomes what is known; after a change that succeeded.
+// Records the requested values, after a change that succeeded.
 void remember(attach::QpValues& known, const attach::QpValues& asked);
 
-// What query_qp tells: what is known, and what only the engine knows.
+// The answer of query_qp: recorded values, and those that only the engine knows.
 attach::QpValues values_of(const attach::QpValues& known,
                            const transport::QpAttributes& attributes);
 

@@ -1,4 +1,4 @@
-// Receive queues between a program and an engine: a queue pair's own, and shared ones. Of the
+// Receive queues between a program and an engine: a queue pair's own, and shared ones. For the
 // worker's thread.
 #pragma once
 

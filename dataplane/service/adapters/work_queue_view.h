@@ -36,7 +36,7 @@ class WorkQueueView {
     next_ = header().tail.value.load(std::memory_order_acquire);
     tell_taken(next_);
   }
-  // What the program is told of how far it was read.
+  // Publishes to the program how far the queue was read.
   void tell_taken(std::uint32_t index) {
     header().taken.value.store(index, std::memory_order_release);
   }

@@ -1,6 +1,6 @@
-// What every NIC runs: what is in force, and the champion, which is what it runs when nothing is
-// tried. The champion is kept here, so that it can be put back without anybody's help. Of the
-// control thread.
+// The congestion control of every NIC: what is in force, and the champion, which runs outside of
+// trials. The champion is kept here, so that the service can put it back by itself. For the control
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class Champions {
 
   const std::vector<Nic>& nics() const { return nics_; }
   const Nic& nic(std::size_t n) const { return nics_[n]; }
-  // Of all NICs where none are named. Names that do not exist are errors.
+  // All NICs if none are named. Names that do not exist are errors.
   std::vector<std::size_t> pick(const std::optional<std::vector<std::string>>& names,
                                 std::vector<std::string>& errors) const;
 
@@ -55,14 +55,14 @@ class Champions {
   std::string refusal(std::size_t nic, const transport::ArmsByPeer& arms);
   // Why its engine does not call an algorithm's plug-in any more.
   cc::plugin::Offence quarantined(std::size_t nic, cc::AlgorithmId algorithm);
-  // What its worker says of the guard from now on: the number of the trip that is latched.
+  // The number of the guard's latched trip, which the worker publishes from now on.
   void note_guard(std::size_t nic, std::uint32_t number);
   std::vector<wire::IpAddress> addresses(std::size_t nic) const;
 
  private:
   ServiceWorker& worker_of(std::size_t nic) { return service_.worker(nics_[nic].place.worker); }
   NicInForce in_force_after(const Change& change) const;
-  // Of one worker: what it refuses, or what it puts in force.
+  // For one worker: what it refuses, or what it puts in force.
   void check(ServiceWorker& worker, const Change& change, std::vector<std::string>& errors) const;
   void put(ServiceWorker& worker, Picos now, const Change& change) const;
 

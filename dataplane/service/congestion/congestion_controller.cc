@@ -282,7 +282,7 @@ void CongestionController::tick(std::uint64_t now_ms) {
   for (std::size_t i = 0; i < champions_.nics().size(); ++i) look(i);
   for (Trial* const trial : trials_.expired()) {
     put_champion_back(*trial, TrialState::abandoned,
-                      fmt::format("nobody renewed it for {} ms", trial->hold_ms));
+                      fmt::format("not renewed for {} ms", trial->hold_ms));
   }
 }
 

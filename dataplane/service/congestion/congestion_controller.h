@@ -1,5 +1,5 @@
-// Who may change congestion control while the service runs, and how: changes of what is in force,
-// trials of a candidate against the champion, and the guard that ends them. Of the control thread.
+// Changes of congestion control while the service runs: changes of what is in force, trials of a
+// candidate against the champion, and the guard that ends trials. For the control thread.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class CongestionController {
     return trial != nullptr ? trial->limits : GuardLimits{};
   }
 
-  // What is in force becomes the champion.
+  // Makes what is in force the champion.
   Outcome configure(const ControlRequest& request);
   // Errors.
   std::vector<std::string> begin_trial(const ControlRequest& request);
@@ -65,7 +65,7 @@ class CongestionController {
   // The same change with the name of the plug-in where it says "plugin:PATH", loaded.
   config::CongestionChange with_plugin(const config::CongestionChange& change,
                                        std::vector<std::string>& errors) const;
-  // What a NIC would run, started from `in_force`; errors begin with its name.
+  // What a NIC would run after the change, starting from `in_force`; errors begin with its name.
   CcArm resolve(std::size_t nic, const CcArm& in_force, const config::CongestionChange& change,
                 std::vector<std::string>& errors);
   Trial* named(const std::string& name, std::vector<std::string>& errors);

@@ -24,7 +24,7 @@ struct GuardSample {
   std::uint64_t dropped_packets = 0;
 };
 
-// `quarantined` is none of the judge's: a plug-in that is no longer called, as its engine says.
+// The judge does not set `quarantined`: the engine reports a plug-in that is no longer called.
 enum class GuardRule : std::uint8_t { retransmitted, paused, stalled, dropped, quarantined, count };
 std::string_view guard_rule_name(GuardRule rule);
 
@@ -45,8 +45,8 @@ class GuardJudge {
     strikes_ = {};
     known_ = true;
   }
-  // The first look ever is only a beginning, and one at what was seen before is none. After a trip
-  // the rule's count begins anew.
+  // The first look is only a base for later ones. A look at unchanged figures is ignored. After a
+  // trip the rule's count starts again.
   std::optional<GuardTrip> look(const GuardSample& now, const GuardLimits& limits);
   // The last look broke no rule.
   bool calm() const { return strikes_ == decltype(strikes_){}; }

@@ -55,7 +55,7 @@ std::optional<GuardWatch::Finding> GuardWatch::judge(const GuardLimits& limits,
   const auto trip = nic.judge.look(now_, limits);
   const bool two = in_force.clusters != 0 && sample_.body.generation == in_force.generation;
   if (two) {
-    // What one of the arms did is said of that one.
+    // Names the arm that broke the limit.
     const auto by_arm = nic.by_arm.look(now_, sample_.clusters, limits);
     if (by_arm) return Finding{by_arm->trip, by_arm->arm};
   }

@@ -43,9 +43,9 @@ class GuardWatch {
 
   // Looks at a NIC. False: nothing to be seen.
   bool look(std::size_t nic);
-  // Of the last look(): a plug-in was put into quarantine since the one before; how many there are.
+  // Found by the last look(): plug-ins quarantined since the look before.
   std::optional<std::uint64_t> new_quarantine();
-  // Of the last look(): a rule that was broken for long enough.
+  // Found by the last look(): a rule that was broken for long enough.
   std::optional<Finding> judge(const GuardLimits& limits, const NicInForce& in_force);
   // Other parameters are in force: what was counted up to here is no evidence against them.
   void begin_anew(std::size_t nic);

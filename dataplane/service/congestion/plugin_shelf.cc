@@ -35,7 +35,8 @@ std::string without_links(const std::string& path) {
 // With whose rights this thread opens files (FileRights).
 uid_t file_user() { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))); }
 
-// Who but root and the user that started the service could have written it; empty: nobody.
+// A user, other than root and the one that started the service, who could have written the file;
+// empty: none.
 std::string others_who_write(const struct stat& facts) {
   const uid_t starter = file_user();
   if (facts.st_uid != 0 && facts.st_uid != starter) {

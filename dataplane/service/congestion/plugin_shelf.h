@@ -1,7 +1,7 @@
-// Which plug-ins may come into this process while it runs, and how: only from folders that its
-// settings name, and only files that nobody but root and the user that started the service could
-// have written. A plug-in is code with all the rights that the service has, and whoever may use the
-// control socket may have less. Of the control thread; the worker's thread opens nothing.
+// Loads plug-ins while the service runs: only from folders that its settings name, and only files
+// that no user but root and the one that started the service could have written. A plug-in runs
+// with all rights of the service, and a user of the control socket may have fewer. For the control
+// thread; workers open no files.
 #pragma once
 
 #include <string>

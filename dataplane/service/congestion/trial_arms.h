@@ -12,12 +12,12 @@
 
 namespace paceline::service {
 
-// Receivers are told by their addresses: workers that know nothing of each other may have some
-// twice, which is an error.
+// Receivers are identified by their addresses. Workers are independent of each other, so an address
+// may exist twice, which is an error.
 void check_addresses(const Trial& trial, const Champions& champions,
                      std::vector<std::string>& errors);
 
-// What each NIC's engine needs to know, by place in trial.nics. `arms`: by cluster.
+// The arms for each NIC's engine, by index in trial.nics. `arms`: by cluster.
 std::vector<transport::ArmsByPeer> arms_by_peer(const Trial& trial,
                                                 const std::vector<std::uint8_t>& arms,
                                                 const Champions& champions);

@@ -1,5 +1,5 @@
 // Captures of NIC instances that clients of the control socket asked for: makes the memory, has the
-// worker begin and end, and knows whose each is. Of the control thread.
+// worker begin and end, and knows whose each is. For the control thread.
 //
 // The ring is sealed so that the service alone writes it, and its pages are there before the worker
 // sees it. The reader's page is the only memory that a client writes, and the writer believes
@@ -21,7 +21,7 @@
 
 namespace paceline::service {
 
-// Who is at the other end of a connection.
+// The peer of a connection.
 struct ControlClient {
   std::uint64_t number = 0;  // of the connection
   pid_t process = 0;

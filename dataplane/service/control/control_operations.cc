@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Errors of one answer; who sends nonsense by the thousand is told of some of it.
+// Limit on the errors of one answer.
 constexpr std::size_t kMostErrors = 64;
 
 Json head(std::uint64_t id, bool ok) {
@@ -49,7 +49,7 @@ Json values_of(const transport::CcChoice& choice) {
   return out;
 }
 
-// Of a plug-in that is loaded.
+// Description of a loaded plug-in.
 Json plugin_json(const cc::AlgorithmInfo& info) {
   const cc::plugin::Plugin& plugin = *cc::plugin_of(info.id);
   Json out = config::algorithm_json(info);
@@ -133,7 +133,7 @@ Json changed_nics(const CongestionController& controller,
   return out;
 }
 
-// Where NICs differ in rate, derived values do: those of the trial's first are told.
+// If NICs differ in rate, derived values differ: the answer has those of the trial's first NIC.
 Json trial_arms(const Trial& trial, Json out) {
   Json arms = Json::array();
   for (const auto& side : {trial.champions, trial.candidates}) {

@@ -1,5 +1,5 @@
 // Carries requests of the control protocol out and writes their answers. Knows no socket: a request
-// is a text, an answer a text and perhaps a descriptor. Of the control thread.
+// is a text, an answer a text and perhaps a descriptor. For the control thread.
 #pragma once
 
 #include <functional>

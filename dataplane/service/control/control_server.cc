@@ -25,7 +25,7 @@ namespace paceline::service {
 
 namespace {
 
-// Of one client in a row, before others are asked.
+// Requests of one client in a row, before the others get their turn.
 constexpr int kControlInARow = 4;
 
 // One whole message, its descriptors with it. False: the other end does not read, or is gone.
@@ -154,7 +154,7 @@ bool ControlServer::accept() {
       ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) {
     const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    if (exhausted) spdlog::warn("control: nobody could be let in: {}", std::strerror(errno));
+    if (exhausted) spdlog::warn("control: cannot accept connections: {}", std::strerror(errno));
     return !exhausted;
   }
   std::string refused = judge_peer(socket.get());
@@ -194,7 +194,7 @@ void ControlServer::wait_for_request(Place at) {
   });
 }
 
-// What lies unread in the socket is closed with it.
+// Unread data in the socket is lost when it is closed.
 void ControlServer::end(Place at) {
   attach::Descriptor socket(at->socket.release());
   clients_.erase(at);
@@ -204,7 +204,7 @@ void ControlServer::end(Place at) {
 bool ControlServer::serve(Client& client) {
   const int socket = client.socket.native_handle();
   for (int i = 0; i < kControlInARow; ++i) {
-    // Who sends descriptors is sent away.
+    // A client that sends descriptors is disconnected.
     const ssize_t got = attach::receive_plain(socket, std::as_writable_bytes(std::span(room_)));
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;

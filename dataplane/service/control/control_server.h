@@ -33,10 +33,10 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  // Listens at `path` and begins to tick. What is wrong, empty: nothing.
+  // Listens at `path` and begins to tick. Returns an error, or an empty text.
   std::string listen(const std::string& path);
   const std::string& path() const { return path_; }
-  // Of the context's thread.
+  // For the context's thread.
   CongestionController& controller() { return congestion_; }
   std::size_t clients() const { return clients_.size(); }
 
@@ -53,7 +53,7 @@ class ControlServer {
   void wait_for_clients();
   // False: there are no descriptors left.
   bool accept();
-  // What is wrong with who is at the other end, empty: nothing.
+  // Why the peer may not use the socket; empty: it may.
   std::string judge_peer(int socket) const;
   void wait_for_request(Place at);
   // False: the connection is over.

@@ -19,7 +19,7 @@ std::uint64_t limit_in(const std::string& path, std::uint64_t most) {
   return file >> value ? std::min(value, most) : most;
 }
 
-// Of the group and all above it.
+// The least limit of the control group and of all groups above it.
 std::uint64_t limit_up(const std::string& root, std::string group, const char* name,
                        std::uint64_t most) {
   for (;;) {

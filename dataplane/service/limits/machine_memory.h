@@ -1,5 +1,5 @@
-// What there is for this process. Memory: that of the machine, or less where its control group or
-// one above has a limit.
+// Resources available to this process. Memory: that of the machine, or the limit of its control
+// group or of a group above it.
 #pragma once
 
 #include <cstdint>

@@ -93,11 +93,11 @@ bool may_become(const User& who) {
          mapped("/proc/self/uid_map", who.user) && mapped("/proc/self/gid_map", who.groups.front());
 }
 
-// Processes of `nobody` could end a service that is nobody, too: so an id that no system gives to
-// anybody, of those between the users of systemd-homed and the dynamic users of systemd.
+// Used instead of `nobody`, whose other processes could kill the service. Systems do not give this
+// id to users: it is between the ranges of systemd-homed and of systemd's dynamic users.
 constexpr uid_t kNobodyElse = 60'999;
 
-// False: there is none that this process may become.
+// False: there is no user to which this process may change.
 bool choose_user(User& out) {
   if (!find_user("paceline", out)) {
     out = {kNobodyElse, {kNobodyElse}};
@@ -203,7 +203,8 @@ std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out) {
     return fmt::format("capabilities: {}", std::strerror(error));
   }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("PR_SET_NO_NEW_PRIVS");
-  // Who copies for another user is that user's process, and has this one's memory.
+  // A process that copies for a tenant belongs to the tenant's user, and shares the service's
+  // memory.
   if ((keep.permitted & bit(CAP_SETUID)) != 0 && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
     return failed("PR_SET_DUMPABLE");
   }

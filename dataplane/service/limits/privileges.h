@@ -1,5 +1,5 @@
-// What the service may do beyond what any program may, once it has opened what needs more: as
-// little as what it serves needs, and known to whoever asks.
+// Privileges that the service keeps after it has opened devices and sockets: as few as its work
+// needs. The status lists them.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ struct Privileges {
   uid_t user = 0;
   // May attach and control beside root: the user of the service, but 0 where the service chose it.
   uid_t owner = 0;
-  // Who started it: sockets, and the folders of files that an operator names, are theirs.
+  // The user that started the service: sockets and folders that an operator names belong to it.
   Credentials starter;
   std::vector<KeptCapability> kept;
   // "user 0 with cap_setuid (why), ...".
@@ -30,14 +30,14 @@ struct Privileges {
 };
 
 struct PrivilegeNeeds {
-  // To become. Empty: of a service that root starts without ports `paceline`, or where there is no
-  // such user an id that is nobody's; else as it is.
+  // The user to change to. Empty: a service that root starts without ports changes to `paceline`
+  // or, if there is no such user, to an unused id; any other service keeps its user.
   std::string user;
   bool ports = false;  // devices of this machine are open
 };
 
 // Of the calling thread and those that it starts; of all threads where the user changes. Gives up
-// the way back, too. What is wrong, empty: nothing; after an error the process must end.
+// the way back, too. Returns an error, or an empty text; after an error the process must end.
 std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out);
 
 }  // namespace paceline::service

@@ -21,8 +21,8 @@ inline constexpr std::uint64_t kSessionDescriptors = 11;
 // fewer than twice as many is for one user.
 inline constexpr std::uint64_t kFewDescriptors = 512;
 
-// Of each NIC, queue pairs that the telemetry segment has room for; further ones are served as well
-// but are not in it.
+// Queue pairs per NIC in the telemetry segment. Further queue pairs are served but not in the
+// segment.
 inline constexpr std::uint32_t kSegmentRecords = 2048;
 
 }  // namespace paceline::service

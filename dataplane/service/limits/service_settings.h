@@ -1,4 +1,4 @@
-// What the service is told once: the [service] table of a testbed file.
+// The service's settings, read once at its start: the [service] table of a testbed file.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace paceline::service {
 
-// What one tenant (a user id) may have at a time, over all its sessions.
+// Limits for one tenant (a user id) at a time, over all its sessions.
 struct TenantQuota {
   std::uint32_t sessions = 256;
   std::uint32_t queue_pairs = 8192;
@@ -22,19 +22,19 @@ struct TenantQuota {
   std::uint32_t regions = 65536;
   std::uint32_t protection_domains = 4096;
   std::uint32_t address_handles = 65536;
-  std::uint64_t registered_bytes = 0;  // 0: half of what there is for the service
-  // What the service itself takes for it. 0: a quarter of the memory, half of the descriptors and
-  // half of the mappings that the service may have.
+  std::uint64_t registered_bytes = 0;  // 0: half of the memory available to the service
+  // Resources that the service itself uses for the tenant. 0: a quarter of the memory, half of the
+  // descriptors and half of the mappings that the service may have.
   std::uint64_t queue_bytes = 0;
   std::uint64_t descriptors = 0;
   std::uint64_t mappings = 0;
-  // Messages a second that each worker takes from it; 0: as many as there are. A tenant that was
-  // idle may send `message_burst` of them at once.
+  // Messages per second that each worker takes from the tenant; 0: no limit. A tenant that was idle
+  // may send `message_burst` messages at once.
   std::uint64_t message_rate = 0;
   std::uint32_t message_burst = 1024;
 };
 
-// What one object may be asked to hold; told to programs as the limits of the device.
+// Limits of one object. Programs see them as the limits of the device.
 struct ObjectLimits {
   std::uint32_t requests = 16384;    // of a work queue
   std::uint32_t segments = 16;       // of a request: up to transport::kMaxSegments
@@ -45,38 +45,37 @@ struct ObjectLimits {
 };
 
 struct WorkerTimes {
-  // A worker without work looks again at once for so long, then sleeps until it is called or
-  // something is due.
+  // A worker without work polls for this long, then sleeps until it is woken or something is due.
   Picos spin_for = picos_from_micros(30);
-  // Where packets may come from outside unannounced, it looks at least so often...
+  // Longest sleep of a worker to which packets may come from outside without waking it.
   Picos most_sleep_listening = picos_from_micros(500);
-  // ... and elsewhere so often, as a sign of life.
+  // Longest sleep of other workers: they must show that they live.
   Picos most_sleep = picos_from_micros(200'000);
   WatchSettings watch{};
-  // Between two writings of what is counted into the telemetry segment, while anything happens.
+  // Between two updates of the telemetry segment, while anything happens.
   Picos telemetry_interval = picos_from_micros(5'000);
 };
 
 struct ServiceSettings {
-  std::string socket;  // empty: where programs look for it
-  // Who may attach besides root and the service's own user: user ids, and the members of a group
-  // that the socket's file belongs to. `open`: anybody.
+  std::string socket;  // empty: the default path, which programs look at
+  // Users who may attach, besides root and the service's own user. `open`: everyone.
   std::vector<uid_t> users;
   bool open = false;
-  // Whom a service that root starts becomes, once devices and sockets are open; empty: nobody.
+  // The user to which a service started by root changes, once devices and sockets are open. Empty:
+  // drop_privileges() chooses.
   std::string user;
   TenantQuota quota{};
   ObjectLimits limits{};
   WorkerTimes times{};
-  // Whose members may use the control socket, besides root and the service's own user; empty: none.
+  // Its members may use the control socket, besides root and the service's own user; empty: none.
   std::string control_group;
-  // Plug-ins may be loaded from there (plugin_shelf.h); none: nowhere.
+  // Folders from which plug-ins may be loaded (plugin_shelf.h); none: no plug-in may be.
   std::vector<std::string> plugin_folders;
-  // Programs get an open /dev/userfaultfd, where this service has one (docs/service.md).
+  // Programs get an open /dev/userfaultfd, if the service can open it (docs/service.md).
   bool userfaultfd = false;
-  // RLIMIT_MEMLOCK of a process bounds what it registers.
+  // RLIMIT_MEMLOCK of a process limits the memory that it registers.
   bool memlock = false;
-  std::string testbed;  // what its file is called, for those who ask
+  std::string testbed;  // name of the testbed file, for the status
   std::uint64_t start_unix_ns = 0;
 };
 

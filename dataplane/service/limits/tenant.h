@@ -1,4 +1,4 @@
-// A tenant: one user id, whatever programs it runs. Of the control thread, but for the message
+// A tenant: one user id, whatever programs it runs. For the control thread, except for the message
 // budgets, each of which is its worker's.
 #pragma once
 
@@ -96,7 +96,8 @@ struct Tenant {
   Allowance address_handles;
   Allowance registered_bytes;
   std::map<pid_t, std::uint64_t> process_bytes;  // of these, by process
-  // Of the service itself, on its behalf: memory of queues, open descriptors, mappings of regions.
+  // Resources that the service uses for the tenant: memory of queues, open descriptors, mappings of
+  // regions.
   Allowance queue_bytes;
   Allowance descriptors;
   Allowance mappings;

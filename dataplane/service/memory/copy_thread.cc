@@ -92,8 +92,8 @@ CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<voi
   std::thread thread([state = state_] {
     pthread_setname_np(pthread_self(), "paceline-copy");
     const bool ran = run_as(state->program->credentials(), run, state.get(), state->process);
-    // Without the tenant's credentials, or killed by it: what is asked for gets an answer, but for
-    // the batch that was in its hands.
+    // Without the tenant's credentials, or killed by it: what is asked for gets an answer, except
+    // for the batch that was in its hands.
     if (!state->stop.load(std::memory_order_acquire)) {
       state->program->deny(ran ? ESRCH : EPERM);
       state->serve();

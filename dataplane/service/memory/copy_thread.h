@@ -1,9 +1,9 @@
 // The thread that copies between the service and one tenant's address space, with the tenant's
 // credentials (run_as: for another user that is a process). It may be made to wait for ever by that
-// tenant, or be stopped or killed between any two instructions; so nothing ever waits for it: the
-// worker hands it jobs and takes them back through rings. Who ends it kills the process when it
-// hangs, and leaves the thread behind (it owns what it works with; where there is no process it
-// ends with the tenant's pages).
+// tenant, or be stopped or killed between any two instructions. So nothing ever waits for it: the
+// worker passes jobs to it and takes results back through rings. If it hangs at its end, its
+// process is killed and the thread is left behind (it owns the memory that it uses; without a
+// process it ends as soon as the tenant's pages arrive).
 #pragma once
 
 #include <atomic>

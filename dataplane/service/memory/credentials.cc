@@ -58,7 +58,8 @@ int begin_process(void* at) {
 constexpr std::uint64_t kChangesUser = std::uint64_t{1} << CAP_SETUID | std::uint64_t{1}
                                                                             << CAP_SETGID;
 
-// What the service may do it does not do by mistake: this is in force only while it changes user.
+// Capabilities that are in force only while the thread changes user, so that no other code uses
+// them by mistake.
 void allow_changes(const CapabilitySets& now) {
   set_capabilities({now.permitted, now.effective | (now.permitted & kChangesUser)});
 }
@@ -72,8 +73,8 @@ bool run_in_process(Begin& begin, TenantProcess& process) {
   std::byte* const bottom = static_cast<std::byte*>(stack) + kGuard;
   int status = -1;
   if (::mprotect(bottom, kStack, PROT_READ | PROT_WRITE) == 0) {
-    // It has this thread's thread-local memory, which this thread does not touch meanwhile: it is
-    // in one system call. No signal tells of its end.
+    // The process uses this thread's thread-local memory. That is safe because this thread is in a
+    // system call meanwhile. No signal is sent when the process ends.
     const CapabilitySets before = capability_sets();
     allow_changes(before);
     int handle = -1;

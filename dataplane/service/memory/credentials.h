@@ -23,7 +23,7 @@ struct Credentials {
 // This process's effective user and group alone: no more groups, no capabilities.
 Credentials own_credentials();
 
-// Of the calling thread.
+// Credentials of the calling thread.
 struct CapabilitySets {
   std::uint64_t permitted = 0;
   std::uint64_t effective = 0;
@@ -32,7 +32,7 @@ CapabilitySets capability_sets();
 // 0, or an errno. Nothing is inheritable.
 int set_capabilities(const CapabilitySets& sets);
 
-// Of the peer of a connected Unix socket, as it was when it connected. 0, or an errno.
+// Credentials of the peer of a connected Unix socket, as of its connect(). Returns 0 or an errno.
 int credentials_at(int socket, pid_t& process, Credentials& out);
 
 // While it lives, this thread opens files with these rights and no others.
@@ -52,7 +52,8 @@ class FileRights {
   bool good_ = false;
 };
 
-// What run_as() runs as another user: that user may stop it (SIGSTOP), and it does not end then.
+// The process in which run_as() runs as another user. That user may stop it (SIGSTOP), so that it
+// does not end by itself.
 class TenantProcess {
  public:
   TenantProcess() = default;
@@ -68,14 +69,14 @@ class TenantProcess {
   std::atomic<bool> killed_{false};
 };
 
-// Runs work(argument) with these credentials until it returns. False: that cannot be done here.
+// Runs work(argument) with these credentials until it returns. False: that is not possible here.
 //
-// Of the service's own user: on this thread, which keeps of its capabilities those that the tenant
-// has. Of another user: in a process that shares memory and descriptors with this one, while this
-// thread waits. A thread of this process cannot do it: its user may send a signal that kills to any
-// thread of its own, and that ends the process. `work` may be killed between any two instructions,
-// so it takes no lock and allocates nothing. The process ends with this thread. `process` outlives
-// the call, and is of one call.
+// For the service's own user it runs on this thread, which keeps only the capabilities that the
+// tenant has, too. For another user it runs in a process that shares memory and descriptors with
+// this one, while this thread waits. A thread would not do: the tenant could kill it with a signal,
+// which would end the whole service. `work` may be killed between any two instructions, so it must
+// take no lock and allocate nothing. The process ends with this thread. `process` must outlive the
+// call, and serves one call.
 bool run_as(const Credentials& whose, void (*work)(void*), void* argument, TenantProcess& process);
 
 }  // namespace paceline::service

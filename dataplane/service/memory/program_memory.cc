@@ -28,7 +28,7 @@ namespace {
 using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
                          unsigned long);
 
-// What an address of the program looks like to the kernel: never followed here.
+// An address of the program as the kernel takes it. It is never dereferenced here.
 void* foreign(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 CopyResult copy_piece(Call call, pid_t pid, const ProgramPiece& piece) {
@@ -84,7 +84,7 @@ std::string text_at(int folder, const char* name) {
   return text;
 }
 
-// Of a process in the service's own user namespace; in another one they say nothing about this one.
+// For a process in the service's own user namespace; capabilities in another one mean nothing here.
 std::uint64_t capability_line(int folder, std::string_view name) {
   const std::string users = text_at(folder, "uid_map");
   if (users.empty() || users != text_at(AT_FDCWD, "/proc/self/uid_map")) return 0;
@@ -93,8 +93,8 @@ std::uint64_t capability_line(int folder, std::string_view name) {
   return at == std::string::npos ? 0 : std::strtoull(&status[at + name.size()], nullptr, 16);
 }
 
-// The kernel's rule: nobody traces a program that has more than himself. What copies has of ours
-// what the program has, too.
+// The kernel's rule: a process may trace only programs with no more capabilities than its own. The
+// copying process has those of the service's capabilities that the program has, too.
 bool may_copy_for(std::uint64_t theirs) {
   constexpr std::uint64_t kTrace = std::uint64_t{1} << CAP_SYS_PTRACE;
   const std::uint64_t ours = capability_sets().permitted;

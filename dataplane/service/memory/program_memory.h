@@ -1,12 +1,13 @@
-// The address space of a program, seen from the service: bytes are copied in and out by
-// process_vm_readv and process_vm_writev, which honour the program's own page protection, and ask
-// at each call whether whoever calls may trace the process. Whoever calls may have to wait for the
-// program's pages, for as long as the program pleases (userfaultfd, files in user space), and no
-// signal but a deadly one ends that: only threads that nobody waits for may call.
+// The address space of a program, seen from the service. Bytes are copied in and out by
+// process_vm_readv and process_vm_writev, which honour the program's own page protection, and check
+// at each call whether the caller may trace the process. The caller may have to wait for the
+// program's pages for as long as the program likes (userfaultfd, files in user space), and only a
+// fatal signal ends the wait. So only threads that no other thread waits for may call.
 //
-// The program is the process that connected, and is pinned when it is let in: by a handle of the
-// process, its user, its start, and what an exec changes. The copy thread opens its address space
-// by that handle; neither follows when the process calls exec, or when its number is given away.
+// The program is the process that connected. It is pinned when it is let in: by a handle of the
+// process, its user, its start time, and values that an exec changes. The copy thread opens the
+// address space by that handle. After an exec of the process, or reuse of its process id, copies
+// are refused.
 #pragma once
 
 #include <sys/types.h>
@@ -36,23 +37,23 @@ struct ProgramPiece {
   std::size_t bytes = 0;
 };
 
-// What an exec changes, or another process of that number has otherwise: its start, and where code,
-// stack, data, arguments and environment lie. All zeros where that may not be seen.
+// Values that change with an exec, or differ in another process with the same id: the start time,
+// and the addresses of code, stack, data, arguments and environment. All zeros if they are hidden.
 using ProgramImage = std::array<std::uint64_t, 11>;
 
 class ProgramMemory {
  public:
   static constexpr std::size_t kBatch = 16;
 
-  // Pins the process at the other end of a connected Unix socket. Where that fails, error() says
-  // so from then on.
+  // Pins the process at the other end of a connected Unix socket. If that fails, error() returns
+  // the error from then on.
   explicit ProgramMemory(int socket);
 
   // --- the control thread: neither this nor pinning waits for the program ---
   // 0; ESRCH: the process has ended or called exec; EPERM, EACCES: its user may not trace it, or
   // this service may not act for its user; another errno.
   int error() const;
-  // Whoever copies has these (run_as).
+  // Credentials with which to copy (run_as).
   const Credentials& credentials() const { return credentials_; }
   pid_t process() const { return pid_; }
   // Bytes that hardware would let it pin now: RLIMIT_MEMLOCK, or all of root's and with
@@ -63,9 +64,9 @@ class ProgramMemory {
   // First of all; or deny() with an errno, which makes it unreachable for good. error() says so.
   void open();
   void deny(int error) { found_.store(error, std::memory_order_release); }
-  // What is asked before each copy. `closely`: whether it ended or called exec also where another
-  // process keeps its former address space alive (clone with CLONE_VM); some 3 us. What the kernel
-  // asks at each copy is asked of the process as it is then.
+  // The check before each copy. `closely` also detects an end or exec if another process keeps the
+  // former address space alive (clone with CLONE_VM); it takes about 3 us. The kernel's own check
+  // at each copy is of the process as it is then.
   CopyResult reachable(bool closely) const;
   CopyResult read(const ProgramPiece& piece) const;
   CopyResult write(const ProgramPiece& piece) const;

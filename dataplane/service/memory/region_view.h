@@ -1,4 +1,4 @@
-// What of a region lies in the program's shared memory, mapped: one reservation of addresses as
+// Maps the parts of a region that are shared memory of the program: one reservation of addresses as
 // long as the region, with the shared extents in their places and nothing in between.
 #pragma once
 
@@ -28,7 +28,7 @@ class RegionView {
   // The bytes at `offset` of the region when all of them are shared, otherwise nullptr.
   std::byte* at(std::uint64_t offset, std::uint64_t bytes) const;
   bool wholly_shared() const { return ranges_.size() == 1 && ranges_[0].bytes == length_; }
-  // Of an address of this process.
+  // For an address of this process.
   bool holds(std::uintptr_t address) const {
     const auto begin = reinterpret_cast<std::uintptr_t>(mapped_);
     return address >= begin && address - begin < mapped_bytes_;

@@ -25,7 +25,7 @@ using transport::AtomicOperation;
 using transport::MemoryCaller;
 using transport::MemoryResult;
 
-// What one tenant's regions copy by: the thread and the worker's side of it.
+// Copies for one tenant's regions: the thread and the worker's side of it.
 struct Copying {
   Copying(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
       : thread(std::move(program), std::move(wake)), scheduler(thread) {}

@@ -42,7 +42,7 @@ struct Guard {
   std::array<std::atomic<std::uintptr_t>, kRemembered> addresses{};
 };
 
-// What the handler uses: it may not wait for the first use of a static.
+// State of the signal handler, which must not initialise a static at its first use.
 std::atomic<Guard*> in_force{nullptr};
 
 // On the thread that touched the page, in the middle of anything: system calls and atomics alone.

@@ -25,9 +25,9 @@ double events_per_us(const WorldPlan& plan) {
   return 5 * rate / (8e6 * plan.engine.payload_mtu);
 }
 
-// What comes after a pause was sent: what the link carries, a packet at either end, and what the
-// transmit ring has taken. As much of it as half of the buffer holds; 0, the usual, where that is
-// less than the usual.
+// Bytes that still arrive after a pause was sent: those on the link, a packet at either end, and
+// those in the transmit ring; at most half of the buffer. 0 selects the default, if these are
+// fewer.
 std::uint64_t roomy_headroom(const fabric::FabricSpec& spec, std::uint64_t two_packets) {
   std::uint64_t usual = 0;
   std::uint64_t wanted = 0;
@@ -138,8 +138,8 @@ void EmulatedNics::note(std::uint32_t host) {
   due_.push_back(host);
 }
 
-// Everything in the fabric up to `now` happens, each thing at its own time. Who has something to do
-// by then is noted.
+// Runs the fabric's events up to `now`, each at its own time, and notes the hosts that then have
+// something to do.
 void EmulatedNics::catch_up(Picos now) {
   Picos time;
   std::uint32_t actor = 0;
@@ -159,14 +159,15 @@ void EmulatedNics::poll(std::uint32_t index, Picos now, Picos gap) {
   Host& host = hosts_[index];
   if (gap.count > 0) host.engine->stopped(now, gap);
   host.engine->poll(now);
-  // What a poll has left is due at once.
+  // Work that a poll has left is due at once.
   const Picos next = earlier(host.engine->next_deadline(), host.port->rx_ready_at());
   wheel_.schedule(first_host_actor_ + index, later(next, now));
 }
 
 bool EmulatedNics::turn(Picos now, Picos gap) {
-  // That nobody could run for a while is told to all hosts, but is no work: a worker without any
-  // would else stay awake for as long as the machine is busy with something else.
+  // A gap in which no thread could run is reported to all hosts, but does not count as work:
+  // otherwise an idle worker would stay awake for as long as the machine is busy with something
+  // else.
   const bool touched = !due_.empty();
   if (gap.count > 0) {
     for (std::uint32_t h = 0; h < hosts_.size(); ++h) note(h);
@@ -174,7 +175,7 @@ bool EmulatedNics::turn(Picos now, Picos gap) {
   const bool fabric_was_due = next_ <= now;
   catch_up(now);
   const bool any = fabric_was_due || touched;
-  // What one host sends reaches another after its link's delay, not in this turn.
+  // A packet from one host reaches another after the link's delay, not in this turn.
   for (const std::uint32_t host : due_) poll(host, now, gap);
   for (const std::uint32_t host : due_) hosts_[host].due = false;
   due_.clear();
@@ -182,7 +183,7 @@ bool EmulatedNics::turn(Picos now, Picos gap) {
   return any;
 }
 
-// A testbed's host hangs on a switch: no other one has its link.
+// A testbed's host is linked to a switch, by a link of its own.
 std::string EmulatedNics::capture(std::size_t index, CaptureRingWriter* ring) {
   Host& host = hosts_[index];
   const std::uint32_t uplink = network_.topology().host_uplink(static_cast<std::uint32_t>(index));
@@ -196,7 +197,7 @@ std::string EmulatedNics::capture(std::size_t index, CaptureRingWriter* ring) {
   return {};
 }
 
-// What emulated NICs tell of themselves and of the fabric between them.
+// Reports of emulated NICs and of the fabric between them.
 
 NicSetReport EmulatedNics::blank_report() const {
   NicSetReport report;

@@ -20,14 +20,14 @@
 namespace paceline::service {
 
 struct EmulatedSettings {
-  // Of the hosts, in order; those without one are called h0, h1, ...
+  // Names of the hosts, in order; hosts without a name are called h0, h1, ...
   std::vector<std::string> names;
   // The transmit ring of a host, in time on its link: a host that is polled so late can still fill
   // it. At least two full packets, at most 256 KiB.
   Picos transmit_ring = picos_from_micros(20);
   // Packets refer to their senders' memory where they can (PortInfo::lends_payload).
   bool lend_payload = true;
-  // What the values of congestion control came from: names.
+  // Names of the profiles from which the values of congestion control came.
   std::string profile;
   std::string fallback_profile;
 };

@@ -1,4 +1,4 @@
-// What a NIC instance says of itself, from what its engine is configured with.
+// Description of a NIC instance, from the configuration of its engine.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace paceline::service {
 attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig& config, Rate rate,
                          std::uint16_t local_id);
 
-// What its congestion control begins with; profiles are the names that its values came from.
+// Its initial congestion control; profiles are the names from which its values came.
 NicCongestion nic_congestion(const transport::EngineConfig& config, const PortInfo& port,
                              const std::string& profile, const std::string& fallback_profile);
 
-// Of a capture that runs; on the worker's thread.
+// For a running capture; on the worker's thread.
 CaptureReport capture_report(const CaptureRingWriter& ring);
 
 }  // namespace paceline::service

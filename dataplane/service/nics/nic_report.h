@@ -1,4 +1,4 @@
-// What a NicSet tells of itself on request: plain numbers, for status and telemetry.
+// Report of a NicSet: plain numbers, for status and telemetry.
 #pragma once
 
 #include <cstdint>
@@ -96,7 +96,7 @@ struct ArrivalReport {
   double clock_hz = 0;
 };
 
-// What somebody captures (port/capture/capture_ring.h): what crossed since it began.
+// A capture (port/capture/capture_ring.h): counts since it began.
 struct CaptureReport {
   bool running = false;  // false: nobody does, and nothing here means anything
   std::uint64_t frames = 0;

@@ -33,7 +33,7 @@ struct Nic {
   NicCongestion congestion{};
 };
 
-// Of an emulated instance: the port of the switch towards it, and the instance's own link.
+// For an emulated instance: the port of the switch towards it, and the instance's own link.
 struct LastHop {
   std::uint64_t queue_bytes = 0;
   std::uint64_t queue_max_bytes = 0;  // since the start
@@ -52,8 +52,8 @@ class NicSet {
   // --- any thread ---
   virtual std::size_t size() const = 0;
   virtual const Nic& nic(std::size_t index) const = 0;
-  // The way from this instance to a GID, or to the instance with a local_id (only among emulated
-  // ones). Nothing: there is none.
+  // The path from this instance to a GID, or to the instance with a local_id (only among emulated
+  // ones). Nothing if there is none.
   virtual std::optional<transport::QpPath> path_to(std::size_t from,
                                                    const wire::IpAddress& to) const = 0;
   virtual std::optional<transport::QpPath> path_to_local(std::size_t from,
@@ -67,7 +67,7 @@ class NicSet {
   // The first and the last that happens on it; what is below happens between the two.
   virtual void enter_thread() {}
   virtual void leave_thread() {}
-  // What turns' times will be read from, on this thread; {}: it goes away.
+  // The clock from which times of turns will be read, on this thread; {}: none any more.
   virtual void use_clock(const PollClock& /*clock*/) {}
   // The engine was given something to do since the last turn: it is polled in the next.
   virtual void touch(std::size_t index) = 0;
@@ -79,18 +79,18 @@ class NicSet {
   // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
   virtual bool hears_the_world() const = 0;
   // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways and
-  // with what is dropped there; nullptr: no more. May allocate. What is wrong, empty: nothing.
+  // with what is dropped there; nullptr: no more. May allocate. Returns an error, or an empty text.
   virtual std::string capture(std::size_t /*index*/, CaptureRingWriter* /*ring*/) {
     return "it cannot be captured";
   }
   // Fills the numbers of a blank_report() in; `now` as in turn(). Does not allocate, and changes no
   // result.
   virtual void describe(Picos /*now*/, NicSetReport& /*report*/) {}
-  // After a turn at `now`. Does not allocate, and changes no result. Nothing: there is none to see.
+  // Call after a turn at `now`. Does not allocate, and changes no result. Nothing if there is none.
   virtual std::optional<LastHop> last_hop(Picos /*now*/, std::size_t /*index*/) {
     return std::nullopt;
   }
-  // Of a port of this machine; as above.
+  // The same for a port of this machine.
   virtual std::optional<LoanReport> loans(std::size_t /*index*/) const { return std::nullopt; }
 };
 

@@ -1,5 +1,5 @@
-// Ports of this machine, opened for a service. One of two files says how: with DPDK, or that there
-// is none.
+// Opens ports of this machine for a service. Two files implement it: with DPDK, and without, where
+// it returns an error.
 #pragma once
 
 #include "dataplane/config/testbed/testbed.h"

@@ -84,7 +84,7 @@ bool PortNics::turn(Picos now, Picos gap) {
   return any;
 }
 
-// Of a capture, if there is one.
+// Ends a capture, if there is one.
 void PortNics::let_go(End& end) {
   if (!end.captured) return;
   end.port->show_drops(nullptr);

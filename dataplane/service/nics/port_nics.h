@@ -21,7 +21,7 @@
 
 namespace paceline::service {
 
-// What a port's device tells of itself; outlives the NIC instance.
+// Reads the counters of a port's device; outlives the NIC instance.
 class PortDevice {
  public:
   PortDevice() = default;
@@ -39,13 +39,13 @@ struct PortNic {
   neighbour::ResolvingPort* port = nullptr;
   // As plan_engine() leaves it; addresses and MAC are the port's.
   transport::EngineConfig engine;
-  // What its values of congestion control came from: names.
+  // Names of the profiles from which its values of congestion control came.
   std::string profile{};
   std::string fallback_profile{};
   const PortDevice* device = nullptr;  // none: there is nothing to tell
 };
 
-// What a thread has to be to use the ports; made and destroyed on the worker's thread.
+// Prepares a thread to use the ports; made and destroyed on the worker's thread.
 class PortThread {
  public:
   PortThread() = default;
@@ -73,8 +73,9 @@ class PortNics final : public NicSet {
 
   std::size_t size() const override { return ends_.size(); }
   const Nic& nic(std::size_t index) const override { return ends_[index].nic; }
-  // Who is on the link of the port or behind its gateway; the MAC address is found when there is
-  // something to send. A port does not hear itself: its own address is no way.
+  // A path to hosts on the port's link or behind its gateway. The MAC address is found when there
+  // is something to send. There is no path to the port's own address, because a port does not
+  // receive its own packets.
   std::optional<transport::QpPath> path_to(std::size_t from,
                                            const wire::IpAddress& to) const override;
   // RoCE knows no local identifiers; where hosts are emulated their numbers stand in.

@@ -14,7 +14,7 @@
 //   hello        {} -> version, pid, start_unix_ns, testbed (file name), nics: [{name, worker,
 //                rate_mbps, mtu, base_rtt_ns}], attach_socket
 //   telemetry    {} -> the descriptor of the telemetry segment (dataplane/telemetry/segment.h)
-//   status       {} -> status: what docs/service.md says; a text longer than a message comes as the
+//   status       {} -> status: see docs/service.md; a text longer than a message comes as the
 //                descriptor of a memfd instead: bytes
 //   parameters   {} -> nics: [{name, algorithm, profile, values: {name: value}, plugin?: {path,
 //                sha256}, fallback: {...}, generation, arm, epoch}]: what is in force
@@ -27,37 +27,36 @@
 //                ...]. What is in force becomes arm 0, the champion; nothing changes yet. One trial
 //                at a time for each NIC. With clusters (2 to 16, each NIC in one) an arm is of the
 //                port that data goes to.
-//   use_arm      {name, arm: 0 | 1, epoch: 1..255, renew?: bool} -> generation. Of a trial: puts an
-//                arm in force on its NICs; new messages carry the epoch. Renews the hold. Of a
-//                trial with clusters `arms` instead of `arm`: a list, 0 or 1 for each cluster.
-//   renew        {name} -> remaining_ms. Nobody renewed it for hold_ms: the champion is put back
-//   and
-//                the trial is over ("abandoned").
+//   use_arm      {name, arm: 0 | 1, epoch: 1..255, renew?: bool} -> generation. Puts an arm of the
+//                trial in force on its NICs; new messages carry the epoch. Renews the hold, unless
+//                `renew` is false. For a trial with clusters `arms` instead of `arm`: a list, 0 or
+//                1 for each cluster.
+//   renew        {name} -> remaining_ms. A trial that is not renewed for hold_ms is over
+//                ("abandoned"), and the champion is put back.
 //   end_trial    {name, keep: "champion" | "candidate"} -> nics as of configure
 //   trials       {} -> trials: [{name, nics, clusters?, arm, arms?, epoch, hold_ms, remaining_ms,
 //                state: "running" | "tripped" | "abandoned", why}]; those that ended in trouble
 //                stay until end_trial. With clusters `arm` is 1 while any of them has it.
 //   guard        {} -> nics: [{name, limits, trips: [{number, at_unix_ns, rule, figure, limit,
-//                action, nic, trial, arm?, detail?}], latched: bool}]; arm: of two at a time, the
+//                action, nic, trial, arm?, detail?}], latched: bool}]; arm: with two at a time, the
 //                one that broke the limit
-//   clear_guard  {nics?} -> {}: what is latched may be tried again
+//   clear_guard  {nics?} -> {}: releases the latch, so that trials are allowed again
 //   load_plugin  {path, sha256?} -> plugin: its table (dataplane/config/algorithm_catalogue.h).
-//                Refused where service.plugin_folders does not allow it (plugin_shelf.h), or the
-//                file's content is another than asked for. Changes no NIC; what is loaded stays.
+//                Refused if service.plugin_folders does not allow it (plugin_shelf.h), or the
+//                file's checksum differs. Changes no NIC; a loaded plug-in stays loaded.
 //   plugins      {} -> plugins: [tables] of all that are loaded
 //   capture      {nic, bytes?: of the ring, rounded up to a power of two (33554432), snap?: what is
 //                kept of a frame (65535)} -> bytes, page_bytes, and two descriptors: of the ring,
-//                read-only, and of the page where the reader says how far it is
-//                (dataplane/port/capture/capture_ring.h). What crosses the NIC from then on is in
-//                the ring, until the connection ends. One capture of a NIC at a time, eight of a
+//                read-only, and of the page where the reader writes its position
+//                (dataplane/port/capture/capture_ring.h). From then on the ring gets every packet
+//                of the NIC, until the connection ends. One capture per NIC at a time, eight per
 //                service.
 //
-// An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if that
-// is given), which is loaded as by load_plugin, in a dry run, too: nobody else knows its table.
+// An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if
+// given), which is loaded as by load_plugin, also in a dry run: only the plug-in has its table.
 //
-// Where `renew` is not given use_arm renews. An answer other than that of status that is longer
-// than a message comes whole as the descriptor of a memfd, and the message has {schema, id, ok,
-// bytes}.
+// An answer other than that of status that is longer than a message comes whole as the descriptor
+// of a memfd, and the message has {schema, id, ok, bytes}.
 //
 // Limits of the guard (hard ones; null switches a rule off), each of one look of 100 ms:
 //   retransmitted_share    1e-6  of the data packets sent, with more than
@@ -66,9 +65,9 @@
 //   stall_ms               50    messages under way, and nothing sent, received or acknowledged
 //   drops_packets          10    at the emulated switch's port towards the NIC
 // and always: a plug-in that is put into quarantine (rule plugin_quarantine), at once.
-// Judged every 100 ms by the service over what its workers count; three looks in a row, or one that
-// is ten times beyond, puts the champion back, latches and reports. Where no candidate is in force
-// there is nothing to go back to, and the guard only reports.
+// The service judges its workers' counters every 100 ms. Three breaches in a row, or one of ten
+// times a limit, put the champion back, latch and report. If no candidate is in force, the guard
+// only reports.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What a session has, as the control thread knows it; the parts that the worker uses hang off them.
-// An object that others are built on counts them and is not destroyed before they are.
+// Objects of a session on the control thread; they own the parts that the worker uses. An object
+// counts the objects that use it and is not destroyed before them.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ProtectionDomain {
   std::uint32_t uses = 0;
 };
 
-// What a queue takes of its tenant's allowances.
+// The share of its tenant's quotas that a queue uses.
 struct QueueShare {
   Held bytes;
   Held descriptor;
@@ -93,7 +93,7 @@ struct AddressHandleObject {
 template <class T>
 class HandleTable {
  public:
-  // Where the next object goes: reserve, then insert under that handle.
+  // The handle of the next object: reserve, then insert under that handle.
   std::uint32_t next() {
     do {
       if (++last_ == 0) ++last_;

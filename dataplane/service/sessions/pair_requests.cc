@@ -271,14 +271,14 @@ bool PairRequests::sending(const PairObject& pair) {
   return any;
 }
 
-// The worker knows nothing of it afterwards, and nothing else counts it.
+// Afterwards the worker has no reference to it, and no object counts it.
 void PairRequests::release(PairObject& pair) {
   state_.on_worker([&](Picos now) {
     state_.worker_session->remove(*pair.adapter, pair.bell);
     state_.engine().destroy_qp(now, pair.adapter->number());
     state_.memory->forget(pair.adapter->number());
     pair.adapter->count_lost();
-    // What was completed for it has nobody to go to.
+    // Its completions are dropped: no program can take them.
     state_.worker().pairs(state_.place.nic).remove(pair.adapter->number());
     state_.worker_session->settle();
   });

@@ -27,18 +27,18 @@ constexpr std::uint32_t kKnownChanges =
 std::uint8_t engine_access(std::uint32_t access) {
   auto bits = static_cast<std::uint8_t>(access & kAllAccess & ~attach::region_access::window_bind);
   if ((access & attach::region_access::window_bind) != 0) bits |= transport::access::window_bind;
-  // Who may reach it from outside may also be told to give it up.
+  // A region that peers may access can also be taken away.
   if ((bits & transport::access::remote) != 0) bits |= transport::access::remote_invalidate;
   return bits;
 }
 
-// What memory_->add() found, on whichever thread.
+// Result of memory_->add(), from any thread.
 struct Mapped {
   std::unique_ptr<RegionMemory> memory;
   int error = EIO;
 };
 
-// As many as the service makes at most; of what is copied there are none.
+// The most mappings that the service makes; none for memory that is copied.
 std::uint64_t mappings_of(std::span<const attach::Extent> extents) {
   const bool copied = std::all_of(extents.begin(), extents.end(), [](const auto& extent) {
     return extent.kind == attach::ExtentKind::by_copy;

@@ -24,7 +24,7 @@ class RegionRequests {
   Status free_window(const attach::Message& request);
   // Whether that address of this process is in a view of its regions.
   bool holds(std::uintptr_t address);
-  // What the region took beside its place among them.
+  // Gives back the quota of a region, beside its place in the table.
   void give_extents(std::uint64_t bytes, std::uint64_t mappings);
 
  private:
@@ -41,7 +41,7 @@ class RegionRequests {
   Status extents_of(const attach::Message& request, std::vector<attach::Extent>& out) const;
   // By its process' RLIMIT_MEMLOCK (service.memlock); the first refusal of a session is logged.
   Status check_lockable(std::uint64_t bytes);
-  // What a region takes beside its place among them; a refusal takes nothing.
+  // Takes the quota of a region, beside its place in the table; a refusal takes nothing.
   Status take_extents(std::uint64_t bytes, std::uint64_t mappings);
 
   SessionState& state_;

@@ -1,4 +1,4 @@
-// What a request of a program is answered with.
+// The reply to a request of a program.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ struct Status {
   std::string why;
 };
 
-// What goes back. The descriptors stay the session's.
+// The reply. The session keeps ownership of the descriptors.
 struct Reply {
   std::vector<std::byte> body;
   std::vector<int> descriptors;
-  // Where the program decides how long something takes, the answer waits: `aside` runs on another
-  // thread, owns what it uses and does not throw; `then` says what comes of it.
+  // For work whose duration the program decides: `aside` runs on another thread, owns what it uses
+  // and does not throw; then `then` makes the reply.
   std::function<void()> aside;
   std::function<Status(Reply&)> then;
 

@@ -30,7 +30,7 @@ namespace paceline::service {
 
 namespace {
 
-// Of one program in a row, before others are asked.
+// Requests of one program in a row, before the others get their turn.
 constexpr int kRequestsInARow = 16;
 
 bool credentials_of(int socket, Peer& peer) {
@@ -242,7 +242,7 @@ void Server::end_spoilt_sessions() {
   }
 }
 
-// What lies unread in the socket is closed with it.
+// Unread data in the socket is lost when it is closed.
 void Server::end(Place at) {
   attach::Descriptor socket(at->socket.release());
   const std::shared_ptr<const void> remains = at->session.remains();
@@ -258,7 +258,7 @@ Server::Next Server::serve_some(Place at) {
     attach::Message request;
     const attach::Glance glance =
         attach::look(socket, std::as_writable_bytes(std::span(&request.header, 1)));
-    // What comes from here on may bring descriptors: the next glance tells.
+    // A message that arrives after this look may bring descriptors; the next look finds them.
     if (glance.bytes < 0) {
       return errno == EAGAIN || errno == EWOULDBLOCK ? Next::request : Next::end;
     }
@@ -322,7 +322,7 @@ Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
   if (status.error == 0 && operation == Operation::share_memory) {
     attach::allow_descriptors(socket, false);
   }
-  // Who does not read replies cannot ask.
+  // A program that does not read its replies may send no further requests.
   if (answer(socket, errand->header, status, errand->reply) != attach::Transfer::done) {
     return Next::end;
   }

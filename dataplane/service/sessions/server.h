@@ -27,14 +27,14 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Listens at `path`. What is wrong, empty: nothing.
+  // Listens at `path`. Returns an error, or an empty text.
   std::string listen(const std::string& path);
   // Until stop(), which any thread and any handler may call; then every session is closed.
   void run();
   void stop() { context_.stop(); }
   boost::asio::io_context& context() { return context_; }
   std::size_t connections() const { return connections_.size(); }
-  // What `status` replies to somebody who sees all. Of the context's thread.
+  // The reply to `status` for a user who may see all sessions. For the context's thread.
   std::string status_of_all();
 
  private:

@@ -67,7 +67,7 @@ class Session {
   Status destroy_pd(const attach::Message& request);
   Status create_channel(Reply& reply);
   Status destroy_channel(const attach::Message& request);
-  // Everything goes; the worker knows nothing of it afterwards.
+  // Destroys all objects; afterwards the worker has no reference to them.
   void close();
 
   Held descriptors_;  // given back when those of `state_` are closed

@@ -1,4 +1,4 @@
-// What a session has: the objects of its program, and what serves them.
+// State of a session: the objects of its program, and the helpers that serve them.
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +39,7 @@ struct SessionState {
     return worker().call(place.nic, std::forward<Work>(work));
   }
 
-  // Of a queue that takes so many bytes, shared and of our own.
+  // For a queue that takes this many bytes of shared and own memory.
   Status take_queue(QueueShare& share, std::uint64_t bytes);
   std::optional<std::uint32_t> take_bell();
   void give_bell(std::uint32_t bell);

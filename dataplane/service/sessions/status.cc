@@ -138,7 +138,7 @@ Json arrivals_of(const ArrivalReport& a) {
 Json worker_of(ServiceWorker& worker) {
   NicSetReport report = worker.nics().blank_report();
   worker.nics().ask_devices(report);
-  // What each NIC runs now; it may have been changed since the start.
+  // The congestion control of each NIC now; it may have changed since the start.
   std::vector<std::string_view> algorithms(worker.nics().size(), report.algorithm);
   worker.call(0, [&](Picos now) {
     worker.nics().describe(now, report);

@@ -1,4 +1,4 @@
-// What the service tells of itself: the JSON text that `status` replies (docs/service.md).
+// The JSON text of the service's status (docs/service.md).
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@ namespace paceline::service {
 
 class Session;
 
-// On the control thread; asks each worker for the report of its NICs. `only`: of no other tenant
-// anything is told.
+// On the control thread; asks each worker for the report of its NICs. `only`: the text contains
+// sessions of this tenant only.
 std::string status_text(Service& service, const std::vector<const Session*>& sessions,
                         std::optional<uid_t> only = std::nullopt);
 

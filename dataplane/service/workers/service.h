@@ -1,5 +1,5 @@
-// What all sessions of a service have in common: its workers and their NIC instances, its tenants,
-// its settings. Of the control thread.
+// Shared by all sessions of a service: its workers and their NIC instances, its tenants, its
+// settings. For the control thread.
 #pragma once
 
 #include <sys/types.h>
@@ -38,10 +38,10 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // Starts the workers; `before` opens what else needs rights that are given up then. What is
-  // wrong, empty: nothing.
+  // Starts the workers; `before` opens what else needs rights that are given up then. Returns an
+  // error, or an empty text.
   std::string start(const std::function<std::string()>& before = {});
-  // Of `before`, and the last of it. `ports`: devices of this machine are open.
+  // The last step of `before`. `ports`: devices of this machine are open.
   std::string give_up_privileges(bool ports);
   const Privileges& privileges() const { return privileges_; }
   void stop();

@@ -107,7 +107,7 @@ void ServiceWorker::wake() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (page().asleep.load(std::memory_order_relaxed) == 0) return;
   const std::uint64_t one = 1;
-  // A counter that is full wakes as well as one more.
+  // The write cannot fail: the counter never reaches its maximum of 2^64 - 2.
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof(one));
 }
 
@@ -125,7 +125,7 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   }
   if (sessions != 0) first_session_ = (first_session_ + 1) % sessions;
   busy |= nics_->turn(now, gap);
-  // What is not handed over now has no room, or is owed to somebody who does not read.
+  // Whatever is left after settle() did not fit, or its reader does not poll.
   for (WorkerSession* session : sessions_) {
     busy |= session->settle();
     if (!session->take_disturbed()) continue;
@@ -148,7 +148,8 @@ void ServiceWorker::report_events() {
     do {
       n = nics_->nic(nic).engine->poll_events(events);
       for (std::size_t i = 0; i < n; ++i) {
-        if (events[i].kind == transport::AsyncEventKind::cq_error) continue;  // its adapter tells
+        if (events[i].kind == transport::AsyncEventKind::cq_error)
+          continue;  // its adapter reports it
         const PairAdapter* const pair = pairs_[nic].find(events[i].qp_number);
         if (pair == nullptr) continue;
         write_notice(pair->notices(), {event_number(events[i].kind), pair->handle()});
@@ -169,7 +170,7 @@ struct ServiceWorker::Body : LoopBody {
   explicit Body(ServiceWorker& of) : worker(of) {}
 
   bool on_turn(Picos now, Picos gap) {
-    // Where somebody else had the processor nobody knows how much of the time was work.
+    // A span with a gap is not counted: which part of it was work is unknown.
     if (worked && gap.count == 0) worker.add_busy(now - before);
     before = now;
     worked = worker.turn(now, gap);
@@ -198,7 +199,7 @@ void ServiceWorker::run() {
   nics_->leave_thread();
 }
 
-// Until somebody calls, or `time` has gone by.
+// Returns when a watched eventfd is written, at the latest after `time`.
 void ServiceWorker::sleep(Picos time) {
   count(sleeps_);
   const timespec span = to_timespec(time);

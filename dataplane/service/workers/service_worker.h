@@ -1,6 +1,6 @@
 // A worker: the thread that owns one set of NIC instances, and all of its engines. A turn takes
 // what programs have rung for and the control thread has asked for, runs what is due in the set,
-// and hands over what was completed. In a turn nothing blocks and, but for control operations,
+// and hands over what was completed. In a turn nothing blocks and, except for control operations,
 // nothing allocates.
 //
 // Without work it looks again at once for a while, then lets others run, then sleeps until a
@@ -84,7 +84,7 @@ class ServiceWorker {
   // The same with two arms, by the cluster that data goes to; `in_force` says the same of clusters.
   void reconfigure(Picos now, std::size_t nic, const transport::ArmsByPeer& arms,
                    const NicInForce& in_force);
-  // What is in force without another setup: the guard's number.
+  // Changes what is in force without another setup: the guard's number.
   void note_guard(std::size_t nic, std::uint32_t guard) { publisher_.note_guard(nic, guard); }
 
   // Constant address; its figures are of the worker's thread.

@@ -92,7 +92,7 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   const std::uint64_t progress = c.tx_data_packets + c.rx_data_packets + c.acks_received +
                                  c.retransmitted_packets + c.completions;
   const bool waiting = meter.outstanding() != 0;
-  // Whoever waited all the time and got nowhere has stalled.
+  // A NIC with messages outstanding all the time and no progress has stalled.
   if (waiting && state.waited && progress == state.progress) {
     state.stalled_ns += nanos_of(now - last_);
     state.changed = true;

@@ -1,11 +1,11 @@
-// Writes what one worker counts into the telemetry segment: of its NICs the bodies, at most once in
-// an interval and only where something has happened, and the records of queue pairs in turn. The
-// work of each time is bounded, whatever there is; it neither allocates nor blocks. Of the worker's
-// thread, but for its making.
+// Writes one worker's counters into the telemetry segment: the bodies of its NICs, at most once per
+// interval and only if something has happened, and the records of queue pairs in turn. The work of
+// each update is bounded; it neither allocates nor blocks. For the worker's thread, except for the
+// constructor.
 //
-// While messages are under way the worker does not sleep beyond the next time it is due: a reader
-// learns of a stall although nothing happens. Without any it is not due at all, and idle workers
-// sleep.
+// While messages are outstanding, the worker wakes for each update, so that a reader learns of a
+// stall although nothing happens. Without outstanding messages no update is due, and an idle worker
+// sleeps.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct WorkerFigures {
   WatchCounters watch{};
 };
 
-// Which congestion control a NIC runs, as readers are told.
+// The congestion control of a NIC, as published to readers.
 struct NicInForce {
   std::uint64_t generation = 1;
   cc::AlgorithmId algorithm{};

@@ -8,7 +8,7 @@ namespace paceline::transport {
 
 namespace {
 
-// What a proactive algorithm goes on hearing while its fallback decides (cc/cadence/cadence.h).
+// Events that a proactive algorithm still gets while its fallback decides (cc/cadence/cadence.h).
 constexpr std::uint32_t kProactiveSignals =
     cc::signal_bit(cc::Signal::message) | cc::signal_bit(cc::Signal::idle) |
     cc::signal_bit(cc::Signal::grant) | cc::signal_bit(cc::Signal::share) |

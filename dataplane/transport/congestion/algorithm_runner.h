@@ -19,8 +19,8 @@ class AlgorithmRunner {
              const cc::Handover* handover);
   // The algorithm forgets what it has learned.
   void restart(CongestionContext& context);
-  // Tells the algorithm, and the fallback where that decides. True: what a proactive algorithm
-  // wants of the uplink may have changed.
+  // Passes the event to the algorithm, and to the fallback if that decides. True: the demand of a
+  // proactive algorithm on the uplink may have changed.
   bool run(CongestionContext& context, const cc::Event& event);
   // The fallback of the context's arm is another one now.
   void change_fallback(CongestionContext& context);

@@ -26,7 +26,7 @@ struct ArmsByPeer {
   std::array<std::uint8_t, telemetry::kMostClusters> arm_of{};  // 0 or 1, by cluster
   // Every address once, in any order. Peers that are not here have arm 0 and no cluster.
   std::vector<Place> places;
-  // Of this port, which decides about its receiving half: what it grants. kNoCluster: arm 0.
+  // The cluster of this port, whose arm its receiving half runs when it grants. kNoCluster: arm 0.
   std::uint8_t own_cluster = telemetry::kNoCluster;
 
   std::uint8_t arm_of_cluster(std::uint8_t cluster) const {

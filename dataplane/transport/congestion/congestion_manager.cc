@@ -268,8 +268,8 @@ void CongestionManager::announce_backlog(std::uint32_t index) {
   deliver(index, event);
 }
 
-// What an algorithm must reckon with for READs and atomics that wait to be asked for: they carry no
-// payload but are longer than an empty message, and who grants bytes has to cover each.
+// Bytes that an algorithm must count for waiting READ and atomic requests: they carry no payload
+// but are longer than an empty message, and a receiver that grants bytes has to cover each.
 std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
   constexpr std::uint64_t kRequestBytes = 112;  // an atomic over IPv4 on the wire
   const RequesterState& r = qp.requester;
@@ -278,8 +278,8 @@ std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
                                                                        : 0;
 }
 
-// What waited for others, READs and atomics or an empty message behind its fence, is no payload:
-// the algorithm has been told that all is quiet, and would grant nothing for it.
+// READs, atomics and empty messages that waited behind a fence are not payload: the algorithm was
+// told that there is no backlog, and would not ask for a grant for them.
 void CongestionManager::report_bare_backlog(const QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   cc::Event event;

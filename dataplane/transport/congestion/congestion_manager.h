@@ -76,7 +76,7 @@ class alignas(64) CongestionManager {
   void report_idle(std::uint32_t index);
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.
   void on_datagram_cnp(const wire::IpAddress& source);
-  // What a peer, by its index, says of the number of its own peers. Unknown ones are ignored.
+  // A peer, by its index, has told the number of its own peers. Unknown peers are ignored.
   void on_peer_count_hint(std::uint32_t index, std::uint8_t peer_count_hint);
   void on_peer_count_hint(const wire::IpAddress& ip, std::uint8_t traffic_class,
                           std::uint8_t peer_count_hint);

@@ -1,5 +1,5 @@
-// What congestion control an engine runs: the algorithms with their values, of one arm or of two at
-// a time (arms.h), and the arm, epoch and generation that contexts are told.
+// The congestion control of an engine: the algorithms with their values, for one arm or for two at
+// a time (arms.h), and the current arm, epoch and generation.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class CongestionSetups {
   std::string refusal(const CcSetup& setup) const;
   std::string refusal(const ArmsByPeer& arms) const;
 
-  // What install() has replaced.
+  // The setups that install() has replaced.
   struct Before {
     bool proactive = false;
     bool grants = false;
@@ -51,7 +51,7 @@ class CongestionSetups {
   bool proactive() const { return proactive_; }
   // Its own arm is: the port grants.
   bool grants() const { return grants_; }
-  // What the context of this peer's traffic shall run.
+  // The setup for the context of this peer's traffic.
   cc::AlgorithmId algorithm_for(const Peer& peer) const {
     const CcSetup& setup = on(peer.setup_slot);
     return proactive_ && peer.status != PeerStatus::paceline &&

@@ -110,7 +110,7 @@ void GrantExchange::on_request(const wire::ParsedPacket& parsed, const RequestMe
   }
   core_.peers[index].echo = request.echo_wanted;
   core_.peers[index].counters = core_.receiver->on_request(to_nanos(core_.now), index, request);
-  // What it sends from here on belongs to no channel.
+  // Data that it sends from here on belongs to no channel.
   if (request.close) core_.peers[index].counters = nullptr;
 }
 

@@ -1,5 +1,5 @@
-// What a proactive algorithm has once for the port: the arbiter that divides the uplink among
-// contexts, and the receiving half that grants to peers. Carries REQUEST, GRANT and PATH.
+// The parts of a proactive algorithm that exist once per port: the arbiter that divides the uplink
+// among contexts, and the receiving half that grants to peers. Exchanges REQUEST, GRANT and PATH.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class GrantExchange {
 
   // --- sending: the uplink; a context by its index ---
   void send_request(std::uint32_t index, const cc::Event& event, bool close);
-  // What the context wants of the uplink may have changed.
+  // The context's demand on the uplink may have changed.
   void update_want(std::uint32_t index, const CongestionContext& context);
   void forget_context(std::uint32_t index);
   bool uplink_due() const {

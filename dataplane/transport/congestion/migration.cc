@@ -12,8 +12,8 @@ namespace {
 // beyond their product the change takes longer instead of holding up traffic.
 constexpr std::uint32_t kVisitsPerPoll = 64;
 constexpr std::int64_t kChangeSteps = 64;
-// How long after its own change a port goes on granting to peers that have not changed yet: two
-// hosts that are told at the same time may hear it a millisecond apart.
+// How long after its own change a port still grants to peers that have not changed yet: hosts that
+// get the change at the same time may apply it a millisecond apart.
 constexpr Picos kGrantsOutlive = picos_from_micros(2000);
 // Active queue pairs of a channel that are counted one by one to share what it had.
 constexpr std::uint32_t kCountedSharers = 64;
@@ -115,7 +115,7 @@ bool Migration::anything_left() const {
   return grants_.active() || watch_.any() || peers_.waiting();
 }
 
-// What the one algorithm leaves to the next: what it lets through, be it by rate or by window.
+// State that one algorithm passes to the next: how much it lets through, by rate or by window.
 cc::Handover Migration::hand_over(const CongestionContext& context, const QueuePair* qp) const {
   cc::Handover handover;
   if (qp != nullptr) {
@@ -205,8 +205,8 @@ void Migration::convert(std::uint32_t index, cc::AlgorithmId target, const cc::H
   congestion_.replace_algorithm(index, target, handover);
 }
 
-// What a context gives to each that leaves it in this change: an equal part of what it had when the
-// first one left. Those that have nothing to send have no part in it.
+// Rate that a context passes to each queue pair that leaves it in this change: an equal part of its
+// rate when the first one left. Queue pairs with nothing to send get no part.
 Rate Migration::part_of(CongestionContext& context, Rate rate) {
   const auto generation = static_cast<std::uint8_t>(setups_.generation());
   if (context.generation != generation) {
@@ -308,7 +308,7 @@ void Migration::adopt_peer(const PeerNews& news) {
     }
     if (!setups_.proactive()) peer.status = PeerStatus::paceline;
   }
-  // What goes to it moves to the channel.
+  // Its traffic moves to the channel.
   if (setups_.proactive() && (news.features & kFeatureGrants) != 0 &&
       peer.status != PeerStatus::paceline) {
     peer.status = PeerStatus::paceline;

@@ -1,5 +1,5 @@
-// The peers of an engine: which there are, what each can do (HELLO), and how many of them have
-// connections here, as peers are told.
+// The peers of an engine, the features of each (HELLO), and the number of peers with connections
+// here, which peers are told.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace paceline::transport {
 
-// What a peer's HELLO says.
+// Content of a peer's HELLO.
 struct PeerNews {
   std::uint32_t peer = kNoIndex;
   std::uint32_t features = 0;
@@ -24,7 +24,7 @@ class PeerDirectory {
  public:
   PeerDirectory(EngineCore& core, const CongestionSetups& setups, ControlMessages& messages);
 
-  // The entry of a peer and class, made if there is none, with one user more. May allocate.
+  // The entry of a peer and class, made if there is none. Counts one more user. May allocate.
   std::uint32_t add(const wire::IpAddress& ip, const wire::MacAddress& mac,
                     std::uint8_t traffic_class);
   // One user less. True: that was the last one.

@@ -12,7 +12,8 @@
 namespace paceline::transport {
 
 namespace {
-// What a queue pair may send per turn beyond a full packet: the headers of first and last packets.
+// Bytes that a queue pair may send per turn beyond a full packet: headers of first and last
+// packets.
 constexpr std::uint32_t kQuantumExtra = wire::Reth::kBytes + wire::kImmediateBytes;
 }  // namespace
 
@@ -116,10 +117,10 @@ std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
   push_ready(index, context, context.traffic_class);
 }
 
-// Classes order packets in the network. Here contexts take turns whatever their packets' classes
-// are: receivers know nothing of one another, and a long message that is the shortest at its own
-// would hold up all that this host sends to others. But a class that the port does not take now
-// waits in the ring of that class, and holds up nobody.
+// Classes order packets in the network. Here contexts take turns, whatever their packets' classes:
+// receivers are independent, and a long message that is the shortest one at its receiver would
+// delay all traffic of this host to others. A class that the port does not take now waits in its
+// own ring and delays no other class.
 bool Scheduler::parked(std::uint32_t index, CongestionContext& context, unsigned ring) {
   const unsigned next = class_of_next(context);
   const bool taken =
@@ -209,7 +210,7 @@ void Scheduler::take_decision(std::uint32_t index, CongestionContext& context, R
     context.next_send = context.pace_from + serialization_time(context.pace_bytes, decision.rate);
     // A context that leaves rate 0 has no burst credit. Otherwise every newly granted sender would
     // open with two packets, and senders that begin in turn at one receiver would take twice their
-    // turns. Where several contexts of this host have work, the uplink spaces their first packets.
+    // turns. If several contexts of this host have work, the uplink spaces their first packets.
     if (rate_before.bps == 0 && working_ <= 1) {
       context.next_send = later(context.next_send, core_.now);
     }

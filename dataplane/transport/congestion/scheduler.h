@@ -1,7 +1,6 @@
 // Decides which context sends next: contexts wait in the deadline queue until their time, then in
 // the ready ring of their class (round robin), and their queue pairs share them by deficit round
-// robin. Of queue pairs it asks what they would send next, and changes nothing of theirs but their
-// turn.
+// robin. It asks queue pairs for the length of their next packet, and changes only their turn.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,7 @@ class alignas(64) Scheduler {
  public:
   explicit Scheduler(EngineCore& core) : core_(core) {}
 
-  // Room for so many contexts. Allocates.
+  // Makes room for this many contexts. Allocates.
   void reserve(std::uint32_t contexts);
   // The context has no time and no timer any more, and no place.
   void remove(std::uint32_t index);
@@ -110,7 +109,7 @@ class alignas(64) Scheduler {
     prefetch_line(&rings_[kDefaultDataClass]);
   }
   void prefetch_deadlines() const { pacer_.prefetch(); }
-  // Whose turn it is likely to be next; any context when there is none.
+  // The context whose turn is likely to be next; any context if there is none.
   std::uint32_t likely_next() const {
     const std::uint32_t mask = ready_mask_;
     return mask != 0 ? rings_[std::bit_width(mask) - 1].ready.front : pacer_.likely_first();
@@ -127,7 +126,7 @@ class alignas(64) Scheduler {
     while (mask != 0) {
       const auto traffic_class = static_cast<unsigned>(std::bit_width(mask)) - 1;
       mask &= ~(1U << traffic_class);
-      // What the port refused although ready is tried again a little later.
+      // Packets that the port refused although it was ready are offered again a little later.
       const Picos ready = core_.port.tx_ready_at(static_cast<std::uint8_t>(traffic_class));
       next = earlier(next, later(ready, core_.now + Picos{1}));
     }

@@ -1,7 +1,7 @@
-// What the code of a queue pair wants from congestion control and the scheduler. It calls neither:
-// it notes what it wants here, and whoever called it has that performed, in this order, when it has
-// returned (CongestionManager::perform). So the algorithms and the scheduler see a queue pair at
-// rest only, never in the middle of a change.
+// Requests of queue-pair code to congestion control and the scheduler. Queue-pair code calls
+// neither: it notes its requests here. When it has returned, its caller has them performed, in this
+// order (CongestionManager::perform). So algorithms and scheduler never see a queue pair in the
+// middle of a change.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +51,8 @@ class Actions {
   void resume(QueuePair& qp) { add(Action::Kind::resume, qp); }
   void resume_and_report(QueuePair& qp) { add(Action::Kind::resume_and_report, qp); }
   void dropped(QueuePair& qp) { add(Action::Kind::dropped, qp); }
-  // Bytes of the context have left the network: who was held up may go on, when all else is done.
-  // Of one context between two calls of take_all().
+  // Bytes of the context have left the network: waiting queue pairs may go on, after all other
+  // actions. For one context between two calls of take_all().
   void released(std::uint32_t context) {
     released_ = context;
     any_ = true;

@@ -1,5 +1,5 @@
-// Address handles: where datagrams go (InfiniBand vol. 1, 11.2.2.1), and the congestion context
-// that pays for them: one for each peer and class, whatever queue pair sends.
+// Address handles: the destination of datagrams (InfiniBand vol. 1, 11.2.2.1) and the congestion
+// context that paces them. All queue pairs that send to one peer in one class share that context.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct AddressHandle {
   std::uint32_t number = 0;  // index << 8 | generation
   std::uint32_t peer = 0xFFFF'FFFF;
   std::uint32_t context = 0xFFFF'FFFF;
-  std::uint32_t uses = 0;  // datagrams that are queued
+  std::uint32_t uses = 0;  // queued datagrams to this destination
   bool in_use = false;
   wire::HeaderTemplate header;
 };
@@ -45,7 +45,7 @@ class AddressHandleTable {
     handle.in_use = false;
     free_.push_back(handle.number >> 8);
   }
-  // nullptr when the number names none. Valid until the next add.
+  // nullptr if no handle has this number. The pointer is valid until the next add().
   const AddressHandle* find(std::uint32_t number) const {
     const std::uint32_t index = number >> 8;
     if (index >= handles_.size()) return nullptr;
@@ -64,10 +64,10 @@ class AddressHandleTable {
   std::vector<std::uint32_t> free_;
 };
 
-// CNPs for datagrams are limited by flow, source address and queue pair, in a table of fixed size:
-// flows that fall on the same place share its interval.
+// When a flow of datagrams (source address and queue pair) last got a CNP: one slot of a hash table
+// of fixed size. Flows with the same slot share one CNP interval.
 struct DatagramMark {
-  Picos last{-1};  // negative: none yet
+  Picos last{-1};  // negative: no CNP yet
 };
 
 }  // namespace paceline::transport

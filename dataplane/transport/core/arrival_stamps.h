@@ -1,4 +1,4 @@
-// What came of the times at which a port says that packets arrived (PortInfo::stamps_arrivals).
+// Counts the use of arrival times that a port reports (PortInfo::stamps_arrivals).
 #pragma once
 
 #include <cstdint>

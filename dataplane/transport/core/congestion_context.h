@@ -14,7 +14,7 @@
 
 namespace paceline::transport {
 
-// Where a context is, as the scheduler sees it. Exactly one holds.
+// State of a context in the scheduler.
 enum class ContextPlace : std::uint8_t {
   idle,     // nothing to send
   ready,    // in the ready ring of its class

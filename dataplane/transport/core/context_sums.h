@@ -16,8 +16,8 @@ struct ContextSums {
   std::uint64_t backlog_bytes = 0;   // payload posted and not sent
   std::uint32_t contexts = 0;        // in use
   std::uint32_t on_fallback = 0;     // of these, the fallback algorithm decides
-  // Where peers are in clusters: queue pairs that lead to each, and a sum that changes as soon as
-  // something is sent there or acknowledged.
+  // If peers are in clusters: queue pairs that lead to each, and a sum that changes with every
+  // packet that is sent there or acknowledged.
   std::array<std::uint32_t, telemetry::kMostClusters> queue_pairs_to{};
   std::array<std::uint64_t, telemetry::kMostClusters> moved_to{};
 };

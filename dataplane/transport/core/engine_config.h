@@ -1,4 +1,4 @@
-// What an engine is told once, at construction. An engine is one NIC.
+// Configuration of an engine, given at construction. An engine is one NIC.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ enum class Reliability : std::uint8_t {
 
 struct EngineConfig {
   wire::IpAddress address{};
-  // Of the other family, for peers that have an address of that one. Unspecified: there is none.
+  // Address of the other family, for peers with an address of that family. Unspecified: none.
   wire::IpAddress other_address{};
   wire::MacAddress mac{};
   std::uint32_t payload_mtu = 4096;        // payload bytes of a full packet
-  std::uint32_t ack_every = 1;             // the requester asks for an ACK every so many packets
+  std::uint32_t ack_every = 1;             // the requester asks for an ACK every n packets
   std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up, in packets...
   // ... or in time, if that is more. Polls come late in real time; without this a fast pacer would
   // lose what a stop of the host takes away.
@@ -43,21 +43,21 @@ struct EngineConfig {
   // An ACK replaces one of the same queue pair that the same poll has made (vol. 1, 9.7.5.1.2).
   // Worth it where polls find bursts: in real time.
   bool coalesce_acks = false;
-  // Where less than a packet's worth of data waits for the port, answers go behind it: the peer has
-  // the data the sooner, and sees to the answers while it would wait.
+  // If less than a packet's worth of data waits for the port, answers go behind it: the peer gets
+  // the data sooner, and handles the answers while it would otherwise wait.
   bool answers_last = false;
   // Of 16 packets, that a poll takes at most; 0: all there is. One is enough where the next poll
   // follows at once: the application then answers the first while others come.
   std::uint32_t receive_bursts = 0;
-  // Destroyed queue pairs whose places are left free before the first of them is used again: so
-  // many times 63 more are made before a number comes again.
+  // Slots of destroyed queue pairs that are kept free before one is used again. A number is then
+  // reused only after 63 times as many new queue pairs.
   std::uint32_t spare_queue_pairs = 0;
   bool speak_control = true;      // false: plain RoCEv2, as far as others can tell
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);
-  // Peers that will have connected before there is data, known beforehand (emulated scenarios,
-  // where a connection is made at its first message). What peers are told is this number, or more.
+  // Peers that will connect, if known beforehand (emulated scenarios, where a connection is made at
+  // its first message). Peers are told at least this number.
   std::uint32_t expected_peers = 0;
   Reliability reliability = Reliability::go_back_n;
   Multipath multipath = Multipath::none;  // needs selective repeat
@@ -70,11 +70,11 @@ struct EngineConfig {
   CcChoice primary{};                     // what it begins with: Engine::reconfigure changes it
   CcChoice fallback{};  // reactive; used when primary is proactive, or a plug-in in quarantine
   cc::plugin::Clock plugin_clock{};  // what a plug-in's calls are timed by; virtual time: nothing
-  // Where queue pairs, contexts and peers come from; must outlive the engine.
+  // Allocator of queue pairs, contexts and peers; must outlive the engine.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
   ParamStore* params = nullptr;  // where values are shared with other engines; may be null
 
-  // What packets to `destination` come from: an address of its family, if there is one.
+  // Source address of packets to `destination`: of its family, if there is one.
   const wire::IpAddress& source_for(const wire::IpAddress& destination) const {
     return other_address.is_unspecified() || destination.is_v4() == address.is_v4() ? address
                                                                                     : other_address;

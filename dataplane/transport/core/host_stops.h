@@ -1,5 +1,4 @@
-// What an engine knows of the times at which its host stood still and could not poll it
-// (Engine::stopped).
+// Times at which the host was stopped and could not poll the engine (Engine::stopped).
 #pragma once
 
 #include <cstdint>

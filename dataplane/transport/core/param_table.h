@@ -33,7 +33,7 @@ class ParamStore {
   }
 
  private:
-  // What differs from host to host is not shared anyhow, and searching for it costs.
+  // Values that differ from host to host cannot be shared, and a search for them costs time.
   static constexpr std::size_t kMost = 16;
 
   std::vector<std::shared_ptr<const cc::ParamBlock>> blocks_;
@@ -46,7 +46,7 @@ class ParamTable {
     const cc::ParamBlock* const block = blocks_[static_cast<std::size_t>(id)].get();
     return block != nullptr ? *block : kNone;
   }
-  // Of one that was put: what contexts read with every event.
+  // The values of an entry, which contexts read with every event.
   const cc::ParamBlock& at(cc::AlgorithmId id) const {
     assert(blocks_[static_cast<std::size_t>(id)] != nullptr);
     return *blocks_[static_cast<std::size_t>(id)];

@@ -41,9 +41,9 @@ struct Peer {
   bool heard = false;                            // it said HELLO
   bool greeting = false;                         // to be told anew what this end can do
   std::uint8_t peer_count_hint = 0;  // what it said of the peers that it has; 0: nothing
-  std::uint8_t told = 0;             // what it was last told of ours
-  // Where receivers are in clusters, each with a setup (arms.h): its own, and the number of the
-  // setup.
+  std::uint8_t told = 0;             // our peer-count hint that it was last told
+  // If receivers are in clusters, each with a setup (arms.h): the peer's cluster, and the number of
+  // its setup.
   std::uint8_t cluster = telemetry::kNoCluster;
   std::uint8_t setup_slot = 0;
 };

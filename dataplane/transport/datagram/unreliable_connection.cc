@@ -115,7 +115,7 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
       (ends && !starts && parsed.payload_bytes == 0)) {
     return drop_message(core, qp, counters.dropped_bad_request);
   }
-  // No receive request, no right, too long: nobody is told (9.9.3, class D).
+  // No receive request, no right, too long: dropped without notice (9.9.3, class D).
   if (starts && MessagePlacer::begin(core, qp, parsed) != MessagePlacer::Begin::done) {
     return drop_message(core, qp, write ? counters.dropped_no_access : counters.dropped_no_receive);
   }
@@ -134,7 +134,7 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
     case MemoryResult::fault:
       if (write) return drop_message(core, qp, counters.dropped_no_access);
       ++counters.dropped_local_error;
-      // Our own receive request is wrong: nobody is told, but its owner.
+      // Our own receive request is invalid: only its owner is told.
       QpFailure::fail_receive(core, qp, CompletionStatus::local_protection_error);
       QpFailure::fail(core, qp, CompletionStatus::flushed);
       return RequestOutcome::done;

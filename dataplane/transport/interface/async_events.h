@@ -1,5 +1,5 @@
-// What happens to objects rather than to work requests (InfiniBand vol. 1, 11.6.3): a list that the
-// owner of the engine polls.
+// Asynchronous events, which concern objects rather than work requests (InfiniBand vol. 1, 11.6.3):
+// a list that the owner of the engine polls.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What modify_qp changes and query_qp tells (InfiniBand vol. 1, 11.2.5.2), and the rules of which
+// Attributes of modify_qp and query_qp (InfiniBand vol. 1, 11.2.5.2), and the rules of which
 // attribute goes with which change of state.
 #pragma once
 
@@ -93,7 +93,7 @@ struct ModifyResult {
   friend constexpr bool operator==(ModifyResult, ModifyResult) = default;
 };
 
-// What a change from one state to another must and may set, besides state and current_state.
+// Attributes that a change of state must and may set, besides state and current_state.
 struct TransitionRule {
   bool allowed = false;
   std::uint32_t required = 0;

@@ -1,4 +1,4 @@
-// What a queue pair is made with, and what its two ends tell each other.
+// Configuration of a queue pair, and the data that its two ends exchange.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace paceline::transport {
 inline constexpr Picos kNoTimeout{std::int64_t{1} << 60};  // beyond all time
 
 struct QpConfig {
-  // What packets are made and taken with comes first: it ends the queue pair's first cache line.
+  // Fields used for every packet come first: they end the queue pair's first cache line.
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
   std::uint8_t retry_count = 7;                       // timeouts and sequence NAKs without progress
@@ -39,7 +39,7 @@ struct QpConfig {
   ReceiveQueue* receive_queue = nullptr;  // may be shared
 };
 
-// What the two ends exchange out of band before a connection carries data.
+// Data that the two ends exchange out of band before a connection carries data.
 struct QpAddress {
   wire::IpAddress ip{};
   wire::MacAddress mac{};

@@ -15,7 +15,7 @@ constexpr std::uint32_t kLeastLent = 256;
 
 bool lend_payload(const Region& region, std::uint64_t address, std::uint32_t bytes,
                   PacketPool& pool, Packet& packet) {
-  // What needs a pad needs a buffer to put it into.
+  // A payload that needs a pad needs a buffer for it.
   if (bytes < kLeastLent || bytes % 4 != 0) return false;
   const std::byte* from = nullptr;
   if (region.kind == RegionKind::plain) {
@@ -61,7 +61,7 @@ MemoryResult store_payload(const Region& region, const MemoryCaller& caller, std
   if (!packet.has_bytes()) return MemoryResult::fault;
   switch (region.kind) {
     case RegionKind::plain:
-      // What is lent may overlap its destination: a program that writes to itself.
+      // A lent payload may overlap its destination, if a program writes to itself.
       std::memmove(region.memory + (address - region.base), packet.bytes(), bytes);
       return MemoryResult::done;
     case RegionKind::provided:

@@ -244,7 +244,7 @@ bool RegionTable::bind(const WindowBind& b) {
   const Region* const parent = find(b.region);
   constexpr std::uint8_t kBindable = access::window_bind | access::local_read;
   if (parent == nullptr || !parent->grants(b.pd, kBindable, b.address, b.length)) return false;
-  // What peers may write to, its owner may, too.
+  // Remote write access requires local write access.
   constexpr std::uint8_t kWrites = access::remote_write | access::remote_atomic;
   if ((b.access & kWrites) != 0 && (parent->access & access::local_write) == 0) return false;
 

@@ -36,10 +36,10 @@ struct AtomicOperation {
   }
 };
 
-// Whose call it is. An access to a list of segments is several calls, and is repeated from its
-// first when one of them was `pending`: a provider has to know a repeated call from that of a later
-// access to the same place. Each side of a queue pair has at most one access under way in each
-// direction.
+// Identifies the access of a call. An access to a list of segments is several calls, and is
+// repeated from its first call if one of them was `pending`. A provider must distinguish a repeated
+// call from that of a later access to the same place. Each side of a queue pair has at most one
+// access under way in each direction.
 struct MemoryCaller {
   MemoryCaller(std::uint32_t qp, bool by_responder = false, std::uint32_t into = 0)
       : qp_number(qp), at(into), responder(by_responder) {}
@@ -61,8 +61,8 @@ class MemoryProvider {
                             std::span<std::byte> out) = 0;
   virtual MemoryResult write(const MemoryCaller& caller, std::uint64_t offset,
                              std::span<const std::byte> in) = 0;
-  // Where these bytes lie, if they are at hand and stay there until the region is removed; nullptr:
-  // they have to be read.
+  // Address of these bytes, if they are in memory and stay there until the region is removed;
+  // nullptr: they have to be read.
   virtual const std::byte* at(std::uint64_t offset, std::uint64_t bytes) const;
   // Carries out an operation on the 8 bytes at `offset` (aligned, in the host's byte order), as a
   // whole, once, and says what was there before. Memory without atomics keeps this one.
@@ -178,7 +178,7 @@ class alignas(64) RegionTable {
 
   // Windows. The key is the first one; it grants nothing before the window is bound.
   std::uint32_t add_window(WindowType type, std::uint32_t pd);
-  // `key`: any that the window has had. False: there is none.
+  // `key`: any that the window has had. False: there is no such window.
   bool remove_window(std::uint32_t key);
   // False, and nothing changes: vol. 1, 10.6.7.2 does not allow it.
   bool bind(const WindowBind& bind);

@@ -54,7 +54,8 @@ void ReadRequester::answers_lost(EngineCore& core, QueuePair& qp) {
     QpFailure::fail(core, qp, CompletionStatus::retry_exceeded);
     return;
   }
-  // No loss of ours: what was lost is the peer's data. The repeated request tells its algorithm.
+  // Not a loss of this end's data: the peer's data was lost. The repeated request tells the peer's
+  // algorithm.
   SendWindow::rewind(core, qp);
   core.actions.resume_and_report(qp);
 }
@@ -189,13 +190,13 @@ void ReadRequester::count_untaken(EngineCore& core, const QueuePair& qp, Psn psn
     const bool beyond = distance(psn, r.position.oldest()) >= qp.selective->send.window();
     ++(beyond ? c.dropped_gap : c.dropped_stale);
   } else {
-    // Where a READ is not answered up to here, one of its responses is missing.
+    // If a READ is not answered up to here, one of its responses is missing.
     ++(r.gap_known ? c.dropped_gap : c.dropped_stale);
   }
 }
 
-// Of a packet that was parked; frees nothing. Acknowledgements that waited behind responses are
-// counted already.
+// For a packet that was parked; frees nothing. Acknowledgements that waited behind responses have
+// been counted.
 void ReadRequester::count_discarded(EngineCore& core, const Packet& packet) {
   if (is_response(packet)) ++core.counters.wrong_state;
 }

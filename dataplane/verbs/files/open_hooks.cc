@@ -10,7 +10,7 @@
 
 #include "dataplane/verbs/files/redirect.h"
 
-// What has a "64" at the end is then the same function.
+// A name with "64" at its end is then the same function.
 static_assert(sizeof(off_t) == 8);
 
 namespace {
@@ -61,7 +61,7 @@ int files_openat(int folder, const char* path, int flags, ...) {
   return openat_behind(folder, path, flags, mode);
 }
 
-// What programs built with _FORTIFY_SOURCE call when there is no mode.
+// Programs built with _FORTIFY_SOURCE call this if there is no mode.
 PACELINE_EXPORTED int files_open_2(const char* path, int flags) __asm__("__open_2");
 int files_open_2(const char* path, int flags) { return open_behind(path, flags, 0); }
 

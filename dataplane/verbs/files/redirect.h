@@ -1,10 +1,10 @@
-// Which paths this library answers for, and from where: the device files of a kernel with RDMA
-// NICs (/dev/infiniband, /sys/class/infiniband, /sys/class/infiniband_verbs) are looked up in the
-// tree that PACELINE_FILES names, which `paceline exec` renders. UCX and Open MPI look at them
-// before they ask libibverbs; without this library they find no device.
+// Redirects paths of the device files that a kernel with RDMA NICs has (/dev/infiniband,
+// /sys/class/infiniband, /sys/class/infiniband_verbs) into the tree that PACELINE_FILES names.
+// `paceline exec` makes that tree. UCX and Open MPI read these files before they call libibverbs;
+// without this library they find no device.
 //
-// Not answered for: paths relative to an open folder outside the tree, "/sys/class" itself (it
-// lists no infiniband), glob() and nftw(), which walk inside the C library, and raw system calls.
+// Not redirected: paths relative to an open folder outside the tree, "/sys/class" itself (it lists
+// no infiniband), glob() and nftw(), which walk inside the C library, and raw system calls.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 namespace paceline::files {
 
-// A path as the C library shall see it. Costs two comparisons for paths that are none of ours.
+// A path after redirection. Paths that are not redirected cost two comparisons.
 class Path {
  public:
   explicit Path(const char* path) : path_(path) {
@@ -26,8 +26,8 @@ class Path {
   Path& operator=(const Path&) = delete;
 
   const char* get() const { return path_; }
-  // A device node: the tree has links to a character device in their place, which are to be
-  // followed even by who asks about links.
+  // True for a device node. The tree has a link to a character device in its place, which calls
+  // about links must follow as well.
   bool is_node() const { return node_; }
 
  private:
@@ -35,15 +35,15 @@ class Path {
 
   const char* path_;
   bool node_ = false;
-  std::array<char, PATH_MAX> buffer_;  // not initialised: written when the path is ours
+  std::array<char, PATH_MAX> buffer_;  // not initialised: written if the path is redirected
 };
 
-// After a path of ours could not be opened: where it is the connection manager's, says once in a
-// process that there is none, since librdmacm's callers report a missing file, or no memory. Keeps
-// errno.
+// Call after a redirected path could not be opened. For the path of the RDMA connection manager it
+// prints, once per process, that there is none, because callers of librdmacm report only a missing
+// file or no memory. Keeps errno.
 void tell_of_missing(const char* asked);
 
-// The function of that name behind this library. The C library has all that are asked for.
+// The C library's function of that name, which this library hides. All names asked for exist.
 template <class Function>
 Function* behind(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

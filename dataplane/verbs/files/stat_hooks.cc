@@ -16,7 +16,7 @@ namespace {
 using paceline::files::behind;
 using paceline::files::Path;
 
-// Device nodes are links in the tree; see redirect.h.
+// In the redirected tree device nodes are symbolic links, which must be followed (redirect.h).
 int follow(const Path& path, int flags) {
   return path.is_node() ? flags & ~AT_SYMLINK_NOFOLLOW : flags;
 }
@@ -32,7 +32,7 @@ ssize_t link_behind(int folder, const char* path, char* out, std::size_t room) {
   using Function = ssize_t(int, const char*, char*, std::size_t);
   static Function* const real = behind<Function>("readlinkat");
   const Path seen(path);
-  if (seen.is_node()) {  // nodes are no links
+  if (seen.is_node()) {  // the program expects a device node, not a link
     errno = EINVAL;
     return -1;
   }
@@ -64,7 +64,7 @@ int files_fstatat(int folder, const char* path, struct stat* out, int flags) {
   return stat_behind(folder, path, out, flags);
 }
 
-// Programs built before glibc 2.33; `version` names the only layout that this machine has.
+// For programs built before glibc 2.33. `version` is ignored: this machine has only one layout.
 PACELINE_EXPORTED int files_xstat(int version, const char* path,
                                   struct stat* out) __asm__("__xstat");
 int files_xstat(int /*version*/, const char* path, struct stat* out) {
@@ -132,7 +132,8 @@ char* files_realpath(const char* path, char* out) { return real_path_behind(path
 PACELINE_EXPORTED char* files_canonical(const char* path) __asm__("canonicalize_file_name");
 char* files_canonical(const char* path) { return real_path_behind(path, nullptr); }
 
-// The forms of _FORTIFY_SOURCE say how much room there is; too little ends the program, as there.
+// Variants for _FORTIFY_SOURCE: `room` is the buffer's size. As in glibc, too small a buffer ends
+// the program.
 PACELINE_EXPORTED ssize_t files_readlink_chk(const char* path, char* out, std::size_t length,
                                              std::size_t room) __asm__("__readlink_chk");
 ssize_t files_readlink_chk(const char* path, char* out, std::size_t length, std::size_t room) {
@@ -156,7 +157,7 @@ char* files_realpath_chk(const char* path, char* out, std::size_t room) {
   return real_path_behind(path, out);
 }
 
-// What ls asks for each file.
+// ls calls this for each file.
 PACELINE_EXPORTED ssize_t files_getxattr(const char* path, const char* name, void* out,
                                          std::size_t room) __asm__("getxattr");
 ssize_t files_getxattr(const char* path, const char* name, void* out, std::size_t room) {

@@ -1,5 +1,5 @@
-// What is mapped where in this process, as the kernel tells it: PROCMAP_QUERY on /proc/self/maps
-// (Linux 6.11, under a microsecond), or the text of that file. Allocates nothing.
+// Reads the mappings of this process from the kernel: by PROCMAP_QUERY on /proc/self/maps (Linux
+// 6.11, under a microsecond), or from the text of that file. Allocates nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Holds everybody who would write to some pages of this process, threads and system calls alike,
-// while their memory is exchanged: userfaultfd in write-protect mode. Who writes waits until the
-// pages are let go; who reads does not.
+// Blocks writes to some pages of this process, by threads and system calls, while the pages' memory
+// is exchanged: userfaultfd in write-protect mode. A writer waits until the pages are released;
+// readers do not wait.
 //
 // Needs a descriptor that serves faults of the kernel, too (a read() into held pages would end with
 // EFAULT otherwise): from /dev/userfaultfd, which the service may open and pass on, or from the

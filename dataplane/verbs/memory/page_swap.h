@@ -1,7 +1,6 @@
 // Exchanges the memory under a range of addresses while the program runs: private pages for pages
-// of the shared file with the same contents, and back. Whoever writes meanwhile is held
-// (page_hold.h); nothing is lost. A stretch of at most 2 MiB at a time, so that nobody is held for
-// long.
+// of the shared file with the same contents, and back. Writers are blocked meanwhile (page_hold.h);
+// no write is lost. At most 2 MiB at a time, so that no writer is blocked for long.
 //
 // The thread that does it must not be held itself: it blocks its signals, and writes to nothing but
 // its own stack and, by system calls, to what is not held.

@@ -30,7 +30,7 @@ std::uint64_t mappings_allowed() {
 
 // Shares between two countings of the process's mappings; each may make two more of them.
 constexpr std::uint64_t kCountEvery = 256;
-// Of the stack below who asks: what this library and the system calls use of it.
+// Part of the stack below the caller that this library and its system calls use.
 constexpr std::uint64_t kOwnStack = std::uint64_t{1} << 20U;
 
 // Pages of the stack that the caller is using can not be held: it would hold itself.
@@ -176,7 +176,7 @@ void RegistrationMap::after_fork_in_child() {
   mutex_.unlock();
 }
 
-// What is registered stays registered, and its memory what it is, but nothing of it is taken back.
+// Registrations and their memory stay as they are, but no page becomes private again.
 void RegistrationMap::begin_anew() {
   hold_.close();
   swap_.reset();

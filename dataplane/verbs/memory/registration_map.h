@@ -1,13 +1,12 @@
-// What of this program's memory is registered, and how the service reaches it. The one place that
-// decides: whole pages of private anonymous memory inside a registered range become pages of the
-// shared file (page_swap.h); everything else, above all the pages that are registered in part, is
-// copied by the service through the program's address space. docs/service.md says why, and where
-// the limits are.
+// The registered memory of this program, and how the service reaches it. Whole pages of private
+// anonymous memory inside a registered range become pages of the shared file (page_swap.h).
+// Everything else, such as pages that are registered in part, is copied by the service through the
+// program's address space. docs/service.md has the reasons and the limits.
 //
 // Pages are handled in pieces. A piece belongs to every registration that touches it; when the last
-// one is released, shared pages become private again. Pages that are copied stay so until then,
-// even if a later registration covers them whole: a copy of the service might be under way, and an
-// atomic operation on a word must not go two ways.
+// one is released, shared pages become private again. Pages that are copied are copied until then,
+// even if a later registration covers them whole: the service might be copying, and all atomic
+// operations on a word must go the same way.
 //
 // One per process (pages are shared once, whatever the number of devices). Any thread may call.
 #pragma once
@@ -46,7 +45,7 @@ struct RegistrationCounters {
 
 class RegistrationMap {
  public:
-  // Of one registration.
+  // Extents of one registration.
   class Held;
 
   explicit RegistrationMap(MemoryMode mode);
@@ -54,10 +53,10 @@ class RegistrationMap {
   RegistrationMap& operator=(const RegistrationMap&) = delete;
   ~RegistrationMap();
 
-  // What a session passes with share_memory; -1: nothing to share. Another one after fork(), in the
-  // child.
+  // The descriptor that a session passes with share_memory; -1: nothing to share. A child has
+  // another one after fork().
   int descriptor();
-  // What share_memory replied: an open /dev/userfaultfd, or nothing. The first that serves is used.
+  // The reply to share_memory: an open /dev/userfaultfd, or nothing. The first usable one is used.
   void hold_with(const attach::Descriptor& device);
 
   // Before register_region: how the service reaches [address, address + length). 0, or an errno,

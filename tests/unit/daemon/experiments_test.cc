@@ -263,7 +263,7 @@ TEST_CASE("a service that was started anew ends the experiment", "[experiments]"
   REQUIRE(rig.ends());
   INFO(rig.entry().dump());
   CHECK(rig.entry()["state"] == "failed");
-  CHECK(mentions(rig.entry()["ended"], "started anew"));
+  CHECK(mentions(rig.entry()["ended"], "was restarted"));
 }
 
 TEST_CASE("telemetry that is lost discards the pair, and the experiment waits", "[experiments]") {

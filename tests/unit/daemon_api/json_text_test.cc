@@ -24,7 +24,7 @@ TEST_CASE("JSON that two readers could take for different things is refused", "[
     CHECK((why.empty() || read.is_null()));
     return why;
   };
-  CHECK(wrong("{\"a\":1,\"b\":2,\"a\":3}").find("\"a\" is there twice") != std::string::npos);
+  CHECK(wrong("{\"a\":1,\"b\":2,\"a\":3}").find("\"a\" is given twice") != std::string::npos);
   CHECK(wrong("{\"x\":{\"a\":1,\"\\u0061\":3}}").find("twice") != std::string::npos);
   for (const char* text : {"", "{", "{\"a\":}", "[1,]", "nul", "NaN", "Infinity", "-Infinity",
                            "1e999", "{}{}", "{'a':1}", "// x\n{}", "\"\xff\"", "\"\xed\xa0\x80\"",

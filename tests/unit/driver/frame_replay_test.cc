@@ -169,7 +169,7 @@ TEST_CASE("replay: a port that takes nothing is given up", "[replay]") {
   std::istringstream in(capture_text(frames));
   CaptureReader reader(in);
   CHECK_FALSE(replay.run(reader));
-  CHECK(replay.error() == "the port takes no frames: is somebody at the other end?");
+  CHECK(replay.error() == "the port takes no frames: is a peer at the other end?");
   CHECK(replay.report().sent > 0);
   CHECK(replay.report().sent <= 8);
 }

@@ -43,7 +43,7 @@ TEST_CASE("virtual world: messages that wait for each other stall, and that is s
                                              {.src = 1, .dst = 0, .bytes = 10, .after = 0},
                                              {.src = 0, .dst = 1, .bytes = 10}}));
   CHECK(world.run() == RunEnd::stalled);
-  CHECK(world.problem() == "nothing left to happen, but 2 messages are outstanding");
+  CHECK(world.problem() == "no event is left, but 2 messages are outstanding");
   CHECK(world.messages_completed() == 1);
   CHECK(world.records()[0].ready.count < 0);
 }

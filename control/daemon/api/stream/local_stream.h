@@ -42,7 +42,7 @@ class LocalStream {
 
   executor_type get_executor() { return socket().get_executor(); }
   Socket& socket() { return core_->socket; }
-  // Of operations that begin from now on.
+  // For operations that begin from now on.
   void expires_after(std::chrono::milliseconds span) {
     core_->due.expires_after(span);
     core_->limited = true;
