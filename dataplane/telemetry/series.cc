@@ -74,7 +74,7 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"qkey_violations", "packets", counter, "UD: datagrams with a wrong Q_Key"},
     {"unsupported_operations", "packets", counter, "operations that the engine does not have"},
     {"dropped_no_receive", "packets", counter,
-     "UC and UD: packets dropped, no receive request was posted"},
+     "UC and UD: packets dropped, no receive request or no room"},
     {"dropped_too_long", "packets", counter,
      "UC and UD: packets dropped, longer than what they are for"},
     {"dropped_no_access", "packets", counter,
