@@ -91,12 +91,12 @@ struct EngineCounters {
   std::uint64_t wrong_state = 0;  // the queue pair accepts none, or failed while the packet waited
   std::uint64_t qkey_violations = 0;  // UD
   std::uint64_t unsupported_operations = 0;
-  std::uint64_t dropped_no_receive = 0;    // UC, UD: no receive request was posted
+  std::uint64_t dropped_no_receive = 0;    // UC, UD: no receive request, or no room
   std::uint64_t dropped_too_long = 0;      // UC, UD: longer than receive request or WRITE
   std::uint64_t dropped_no_access = 0;     // UC: no right to the memory it names
   std::uint64_t dropped_bad_request = 0;   // UC: length invalid for its opcode
   std::uint64_t dropped_local_error = 0;   // UC, UD: our own receive request cannot be written
-  std::uint64_t dropped_gap = 0;           // after a missing packet, or too far ahead
+  std::uint64_t dropped_gap = 0;           // after a missing packet, too far ahead, no room
   std::uint64_t dropped_stale = 0;         // seen before, or a response to no request
   std::uint64_t dropped_refused = 0;       // RC: answered by an error NAK
   std::uint64_t dropped_bad_response = 0;  // a response that put the queue pair in error

@@ -77,7 +77,7 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"unsupported_operations", "packets", counter,
      "packets with an operation that the engine does not support"},
     {"dropped_no_receive", "packets", counter,
-     "UC and UD: packets dropped, no receive request was posted"},
+     "UC and UD: packets dropped, no receive request or no room"},
     {"dropped_too_long", "packets", counter,
      "UC and UD: packets dropped, longer than the receive request or the WRITE's length"},
     {"dropped_no_access", "packets", counter,

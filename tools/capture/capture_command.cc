@@ -73,10 +73,6 @@ std::vector<std::string> read_capture_limits(const CaptureOptions& options,
     }
     service.ring_bytes = ring.value;
   }
-  if (options.snap != 0 && (options.snap < kLeastCaptureSnap || options.snap > kMostCaptureSnap)) {
-    errors.push_back(fmt::format("--snap {}: allowed is {} to {} bytes", options.snap,
-                                 kLeastCaptureSnap, kMostCaptureSnap));
-  }
   if (options.snap != 0) service.snap = options.snap;
   return errors;
 }
@@ -87,7 +83,7 @@ std::vector<std::string> read_capture_place(const CaptureOptions& options,
   const bool of_service = !options.nic.empty();
   const bool opens = !options.testbed.empty() || !options.port.empty();
   if (of_service == opens) {
-    return {"a NIC of a service by --nic, or a port to be opened by --testbed and --port"};
+    return {"expected a NIC of a service (--nic), or a port to open (--testbed and --port)"};
   }
   if (opens) {
     if (options.testbed.empty() || options.port.empty()) {
@@ -204,7 +200,8 @@ void add_capture_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("--snap", options->snap,
                    "of a NIC: keep so many bytes of each frame (default: all)")
-      ->type_name("BYTES");
+      ->type_name("N")
+      ->check(CLI::Range(kLeastCaptureSnap, kMostCaptureSnap));
   command
       ->add_option("--ring", options->ring,
                    "of a NIC: room for frames on their way to the file (default: 32MiB)")

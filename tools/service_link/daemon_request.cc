@@ -30,17 +30,14 @@ std::string daemon_socket(const DaemonOptions& options) {
 std::optional<daemon::Json> ask_daemon(const DaemonOptions& options, const std::string& method,
                                        const std::string& target, const daemon::Json& body,
                                        int& code) {
-  const std::string socket = daemon_socket(options);
-  const daemon::Answer answer = daemon::Client(socket).request(method, target, body);
+  const daemon::Answer answer =
+      daemon::Client(daemon_socket(options)).request(method, target, body);
   if (answer.good()) {
     code = kExitGood;
     return answer.body;
   }
   if (!answer.error.empty()) {
-    fmt::print(stderr,
-               "paceline: error: pacelined at {}: {}\n"
-               "Start it with\n  pacelined --config configs/pacelined.toml\n",
-               socket, answer.error);
+    fmt::print(stderr, "paceline: error: pacelined at {}\n", printable(answer.error));
     code = kExitFailed;
     return std::nullopt;
   }

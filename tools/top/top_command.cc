@@ -243,9 +243,6 @@ std::string show_again_and_again(HostLook& look, const TopOptions& options) {
 }
 
 int run(const TopOptions& options) {
-  if (!(options.interval >= 0.05 && options.interval <= 3600)) {
-    return report_errors({"--interval: allowed are 0.05 to 3600 seconds"});
-  }
   const std::string attach = attach_socket(options);
   HostLook look;
   if (const std::string wrong = look.open(service::control_socket_beside(attach)); !wrong.empty()) {
@@ -273,6 +270,7 @@ void add_top_command(CLI::App& app, int& exit_code) {
                       "where programs attach to the service, instead of the place that follows "
                       "from the name");
   command->add_option("--interval", options->interval, "seconds between two looks")
+      ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
   command->add_option("--table", options->table, "below the NICs: nics (nothing), peers, pairs")
       ->check(CLI::IsMember({"nics", "peers", "pairs"}))

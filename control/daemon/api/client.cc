@@ -31,7 +31,9 @@ constexpr std::uint64_t kMostAnswer = 64 << 20;
 std::string why(const std::string& path, const error_code& error) {
   if (error == asio::error::connection_refused ||
       error == boost::system::errc::no_such_file_or_directory) {
-    return path + ": no daemon answers there; start pacelined, or name its socket";
+    return path +
+           ": no daemon answers there. Name its socket by --daemon, or start one:  "
+           "pacelined --config configs/pacelined.toml";
   }
   if (error == boost::system::errc::permission_denied) {
     return path + ": permission denied; allowed: root, the daemon's own user, its group";

@@ -90,7 +90,8 @@ struct alignas(64) EngineCore {
   alignas(64) std::uint64_t unaccounted_bytes =
       0;  // came outside any channel, for the receiver's plan
   telemetry::EngineCounters counters{};
-  std::uint64_t trimmed_bytes = 0;  // cut off data on its way here, likewise
+  std::uint64_t trimmed_bytes = 0;   // cut off data on its way here, likewise
+  std::uint32_t parked_packets = 0;  // wait for memory, of all queue pairs
 
   PeerTable peers;
   ParamTable params;                                // of the only arm, or of the first of two
@@ -123,6 +124,13 @@ struct alignas(64) EngineCore {
   };
   static constexpr std::size_t kWaitingAcks = 8;
   std::array<WaitingAck, kWaitingAcks> waiting_acks{};
+
+  // Packets that wait for memory are bounded, and a queue pair may have as many more as there is
+  // room for beyond those of all: memory that never answers does not take all of it.
+  static constexpr std::uint32_t kMostParked = 16'384;
+  bool may_park(std::uint32_t own) const {
+    return own + parked_packets < kMostParked && !pool.scarce();
+  }
 
   // A queue-pair number: index + 16 (numbers 0 to 15 are reserved), then how often the index was
   // used before, so that packets of a connection that is gone do not reach the one that has its

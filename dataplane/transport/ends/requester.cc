@@ -30,18 +30,35 @@ bool is_fatal(wire::Aeth aeth) {
 
 void Requester::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
   RequesterState& r = qp.requester;
+  if (!r.parked.empty() && !core_.may_park(r.parked_packets)) {
+    ++core_.counters.dropped_gap;
+    core_.pool.free(packet);
+    return;
+  }
   if (!r.parked.empty()) {
-    r.parked.push(packet);
+    hold(qp, packet);
     return;
   }
   const ResponseOutcome outcome = take_in(qp, parsed, *packet);
   if (outcome == ResponseOutcome::pending) {
     r.response_waits = true;
     ++core_.counters.memory_waits;
-    r.parked.push(packet);
+    hold(qp, packet);
     return;
   }
   core_.pool.free(packet);
+}
+
+void Requester::hold(QueuePair& qp, Packet* packet) {
+  qp.requester.parked.push(packet);
+  ++qp.requester.parked_packets;
+  ++core_.parked_packets;
+}
+
+Packet* Requester::unpark(QueuePair& qp) {
+  --qp.requester.parked_packets;
+  --core_.parked_packets;
+  return qp.requester.parked.pop();
 }
 
 void Requester::memory_ready(QueuePair& qp) {
@@ -68,7 +85,7 @@ void Requester::memory_ready(QueuePair& qp) {
       } else {
         ReadRequester::count_discarded(core_, *packet);
       }
-      core_.pool.free(r.parked.pop());
+      core_.pool.free(unpark(qp));
     }
   }
   if ((r.stops & requester_stop::memory) != 0) {
@@ -78,8 +95,8 @@ void Requester::memory_ready(QueuePair& qp) {
 }
 
 void Requester::discard(QueuePair& qp) {
-  for (PacketFifo& parked = qp.requester.parked; !parked.empty(); core_.pool.free(parked.pop())) {
-    ReadRequester::count_discarded(core_, *parked.head);
+  for (; !qp.requester.parked.empty(); core_.pool.free(unpark(qp))) {
+    ReadRequester::count_discarded(core_, *qp.requester.parked.head);
   }
   qp.requester.response_waits = false;
 }

@@ -66,6 +66,28 @@ void Responder::wait_for_memory(QueuePair& qp, Packet* packet) {
   qp.responder.halts |= responder_halt::memory;
   ++core_.counters.memory_waits;
   qp.responder.parked.push_front(packet);
+  ++qp.responder.parked_packets;
+  ++core_.parked_packets;
+}
+
+// Behind the one that waits. Where there are too many the packet is lost, as on a link.
+void Responder::park(QueuePair& qp, Packet* packet) {
+  if (core_.may_park(qp.responder.parked_packets)) {
+    qp.responder.parked.push(packet);
+    ++qp.responder.parked_packets;
+    ++core_.parked_packets;
+    return;
+  }
+  telemetry::EngineCounters& c = core_.counters;
+  ++(qp.unreliable ? c.unreliable_drops : c.beyond_window);
+  ++(qp.unreliable ? c.dropped_no_receive : c.dropped_gap);
+  core_.pool.free(packet);
+}
+
+Packet* Responder::unpark(QueuePair& qp) {
+  --qp.responder.parked_packets;
+  --core_.parked_packets;
+  return qp.responder.parked.pop();
 }
 
 void Responder::memory_ready(QueuePair& qp) {
@@ -85,7 +107,7 @@ void Responder::memory_ready(QueuePair& qp) {
     // A packet before this one may have put the queue pair into error, or on its way there.
     const bool takes = error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0;
     if (takes && qp.responder.selective) {
-      r.parked.pop();
+      unpark(qp);
       if (!take_selective(qp, parsed, packet)) return;
       continue;
     }
@@ -94,13 +116,13 @@ void Responder::memory_ready(QueuePair& qp) {
       r.halts |= responder_halt::memory;
       return;  // still the first of the parked
     }
-    core_.pool.free(r.parked.pop());
+    core_.pool.free(unpark(qp));
   }
 }
 
 void Responder::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
-  for (; !r.parked.empty(); core_.pool.free(r.parked.pop())) ++core_.counters.wrong_state;
+  for (; !r.parked.empty(); core_.pool.free(unpark(qp))) ++core_.counters.wrong_state;
   r.halts = 0;
   if (!qp.responder.selective) return;
   while (Packet* held = qp.selective->receive.early.release_any()) {

@@ -105,7 +105,8 @@ struct alignas(64) RequesterState {
   PacketFifo parked;                // responses that arrived while response_waits
 
   // ... and nothing from here on.
-  Psn tail_psn;                    // first PSN of the next request to be posted
+  Psn tail_psn;  // first PSN of the next request to be posted
+  std::uint32_t parked_packets = 0;
   std::uint32_t ssn = 0;           // of the newest request
   std::uint32_t credit_limit = 0;  // highest SSN that the peer has a receive request for
   bool draining = false;           // SQD: no request is begun
@@ -150,6 +151,7 @@ struct alignas(64) ResponderState {
   wire::Aeth answer{};
   std::uint64_t backlog_bytes = 0;  // of READ responses not yet sent
   PacketFifo parked;
+  std::uint32_t parked_packets = 0;
   std::vector<Segment> receive_segments;  // of `receive`
 };
 // The count of responses due begins ResponseQueue.

@@ -1,8 +1,12 @@
 // Bad input: exit 2, the place, the value and what is allowed on standard error, nothing else.
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -249,8 +253,8 @@ TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
   refused(with({"replay", "bad.pcap", "--speed", "x0"}), "--speed x0: allowed are original, max");
   refused(with({"capture", "-o", "no/where.pcapng"}), "no/where.pcapng");
   refused(with({"capture", "-o", "a.pcapng", "--limit", "3B"}), "allowed is 1kB or more");
-  refused({"capture", "-w", "a.pcapng"}, "a NIC of a service by --nic, or a port");
-  refused(with({"capture", "-w", "a.pcapng", "--nic", "h0"}), "a NIC of a service by --nic");
+  refused({"capture", "-w", "a.pcapng"}, "expected a NIC of a service (--nic), or a port");
+  refused(with({"capture", "-w", "a.pcapng", "--nic", "h0"}), "expected a NIC of a service");
   refused({"capture", "-w", "a.pcapng", "--port", "p"}, "--testbed and --port belong together");
   refused(with({"capture", "-w", "a.pcapng", "--snap", "100"}), "are for a NIC of a service");
   const Strings nic = {"capture", "-w", "a.pcapng", "--nic", "h0", "--socket", "none.sock"};
@@ -259,7 +263,7 @@ TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };
-  refused(nic_with({"--snap", "63"}), "--snap 63: allowed is 64 to 65535 bytes");
+  refused(nic_with({"--snap", "63"}), "--snap 63: allowed is [64 .. 65535]");
   refused(nic_with({"--ring", "1kB"}), "--ring 1kB: allowed is 65536 to 134217728 bytes");
   refused(nic_with({"--duration", "0s"}), "--duration 0s: allowed is more than 0");
   const Outcome nobody = paceline_command(folder, nic);
@@ -272,6 +276,32 @@ TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
           "the hosts of s.toml are 0 to 31");
   refused({"agree", "s.toml", "--window", "10"}, "--window 10");
   refused({"emulate", "s.toml", "--on-stop", "hold"}, "--real-time");
+}
+
+TEST_CASE("no daemon answers: how to start one where there is none, and nowhere else", "[cli]") {
+  const Folder folder;
+  const Outcome none = paceline_command(folder, {"params", "history", "--daemon", "none"});
+  CHECK(none.code == 1);
+  CHECK(none.err ==
+        "paceline: error: pacelined at none: no daemon answers there. Name its socket by --daemon, "
+        "or "
+        "start one:  pacelined --config configs/pacelined.toml\n");
+  // Something listens that is no daemon.
+  const int other = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  const std::string path = folder.path("other");
+  REQUIRE(path.size() < sizeof at.sun_path);
+  std::memcpy(at.sun_path, path.c_str(), path.size());
+  REQUIRE(::bind(other, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  REQUIRE(::listen(other, 1) == 0);
+  Command asks(folder, {"guard", "--daemon", "other"});
+  ::close(::accept(other, nullptr, nullptr));
+  const Outcome ended = asks.wait();
+  ::close(other);
+  CHECK(ended.code == 1);
+  CHECK_THAT(ended.err, StartsWith("paceline: error: pacelined at other: the daemon ended the "));
+  CHECK_THAT(ended.err, !Contains("start"));
 }
 
 }  // namespace

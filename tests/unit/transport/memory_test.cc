@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "dataplane/transport/core/engine_core.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {
@@ -211,6 +212,56 @@ TEST_CASE("a queue pair may be destroyed while memory is waited for", "[transpor
   slow.lab.a().engine.destroy_qp(slow.lab.now(), slow.pair.a);
   CHECK(slow.lab.run(picos_from_micros(50'000)));
   CHECK(slow.lab.leftovers().empty());
+}
+
+class DeadMemory final : public MemoryProvider {
+ public:
+  MemoryResult read(const MemoryCaller&, std::uint64_t, std::span<std::byte>) override {
+    return MemoryResult::pending;
+  }
+  MemoryResult write(const MemoryCaller&, std::uint64_t, std::span<const std::byte>) override {
+    return MemoryResult::pending;
+  }
+};
+
+TEST_CASE("packets for memory that never answers are bounded, and leave room for others",
+          "[transport]") {
+  constexpr std::uint64_t kBytes = 256 * kMtu;
+  for (const QpType type : {QpType::uc, QpType::rc}) {
+    LabOptions options = options_with(picos_from_micros(100'000));
+    options.qp.type = type;
+    options.pool_packets = 100'000;
+    Lab lab(options);
+    DeadMemory dead;
+    const auto flood = [&, key = lab.b().engine.regions().add_provided(
+                               0, kBytes, dead, access::local_write | access::remote_write)](
+                           std::uint32_t qp, unsigned messages) {
+      for (unsigned i = 0; i < messages; ++i) {
+        WorkRequest request = lab.request(WorkOpcode::write, i, 0, 0, kBytes);
+        request.remote_address = 0;
+        request.remote_key = key;
+        REQUIRE(lab.post(0, qp, request) == PostResult::ok);
+        lab.run(lab.now() + picos_from_micros(25));
+      }
+    };
+    const auto held = [&] { return lab.b().port.packets().in_use(); };
+    const Lab::Pair first = lab.connect(), second = lab.connect();
+    flood(first.a, 60);  // 15,360 packets
+    CAPTURE(static_cast<int>(type));
+    const std::uint32_t half = EngineCore::kMostParked / 2;
+    CHECK((held() >= half && held() <= half + 10));
+    const telemetry::EngineCounters& c = lab.b().counters();
+    CHECK((type == QpType::uc ? c.dropped_no_receive : c.dropped_gap) > 5000);
+    flood(second.a, 20);
+    CHECK((held() >= half + half / 2 && held() <= half + half / 2 + 10));
+    CHECK(lab.b().engine.view().check_conservation() == "");
+    for (const Lab::Pair& pair : {first, second}) {
+      lab.b().engine.destroy_qp(lab.now(), pair.b);
+      lab.a().engine.destroy_qp(lab.now(), pair.a);
+    }
+    lab.run(lab.now() + picos_from_micros(100));
+    CHECK(held() == 0);
+  }
 }
 
 }  // namespace
