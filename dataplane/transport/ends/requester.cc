@@ -30,12 +30,8 @@ bool is_fatal(wire::Aeth aeth) {
 
 void Requester::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
   RequesterState& r = qp.requester;
-  if (!r.parked.empty() && !core_.may_park(r.parked_packets)) {
-    ++core_.counters.dropped_gap;
-    core_.pool.free(packet);
-    return;
-  }
   if (!r.parked.empty()) {
+    if (!core_.may_park(r.parked_packets)) ++core_.counters.dropped_gap;
     hold(qp, packet);
     return;
   }
@@ -43,13 +39,18 @@ void Requester::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Pac
   if (outcome == ResponseOutcome::pending) {
     r.response_waits = true;
     ++core_.counters.memory_waits;
-    hold(qp, packet);
+    park(qp, packet);
     return;
   }
   core_.pool.free(packet);
 }
 
 void Requester::hold(QueuePair& qp, Packet* packet) {
+  if (core_.may_park(qp.requester.parked_packets)) return park(qp, packet);
+  core_.pool.free(packet);
+}
+
+void Requester::park(QueuePair& qp, Packet* packet) {
   qp.requester.parked.push(packet);
   ++qp.requester.parked_packets;
   ++core_.parked_packets;

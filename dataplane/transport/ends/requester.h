@@ -40,6 +40,7 @@ class Requester {
   void on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
   // Answers are being held back: this one, too, or it would be taken out of order.
   bool holds_answers(const QueuePair& qp) const { return !qp.requester.parked.empty(); }
+  // If too many wait already it is lost, as on a link.
   void hold(QueuePair& qp, Packet* packet);
   // An XACK for `qp`. True: it shows a gap to a requester under go-back-N. Call on_gap() then, when
   // what this call has asked for is done: the algorithm hears of the acknowledgement first.
@@ -52,6 +53,7 @@ class Requester {
   void discard(QueuePair& qp);
 
  private:
+  void park(QueuePair& qp, Packet* packet);
   Packet* unpark(QueuePair& qp);
   bool wants_ack(QueuePair& qp) const;
   PostResult keep_source(QueuePair& qp, const WorkRequest& posted, QueuedRequest& kept);
