@@ -11,8 +11,9 @@ namespace paceline::tools {
 
 class HostLook {
  public:
-  // `control_socket`: of the service. What is wrong, empty: nothing.
-  std::string open(const std::string& control_socket);
+  // `control_socket`: of the service. What is wrong, empty: nothing; `code`: an errno, where it
+  // has one.
+  std::string open(const std::string& control_socket, int& code);
   // What there is now. What is wrong, empty: nothing.
   std::string take(HostSample& out);
 
