@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "dataplane/base/json_depth.h"
+#include "dataplane/base/json_limits.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment {
 namespace {
@@ -25,7 +26,7 @@ std::string shortened(const Json& value) {
 }  // namespace
 
 Json JsonReader::parse(std::string_view text) {
-  if (json_too_deep(text)) return Json(Json::value_t::discarded);
+  if (json_excess(text)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, false);
 }
 
@@ -47,7 +48,7 @@ std::string_view JsonReader::kind_of(const Json& value) {
 }
 
 void JsonReader::error(const std::string& where, const std::string& what) {
-  errors_.push_back(fmt::format("{}: {}: {}", source_, where, what));
+  errors_.push_back(fmt::format("{}: {}: {}", source_, where, config::short_values(what)));
 }
 
 const Json* JsonReader::member(const Json& object, const std::string& path, const char* key,
@@ -110,9 +111,15 @@ const Json& JsonReader::object(const Json& object, const std::string& path, cons
 
 std::vector<std::string> JsonReader::names(const Json& object, const std::string& path,
                                            const char* key, std::size_t least) {
+  constexpr std::size_t kMost = 10'000;  // each is compared with all
   std::vector<std::string> result;
   const std::size_t before = errors_.size();
-  for (const Json& item : array(object, path, key)) {
+  const Json& given = array(object, path, key);
+  if (given.size() > kMost) {
+    error(path_to(path, key), fmt::format("{} given, at most {} allowed", given.size(), kMost));
+    return result;
+  }
+  for (const Json& item : given) {
     const std::string where = fmt::format("{}[{}]", path_to(path, key), result.size());
     if (!item.is_string()) {
       error(where, fmt::format("expected a string, found {}", kind_of(item)));

@@ -36,11 +36,11 @@ class JsonReader {
   const Json& array(const Json& object, const std::string& path, const char* key);
   const Json& object(const Json& object, const std::string& path, const char* key);
 
-  // Distinct strings, at least `least` of them.
+  // Distinct strings, at least `least` of them and at most 10,000.
   std::vector<std::string> names(const Json& object, const std::string& path, const char* key,
                                  std::size_t least);
 
-  // A discarded value where the text is no JSON or nested deeper than kDeepestJson.
+  // A discarded value where the text is no JSON or beyond the limits of base/json_limits.h.
   static Json parse(std::string_view text);
 
   static std::string_view kind_of(const Json& value);  // "an object", "a number", ...

@@ -15,6 +15,7 @@
 #include "control/experiment/json_writer.h"
 #include "control/experiment/number_text.h"
 #include "dataplane/base/hash.h"
+#include "dataplane/config/fresh_file.h"
 
 namespace paceline::experiment {
 namespace {
@@ -217,7 +218,8 @@ void write_results_file(const std::string& path, std::string_view text) {
   const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
   const std::string beside = special ? path : path + ".partial";
   {
-    errno = 0;
+    errno = special ? 0 : config::make_fresh_file(beside);
+    if (errno != 0) fail("cannot be written");
     std::ofstream out(beside, std::ios::binary | std::ios::trunc);
     if (!out) fail("cannot be written");
     out.write(text.data(), static_cast<std::streamsize>(text.size()));

@@ -12,7 +12,7 @@
 #include "control/experiment/detail_json.h"
 #include "control/experiment/json_reader.h"
 #include "control/experiment/results_file.h"
-#include "dataplane/base/json_depth.h"
+#include "dataplane/base/json_limits.h"
 #include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment {
@@ -146,8 +146,9 @@ ResultsFileError::ResultsFileError(std::vector<std::string> errors)
     : std::runtime_error(joined(errors)), errors_(std::move(errors)) {}
 
 Results parse_results(std::string_view text, std::string_view source) {
-  if (json_too_deep(text)) {
-    throw ResultsFileError({fmt::format("{}: nested deeper than {} levels", source, kDeepestJson)});
+  if (const JsonExcess excess = json_excess(text)) {
+    throw ResultsFileError(
+        {fmt::format("{}:{}: {}", source, position_of(text, excess.at), excess.what)});
   }
   Json root;
   try {

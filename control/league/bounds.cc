@@ -9,7 +9,7 @@
 
 #include "control/experiment/json_reader.h"
 #include "control/experiment/number_text.h"
-#include "dataplane/base/json_depth.h"
+#include "dataplane/base/json_limits.h"
 #include "dataplane/config/scenario/document.h"
 
 namespace paceline::league {
@@ -104,8 +104,9 @@ config::Read<Bounds> read_bounds_file(const std::string& path, const Plan& plan)
     out.errors = text.errors;
     return out;
   }
-  if (json_too_deep(text.value)) {
-    out.errors.push_back(fmt::format("{}: nested deeper than {} levels", path, kDeepestJson));
+  if (const JsonExcess excess = json_excess(text.value)) {
+    out.errors.push_back(
+        fmt::format("{}:{}: {}", path, place_of(text.value, excess.at), excess.what));
     return out;
   }
   Json root;

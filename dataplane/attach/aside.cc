@@ -1,7 +1,5 @@
 #include "dataplane/attach/aside.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -9,7 +7,6 @@
 #include <deque>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace paceline::attach {
@@ -30,9 +27,29 @@ struct Aside::State {
   std::deque<std::function<void()>> waiting;
   std::size_t threads = 0;
   std::size_t idle = 0;
+  std::size_t staying = 0;  // threads that do not leave though they have nothing to do
 };
 
 Aside::Aside(std::size_t most_threads) : state_(std::make_shared<State>(most_threads)) {}
+
+Aside::~Aside() {
+  const std::lock_guard lock(state_->mutex);
+  state_->staying = 0;
+  state_->more.notify_all();
+}
+
+void Aside::begin() {
+  const std::lock_guard lock(state_->mutex);
+  start();
+  state_->staying = 1;
+}
+
+void Aside::start() {
+  std::thread thread = quiet_thread([shared = state_] { serve(*shared); });
+  pthread_setname_np(thread.native_handle(), "paceline-aside");
+  thread.detach();
+  ++state_->threads;
+}
 
 void Aside::run(std::function<void()> work) {
   State& state = *state_;
@@ -42,29 +59,22 @@ void Aside::run(std::function<void()> work) {
     state.more.notify_one();
     return;
   }
-  // Signals are for the process's other threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread thread([shared = state_] { serve(*shared); });
-    pthread_setname_np(thread.native_handle(), "paceline-aside");
-    thread.detach();
-    ++state.threads;
+    start();
   } catch (const std::system_error&) {
     state.more.notify_one();  // no more threads to be had: it waits for one of those there are
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Aside::serve(State& state) {
   std::unique_lock lock(state.mutex);
   for (;;) {
     ++state.idle;
-    const bool any = state.more.wait_for(lock, kIdle, [&] { return !state.waiting.empty(); });
+    const auto due = [&] { return !state.waiting.empty(); };
+    state.more.wait_for(lock, kIdle, due);
+    state.more.wait(lock, [&] { return due() || state.threads > state.staying; });
     --state.idle;
-    if (!any) break;
+    if (!due()) break;
     {
       const std::function<void()> work = std::move(state.waiting.front());
       state.waiting.pop_front();

@@ -4,13 +4,36 @@
 // the owner's server.
 #pragma once
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <thread>
+#include <utility>
 
 #include "dataplane/attach/descriptor.h"
 
 namespace paceline::attach {
+
+// Starts a thread that takes no signals: they are for the process's other threads. Throws
+// std::system_error where no more threads can be had.
+template <class Work>
+std::thread quiet_thread(Work work) {
+  struct AllBlocked {
+    AllBlocked() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    AllBlocked(const AllBlocked&) = delete;
+    AllBlocked& operator=(const AllBlocked&) = delete;
+    ~AllBlocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    sigset_t before;
+  } const blocked;
+  return std::thread(std::move(work));
+}
 
 class Aside {
  public:
@@ -19,7 +42,11 @@ class Aside {
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
   // Waits for nothing: work that was given is still done, as long as the process lives.
-  ~Aside() = default;
+  ~Aside();
+
+  // Starts a thread that stays, so that work is done even while no more threads can be had. It has
+  // the rights of the thread that calls. Throws std::system_error.
+  void begin();
 
   // On a thread that does nothing else meanwhile. `work` does not throw, and owns what it uses.
   void run(std::function<void()> work);
@@ -30,6 +57,7 @@ class Aside {
 
  private:
   struct State;
+  void start();  // with the mutex held
   static void serve(State& state);
   std::shared_ptr<State> state_;
 };

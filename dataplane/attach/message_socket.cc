@@ -128,12 +128,23 @@ Transfer receive_message(int socket, Message& out) {
   return Transfer::done;
 }
 
-Descriptor connect_socket(const std::string& path) {
+Descriptor connect_socket(const std::string& path, timeval patience) {
   const auto name = socket_name(path);
   if (!name) return {};
   Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!fd || ::connect(fd.get(), address_of(*name), name->length) == 0) return fd;
-  const int error = errno;
+  if (!fd) return fd;
+  // A Unix socket waits that long for room in the queue of who listens.
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  int result = 0;
+  do {
+    result = ::connect(fd.get(), address_of(*name), name->length);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) {
+    const timeval for_ever{};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &for_ever, sizeof(for_ever));
+    return fd;
+  }
+  const int error = errno == EAGAIN ? ETIMEDOUT : errno;
   fd.reset();
   errno = error;
   return fd;
@@ -143,7 +154,7 @@ Descriptor listen_socket(const std::string& path, unsigned mode) {
   const auto name = socket_name(path);
   if (!name) return {};
   if (path.front() != '@') {
-    if (connect_socket(path)) {
+    if (connect_socket(path, kNoPatience) || errno == ETIMEDOUT) {
       errno = EADDRINUSE;
       return {};
     }

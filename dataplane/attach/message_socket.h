@@ -3,6 +3,8 @@
 // it that nothing is cut off unnoticed and no descriptor is leaked.
 #pragma once
 
+#include <sys/time.h>
+
 #include <array>
 #include <cstddef>
 #include <span>
@@ -48,11 +50,16 @@ Transfer send_message(int socket, const Header& header, std::span<const std::byt
 // Received descriptors close on exec.
 Transfer receive_message(int socket, Message& out);
 
+// How long a service may take to accept a connection, and to answer on it.
+inline constexpr timeval kConnectPatience{5, 0};
+inline constexpr timeval kNoPatience{0, 1};  // the kernel makes it a tick; 0 would be for ever
+
 // A connected socket; an invalid descriptor with errno. Paths longer than sockaddr_un holds:
-// ENAMETOOLONG. A path that begins with '@' is in the abstract namespace.
-Descriptor connect_socket(const std::string& path);
+// ENAMETOOLONG. Somebody listens and accepts nobody, and no more may wait: ETIMEDOUT after the
+// patience. A path that begins with '@' is in the abstract namespace.
+Descriptor connect_socket(const std::string& path, timeval patience = kConnectPatience);
 // A listening, non-blocking socket in place of a stale one of that name; EADDRINUSE when somebody
-// answers there. `mode`: permissions of its file.
+// listens there. `mode`: permissions of its file.
 Descriptor listen_socket(const std::string& path, unsigned mode);
 
 template <class T>

@@ -49,6 +49,9 @@ std::vector<attach::NicInfo> ask_for_nics(const Settings& settings) {
             ? "the service at " + settings.socket +
                   " belongs to another user, and its testbed file does not let this one attach "
                   "(service.users, service.open): no RDMA devices"
+        : error == ETIMEDOUT
+            ? "the service at " + settings.socket +
+                  " does not answer; is it stopped? No RDMA devices"
             : "no service answers at " + settings.socket + " (" + std::strerror(error) +
                   "): no RDMA devices; start one, or set PACELINE_SOCKET");
     return {};

@@ -48,9 +48,9 @@ std::string how_it_ended(const std::string& path, bool connected) {
   if (!connected) return "is out of reach, for this program has closed the connection to it";
   if (path.empty() || path.front() == '@') return "is gone";
   constexpr int kPatienceMs = 100;  // one that is being killed may listen for a moment longer
-  const attach::Descriptor again = attach::connect_socket(path);
+  const attach::Descriptor again = attach::connect_socket(path, attach::kNoPatience);
   pollfd entry{again.get(), POLLRDHUP, 0};
-  if (again && ::poll(&entry, 1, kPatienceMs) == 0) {
+  if (again ? ::poll(&entry, 1, kPatienceMs) == 0 : errno == ETIMEDOUT) {
     return "has ended this session, or was restarted";
   }
   if (again || errno == ECONNREFUSED) return "was killed or has crashed";
@@ -73,7 +73,14 @@ int Session::connect(const Settings& settings, Presence* presence) {
   hello.pid = static_cast<std::uint32_t>(::getpid());
   const char* const name = program_invocation_short_name;
   attach::put_text(hello.program, name);
-  return ask(attach::Operation::hello, hello, service_);
+  const auto wait_at_most = [this](const timeval& time) {
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  };
+  // One that is stopped or stuck is found out here; what it does for a session may take its time.
+  wait_at_most(attach::kConnectPatience);
+  const int error = ask(attach::Operation::hello, hello, service_);
+  wait_at_most({});
+  return error;
 }
 
 void Session::lost() noexcept {
@@ -108,6 +115,7 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
   if (got == attach::Transfer::closed && attach::turned_away(socket_.get(), received_)) {
     return answer.error;
   }
+  if (got == attach::Transfer::again) return ETIMEDOUT;  // in connect() alone
   if (got != attach::Transfer::done) return lose();
   const bool turned_away = answer.sequence == 0 && answer.error != 0;
   if (!turned_away && (answer.operation != operation || answer.sequence != header.sequence)) {

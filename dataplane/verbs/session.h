@@ -16,7 +16,8 @@ namespace paceline::verbs {
 
 class Session {
  public:
-  // Connects and says hello. 0 or an errno. Presence is kept by whoever owns both.
+  // Connects and says hello. 0 or an errno; ETIMEDOUT where somebody listens and does not answer.
+  // Presence is kept by whoever owns both.
   int connect(const Settings& settings, Presence* presence = nullptr);
 
   // 0, or the errno that the service answered with; EIO when it is gone, or was never there for

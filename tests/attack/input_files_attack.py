@@ -25,6 +25,7 @@ SEED = 21
 FLOWS = b"3\n0 1 3 100 2000 0\n1 2 3 100 3000 0.000001\n2 0 3 100 100 0.00002\n"
 SIZES = b"0 0\n100 0.5\n2000 0.9\n10000 1\n"
 TOPOLOGY = b"4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
+LONG = 100_000_000  # characters in a line, or a number
 NUMBERS = [b"-1", b"0", b"4294967296", b"18446744073709551615", b"18446744073709551616", b"1e308", b"1e-400",
            b"nan", b"inf", b"0x10", b"1" * 5000, b"", b"\0", b"99999999999999999999.5", b"1000000000000000"]
 
@@ -109,13 +110,14 @@ def main():
                 file.write('duration = "100us"\nmax_hops = 100000\n' + text)
 
         describe('[fabric]\nhosts = 3\n[workload]\nkind = "flows"\nflows_file = "given"\n')
-        many("flow list", path, [FLOWS, b"1\n" + b"0 1 3 100 5 0 " * 10000, b"16777216\n", b"\n" * 100000],
-             emulate)
+        many("flow list", path, [FLOWS, b"1\n" + b"0 1 3 100 5 0 " * 10000, b"16777216\n", b"\n" * 100000,
+                                b"7" * LONG], emulate)
         describe('[fabric]\nhosts = 3\n[workload]\nkind = "open_loop"\nload = 0.3\ncdf_file = "given"\n')
-        many("distribution", path, [SIZES, b"0 0\n" * 100000, b"1 1\n", b"1e15 1\n", b"0 0\n1 100\n"], emulate)
+        many("distribution", path, [SIZES, b"0 0\n" * 100000, b"1 1\n", b"1e15 1\n", b"0 0\n1 100\n",
+                                   b"0 " * (15 << 19), b"7" * (15 << 20)], emulate)
         describe('[fabric]\ntopology_file = "given"\n[workload]\nkind = "permutation"\n')
-        many("topology", path, [TOPOLOGY, b"1000000 999998 10000000\n", b"4 1 3\n" + b"3 " * 100000 + b"\n"],
-             emulate)
+        many("topology", path, [TOPOLOGY, b"1000000 999998 10000000\n", b"4 1 3\n" + b"3 " * 100000 + b"\n",
+                               b"4 1 3\n" + b"3" * LONG], emulate)
         results = os.path.join(folder, "results.json")
         describe('[fabric]\nhosts = 3\n[workload]\nkind = "permutation"\n')
         arms = os.path.join(folder, "arms.toml")
@@ -130,7 +132,8 @@ def main():
         with open(results, "rb") as file:
             text = file.read()
         json.loads(text)
-        many("results", path, [text, text[:len(text) // 2], b"{}", b"[]", b"", b"null", b'{"schema":1e400}'],
+        many("results", path, [text, text[:len(text) // 2], b"{}", b"[]", b"", b"null", b'{"schema":1e400}',
+                            b'{"schema":' + b"7" * LONG + b"}", b'{"schema":1,"kind":"' + b"7" * LONG + b'"}'],
              [options.paceline, "report", path, "--out", os.path.join(folder, "page.html")])
         # A port that is not there: a file that is good is refused for that, a bad one for itself.
         many("capture", path, [capture(), next_capture(), capture()[:20], b"\x0a\x0d\x0d\x0a" * 1000],

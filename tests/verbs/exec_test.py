@@ -136,6 +136,11 @@ def main():
         refused(127, ["no such file"], "--", "./no-such-program")
         refused(126, ["not executable"], "--", write(folder, "plain", "text", 0o644))
         refused(126, ["is a folder"], "--", folder)
+        pipe = os.path.join(folder, "pipe")
+        os.mkfifo(pipe, 0o755)
+        refused(126, ["not executable"], "--", pipe)
+        # As the kernel does, no more is read of the first line than it may have.
+        refused(2, ["does not exist"], "--", write(folder, "endless", "#!/no/interpreter " + "7" * 100_000_000))
         refused(2, ["no program to run"])
         busybox = shutil.which("busybox")
         if busybox and static(busybox):

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/config/fresh_file.h"
 #include "dataplane/config/toml/quantity.h"
 #include "tools/cli/cli.h"
 
@@ -50,9 +51,10 @@ WholeFile::~WholeFile() {
 
 std::string WholeFile::open(const std::string& path) {
   const std::string beside = path + ".partial";
-  errno = 0;
-  out_.open(beside, std::ios::binary | std::ios::trunc);
-  if (!out_) return fmt::format("{}: cannot be written: {}", beside, std::strerror(errno));
+  errno = config::make_fresh_file(beside);
+  if (errno == 0) out_.open(beside, std::ios::binary | std::ios::trunc);
+  if (!out_.is_open())
+    return fmt::format("{}: cannot be written: {}", beside, std::strerror(errno));
   path_ = path;
   beside_ = beside;
   return {};
@@ -141,9 +143,9 @@ std::vector<std::string> CaptureFiles::open(const config::Scenario& scenario,
   for (std::size_t i = 0; i < files_.size() && errors.empty() && world.error.empty(); ++i) {
     File& file = *files_[i];
     const NamedLink& link = links[file.link];
-    errno = 0;
-    file.out.open(file.beside, std::ios::binary | std::ios::trunc);
-    if (!file.out) {
+    errno = config::make_fresh_file(file.beside);
+    if (errno == 0) file.out.open(file.beside, std::ios::binary | std::ios::trunc);
+    if (!file.out.is_open()) {
       errors.push_back(fmt::format("{}: cannot be written: {}", file.beside, std::strerror(errno)));
       break;
     }

@@ -17,6 +17,7 @@
 #include "tools/capture/capture_files.h"
 #include "tools/cli/cli.h"
 #include "tools/service_link/control_request.h"
+#include "tools/service_link/service_absence.h"
 
 namespace paceline::tools {
 
@@ -43,17 +44,26 @@ std::string not_as_said(std::string_view what) {
 
 int begin_capture(const ServiceCaptureOptions& options, HandedRing& out) {
   const std::string control = service::control_socket_beside(options.socket);
-  if (const std::string why = out.connection.open(control); !why.empty()) {
+  int error = out.connection.open(control);
+  ControlConnection::Answer answer;
+  if (error == 0) {
+    answer = out.connection.ask({{"op", "capture"},
+                                 {"nic", options.nic},
+                                 {"bytes", options.ring_bytes},
+                                 {"snap", options.snap}});
+    error = answer.code;
+  }
+  if (error == ETIMEDOUT) {
+    fmt::print(stderr, "paceline: error: {}\n", service_absence(control, error, "", ""));
+    return kExitFailed;
+  }
+  if (error != 0) {
     fmt::print(stderr,
                "paceline: error: no service answers at {} ({}). Those of this user are told by\n"
                "  paceline testbed status{}\n",
-               control, why, options.how_else);
+               control, std::strerror(error), options.how_else);
     return kExitFailed;
   }
-  auto answer = out.connection.ask({{"op", "capture"},
-                                    {"nic", options.nic},
-                                    {"bytes", options.ring_bytes},
-                                    {"snap", options.snap}});
   if (!answer.errors.empty()) return report_errors(answer.errors);
   const auto bytes_of = [&](const char* name) {
     const auto at = answer.body.find(name);

@@ -1,7 +1,6 @@
 #include "tools/service_link/control_request.h"
 
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 
 #include <array>
@@ -19,7 +18,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr timeval kControlPatience{5, 0};
 constexpr std::size_t kMostDescriptors = 4;
 
 ControlConnection::Answer trouble(std::string what) {
@@ -30,11 +28,12 @@ ControlConnection::Answer trouble(std::string what) {
 
 }  // namespace
 
-std::string ControlConnection::open(const std::string& socket) {
+int ControlConnection::open(const std::string& socket) {
   socket_ = attach::connect_socket(socket);
-  if (!socket_) return std::strerror(errno);
-  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kControlPatience, sizeof kControlPatience);
-  return {};
+  if (!socket_) return errno;
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &attach::kConnectPatience,
+               sizeof attach::kConnectPatience);
+  return 0;
 }
 
 ControlConnection::Answer ControlConnection::ask(Json request) {
@@ -53,7 +52,12 @@ ControlConnection::Answer ControlConnection::ask(Json request) {
   message.msg_control = room.data();
   message.msg_controllen = room.size();
   const ssize_t n = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-  if (n < 0) return trouble(errno == EAGAIN ? "it does not answer" : std::strerror(errno));
+  if (n < 0) {
+    const int error = errno == EAGAIN ? ETIMEDOUT : errno;
+    Answer answer = trouble(std::strerror(error));
+    answer.code = error;
+    return answer;
+  }
   if (n == 0) return trouble("it has closed the connection");
   Answer answer;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {

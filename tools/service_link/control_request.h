@@ -12,15 +12,16 @@ namespace paceline::tools {
 
 class ControlConnection {
  public:
-  // Returns an error, or an empty text.
-  std::string open(const std::string& socket);
+  // Returns 0, or an errno.
+  int open(const std::string& socket);
 
   struct Answer {
     nlohmann::json body;  // of a request that was not refused
     std::vector<attach::Descriptor> descriptors;
     std::vector<std::string> errors;  // empty: good
+    int code = 0;                     // ETIMEDOUT: it does not answer
   };
-  // `request` without schema and id. Waits at most five seconds.
+  // `request` without schema and id. Waits at most kConnectPatience.
   Answer ask(nlohmann::json request);
   // The other end has gone; between requests.
   bool closed() const;

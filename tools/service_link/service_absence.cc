@@ -42,6 +42,9 @@ std::string options_to_start(const std::string& name, const std::string& socket)
 
 std::string service_absence(const std::string& socket, int error, const std::string& why,
                             const std::string& options) {
+  if (error == ETIMEDOUT) {
+    return fmt::format("the service at {} does not answer; is it stopped, or stuck?", socket);
+  }
   const std::string start = "paceline testbed up configs/testbeds/pair.toml";
   const std::optional<uid_t> owner = error == EACCES ? owner_of(socket) : std::nullopt;
   if (owner && *owner != ::geteuid()) {

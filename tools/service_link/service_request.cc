@@ -1,7 +1,6 @@
 #include "tools/service_link/service_request.h"
 
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,14 +8,12 @@
 #include <cstring>
 #include <span>
 
-#include "dataplane/attach/message_socket.h"
 #include "dataplane/attach/turned_away.h"
 
 namespace paceline::tools {
 
 namespace {
 
-constexpr timeval kStatusPatience{5, 0};
 constexpr std::size_t kLongestStatus = 64U << 20U;
 
 // All that is behind a descriptor, from its beginning.
@@ -32,8 +29,8 @@ std::string read_all(int file) {
 
 }  // namespace
 
-ServicePeer service_peer(const std::string& socket) {
-  const attach::Descriptor connection = attach::connect_socket(socket);
+ServicePeer service_peer(const std::string& socket, timeval patience) {
+  const attach::Descriptor connection = attach::connect_socket(socket, patience);
   if (!connection) return {0, std::strerror(errno), errno};
   ucred credentials{};
   socklen_t length = sizeof(credentials);
@@ -46,8 +43,8 @@ ServicePeer service_peer(const std::string& socket) {
 ServiceStatus service_status(const std::string& socket) {
   const attach::Descriptor connection = attach::connect_socket(socket);
   if (!connection) return {{}, std::strerror(errno), errno};
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kStatusPatience,
-               sizeof(kStatusPatience));
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &attach::kConnectPatience,
+               sizeof(attach::kConnectPatience));
   attach::HelloRequest hello;
   hello.pid = static_cast<std::uint32_t>(::getpid());
   std::strncpy(hello.program.data(), "paceline", hello.program.size() - 1);
@@ -65,6 +62,7 @@ ServiceStatus service_status(const std::string& socket) {
         sent ? attach::receive_message(connection.get(), reply) : attach::Transfer::closed;
     const bool refused =
         got == attach::Transfer::closed && attach::turned_away(connection.get(), reply);
+    if (got == attach::Transfer::again) return {{}, std::strerror(ETIMEDOUT), ETIMEDOUT};
     if (got != attach::Transfer::done && !refused) {
       return {{}, "it does not answer; perhaps it is of another version"};
     }

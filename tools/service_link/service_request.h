@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "dataplane/attach/message_socket.h"
+
 namespace paceline::tools {
 
 // Process id of the service at a socket; 0: none answers, see `error`.
@@ -13,7 +15,7 @@ struct ServicePeer {
   std::string error;
   int code = 0;  // an errno
 };
-ServicePeer service_peer(const std::string& socket);
+ServicePeer service_peer(const std::string& socket, timeval patience = attach::kConnectPatience);
 
 // The service's status, JSON. Waits for an answer at most five seconds.
 struct ServiceStatus {

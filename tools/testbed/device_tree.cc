@@ -106,7 +106,7 @@ std::string trees_of(const std::string& socket) {
 }
 
 bool has_ended(const std::string& socket) {
-  const ServicePeer peer = service_peer(socket);
+  const ServicePeer peer = service_peer(socket, attach::kNoPatience);
   return peer.pid == 0 && (peer.code == ENOENT || peer.code == ECONNREFUSED);
 }
 

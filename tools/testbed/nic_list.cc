@@ -1,7 +1,6 @@
 #include "tools/testbed/nic_list.h"
 
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +17,6 @@ namespace paceline::tools {
 
 namespace {
 
-constexpr timeval kPatience{5, 0};
-
 // Sends one request and waits for the reply. Returns an error, or "".
 std::string ask(int socket, attach::Operation operation, std::span<const std::byte> body,
                 attach::Message& reply, int& code) {
@@ -33,7 +30,8 @@ std::string ask(int socket, attach::Operation operation, std::span<const std::by
       if (attach::turned_away(socket, reply)) break;
       return "the service closed the connection";
     case attach::Transfer::again:
-      return "the service does not answer";
+      code = ETIMEDOUT;
+      return std::strerror(code);
     case attach::Transfer::broken:
       return "the service speaks another protocol or another version of it";
     case attach::Transfer::failed:
@@ -49,8 +47,10 @@ std::string ask(int socket, attach::Operation operation, std::span<const std::by
 NicListing list_nics(const std::string& socket) {
   const attach::Descriptor connection = attach::connect_socket(socket);
   if (connection.get() < 0) return {{}, std::strerror(errno), errno};
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+  for (const int limit : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    ::setsockopt(connection.get(), SOL_SOCKET, limit, &attach::kConnectPatience,
+                 sizeof(attach::kConnectPatience));
+  }
   attach::HelloRequest hello;
   hello.pid = static_cast<std::uint32_t>(::getpid());
   std::strncpy(hello.program.data(), "paceline", hello.program.size() - 1);

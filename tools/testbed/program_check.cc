@@ -23,7 +23,8 @@ namespace {
 
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
-constexpr int kMostInterpreters = 4;  // as the kernel's limit on scripts run by scripts
+constexpr int kMostInterpreters = 4;          // as the kernel's limit on scripts run by scripts
+constexpr std::size_t kMostFirstLine = 4096;  // the kernel reads 256
 
 bool is_folder(const std::string& file) {
   struct stat info {};
@@ -32,8 +33,11 @@ bool is_folder(const std::string& file) {
 
 bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
 
+// A pipe is none, whatever its mode says: reading it could wait for ever.
 bool is_executable(const std::string& file) {
-  return !is_folder(file) && ::access(file.c_str(), X_OK) == 0;
+  struct stat info {};
+  return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         ::access(file.c_str(), X_OK) == 0;
 }
 
 // The whole of T at `offset`, or nothing.
@@ -157,8 +161,9 @@ std::string why_not_preloadable(const std::string& file, const std::string& path
     if (facts.elf) return why_not_elf(now, facts);
     in.clear();
     in.seekg(0);
-    std::string line;
-    std::getline(in, line);
+    std::string line(kMostFirstLine, '\0');
+    in.read(line.data(), static_cast<std::streamsize>(line.size()));
+    line.resize(std::min(static_cast<std::size_t>(in.gcount()), line.find('\n')));
     // A file that may be run but not read is left to the kernel; one without "#!" is a shell's.
     if (line.compare(0, 2, "#!") != 0) return {};
     const std::string next = interpreter_of(line, path);

@@ -16,6 +16,7 @@
 #include <fmt/ranges.h>
 
 #include "dataplane/base/printable.h"
+#include "dataplane/config/fresh_file.h"
 #include "tools/testbed/nic_list.h"
 
 namespace paceline::tools {
@@ -102,7 +103,10 @@ std::string become_service(const ServiceStart& start) {
 }
 
 std::string start_service(const ServiceStart& start) {
-  const int log = ::open(start.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (const int error = config::make_fresh_file(start.log, 0600); error != 0) {
+    return fmt::format("{}: {}", start.log, std::strerror(error));
+  }
+  const int log = ::open(start.log.c_str(), O_WRONLY | O_CLOEXEC);
   if (log < 0) return fmt::format("{}: {}", start.log, std::strerror(errno));
   std::vector<std::string> words = service_command(start);
   const std::vector<char*> arguments = arguments_of(words);

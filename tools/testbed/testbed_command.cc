@@ -77,7 +77,9 @@ int up(const TestbedOptions& options) {
   const FoundService program = find_dataplane();
   if (!program.error.empty()) return report_errors({program.error});
   const std::string socket = socket_of(options);
-  if (const ServicePeer peer = service_peer(socket); peer.pid != 0) {
+  const ServicePeer peer = service_peer(socket);
+  if (peer.code == ETIMEDOUT) return nobody(options, peer);
+  if (peer.pid != 0) {
     fmt::print(stderr,
                "paceline: error: a testbed is up at {} (process {}). End it with\n"
                "  paceline testbed down{}\nor give this one a --name of its own\n",
@@ -120,7 +122,7 @@ int status(const TestbedOptions& options) {
   const ServicePeer peer = service_peer(socket);
   if (peer.pid == 0) return nobody(options, peer);
   const ServiceStatus got = service_status(socket);
-  if (got.code == EACCES) return nobody(options, {0, got.error, got.code});
+  if (got.code == EACCES || got.code == ETIMEDOUT) return nobody(options, {0, got.error, got.code});
   if (!got.error.empty()) {
     fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, got.error);
     return kExitFailed;

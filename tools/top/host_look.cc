@@ -14,10 +14,12 @@
 
 namespace paceline::tools {
 
-std::string HostLook::open(const std::string& control_socket) {
+std::string HostLook::open(const std::string& control_socket, int& code) {
   ControlConnection control;
-  if (std::string wrong = control.open(control_socket); !wrong.empty()) return wrong;
+  code = control.open(control_socket);
+  if (code != 0) return std::strerror(code);
   ControlConnection::Answer answer = control.ask({{"op", "telemetry"}});
+  code = answer.code;
   if (!answer.errors.empty()) return answer.errors.front();
   if (answer.descriptors.size() != 1) return "it gives no telemetry segment";
   struct stat file {};

@@ -11,8 +11,9 @@ namespace paceline::tools {
 
 class HostLook {
  public:
-  // `control_socket`: of the service. Returns an error, or an empty text.
-  std::string open(const std::string& control_socket);
+  // `control_socket`: of the service. Returns an error, or an empty text; `code`: its errno, if
+  // any.
+  std::string open(const std::string& control_socket, int& code);
   // Reads the current sample. Returns an error, or an empty text.
   std::string take(HostSample& out);
 

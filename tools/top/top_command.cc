@@ -245,9 +245,11 @@ std::string show_again_and_again(HostLook& look, const TopOptions& options) {
 int run(const TopOptions& options) {
   const std::string attach = attach_socket(options);
   HostLook look;
-  if (const std::string wrong = look.open(service::control_socket_beside(attach)); !wrong.empty()) {
+  const std::string control = service::control_socket_beside(attach);
+  int code = 0;
+  if (const std::string wrong = look.open(control, code); !wrong.empty()) {
     fmt::print(stderr, "paceline: error: {}\n",
-               printable_lines(service_absence(service::control_socket_beside(attach), 0, wrong,
+               printable_lines(service_absence(control, code == ETIMEDOUT ? code : 0, wrong,
                                                options_to_start(options.name, attach))));
     return kExitFailed;
   }

@@ -135,7 +135,7 @@ config::Read<Cdf> parse_cdf(std::string_view text, const std::string& source) {
 }
 
 config::Read<Cdf> read_cdf_file(const std::string& path) {
-  const config::Read<std::string> text = config::read_text_file(path, kLongestFile);
+  const config::Read<std::string> text = read_table_file(path, kLongestFile);
   if (!text.ok()) return {{}, text.errors};
   return parse_cdf(text.value, path);
 }

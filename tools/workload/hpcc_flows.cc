@@ -143,7 +143,7 @@ config::Read<std::vector<HpccFlow>> parse_hpcc_flows(std::string_view text,
 
 config::Read<std::vector<HpccFlow>> read_hpcc_flows(const std::string& path,
                                                     const NodeNumbers& numbers) {
-  const config::Read<std::string> text = config::read_text_file(path, kLongestHpccFile);
+  const config::Read<std::string> text = read_table_file(path, kLongestHpccFile);
   if (!text.ok()) return {{}, text.errors};
   return parse_hpcc_flows(text.value, path, numbers);
 }

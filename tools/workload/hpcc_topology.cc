@@ -237,7 +237,7 @@ config::Read<HpccTopology> parse_hpcc_topology(std::string_view text, const std:
 }
 
 config::Read<HpccTopology> read_hpcc_topology(const std::string& path) {
-  const config::Read<std::string> text = config::read_text_file(path, kLongestHpccFile);
+  const config::Read<std::string> text = read_table_file(path, kLongestHpccFile);
   if (!text.ok()) return {{}, text.errors};
   return parse_hpcc_topology(text.value, path);
 }

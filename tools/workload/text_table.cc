@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -55,6 +56,21 @@ void TableErrors::add(const config::Where& where, const std::string& message) {
 std::vector<std::string> TableErrors::list() const {
   std::vector<std::string> out = entries_.sorted();
   if (count_ > kLimit) out.push_back(fmt::format("and more, after the first {} errors", kLimit));
+  return out;
+}
+
+config::Read<std::string> read_table_file(const std::string& path, std::size_t max_bytes) {
+  config::Read<std::string> out = config::read_text_file(path, max_bytes);
+  std::uint32_t line = 1;
+  for (std::string_view rest = out.value; !rest.empty(); ++line) {
+    const std::size_t length = std::min(rest.find('\n'), rest.size());
+    if (length > kLongestLine) {
+      out.errors.push_back(fmt::format("{}:{}: a line of {} characters; allowed are {}", path, line,
+                                       length, kLongestLine));
+      break;
+    }
+    rest.remove_prefix(std::min(length + 1, rest.size()));
+  }
   return out;
 }
 

@@ -60,6 +60,11 @@ class TableErrors {
   std::size_t count_ = 0;
 };
 
+// A file's text for a TextTable. Refuses what read_text_file refuses, and a line of more than
+// kLongestLine bytes: an error would quote it, and its words would take many times its memory.
+inline constexpr std::size_t kLongestLine = 1 << 20;
+config::Read<std::string> read_table_file(const std::string& path, std::size_t max_bytes);
+
 // Reads an unsigned integer in [min, max]; otherwise adds "`what` = text: expected ..." and returns
 // false.
 bool read_integer(const TextTable& table, const Word& word, std::string_view what,

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "control/daemon/api/event_parser.h"
-#include "dataplane/base/json_depth.h"
+#include "dataplane/base/json_limits.h"
 
 namespace paceline::daemon {
 
@@ -50,7 +50,7 @@ std::string why(const std::string& path, const error_code& error) {
 // The errors of a refusal, a line each.
 // A discarded value where the text is no JSON that can be used.
 Json parsed(std::string_view text) {
-  if (json_too_deep(text)) return Json(Json::value_t::discarded);
+  if (json_excess(text)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, false);
 }
 

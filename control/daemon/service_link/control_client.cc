@@ -35,7 +35,8 @@ ControlClient::ControlClient(asio::io_context& context, ControlSettings settings
       turns_(context) {}
 
 bool ControlClient::connect() {
-  attach::Descriptor fd = attach::connect_socket(settings_.path);
+  // Never waited for: it would hold up all that the daemon does.
+  attach::Descriptor fd = attach::connect_socket(settings_.path, attach::kNoPatience);
   if (!fd) {
     absent_ = errno == ENOENT || errno == ECONNREFUSED;
     trouble_ = fmt::format("{}: {}", settings_.path, std::strerror(errno));

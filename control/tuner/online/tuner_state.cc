@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/base/json_depth.h"
+#include "dataplane/base/json_limits.h"
 
 // One visit(...) per type names its fields once, for writing and reading alike.
 namespace paceline::tuner::online {
@@ -320,8 +320,8 @@ std::string to_json(const TunerState& state, const cc::AlgorithmInfo& info) {
 
 std::vector<std::string> from_json(const std::string& text, const cc::AlgorithmInfo& info,
                                    const BanditOptions& bandit, TunerState& state) {
-  if (json_too_deep(text)) {
-    return {fmt::format("tuner state: nested deeper than {} levels", kDeepestJson)};
+  if (const JsonExcess excess = json_excess(text)) {
+    return {fmt::format("tuner state: {}", excess.what)};
   }
   const auto whole = std::make_unique<TunerState>();
   TunerState& fresh = *whole;

@@ -108,7 +108,8 @@ cc::Registered PluginShelf::load(const std::string& path, const std::string& sha
                                real == path ? std::string() : ", but " + real));
   }
   // From here on the descriptor is what is judged, read and run, whatever comes to be called so.
-  const attach::Descriptor file(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const attach::Descriptor file(
+      ::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};
   if (!file || ::fstat(file.get(), &facts) != 0) return refused(std::strerror(errno));
   if (!S_ISREG(facts.st_mode)) return refused("not a file");

@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,9 +11,9 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "dataplane/attach/aside.h"
 #include "dataplane/base/spsc_ring.h"
 
 namespace paceline::service {
@@ -84,12 +83,7 @@ struct CopyThread::State {
 
 CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<void()> wake)
     : state_(std::make_shared<State>(std::move(program), std::move(wake))) {
-  // Signals are for the service's other threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([state = state_] {
+  std::thread thread = attach::quiet_thread([state = state_] {
     pthread_setname_np(pthread_self(), "paceline-copy");
     const bool ran = run_as(state->program->credentials(), run, state.get(), state->process);
     // Without the tenant's credentials, or killed by it: what is asked for gets an answer, except
@@ -100,7 +94,6 @@ CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<voi
     }
     state->ended.store(true, std::memory_order_release);
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   thread.detach();  // it may never end: ~CopyThread waits for `ended`, and not for ever
 }
 

@@ -120,6 +120,7 @@ std::string Server::listen(const std::string& path) {
 }
 
 void Server::run() {
+  strangers_.begin();
   context_.run();
   way_back_->end();
   if (listening_.is_open())

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include "dataplane/attach/text.h"
 #include "dataplane/service/limits/machine_memory.h"
@@ -64,7 +65,13 @@ std::string Service::start(const std::function<std::string()>& before) {
   if (before) {
     if (std::string wrong = before(); !wrong.empty()) return wrong;
   }
-  for (const auto& worker : workers_) worker->start();
+  try {
+    for (const auto& worker : workers_) worker->start();
+    aside_.begin();
+  } catch (const std::system_error& error) {
+    return fmt::format("threads of the service cannot be started: {}; see RLIMIT_NPROC",
+                       error.what());
+  }
   return {};
 }
 

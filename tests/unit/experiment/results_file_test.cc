@@ -154,7 +154,21 @@ TEST_CASE("a file that is cut off is reported with line and column") {
 TEST_CASE("a file that is nested deep is refused before it is read") {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   CHECK(errors_of("{\"schema\": 1, \"version\": " + deep + "}") ==
-        "r.json: nested deeper than 64 levels");
+        "r.json:1:89: nested deeper than 64 levels");
+}
+
+TEST_CASE("a long number, text or list of names is refused, and shown in part") {
+  const std::string number(10'000'000, '7');
+  CHECK(errors_of("{\n  \"schema\": 1,\n  \"seed\": " + number + "}") ==
+        "r.json:3:11: a number of more than 64 characters");
+  const std::string kind = errors_of(changed([&](auto& root) { root["kind"] = number; }));
+  CHECK(kind.find("r.json: kind: '777") == 0);
+  CHECK(kind.size() < 4200);
+  const std::string names = errors_of(changed([](auto& root) {
+    root["arms"] = nlohmann::json::array();
+    for (int i = 0; i <= 10'000; ++i) root["arms"].push_back(std::to_string(i));
+  }));
+  CHECK(names.find("r.json: arms: 10001 given, at most 10000 allowed") == 0);
 }
 
 TEST_CASE("a file of another schema or kind is refused before anything else") {
@@ -252,6 +266,10 @@ TEST_CASE("files are written whole or not at all") {
   CHECK_THROWS_AS(read_results_file((folder / "none.json").string()), ResultsFileError);
   CHECK_THROWS_AS(read_results_file(folder.string()), ResultsFileError);
   CHECK_THROWS_AS(read_results_file("/dev/zero"), ResultsFileError);  // and it ends
+  // A link where the new file is written first, put there by somebody else: it is not followed.
+  std::filesystem::create_symlink(folder / "victim", path + ".partial");
+  write_results_file(path, text);
+  CHECK_FALSE(std::filesystem::exists(folder / "victim"));
   // A folder in the way: nothing is left beside it.
   std::filesystem::create_directories(folder / "taken" / "inside");
   CHECK_THROWS_AS(write_results_file((folder / "taken").string(), text), ResultsFileError);
