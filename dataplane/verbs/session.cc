@@ -58,13 +58,17 @@ std::string how_it_ended(const std::string& path, bool connected) {
   return std::string("is out of reach (") + std::strerror(errno) + ")";
 }
 
+// A service on a busy machine may take its time to let a program in; one that is stopped or stuck
+// never does.
+constexpr timeval kPatience{30, 0};
+
 }  // namespace
 
 int Session::connect(const Settings& settings, Presence* presence) {
   presence_ = presence;
   log_ = settings.log;
   path_ = settings.socket;
-  socket_ = attach::connect_socket(settings.socket);
+  socket_ = attach::connect_socket(settings.socket, kPatience);
   if (!socket_) return errno;
   let_service_copy(socket_.get());
   received_.body.reserve(attach::kMaxMessage);
@@ -76,8 +80,7 @@ int Session::connect(const Settings& settings, Presence* presence) {
   const auto wait_at_most = [this](const timeval& time) {
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   };
-  // One that is stopped or stuck is found out here; what it does for a session may take its time.
-  wait_at_most(attach::kConnectPatience);
+  wait_at_most(kPatience);
   const int error = ask(attach::Operation::hello, hello, service_);
   wait_at_most({});
   return error;
