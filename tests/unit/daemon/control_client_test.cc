@@ -134,7 +134,10 @@ TEST_CASE("no answer, a wrong one and no protocol at all end the connection, not
   };
   pair.service.listen(pair.folder.file("control.sock"));
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"mute", "in time"}, {"stray", "something else"}, {"noise", "no JSON"}, {"gone", "went"}};
+      {"mute", "in time"},
+      {"stray", "something else"},
+      {"noise", "other than a JSON object"},
+      {"gone", "went"}};
   std::size_t answered = 0;
   for (const auto& [op, word] : cases) {
     CAPTURE(op);

@@ -141,7 +141,7 @@ TEST_CASE("mistakes of the command line: what is wrong, what was given, what is 
   const Case cases[] = {
       {{"emulat", "s.toml"},
        "emulat: there is no such command; did you mean emulate?\nSee paceline --help\n"},
-      {{"xyzzy"}, "xyzzy: there is no such command; there are \"ab\", "},
+      {{"xyzzy"}, "xyzzy: there is no such command; expected \"ab\", "},
       {{}, "a command is missing; expected \"ab\", "},
       {{"cc"}, "a command is missing; expected \"list\", "},
       {{"cc", "shwo"},
