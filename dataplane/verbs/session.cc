@@ -60,7 +60,7 @@ std::string how_it_ended(const std::string& path, bool connected) {
 
 // A service on a busy machine may take its time to let a program in; one that is stopped or stuck
 // never does.
-constexpr timeval kPatience{30, 0};
+constexpr timeval kPatience{10, 0};
 
 }  // namespace
 
