@@ -17,6 +17,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include "dataplane/attach/foreign_descriptors.h"
@@ -120,7 +122,12 @@ std::string Server::listen(const std::string& path) {
 }
 
 void Server::run() {
-  strangers_.begin();
+  try {
+    strangers_.begin();
+  } catch (const std::system_error& error) {
+    throw std::runtime_error(fmt::format(
+        "threads of the service cannot be started: {}; see RLIMIT_NPROC", error.what()));
+  }
   context_.run();
   way_back_->end();
   if (listening_.is_open())
