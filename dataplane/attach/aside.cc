@@ -6,10 +6,14 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 namespace paceline::attach {
+
+std::string no_threads(const std::system_error& error) {
+  return std::string("threads of the service cannot be started: ") + error.what() +
+         "; see RLIMIT_NPROC";
+}
 
 namespace {
 

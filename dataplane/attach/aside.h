@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -34,6 +36,9 @@ std::thread quiet_thread(Work work) {
   } const blocked;
   return std::thread(std::move(work));
 }
+
+// The error of a service that gets no more threads.
+std::string no_threads(const std::system_error& error);
 
 class Aside {
  public:

@@ -106,7 +106,7 @@ std::string start_service(const ServiceStart& start) {
   if (const int error = config::make_fresh_file(start.log, 0600); error != 0) {
     return fmt::format("{}: {}", start.log, std::strerror(error));
   }
-  const int log = ::open(start.log.c_str(), O_WRONLY | O_CLOEXEC);
+  const int log = ::open(start.log.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   if (log < 0) return fmt::format("{}: {}", start.log, std::strerror(errno));
   std::vector<std::string> words = service_command(start);
   const std::vector<char*> arguments = arguments_of(words);

@@ -125,8 +125,7 @@ void Server::run() {
   try {
     strangers_.begin();
   } catch (const std::system_error& error) {
-    throw std::runtime_error(fmt::format(
-        "threads of the service cannot be started: {}; see RLIMIT_NPROC", error.what()));
+    throw std::runtime_error(attach::no_threads(error));
   }
   context_.run();
   way_back_->end();

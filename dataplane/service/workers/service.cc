@@ -69,8 +69,7 @@ std::string Service::start(const std::function<std::string()>& before) {
     for (const auto& worker : workers_) worker->start();
     aside_.begin();
   } catch (const std::system_error& error) {
-    return fmt::format("threads of the service cannot be started: {}; see RLIMIT_NPROC",
-                       error.what());
+    return attach::no_threads(error);
   }
   return {};
 }
