@@ -131,6 +131,19 @@ struct alignas(64) EngineCore {
   bool may_park(std::uint32_t own) const {
     return own + parked_packets < kMostParked && !pool.scarce();
   }
+  // end: RequesterState or ResponderState.
+  template <class End>
+  void park(End& end, Packet* packet) {
+    end.parked.push(packet);
+    ++end.parked_packets;
+    ++parked_packets;
+  }
+  template <class End>
+  Packet* unpark(End& end) {
+    --end.parked_packets;
+    --parked_packets;
+    return end.parked.pop();
+  }
 
   // A queue-pair number: index + 16 (numbers 0 to 15 are reserved), then how often the index was
   // used before, so that packets of a connection that is gone do not reach the one that has its

@@ -39,27 +39,15 @@ void Requester::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Pac
   if (outcome == ResponseOutcome::pending) {
     r.response_waits = true;
     ++core_.counters.memory_waits;
-    park(qp, packet);
+    core_.park(r, packet);
     return;
   }
   core_.pool.free(packet);
 }
 
 void Requester::hold(QueuePair& qp, Packet* packet) {
-  if (core_.may_park(qp.requester.parked_packets)) return park(qp, packet);
+  if (core_.may_park(qp.requester.parked_packets)) return core_.park(qp.requester, packet);
   core_.pool.free(packet);
-}
-
-void Requester::park(QueuePair& qp, Packet* packet) {
-  qp.requester.parked.push(packet);
-  ++qp.requester.parked_packets;
-  ++core_.parked_packets;
-}
-
-Packet* Requester::unpark(QueuePair& qp) {
-  --qp.requester.parked_packets;
-  --core_.parked_packets;
-  return qp.requester.parked.pop();
 }
 
 void Requester::memory_ready(QueuePair& qp) {
@@ -86,7 +74,7 @@ void Requester::memory_ready(QueuePair& qp) {
       } else {
         ReadRequester::count_discarded(core_, *packet);
       }
-      core_.pool.free(unpark(qp));
+      core_.pool.free(core_.unpark(qp.requester));
     }
   }
   if ((r.stops & requester_stop::memory) != 0) {
@@ -96,7 +84,7 @@ void Requester::memory_ready(QueuePair& qp) {
 }
 
 void Requester::discard(QueuePair& qp) {
-  for (; !qp.requester.parked.empty(); core_.pool.free(unpark(qp))) {
+  for (; !qp.requester.parked.empty(); core_.pool.free(core_.unpark(qp.requester))) {
     ReadRequester::count_discarded(core_, *qp.requester.parked.head);
   }
   qp.requester.response_waits = false;

@@ -53,8 +53,6 @@ class Requester {
   void discard(QueuePair& qp);
 
  private:
-  void park(QueuePair& qp, Packet* packet);
-  Packet* unpark(QueuePair& qp);
   bool wants_ack(QueuePair& qp) const;
   PostResult keep_source(QueuePair& qp, const WorkRequest& posted, QueuedRequest& kept);
   PostResult post_kept(QueuePair& qp, const QueuedRequest& request);

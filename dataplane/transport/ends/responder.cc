@@ -73,21 +73,13 @@ void Responder::wait_for_memory(QueuePair& qp, Packet* packet) {
 // Behind the one that waits. Where there are too many the packet is lost, as on a link.
 void Responder::park(QueuePair& qp, Packet* packet) {
   if (core_.may_park(qp.responder.parked_packets)) {
-    qp.responder.parked.push(packet);
-    ++qp.responder.parked_packets;
-    ++core_.parked_packets;
+    core_.park(qp.responder, packet);
     return;
   }
   telemetry::EngineCounters& c = core_.counters;
   ++(qp.unreliable ? c.unreliable_drops : c.beyond_window);
   ++(qp.unreliable ? c.dropped_no_receive : c.dropped_gap);
   core_.pool.free(packet);
-}
-
-Packet* Responder::unpark(QueuePair& qp) {
-  --qp.responder.parked_packets;
-  --core_.parked_packets;
-  return qp.responder.parked.pop();
 }
 
 void Responder::memory_ready(QueuePair& qp) {
@@ -107,7 +99,7 @@ void Responder::memory_ready(QueuePair& qp) {
     // A packet before this one may have put the queue pair into error, or on its way there.
     const bool takes = error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0;
     if (takes && qp.responder.selective) {
-      unpark(qp);
+      core_.unpark(r);
       if (!take_selective(qp, parsed, packet)) return;
       continue;
     }
@@ -116,13 +108,13 @@ void Responder::memory_ready(QueuePair& qp) {
       r.halts |= responder_halt::memory;
       return;  // still the first of the parked
     }
-    core_.pool.free(unpark(qp));
+    core_.pool.free(core_.unpark(r));
   }
 }
 
 void Responder::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
-  for (; !r.parked.empty(); core_.pool.free(unpark(qp))) ++core_.counters.wrong_state;
+  for (; !r.parked.empty(); core_.pool.free(core_.unpark(r))) ++core_.counters.wrong_state;
   r.halts = 0;
   if (!qp.responder.selective) return;
   while (Packet* held = qp.selective->receive.early.release_any()) {

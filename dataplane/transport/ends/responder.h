@@ -25,7 +25,6 @@ class Responder {
   RequestOutcome take(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   RequestOutcome accept(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void park(QueuePair& qp, Packet* packet);
-  Packet* unpark(QueuePair& qp);
   void wait_for_memory(QueuePair& qp, Packet* packet);
   bool take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
   void deliver_held(QueuePair& qp);
