@@ -95,14 +95,6 @@ class Engine {
   // their arm one by one, too, and those that come later have it from the start.
   void reconfigure(Picos now, const ArmsByPeer& arms, std::uint8_t epoch);
   std::string reconfigure_refusal(const ArmsByPeer& arms) const { return setups_.refusal(arms); }
-  // With two arms at a time: that of the port's own cluster.
-  const CcSetup& setup() const { return setups_.own(); }
-  // 1 at the start, one more with each reconfigure.
-  std::uint64_t generation() const { return setups_.generation(); }
-  // Why a plug-in is not called here any more; `none`: it is, or never was asked.
-  cc::plugin::Offence quarantined(cc::AlgorithmId id) const { return plugins_.quarantined(id); }
-  // Some contexts have not heard of the newest setup yet.
-  bool reconfiguring() const { return migration_.under_way(); }
 
   // --- data path ---
   // Takes effect at the next poll, which must follow at the same time.
@@ -127,8 +119,6 @@ class Engine {
   // it reaches congestion control. The owner of the clock calls this right before poll(now) or
   // take(now). Stops of the peer are not known.
   void stopped(Picos now, Picos gap);
-  const HostStops& host_stops() const { return core_.stops; }
-  const ArrivalStamps& arrival_stamps() const { return core_.stamps; }
   // When poll has something to do next (not counting packets that arrive): later than the last
   // poll, kNever when idle.
   [[gnu::always_inline]] Picos next_deadline() const {
@@ -144,10 +134,8 @@ class Engine {
 
   // --- looking in: changes nothing ---
   // Valid as long as the engine.
-  EngineView view() const { return {core_, setups_, migration_}; }
+  EngineView view() const { return {core_, setups_, migration_, grants_, plugins_}; }
   const telemetry::EngineCounters& counters() const { return core_.counters; }
-  // The first invariant of the algorithms found broken (EngineConfig::check_invariants).
-  const std::string& violation() const { return grants_.violation(); }
 
  private:
   [[gnu::always_inline]] std::size_t take_in(Picos now);

@@ -8,7 +8,9 @@
 #include "cc/registry.h"
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/transport/congestion/congestion_setups.h"
+#include "dataplane/transport/congestion/grant_exchange.h"
 #include "dataplane/transport/congestion/migration.h"
+#include "dataplane/transport/congestion/plugin_watch.h"
 #include "dataplane/transport/datagram/datagram.h"
 #include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/qp/queue_pair_figures.h"
@@ -39,6 +41,18 @@ std::uint64_t packets_in(const PacketFifo& fifo) {
 }
 
 }  // namespace
+
+const CcSetup& EngineView::setup() const { return setups_.own(); }
+
+std::uint64_t EngineView::generation() const { return setups_.generation(); }
+
+bool EngineView::reconfiguring() const { return migration_.under_way(); }
+
+cc::plugin::Offence EngineView::quarantined(cc::AlgorithmId id) const {
+  return plugins_.quarantined(id);
+}
+
+const std::string& EngineView::violation() const { return grants_.violation(); }
 
 QpState EngineView::state_of(std::uint32_t qp_number) const {
   const QueuePair* qp = core_.find_qp(qp_number);

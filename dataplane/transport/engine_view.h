@@ -7,19 +7,24 @@
 #include <cstdint>
 #include <string>
 
+#include "cc/plugin/guard.h"
 #include "dataplane/telemetry/segment.h"
+#include "dataplane/transport/core/cc_setup.h"
 #include "dataplane/transport/core/context_sums.h"
 #include "dataplane/transport/core/engine_core.h"
 
 namespace paceline::transport {
 
 class CongestionSetups;
+class GrantExchange;
 class Migration;
+class PluginWatch;
 
 class EngineView {
  public:
-  EngineView(const EngineCore& core, const CongestionSetups& setups, const Migration& migration)
-      : core_(core), setups_(setups), migration_(migration) {}
+  EngineView(const EngineCore& core, const CongestionSetups& setups, const Migration& migration,
+             const GrantExchange& grants, const PluginWatch& plugins)
+      : core_(core), setups_(setups), migration_(migration), grants_(grants), plugins_(plugins) {}
 
   // Adds up over congestion contexts, piece by piece: `count` of them from `first` on, 0 at the
   // beginning of a round. Where to go on; 0: that was the last.
@@ -53,6 +58,18 @@ class EngineView {
   };
   // Looks at all of them.
   Population population() const;
+  // With two arms at a time: that of the port's own cluster.
+  const CcSetup& setup() const;
+  // 1 at the start, one more with each reconfigure.
+  std::uint64_t generation() const;
+  // Some contexts have not heard of the newest setup yet.
+  bool reconfiguring() const;
+  // Why a plug-in is not called here any more; `none`: it is, or never was asked.
+  cc::plugin::Offence quarantined(cc::AlgorithmId id) const;
+  const HostStops& host_stops() const { return core_.stops; }
+  const ArrivalStamps& arrival_stamps() const { return core_.stamps; }
+  // The first invariant of the algorithms found broken (EngineConfig::check_invariants).
+  const std::string& violation() const;
   // Conservation: contexts agree with their queue pairs, no context is lost, and each packet that
   // arrived is accounted for. Empty when all holds.
   std::string check_conservation() const;
@@ -63,6 +80,8 @@ class EngineView {
   const EngineCore& core_;
   const CongestionSetups& setups_;
   const Migration& migration_;
+  const GrantExchange& grants_;
+  const PluginWatch& plugins_;
 };
 
 }  // namespace paceline::transport

@@ -18,6 +18,11 @@ MEMBER = re.compile(r"^(?:[A-Za-z][\w:<>,&*\s]*?[\s&*])?((?:[A-Z]\w*(?:<\w+>)?::
 # What follows the parameters of a definition, not of a call or a declaration.
 BODY = re.compile(r"(?:\s|const\b|noexcept\b|&|->[^{;]+)*(?:\{|:\s|=\s*default)")
 
+# The head of a class, up to its body.
+CLASS = re.compile(r"\b(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?(\w+)(?:\s+final)?(?:\s*:[^;{}()]*)?\s*\{")
+# What is no name of a function although a parenthesis follows.
+NO_FUNCTION = re.compile(r"^\s*(?:using|friend|static_assert|typedef|enum)\b|=\s*delete\s*$")
+
 # Numbers are tokens only so that 1'000'000 opens no character literal.
 TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
@@ -173,6 +178,45 @@ def cut_classes(root, paths):
             yield name, sorted(where), 0
 
 
+def body_of(code, start):
+    """The text from `start` to the brace that closes it, all that stands in inner braces left out."""
+    depth, out = 1, []
+    for token in re.finditer(r"[{}]|[^{}]+", code[start:]):
+        text = token.group()
+        depth += {"{": 1, "}": -1}.get(text, 0)
+        if depth == 0:
+            break
+        if depth == 1:
+            out.append(";" if text == "}" else text)
+    return "".join(out)
+
+
+def functions(name, body):
+    """How many member functions a class with this body declares. Overloads count each; constructors,
+    destructor and what is deleted do not."""
+    body = re.sub(r"^\s*#.*$", "", body, flags=re.M)
+    body = re.sub(r"\b(?:public|private|protected)\s*:|alignas\([^)]*\)|\[\[.*?\]\]", " ", body)
+    while body != (inner := re.sub(r"<[^<>();]*(?:\([^()]*\)[^<>();]*)*>", " ", body)):
+        body = inner
+    count = 0
+    for declaration in body.split(";"):
+        match = re.search(r"(~?\w+|operator\s*\S+?)\s*\(", declaration)
+        if match and not NO_FUNCTION.search(declaration) and match.group(1).lstrip("~") != name \
+                and "=" not in declaration[:match.start()].replace("operator=", ""):
+            count += 1
+    return count
+
+
+def wide_classes(root, paths):
+    """(path, class, member functions) of classes with more of these than a reader can survey."""
+    for path in paths:
+        code = blanked((root / path).read_text(encoding="utf-8"), ("comment", "literal"))
+        for match in CLASS.finditer(code):
+            count = functions(match.group(1), body_of(code, match.end()))
+            if count > rules.FUNCTIONS_FAIL:
+                yield path, match.group(1), count
+
+
 def sources(root):
     for top in rules.CHECKED:
         for file in sorted((root / top).rglob("*")):
@@ -200,6 +244,10 @@ def main():
         what = (f"its member functions are defined in {len(where)} files, {most} is the most: {', '.join(where)}; "
                 "one class has one .h and one .cc" if most else "is in one file: take it out of CLASSES_CUT")
         print(f"{name}: error: {what}")
+    for path, name, count in wide_classes(root, sources(root)):
+        errors += 1
+        print(f"{path}: error: class {name} has {count} member functions, {rules.FUNCTIONS_FAIL} is the most: "
+              "give a part of its state to a class of its own")
     for path in sources(root):
         files += 1
         for number, severity, message in check_file(root, path):

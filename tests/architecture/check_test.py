@@ -188,6 +188,21 @@ class Check(unittest.TestCase):
                 self.assertEqual(list(check.cut_classes(root, paths[:2])), [])
                 self.assertEqual(list(check.cut_classes(root, paths[:1])), [("cc: Big", paths[:1], 0)])
 
+    def test_member_functions_of_a_class(self):
+        def of(count, more=""):
+            return {"tools/x/a.h": "#pragma once\nclass alignas(64) Wide final : public Base {\n public:\n" + more + "".join(
+                f"  int f{i}(int x) const {{ return g(x); }}\n" for i in range(count)) + "};\n"}
+        # Constructors, data, aliases and what stands in an inner class are no functions of this one.
+        more = ("  explicit Wide(int x) : x_(x) {}\n  ~Wide();\n  Wide(const Wide&) = delete;\n"
+                "  using F = void (*)(int);\n  std::function<void(int, std::span<int>)> call;\n"
+                "  int n = size(3);\n  struct Inner {\n    int g();\n    int h();\n  };\n")
+        self.good(of(40, more))
+        for text in ("  int g();\n", "  bool operator==(const Wide&) const = default;\n", "  int f0(long);\n",
+                     "  void h(int a = 1);\n", "  static std::array<int, 2> both();\n"):
+            code, output = run(GOOD | of(40, text))
+            self.assertEqual(code, 1, output)
+            self.assertIn("tools/x/a.h: error: class Wide has 41 member functions, 40 is the most", output)
+
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))
         self.good({"cc/a.cc": "\n" * 600})

@@ -199,7 +199,7 @@ class EnginePair {
     for (auto& end : ends) {
       const std::string broken = end->engine.view().check_conservation();
       if (!broken.empty()) wrong(broken);
-      if (!end->engine.violation().empty()) wrong(end->engine.violation());
+      if (!end->engine.view().violation().empty()) wrong(end->engine.view().violation());
     }
   }
 

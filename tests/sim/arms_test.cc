@@ -226,7 +226,7 @@ class Crosser {
   void operator()(VirtualWorld& world, Picos now) {
     for (std::uint32_t h = 0; h < world.hosts() && broken.empty(); ++h) {
       broken = world.engine(h).view().check_conservation();
-      if (broken.empty()) broken = world.engine(h).violation();
+      if (broken.empty()) broken = world.engine(h).view().violation();
       if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
     }
     if (now < next_) return;

@@ -56,7 +56,7 @@ class Meddler {
     for (std::uint32_t h = 0; h < world.hosts(); ++h) {
       if (all || random_.below(2) == 0) hosts.push_back(h);
     }
-    for (const std::uint32_t h : hosts) under_way += world.engine(h).reconfiguring() ? 1 : 0;
+    for (const std::uint32_t h : hosts) under_way += world.engine(h).view().reconfiguring() ? 1 : 0;
     ++changes;
     world.reconfigure(setup, static_cast<std::uint8_t>(changes), static_cast<std::uint8_t>(changes),
                       hosts);
@@ -70,7 +70,7 @@ class Meddler {
   void look(const VirtualWorld& world) {
     for (std::uint32_t h = 0; h < world.hosts() && broken.empty(); ++h) {
       broken = world.engine(h).view().check_conservation();
-      if (broken.empty()) broken = world.engine(h).violation();
+      if (broken.empty()) broken = world.engine(h).view().violation();
       if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
     }
   }

@@ -89,7 +89,7 @@ std::string broken_law(const VirtualWorld& world) {
     const transport::Engine& engine = world.engine(h);
     if (std::string broken = engine.view().check_conservation(); !broken.empty())
       return name + broken;
-    if (!engine.violation().empty()) return name + engine.violation();
+    if (!engine.view().violation().empty()) return name + engine.view().violation();
     if (world.messages_failed() == 0 && engine.view().inflight_bytes() != 0) {
       return name + std::to_string(engine.view().inflight_bytes()) + " bytes are still in flight";
     }

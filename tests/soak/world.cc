@@ -330,7 +330,8 @@ void World::poll(unsigned side) {
   host.engine.poll(stage_.now);
   require(host.engine.next_deadline() > stage_.now,
           "host {}: next_deadline() is not later than the poll", side);
-  require(host.engine.violation().empty(), "host {}: {}", side, host.engine.violation());
+  require(host.engine.view().violation().empty(), "host {}: {}", side,
+          host.engine.view().violation());
   if (++polls_ % 256 == 0) check_engine(side);
   check_events(side);
   take_completions(side);

@@ -61,7 +61,7 @@ void World::change() {
     setup.fallback = choose_cc(cc::AlgorithmId::dcqcn, link_rate, 5000);
     for (auto& host : stage_.hosts) {
       host->engine.reconfigure(stage_.now, setup, 0,
-                               static_cast<std::uint8_t>(host->engine.generation()));
+                               static_cast<std::uint8_t>(host->engine.view().generation()));
       host->touched = true;
     }
     return;

@@ -132,7 +132,7 @@ std::uint32_t ReplayEnd::address_handle() {
 void ReplayEnd::poll() {
   engine_->poll(now_);
   std::string broken = engine_->view().check_conservation();
-  if (broken.empty()) broken = engine_->violation();
+  if (broken.empty()) broken = engine_->view().violation();
   if (!broken.empty()) throw std::logic_error(broken);
 }
 

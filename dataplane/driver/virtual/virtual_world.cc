@@ -390,7 +390,7 @@ bool VirtualWorld::check_all() {
   std::string broken = network().check_conservation();
   for (std::uint32_t h = 0; h < hosts_->size() && broken.empty(); ++h) {
     broken = engine(h).view().check_conservation();
-    if (broken.empty()) broken = engine(h).violation();
+    if (broken.empty()) broken = engine(h).view().violation();
     if (!broken.empty()) broken.insert(0, "host " + std::to_string(h) + ": ");
   }
   if (broken.empty()) return true;

@@ -117,8 +117,9 @@ cc::plugin::Offence Champions::quarantined(std::size_t n, cc::AlgorithmId algori
   if (!cc::is_plugin(algorithm)) return offence;
   ServiceWorker& worker = worker_of(n);
   const std::size_t place = nics_[n].place.nic;
-  worker.call(place,
-              [&](Picos) { offence = worker.nics().nic(place).engine->quarantined(algorithm); });
+  worker.call(place, [&](Picos) {
+    offence = worker.nics().nic(place).engine->view().quarantined(algorithm);
+  });
   return offence;
 }
 

@@ -132,8 +132,8 @@ void PortNics::describe(Picos now, NicSetReport& report) {
     nic.counters = ends_[i].engine->counters();
     nic.capture = ends_[i].captured ? capture_report(ends_[i].captured->ring()) : CaptureReport{};
     nic.arrivals.stamped = ends_[i].port->info().stamps_arrivals;
-    nic.arrivals.round_trips = ends_[i].engine->arrival_stamps().samples;
-    nic.arrivals.round_trips_refused = ends_[i].engine->arrival_stamps().refused;
+    nic.arrivals.round_trips = ends_[i].engine->view().arrival_stamps().samples;
+    nic.arrivals.round_trips_refused = ends_[i].engine->view().arrival_stamps().refused;
     if (ends_[i].device == nullptr) continue;
     ends_[i].device->tell_arrivals(nic.arrivals);
     nic.loans = ends_[i].device->loans();

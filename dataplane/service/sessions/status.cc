@@ -143,7 +143,7 @@ Json worker_of(ServiceWorker& worker) {
   worker.call(0, [&](Picos now) {
     worker.nics().describe(now, report);
     for (std::size_t i = 0; i < algorithms.size(); ++i) {
-      algorithms[i] = cc::find(worker.nics().nic(i).engine->setup().primary.algorithm)->name;
+      algorithms[i] = cc::find(worker.nics().nic(i).engine->view().setup().primary.algorithm)->name;
     }
   });
   const bool same = std::all_of(algorithms.begin(), algorithms.end(),

@@ -195,8 +195,8 @@ void TelemetryPublisher::fill(Picos now, std::size_t nic, const WorkerFigures& w
     put(NicSeries::paused_ns, nanos_of(hop->paused));
   }
   put(NicSeries::stalled_ns, state.stalled_ns);
-  put(NicSeries::host_stops, engine.host_stops().count);
-  put(NicSeries::host_stopped_ns, nanos_of(engine.host_stops().total));
+  put(NicSeries::host_stops, engine.view().host_stops().count);
+  put(NicSeries::host_stopped_ns, nanos_of(engine.view().host_stops().total));
   put(NicSeries::hiccups, worker.watch.hiccups);
   put(NicSeries::hiccup_ns, nanos_of(worker.watch.hiccup_time));
   put(NicSeries::stalls, worker.watch.stalls);

@@ -15,23 +15,81 @@ namespace {
 // Bytes that a queue pair may send per turn beyond a full packet: headers of first and last
 // packets.
 constexpr std::uint32_t kQuantumExtra = wire::Reth::kBytes + wire::kImmediateBytes;
-}  // namespace
 
 // Deficit round robin counts bytes on the wire, as the context's rate and ceiling do: by payload, a
 // queue pair with empty messages would never give up its turn. Over IPv4 no packet is longer than a
 // quantum.
-std::uint32_t Scheduler::quantum() const { return core_.facts.full_packet_bytes + kQuantumExtra; }
+std::uint32_t quantum(const EngineCore& core) {
+  return core.facts.full_packet_bytes + kQuantumExtra;
+}
+
+std::uint32_t next_wire_bytes(const EngineCore& core, const QueuePair& qp) {
+  return response_is_next(core, qp) ? ReadResponder::next_wire_bytes(core, qp)
+                                    : Requester::next_wire_bytes(core, qp);
+}
+
+bool ceiling_reached(const EngineCore& core, const CongestionContext& context) {
+  const std::uint64_t ceiling = context.decision.ceiling;
+  if (context.sent_total + core.facts.full_packet_bytes <= ceiling) return false;
+  const QueuePair& qp = *core.qps[context.active_head];
+  return context.sent_total + next_wire_bytes(core, qp) > ceiling;
+}
+
+// How long the context is quiet after a packet. Nothing acknowledges READ responses, UC and UD, so
+// a window cannot count them: where there is a window, they go out at a window per unloaded round
+// trip, if that is slower than the rate.
+Picos spacing(const EngineCore& core, const CongestionContext& context, std::uint32_t bytes,
+              bool acknowledged) {
+  const Picos at_rate = serialization_time(bytes, context.decision.rate);
+  const std::uint64_t window = context.decision.window_bytes;
+  if (acknowledged || window == cc::kUnlimited) return at_rate;
+  const std::int64_t round_trip = std::int64_t{core.config.base_rtt_ns} * 1000;
+  const auto at_window = static_cast<std::int64_t>(bytes * static_cast<std::uint64_t>(round_trip) /
+                                                   std::max<std::uint64_t>(window, 1));
+  return later(at_rate, Picos{at_window});
+}
+
+// A window counts what is acknowledged, and holds back nothing else: READ responses would wait for
+// acknowledgements that their receiver gives only behind responses of its own, which wait likewise.
+// Makes a queue pair the next that has any.
+bool response_first(const EngineCore& core, CongestionContext& context) {
+  if (!context.answers) return false;
+  std::uint32_t index = context.active_head;
+  do {
+    const QueuePair& qp = *core.qps[index];
+    if (qp.response_ready) {
+      context.active_head = index;
+      return true;
+    }
+    index = qp.next_active;
+  } while (index != context.active_head);
+  return false;
+}
+
+void rotate(const EngineCore& core, CongestionContext& context) {
+  context.active_head = core.qps[context.active_head]->next_active;
+  core.qps[context.active_head]->deficit += quantum(core);
+}
+
+// Which of the two has sent less is next; who had nothing to send has no claim from that.
+void share_turns(const EngineCore& core, QueuePair& qp, std::uint32_t bytes, bool response) {
+  if (!qp.response_ready || !Requester::has_work(qp, core.now)) {
+    qp.lane_balance = 0;
+  } else {
+    qp.lane_balance +=
+        response ? -static_cast<std::int32_t>(bytes) : static_cast<std::int32_t>(bytes);
+  }
+}
+
+}  // namespace
+
+bool response_is_next(const EngineCore& core, const QueuePair& qp) {
+  return qp.response_ready && (qp.lane_balance >= 0 || !Requester::has_work(qp, core.now));
+}
 
 bool Scheduler::wake_due(const CongestionContext& context) const {
   return to_nanos(core_.now) >= context.decision.wake_at ||
          context.sent_since_event >= context.decision.wake_bytes;
-}
-
-bool Scheduler::ceiling_reached(const CongestionContext& context) const {
-  const std::uint64_t ceiling = context.decision.ceiling;
-  if (context.sent_total + core_.facts.full_packet_bytes <= ceiling) return false;
-  const QueuePair& qp = *core_.qps[context.active_head];
-  return context.sent_total + next_wire_bytes(qp) > ceiling;
 }
 
 void Scheduler::reserve(std::uint32_t contexts) {
@@ -54,29 +112,6 @@ void Scheduler::remove(std::uint32_t index) {
 
 bool Scheduler::has_work(const QueuePair& qp) const {
   return qp.response_ready || Requester::has_work(qp, core_.now);
-}
-
-bool Scheduler::picks_response(const QueuePair& qp) const {
-  return qp.response_ready && (qp.lane_balance >= 0 || !Requester::has_work(qp, core_.now));
-}
-
-std::uint32_t Scheduler::next_wire_bytes(const QueuePair& qp) const {
-  return picks_response(qp) ? ReadResponder::next_wire_bytes(core_, qp)
-                            : Requester::next_wire_bytes(core_, qp);
-}
-
-// How long the context is quiet after a packet. Nothing acknowledges READ responses, UC and UD, so
-// a window cannot count them: where there is a window, they go out at a window per unloaded round
-// trip, if that is slower than the rate.
-Picos Scheduler::spacing(const CongestionContext& context, std::uint32_t bytes,
-                         bool acknowledged) const {
-  const Picos at_rate = serialization_time(bytes, context.decision.rate);
-  const std::uint64_t window = context.decision.window_bytes;
-  if (acknowledged || window == cc::kUnlimited) return at_rate;
-  const std::int64_t round_trip = std::int64_t{core_.config.base_rtt_ns} * 1000;
-  const auto at_window = static_cast<std::int64_t>(bytes * static_cast<std::uint64_t>(round_trip) /
-                                                   std::max<std::uint64_t>(window, 1));
-  return later(at_rate, Picos{at_window});
 }
 
 void Scheduler::settle_limiter(CongestionContext& context) const {
@@ -107,7 +142,7 @@ void Scheduler::push_ready(std::uint32_t index, CongestionContext& context, unsi
 // (cc::Decision::classed). READ responses keep their own: nobody tells when they have arrived.
 std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
   const QueuePair& qp = *core_.qps[context.active_head];
-  if (qp.unreliable || picks_response(qp)) return context.traffic_class;
+  if (qp.unreliable || response_is_next(core_, qp)) return context.traffic_class;
   return PacketClass::of_next(core_, qp, context);
 }
 
@@ -137,23 +172,6 @@ std::uint32_t Scheduler::pop_ready(unsigned traffic_class) {
   return index;
 }
 
-// A window counts what is acknowledged, and holds back nothing else: READ responses would wait for
-// acknowledgements that their receiver gives only behind responses of its own, which wait likewise.
-// Makes a queue pair the next that has any.
-bool Scheduler::response_first(CongestionContext& context) {
-  if (!context.answers) return false;
-  std::uint32_t index = context.active_head;
-  do {
-    const QueuePair& qp = *core_.qps[index];
-    if (qp.response_ready) {
-      context.active_head = index;
-      return true;
-    }
-    index = qp.next_active;
-  } while (index != context.active_head);
-  return false;
-}
-
 void Scheduler::note_response(const QueuePair& qp) {
   CongestionContext& context = core_.contexts[qp.context];
   context.answers = true;
@@ -173,10 +191,10 @@ void Scheduler::place(std::uint32_t index, CongestionContext& context) {
   } else if (context.decision.rate.bps == 0) {
     context.place = ContextPlace::blocked;
     set_limiter(context, context.decision.limiter);
-  } else if (window_full(context) && !response_first(context)) {
+  } else if (window_full(context) && !response_first(core_, context)) {
     context.place = ContextPlace::blocked;
     set_limiter(context, cc::Limiter::window);
-  } else if (ceiling_reached(context)) {
+  } else if (ceiling_reached(core_, context)) {
     context.place = ContextPlace::blocked;
     set_limiter(context, cc::Limiter::credit);
   } else if (context.next_send > core_.now) {
@@ -226,7 +244,7 @@ void Scheduler::activate(QueuePair& qp) {
     ++working_;
     context.active_head = index;
     qp.next_active = qp.prev_active = index;
-    qp.deficit = quantum();
+    qp.deficit = quantum(core_);
     place(qp.context, context);
     return;
   }
@@ -251,15 +269,10 @@ void Scheduler::deactivate(QueuePair& qp) {
     core_.qps[qp.next_active]->prev_active = qp.prev_active;
     if (context.active_head == index) {
       context.active_head = qp.next_active;
-      core_.qps[qp.next_active]->deficit += quantum();
+      core_.qps[qp.next_active]->deficit += quantum(core_);
     }
   }
   place(qp.context, context);
-}
-
-void Scheduler::rotate(CongestionContext& context) {
-  context.active_head = core_.qps[context.active_head]->next_active;
-  core_.qps[context.active_head]->deficit += quantum();
 }
 
 // After the packet that the context sends now.
@@ -275,25 +288,15 @@ void Scheduler::pace(CongestionContext& context, const Sent& sent) const {
   }
   context.pace_from = start;
   context.pace_bytes = sent.wire_bytes;
-  context.next_send = start + spacing(context, sent.wire_bytes, sent.acknowledged);
+  context.next_send = start + spacing(core_, context, sent.wire_bytes, sent.acknowledged);
 }
 
 // The queue pair has more to send. Its turn goes on as long as its deficit lasts.
 void Scheduler::end_turn(QueuePair& qp, CongestionContext& context, const Sent& sent) {
-  if (sent.response || qp.response_ready) share_turns(qp, sent.wire_bytes, sent.response);
+  if (sent.response || qp.response_ready) share_turns(core_, qp, sent.wire_bytes, sent.response);
   qp.deficit -= std::min(qp.deficit, sent.wire_bytes);
-  if (qp.deficit < next_wire_bytes(qp)) rotate(context);
+  if (qp.deficit < next_wire_bytes(core_, qp)) rotate(core_, context);
   place(qp.context, context);
-}
-
-// Which of the two has sent less is next; who had nothing to send has no claim from that.
-void Scheduler::share_turns(QueuePair& qp, std::uint32_t bytes, bool response) const {
-  if (!qp.response_ready || !Requester::has_work(qp, core_.now)) {
-    qp.lane_balance = 0;
-  } else {
-    qp.lane_balance +=
-        response ? -static_cast<std::int32_t>(bytes) : static_cast<std::int32_t>(bytes);
-  }
 }
 
 }  // namespace paceline::transport

@@ -15,6 +15,12 @@
 
 namespace paceline::transport {
 
+inline bool window_full(const CongestionContext& context) {
+  return context.inflight_bytes >= context.decision.window_bytes;
+}
+// Requests and READ responses share the queue pair's turns: the next packet is a response.
+bool response_is_next(const EngineCore& core, const QueuePair& qp);
+
 class alignas(64) Scheduler {
  public:
   explicit Scheduler(EngineCore& core) : core_(core) {}
@@ -40,7 +46,7 @@ class alignas(64) Scheduler {
   bool has_work(const QueuePair& qp) const;
   // Its next packet is a READ response. These and requests share its turns byte by byte.
   bool sends_response(const QueuePair& qp, const CongestionContext& context) const {
-    return picks_response(qp) || (qp.response_ready && window_full(context));
+    return response_is_next(core_, qp) || (qp.response_ready && window_full(context));
   }
   std::uint8_t class_of_next(const CongestionContext& context) const;
 
@@ -132,23 +138,12 @@ class alignas(64) Scheduler {
     }
     return next;
   }
-  static bool window_full(const CongestionContext& context) {
-    return context.inflight_bytes >= context.decision.window_bytes;
-  }
-  bool response_first(CongestionContext& context);
   void set_limiter(CongestionContext& context, cc::Limiter limiter) {
     if (context.limiter == limiter) return;
     settle_limiter(context);
     context.limiter = limiter;
   }
   void push_ready(std::uint32_t index, CongestionContext& context, unsigned ring);
-  bool ceiling_reached(const CongestionContext& context) const;
-  bool picks_response(const QueuePair& qp) const;
-  std::uint32_t next_wire_bytes(const QueuePair& qp) const;
-  void share_turns(QueuePair& qp, std::uint32_t bytes, bool response) const;
-  Picos spacing(const CongestionContext& context, std::uint32_t bytes, bool acknowledged) const;
-  void rotate(CongestionContext& context);
-  std::uint32_t quantum() const;
 
   // A FIFO of context indices; grows only when contexts are created. The first entry is kept apart:
   // mostly there is no other.

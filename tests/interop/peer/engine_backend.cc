@@ -260,7 +260,7 @@ std::string EngineBackend::counters() const {
 std::string EngineBackend::whole() const {
   if (engine_.view().inflight_bytes() != 0) return "error bytes are still in flight";
   for (const std::string& broken : {engine_.view().check_conservation(),
-                                    resolving_.check_conservation(), engine_.violation()}) {
+                                    resolving_.check_conservation(), engine_.view().violation()}) {
     if (!broken.empty()) return "error " + broken;
   }
   return "ok";

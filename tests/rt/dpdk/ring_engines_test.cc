@@ -97,7 +97,7 @@ bool move_both_ways(const Shape& shape) {
       CHECK(side0.verdict() == "");
       CHECK(side1.verdict() == "");
       for (VerifiedSide* const side : {&side0, &side1}) {
-        const transport::ArrivalStamps& stamps = side->engine().arrival_stamps();
+        const transport::ArrivalStamps& stamps = side->engine().view().arrival_stamps();
         if (!shape.stamped) CHECK(stamps.samples == 0);
         all_measured &= stamps.samples > 0;
         // A round trip may be shorter than what the clocks differ by, now and then.

@@ -161,7 +161,9 @@ TEST_CASE("worker: time that is missing is counted and told to the engines") {
   Worker worker({.name = "w", .watch = {.hiccup = us(100), .stall_limit = us(10'000)}});
   worker.add(one.task());
   worker.add(two.task());
-  const auto stops = [&] { return one.engine.host_stops().count + two.engine.host_stops().count; };
+  const auto stops = [&] {
+    return one.engine.view().host_stops().count + two.engine.view().host_stops().count;
+  };
   worker.turn(us(500));  // the first has none before it
   worker.turn(us(600));  // as long as allowed
   CHECK(worker.watch().counters().hiccups == 0);
@@ -180,9 +182,9 @@ TEST_CASE("worker: time that is missing is counted and told to the engines") {
   CHECK(c.longest == us(20'001));
   CHECK(c.last_stall_at == us(30'702));
   CHECK(c.last_turn_at == us(30'702));
-  CHECK(one.engine.host_stops().count == 3);
-  CHECK(one.engine.host_stops().total == us(101 + 10'000 + 20'001));
-  CHECK(one.engine.host_stops().until == us(30'702));
+  CHECK(one.engine.view().host_stops().count == 3);
+  CHECK(one.engine.view().host_stops().total == us(101 + 10'000 + 20'001));
+  CHECK(one.engine.view().host_stops().until == us(30'702));
 }
 
 // On a machine where others always have the processors every turn comes late. What is due goes on.
@@ -230,7 +232,7 @@ TEST_CASE("worker: a sleep is no hiccup, to wake up late from it is") {
   worker.turn(us(0));
   worker.turn(us(1050), us(1000));
   CHECK(worker.watch().counters().hiccups == 0);
-  CHECK(lab.engine.host_stops().count == 1);  // nobody looked, all the same
+  CHECK(lab.engine.view().host_stops().count == 1);  // nobody looked, all the same
   worker.turn(us(2200), us(1000));
   CHECK(worker.watch().counters().hiccups == 1);
   CHECK(worker.watch().counters().hiccup_time == us(150));

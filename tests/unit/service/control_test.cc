@@ -237,7 +237,7 @@ TEST_CASE("a trial that nobody renews goes back to the champion", "[threads]") {
     CHECK(controller->nics()[1].in_force.arm == 0);
     CHECK(controller->nics()[1].in_force.epoch == 0);
     CHECK(controller->nics()[1].current.setup.primary.algorithm == cc::AlgorithmId::dcqcn);
-    CHECK(running.service().worker(0).nics().nic(1).engine->setup().primary.algorithm ==
+    CHECK(running.service().worker(0).nics().nic(1).engine->view().setup().primary.algorithm ==
           cc::AlgorithmId::dcqcn);
     // It stays until somebody has seen it, and what it tried is not kept.
     CHECK_FALSE(controller->use_arm(request).errors.empty());
@@ -334,9 +334,13 @@ fallback = "fixed"
       if (events.empty()) continue;
       CHECK(events.front().reverted);
       CHECK(events.front().trial == "flood");
-      CHECK(
-          running.service().worker(0).nics().nic(nic.place.nic).engine->setup().primary.algorithm ==
-          cc::AlgorithmId::dcqcn);
+      CHECK(running.service()
+                .worker(0)
+                .nics()
+                .nic(nic.place.nic)
+                .engine->view()
+                .setup()
+                .primary.algorithm == cc::AlgorithmId::dcqcn);
     }
     // What is latched is not tried again until somebody says so.
     service::ControlRequest again = request;

@@ -60,7 +60,7 @@ StampResult write_with_late_poll(const StampShape& shape) {
   CHECK(sent[0].status == CompletionStatus::success);
   CHECK(equal_memories(lab, kPackets * kMtu));
   result.took = sent[0].at - begun;
-  result.stamps = lab.a().engine.arrival_stamps();
+  result.stamps = lab.a().engine.view().arrival_stamps();
   return result;
 }
 

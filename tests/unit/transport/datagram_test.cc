@@ -355,7 +355,7 @@ TEST_CASE("UD: datagrams that wait go with their handles into other contexts", "
     CHECK(engine.view().check_conservation() == "");
   }
   CHECK(lab.run(lab.now() + picos_from_micros(10'000)));
-  CHECK_FALSE(engine.reconfiguring());
+  CHECK_FALSE(engine.view().reconfiguring());
   CHECK(engine.view().population().contexts == 1);
   CHECK(lab.a().sent().size() == kCount);
   CHECK(lab.b().received().size() == kCount);

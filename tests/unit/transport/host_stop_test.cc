@@ -49,7 +49,7 @@ StopResult write_across_stop(const StopShape& shape) {
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].status == CompletionStatus::success);
   CHECK(equal_memories(lab, kPackets * kMtu));
-  return {sent[0].at - begun, lab.a().counters(), lab.a().engine.host_stops()};
+  return {sent[0].at - begun, lab.a().counters(), lab.a().engine.view().host_stops()};
 }
 
 TEST_CASE("a stop of the host is not a loss: go-back-N", "[transport]") {
@@ -134,8 +134,8 @@ TEST_CASE("stops add up, and do no harm when nothing is under way", "[transport]
     lab.touch(0);
     lab.run(lab.now() + picos_from_micros(100));
   }
-  CHECK(lab.a().engine.host_stops().count == 3);
-  CHECK(lab.a().engine.host_stops().total == picos_from_micros(60));
+  CHECK(lab.a().engine.view().host_stops().count == 3);
+  CHECK(lab.a().engine.view().host_stops().total == picos_from_micros(60));
   CHECK(lab.a().counters().timeouts == 0);
   CHECK(lab.leftovers().empty());
 }

@@ -224,7 +224,8 @@ void Lab::poll(unsigned index) {
     const std::string broken = side.engine.view().check_conservation();
     if (!broken.empty()) throw std::logic_error(broken);
   }
-  if (!side.engine.violation().empty()) throw std::logic_error(side.engine.violation());
+  if (!side.engine.view().violation().empty())
+    throw std::logic_error(side.engine.view().violation());
   if (on_poll) on_poll(index);
 }
 

@@ -54,8 +54,8 @@ TEST_CASE("a setup that does not fit is refused, and says why", "[transport][rec
   const LabOptions options = lab_of(cc::AlgorithmId::dcqcn);
   Lab lab(options);
   Engine& engine = lab.a().engine;
-  CHECK(engine.generation() == 1);
-  CHECK(engine.setup().primary.algorithm == cc::AlgorithmId::dcqcn);
+  CHECK(engine.view().generation() == 1);
+  CHECK(engine.view().setup().primary.algorithm == cc::AlgorithmId::dcqcn);
 
   CcSetup wrong = setup_of(options, cc::AlgorithmId::swift);
   wrong.primary.values.pop_back();
@@ -66,12 +66,12 @@ TEST_CASE("a setup that does not fit is refused, and says why", "[transport][rec
   const CcSetup proactive =
       setup_of(options, cc::AlgorithmId::cadence, {}, cc::AlgorithmId::cadence);
   CHECK(engine.reconfigure_refusal(proactive) == "fallback: must be a reactive algorithm");
-  CHECK(engine.generation() == 1);
+  CHECK(engine.view().generation() == 1);
 
   reconfigure(lab, 0, setup_of(options, cc::AlgorithmId::swift));
-  CHECK(engine.generation() == 2);
-  CHECK(engine.setup().primary.algorithm == cc::AlgorithmId::swift);
-  CHECK(!engine.reconfiguring());  // there is nobody to tell
+  CHECK(engine.view().generation() == 2);
+  CHECK(engine.view().setup().primary.algorithm == cc::AlgorithmId::swift);
+  CHECK(!engine.view().reconfiguring());  // there is nobody to tell
 }
 
 TEST_CASE("values take effect on what is under way", "[transport][reconfigure]") {
@@ -84,7 +84,7 @@ TEST_CASE("values take effect on what is under way", "[transport][reconfigure]")
   CHECK(record_of(lab, 0, pair.a).rate_bps == options.link_rate.bps);
   reconfigure(lab, 0, setup_of(options, cc::AlgorithmId::fixed, {{"rate_mbps", 10'000}}));
   lab.run(after(lab, kChangeMicros));
-  CHECK(!lab.a().engine.reconfiguring());
+  CHECK(!lab.a().engine.view().reconfiguring());
   const std::uint64_t before = record_of(lab, 0, pair.a).tx_bytes;
   lab.run(after(lab, 100));
   const telemetry::QueuePairRecord record = record_of(lab, 0, pair.a);
@@ -235,7 +235,7 @@ TEST_CASE("a channel splits into a context for each queue pair, and they join ag
   const std::uint64_t granted = record_of(lab, 0, pairs[0].a).rate_bps;
   CHECK(granted > 0);
   reconfigure_both(lab, setup_of(options, cc::AlgorithmId::dcqcn));
-  CHECK(lab.a().engine.reconfiguring());
+  CHECK(lab.a().engine.view().reconfiguring());
   std::uint64_t most = 0;
   lab.on_poll = [&](unsigned) {
     std::uint64_t sum = 0;
@@ -246,7 +246,7 @@ TEST_CASE("a channel splits into a context for each queue pair, and they join ag
     most = std::max(most, sum);
   };
   lab.run(after(lab, kChangeMicros));
-  CHECK(!lab.a().engine.reconfiguring());
+  CHECK(!lab.a().engine.view().reconfiguring());
   CHECK(lab.a().engine.view().population().contexts == kPairs);
   for (const Lab::Pair& pair : pairs) CHECK(algorithm_of(lab, 0, pair.a) == "dcqcn");
   // They began with equal parts of what the channel had; DCQCN climbs from there.
@@ -311,7 +311,7 @@ TEST_CASE("a thousand queue pairs change one after the other", "[transport][reco
   lab.run(after(lab, kChangeMicros));
   CHECK(changed == kPairs);
   CHECK(most <= 64);
-  CHECK(!lab.a().engine.reconfiguring());
+  CHECK(!lab.a().engine.view().reconfiguring());
 }
 
 TEST_CASE("where polls come late a change takes them in portions", "[transport][reconfigure]") {
@@ -335,7 +335,7 @@ TEST_CASE("where polls come late a change takes them in portions", "[transport][
   lab.run(after(lab, 12 * kChangeMicros));
   CHECK(changed == 1000);
   CHECK(polls >= 1000 / 64);
-  CHECK(!engine.reconfiguring());
+  CHECK(!engine.view().reconfiguring());
 }
 
 TEST_CASE("arm and epoch go with the setup, into contexts and their REQUESTs",

@@ -77,7 +77,7 @@ inline void say_engine(const transport::Engine& engine) {
   say("retransmitted_bytes", c.retransmitted_bytes);
   say("timeouts", c.timeouts);
   say("no_packet", c.no_packet);
-  say("host_stops", engine.host_stops().count);
+  say("host_stops", engine.view().host_stops().count);
 }
 
 inline void say_port(DpdkPort& port) {
