@@ -148,7 +148,7 @@ ChannelCounters* GrantReceiver::on_request(Nanos now_ns, std::uint32_t peer,
   }
   if (before_start == 0) c.arrived_at = now;
   if (wanted(c) > 0 || outstanding(peer) > 0) list(now, peer);
-  hungry_ = hungry_ || wanted(c) > 0;
+  wants_more_ = wants_more_ || wanted(c) > 0;
   return result;
 }
 
@@ -159,7 +159,7 @@ void GrantReceiver::forget(Nanos, std::uint32_t peer) {
   counters(peer) = ChannelCounters{};
 }
 
-void GrantReceiver::say(std::int64_t now, std::uint32_t peer, bool hold) {
+void GrantReceiver::write_grant(std::int64_t now, std::uint32_t peer, bool hold) {
   Channel& c = channels_[peer];
   ReceiverOutput& o = out_[filled_++];
   o.kind = ReceiverOutput::Kind::grant;
@@ -187,7 +187,7 @@ void GrantReceiver::grant(std::int64_t now, std::uint32_t peer, std::uint64_t by
   if (outstanding(peer) == 0) c.arrived_at = now;
   c.limit_total += bytes;
   list(now, peer);
-  say(now, peer, false);
+  write_grant(now, peer, false);
 }
 
 // Answers waiting REQUESTs: with a hold if nothing is granted yet, else with the same ceiling
@@ -197,7 +197,8 @@ void GrantReceiver::answer(std::int64_t now) {
   answer_at_ = kNeverNanos.count;
   for (const std::uint32_t peer : listed_) {
     Channel& c = channels_[peer];
-    if (c.answer_at <= now && room()) say(now, peer, wanted(c) > 0 && outstanding(peer) == 0);
+    if (c.answer_at <= now && room())
+      write_grant(now, peer, wanted(c) > 0 && outstanding(peer) == 0);
     answer_at_ = std::min(answer_at_, c.answer_at);
   }
 }
@@ -231,17 +232,17 @@ std::size_t GrantReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
   out_ = out;
   filled_ = 0;
   if (now >= scan_at_) scan(now);
-  if (hungry_ && now >= share_at()) share(now);
+  if (wants_more_ && now >= share_at()) share(now);
   answer(now);
-  hungry_ = false;
-  for (const std::uint32_t peer : listed_) hungry_ = hungry_ || wanted(channels_[peer]) > 0;
+  wants_more_ = false;
+  for (const std::uint32_t peer : listed_) wants_more_ = wants_more_ || wanted(channels_[peer]) > 0;
   out_ = {};
   return filled_;
 }
 
 Nanos GrantReceiver::next_wake() const {
   std::int64_t next = std::min(scan_at_, answer_at_);
-  if (hungry_) next = std::min(next, share_at());
+  if (wants_more_) next = std::min(next, share_at());
   return Nanos{next};
 }
 

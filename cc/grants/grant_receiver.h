@@ -139,7 +139,7 @@ class GrantReceiver : public DownlinkAllocator {
   void arrive_at_least(Channel& c, std::uint32_t peer, std::uint64_t total);
   void list(std::int64_t now, std::uint32_t peer);
   void unlist(std::uint32_t peer);
-  void say(std::int64_t now, std::uint32_t peer, bool hold);
+  void write_grant(std::int64_t now, std::uint32_t peer, bool hold);
   void scan(std::int64_t now);
   void answer(std::int64_t now);
 
@@ -153,7 +153,7 @@ class GrantReceiver : public DownlinkAllocator {
   std::size_t filled_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
   std::int64_t answer_at_ = kNeverNanos.count;  // not after the earliest of any channel's
-  bool hungry_ = false;                         // some channel wants more
+  bool wants_more_ = false;                     // some channel wants more
 };
 
 }  // namespace paceline::cc

@@ -57,7 +57,7 @@ bool DeviceClock::explains(const Point& point) const {
   return error <= doubt(point.at - newest().at) + point.half;
 }
 
-void DeviceClock::begin_anew() {
+void DeviceClock::restart() {
   ++counters_.jumps;
   forget();
 }
@@ -84,8 +84,8 @@ void DeviceClock::pair(const ClockPair& pair) {
     ++counters_.pairs_refused;  // too soon for a slow clock to have moved
     return;
   }
-  if (count_ != 0 && ticks_between(point.ticks, newest().ticks) <= 0) begin_anew();
-  if (ready_ && !explains(point)) begin_anew();
+  if (count_ != 0 && ticks_between(point.ticks, newest().ticks) <= 0) restart();
+  if (ready_ && !explains(point)) restart();
   add(point);
   ++counters_.pairs;
 }
@@ -103,7 +103,7 @@ void DeviceClock::add(const Point& point) {
   const std::int64_t ticks = ticks_between(point.ticks, oldest.ticks);
   const Wide rate = (Wide(base.count) << 32) / ticks;
   if (rate < Wide(kLeastRate) || rate > Wide(kMostRate)) {
-    begin_anew();
+    restart();
     return;
   }
   rate_ = static_cast<std::uint64_t>(rate);
@@ -113,13 +113,13 @@ void DeviceClock::add(const Point& point) {
   // The line goes through all of them, or the clock was set in between.
   ready_ = std::all_of(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(count_),
                        [this](const Point& p) { return explains(p); });
-  if (!ready_) begin_anew();
+  if (!ready_) restart();
 }
 
 std::optional<Picos> DeviceClock::refuse(std::uint64_t& reason) {
   ++reason;
   // Not one packet that went astray: the clock was set since the last pair.
-  if (++refused_ == kMostRefused) begin_anew();
+  if (++refused_ == kMostRefused) restart();
   return std::nullopt;
 }
 

@@ -75,7 +75,7 @@ class DeviceClock {
   Picos doubt(Picos away) const;
   bool explains(const Point& point) const;
   void add(const Point& point);
-  void begin_anew();
+  void restart();
   std::optional<Picos> refuse(std::uint64_t& reason);
 
   std::array<Point, kPoints> points_{};

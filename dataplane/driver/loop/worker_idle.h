@@ -21,11 +21,11 @@ struct IdleSettings {
   // sleep: yields after this long without work, sleeps after ten times as long.
   Picos spin_for = picos_from_micros(20);
   // sleep: whoever is waited for may want the same processor; spins a sixteenth as long.
-  bool crowded = false;
-  // sleep: the first, then twice as long each time up to most_sleep. That is how late the first
+  bool few_processors = false;
+  // sleep: the first, then twice as long each time up to longest_sleep. That is how late the first
   // packet after a pause may be noticed.
-  Picos least_sleep = picos_from_micros(50);
-  Picos most_sleep = picos_from_micros(2000);
+  Picos shortest_sleep = picos_from_micros(50);
+  Picos longest_sleep = picos_from_micros(2000);
 };
 
 class IdlePolicy {
@@ -53,14 +53,15 @@ class IdlePolicy {
       return {Action::yield};
     }
     const Picos idle_for = now - since_;
-    if (idle_for < (settings_.crowded ? settings_.spin_for / 16 : settings_.spin_for)) return {};
+    if (idle_for < (settings_.few_processors ? settings_.spin_for / 16 : settings_.spin_for))
+      return {};
     if (idle_for < settings_.spin_for * 10) return {Action::yield};
     if (!asked_) {
       asked_ = true;
       sleeps_ = may_sleep();
     }
     // So little that it is not worth a sleep, whose end is never exact.
-    if (!sleeps_ || (deadline != kNever && deadline - now < settings_.least_sleep)) {
+    if (!sleeps_ || (deadline != kNever && deadline - now < settings_.shortest_sleep)) {
       return {Action::yield};
     }
     return {Action::sleep, next_sleep(now, deadline)};
@@ -70,11 +71,11 @@ class IdlePolicy {
   void begin(Picos now) {
     since_ = now;
     asked_ = sleeps_ = false;
-    sleep_ = settings_.least_sleep;
+    sleep_ = settings_.shortest_sleep;
   }
   Picos next_sleep(Picos now, Picos deadline) {
     Picos time = sleep_;
-    sleep_ = earlier(sleep_ * 2, settings_.most_sleep);
+    sleep_ = earlier(sleep_ * 2, settings_.longest_sleep);
     if (deadline != kNever) time = earlier(time, deadline - now);
     return time;
   }

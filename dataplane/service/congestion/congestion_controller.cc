@@ -67,7 +67,7 @@ CcArm CongestionController::resolve(std::size_t n, const CcArm& in_force,
 std::vector<std::string> CongestionController::apply(const Changes& changes) {
   std::vector<std::string> errors = champions_.apply(changes);
   if (!errors.empty()) return errors;
-  for (const Champions::Change& change : changes) guard_.begin_anew(change.nic);
+  for (const Champions::Change& change : changes) guard_.restart(change.nic);
   return errors;
 }
 

@@ -69,7 +69,7 @@ std::optional<GuardWatch::Finding> GuardWatch::judge(const GuardLimits& limits,
       *trip, trip->rule == GuardRule::dropped ? std::optional(in_force.arm) : nic.by_arm.suspect()};
 }
 
-void GuardWatch::begin_anew(std::size_t n) {
+void GuardWatch::restart(std::size_t n) {
   Nic& nic = nics_[n];
   // Not into the sample of the look that this may follow.
   telemetry::NicSample sample;

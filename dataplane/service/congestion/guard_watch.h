@@ -48,7 +48,7 @@ class GuardWatch {
   // Found by the last look(): a rule that was broken for long enough.
   std::optional<Finding> judge(const GuardLimits& limits, const NicInForce& in_force);
   // Other parameters are in force: what was counted up to here is no evidence against them.
-  void begin_anew(std::size_t nic);
+  void restart(std::size_t nic);
 
   // Whether a finding without a revert is news: a rule that is broken all the time is reported
   // once, until it was kept again.

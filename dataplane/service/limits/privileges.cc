@@ -95,13 +95,13 @@ bool may_become(const User& who) {
 
 // Used instead of `nobody`, whose other processes could kill the service. Systems do not give this
 // id to users: it is between the ranges of systemd-homed and of systemd's dynamic users.
-constexpr uid_t kNobodyElse = 60'999;
+constexpr uid_t kUnassignedUid = 60'999;
 
 // False: there is no user to which this process may change.
 bool choose_user(User& out) {
   if (!find_user("paceline", out)) {
-    out = {kNobodyElse, {kNobodyElse}};
-    if (!name_of(kNobodyElse).empty() && !find_user("nobody", out)) return false;
+    out = {kUnassignedUid, {kUnassignedUid}};
+    if (!name_of(kUnassignedUid).empty() && !find_user("nobody", out)) return false;
   }
   return may_become(out);
 }

@@ -48,9 +48,9 @@ struct WorkerTimes {
   // A worker without work polls for this long, then sleeps until it is woken or something is due.
   Picos spin_for = picos_from_micros(30);
   // Longest sleep of a worker to which packets may come from outside without waking it.
-  Picos most_sleep_listening = picos_from_micros(500);
+  Picos longest_sleep_listening = picos_from_micros(500);
   // Longest sleep of other workers: they must show that they live.
-  Picos most_sleep = picos_from_micros(200'000);
+  Picos longest_sleep = picos_from_micros(200'000);
   WatchSettings watch{};
   // Between two updates of the telemetry segment, while anything happens.
   Picos telemetry_interval = picos_from_micros(5'000);

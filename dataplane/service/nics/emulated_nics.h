@@ -48,7 +48,7 @@ class EmulatedNics final : public NicSet {
   void touch(std::size_t index) override { note(static_cast<std::uint32_t>(index)); }
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override { return due_.empty() ? next_ : Picos{0}; }
-  bool hears_the_world() const override { return false; }
+  bool receives_from_outside() const override { return false; }
   // The link between the host and its switch: frames as they arrive at its other end.
   std::string capture(std::size_t index, CaptureRingWriter* ring) override;
   NicSetReport blank_report() const override;

@@ -77,7 +77,7 @@ class NicSet {
   // When the next turn is needed though nothing is touched; may be in the past.
   virtual Picos next_deadline() const = 0;
   // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
-  virtual bool hears_the_world() const = 0;
+  virtual bool receives_from_outside() const = 0;
   // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways and
   // with what is dropped there; nullptr: no more. May allocate. Returns an error, or an empty text.
   virtual std::string capture(std::size_t /*index*/, CaptureRingWriter* /*ring*/) {

@@ -94,7 +94,7 @@ class PortNics final : public NicSet {
   void touch(std::size_t index) override { ends_[index].touched = true; }
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override;
-  bool hears_the_world() const override { return true; }
+  bool receives_from_outside() const override { return true; }
   // Frames as the device has them, and with their reason those that do not get that far.
   std::string capture(std::size_t index, CaptureRingWriter* ring) override;
   void describe(Picos now, NicSetReport& report) override;

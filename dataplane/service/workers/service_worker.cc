@@ -18,12 +18,12 @@ namespace paceline::service {
 
 namespace {
 
-IdleSettings idle_settings(const WorkerTimes& times, bool hears_the_world) {
+IdleSettings idle_settings(const WorkerTimes& times, bool receives_from_outside) {
   IdleSettings idle;
   idle.how = Idle::sleep;
   idle.spin_for = times.spin_for;
-  idle.crowded = attach::few_processors();
-  idle.most_sleep = hears_the_world ? times.most_sleep_listening : times.most_sleep;
+  idle.few_processors = attach::few_processors();
+  idle.longest_sleep = receives_from_outside ? times.longest_sleep_listening : times.longest_sleep;
   return idle;
 }
 
@@ -65,7 +65,7 @@ ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
       pairs_(nics_->size()),
       meters_(meters_of(*nics_)),
       publisher_(*nics_, pairs_, meters_, times.telemetry_interval),
-      loop_(idle_settings(times, nics_->hears_the_world()), times.watch) {}
+      loop_(idle_settings(times, nics_->receives_from_outside()), times.watch) {}
 
 ServiceWorker::~ServiceWorker() { stop(); }
 

@@ -66,7 +66,7 @@ class AddressHandleTable {
 
 // When a flow of datagrams (source address and queue pair) last got a CNP: one slot of a hash table
 // of fixed size. Flows with the same slot share one CNP interval.
-struct DatagramMark {
+struct LastDatagramCnp {
   Picos last{-1};  // negative: no CNP yet
 };
 

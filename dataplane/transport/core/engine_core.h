@@ -115,7 +115,7 @@ struct alignas(64) EngineCore {
   Picos arrived{0};
   ArrivalStamps stamps;
   AddressHandleTable handles;
-  std::array<DatagramMark, 64> datagram_marks{};  // when which datagram flow last got a CNP
+  std::array<LastDatagramCnp, 64> last_datagram_cnps{};  // when which datagram flow last got a CNP
   // ACKs among the control packets that wait, which later ones may replace: by queue-pair number.
   // Forgotten when control packets leave.
   struct WaitingAck {

@@ -22,7 +22,8 @@ void NotificationPoint::on_marked_datagram(EngineCore& core, QueuePair& qp,
   if (index != kNoIndex && core.peers[index].echo != EcnEcho::cnp) return;
   const std::uint64_t flow = wire::hash_value(parsed.source) +
                              (std::uint64_t{parsed.ext.deth.source_qpn} << 32) + qp.number;
-  DatagramMark& mark = core.datagram_marks[wire::mix64(flow) % core.datagram_marks.size()];
+  LastDatagramCnp& mark =
+      core.last_datagram_cnps[wire::mix64(flow) % core.last_datagram_cnps.size()];
   if (mark.last.count >= 0 && core.now - mark.last < core.config.cnp_interval) return;
   Packet* cnp = core.alloc_headers_only();
   if (cnp == nullptr) return;

@@ -23,7 +23,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 int open_behind(const char* path, int flags, mode_t mode) {
   using Function = int(const char*, int, ...);
-  static Function* const real = paceline::files::behind<Function>("open");
+  static Function* const real = paceline::files::next_function<Function>("open");
   const paceline::files::Path seen(path);
   const int file = real(seen.get(), flags, mode);
   if (file < 0 && seen.is_node()) paceline::files::tell_of_missing(path);
@@ -32,7 +32,7 @@ int open_behind(const char* path, int flags, mode_t mode) {
 
 int openat_behind(int folder, const char* path, int flags, mode_t mode) {
   using Function = int(int, const char*, int, ...);
-  static Function* const real = paceline::files::behind<Function>("openat");
+  static Function* const real = paceline::files::next_function<Function>("openat");
   const paceline::files::Path seen(path);
   const int file = real(folder, seen.get(), flags, mode);
   if (file < 0 && seen.is_node()) paceline::files::tell_of_missing(path);
@@ -73,7 +73,7 @@ int files_openat_2(int folder, const char* path, int flags) {
 PACELINE_EXPORTED FILE* files_fopen(const char* path, const char* mode) __asm__("fopen");
 FILE* files_fopen(const char* path, const char* mode) {
   using Function = FILE*(const char*, const char*);
-  static Function* const real = paceline::files::behind<Function>("fopen");
+  static Function* const real = paceline::files::next_function<Function>("fopen");
   const paceline::files::Path seen(path);
   return real(seen.get(), mode);
 }
@@ -81,7 +81,7 @@ FILE* files_fopen(const char* path, const char* mode) {
 PACELINE_EXPORTED DIR* files_opendir(const char* path) __asm__("opendir");
 DIR* files_opendir(const char* path) {
   using Function = DIR*(const char*);
-  static Function* const real = paceline::files::behind<Function>("opendir");
+  static Function* const real = paceline::files::next_function<Function>("opendir");
   const paceline::files::Path seen(path);
   return real(seen.get());
 }
@@ -93,7 +93,7 @@ PACELINE_EXPORTED int files_scandir(const char* path, dirent*** names, Filter* f
                                     Order* order) __asm__("scandir");
 int files_scandir(const char* path, dirent*** names, Filter* filter, Order* order) {
   using Function = int(const char*, dirent***, Filter*, Order*);
-  static Function* const real = paceline::files::behind<Function>("scandir");
+  static Function* const real = paceline::files::next_function<Function>("scandir");
   const paceline::files::Path seen(path);
   return real(seen.get(), names, filter, order);
 }
@@ -102,7 +102,7 @@ PACELINE_EXPORTED int files_scandirat(int folder, const char* path, dirent*** na
                                       Order* order) __asm__("scandirat");
 int files_scandirat(int folder, const char* path, dirent*** names, Filter* filter, Order* order) {
   using Function = int(int, const char*, dirent***, Filter*, Order*);
-  static Function* const real = paceline::files::behind<Function>("scandirat");
+  static Function* const real = paceline::files::next_function<Function>("scandirat");
   const paceline::files::Path seen(path);
   return real(folder, seen.get(), names, filter, order);
 }

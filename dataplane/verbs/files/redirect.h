@@ -45,7 +45,7 @@ void tell_of_missing(const char* asked);
 
 // The C library's function of that name, which this library hides. All names asked for exist.
 template <class Function>
-Function* behind(const char* name) {
+Function* next_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 

@@ -13,7 +13,7 @@ static_assert(sizeof(off_t) == 8);
 
 namespace {
 
-using paceline::files::behind;
+using paceline::files::next_function;
 using paceline::files::Path;
 
 // In the redirected tree device nodes are symbolic links, which must be followed (redirect.h).
@@ -23,14 +23,14 @@ int follow(const Path& path, int flags) {
 
 int stat_behind(int folder, const char* path, struct stat* out, int flags) {
   using Function = int(int, const char*, struct stat*, int);
-  static Function* const real = behind<Function>("fstatat");
+  static Function* const real = next_function<Function>("fstatat");
   const Path seen(path);
   return real(folder, seen.get(), out, follow(seen, flags));
 }
 
 ssize_t link_behind(int folder, const char* path, char* out, std::size_t room) {
   using Function = ssize_t(int, const char*, char*, std::size_t);
-  static Function* const real = behind<Function>("readlinkat");
+  static Function* const real = next_function<Function>("readlinkat");
   const Path seen(path);
   if (seen.is_node()) {  // the program expects a device node, not a link
     errno = EINVAL;
@@ -41,7 +41,7 @@ ssize_t link_behind(int folder, const char* path, char* out, std::size_t room) {
 
 char* real_path_behind(const char* path, char* out) {
   using Function = char*(const char*, char*);
-  static Function* const real = behind<Function>("realpath");
+  static Function* const real = next_function<Function>("realpath");
   const Path seen(path);
   return real(seen.get(), out);
 }
@@ -87,7 +87,7 @@ PACELINE_EXPORTED int files_statx(int folder, const char* path, int flags, unsig
                                   struct statx* out) __asm__("statx");
 int files_statx(int folder, const char* path, int flags, unsigned mask, struct statx* out) {
   using Function = int(int, const char*, int, unsigned, struct statx*);
-  static Function* const real = behind<Function>("statx");
+  static Function* const real = next_function<Function>("statx");
   const Path seen(path);
   return real(folder, seen.get(), follow(seen, flags), mask, out);
 }
@@ -95,7 +95,7 @@ int files_statx(int folder, const char* path, int flags, unsigned mask, struct s
 PACELINE_EXPORTED int files_access(const char* path, int mode) __asm__("access");
 int files_access(const char* path, int mode) {
   using Function = int(const char*, int);
-  static Function* const real = behind<Function>("access");
+  static Function* const real = next_function<Function>("access");
   const Path seen(path);
   return real(seen.get(), mode);
 }
@@ -104,7 +104,7 @@ PACELINE_EXPORTED int files_faccessat(int folder, const char* path, int mode,
                                       int flags) __asm__("faccessat");
 int files_faccessat(int folder, const char* path, int mode, int flags) {
   using Function = int(int, const char*, int, int);
-  static Function* const real = behind<Function>("faccessat");
+  static Function* const real = next_function<Function>("faccessat");
   const Path seen(path);
   return real(folder, seen.get(), mode, flags);
 }
@@ -162,7 +162,7 @@ PACELINE_EXPORTED ssize_t files_getxattr(const char* path, const char* name, voi
                                          std::size_t room) __asm__("getxattr");
 ssize_t files_getxattr(const char* path, const char* name, void* out, std::size_t room) {
   using Function = ssize_t(const char*, const char*, void*, std::size_t);
-  static Function* const real = behind<Function>("getxattr");
+  static Function* const real = next_function<Function>("getxattr");
   const Path seen(path);
   return real(seen.get(), name, out, room);
 }
@@ -171,7 +171,7 @@ PACELINE_EXPORTED ssize_t files_lgetxattr(const char* path, const char* name, vo
                                           std::size_t room) __asm__("lgetxattr");
 ssize_t files_lgetxattr(const char* path, const char* name, void* out, std::size_t room) {
   using Function = ssize_t(const char*, const char*, void*, std::size_t);
-  static Function* const real = behind<Function>("lgetxattr");
+  static Function* const real = next_function<Function>("lgetxattr");
   const Path seen(path);
   return real(seen.get(), name, out, room);
 }

@@ -76,7 +76,7 @@ void RegistrationMap::open_file() {
 int RegistrationMap::descriptor() {
   const std::lock_guard lock(mutex_);
   if (!file_ && mode_ != MemoryMode::copy) {
-    begin_anew();
+    restart();
     open_file();
   }
   return file_.descriptor();
@@ -172,12 +172,12 @@ void RegistrationMap::after_fork_in_child() {
       }
     }
   }
-  begin_anew();
+  restart();
   mutex_.unlock();
 }
 
 // Registrations and their memory stay as they are, but no page becomes private again.
-void RegistrationMap::begin_anew() {
+void RegistrationMap::restart() {
   hold_.close();
   swap_.reset();
   for (Piece& piece : storage_) {

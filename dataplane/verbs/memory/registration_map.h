@@ -88,7 +88,7 @@ class RegistrationMap {
   using Pieces = std::map<std::uint64_t, Piece*>;  // by their begin; they do not overlap
 
   void open_file();
-  void begin_anew();
+  void restart();
   bool can_share();
   Piece* piece_over(std::uint64_t address, std::uint64_t& next_begin);
   bool still_ours(const Piece& piece) const;

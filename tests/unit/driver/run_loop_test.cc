@@ -48,7 +48,7 @@ struct ScriptedBody : LoopBody {
 };
 
 constexpr IdleSettings kSleeper{
-    .how = Idle::sleep, .spin_for = us(0), .least_sleep = us(50), .most_sleep = us(200)};
+    .how = Idle::sleep, .spin_for = us(0), .shortest_sleep = us(50), .longest_sleep = us(200)};
 
 void run(ScriptedBody& body, const IdleSettings& idle, Picos until = kNever) {
   RunLoop loop(idle, {.hiccup = us(100), .stall_limit = us(10'000)});

@@ -257,7 +257,7 @@ TEST_CASE("idle: spin never, yield every so many turns") {
 
 TEST_CASE("idle: sleeps grow, end at the deadline, and begin anew after work") {
   const IdleSettings settings{
-      .how = Idle::sleep, .spin_for = us(20), .least_sleep = us(50), .most_sleep = us(150)};
+      .how = Idle::sleep, .spin_for = us(20), .shortest_sleep = us(50), .longest_sleep = us(150)};
   IdlePolicy policy(settings);
   const auto at = [&](std::int64_t now, Picos deadline = kNever) {
     return policy.idle(us(now), deadline, kMay);
@@ -280,7 +280,7 @@ TEST_CASE("idle: sleeps grow, end at the deadline, and begin anew after work") {
 }
 
 TEST_CASE("idle: where processors are few, it spins a sixteenth as long and sleeps no sooner") {
-  IdlePolicy policy({.how = Idle::sleep, .spin_for = us(16), .crowded = true});
+  IdlePolicy policy({.how = Idle::sleep, .spin_for = us(16), .few_processors = true});
   const auto at = [&](std::int64_t now) { return policy.idle(us(now), kNever, kMay).action; };
   CHECK(at(0) == Action::again);
   CHECK(at(1) == Action::yield);

@@ -35,7 +35,7 @@ TEST_CASE("nics: an emulated host says what it is", "[nics]") {
   CHECK(wire::to_text(wire::IpAddress{other.gids[0]}) == "10.7.0.2");
   CHECK(wire::to_text(wire::IpAddress{other.gids[1]}) == "fd00::a07:2");
   CHECK(left.guid != other.guid);
-  CHECK_FALSE(nics->hears_the_world());
+  CHECK_FALSE(nics->receives_from_outside());
 }
 
 TEST_CASE("nics: ways lead to the hosts there are", "[nics]") {

@@ -89,7 +89,7 @@ TEST_CASE("a port tells its name, its addresses and its rate, and hears the worl
   CHECK(info.gids[0] == ip("10.0.0.1").bytes);
   CHECK(info.gids[1] == ip("fd00::1").bytes);
   CHECK(info.mac == wire::MacAddress::local(1).bytes);
-  CHECK(host.nics.hears_the_world());
+  CHECK(host.nics.receives_from_outside());
 }
 
 }  // namespace

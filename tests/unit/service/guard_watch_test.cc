@@ -53,12 +53,12 @@ TEST_CASE("what was counted before other parameters is no evidence against them"
   CHECK_FALSE(host.look(0));
   CHECK_FALSE(host.look(20));
   CHECK_FALSE(host.look(20));
-  host.watch.begin_anew(0);
+  host.watch.restart(0);
   CHECK_FALSE(host.look(20));
   // A NIC that begins anew between a look and its judgement takes nothing away from it.
   CHECK_FALSE(host.look(20));
   host.count(20);
-  host.watch.begin_anew(1);
+  host.watch.restart(1);
   CHECK(host.watch.judge(GuardLimits{}, host.in_force).has_value());
 }
 
