@@ -161,9 +161,8 @@ def members(code):
 
 
 def cut_classes(root, paths):
-    """(class, files, most) of classes whose member functions are defined in more .cc than they may be; and
-    of those listed in CLASSES_CUT that need not be any more, with most = 0. The same name in two rooms
-    is two classes."""
+    """(class, files) of classes whose member functions are defined in more than one .cc. The same name in two
+    rooms is two classes."""
     files = {}
     for path in paths:
         if path.endswith(".cc"):
@@ -171,11 +170,8 @@ def cut_classes(root, paths):
             for name in members(code):
                 files.setdefault(f"{room_of(path)}: {name}", set()).add(path)
     for name, where in sorted(files.items()):
-        most = rules.CLASSES_CUT.get(name, 1)
-        if len(where) > most:
-            yield name, sorted(where), most
-        elif len(where) == 1 and most > 1:
-            yield name, sorted(where), 0
+        if len(where) > 1:
+            yield name, sorted(where)
 
 
 def body_of(code, start):
@@ -239,11 +235,10 @@ def main():
     for folder, pairs, most in crowded(sources(root)):
         errors += 1
         print(f"{folder}: error: {pairs} pairs of .h and .cc side by side, {most} is the most: make sub-rooms")
-    for name, where, most in cut_classes(root, sources(root)):
+    for name, where in cut_classes(root, sources(root)):
         errors += 1
-        what = (f"its member functions are defined in {len(where)} files, {most} is the most: {', '.join(where)}; "
-                "one class has one .h and one .cc" if most else "is in one file: take it out of CLASSES_CUT")
-        print(f"{name}: error: {what}")
+        print(f"{name}: error: its member functions are defined in {len(where)} files, 1 is the most: "
+              f"{', '.join(where)}; one class has one .h and one .cc")
     for path, name, count in wide_classes(root, sources(root)):
         errors += 1
         print(f"{path}: error: class {name} has {count} member functions, {rules.FUNCTIONS_FAIL} is the most: "

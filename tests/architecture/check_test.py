@@ -176,18 +176,6 @@ class Check(unittest.TestCase):
             self.assertIn("tools/cli: Text: error: its member functions are defined in 2 files, 1 is the most: "
                           "tools/cli/a.cc, tools/cli/b.cc", output)
 
-    def test_exceptions_for_cut_classes_can_only_shrink(self):
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            (root / "cc").mkdir()
-            paths = [f"cc/{name}.cc" for name in "abc"]
-            for path in paths:
-                (root / path).write_text("int Big::f() {\n", encoding="utf-8")
-            with unittest.mock.patch.object(check.rules, "CLASSES_CUT", {"cc: Big": 2}):
-                self.assertEqual(list(check.cut_classes(root, paths)), [("cc: Big", paths, 2)])
-                self.assertEqual(list(check.cut_classes(root, paths[:2])), [])
-                self.assertEqual(list(check.cut_classes(root, paths[:1])), [("cc: Big", paths[:1], 0)])
-
     def test_member_functions_of_a_class(self):
         def of(count, more=""):
             return {"tools/x/a.h": "#pragma once\nclass alignas(64) Wide final : public Base {\n public:\n" + more + "".join(
