@@ -13,10 +13,8 @@ namespace paceline::fabric {
 namespace {
 
 FabricSpec buildable(const FabricSpec& spec) {
-  for (const std::string& error : check(spec)) {
-    if (error.starts_with(kUnreachablePrefix)) continue;
-    throw std::invalid_argument("fabric: " + error);
-  }
+  const std::vector<std::string> errors = check_buildable(spec);
+  if (!errors.empty()) throw std::invalid_argument("fabric: " + errors.front());
   FabricSpec out = spec;
   if (out.credit.enabled) out.exact_departures = true;  // each returns credits at its time
   return out;

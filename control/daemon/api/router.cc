@@ -90,9 +90,8 @@ std::vector<Endpoint> own_endpoints() {
                           .meaning = "comma-separated, of sample, parameters, guard, trial, "
                                      "experiment, tuner, dataplane; all where it is not given"});
   events.answer =
-      "text/event-stream, until either side ends it: event: TOPIC, data: one line of JSON. Who "
-      "does "
-      "not keep up is sent an event \"dropped\" and let go.";
+      "text/event-stream, until either side ends it: event: TOPIC, data: one line of JSON. A "
+      "client that does not keep up gets an event \"dropped\", and the stream ends.";
   return {std::move(description), std::move(events)};
 }
 

@@ -38,8 +38,8 @@ std::vector<std::string> plan_errors(const live::Plan& plan,
     if (champion != nullptr && candidate != nullptr && champion != candidate &&
         champion->proactive && candidate->proactive) {
       errors.push_back(fmt::format(
-          "design = \"receiver_ports\": {} and {} both grant, and each has a governor of the "
-          "uplink of its own, which a sender to both arms would need at a time; allowed are arms "
+          "design = \"receiver_ports\": {} and {} both grant, and each shares out the "
+          "uplink by itself, so a sender to both arms would exceed it; allowed are arms "
           "of one algorithm, or of which one at most is proactive (a switchback takes any)",
           champion->name, candidate->name));
     }

@@ -297,6 +297,7 @@ void report_unknown_key(const TomlMember& member, std::string_view table,
                  : fmt::format("did you mean \"{}\"?", key.path);
     }
   }
+  if (table == "transport" && member.key == "shards") hint = "it was removed: leave it out";
   if (hint.empty()) hint = fmt::format("allowed is {}", list_names(valid));
   context.errors->add(member.where,
                       fmt::format("unknown key \"{}\"{}; {}", member.key, place, hint));

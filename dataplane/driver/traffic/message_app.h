@@ -1,6 +1,6 @@
 // The application of one emulated host: posts what the plan says when it is due, waits for the
-// messages others depend on, and records completions. Between hosts nothing passes but packets: the
-// id of a message that somebody waits for travels as immediate data.
+// messages that others depend on, and records completions. Hosts exchange packets only, so the id
+// of a message that a host waits for travels as immediate data.
 #pragma once
 
 #include <cstdint>

@@ -16,13 +16,12 @@ class Checker {
  public:
   explicit Checker(const FabricSpec& spec) : spec_(spec) {}
 
-  std::vector<std::string> run() {
+  std::vector<std::string> run(bool with_paths) {
     numbers();
     events();
-    const bool wired = links();
-    if (wired) {
+    if (links()) {
       buffers();
-      reachability();
+      if (with_paths) reachability();
     }
     return std::move(errors_);
   }
@@ -250,7 +249,11 @@ class Checker {
 
 }  // namespace
 
-std::vector<std::string> check(const FabricSpec& spec) { return Checker(spec).run(); }
+std::vector<std::string> check_buildable(const FabricSpec& spec) {
+  return Checker(spec).run(false);
+}
+
+std::vector<std::string> check(const FabricSpec& spec) { return Checker(spec).run(true); }
 
 std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link) {
   if (spec.pfc.headroom_bytes != 0) return spec.pfc.headroom_bytes;

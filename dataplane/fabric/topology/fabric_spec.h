@@ -149,10 +149,10 @@ struct FabricSpec {
 };
 
 // Every reason why the spec cannot be built (empty: it can): numbers out of range, hosts without or
-// with several links, pairs of hosts that cannot reach each other. Never aborts.
+// with several links. Never aborts.
+std::vector<std::string> check_buildable(const FabricSpec& spec);
+// The same, and whether hosts cannot reach each other, with which a network can still be built.
 std::vector<std::string> check(const FabricSpec& spec);
-// Errors about unreachable pairs begin so; a network can still be built.
-inline constexpr const char* kUnreachablePrefix = "no path";
 
 // The IPv6 address of a host.
 wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host);

@@ -14,9 +14,9 @@ inline Status nothing_called(const char* kind, std::uint32_t handle) {
   return {EINVAL, fmt::format("there is no {} {}", kind, handle)};
 }
 
-// The tenant has as many as it may have.
+// The tenant has reached its limit.
 inline Status over_quota(const char* what) {
-  return {EDQUOT, fmt::format("{}: this user has as many as it may have", what)};
+  return {EDQUOT, fmt::format("{}: this user has reached its limit", what)};
 }
 
 inline Status out_of_queue_memory(const Allowance& of) {

@@ -1,5 +1,5 @@
-// The state that the parts of one engine share, and the few primitives all of them need. The parts
-// (requester, responder, scheduler, control plane) hold a reference to it and to nothing else.
+// The state that the parts of one engine share, and the few primitives all of them need. Each part
+// holds a reference to it, and to the parts below it.
 #pragma once
 
 #include <algorithm>

@@ -170,7 +170,7 @@ void Answers::give_due(EngineCore& core, QueuePair& qp) {
   update_response_ready(core, qp);
   if (r.responses.any_due() || !r.answer_due) return;
   r.answer_due = false;
-  // A NAK of what has come since is none any more.
+  // A NAK is outdated if what it asked for has come since.
   const bool outdated = (r.halts & responder_halt::error_pending) == 0 && !r.answer.is_ack() &&
                         r.answer_psn != r.expected;
   if (outdated) {

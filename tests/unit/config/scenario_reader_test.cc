@@ -99,6 +99,8 @@ message_bytes = 1000
 TEST_CASE("an unknown key is answered with the nearest one", "[config]") {
   CHECK(errors_of("[fabric.ecn]\nkmim = \"1kB\"\n") ==
         Lines{"s.toml:2:1: unknown key \"kmim\" in [fabric.ecn]; did you mean \"kmin\"?"});
+  CHECK(errors_of("[transport]\nshards = 2\n") ==
+        Lines{"s.toml:2:1: unknown key \"shards\" in [transport]; it was removed: leave it out"});
   CHECK(errors_of("[fabirc]\n") ==
         Lines{"s.toml:1:2: unknown key \"fabirc\"; did you mean \"fabric\"?"});
   CHECK(errors_of("[fabric]\nkmin = \"1kB\"\n") ==

@@ -83,6 +83,7 @@ TEST_CASE("unreachable hosts are an error value, and have no path") {
   const auto errors = check(spec);
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].find("no path from host 0 to host 2 (2 of 4 hosts") != std::string::npos);
+  CHECK(check_buildable(spec).empty());
   const Topology topology(spec);
   CHECK_FALSE(topology.reachable(0, 2));
   CHECK(topology.path(1, 3).empty());
