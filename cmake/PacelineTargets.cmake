@@ -5,7 +5,7 @@
 #       paceline_<name> from every .cc of the folder and of its sub-folders, except those that have a
 #       CMakeLists.txt of their own. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
-#       before or after the traffic, and is optimised little: -O1 in release builds, else not at all. The templates of JSON and command-line headers take the optimiser most of a build.
+#       before or after the traffic, and is optimised little: -O1 in release builds (PACELINE_LITTLE), else not at all. The templates of JSON and command-line headers take the optimiser most of a build.
 #   paceline_fast_executable(<target>...)   link-time optimisation of the hot rooms in it
 #   paceline_test(<name> [DEPS ...] [LABELS ...])
 #       test_<name> from every .cc of the folder, registered with ctest as "<name>", "unit/<name>" in
@@ -98,12 +98,13 @@ endfunction()
 
 # For what is not worth an optimiser's time: COLD rooms, and tests. What a test exercises is optimised in
 # its room; optimising Catch's assertions costs most of the build time of a check.
+if(PACELINE_SANITIZE)
+  set(PACELINE_LITTLE_OPTIONS -O0)
+else()
+  set(PACELINE_LITTLE_OPTIONS $<$<CONFIG:Release>:${PACELINE_LITTLE}> $<$<CONFIG:Debug>:-O0>)
+endif()
 function(paceline_optimise_little target)
-  if(PACELINE_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0)
-  else()
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
-  endif()
+  target_compile_options(${target} PRIVATE ${PACELINE_LITTLE_OPTIONS})
 endfunction()
 
 # Options of whoever shares Catch's precompiled header. From one, GCC 12 takes code inlined from the
@@ -113,29 +114,43 @@ function(paceline_precompiled_catch target)
     "$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-restrict>")
 endfunction()
 
+# How an executable with Catch's cases is compiled and linked.
+function(paceline_catch_executable target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
+  _paceline_resolve(deps ${arg_DEPS})
+  target_link_libraries(${target} PRIVATE ${deps} paceline_catch_main)
+  target_compile_definitions(${target} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  paceline_optimise_little(${target})
+  paceline_precompiled_catch(${target})
+  _paceline_as_one(${target} 12)
+  target_precompile_headers(${target} REUSE_FROM paceline_catch_header)
+endfunction()
+
 function(paceline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LABELS")
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   if(NOT sources)
     return()
   endif()
-  _paceline_resolve(deps ${arg_DEPS})
-  add_executable(test_${name} ${sources})
-  target_link_libraries(test_${name} PRIVATE ${deps} paceline_catch_main)
-  target_compile_definitions(test_${name} PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  paceline_optimise_little(test_${name})
-  paceline_precompiled_catch(test_${name})
-  _paceline_as_one(test_${name} 12)
-  if(TARGET paceline_catch_header)
-    target_precompile_headers(test_${name} REUSE_FROM paceline_catch_header)
+  set(tagged)
+  set(others)
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" cases REGEX "TEST_CASE")
+    file(STRINGS "${source}" lines REGEX "\\[threads\\]")
+    if(lines)
+      list(APPEND tagged "${source}")
+    elseif(cases)
+      list(APPEND others "${source}")
+    endif()
+  endforeach()
+  # The thread sanitizer runs no others: their sources need no compiling.
+  if(tagged AND others AND PACELINE_SANITIZE MATCHES "thread" AND NOT "threads" IN_LIST arg_LABELS)
+    list(REMOVE_ITEM sources ${others})
   endif()
+  add_executable(test_${name} ${sources})
+  paceline_catch_executable(test_${name} DEPS ${arg_DEPS})
 
   set_property(GLOBAL APPEND PROPERTY PACELINE_TEST_EXECUTABLES test_${name})
-  set(tagged)
-  foreach(source IN LISTS sources)
-    file(STRINGS "${source}" lines REGEX "\\[threads\\]")
-    list(APPEND tagged ${lines})
-  endforeach()
   if(tagged OR "threads" IN_LIST arg_LABELS)
     add_dependencies(threads_tests test_${name})
   endif()
