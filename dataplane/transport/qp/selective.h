@@ -13,12 +13,12 @@
 #include "dataplane/base/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/interface/types.h"
-#include "dataplane/transport/state/early_packets.h"
-#include "dataplane/transport/state/loss_patience.h"
-#include "dataplane/transport/state/marked_bytes.h"
-#include "dataplane/transport/state/path_set.h"
-#include "dataplane/transport/state/pending_xack.h"
 #include "dataplane/transport/state/round_trip.h"
+#include "dataplane/transport/state/selective/early_packets.h"
+#include "dataplane/transport/state/selective/loss_patience.h"
+#include "dataplane/transport/state/selective/marked_bytes.h"
+#include "dataplane/transport/state/selective/path_set.h"
+#include "dataplane/transport/state/selective/pending_xack.h"
 #include "dataplane/transport/state/send_position.h"
 
 namespace paceline::transport {

@@ -8,13 +8,13 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/transport/state/ack_requests.h"
-#include "dataplane/transport/state/early_packets.h"
 #include "dataplane/transport/state/incoming_message.h"
-#include "dataplane/transport/state/loss_patience.h"
-#include "dataplane/transport/state/marked_bytes.h"
-#include "dataplane/transport/state/pending_xack.h"
 #include "dataplane/transport/state/retry_budget.h"
 #include "dataplane/transport/state/round_trip.h"
+#include "dataplane/transport/state/selective/early_packets.h"
+#include "dataplane/transport/state/selective/loss_patience.h"
+#include "dataplane/transport/state/selective/marked_bytes.h"
+#include "dataplane/transport/state/selective/pending_xack.h"
 #include "dataplane/transport/state/send_position.h"
 
 namespace paceline::transport::test {
