@@ -75,7 +75,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
     at = s.progress_at + timeout;
   }
   r.timeout_at = later(at, core.awake() + Picos{1});
-  if (s.missing != 0 && s.response_at == kNever && s.probes < kProbes) {
+  if (s.window.missing() != 0 && s.response_at == kNever && s.probes < kProbes) {
     s.response_at = core.now + probe_after(core, qp);  // somebody is there again
   }
   const Picos timer = core.awake_to_time(r.timeout_at);
