@@ -54,7 +54,7 @@ void RequesterTimer::charge_limit(EngineCore& core, QueuePair& qp, std::uint32_t
 Picos RequesterTimer::probe_after(EngineCore& core, const QueuePair& qp) {
   const SelectiveSend& s = qp.selective->send;
   const std::uint32_t round_trip =
-      std::max({s.round_trip.smoothed_ns(), s.last_rtt_ns, s.answer_rtt_ns});
+      std::max({s.round_trip.smoothed_ns(), s.last_rtt_ns, s.asks.round_trip().smoothed_ns()});
   const Picos known = round_trip == 0 ? picos_from_nanos(core.config.base_rtt_ns) * 4
                                       : picos_from_nanos(round_trip) * 2 + reorder_wait(s);
   return s.patience.probe_wait(later(kLeastProbeWait, known));

@@ -30,12 +30,11 @@ void Scoreboard::reset(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   s.window.start(r.position.oldest());
   s.asks.clear();
-  s.ask_bytes = 0;
   s.probes = 0;
   s.held = 0;
   s.patience.restart();
   s.refused.reset();
-  s.newest_sent = s.newest_ask = Picos{-1};
+  s.newest_sent = Picos{-1};
   s.progress_at = core.awake();
   s.reorder_at = s.response_at = kNever;
   r.repair = false;
@@ -76,17 +75,7 @@ void Scoreboard::update_window(QueuePair& qp) {
 // is lost, asked for or done: the scheduler may ask for the length of the next packet at any time.
 void Scoreboard::update_repair(QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
-  while (!s.asks.empty()) {
-    ResponseAsk& wanted = s.asks.front();
-    const std::int32_t here = distance(qp.requester.position.oldest(), wanted.first);
-    if (here <= 0) break;
-    if (here < static_cast<std::int32_t>(wanted.count)) {
-      wanted.first = qp.requester.position.oldest();
-      wanted.count -= static_cast<std::uint32_t>(here);
-      break;
-    }
-    s.asks.pop();
-  }
+  s.asks.drop_before(qp.requester.position.oldest());
   qp.requester.repair = s.window.lost() != 0 || !s.asks.empty();
 }
 

@@ -18,17 +18,10 @@
 #include "dataplane/transport/state/selective/marked_bytes.h"
 #include "dataplane/transport/state/selective/path_set.h"
 #include "dataplane/transport/state/selective/pending_xack.h"
+#include "dataplane/transport/state/selective/response_asks.h"
 #include "dataplane/transport/state/selective/sent_window.h"
 
 namespace paceline::transport {
-
-// READ responses that are asked for again: a request of its own for [first, first + count).
-struct ResponseAsk {
-  Psn first;
-  std::uint32_t count = 0;
-  std::uint64_t bytes = 0;  // responder: of them, not sent yet
-  bool begun = false;       // responder: one was sent
-};
 
 // A packet that the peer refused, and the status that its request completes with.
 struct Refusal {
@@ -37,15 +30,11 @@ struct Refusal {
 };
 
 struct SelectiveSend {
-  explicit SelectiveSend(std::uint32_t packets) : window(packets), asks(16) {}
+  explicit SelectiveSend(std::uint32_t packets) : window(packets) {}
 
   SentWindow window;
-  FixedRing<ResponseAsk> asks;
-  std::uint64_t ask_bytes = 0;      // on the wire, of those sent and not answered
-  Picos newest_ask{-1};             // latest time of asking among the answers asked for that came
-  Picos doubted_at{-1};             // when an answer last came twice
-  std::uint32_t answer_rtt_ns = 0;  // from asking to the answer; 0: not measured yet
-  Picos newest_sent{-1};            // latest time of sending among what has arrived
+  ResponseAsks asks;
+  Picos newest_sent{-1};  // latest time of sending among what has arrived
   RoundTripEstimate round_trip;
   std::uint32_t last_rtt_ns = 0;  // a queue that has just grown shows here first
   MarkedBytes marked;

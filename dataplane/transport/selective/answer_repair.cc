@@ -1,7 +1,5 @@
 #include "dataplane/transport/selective/answer_repair.h"
 
-#include <algorithm>
-
 #include "dataplane/transport/message/ack_progress.h"
 #include "dataplane/transport/message/packet_builder.h"
 #include "dataplane/transport/message/requester_timer.h"
@@ -16,12 +14,10 @@ constexpr Picos kRetryAsking = picos_from_micros(1);
 
 }  // namespace
 
-// The request is in flight until something answers: no sequence number is its own.
 bool AnswerRepair::build_ask(EngineCore& core, QueuePair& qp, Packet& packet) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  const ResponseAsk wanted = s.asks.front();
-  s.asks.pop();
+  const ResponseAsk wanted = s.asks.take();
   Scoreboard::update_repair(qp);
   const SendEntry& entry = r.queue.at(Scoreboard::position_of(qp, wanted.first));
   PacketBuilder::build_read(core, qp, packet, entry,
@@ -31,15 +27,9 @@ bool AnswerRepair::build_ask(EngineCore& core, QueuePair& qp, Packet& packet) {
   core.count_retransmitted(qp);
   r.ack_requests.asked(core.now);
   r.inflight_bytes += packet.wire_bytes;
-  s.ask_bytes += packet.wire_bytes;
+  s.asks.sent(packet.wire_bytes);
   if (r.timeout_at == kNever) RequesterTimer::arm_selective(core, qp);
   return true;
-}
-
-void AnswerRepair::forget_asks(EngineCore& core, QueuePair& qp) {
-  SelectiveSend& s = qp.selective->send;
-  core.take_inflight(qp, s.ask_bytes);
-  s.ask_bytes = 0;
 }
 
 // The answer `psn`, which is not here, shall come again; its request has been accepted. False when
@@ -51,16 +41,8 @@ bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
     Scoreboard::mark_for_retransmission(core, qp, psn);
     return true;
   }
-  ResponseAsk* const last = s.asks.empty() ? nullptr : &s.asks.at(s.asks.tail() - 1);
-  const bool follows = last != nullptr && last->first + last->count == psn &&
-                       !before(last->first, qp.requester.position.oldest()) &&
-                       !s.window.at(psn - 1).has(sent_flag::ends);
-  if (follows) {
-    ++last->count;
-  } else {
-    if (s.asks.full()) return false;
-    s.asks.push({psn, 1});
-  }
+  const bool begins = s.window.at(psn - 1).has(sent_flag::ends);
+  if (!s.asks.add(psn, !begins, qp.requester.position.oldest())) return false;
   s.window.ask(psn, core.now);
   qp.requester.repair = true;
   return true;
@@ -74,24 +56,18 @@ void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
   s.window.answer(psn);
   if (!answer.has(sent_flag::asked)) return;
   if (core.now - answer.sent_at < picos_from_nanos(s.round_trip.least_ns())) return;
-  s.newest_ask = later(s.newest_ask, answer.sent_at);
+  s.asks.came(answer.sent_at);
   const std::uint32_t rtt_ns =
       answer.has(sent_flag::again) ? 0 : AckProgress::sample_rtt(core, answer.sent_at);
   if (rtt_ns == 0) return;
-  const std::uint32_t known = s.answer_rtt_ns;
-  s.answer_rtt_ns = known == 0 ? rtt_ns : known - known / 8 + rtt_ns / 8;
+  s.asks.measured(rtt_ns);
   s.patience.on_round_trip();
 }
 
-// An answer came twice: asked for again for nothing, or more reordering than was thought. It counts
-// once per round trip, since whole ranges are asked for at a time.
+// An answer came twice: asked for again for nothing, or more reordering than was thought.
 void AnswerRepair::note_repeated(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
-  if (s.doubted_at + picos_from_nanos(std::max(s.round_trip.smoothed_ns(), s.answer_rtt_ns)) >
-      core.now)
-    return;
-  s.doubted_at = core.now;
-  s.patience.on_repeated_response();
+  if (s.asks.repeated(core.now, s.round_trip.smoothed_ns())) s.patience.on_repeated_response();
 }
 
 // Answers before `end` should be here.
@@ -130,16 +106,16 @@ bool AnswerRepair::ask_missing(EngineCore& core, QueuePair& qp) {
     const bool asked = answer.has(sent_flag::asked);
     const Picos since = core.spans_stop(answer.sent_at) ? core.stops.until : answer.sent_at;
     const Picos due = since + (asked ? patience : wait);
-    if (due > core.now && !(asked && answer.sent_at + wait < s.newest_ask)) {
+    if (due > core.now && !(asked && answer.sent_at + wait < s.asks.newest())) {
       s.response_at = earlier(s.response_at, due);
       continue;
     }
-    const std::uint32_t runs = s.asks.size();
+    const std::uint32_t runs = s.asks.waiting();
     if (!ask(core, qp, psn)) {
       s.response_at = core.now + kRetryAsking;
       break;
     }
-    core.counters.implied_naks += s.asks.size() - runs;
+    core.counters.implied_naks += s.asks.waiting() - runs;
     asks = true;
   }
   if (asks) s.patience.on_loss();

@@ -70,9 +70,9 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   if (!before(psn, s.window.peer_expected()))
     acked = Scoreboard::acknowledge_before(core, qp, s.window.end_of_request(psn));
   if (s.window.at(psn).has(sent_flag::request)) acked += Scoreboard::mark_delivered(core, qp, psn);
-  const Picos newest_ask = s.newest_ask;
+  const Picos newest_ask = s.asks.newest();
   AnswerRepair::note_answer(core, qp, psn);
-  AnswerRepair::forget_asks(core, qp);
+  core.take_inflight(qp, s.asks.answered());
   AnswerRepair::note_late(core, qp, psn + 1);
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack())
     RequestOrder::on_credits(core, qp, parsed.ext.aeth);
@@ -83,7 +83,7 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   bool asks = false;
   if (s.window.missing() == 0) {
     s.response_at = kNever;
-  } else if (s.response_at <= core.now || s.newest_ask != newest_ask) {
+  } else if (s.response_at <= core.now || s.asks.newest() != newest_ask) {
     asks = AnswerRepair::ask_missing(core, qp);
   }
   core.actions.settle_or_idle(qp);
@@ -143,7 +143,7 @@ void SelectiveSender::probe_tail(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   ++core.counters.tail_probes;
-  AnswerRepair::forget_asks(core, qp);
+  core.take_inflight(qp, s.asks.answered());
   const Psn expected = s.window.peer_expected();
   if (!before(r.position.oldest(), expected)) {
     Scoreboard::mark_for_retransmission(core, qp, r.position.oldest());
