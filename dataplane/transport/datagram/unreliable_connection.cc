@@ -104,10 +104,10 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
   if (starts) {
     if (r.message.open()) ++counters.unreliable_drops;  // its end is lost
     r.message.close();
-    r.expected = parsed.psn;
+    r.position.start(parsed.psn);
   } else if (!r.message.open()) {
     return drop_message(core, qp, counters.dropped_gap);
-  } else if (parsed.psn != r.expected || write != r.message.is_write()) {
+  } else if (parsed.psn != r.position.expected() || write != r.message.is_write()) {
     ++counters.out_of_sequence;
     return drop_message(core, qp, counters.dropped_gap);
   }
@@ -140,7 +140,7 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
       return RequestOutcome::done;
   }
   MessagePlacer::placed(core, qp, parsed.payload_bytes);
-  r.expected = parsed.psn + 1;
+  r.position.accept();
   if (!ends) return RequestOutcome::done;
   // A WRITE without immediate must not use up the receive request of a SEND that was dropped.
   if (write && !parsed.properties.has_immediate()) {

@@ -49,7 +49,7 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   if (r.selective) Scoreboard::reset(core, qp);
   responder.backlog_bytes = 0;
   responder.responses.clear();
-  responder.answer_due = false;
+  responder.answer.drop();
   qp.response_ready = false;
   core.actions.dropped(qp);
   // An algorithm that asks the peer for a rate must hear that there is no need any more.
