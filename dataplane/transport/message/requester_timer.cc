@@ -23,29 +23,20 @@ void RequesterTimer::arm(EngineCore& core, QueuePair& qp) {
   set(core, qp, core.awake_to_time(qp.requester.timeout_at));
 }
 
-// What a rest may be made up for with, as time at the rate.
-Picos RequesterTimer::limit_burst(EngineCore& core, const RequesterState& r) {
-  if (!r.rate_limited) return Picos{0};
-  return later(serialization_time(r.rate_burst, r.rate_limit), core.config.pacing_catch_up);
-}
-
 void RequesterTimer::limit_rate(EngineCore& core, QueuePair& qp, Rate rate,
                                 std::uint32_t burst_bytes) {
   RequesterState& r = qp.requester;
   r.rate_limited = rate.bps != 0;
-  r.rate_limit = rate;
-  r.rate_burst = burst_bytes;
-  r.rate_next = core.now - limit_burst(core, r);  // it may begin with all of the burst
+  if (!r.rate_limited) return;
+  const Picos burst = later(serialization_time(burst_bytes, rate), core.config.pacing_catch_up);
+  r.rate_limit = RateLimit(rate, burst, core.now);
 }
 
-// rate_next is when all that was sent would have been sent at the rate; after a rest it lags behind
-// by as much as may be made up for. Who is beyond it waits.
 void RequesterTimer::charge_limit(EngineCore& core, QueuePair& qp, std::uint32_t bytes) {
   RequesterState& r = qp.requester;
-  r.rate_next =
-      later(r.rate_next, core.now - limit_burst(core, r)) + serialization_time(bytes, r.rate_limit);
-  if (r.rate_next <= core.now) return;
-  r.blocked_until = later(r.blocked_until, r.rate_next);
+  const Picos next = r.rate_limit.charge(bytes, core.now);
+  if (next <= core.now) return;
+  r.blocked_until = later(r.blocked_until, next);
   set(core, qp, r.blocked_until);
 }
 

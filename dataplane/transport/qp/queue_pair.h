@@ -24,6 +24,7 @@
 #include "dataplane/transport/state/ack_requests.h"
 #include "dataplane/transport/state/incoming_message.h"
 #include "dataplane/transport/state/pending_answer.h"
+#include "dataplane/transport/state/rate_limit.h"
 #include "dataplane/transport/state/receive_position.h"
 #include "dataplane/transport/state/retry_budget.h"
 #include "dataplane/transport/state/round_trip.h"
@@ -114,10 +115,8 @@ struct alignas(64) RequesterState {
   bool draining = false;           // SQD: no request is begun
   bool drained = false;            // and what was begun is complete
   bool notify_drained = false;
-  RoundTripEstimate round_trip;         // under go-back-N
-  std::uint32_t rate_burst = 0;         // bytes
-  Rate rate_limit{};                    // of what requests send
-  Picos rate_next{0};                   // when as much as that has been sent
+  RoundTripEstimate round_trip;  // under go-back-N
+  RateLimit rate_limit;
   std::vector<Segment> segments;        // of queued requests, by place in the queue
   std::vector<std::byte> inline_bytes;  // likewise
 };

@@ -10,6 +10,7 @@
 #include "dataplane/transport/state/ack_requests.h"
 #include "dataplane/transport/state/incoming_message.h"
 #include "dataplane/transport/state/pending_answer.h"
+#include "dataplane/transport/state/rate_limit.h"
 #include "dataplane/transport/state/receive_position.h"
 #include "dataplane/transport/state/retry_budget.h"
 #include "dataplane/transport/state/round_trip.h"
@@ -222,6 +223,24 @@ TEST_CASE("pending answer: the newest waits, with the marks of those before it",
   taken = answer.take();
   CHECK(taken.psn == Psn(5));
   CHECK(taken.becn);
+}
+
+TEST_CASE("rate limit: as a bucket that fills at the rate, against a model", "[transport]") {
+  const auto seed = GENERATE(1U, 2U, 3U);
+  CAPTURE(seed);
+  Random random(seed);
+  const Rate rate = rate_from_mbps(800 + random.below(100'000));
+  const Picos burst = picos_from_nanos(static_cast<std::int64_t>(random.below(20'000)));
+  Picos now = picos_from_micros(5);
+  RateLimit limit(rate, burst, now);
+  Picos credit = burst;
+  for (int i = 0; i < 2'000; ++i) {
+    const Picos pause{static_cast<std::int64_t>(random.below(4'000'000))};
+    const auto bytes = static_cast<std::uint32_t>(64 + random.below(4'096));
+    now += pause;
+    credit = earlier(burst, credit + pause) - serialization_time(bytes, rate);
+    REQUIRE(limit.charge(bytes, now) == now - credit);
+  }
 }
 
 TEST_CASE("loss patience: grows when something was sent again for nothing, shrinks slowly",
