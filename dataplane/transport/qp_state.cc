@@ -151,7 +151,8 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   const QpState to = (mask & state) != 0 ? a.state : from;
   if (const ModifyResult r = check_transition(qp.config.type, from, to, mask); !r.ok()) return r;
   if (const ModifyResult r = check_values(qp, a, mask); !r.ok()) return r;
-  if (from == QpState::sqd && (to == QpState::rts || to == QpState::sqd) && !qp.requester.drained) {
+  if (from == QpState::sqd && (to == QpState::rts || to == QpState::sqd) &&
+      !qp.requester.drain.done()) {
     return {ModifyError::not_drained, state};
   }
 

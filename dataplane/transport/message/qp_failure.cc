@@ -19,7 +19,7 @@ void QpFailure::drop_datagrams(EngineCore& core, QueuePair& qp) {
   r.backlog_bytes = 0;
   r.stops = 0;
   r.ordering_constraints = 0;
-  r.draining = r.drained = false;
+  r.drain.end();
 }
 
 void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
@@ -44,7 +44,7 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   r.outstanding_reads = 0;
   r.ordering_constraints = 0;
   r.credit_limited = false;
-  r.draining = r.drained = false;
+  r.drain.end();
   if (qp.selective != nullptr) qp.selective->receive.repairs.clear();
   if (r.selective) Scoreboard::reset(core, qp);
   responder.backlog_bytes = 0;

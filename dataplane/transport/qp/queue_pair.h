@@ -22,6 +22,7 @@
 #include "dataplane/transport/qp/selective.h"
 #include "dataplane/transport/qp/send_queue.h"
 #include "dataplane/transport/state/ack_requests.h"
+#include "dataplane/transport/state/drain.h"
 #include "dataplane/transport/state/incoming_message.h"
 #include "dataplane/transport/state/pending_answer.h"
 #include "dataplane/transport/state/rate_limit.h"
@@ -112,9 +113,7 @@ struct alignas(64) RequesterState {
   std::uint32_t parked_packets = 0;
   std::uint32_t ssn = 0;           // of the newest request
   std::uint32_t credit_limit = 0;  // highest SSN that the peer has a receive request for
-  bool draining = false;           // SQD: no request is begun
-  bool drained = false;            // and what was begun is complete
-  bool notify_drained = false;
+  Drain drain;
   RoundTripEstimate round_trip;  // under go-back-N
   RateLimit rate_limit;
   std::vector<Segment> segments;        // of queued requests, by place in the queue

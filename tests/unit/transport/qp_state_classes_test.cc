@@ -8,6 +8,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/transport/state/ack_requests.h"
+#include "dataplane/transport/state/drain.h"
 #include "dataplane/transport/state/incoming_message.h"
 #include "dataplane/transport/state/pending_answer.h"
 #include "dataplane/transport/state/rate_limit.h"
@@ -240,6 +241,25 @@ TEST_CASE("rate limit: as a bucket that fills at the rate, against a model", "[t
     now += pause;
     credit = earlier(burst, credit + pause) - serialization_time(bytes, rate);
     REQUIRE(limit.charge(bytes, now) == now - credit);
+  }
+}
+
+TEST_CASE("drain: says once that it is done, to who wants to hear it", "[transport]") {
+  Drain drain;
+  CHECK_FALSE(drain.active());
+  CHECK_FALSE(drain.done());
+  for (const bool notify : {true, false}) {
+    drain.begin(notify);
+    CHECK(drain.active());
+    CHECK(drain.waits());
+    CHECK_FALSE(drain.done());
+    CHECK(drain.finish() == notify);
+    CHECK(drain.active());
+    CHECK_FALSE(drain.waits());
+    CHECK(drain.done());
+    drain.end();
+    CHECK_FALSE(drain.active());
+    CHECK_FALSE(drain.done());
   }
 }
 
