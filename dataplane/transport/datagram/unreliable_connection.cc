@@ -65,16 +65,7 @@ void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, 
   r.position.acknowledge(r.position.next());
   if (!last) return;
   const QueuedRequest& request = r.queue.front().request;
-  if (request.signaled) {
-    ++qp.counters.completions;
-    Completion completion;
-    completion.wr_id = request.wr_id;
-    completion.bytes = request.length;
-    completion.at = core.now;
-    completion.qp_number = qp.number;
-    completion.opcode = completion_opcode(request.opcode);
-    core.complete(qp.config.send_cq, completion);
-  }
+  if (request.signaled) core.complete_send(qp, request, CompletionStatus::success);
   if (request.fence) --r.ordering_constraints;
   r.queue.pop();
   if (r.ordering_constraints != 0) {

@@ -62,11 +62,8 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
   resource.msn = r.position.msn();
   r.answer.drop();  // the answer to this one acknowledges all before it, too
   ++core.counters.rx_data_packets;
-  if (const ResponderResource* old = r.responses.outlived(); old != nullptr && !old->atomic) {
-    const std::uint64_t unsent = rest_of(qp, *old, old->next);
-    r.backlog_bytes -= unsent;
-    core.contexts[qp.context].backlog_bytes -= unsent;
-  }
+  if (const ResponderResource* old = r.responses.outlived(); old != nullptr && !old->atomic)
+    Answers::take_back(core, qp, rest_of(qp, *old, old->next));
   r.responses.add(resource);
   Answers::drop_stale_repairs(core, qp);
   if (qp.responder.selective) {

@@ -340,12 +340,7 @@ void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wir
     return;
   }
   ++core.counters.error_naks_received;
-  CompletionStatus status = CompletionStatus::remote_invalid_request;
-  if (aeth.nak_code() == wire::NakCode::remote_access_error) {
-    status = CompletionStatus::remote_access_error;
-  } else if (aeth.nak_code() == wire::NakCode::remote_operational_error) {
-    status = CompletionStatus::remote_operational_error;
-  }
+  const CompletionStatus status = AckProgress::status_of(aeth.nak_code());
   if (expected == r.position.oldest()) {
     QpFailure::fail(core, qp, status, expected);
     return;
