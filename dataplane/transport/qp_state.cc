@@ -59,7 +59,7 @@ bool QpStatePart::connect(QueuePair& qp, const QpAddress& remote, Psn first_psn,
   if (qp.state != QpState::reset && qp.state != QpState::init) return false;
   qp.path = {remote.ip, remote.mac, source_port, qp.config.traffic_class};
   qp.remote_number = remote.qp_number;
-  qp.responder.expected = remote.first_psn;
+  qp.responder.position.start(remote.first_psn);
   to_rtr(qp);
   to_rts(qp, first_psn);
   return true;
@@ -151,7 +151,8 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   const QpState to = (mask & state) != 0 ? a.state : from;
   if (const ModifyResult r = check_transition(qp.config.type, from, to, mask); !r.ok()) return r;
   if (const ModifyResult r = check_values(qp, a, mask); !r.ok()) return r;
-  if (from == QpState::sqd && (to == QpState::rts || to == QpState::sqd) && !qp.requester.drained) {
+  if (from == QpState::sqd && (to == QpState::rts || to == QpState::sqd) &&
+      !qp.requester.drain.done()) {
     return {ModifyError::not_drained, state};
   }
 
@@ -180,7 +181,7 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   take(max_dest_rd_atomic, c.max_dest_rd_atomic, a.max_dest_rd_atomic);
   take(min_rnr_timer, c.min_rnr_timer, a.min_rnr_timer);
   take(dest_qp_number, qp.remote_number, a.dest_qp_number);
-  take(rq_psn, qp.responder.expected, a.rq_psn);
+  if ((mask & rq_psn) != 0) qp.responder.position.start(a.rq_psn);
 
   if (from == QpState::sqd && (mask & max_dest_rd_atomic) != 0) {
     qp.responder.responses = ResponseQueue(c.max_dest_rd_atomic);
@@ -216,7 +217,7 @@ QpAttributes QpStatePart::query(const QueuePair& qp) const {
   a.min_rnr_timer = c.min_rnr_timer;
   a.max_rd_atomic = c.max_rd_atomic;
   a.max_dest_rd_atomic = c.max_dest_rd_atomic;
-  a.rq_psn = qp.responder.expected;
+  a.rq_psn = qp.responder.position.expected();
   a.sq_psn = qp.requester.position.next();
   a.dest_qp_number = qp.remote_number;
   return a;

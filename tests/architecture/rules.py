@@ -15,7 +15,7 @@ FABRIC = (
 )
 INTERFACE = ("dataplane/base", "dataplane/wire", "dataplane/transport/memory")
 QP = INTERFACE + (
-    "dataplane/port/packet", "dataplane/telemetry", "dataplane/transport/interface", "dataplane/transport/state",
+    "dataplane/port/packet", "dataplane/telemetry", "dataplane/transport/interface", "dataplane/transport/state/*",
 )
 CORE = QP + (
     "cc", "dataplane/pacing", "dataplane/port/port", "dataplane/port/packet_pool", "dataplane/transport/qp",
@@ -67,11 +67,14 @@ MAY_INCLUDE = {
     "dataplane/transport/memory": (
         "dataplane/base", "dataplane/port/packet", "dataplane/port/packet_pool",
     ),
-    # Sub-rooms, the lowest first: small classes, each with one piece of a queue pair's state; work
-    # requests and completions; queue pairs; what an
-    # engine has; messages; READs and atomics; datagrams; selective repeat; requester and responder;
-    # congestion. Engine and paths stand above them all.
+    # Sub-rooms, the lowest first: small classes, each with one piece of a queue pair's state, and those
+    # of selective repeat; work requests and completions; queue pairs; what an engine has; messages;
+    # READs and atomics; datagrams; selective repeat; requester and responder; congestion. Engine and
+    # paths stand above them all.
     "dataplane/transport/state": ("dataplane/base", "dataplane/wire", "dataplane/port/packet"),
+    "dataplane/transport/state/selective": (
+        "dataplane/base", "dataplane/wire", "dataplane/port/packet", "dataplane/transport/state",
+    ),
     "dataplane/transport/interface": INTERFACE,
     "dataplane/transport/qp": QP,
     "dataplane/transport/core": CORE,

@@ -340,7 +340,7 @@ void Migration::offer_selective(QueuePair& qp) {
   const unsigned run = config.multipath == Multipath::chunk ? config.path_run : 1;
   qp.selective->paths = PathSet(qp.path.source_port, paths, run);
   qp.selective->send.patience.expect_reordering(paths == 1 ? 0 : 8);
-  qp.selective->receive.early.start(qp.responder.expected);
+  qp.selective->receive.early.start(qp.responder.position.expected());
   qp.responder.selective = true;
 }
 

@@ -7,7 +7,7 @@
 #include "cc/plugin/guard.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/core/cc_setup.h"
-#include "dataplane/transport/state/path_set.h"
+#include "dataplane/transport/state/selective/path_set.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::transport {

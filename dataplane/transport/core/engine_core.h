@@ -278,6 +278,20 @@ struct alignas(64) EngineCore {
     ++counters.malformed[static_cast<std::size_t>(error)];
   }
 
+  // A request of the queue pair is over.
+  void complete_send(QueuePair& qp, const QueuedRequest& request, CompletionStatus status) {
+    Completion completion;
+    completion.wr_id = request.wr_id;
+    completion.at = now;
+    completion.qp_number = qp.number;
+    completion.status = status;
+    completion.opcode = completion_opcode(request.opcode);
+    if (status == CompletionStatus::success) {
+      ++qp.counters.completions;
+      completion.bytes = request.length;
+    }
+    complete(qp.config.send_cq, completion);
+  }
   void complete(CompletionQueue* queue, const Completion& completion) {
     ++counters.completions;
     if (completion.status != CompletionStatus::success) ++counters.completion_errors;

@@ -65,16 +65,7 @@ void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, 
   r.position.acknowledge(r.position.next());
   if (!last) return;
   const QueuedRequest& request = r.queue.front().request;
-  if (request.signaled) {
-    ++qp.counters.completions;
-    Completion completion;
-    completion.wr_id = request.wr_id;
-    completion.bytes = request.length;
-    completion.at = core.now;
-    completion.qp_number = qp.number;
-    completion.opcode = completion_opcode(request.opcode);
-    core.complete(qp.config.send_cq, completion);
-  }
+  if (request.signaled) core.complete_send(qp, request, CompletionStatus::success);
   if (request.fence) --r.ordering_constraints;
   r.queue.pop();
   if (r.ordering_constraints != 0) {
@@ -104,10 +95,10 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
   if (starts) {
     if (r.message.open()) ++counters.unreliable_drops;  // its end is lost
     r.message.close();
-    r.expected = parsed.psn;
+    r.position.start(parsed.psn);
   } else if (!r.message.open()) {
     return drop_message(core, qp, counters.dropped_gap);
-  } else if (parsed.psn != r.expected || write != r.message.is_write()) {
+  } else if (parsed.psn != r.position.expected() || write != r.message.is_write()) {
     ++counters.out_of_sequence;
     return drop_message(core, qp, counters.dropped_gap);
   }
@@ -140,7 +131,7 @@ RequestOutcome UnreliableConnection::accept(EngineCore& core, QueuePair& qp,
       return RequestOutcome::done;
   }
   MessagePlacer::placed(core, qp, parsed.payload_bytes);
-  r.expected = parsed.psn + 1;
+  r.position.accept();
   if (!ends) return RequestOutcome::done;
   // A WRITE without immediate must not use up the receive request of a SEND that was dropped.
   if (write && !parsed.properties.has_immediate()) {

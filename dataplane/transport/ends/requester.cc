@@ -180,36 +180,23 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
     RequesterTimer::set(core_, qp, r.blocked_until);
     return;
   }
-  switch (aeth.nak_code()) {
-    case wire::NakCode::psn_sequence_error: {
-      ++core_.counters.naks_received;
-      ++qp.counters.naks_received;
-      if (!r.retries.spend()) {
-        QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
-        return;
-      }
-      const std::uint64_t lost = SendWindow::rewind(core_, qp);
-      core_.actions.resume(qp);
-      cc::Event& event = core_.actions.deliver(qp.context);
-      event.signal = cc::Signal::nack;
-      event.lost_bytes = static_cast<std::uint32_t>(lost);
-      event.acked_bytes = static_cast<std::uint32_t>(acked);
-      return;
-    }
-    case wire::NakCode::remote_access_error:
-      ++core_.counters.error_naks_received;
-      QpFailure::fail(core_, qp, CompletionStatus::remote_access_error, parsed.psn);
-      return;
-    case wire::NakCode::remote_operational_error:
-      ++core_.counters.error_naks_received;
-      QpFailure::fail(core_, qp, CompletionStatus::remote_operational_error, parsed.psn);
-      return;
-    case wire::NakCode::invalid_request:
-    case wire::NakCode::invalid_rd_request:
-      ++core_.counters.error_naks_received;
-      QpFailure::fail(core_, qp, CompletionStatus::remote_invalid_request, parsed.psn);
-      return;
+  if (is_fatal(aeth)) {
+    ++core_.counters.error_naks_received;
+    QpFailure::fail(core_, qp, AckProgress::status_of(aeth.nak_code()), parsed.psn);
+    return;
   }
+  ++core_.counters.naks_received;
+  ++qp.counters.naks_received;
+  if (!r.retries.spend()) {
+    QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
+    return;
+  }
+  const std::uint64_t given_up = SendWindow::rewind(core_, qp);
+  core_.actions.resume(qp);
+  cc::Event& event = core_.actions.deliver(qp.context);
+  event.signal = cc::Signal::nack;
+  event.lost_bytes = static_cast<std::uint32_t>(given_up);
+  event.acked_bytes = static_cast<std::uint32_t>(acked);
 }
 
 void Requester::on_timer(QueuePair& qp) {
@@ -284,13 +271,7 @@ PostResult Requester::keep_source(QueuePair& qp, const WorkRequest& posted, Queu
 
 PostResult Requester::post(QueuePair& qp, const WorkRequest& posted) {
   if (qp.state == QpState::error || qp.state == QpState::sqe) {
-    Completion completion;
-    completion.wr_id = posted.wr_id;
-    completion.at = core_.now;
-    completion.qp_number = qp.number;
-    completion.status = CompletionStatus::flushed;
-    completion.opcode = completion_opcode(posted.opcode);
-    core_.complete(qp.config.send_cq, completion);
+    core_.complete_send(qp, posted, CompletionStatus::flushed);
     return PostResult::ok;
   }
   if (!can_send(qp.state)) return PostResult::bad_state;

@@ -133,7 +133,7 @@ RequestOutcome Responder::take(QueuePair& qp, const wire::ParsedPacket& parsed,
 RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed,
                                  const Packet& packet) {
   ResponderState& r = qp.responder;
-  const std::int32_t ahead = distance(parsed.psn, r.expected);
+  const std::int32_t ahead = distance(parsed.psn, r.position.expected());
   const bool becn = core_.config.cnp_in_ack && parsed.ecn == Ecn::ce;
   if (ahead < 0) {
     // Seen before: its answer was lost, or it was sent twice. Answer again, do nothing again.
@@ -149,8 +149,8 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
       return RequestOutcome::done;
     }
     if (parsed.ack_request) {
-      const Psn newest = Answers::answered_itself(qp) ? parsed.psn : r.expected - 1;
-      Answers::acknowledge(core_, qp, newest, Answers::ack_of(qp, r.msn), becn);
+      const Psn newest = Answers::answered_itself(qp) ? parsed.psn : r.position.expected() - 1;
+      Answers::acknowledge(core_, qp, newest, Answers::ack_of(qp, r.position.msn()), becn);
     }
     return RequestOutcome::done;
   }
@@ -158,12 +158,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     if (qp.responder.selective) return SelectiveReceiver::accept_early(core_, qp, parsed, packet);
     ++core_.counters.out_of_sequence;
     ++core_.counters.dropped_gap;
-    if (!r.nak_sent) {
-      r.nak_sent = true;
-      ++core_.counters.naks_sent;
-      Answers::acknowledge(core_, qp, r.expected,
-                           wire::Aeth::nak(r.msn, wire::NakCode::psn_sequence_error), becn);
-    }
+    Answers::tell_gap(core_, qp, becn);
     return RequestOutcome::done;
   }
 
@@ -236,11 +231,10 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     return Answers::refuse_packet(core_, qp, wire::NakCode::remote_access_error);
   }
   MessagePlacer::placed(core_, qp, parsed.payload_bytes);
-  ++r.expected;
-  r.nak_sent = false;
+  r.position.accept();
   if (ends) MessagePlacer::finish(core_, qp, parsed);
   if (parsed.ack_request || becn)
-    Answers::acknowledge(core_, qp, parsed.psn, Answers::ack_of(qp, r.msn), becn);
+    Answers::acknowledge(core_, qp, parsed.psn, Answers::ack_of(qp, r.position.msn()), becn);
   return RequestOutcome::done;
 }
 
@@ -248,7 +242,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
 bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
   ResponderState& r = qp.responder;
   qp.selective->receive.xack.on_packet(parsed, *packet, core_.arrived_at());
-  const Psn was = r.expected;
+  const Psn was = r.position.expected();
   const bool gap = before(was, qp.selective->receive.early.highest());
   switch (accept(qp, parsed, *packet)) {
     case RequestOutcome::pending:
@@ -259,7 +253,7 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
       break;
     case RequestOutcome::done:
       core_.pool.free(packet);
-      if (r.expected != was) {
+      if (r.position.expected() != was) {
         SelectiveReceiver::release_below(core_, qp, was);
         deliver_held(qp);
         // Whether it asks or not: what it completes has asked before, and nothing need follow
@@ -277,8 +271,8 @@ void Responder::deliver_held(QueuePair& qp) {
   ResponderState& r = qp.responder;
   SelectiveReceive& s = qp.selective->receive;
   while (r.halts == 0 && qp.state != QpState::error && !s.xack.refuses() &&
-         s.early.has(r.expected)) {
-    const Psn psn = r.expected;
+         s.early.has(r.position.expected())) {
+    const Psn psn = r.position.expected();
     const bool ends = !s.early.continues(psn);
     Packet* const packet = s.early.release(psn);
     if (packet == nullptr) {  // a WRITE that was placed
@@ -286,9 +280,9 @@ void Responder::deliver_held(QueuePair& qp) {
         Answers::refuse(core_, qp, wire::NakCode::invalid_request);
         return;
       }
-      ++r.expected;
+      r.position.accept();
       if (ends) {
-        r.msn = next_msn(r.msn);
+        r.position.complete_message();
         s.continued_bytes = 0;
       } else {
         s.continued_bytes += qp.mtu;
@@ -303,7 +297,7 @@ void Responder::deliver_held(QueuePair& qp) {
       return;
     }
     core_.pool.free(packet);
-    if (r.expected == psn) return;  // put off, or refused
+    if (r.position.expected() == psn) return;  // put off, or refused
     SelectiveReceiver::release_below(core_, qp, psn);
   }
 }
@@ -313,18 +307,14 @@ void Responder::on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, cons
   ResponderState& r = qp.responder;
   if (!can_receive(qp.state) || r.halts != 0) return;  // found missing later, as any packet
   if (parsed.ecn == Ecn::ce) NotificationPoint::on_marked(core_, qp);
-  const std::int32_t ahead = distance(parsed.psn, r.expected);
+  const std::int32_t ahead = distance(parsed.psn, r.position.expected());
   if (ahead < 0) {
     ++core_.counters.duplicates;
     return;
   }
   if (!r.selective) {
     if (ahead > 0) ++core_.counters.out_of_sequence;
-    if (r.nak_sent) return;
-    r.nak_sent = true;
-    ++core_.counters.naks_sent;
-    Answers::acknowledge(core_, qp, r.expected,
-                         wire::Aeth::nak(r.msn, wire::NakCode::psn_sequence_error), false);
+    Answers::tell_gap(core_, qp, false);
     return;
   }
   SelectiveReceive& s = qp.selective->receive;
@@ -338,7 +328,7 @@ void Responder::on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, cons
   }
   s.xack.on_packet(parsed, packet, core_.arrived_at());
   s.xack.on_trimmed();
-  Answers::send_xack(core_, qp, r.expected, Answers::ack_of(qp, r.msn));
+  Answers::send_xack(core_, qp, r.position.expected(), Answers::ack_of(qp, r.position.msn()));
 }
 
 }  // namespace paceline::transport

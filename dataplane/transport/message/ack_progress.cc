@@ -77,6 +77,13 @@ bool AckProgress::on_disconnect_nak(EngineCore& core, QueuePair& qp, wire::Aeth 
   return true;
 }
 
+CompletionStatus AckProgress::status_of(wire::NakCode code) {
+  if (code == wire::NakCode::remote_access_error) return CompletionStatus::remote_access_error;
+  return code == wire::NakCode::remote_operational_error
+             ? CompletionStatus::remote_operational_error
+             : CompletionStatus::remote_invalid_request;
+}
+
 void AckProgress::on_cnp(EngineCore& core, QueuePair& qp) {
   ++core.counters.cnps_received;
   ++qp.counters.cnps_received;

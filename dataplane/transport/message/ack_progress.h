@@ -12,6 +12,8 @@ namespace paceline::transport {
 class AckProgress {
  public:
   static void on_cnp(EngineCore& core, QueuePair& qp);
+  // What a request completes with that was refused for this reason.
+  static CompletionStatus status_of(wire::NakCode code);
   // A NAK of what was not even sent: the far queue pair is gone. Fails this one; true then.
   static bool on_disconnect_nak(EngineCore& core, QueuePair& qp, wire::Aeth aeth, Psn expected);
   // SendWindow::advance with all that follows: completions, timer, order.

@@ -32,10 +32,7 @@ void Answers::acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::Aeth a
     return;
   }
   if (r.responses.any_due()) [[unlikely]] {
-    r.answer_due = true;
-    r.answer_psn = psn;
-    r.answer = aeth;
-    r.answer_becn = r.answer_becn || becn;
+    r.answer.put(psn, aeth, becn);
     return;
   }
   send_acknowledge(core, qp, psn, aeth, becn);
@@ -107,16 +104,25 @@ void Answers::send_answer(EngineCore& core, QueuePair& qp, Packet* packet) {
 // Linux soft-RoCE as a requester takes a plain acknowledgement with the last of them for the end of
 // the request, whether its data has come or not.
 bool Answers::answered_itself(const QueuePair& qp) {
-  return qp.responder.responses.find(qp.responder.expected - 1) != nullptr;
+  return qp.responder.responses.find(qp.responder.position.expected() - 1) != nullptr;
+}
+
+void Answers::tell_gap(EngineCore& core, QueuePair& qp, bool becn) {
+  ReceivePosition& position = qp.responder.position;
+  if (!position.tell_gap()) return;
+  ++core.counters.naks_sent;
+  acknowledge(core, qp, position.expected(),
+              wire::Aeth::nak(position.msn(), wire::NakCode::psn_sequence_error), becn);
 }
 
 // Receiver not ready. The packets already behind the one put off are no gap: they are dropped
 // without a NAK, until the expected one comes again.
 void Answers::not_ready(EngineCore& core, QueuePair& qp) {
-  ResponderState& r = qp.responder;
+  ReceivePosition& position = qp.responder.position;
   ++core.counters.rnr_sent;
-  r.nak_sent = true;
-  acknowledge(core, qp, r.expected, wire::Aeth::rnr_nak(r.msn, qp.config.min_rnr_timer), false);
+  position.put_off();
+  acknowledge(core, qp, position.expected(),
+              wire::Aeth::rnr_nak(position.msn(), qp.config.min_rnr_timer), false);
 }
 
 // A request that can never succeed: answer once, then the queue pair is in error (9.9.2). Requests
@@ -128,8 +134,8 @@ void Answers::refuse(EngineCore& core, QueuePair& qp, wire::NakCode code) {
                                                                : AsyncEventKind::qp_request_error,
                     qp.number});
   r.message.close();
-  acknowledge(core, qp, r.expected, wire::Aeth::nak(r.msn, code), false);
-  if (r.answer_due) {
+  acknowledge(core, qp, r.position.expected(), wire::Aeth::nak(r.position.msn(), code), false);
+  if (r.answer.due()) {
     r.halts |= responder_halt::error_pending;
   } else {
     QpFailure::fail(core, qp, CompletionStatus::flushed);
@@ -168,20 +174,19 @@ void Answers::give_due(EngineCore& core, QueuePair& qp) {
     r.responses.advance();
   }
   update_response_ready(core, qp);
-  if (r.responses.any_due() || !r.answer_due) return;
-  r.answer_due = false;
+  if (r.responses.any_due() || !r.answer.due()) return;
+  const PendingAnswer::Answer answer = r.answer.take();
   // A NAK is outdated if what it asked for has come since.
-  const bool outdated = (r.halts & responder_halt::error_pending) == 0 && !r.answer.is_ack() &&
-                        r.answer_psn != r.expected;
+  const Psn expected = r.position.expected();
+  const bool outdated = (r.halts & responder_halt::error_pending) == 0 && !answer.aeth.is_ack() &&
+                        answer.psn != expected;
   if (outdated) {
     // What is not due any more has just been answered.
-    if (!answered_itself(qp)) {
-      send_acknowledge(core, qp, r.expected - 1, ack_of(qp, r.msn), r.answer_becn);
-    }
+    if (!answered_itself(qp))
+      send_acknowledge(core, qp, expected - 1, ack_of(qp, r.position.msn()), answer.becn);
   } else {
-    send_acknowledge(core, qp, r.answer_psn, r.answer, r.answer_becn);
+    send_acknowledge(core, qp, answer.psn, answer.aeth, answer.becn);
   }
-  r.answer_becn = false;
   if ((r.halts & responder_halt::error_pending) != 0) {
     QpFailure::fail(core, qp, CompletionStatus::flushed);
   }
@@ -194,8 +199,8 @@ void Answers::take_back(EngineCore& core, QueuePair& qp, std::uint64_t bytes) {
 }
 
 void Answers::give_xack(EngineCore& core, QueuePair& qp) {
-  const auto aeth = qp.selective->receive.xack.take_due(ack_of(qp, qp.responder.msn));
-  if (aeth) send_xack(core, qp, qp.responder.expected, *aeth);
+  const auto aeth = qp.selective->receive.xack.take_due(ack_of(qp, qp.responder.position.msn()));
+  if (aeth) send_xack(core, qp, qp.responder.position.expected(), *aeth);
 }
 
 void Answers::send_xack(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {

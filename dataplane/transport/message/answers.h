@@ -20,9 +20,10 @@ class Answers {
   // Nobody will answer for this queue pair any more: a NAK where the peer is or will be next
   // (Requester::on_acknowledge).
   static void send_disconnect_nak(EngineCore& core, QueuePair& qp) {
-    send_acknowledge(core, qp, qp.responder.expected,
-                     wire::Aeth::nak(qp.responder.msn, wire::NakCode::remote_operational_error),
-                     false);
+    send_acknowledge(
+        core, qp, qp.responder.position.expected(),
+        wire::Aeth::nak(qp.responder.position.msn(), wire::NakCode::remote_operational_error),
+        false);
   }
   // The XACK that the packet at hand asks for, if any.
   static void give_xack(EngineCore& core, QueuePair& qp);
@@ -45,6 +46,8 @@ class Answers {
   static wire::Aeth ack_of(const QueuePair& qp, std::uint32_t msn);
   // What came last was answered by a response of its own.
   static bool answered_itself(const QueuePair& qp);
+  // A NAK, once per gap: the packet at hand came, and the expected one did not.
+  static void tell_gap(EngineCore& core, QueuePair& qp, bool becn);
   // An RNR NAK: there is no receive request.
   static void not_ready(EngineCore& core, QueuePair& qp);
   // A NAK that ends the connection.

@@ -88,7 +88,7 @@ void MessagePlacer::finish(EngineCore& core, QueuePair& qp, const wire::ParsedPa
     earlier_bytes = s.continued_bytes;
     s.continued_bytes = 0;
   }
-  r.msn = next_msn(r.msn);
+  r.position.complete_message();
   if (!r.receive_taken) return;  // a WRITE without immediate leaves no trace here
   r.receive_taken = false;
   ++qp.counters.completions;

@@ -19,7 +19,7 @@ void QpFailure::drop_datagrams(EngineCore& core, QueuePair& qp) {
   r.backlog_bytes = 0;
   r.stops = 0;
   r.ordering_constraints = 0;
-  r.draining = r.drained = false;
+  r.drain.end();
 }
 
 void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
@@ -44,12 +44,12 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   r.outstanding_reads = 0;
   r.ordering_constraints = 0;
   r.credit_limited = false;
-  r.draining = r.drained = false;
+  r.drain.end();
   if (qp.selective != nullptr) qp.selective->receive.repairs.clear();
   if (r.selective) Scoreboard::reset(core, qp);
   responder.backlog_bytes = 0;
   responder.responses.clear();
-  responder.answer_due = false;
+  responder.answer.drop();
   qp.response_ready = false;
   core.actions.dropped(qp);
   // An algorithm that asks the peer for a rate must hear that there is no need any more.
@@ -61,9 +61,6 @@ void QpFailure::fail(EngineCore& core, QueuePair& qp, CompletionStatus status, P
   core.pool.end_loans();  // before the owner of the memory is told
   const bool received = can_receive(qp.state);
   qp.state = QpState::error;
-  Completion completion;
-  completion.at = core.now;
-  completion.qp_number = qp.number;
   // One request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
   const SendQueue& queue = qp.requester.queue;
   bool named = false;
@@ -72,11 +69,11 @@ void QpFailure::fail(EngineCore& core, QueuePair& qp, CompletionStatus status, P
     const bool here =
         !named && distance(psn, entry.first_psn) < static_cast<std::int32_t>(entry.packets);
     named = named || here;
-    completion.wr_id = entry.request.wr_id;
-    completion.opcode = completion_opcode(entry.request.opcode);
-    completion.status = here ? status : CompletionStatus::flushed;
-    core.complete(qp.config.send_cq, completion);
+    core.complete_send(qp, entry.request, here ? status : CompletionStatus::flushed);
   }
+  Completion completion;
+  completion.at = core.now;
+  completion.qp_number = qp.number;
   completion.opcode = CompletionOpcode::receive;
   completion.status = CompletionStatus::flushed;
   if (qp.responder.receive_taken) {
@@ -120,14 +117,7 @@ void QpFailure::fail_sends(EngineCore& core, QueuePair& qp, CompletionStatus sta
   }
   RequesterState& r = qp.requester;
   for (std::uint32_t p = r.queue.head(); p != r.queue.tail(); ++p) {
-    const SendEntry& entry = r.queue.at(p);
-    Completion completion;
-    completion.wr_id = entry.request.wr_id;
-    completion.at = core.now;
-    completion.qp_number = qp.number;
-    completion.opcode = completion_opcode(entry.request.opcode);
-    completion.status = status;
-    core.complete(qp.config.send_cq, completion);
+    core.complete_send(qp, r.queue.at(p).request, status);
     status = CompletionStatus::flushed;
   }
   qp.state = QpState::sqe;

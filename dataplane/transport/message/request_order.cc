@@ -47,7 +47,7 @@ void RequestOrder::check(QueuePair& qp) {
   const SendEntry& entry = r.queue.at(r.position.request());
   if ((entry.has_response && r.outstanding_reads >= qp.config.max_rd_atomic) ||
       (entry.request.fence && r.position.packet() == 0 && r.outstanding_reads != 0) ||
-      (r.draining && r.position.packet() == 0 && r.position.next() == r.position.end()) ||
+      (r.drain.active() && r.position.packet() == 0 && r.position.next() == r.position.end()) ||
       beyond_credits(r, entry) >
           (r.position.packet() == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
     r.stops |= requester_stop::order;
@@ -57,18 +57,14 @@ void RequestOrder::check(QueuePair& qp) {
 // SQD is reached when nothing that was begun is left (vol. 1, 10.3.1.5).
 void RequestOrder::check_drained(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  if (!r.draining || r.drained || r.position.oldest() != r.position.end() ||
-      r.position.packet() != 0)
+  if (!r.drain.waits() || r.position.oldest() != r.position.end() || r.position.packet() != 0)
     return;
-  r.drained = true;
-  if (r.notify_drained) core.events.push({AsyncEventKind::sq_drained, qp.number});
+  if (r.drain.finish()) core.events.push({AsyncEventKind::sq_drained, qp.number});
 }
 
 void RequestOrder::drain(EngineCore& core, QueuePair& qp, bool notify) {
   RequesterState& r = qp.requester;
-  r.draining = true;
-  r.drained = false;
-  r.notify_drained = notify;
+  r.drain.begin(notify);
   ++r.ordering_constraints;
   check(qp);
   check_drained(core, qp);
@@ -77,7 +73,7 @@ void RequestOrder::drain(EngineCore& core, QueuePair& qp, bool notify) {
 
 void RequestOrder::undrain(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  r.draining = r.drained = false;
+  r.drain.end();
   --r.ordering_constraints;
   check(qp);
   core.actions.resume_and_report(qp);

@@ -23,29 +23,20 @@ void RequesterTimer::arm(EngineCore& core, QueuePair& qp) {
   set(core, qp, core.awake_to_time(qp.requester.timeout_at));
 }
 
-// What a rest may be made up for with, as time at the rate.
-Picos RequesterTimer::limit_burst(EngineCore& core, const RequesterState& r) {
-  if (!r.rate_limited) return Picos{0};
-  return later(serialization_time(r.rate_burst, r.rate_limit), core.config.pacing_catch_up);
-}
-
 void RequesterTimer::limit_rate(EngineCore& core, QueuePair& qp, Rate rate,
                                 std::uint32_t burst_bytes) {
   RequesterState& r = qp.requester;
   r.rate_limited = rate.bps != 0;
-  r.rate_limit = rate;
-  r.rate_burst = burst_bytes;
-  r.rate_next = core.now - limit_burst(core, r);  // it may begin with all of the burst
+  if (!r.rate_limited) return;
+  const Picos burst = later(serialization_time(burst_bytes, rate), core.config.pacing_catch_up);
+  r.rate_limit = RateLimit(rate, burst, core.now);
 }
 
-// rate_next is when all that was sent would have been sent at the rate; after a rest it lags behind
-// by as much as may be made up for. Who is beyond it waits.
 void RequesterTimer::charge_limit(EngineCore& core, QueuePair& qp, std::uint32_t bytes) {
   RequesterState& r = qp.requester;
-  r.rate_next =
-      later(r.rate_next, core.now - limit_burst(core, r)) + serialization_time(bytes, r.rate_limit);
-  if (r.rate_next <= core.now) return;
-  r.blocked_until = later(r.blocked_until, r.rate_next);
+  const Picos next = r.rate_limit.charge(bytes, core.now);
+  if (next <= core.now) return;
+  r.blocked_until = later(r.blocked_until, next);
   set(core, qp, r.blocked_until);
 }
 
@@ -54,7 +45,7 @@ void RequesterTimer::charge_limit(EngineCore& core, QueuePair& qp, std::uint32_t
 Picos RequesterTimer::probe_after(EngineCore& core, const QueuePair& qp) {
   const SelectiveSend& s = qp.selective->send;
   const std::uint32_t round_trip =
-      std::max({s.round_trip.smoothed_ns(), s.last_rtt_ns, s.answer_rtt_ns});
+      std::max({s.round_trip.smoothed_ns(), s.last_rtt_ns, s.asks.round_trip().smoothed_ns()});
   const Picos known = round_trip == 0 ? picos_from_nanos(core.config.base_rtt_ns) * 4
                                       : picos_from_nanos(round_trip) * 2 + reorder_wait(s);
   return s.patience.probe_wait(later(kLeastProbeWait, known));
@@ -75,7 +66,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
     at = s.progress_at + timeout;
   }
   r.timeout_at = later(at, core.awake() + Picos{1});
-  if (s.missing != 0 && s.response_at == kNever && s.probes < kProbes) {
+  if (s.window.missing() != 0 && s.response_at == kNever && s.probes < kProbes) {
     s.response_at = core.now + probe_after(core, qp);  // somebody is there again
   }
   const Picos timer = core.awake_to_time(r.timeout_at);

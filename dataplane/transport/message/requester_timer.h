@@ -25,9 +25,6 @@ class RequesterTimer {
   static void arm(EngineCore& core, QueuePair& qp);
   // The timer fires at `at` at the latest; nothing for kNoTimeout and beyond.
   static void set(EngineCore& core, QueuePair& qp, Picos at);
-
- private:
-  static Picos limit_burst(EngineCore& core, const RequesterState& r);
 };
 
 }  // namespace paceline::transport

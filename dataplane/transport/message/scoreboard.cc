@@ -28,16 +28,13 @@ void Scoreboard::begin(EngineCore& core, QueuePair& qp) {
 void Scoreboard::reset(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  std::fill(s.sent.begin(), s.sent.end(), SentPacket{});
+  s.window.start(r.position.oldest());
   s.asks.clear();
-  s.peer_expected = s.highest = s.lost_from = s.flying_from = s.responses_to = r.position.oldest();
-  s.lost = s.missing = 0;
-  s.ask_bytes = 0;
   s.probes = 0;
   s.held = 0;
   s.patience.restart();
   s.refused.reset();
-  s.newest_sent = s.newest_ask = Picos{-1};
+  s.newest_sent = Picos{-1};
   s.progress_at = core.awake();
   s.reorder_at = s.response_at = kNever;
   r.repair = false;
@@ -48,18 +45,8 @@ void Scoreboard::note_sent(EngineCore& core, QueuePair& qp, Psn psn, std::uint32
                            std::uint32_t extent, bool request) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  SentPacket& sent = s.at(psn);
-  sent.sent_at = core.now;
-  sent.wire_bytes = wire_bytes;
-  sent.extent = extent;
-  sent.port = qp.selective->paths.last_port();
-  sent.clear(sent_flag::lost);
-  sent.set(sent_flag::in_flight);
-  if (request) {
-    sent.set(sent_flag::request);
-    s.at(psn + (extent - 1)).set(sent_flag::ends);
-  }
-  if (before(psn, s.flying_from)) s.flying_from = psn;
+  s.window.send(psn, {core.now, wire_bytes, extent, qp.selective->paths.last_port(),
+                      request ? sent_flag::request : std::uint8_t{0}});
   update_window(qp);
   if (r.timeout_at == kNever) {
     s.progress_at = core.awake();
@@ -71,7 +58,7 @@ void Scoreboard::note_sent(EngineCore& core, QueuePair& qp, Psn psn, std::uint32
 // as it has responses, and asks for an eighth of the window, or for its rest, at the least.
 void Scoreboard::update_window(QueuePair& qp) {
   RequesterState& r = qp.requester;
-  const std::int32_t window = qp.selective->send.window();
+  const std::int32_t window = qp.selective->send.window.size();
   std::int32_t needed = 1;
   if (r.ordering_constraints != 0 && r.position.request() != r.queue.tail()) {
     const SendEntry& entry = r.queue.at(r.position.request());
@@ -88,18 +75,8 @@ void Scoreboard::update_window(QueuePair& qp) {
 // is lost, asked for or done: the scheduler may ask for the length of the next packet at any time.
 void Scoreboard::update_repair(QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
-  while (!s.asks.empty()) {
-    ResponseAsk& wanted = s.asks.front();
-    const std::int32_t here = distance(qp.requester.position.oldest(), wanted.first);
-    if (here <= 0) break;
-    if (here < static_cast<std::int32_t>(wanted.count)) {
-      wanted.first = qp.requester.position.oldest();
-      wanted.count -= static_cast<std::uint32_t>(here);
-      break;
-    }
-    s.asks.pop();
-  }
-  qp.requester.repair = s.lost != 0 || !s.asks.empty();
+  s.asks.drop_before(qp.requester.position.oldest());
+  qp.requester.repair = s.window.lost() != 0 || !s.asks.empty();
 }
 
 // For tests: counted packet by packet.
@@ -107,94 +84,77 @@ bool Scoreboard::repair_adds_up(const QueuePair& qp) {
   const RequesterState& r = qp.requester;
   if (!r.selective) return !r.repair;
   const SelectiveSend& s = qp.selective->send;
-  const auto lost = std::count_if(s.sent.begin(), s.sent.end(),
-                                  [](const SentPacket& p) { return p.has(sent_flag::lost); });
-  const auto missing = std::count_if(s.sent.begin(), s.sent.end(), [](const SentPacket& p) {
-    return p.has(sent_flag::late) && !p.has(sent_flag::delivered);
-  });
-  return lost == s.lost && missing == s.missing && r.repair == (s.lost != 0 || !s.asks.empty());
-}
-
-void Scoreboard::forget_flight(EngineCore& core, QueuePair& qp, SentPacket& sent) {
-  sent.clear(sent_flag::in_flight);
-  core.take_inflight(qp, sent.wire_bytes);
+  return s.window.adds_up() && r.repair == (s.window.lost() != 0 || !s.asks.empty());
 }
 
 // The packet has arrived. Returns its bytes on the wire when that is news.
-std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, SentPacket& sent) {
+std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, Psn psn) {
   SelectiveSend& s = qp.selective->send;
-  if (!sent.has(sent_flag::in_flight | sent_flag::lost)) return 0;
-  const Picos least = picos_from_nanos(s.round_trip.least_ns());
-  // Of one that was sent twice, and is acknowledged sooner than a round trip after the second time,
-  // the first has arrived.
-  const bool known = !sent.has(sent_flag::again) || core.now - sent.sent_at >= least;
-  if (sent.has(sent_flag::in_flight)) {
-    forget_flight(core, qp, sent);
+  const SentPacket& sent = s.window.at(psn);
+  const PacketFate was = s.window.deliver(psn);
+  if (was == PacketFate::settled) return 0;
+  if (was == PacketFate::flying) {
+    core.take_inflight(qp, sent.wire_bytes);
+    // Of one that was sent twice, and is acknowledged sooner than a round trip after the second
+    // time, the first has arrived.
+    const Picos least = picos_from_nanos(s.round_trip.least_ns());
+    const bool known = !sent.has(sent_flag::again) || core.now - sent.sent_at >= least;
     if (known) s.newest_sent = later(s.newest_sent, sent.sent_at);
   } else {
-    --s.lost;
-    sent.clear(sent_flag::lost);
     if (!sent.has(sent_flag::request)) core.take_backlog(qp, sent.extent);
     update_repair(qp);
   }
-  if (!sent.has(sent_flag::request)) sent.set(sent_flag::delivered);
   return sent.wire_bytes;
 }
 
 // The peer has taken in everything before `expected`. Returns the bytes on the wire that are news.
 std::uint64_t Scoreboard::acknowledge_before(EngineCore& core, QueuePair& qp, Psn expected) {
-  const RequesterState& r = qp.requester;
-  SelectiveSend& s = qp.selective->send;
   std::uint64_t acked = 0;
-  Psn psn = before(s.peer_expected, r.position.oldest()) ? r.position.oldest() : s.peer_expected;
-  while (before(psn, expected) && distance(psn, r.position.oldest()) < s.window()) {
-    SentPacket& sent = s.at(psn);
-    acked += mark_delivered(core, qp, sent);
-    psn = psn + (sent.has(sent_flag::request) ? sent.extent : 1);
-  }
-  if (before(s.peer_expected, expected)) s.peer_expected = expected;
-  if (before(s.highest, expected)) s.highest = expected;
+  qp.selective->send.window.accept_before(qp.requester.position.oldest(), expected,
+                                          [&](Psn psn) { acked += mark_delivered(core, qp, psn); });
   return acked;
 }
 
 // The packet, in flight or thought to have arrived, is to be sent again.
 void Scoreboard::mark_for_retransmission(EngineCore& core, QueuePair& qp, Psn psn) {
-  SelectiveSend& s = qp.selective->send;
-  SentPacket& sent = s.at(psn);
-  if (sent.has(sent_flag::lost)) return;
-  if (sent.has(sent_flag::in_flight)) forget_flight(core, qp, sent);
-  sent.clear(sent_flag::delivered);
-  sent.set(sent_flag::lost | sent_flag::again);
+  SentWindow& window = qp.selective->send.window;
+  const SentPacket& sent = window.at(psn);
+  const PacketFate was = window.lose(psn);
+  if (was == PacketFate::lost) return;
+  if (was == PacketFate::flying) core.take_inflight(qp, sent.wire_bytes);
   if (!sent.has(sent_flag::request)) core.add_backlog(qp, sent.extent);
-  if (s.lost++ == 0 || before(psn, s.lost_from)) s.lost_from = psn;
   qp.requester.repair = true;
 }
 
 void Scoreboard::mark_lost(EngineCore& core, QueuePair& qp, Psn psn) {
   ++core.counters.lost_packets;
-  qp.selective->paths.lost(qp.selective->send.at(psn).port);
+  qp.selective->paths.lost(qp.selective->send.window.at(psn).port);
   mark_for_retransmission(core, qp, psn);
+}
+
+std::uint64_t Scoreboard::lose_flying(EngineCore& core, QueuePair& qp, Psn from) {
+  const SendPosition& position = qp.requester.position;
+  SentWindow& window = qp.selective->send.window;
+  std::uint64_t lost = 0;
+  window.each_flying(from, window.within(position.oldest(), position.next()),
+                     [&](Psn psn, const SentPacket& sent) {
+                       lost += sent.wire_bytes;
+                       mark_lost(core, qp, psn);
+                     });
+  return lost;
 }
 
 // Marks what must have been lost; returns its bytes on the wire.
 std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
-  const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
+  const Psn oldest = qp.requester.position.oldest();
   const Picos wait = RequesterTimer::reorder_wait(s);
   const Picos round_trip = picos_from_nanos(s.round_trip.smoothed_ns());
   std::uint64_t lost = 0;
   s.reorder_at = kNever;
-  if (before(s.flying_from, r.position.oldest())) s.flying_from = r.position.oldest();
-  const Psn end = s.within_window(r.position.oldest(), s.highest);
-  bool none_before = true;
-  for (Psn psn = s.flying_from; before(psn, end); ++psn) {
-    const SentPacket& sent = s.at(psn);
-    if (!sent.has(sent_flag::in_flight)) {
-      if (none_before) s.flying_from = psn + 1;
-      continue;
-    }
-    none_before = false;
-    if (sent.sent_at >= s.newest_sent) continue;
+  const Psn end = s.window.within(oldest, s.window.highest());
+  s.window.each_flying(oldest, end, [&](Psn psn, const SentPacket& sent) {
+    if (sent.sent_at >= s.newest_sent) return;
     // What tells of its arrival may have come while the host stood still, and be the next to be
     // read.
     const Picos from = core.spans_stop(sent.sent_at) ? core.stops.until : sent.sent_at;
@@ -205,17 +165,16 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
     } else {
       s.reorder_at = earlier(s.reorder_at, due);
     }
-  }
+  });
   return lost;
 }
 
 // Bytes on the wire of the packet that an XACK says came trimmed, now lost; 0: it is known
 // otherwise, or has been sent again since.
 std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn) {
-  const RequesterState& r = qp.requester;
-  SelectiveSend& s = qp.selective->send;
-  if (!s.keeps(r.position, psn)) return 0;
-  const SentPacket& sent = s.at(psn);
+  const SentWindow& window = qp.selective->send.window;
+  if (!window.keeps(qp.requester.position, psn)) return 0;
+  const SentPacket& sent = window.at(psn);
   if (!sent.has(sent_flag::in_flight)) return 0;
   const std::uint64_t bytes = sent.wire_bytes;
   ++core.counters.trim_losses;

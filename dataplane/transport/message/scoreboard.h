@@ -24,9 +24,11 @@ class Scoreboard {
   // Everything before `expected` has arrived. Returns the bytes on the wire that are news.
   static std::uint64_t acknowledge_before(EngineCore& core, QueuePair& qp, Psn expected);
   // The packet has arrived. Returns its bytes on the wire when that is news, else 0.
-  static std::uint32_t mark_delivered(EngineCore& core, QueuePair& qp, SentPacket& sent);
+  static std::uint32_t mark_delivered(EngineCore& core, QueuePair& qp, Psn psn);
   // The packet is lost and waits to be sent again.
   static void mark_lost(EngineCore& core, QueuePair& qp, Psn psn);
+  // So is all that is in flight from `from` on. Returns its bytes on the wire.
+  static std::uint64_t lose_flying(EngineCore& core, QueuePair& qp, Psn from);
   // The packet is not under way any more, as if it had not been sent.
   static void mark_for_retransmission(EngineCore& core, QueuePair& qp, Psn psn);
   // Finds what must be lost by now. Returns its bytes on the wire.
@@ -39,9 +41,6 @@ class Scoreboard {
   static void reset(EngineCore& core, QueuePair& qp);
   // Place in the send queue of the request that `psn` belongs to; its tail: none.
   static std::uint32_t position_of(const QueuePair& qp, Psn psn);
-
- private:
-  static void forget_flight(EngineCore& core, QueuePair& qp, SentPacket& sent);
 };
 
 }  // namespace paceline::transport

@@ -90,16 +90,7 @@ void SendWindow::complete_before(EngineCore& core, QueuePair& qp, Psn next) {
       if (entry.has_response && !r.selective) --r.outstanding_reads;
     }
     if (!entry.has_response) qp.counters.tx_bytes += entry.request.length;
-    if (entry.request.signaled) {
-      ++qp.counters.completions;
-      Completion completion;
-      completion.wr_id = entry.request.wr_id;
-      completion.bytes = entry.request.length;
-      completion.at = core.now;
-      completion.qp_number = qp.number;
-      completion.opcode = completion_opcode(entry.request.opcode);
-      core.complete(qp.config.send_cq, completion);
-    }
+    if (entry.request.signaled) core.complete_send(qp, entry.request, CompletionStatus::success);
     r.queue.pop();
   }
 }

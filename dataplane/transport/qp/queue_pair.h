@@ -22,7 +22,11 @@
 #include "dataplane/transport/qp/selective.h"
 #include "dataplane/transport/qp/send_queue.h"
 #include "dataplane/transport/state/ack_requests.h"
+#include "dataplane/transport/state/drain.h"
 #include "dataplane/transport/state/incoming_message.h"
+#include "dataplane/transport/state/pending_answer.h"
+#include "dataplane/transport/state/rate_limit.h"
+#include "dataplane/transport/state/receive_position.h"
 #include "dataplane/transport/state/retry_budget.h"
 #include "dataplane/transport/state/round_trip.h"
 #include "dataplane/transport/state/send_position.h"
@@ -109,13 +113,9 @@ struct alignas(64) RequesterState {
   std::uint32_t parked_packets = 0;
   std::uint32_t ssn = 0;           // of the newest request
   std::uint32_t credit_limit = 0;  // highest SSN that the peer has a receive request for
-  bool draining = false;           // SQD: no request is begun
-  bool drained = false;            // and what was begun is complete
-  bool notify_drained = false;
-  RoundTripEstimate round_trip;         // under go-back-N
-  std::uint32_t rate_burst = 0;         // bytes
-  Rate rate_limit{};                    // of what requests send
-  Picos rate_next{0};                   // when as much as that has been sent
+  Drain drain;
+  RoundTripEstimate round_trip;  // under go-back-N
+  RateLimit rate_limit;
   std::vector<Segment> segments;        // of queued requests, by place in the queue
   std::vector<std::byte> inline_bytes;  // likewise
 };
@@ -131,9 +131,7 @@ struct alignas(64) ResponderState {
                              : 0) {}
 
   // A WRITE packet in sequence and its ACK touch one cache line of this; a SEND, the next as well.
-  Psn expected;
-  std::uint32_t msn = 0;  // messages completed, modulo 2^24
-  bool nak_sent = false;  // one NAK per gap
+  [[no_unique_address]] ReceivePosition position;  // the padding at its end holds what comes next
   bool receive_taken = false;
   std::uint8_t halts = 0;       // of responder_halt
   bool in_line = false;         // answers go the way of the data (see Responder::answer)
@@ -145,10 +143,7 @@ struct alignas(64) ResponderState {
   ResponseQueue responses;
   ReceiveRequest receive{};  // of the SEND in progress
 
-  bool answer_due = false;  // behind the responses: answer_psn and answer hold it
-  bool answer_becn = false;
-  Psn answer_psn;
-  wire::Aeth answer{};
+  PendingAnswer answer;             // behind the responses
   std::uint64_t backlog_bytes = 0;  // of READ responses not yet sent
   PacketFifo parked;
   std::uint32_t parked_packets = 0;

@@ -12,9 +12,6 @@
 
 namespace paceline::transport {
 
-// Message sequence numbers have 24 bits (vol. 1, 9.7.7.1).
-constexpr std::uint32_t next_msn(std::uint32_t msn) { return (msn + 1) & 0xFF'FFFF; }
-
 // What a packet of a SEND or WRITE needs of its request lies on one cache line; what only its last
 // packet or other operations need, behind it (types.h).
 struct alignas(64) SendEntry {

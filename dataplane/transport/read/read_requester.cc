@@ -24,7 +24,8 @@ void ReadRequester::build(EngineCore& core, QueuePair& qp, Packet& packet, const
   std::uint32_t count = entry.packets - r.position.packet();
   const Psn first = entry.first_psn + r.position.packet();
   if (r.selective) {
-    const std::int32_t room = qp.selective->send.window() - distance(first, r.position.oldest());
+    const std::int32_t room =
+        qp.selective->send.window.size() - distance(first, r.position.oldest());
     count = std::min(count, static_cast<std::uint32_t>(room));
   }
   PacketBuilder::build_read(core, qp, packet, entry, r.position.packet(), count);
@@ -187,7 +188,7 @@ void ReadRequester::count_untaken(EngineCore& core, const QueuePair& qp, Psn psn
   } else if (before(psn, r.position.oldest()) || !before(psn, r.position.end())) {
     ++c.dropped_stale;
   } else if (r.selective) {
-    const bool beyond = distance(psn, r.position.oldest()) >= qp.selective->send.window();
+    const bool beyond = distance(psn, r.position.oldest()) >= qp.selective->send.window.size();
     ++(beyond ? c.dropped_gap : c.dropped_stale);
   } else {
     // If a READ is not answered up to here, one of its responses is missing.

@@ -45,9 +45,6 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
   }
   ResponderResource resource;
   resource.first_psn = parsed.psn;
-  // A READ of several requests counts with the last of them (docs/wire-protocol.md).
-  const bool goes_on = r.selective && is_read(parsed) && parsed.solicited;
-  resource.msn = goes_on ? r.msn : next_msn(r.msn);
   if (is_read(parsed)) {
     if (!accept_read(core, qp, parsed, resource)) return RequestOutcome::done;
   } else {
@@ -57,16 +54,16 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
       return RequestOutcome::done;
     }
   }
-  r.expected = r.expected + resource.packets;
-  r.msn = resource.msn;  // a READ counts when it is accepted (C9-148)
-  r.nak_sent = false;
-  r.answer_due = false;  // the answer to this one acknowledges all before it, too
+  r.position.accept(resource.packets);
+  // It counts when it is accepted (C9-148); a READ of several requests, with the last of them
+  // (docs/wire-protocol.md).
+  const bool goes_on = r.selective && is_read(parsed) && parsed.solicited;
+  if (!goes_on) r.position.complete_message();
+  resource.msn = r.position.msn();
+  r.answer.drop();  // the answer to this one acknowledges all before it, too
   ++core.counters.rx_data_packets;
-  if (const ResponderResource* old = r.responses.outlived(); old != nullptr && !old->atomic) {
-    const std::uint64_t unsent = rest_of(qp, *old, old->next);
-    r.backlog_bytes -= unsent;
-    core.contexts[qp.context].backlog_bytes -= unsent;
-  }
+  if (const ResponderResource* old = r.responses.outlived(); old != nullptr && !old->atomic)
+    Answers::take_back(core, qp, rest_of(qp, *old, old->next));
   r.responses.add(resource);
   Answers::drop_stale_repairs(core, qp);
   if (qp.responder.selective) {

@@ -1,7 +1,5 @@
 #include "dataplane/transport/selective/answer_repair.h"
 
-#include <algorithm>
-
 #include "dataplane/transport/message/ack_progress.h"
 #include "dataplane/transport/message/packet_builder.h"
 #include "dataplane/transport/message/requester_timer.h"
@@ -16,55 +14,36 @@ constexpr Picos kRetryAsking = picos_from_micros(1);
 
 }  // namespace
 
-// The request is in flight until something answers: no sequence number is its own.
 bool AnswerRepair::build_ask(EngineCore& core, QueuePair& qp, Packet& packet) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  const ResponseAsk wanted = s.asks.front();
-  s.asks.pop();
+  const ResponseAsk wanted = s.asks.take();
   Scoreboard::update_repair(qp);
   const SendEntry& entry = r.queue.at(Scoreboard::position_of(qp, wanted.first));
   PacketBuilder::build_read(core, qp, packet, entry,
                             static_cast<std::uint32_t>(distance(wanted.first, entry.first_psn)),
                             wanted.count);
-  for (std::uint32_t i = 0; i < wanted.count; ++i) s.at(wanted.first + i).sent_at = core.now;
+  s.window.asked(wanted.first, wanted.count, core.now);
   core.count_retransmitted(qp);
   r.ack_requests.asked(core.now);
   r.inflight_bytes += packet.wire_bytes;
-  s.ask_bytes += packet.wire_bytes;
+  s.asks.sent(packet.wire_bytes);
   if (r.timeout_at == kNever) RequesterTimer::arm_selective(core, qp);
   return true;
-}
-
-void AnswerRepair::forget_asks(EngineCore& core, QueuePair& qp) {
-  SelectiveSend& s = qp.selective->send;
-  core.take_inflight(qp, s.ask_bytes);
-  s.ask_bytes = 0;
 }
 
 // The answer `psn`, which is not here, shall come again; its request has been accepted. False when
 // there is no room for that now.
 bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
   SelectiveSend& s = qp.selective->send;
-  SentPacket& answer = s.at(psn);
   const SendEntry& entry = qp.requester.queue.at(Scoreboard::position_of(qp, psn));
   if (is_atomic(entry.request.opcode)) {
     Scoreboard::mark_for_retransmission(core, qp, psn);
     return true;
   }
-  ResponseAsk* const last = s.asks.empty() ? nullptr : &s.asks.at(s.asks.tail() - 1);
-  const bool follows = last != nullptr && last->first + last->count == psn &&
-                       !before(last->first, qp.requester.position.oldest()) &&
-                       !s.at(psn - 1).has(sent_flag::ends);
-  if (follows) {
-    ++last->count;
-  } else {
-    if (s.asks.full()) return false;
-    s.asks.push({psn, 1});
-  }
-  if (answer.has(sent_flag::asked)) answer.set(sent_flag::again);
-  answer.set(sent_flag::asked);
-  answer.sent_at = core.now;
+  const bool begins = s.window.at(psn - 1).has(sent_flag::ends);
+  if (!s.asks.add(psn, !begins, qp.requester.position.oldest())) return false;
+  s.window.ask(psn, core.now);
   qp.requester.repair = true;
   return true;
 }
@@ -73,46 +52,28 @@ bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
 // lost, and says nothing of the time that answers take; nor does what was asked for twice.
 void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
   SelectiveSend& s = qp.selective->send;
-  SentPacket& answer = s.at(psn);
-  if (answer.has(sent_flag::late)) --s.missing;
-  answer.set(sent_flag::delivered);
+  const SentPacket& answer = s.window.at(psn);
+  s.window.answer(psn);
   if (!answer.has(sent_flag::asked)) return;
   if (core.now - answer.sent_at < picos_from_nanos(s.round_trip.least_ns())) return;
-  s.newest_ask = later(s.newest_ask, answer.sent_at);
+  s.asks.came(answer.sent_at);
   const std::uint32_t rtt_ns =
       answer.has(sent_flag::again) ? 0 : AckProgress::sample_rtt(core, answer.sent_at);
   if (rtt_ns == 0) return;
-  const std::uint32_t known = s.answer_rtt_ns;
-  s.answer_rtt_ns = known == 0 ? rtt_ns : known - known / 8 + rtt_ns / 8;
+  s.asks.measured(rtt_ns);
   s.patience.on_round_trip();
 }
 
-// An answer came twice: asked for again for nothing, or more reordering than was thought. It counts
-// once per round trip, since whole ranges are asked for at a time.
+// An answer came twice: asked for again for nothing, or more reordering than was thought.
 void AnswerRepair::note_repeated(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
-  if (s.doubted_at + picos_from_nanos(std::max(s.round_trip.smoothed_ns(), s.answer_rtt_ns)) >
-      core.now)
-    return;
-  s.doubted_at = core.now;
-  s.patience.on_repeated_response();
+  if (s.asks.repeated(core.now, s.round_trip.smoothed_ns())) s.patience.on_repeated_response();
 }
 
-// Answers before `end`, one that is here, have not come.
+// Answers before `end` should be here.
 void AnswerRepair::note_late(EngineCore& core, QueuePair& qp, Psn end) {
   SelectiveSend& s = qp.selective->send;
-  if (!before(s.responses_to, end)) return;
-  const std::uint32_t missing = s.missing;
-  Psn psn = before(s.responses_to, qp.requester.position.oldest()) ? qp.requester.position.oldest()
-                                                                   : s.responses_to;
-  for (; before(psn, end); ++psn) {
-    SentPacket& answer = s.at(psn);
-    if (answer.has(sent_flag::delivered | sent_flag::late)) continue;
-    answer.set(sent_flag::late);
-    ++s.missing;
-    if (!answer.has(sent_flag::asked | sent_flag::in_flight)) answer.sent_at = core.now;
-  }
-  if (s.missing != missing)
+  if (s.window.expect_answers(end, core.now))
     s.response_at = earlier(s.response_at, core.now + RequesterTimer::reorder_wait(s));
 }
 
@@ -120,12 +81,11 @@ void AnswerRepair::note_late(EngineCore& core, QueuePair& qp, Psn end) {
 void AnswerRepair::note_atomic(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (!is_atomic(r.queue.front().request.opcode) || before(r.position.oldest(), s.responses_to))
-    return;
-  if (s.at(r.position.oldest()).has(sent_flag::in_flight | sent_flag::lost)) return;
+  const Psn oldest = r.position.oldest();
+  if (!is_atomic(r.queue.front().request.opcode) || before(oldest, s.window.answers_to())) return;
+  if (s.window.at(oldest).has(sent_flag::in_flight | sent_flag::lost)) return;
   const Picos known = s.response_at;
-  note_late(core, qp, r.position.oldest() + 1);
-  s.responses_to = r.position.oldest() + 1;
+  note_late(core, qp, oldest + 1);
   // It may have left before or after the XACK.
   const Picos wait =
       later(RequesterTimer::reorder_wait(s), picos_from_nanos(s.round_trip.smoothed_ns()) / 4);
@@ -140,22 +100,22 @@ bool AnswerRepair::ask_missing(EngineCore& core, QueuePair& qp) {
   const Picos patience = RequesterTimer::probe_after(core, qp);
   s.response_at = kNever;
   bool asks = false;
-  for (Psn psn = r.position.oldest(); before(psn, s.responses_to); ++psn) {
-    const SentPacket& answer = s.at(psn);
+  for (Psn psn = r.position.oldest(); before(psn, s.window.answers_to()); ++psn) {
+    const SentPacket& answer = s.window.at(psn);
     if (answer.has(sent_flag::delivered | sent_flag::in_flight | sent_flag::lost)) continue;
     const bool asked = answer.has(sent_flag::asked);
     const Picos since = core.spans_stop(answer.sent_at) ? core.stops.until : answer.sent_at;
     const Picos due = since + (asked ? patience : wait);
-    if (due > core.now && !(asked && answer.sent_at + wait < s.newest_ask)) {
+    if (due > core.now && !(asked && answer.sent_at + wait < s.asks.newest())) {
       s.response_at = earlier(s.response_at, due);
       continue;
     }
-    const std::uint32_t runs = s.asks.size();
+    const std::uint32_t runs = s.asks.waiting();
     if (!ask(core, qp, psn)) {
       s.response_at = core.now + kRetryAsking;
       break;
     }
-    core.counters.implied_naks += s.asks.size() - runs;
+    core.counters.implied_naks += s.asks.waiting() - runs;
     asks = true;
   }
   if (asks) s.patience.on_loss();
@@ -168,16 +128,14 @@ void AnswerRepair::on_trimmed(EngineCore& core, QueuePair& qp, Psn psn) {
   const RequesterState& r = qp.requester;
   if (!r.selective || !can_send(qp.state)) return;
   SelectiveSend& s = qp.selective->send;
-  if (before(psn, r.position.oldest()) || !before(psn, r.position.end()) ||
-      distance(psn, r.position.oldest()) >= s.window()) {
-    return;
-  }
+  if (!s.window.keeps(r.position, psn)) return;
   const std::uint32_t position = Scoreboard::position_of(qp, psn);
   if (position == r.queue.tail()) return;
   const SendEntry& entry = r.queue.at(position);
-  if (entry.request.opcode != WorkOpcode::read || s.at(psn).has(sent_flag::delivered)) return;
+  if (entry.request.opcode != WorkOpcode::read || s.window.at(psn).has(sent_flag::delivered))
+    return;
   // Before the peer has the request there can be no response to it.
-  if (!before(psn, s.peer_expected)) return;
+  if (!before(psn, s.window.peer_expected())) return;
   ask(core, qp, psn);
   core.actions.settle(qp);
 }

@@ -32,8 +32,6 @@ class AnswerRepair {
   static bool ask_missing(EngineCore& core, QueuePair& qp);
   // Asks for the answer `psn`. False: there is no room for the request.
   static bool ask(EngineCore& core, QueuePair& qp, Psn psn);
-  // Nothing is asked for any more.
-  static void forget_asks(EngineCore& core, QueuePair& qp);
 };
 
 }  // namespace paceline::transport

@@ -12,7 +12,7 @@ RequestOutcome SelectiveReceiver::accept_early(EngineCore& core, QueuePair& qp,
                                                const wire::ParsedPacket& parsed,
                                                const Packet& packet) {
   SelectiveReceive& s = qp.selective->receive;
-  const std::int32_t ahead = distance(parsed.psn, qp.responder.expected);
+  const std::int32_t ahead = distance(parsed.psn, qp.responder.position.expected());
   ++core.counters.out_of_sequence;
   if (ahead >= s.early.window()) {
     ++core.counters.beyond_window;
@@ -66,7 +66,7 @@ bool SelectiveReceiver::place_early(EngineCore& core, QueuePair& qp,
 // The expected packet has been accepted, from `was` on: what lay within is no longer ahead.
 void SelectiveReceiver::release_below(EngineCore& core, QueuePair& qp, Psn was) {
   SelectiveReceive& s = qp.selective->receive;
-  const Psn end = qp.responder.expected;
+  const Psn end = qp.responder.position.expected();
   s.early.reach(end);
   const auto count = std::min(distance(end, was), s.early.window());
   for (std::int32_t i = 0; i < count; ++i) {

@@ -33,11 +33,6 @@ const IntStack* records_of(const wire::Xack& xack, IntStack& stack) {
 
 // Waiting for congestion control is no timeout, but a peer that is gone grants nothing for ever.
 constexpr std::uint8_t kHeldAtMost = 16;
-// One past the last sequence number of the request that `psn` belongs to.
-Psn end_of_request(SelectiveSend& s, Psn psn) {
-  while (!s.at(psn).has(sent_flag::ends)) ++psn;
-  return psn + 1;
-}
 
 }  // namespace
 
@@ -53,13 +48,14 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
     AnswerRepair::note_repeated(core, qp);
     return ResponseOutcome::done;
   }
-  if (distance(psn, r.position.oldest()) >= s.window()) {
+  if (distance(psn, r.position.oldest()) >= s.window.size()) {
     ++core.counters.beyond_window;  // of nothing that was asked for
     return ResponseOutcome::done;
   }
   const std::uint32_t position = Scoreboard::position_of(qp, psn);
   const SendEntry& entry = r.queue.at(position);
-  if (position == r.queue.tail() || !entry.has_response || s.at(psn).has(sent_flag::delivered)) {
+  if (position == r.queue.tail() || !entry.has_response ||
+      s.window.at(psn).has(sent_flag::delivered)) {
     ++core.counters.stale_acks;
     AnswerRepair::note_repeated(core, qp);
     return ResponseOutcome::done;
@@ -71,24 +67,23 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
   // The request, and all before it, was accepted: or there would be no answer. An atomic may have
   // been sent again after that.
   std::uint64_t acked = 0;
-  if (!before(psn, s.peer_expected))
-    acked = Scoreboard::acknowledge_before(core, qp, end_of_request(s, psn));
-  if (s.at(psn).has(sent_flag::request)) acked += Scoreboard::mark_delivered(core, qp, s.at(psn));
-  const Picos newest_ask = s.newest_ask;
+  if (!before(psn, s.window.peer_expected()))
+    acked = Scoreboard::acknowledge_before(core, qp, s.window.end_of_request(psn));
+  if (s.window.at(psn).has(sent_flag::request)) acked += Scoreboard::mark_delivered(core, qp, psn);
+  const Picos newest_ask = s.asks.newest();
   AnswerRepair::note_answer(core, qp, psn);
-  AnswerRepair::forget_asks(core, qp);
-  AnswerRepair::note_late(core, qp, psn);
-  if (before(s.responses_to, psn + 1)) s.responses_to = psn + 1;
+  core.take_inflight(qp, s.asks.answered());
+  AnswerRepair::note_late(core, qp, psn + 1);
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack())
     RequestOrder::on_credits(core, qp, parsed.ext.aeth);
   advance(core, qp);
-  if (before(r.position.oldest(), s.peer_expected)) AnswerRepair::note_atomic(core, qp);
+  if (before(r.position.oldest(), s.window.peer_expected())) AnswerRepair::note_atomic(core, qp);
   s.probes = s.held = 0;
   s.progress_at = core.awake();
   bool asks = false;
-  if (s.missing == 0) {
+  if (s.window.missing() == 0) {
     s.response_at = kNever;
-  } else if (s.response_at <= core.now || s.newest_ask != newest_ask) {
+  } else if (s.response_at <= core.now || s.asks.newest() != newest_ask) {
     asks = AnswerRepair::ask_missing(core, qp);
   }
   core.actions.settle_or_idle(qp);
@@ -107,7 +102,7 @@ std::uint32_t SelectiveSender::next_wire_bytes(const EngineCore& core, const Que
         core, qp,
         qp.requester.queue.front());  // all requests are as long as that
   }
-  return s.at(s.oldest_lost()).wire_bytes;
+  return s.window.at(s.window.oldest_lost()).wire_bytes;
 }
 
 // Requires RequesterState::repair. False as in build_next.
@@ -115,8 +110,8 @@ bool SelectiveSender::build_repair(EngineCore& core, QueuePair& qp, Packet& pack
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   if (!s.asks.empty()) return AnswerRepair::build_ask(core, qp, packet);
-  const Psn psn = s.oldest_lost();
-  SentPacket& sent = s.at(psn);
+  const Psn psn = s.window.oldest_lost();
+  const SentPacket& sent = s.window.at(psn);
   const std::uint32_t position = Scoreboard::position_of(qp, psn);
   const SendEntry& entry = r.queue.at(position);
   const auto index = static_cast<std::uint32_t>(distance(psn, entry.first_psn));
@@ -136,10 +131,8 @@ bool SelectiveSender::build_repair(EngineCore& core, QueuePair& qp, Packet& pack
   core.counters.retransmitted_bytes += payload;
   r.ack_requests.asked(core.now);
   r.inflight_bytes += packet.wire_bytes;
-  --s.lost;
-  s.lost_from = psn + 1;
-  Scoreboard::update_repair(qp);
   Scoreboard::note_sent(core, qp, psn, packet.wire_bytes, sent.extent, entry.has_response);
+  Scoreboard::update_repair(qp);
   return true;
 }
 
@@ -150,23 +143,24 @@ void SelectiveSender::probe_tail(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
   ++core.counters.tail_probes;
-  AnswerRepair::forget_asks(core, qp);
-  if (!before(r.position.oldest(), s.peer_expected)) {
+  core.take_inflight(qp, s.asks.answered());
+  const Psn expected = s.window.peer_expected();
+  if (!before(r.position.oldest(), expected)) {
     Scoreboard::mark_for_retransmission(core, qp, r.position.oldest());
     return;
   }
-  Psn last = s.within_window(r.position.oldest(), s.peer_expected) - 1;
-  while (s.at(last).has(sent_flag::delivered)) last = last - 1;
+  Psn last = s.window.within(r.position.oldest(), expected) - 1;
+  while (s.window.at(last).has(sent_flag::delivered)) last = last - 1;
   if (s.asks.empty()) {
     AnswerRepair::ask(core, qp, r.position.oldest());
     if (last != r.position.oldest()) AnswerRepair::ask(core, qp, last);
   }
   // A request behind them may be lost as well.
-  if (before(s.peer_expected, r.position.next())) {
-    const SentPacket& next = s.at(s.peer_expected);
+  if (before(expected, r.position.next())) {
+    const SentPacket& next = s.window.at(expected);
     if (next.has(sent_flag::in_flight) &&
         next.sent_at + RequesterTimer::probe_after(core, qp) <= core.now) {
-      Scoreboard::mark_for_retransmission(core, qp, s.peer_expected);
+      Scoreboard::mark_for_retransmission(core, qp, expected);
     }
   }
 }
@@ -192,7 +186,8 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
     // The answer is here, and it is our own memory that is late; or nothing is under way, and what
     // is to be sent again waits for congestion control.
     const bool held_here = r.inflight_bytes == 0 &&
-                           s.at(r.position.oldest()).has(sent_flag::lost) && s.held < kHeldAtMost;
+                           s.window.at(r.position.oldest()).has(sent_flag::lost) &&
+                           s.held < kHeldAtMost;
     if (r.response_waits) {
       s.progress_at = core.awake();
     } else if (held_here && core.awake() - s.progress_at >= timeout) {
@@ -210,14 +205,8 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
       }
       s.progress_at = core.awake();
       s.probes = 0;
-      for (Psn psn = r.position.oldest();
-           before(psn, r.position.next()) && distance(psn, r.position.oldest()) < s.window();
-           ++psn) {
-        if (!s.at(psn).has(sent_flag::in_flight)) continue;
-        lost += s.at(psn).wire_bytes;
-        Scoreboard::mark_lost(core, qp, psn);
-      }
-      if (!s.at(r.position.oldest()).has(sent_flag::lost)) probe_tail(core, qp);
+      lost += Scoreboard::lose_flying(core, qp, r.position.oldest());
+      if (!s.window.at(r.position.oldest()).has(sent_flag::lost)) probe_tail(core, qp);
     } else {
       if (s.probes < 255) ++s.probes;
       probe_tail(core, qp);
@@ -253,12 +242,8 @@ void SelectiveSender::on_acknowledge(EngineCore& core, QueuePair& qp,
     ++core.counters.naks_received;
     ++qp.counters.naks_received;
     // It has dropped everything from there on.
-    SelectiveSend& s = qp.selective->send;
-    const Psn from = before(expected, r.position.oldest()) ? r.position.oldest() : expected;
-    for (Psn psn = from;
-         before(psn, r.position.next()) && distance(psn, r.position.oldest()) < s.window(); ++psn) {
-      if (s.at(psn).has(sent_flag::in_flight)) Scoreboard::mark_lost(core, qp, psn);
-    }
+    const Psn oldest = r.position.oldest();
+    Scoreboard::lose_flying(core, qp, before(expected, oldest) ? oldest : expected);
   }
   on_xack(core, qp, expected, xack);
 }
@@ -267,7 +252,8 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
                               const wire::Xack& xack) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (before(r.position.end(), expected) || distance(r.position.oldest(), expected) > s.window()) {
+  if (before(r.position.end(), expected) ||
+      distance(r.position.oldest(), expected) > s.window.size()) {
     ++core.counters.stale_acks;
     return;
   }
@@ -277,8 +263,8 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
 
   // What was trimmed has passed the queue that it was trimmed at: its round trip says nothing.
   std::uint32_t rtt_ns = 0;
-  if (s.keeps(r.position, xack.trigger) && !xack.trimmed) {
-    const SentPacket& sent = s.at(xack.trigger);
+  if (s.window.keeps(r.position, xack.trigger) && !xack.trimmed) {
+    const SentPacket& sent = s.window.at(xack.trigger);
     if (sent.has(sent_flag::in_flight) && !sent.has(sent_flag::again)) {
       rtt_ns = AckProgress::sample_rtt(core, sent.sent_at);
     }
@@ -306,14 +292,12 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   for (unsigned word = 0; word < xack.bitmap.size(); ++word) {
     for (std::uint64_t bits = xack.bitmap[word]; bits != 0; bits &= bits - 1) {
       const Psn psn = first + (word * 64 + static_cast<unsigned>(std::countr_zero(bits)));
-      if (!s.keeps(r.position, psn)) continue;
-      acked += Scoreboard::mark_delivered(core, qp, s.at(psn));
-      if (before(s.highest, psn + 1)) s.highest = psn + 1;
+      if (s.window.keeps(r.position, psn)) acked += Scoreboard::mark_delivered(core, qp, psn);
     }
   }
   if (xack.aeth.is_ack()) RequestOrder::on_credits(core, qp, xack.aeth);
   const bool advanced = advance(core, qp);
-  if (before(r.position.oldest(), s.peer_expected)) AnswerRepair::note_atomic(core, qp);
+  if (before(r.position.oldest(), s.window.peer_expected())) AnswerRepair::note_atomic(core, qp);
   if (acked != 0 || advanced) {
     s.probes = s.held = 0;
     s.progress_at = core.awake();
@@ -350,18 +334,13 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
 void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (before(expected, s.peer_expected)) return;  // told before what has come since
+  if (before(expected, s.window.peer_expected())) return;  // told before what has come since
   if (aeth.kind() == wire::AethKind::rnr_nak) {
     on_rnr_nak(core, qp, expected, aeth);
     return;
   }
   ++core.counters.error_naks_received;
-  CompletionStatus status = CompletionStatus::remote_invalid_request;
-  if (aeth.nak_code() == wire::NakCode::remote_access_error) {
-    status = CompletionStatus::remote_access_error;
-  } else if (aeth.nak_code() == wire::NakCode::remote_operational_error) {
-    status = CompletionStatus::remote_operational_error;
-  }
+  const CompletionStatus status = AckProgress::status_of(aeth.nak_code());
   if (expected == r.position.oldest()) {
     QpFailure::fail(core, qp, status, expected);
     return;
@@ -375,9 +354,9 @@ void SelectiveSender::on_rnr_nak(EngineCore& core, QueuePair& qp, Psn expected, 
   SelectiveSend& s = qp.selective->send;
   ++core.counters.rnr_received;
   ++qp.counters.rnr_received;
-  if (!before(expected, r.position.next()) || distance(expected, r.position.oldest()) >= s.window())
-    return;
-  if (s.at(expected).flags == 0 || s.at(expected).has(sent_flag::lost)) return;
+  if (!s.window.keeps(r.position, expected)) return;
+  const SentPacket& sent = s.window.at(expected);
+  if (sent.flags == 0 || sent.has(sent_flag::lost)) return;
   if (!r.retries.spend_rnr()) {
     QpFailure::fail(core, qp, CompletionStatus::rnr_retry_exceeded, expected);
     return;
@@ -394,18 +373,10 @@ void SelectiveSender::on_rnr_nak(EngineCore& core, QueuePair& qp, Psn expected, 
 // word: a packet that was held may be put off when its turn comes (RNR).
 bool SelectiveSender::advance(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  SelectiveSend& s = qp.selective->send;
   const Psn from = r.position.oldest();
-  while (before(r.position.oldest(), s.peer_expected) &&
-         s.at(r.position.oldest()).has(sent_flag::delivered)) {
-    if (s.at(r.position.oldest()).has(sent_flag::ends)) --r.outstanding_reads;
-    s.at(r.position.oldest()) = SentPacket{};
-    r.position.acknowledge(r.position.oldest() + 1);
-  }
+  const std::uint8_t answered = qp.selective->send.window.retire(r.position);
   if (r.position.oldest() == from) return false;
-  for (Psn* mark : {&s.peer_expected, &s.highest, &s.lost_from, &s.flying_from, &s.responses_to}) {
-    if (before(*mark, r.position.oldest())) *mark = r.position.oldest();
-  }
+  r.outstanding_reads = static_cast<std::uint8_t>(r.outstanding_reads - answered);
   Scoreboard::update_repair(qp);
   SendWindow::complete_before(core, qp, r.position.oldest());
   r.retries.renew(qp.config.retry_count, qp.config.rnr_retry);

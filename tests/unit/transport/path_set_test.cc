@@ -1,5 +1,5 @@
 // Paths in turn; bad ones left out for a while.
-#include "dataplane/transport/state/path_set.h"
+#include "dataplane/transport/state/selective/path_set.h"
 
 #include <catch2/catch.hpp>
 #include <map>

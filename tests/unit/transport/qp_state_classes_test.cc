@@ -8,13 +8,17 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/transport/state/ack_requests.h"
-#include "dataplane/transport/state/early_packets.h"
+#include "dataplane/transport/state/drain.h"
 #include "dataplane/transport/state/incoming_message.h"
-#include "dataplane/transport/state/loss_patience.h"
-#include "dataplane/transport/state/marked_bytes.h"
-#include "dataplane/transport/state/pending_xack.h"
+#include "dataplane/transport/state/pending_answer.h"
+#include "dataplane/transport/state/rate_limit.h"
+#include "dataplane/transport/state/receive_position.h"
 #include "dataplane/transport/state/retry_budget.h"
 #include "dataplane/transport/state/round_trip.h"
+#include "dataplane/transport/state/selective/early_packets.h"
+#include "dataplane/transport/state/selective/loss_patience.h"
+#include "dataplane/transport/state/selective/marked_bytes.h"
+#include "dataplane/transport/state/selective/pending_xack.h"
 #include "dataplane/transport/state/send_position.h"
 
 namespace paceline::transport::test {
@@ -157,6 +161,106 @@ TEST_CASE("incoming message: what is placed, and what a WRITE still announces", 
   CHECK_FALSE(message.is_write());
   CHECK(message.received() == 10);
   CHECK(message.remaining() == 0);
+}
+
+TEST_CASE("receive position: requests in order, and each gap told once, against a model",
+          "[transport]") {
+  const auto seed = GENERATE(1U, 2U, 3U);
+  CAPTURE(seed);
+  Random random(seed);
+  ReceivePosition position;
+  std::uint64_t expected = 0xFF'FFF8;  // numbers wrap soon
+  position.start(Psn(static_cast<std::uint32_t>(expected)));
+  std::uint32_t messages = 0;
+  bool quiet = false;  // the peer knows what is expected
+  for (int i = 0; i < 1'000; ++i) {
+    const auto count = static_cast<std::uint32_t>(1 + random.below(5));
+    switch (random.below(6)) {
+      case 0:
+        position.accept();
+        expected += 1;
+        quiet = false;
+        break;
+      case 1:
+        position.accept(count);
+        expected += count;
+        quiet = false;
+        break;
+      case 2:
+        position.complete_message();
+        ++messages;
+        break;
+      case 3:
+        position.put_off();
+        quiet = true;
+        break;
+      default:
+        REQUIRE(position.tell_gap() == !quiet);
+        quiet = true;
+    }
+    REQUIRE(position.expected() == Psn(static_cast<std::uint32_t>(expected)));
+    REQUIRE(position.msn() == messages);
+  }
+  CHECK(next_msn(0xFF'FFFF) == 0);
+}
+
+TEST_CASE("pending answer: the newest waits, with the marks of those before it", "[transport]") {
+  PendingAnswer answer;
+  CHECK_FALSE(answer.due());
+  answer.put(Psn(1), wire::Aeth::ack(1), true);
+  answer.put(Psn(2), wire::Aeth::ack(2), false);
+  CHECK(answer.due());
+  PendingAnswer::Answer taken = answer.take();
+  CHECK_FALSE(answer.due());
+  CHECK(taken.psn == Psn(2));
+  CHECK(taken.aeth == wire::Aeth::ack(2));
+  CHECK(taken.becn);
+  answer.put(Psn(3), wire::Aeth::ack(3), false);
+  CHECK_FALSE(answer.take().becn);
+  answer.put(Psn(4), wire::Aeth::ack(4), true);
+  answer.drop();
+  CHECK_FALSE(answer.due());
+  answer.put(Psn(5), wire::Aeth::nak(4, wire::NakCode::invalid_request), false);
+  taken = answer.take();
+  CHECK(taken.psn == Psn(5));
+  CHECK(taken.becn);
+}
+
+TEST_CASE("rate limit: as a bucket that fills at the rate, against a model", "[transport]") {
+  const auto seed = GENERATE(1U, 2U, 3U);
+  CAPTURE(seed);
+  Random random(seed);
+  const Rate rate = rate_from_mbps(800 + random.below(100'000));
+  const Picos burst = picos_from_nanos(static_cast<std::int64_t>(random.below(20'000)));
+  Picos now = picos_from_micros(5);
+  RateLimit limit(rate, burst, now);
+  Picos credit = burst;
+  for (int i = 0; i < 2'000; ++i) {
+    const Picos pause{static_cast<std::int64_t>(random.below(4'000'000))};
+    const auto bytes = static_cast<std::uint32_t>(64 + random.below(4'096));
+    now += pause;
+    credit = earlier(burst, credit + pause) - serialization_time(bytes, rate);
+    REQUIRE(limit.charge(bytes, now) == now - credit);
+  }
+}
+
+TEST_CASE("drain: says once that it is done, to who wants to hear it", "[transport]") {
+  Drain drain;
+  CHECK_FALSE(drain.active());
+  CHECK_FALSE(drain.done());
+  for (const bool notify : {true, false}) {
+    drain.begin(notify);
+    CHECK(drain.active());
+    CHECK(drain.waits());
+    CHECK_FALSE(drain.done());
+    CHECK(drain.finish() == notify);
+    CHECK(drain.active());
+    CHECK_FALSE(drain.waits());
+    CHECK(drain.done());
+    drain.end();
+    CHECK_FALSE(drain.active());
+    CHECK_FALSE(drain.done());
+  }
 }
 
 TEST_CASE("loss patience: grows when something was sent again for nothing, shrinks slowly",

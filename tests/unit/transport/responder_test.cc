@@ -33,7 +33,7 @@ struct Ends {
       bench->core.peers[qp.peer].control = wire::make_header_template({});
       qp.remote_number = bench->qp.number;
       qp.responder.responses = ResponseQueue(4);
-      qp.responder.expected = Psn(Bench::kFirst);
+      qp.responder.position.start(Psn(Bench::kFirst));
     }
     b.region = b.core.regions.add_elided(0, 1U << 30, access::remote | access::local_write);
     remote_key = b.region;
@@ -111,7 +111,7 @@ TEST_CASE("responder: a WRITE is placed; a gap brings one NAK, what was seen bef
   REQUIRE_FALSE(answers.empty());
   CHECK(answers.back().ext.aeth.is_ack());
   CHECK(answers.back().psn == Psn(Bench::kFirst + 3));
-  CHECK(ends.b.qp.responder.msn == 1);
+  CHECK(ends.b.qp.responder.position.msn() == 1);
   CHECK(ends.b.core.counters.rx_data_bytes == 4 * Bench::kMtu - 5);
   CHECK(ends.b.core.counters.digest_mismatches == 0);  // every byte in its place
 
@@ -180,7 +180,7 @@ struct SelectiveEnds : Ends {
       qp.selective = std::make_unique<SelectiveState>(64);
       qp.selective->paths = PathSet(0xC000, 1, 1);
       qp.responder.selective = true;
-      qp.selective->receive.early.start(qp.responder.expected);
+      qp.selective->receive.early.start(qp.responder.position.expected());
       qp.requester.peer_selective = true;
       Scoreboard::begin(bench->core, qp);
     }
@@ -236,7 +236,7 @@ TEST_CASE("selective repeat: of a WRITE that loses some packets, these are sent 
   }
   CHECK_FALSE(ends.a.qp.requester.repair);
   CHECK(ends.a.core.counters.retransmitted_packets == lost);
-  CHECK(ends.b.qp.responder.expected == Psn(Bench::kFirst + kPackets));
+  CHECK(ends.b.qp.responder.position.expected() == Psn(Bench::kFirst + kPackets));
   CHECK(ends.b.core.counters.digest_mismatches == 0);
   ends.acknowledge();
   CHECK(ends.a.completed().size() == 1);
@@ -320,7 +320,7 @@ TEST_CASE("READ responder: the responses have the numbers of the request, and th
   QueuePair& qp = ends.b.qp;
   CHECK(qp.response_ready);
   CHECK(qp.responder.backlog_bytes == 3 * Bench::kMtu + 1);
-  CHECK(qp.responder.expected == Psn(Bench::kFirst + 4));
+  CHECK(qp.responder.position.expected() == Psn(Bench::kFirst + 4));
   using wire::Opcode;
   const Opcode opcodes[] = {Opcode::rc_read_response_first, Opcode::rc_read_response_middle,
                             Opcode::rc_read_response_middle, Opcode::rc_read_response_last};

@@ -60,7 +60,7 @@ TEST_CASE("scoreboard: what is in flight, lost and to be sent again is what the 
       switch (random.below(3)) {
         case 0: {
           const bool news = m.fate != Fate::delivered;
-          CHECK(Scoreboard::mark_delivered(b.core, b.qp, s.at(psn)) == (news ? m.bytes : 0));
+          CHECK(Scoreboard::mark_delivered(b.core, b.qp, psn) == (news ? m.bytes : 0));
           m.fate = Fate::delivered;
           break;
         }
@@ -84,13 +84,13 @@ TEST_CASE("scoreboard: what is in flight, lost and to be sent again is what the 
     REQUIRE(r.inflight_bytes == flying);
     REQUIRE(b.context().inflight_bytes == flying);
     REQUIRE(r.backlog_bytes == again);
-    REQUIRE(s.lost == lost);
+    REQUIRE(s.window.lost() == lost);
     REQUIRE(r.repair == (lost != 0));
     REQUIRE(Scoreboard::repair_adds_up(b.qp));
     if (lost == 0) continue;
     std::uint32_t oldest = 0;
     while (model[oldest].fate != Fate::lost) ++oldest;
-    REQUIRE(s.oldest_lost() == first + oldest);
+    REQUIRE(s.window.oldest_lost() == first + oldest);
   }
   CHECK(next == kWindow);
 }
@@ -105,11 +105,10 @@ TEST_CASE("scoreboard: one that was sent before what has arrived is lost after t
     b.core.now = b.core.now + picos_from_micros(10);
   }
   CHECK(Scoreboard::find_lost(b.core, b.qp) == 0);  // nothing has arrived that was sent later
-  CHECK(Scoreboard::mark_delivered(b.core, b.qp, s.at(Psn(Bench::kFirst + 1))) == 1'104);
-  s.highest = Psn(Bench::kFirst + 2);
+  CHECK(Scoreboard::mark_delivered(b.core, b.qp, Psn(Bench::kFirst + 1)) == 1'104);
   CHECK(Scoreboard::find_lost(b.core, b.qp) == 1'104);
-  CHECK(s.at(Psn(Bench::kFirst)).has(sent_flag::lost));
-  CHECK_FALSE(s.at(Psn(Bench::kFirst + 2)).has(sent_flag::lost));
+  CHECK(s.window.at(Psn(Bench::kFirst)).has(sent_flag::lost));
+  CHECK_FALSE(s.window.at(Psn(Bench::kFirst + 2)).has(sent_flag::lost));
   CHECK(b.core.counters.lost_packets == 1);
 }
 

@@ -1,4 +1,4 @@
-#include "dataplane/transport/state/pending_xack.h"
+#include "dataplane/transport/state/selective/pending_xack.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,0 +1,43 @@
+// A responder's answer that waits until all READ responses before it have been sent. One at most: a
+// later one replaces it and acknowledges all that it did (coalescing, vol. 1, 9.7.5.1.2).
+#pragma once
+
+#include <utility>
+
+#include "dataplane/base/psn.h"
+#include "dataplane/wire/aeth.h"
+
+namespace paceline::transport {
+
+class PendingAnswer {
+ public:
+  struct Answer {
+    Psn psn;
+    wire::Aeth aeth;
+    bool becn;  // echoes a congestion mark
+  };
+
+  bool due() const { return due_; }
+  // The mark of the one that it replaces, or that was dropped before it, is not lost.
+  void put(Psn psn, wire::Aeth aeth, bool becn) {
+    due_ = true;
+    psn_ = psn;
+    aeth_ = aeth;
+    becn_ = becn_ || becn;
+  }
+  // Requires due().
+  Answer take() {
+    due_ = false;
+    return {psn_, aeth_, std::exchange(becn_, false)};
+  }
+  // Another answer says all that it would have said, but for the mark.
+  void drop() { due_ = false; }
+
+ private:
+  bool due_ = false;
+  bool becn_ = false;
+  Psn psn_;
+  wire::Aeth aeth_{};
+};
+
+}  // namespace paceline::transport
