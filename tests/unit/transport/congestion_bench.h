@@ -209,6 +209,24 @@ struct CongestionBench : CoreBench {
   std::vector<HelloMessage> hellos() { return taken<HelloMessage>(wire::Operation::hello); }
   std::vector<RequestMessage> requests() { return taken<RequestMessage>(wire::Operation::request); }
   std::vector<GrantMessage> grant_messages() { return taken<GrantMessage>(wire::Operation::grant); }
+  // A control message that has come from that host.
+  struct Arrived {
+    Packet packet;
+    wire::ParsedPacket parsed;
+  };
+  template <class Message>
+  Arrived from(std::uint32_t sender, const Message& message) const {
+    wire::FlowAddressing flow;
+    flow.source = host(sender);
+    flow.source_mac = wire::MacAddress::local(100 + sender);
+    flow.destination = core.config.address;
+    const wire::HeaderTemplate header = wire::make_header_template(flow);
+    Arrived a{};
+    a.packet.header_bytes = static_cast<std::uint16_t>(
+        wire::build_control(header, wire::HeaderBuffer{a.packet.header}, Psn(1), message));
+    a.parsed = RecordingPort::parse(a.packet);
+    return a;
+  }
   // All contexts, as far as they are in use.
   std::uint32_t contexts_in_use() const {
     std::uint32_t n = 0;

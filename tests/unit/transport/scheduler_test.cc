@@ -524,6 +524,7 @@ TEST_CASE("scheduler: a context that is removed leaves no time, no timer and no 
   CHECK(c.place == (paced ? ContextPlace::paced : ContextPlace::ready));
   b.core.now = b.core.now + picos_from_micros(2);
   b.scheduler.deactivate(qp);
+  if (paced) CHECK(b.scheduler.next_deadline() == to_picos(c.decision.wake_at));  // the timer's
   b.scheduler.remove(index);
   CHECK(c.place == ContextPlace::idle);
   CHECK_FALSE(c.timer_set);
