@@ -249,6 +249,24 @@ TEST_CASE("peers: a HELLO that tells of growth has tries of its own", "[transpor
   CHECK(b.core.peers[index].status == PeerStatus::paceline);  // it has spoken once
 }
 
+TEST_CASE("peers: an answer ends the tries", "[transport][peers]") {
+  DirectoryBench b;
+  const std::uint32_t index = b.add(1);
+  b.core.peers[index].status = PeerStatus::paceline;
+  b.peers.tell_growth(index);
+  b.peers.poll();
+  CHECK(b.hellos().size() == 1);
+  CHECK(b.peers.waiting());
+  HelloMessage answer;
+  answer.reply = true;
+  answer.traffic_class = kDefaultDataClass;
+  CHECK(b.hear(1, answer).has_value());
+  b.core.now = b.core.now + b.core.config.hello_interval;
+  b.peers.poll();
+  CHECK(b.hellos().empty());
+  CHECK_FALSE(b.peers.waiting());
+}
+
 TEST_CASE("peers: when this end can do more, all are asked again", "[transport][peers]") {
   DirectoryBench b;
   const std::uint32_t silent = b.add(1), granting = b.add(2);
