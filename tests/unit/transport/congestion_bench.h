@@ -183,7 +183,17 @@ struct CongestionBench : CoreBench {
     event.signal = cc::Signal::message;
     event.message_bytes = length;
     congestion.deliver(qp.context, event);
-    congestion.settle(qp);
+    if (Requester::has_work(qp, core.now)) scheduler.activate(qp);
+  }
+  // The queue pair's next packet leaves; its bytes on the wire.
+  std::uint32_t send(QueuePair& qp) {
+    Packet* const packet = core.pool.alloc();
+    REQUIRE(Requester(core).build_next(qp, *packet));
+    const std::uint32_t bytes = packet->wire_bytes;
+    core.pool.free(packet);
+    scheduler.charge(context(qp), {bytes, true, false});
+    congestion.perform();
+    return bytes;
   }
   // Hands the control packets that wait to the port.
   void send_control() {
