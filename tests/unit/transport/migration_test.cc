@@ -138,6 +138,23 @@ TEST_CASE("migration: other values reach each context as an event, once",
   CHECK(w.of(b.context(late)).size() == 1);  // the start
 }
 
+TEST_CASE("migration: a channel hears once, however many queue pairs it has",
+          "[transport][migration]") {
+  MigrationBench b(bench_config(AlgorithmId::cadence));
+  QueuePair& first = b.connect(1);
+  b.connect(1);
+  b.migration.begin(bench_setup(AlgorithmId::cadence), 1, 2);
+  b.context(first).sent_since_event = 50;
+  b.core.now = b.migration.next_deadline();
+  b.poll();
+  CHECK(b.context(first).epoch == 2);
+  CHECK(b.context(first).sent_since_event == 0);  // an event was delivered
+  CHECK(b.migration.under_way());
+  b.context(first).sent_since_event = 70;
+  b.finish();
+  CHECK(b.context(first).sent_since_event == 70);
+}
+
 TEST_CASE("migration: a change of a change goes on where the first one was",
           "[transport][migration]") {
   MigrationBench b(bench_config(AlgorithmId::fixed));
@@ -296,11 +313,14 @@ TEST_CASE("migration: datagrams that wait go with their handles", "[transport][m
   MigrationBench b(bench_config(AlgorithmId::fixed));
   QueuePair& qp = b.add_pair(kDefaultDataClass, QpType::ud);
   qp.config.qkey = 5;
-  AddressHandle& handle = b.core.handles.add();
-  handle.path.ip = host(1);
-  handle.path.mac = wire::MacAddress::local(1);
-  handle.path.traffic_class = kDefaultDataClass;
-  b.congestion.attach(handle);
+  for (int i = 0; i < 2; ++i) {
+    AddressHandle& added = b.core.handles.add();
+    added.path.ip = host(1);
+    added.path.mac = wire::MacAddress::local(1);
+    added.path.traffic_class = kDefaultDataClass;
+    b.congestion.attach(added);
+  }
+  AddressHandle& handle = b.core.handles[0];
   WorkRequest request;
   request.opcode = WorkOpcode::send;
   request.length = 700;
@@ -314,7 +334,14 @@ TEST_CASE("migration: datagrams that wait go with their handles", "[transport][m
   CHECK(qp.context == before);
   CHECK(b.context(before).backlog_bytes == 2'100);
   b.migration.begin(bench_setup(AlgorithmId::cadence), 0, 0);
+  while (handle.context == before) {
+    b.core.now = b.migration.next_deadline();
+    b.poll();
+  }
+  REQUIRE(b.core.handles[1].context == before);  // the other one's turn has not come
+  CHECK(b.context(before).backlog_bytes == 0);
   b.finish();
+  CHECK(b.core.handles[1].context == handle.context);
   const CongestionContext& channel = b.core.contexts[handle.context];
   CHECK(channel.algorithm == AlgorithmId::cadence);
   CHECK(channel.backlog_bytes == 2'100);
