@@ -132,17 +132,6 @@ function(paceline_catch_executable target)
   target_precompile_headers(${target} REUSE_FROM paceline_catch_header)
 endfunction()
 
-# Inline functions that a room and a test both have are linked from whichever comes first. Sanitizers do
-# not optimise tests: rooms in which a test spends its time come before it.
-function(paceline_link_first target)
-  if(TARGET ${target} AND PACELINE_SANITIZE)
-    foreach(room IN LISTS ARGN)
-      target_link_options(${target} PRIVATE
-        "LINKER:--whole-archive,$<TARGET_FILE:paceline_${room}>,--no-whole-archive")
-    endforeach()
-  endif()
-endfunction()
-
 function(paceline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LABELS")
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
