@@ -26,6 +26,22 @@ bool is_fatal(wire::Aeth aeth) {
   return aeth.kind() == wire::AethKind::nak && aeth.nak_code() != wire::NakCode::psn_sequence_error;
 }
 
+// Go-back-N: all from the oldest packet on is sent again, and the algorithm hears why. False: that
+// was one retry too many, and the queue pair has failed.
+bool go_back(EngineCore& core, QueuePair& qp, cc::Signal signal, std::uint64_t acked) {
+  if (!qp.requester.retries.spend()) {
+    QpFailure::fail(core, qp, CompletionStatus::retry_exceeded);
+    return false;
+  }
+  const std::uint64_t lost = SendWindow::rewind(core, qp);
+  core.actions.resume(qp);
+  cc::Event& event = core.actions.deliver(qp.context);
+  event.signal = signal;
+  event.lost_bytes = static_cast<std::uint32_t>(lost);
+  event.acked_bytes = static_cast<std::uint32_t>(acked);
+  return true;
+}
+
 }  // namespace
 
 void Requester::on_response(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
@@ -187,16 +203,7 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
   }
   ++core_.counters.naks_received;
   ++qp.counters.naks_received;
-  if (!r.retries.spend()) {
-    QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
-    return;
-  }
-  const std::uint64_t given_up = SendWindow::rewind(core_, qp);
-  core_.actions.resume(qp);
-  cc::Event& event = core_.actions.deliver(qp.context);
-  event.signal = cc::Signal::nack;
-  event.lost_bytes = static_cast<std::uint32_t>(given_up);
-  event.acked_bytes = static_cast<std::uint32_t>(acked);
+  go_back(core_, qp, cc::Signal::nack, acked);
 }
 
 void Requester::on_timer(QueuePair& qp) {
@@ -223,16 +230,7 @@ void Requester::on_timer(QueuePair& qp) {
   }
   ++core_.counters.timeouts;
   ++qp.counters.timeouts;
-  if (!r.retries.spend()) {
-    QpFailure::fail(core_, qp, CompletionStatus::retry_exceeded);
-    return;
-  }
-  r.gap_known = false;
-  const std::uint64_t lost = SendWindow::rewind(core_, qp);
-  core_.actions.resume(qp);
-  cc::Event& event = core_.actions.deliver(qp.context);
-  event.signal = cc::Signal::timeout;
-  event.lost_bytes = static_cast<std::uint32_t>(lost);
+  if (go_back(core_, qp, cc::Signal::timeout, 0)) r.gap_known = false;
 }
 
 // Copies what the request refers to to the place of the queue that it will have. Nothing is
