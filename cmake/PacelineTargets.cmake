@@ -5,7 +5,7 @@
 #       paceline_<name> from every .cc of the folder and of its sub-folders, except those that have a
 #       CMakeLists.txt of their own. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
-#       before or after the traffic, and is optimised little: -O1 in release builds (PACELINE_LITTLE), else not at all. The templates of JSON and command-line headers take the optimiser most of a build.
+#       before or after the traffic, and is optimised little: -O1 in release builds, else not at all. The templates of JSON and command-line headers take the optimiser most of a build.
 #   paceline_fast_executable(<target>...)   link-time optimisation of the hot rooms in it
 #   paceline_test(<name> [DEPS ...] [LABELS ...])
 #       test_<name> from every .cc of the folder, registered with ctest as "<name>", "unit/<name>" in
@@ -107,7 +107,7 @@ endfunction()
 if(PACELINE_SANITIZE)
   set(PACELINE_LITTLE_OPTIONS -O0)
 else()
-  set(PACELINE_LITTLE_OPTIONS $<$<CONFIG:Release>:${PACELINE_LITTLE}> $<$<CONFIG:Debug>:-O0>)
+  set(PACELINE_LITTLE_OPTIONS $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
 endif()
 function(paceline_optimise_little target)
   target_compile_options(${target} PRIVATE ${PACELINE_LITTLE_OPTIONS})
