@@ -5,6 +5,7 @@ usage: check.py [--root DIR]      exit 0: clean, 1: broken rules, each as file:l
 """
 
 import argparse
+import functools
 import pathlib
 import re
 import sys
@@ -41,6 +42,12 @@ def blanked(text, kinds):
             return re.sub(r"[^\n]", " ", match.group())
         return match.group()
     return TOKEN.sub(blank, text)
+
+
+@functools.cache
+def code_of(file):
+    """The code of a file, without comments and literals."""
+    return blanked(file.read_text(encoding="utf-8"), ("comment", "literal"))
 
 
 def room_of(path):
@@ -125,7 +132,7 @@ def check_file(root, path):
     """(line, severity, message) of everything found in one file."""
     text = (root / path).read_text(encoding="utf-8")
     directives = blanked(text, ("comment",)).split("\n")
-    code = blanked(text, ("comment", "literal")).split("\n")
+    code = code_of(root / path).split("\n")
     for number, message in check_includes(root, path, directives):
         yield number, "error", message
     for number, message in check_forbidden(path, directives, code):
@@ -166,8 +173,7 @@ def cut_classes(root, paths):
     files = {}
     for path in paths:
         if path.endswith(".cc"):
-            code = blanked((root / path).read_text(encoding="utf-8"), ("comment", "literal"))
-            for name in members(code):
+            for name in members(code_of(root / path)):
                 files.setdefault(f"{room_of(path)}: {name}", set()).add(path)
     for name, where in sorted(files.items()):
         if len(where) > 1:
@@ -206,7 +212,7 @@ def functions(name, body):
 def wide_classes(root, paths):
     """(path, class, member functions) of classes with more of these than a reader can survey."""
     for path in paths:
-        code = blanked((root / path).read_text(encoding="utf-8"), ("comment", "literal"))
+        code = code_of(root / path)
         for match in CLASS.finditer(code):
             count = functions(match.group(1), body_of(code, match.end()))
             if count > rules.FUNCTIONS_FAIL:
