@@ -2,84 +2,138 @@
 
 #include <algorithm>
 
-#include "cc/cadence/state_helpers.h"
-
 namespace paceline::cc {
 namespace {
 
-using namespace cadence;
+using State = Cadence::State;
+using Phase = Cadence::Phase;
 
-// A sender that has its receiver to itself keeps its grant this long after its last byte.
-constexpr std::int64_t kLingerRtts = 8;
+// Beyond the packets' own overhead: RETH (16), immediate (4), padding (3), rounded up.
+constexpr std::uint32_t kMessageSlackBytes = 32;
+// Grants cannot be older than this: after it, timestamps (which wrap after 4.29 s) are not asked.
+constexpr std::int64_t kStampValidNs = 1'000'000'000;
+// A short message behind others of its channel may go ahead of them once in so many RTT.
+constexpr std::int64_t kAheadRtts = 8;
+// The path rate comes back by this part of the grant per clean RTT, and a cut takes this part of
+// the excess delay.
+constexpr std::uint32_t kPathIncrease = 20;
+constexpr double kPathDecrease = 0.8;
+// On top of a round trip at its rate a channel may have this many packets under way, but no more
+// than it sends in half a round trip: so what stands at a port is bounded (I3).
+constexpr std::uint64_t kWindowPackets = 2;
+constexpr std::int64_t kProbeMaxNs = 1'000'000;  // longest interval of unanswered REQUESTs
+constexpr unsigned kPatientProbes = 4;           // unanswered ones before intervals grow
 
+bool has_backlog(const State& s) { return s.backlog_wire > 0; }
+bool in_start(const State& s) { return s.sent_total < s.start_end; }
+std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
+std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b);
+}
+std::uint16_t micros_16(std::int64_t ns) {
+  return static_cast<std::uint16_t>(std::clamp<std::int64_t>(ns / 1000, 1, 0xFFFF));
+}
 std::uint32_t mbps(Rate r) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(r.bps / 1'000'000, kCapUnlimited));
 }
 
-void ask_start(State& s, std::uint32_t bytes) {
-  s.want_bytes += bytes;
-  s.asks_start = true;
+// Some of the backlog is not covered by start bytes, or might not be: every wish contains the
+// slack, a reduced answer may not.
+bool needs_grant(const State& s) {
+  return has_backlog(s) && s.sent_total + s.backlog_wire + kMessageSlackBytes > s.start_end;
 }
 
-// The grant is given up while what is left still leaves at its rate. The REQUEST says that no grant
-// is wanted, so that others have the room a round trip sooner than if they heard of the last byte.
-void end_ahead(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
-  enter(s, p, Phase::ending);
-  s.end_total = s.sent_total + s.backlog_wire + p.packet_bytes;
-  s.gave_up_at = now;
-  d.request = true;
+void enter(State& s, Phase phase) {
+  s.phase = phase;
+  s.probes = 0;
 }
 
-// More is to be sent after all: what is left of the end leaves like start bytes, which are charged,
-// and the rest asks.
-void resume(State& s, const CadenceParams& p, Decision& d) {
-  const std::uint64_t left = s.end_total - std::min(s.end_total, s.sent_total);
-  s.unscheduled_total += left;
-  s.start_end = s.sent_total + left;
+void hold_stamp(State& s, std::int64_t now, bool gave_up) {
+  s.stamp_ns = stamp(now);
+  s.gave_up = gave_up;
+}
+
+// Drops whatever was granted. Called before the REQUEST that says so is filled.
+void give_up(State& s, std::int64_t now) {
   s.grant_mbps = 0;
+  s.next_mbps = 0;
   s.grant_seq = 0;
   s.limit_total = 0;
-  enter(s, p, Phase::requesting);
-  s.asked = true;
+  hold_stamp(s, now, true);
+}
+
+// The REQUEST with demand 0, repeated until the receiver confirms.
+void close(State& s, std::int64_t now, Decision& d) {
+  give_up(s, now);
+  s.unconfirmed = true;
+  enter(s, Phase::closing);
+  d.fallback = false;
   d.request = true;
 }
 
-void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t bytes,
-                Decision& d) {
-  const std::int64_t now = e.now.count;
-  if (e.hint_kind != 0 || e.hint_degree != 0) {
-    s.hint_kind = e.hint_kind;
-    s.hint_degree = e.hint_degree;
-    s.hint_collective = e.hint_collective;
+// --- Starts ------------------------------------------------------------------------------------
+
+// U: bytes that may be under way without a grant, of a channel with `bytes` posted and not yet
+// acknowledged. All peers of the receiver may start together: their starts add up to kappa BDP. A
+// small backlog may leave at once all the same; between them the start falls with the square of the
+// size, so that one byte more does not make it wait. Two peers are neighbours in a ring or a
+// pipeline, of which one sends.
+std::uint64_t start_window(const State& s, const CadenceParams& p, std::uint64_t bytes) {
+  constexpr std::uint32_t kFew = 2;
+  const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
+  std::uint64_t window = std::min<std::uint64_t>(bytes, p.most_start_bytes);
+  const std::uint32_t peers = peers_of(s.peer_count_hint);
+  if (bytes > small && (peers == 0 || peers > kFew)) {
+    const std::uint64_t share = peers == 0 ? 0 : p.budget_bytes / peers;
+    window = std::max<std::uint64_t>(share, small * small / bytes * small / bytes);
+    window = window / p.packet_bytes * p.packet_bytes;
   }
+  if (s.degree > 1) {
+    window =
+        std::min<std::uint64_t>(window, std::max(p.most_start_bytes / s.degree, p.packet_bytes));
+  }
+  return window;
+}
+
+std::uint32_t start_rate(const State& s, const CadenceParams& p) {
+  return s.degree > 1 ? std::max(p.eta_mbps / s.degree, p.min_grant_mbps) : p.link_mbps;
+}
+
+// Asks the arbiter for what may leave without a grant beyond what leaves already.
+void ask_start(State& s, const CadenceParams& p, const Event& e) {
+  const std::uint64_t flying = message_wire_bytes(p, e.inflight_bytes);
+  const std::uint64_t window =
+      start_window(s, p, flying + s.backlog_wire + std::uint64_t{kMessageSlackBytes});
+  const std::uint64_t open = flying + (in_start(s) ? s.start_end - s.sent_total : 0);
+  s.want_bytes = window > open ? static_cast<std::uint32_t>(window - open) : 0;
+  s.asks_start = s.want_bytes > 0 || s.phase == Phase::asking;
+}
+
+void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t bytes) {
+  const std::int64_t now = e.now.count;
+  if (e.hint_degree != 0) s.degree = e.hint_degree;
   if (!has_backlog(s) || s.down) return;
   switch (s.phase) {
     case Phase::idle:
     case Phase::closing:
-      enter(s, p, Phase::asking);
+      enter(s, Phase::asking);
       s.start_end = s.sent_total;
       s.asked = false;
-      s.want_bytes = 0;
-      ask_start(s, start_wish(s, p, now, bytes));
-      return;
+      [[fallthrough]];
     case Phase::asking:
     case Phase::requesting:
-      ask_start(s, start_wish(s, p, now, bytes));
-      break;
+      ask_start(s, p, e);
+      return;
     case Phase::granted:
-      // A short message behind others: once per start window the channel may send its bytes on
-      // top of the grant, charged like any start.
-      // Near line rate there is nothing to gain by it, and the receiver would have to make room.
+      // A short message behind others may send its bytes on top of the grant. The queue pairs of a
+      // channel take turns, hence twice its size. Near line rate there is nothing to gain by it.
       if (message_wire_bytes(p, bytes) <= p.small_bytes && s.backlog_wire > bytes &&
-          now - s.started_at >= kBudgetRtts * p.rtt_ns &&
+          now - s.started_at >= kAheadRtts * p.rtt_ns &&
           s.grant_mbps < p.eta_mbps - p.eta_mbps / 8) {
-        // The queue pairs of a channel take turns, hence twice its size.
-        ask_start(s, start_wish(s, p, now, 2 * bytes));
+        s.want_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+            message_wire_bytes(p, 2 * bytes) + kMessageSlackBytes, p.most_start_bytes));
+        s.asks_start = true;
       }
-      break;
-    case Phase::ending:
-      resume(s, p, d);
-      ask_start(s, start_wish(s, p, now, bytes));
       return;
     case Phase::decaying:
       return;
@@ -87,15 +141,9 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
       s.request_at = std::min(s.request_at, now);
       return;
   }
-  // Tell the receiver when the demand it knows is about to look finished, at most once per RTT.
-  const std::uint64_t told = s.told_final > s.sent_total ? s.told_final - s.sent_total : 0;
-  if (s.phase == Phase::granted && s.backlog_wire > 2 * told) {
-    s.request_at = std::min(s.request_at, std::max(now, s.requested_at + p.rtt_ns));
-  }
 }
 
-void on_idle(State& s, const CadenceParams& p, const Event& e, Decision& d) {
-  const std::int64_t now = e.now.count;
+void on_idle(State& s, const Event& e, Decision& d) {
   s.want_bytes = 0;
   s.asks_start = false;
   s.start_end = std::min(s.start_end, s.sent_total);
@@ -105,22 +153,14 @@ void on_idle(State& s, const CadenceParams& p, const Event& e, Decision& d) {
     case Phase::fallback:
       return;
     case Phase::granted:
-      // No other sender uses the port: the next message of a stream need not ask again. When
-      // another sender comes, the receiver lowers this grant, which ends the wait (see on_event).
-      if (s.active_senders <= 1 && !s.held) {
-        s.request_at = std::min(s.lease_end, now + kLingerRtts * p.rtt_ns);
-        return;
-      }
-      [[fallthrough]];
     case Phase::asking:
     case Phase::requesting:
-    case Phase::ending:
     case Phase::decaying:
-      if (!s.asked && !s.unconfirmed) {  // all left as start bytes: there is nothing to give up
-        enter(s, p, Phase::idle);
-        return;
+      if (s.asked || s.unconfirmed) {
+        close(s, e.now.count, d);
+      } else {
+        enter(s, Phase::idle);  // all left as start bytes: there is nothing to give up
       }
-      close(s, p, now, d);
       return;
   }
 }
@@ -129,26 +169,74 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   const UplinkShare& share = *e.share;
   s.share_mbps = mbps(share.rate);
   s.cap_mbps = mbps(share.cap);
-  s.spacing_ns = share.request_spacing_ns;
+  s.spacing_us = micros_16(share.request_spacing_ns);
   if (share.answers_start && s.asks_start) {
-    const std::uint64_t begin = std::max(s.start_end, s.sent_total);
     s.want_bytes = 0;
     s.asks_start = false;
     if (share.start_bytes > 0) {
-      s.start_end = begin + share.start_bytes;
-      s.unscheduled_total += share.start_bytes;
+      s.start_end = std::max(s.start_end, s.sent_total) + share.start_bytes;
       s.started_at = e.now.count;
-      // Charged bytes widen the ceiling of a running grant, too.
+      // They widen the ceiling of a running grant, too.
       if (s.phase == Phase::granted) s.limit_total += share.start_bytes;
     }
-    if (s.phase == Phase::asking) enter(s, p, Phase::requesting);
-    if (s.phase == Phase::requesting || share.start_bytes > 0) d.request = has_backlog(s);
+    if (s.phase == Phase::asking) {
+      enter(s, Phase::requesting);
+      s.request_at = e.now.count + 8 * p.rtt_ns;  // if the start bytes do not suffice after all
+    }
+    if (s.phase == Phase::granted && share.start_bytes > 0) d.request = true;
   }
   const bool scheduled = s.phase == Phase::granted || (s.phase == Phase::requesting && s.asked);
   if (share.announce && scheduled) d.request = true;
 }
 
-void on_loss(State& s, const CadenceParams& p, const Event& e, Decision& d) {
+// --- The path rate P ---------------------------------------------------------------------------
+
+void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
+  s.path_mbps = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(rate, std::min(p.path_min_mbps, p.link_mbps), p.link_mbps));
+  s.path_limited = s.path_mbps < p.link_mbps;
+  s.path_cut_at = now;
+  s.path_step_at = now + p.rtt_ns;
+}
+
+// Once for every round trip without congestion.
+void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
+  while (s.path_limited && now >= s.path_step_at) {
+    s.path_step_at += p.rtt_ns;
+    const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
+    s.path_mbps += basis / kPathIncrease + 1;
+    // Well above what is granted: the path is no constraint any more.
+    s.path_limited = s.path_mbps < p.link_mbps && s.path_mbps < std::uint64_t{basis} + basis / 4;
+    if (!s.path_limited) s.path_mbps = p.link_mbps;
+  }
+}
+
+// The unloaded round trip. REQUEST and GRANT overtake data: their round trip contains no queue, but
+// whatever time the hosts' software takes at present, which is no congestion of the path. A path
+// shorter than T gets more room than it needs; one fast answer of a slow host takes none away.
+std::int64_t unloaded_rtt(const State& s, const CadenceParams& p) {
+  return std::max<std::int64_t>(p.rtt_ns, s.control_rtt_ns);
+}
+
+// P by delay. Returns whether P was cut.
+bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::uint32_t rtt_ns) {
+  if (s.phase == Phase::fallback || p.path_target_ns == 0) return false;
+  const std::int64_t queued = std::int64_t{rtt_ns} - unloaded_rtt(s, p);
+  const std::int64_t excess = queued - p.path_target_ns;
+  // A packet that was sent before the last cut says nothing of it.
+  if (excess <= 0 || now - s.path_cut_at < std::int64_t{rtt_ns}) {
+    if (queued > 0 && s.path_limited) s.path_step_at = std::max(s.path_step_at, now + p.rtt_ns);
+    return false;
+  }
+  grow_path(s, p, now);
+  const double part =
+      std::min(kPathDecrease * static_cast<double>(excess) / static_cast<double>(rtt_ns), 0.5);
+  const std::uint32_t rate = s.grant_mbps > 0 ? std::min(s.grant_mbps, s.path_mbps) : s.path_mbps;
+  cut_path(s, p, now, rate - static_cast<std::uint32_t>(part * rate));
+  return true;
+}
+
+void on_loss(State& s, const CadenceParams& p, const Event& e) {
   const std::int64_t now = e.now.count;
   if (e.signal == Signal::timeout) {
     cut_path(s, p, now, s.path_mbps / 2);
@@ -156,77 +244,250 @@ void on_loss(State& s, const CadenceParams& p, const Event& e, Decision& d) {
     cut_path(s, p, now, std::uint64_t{s.path_mbps} * 7 / 10);
   }
   if (s.phase == Phase::idle || s.phase == Phase::closing) {
-    on_message(s, p, e, std::max<std::uint64_t>(e.lost_bytes, 1), d);
+    on_message(s, p, e, std::max<std::uint64_t>(e.lost_bytes, 1));
   }
+}
+
+// W: bytes that a rate may have under way.
+std::uint64_t path_window(const State& s, const CadenceParams& p, std::uint32_t rate) {
+  const std::uint64_t slack =
+      std::min(kWindowPackets * p.packet_bytes, bytes_at(rate, p.rtt_ns / 2));
+  // At the slowest rates a round trip holds less than a byte: a packet may go all the same.
+  return std::max<std::uint64_t>(bytes_at(rate, unloaded_rtt(s, p)) + slack, 1);
+}
+
+// --- GRANTs ------------------------------------------------------------------------------------
+
+// Grants that answer a REQUEST older than the last give-up were computed for a sender that still
+// held its rate; the receiver has released that capacity since.
+bool is_void(const State& s, std::int64_t now, std::uint32_t stamp_echo) {
+  // Nothing is in force, or the numbers of grants tell old from new.
+  const std::int32_t age = stamp_distance(stamp(now), s.stamp_ns);
+  return s.gave_up && age >= 0 && age < kStampValidNs && stamp_distance(stamp_echo, s.stamp_ns) < 0;
+}
+
+void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated, Decision& d) {
+  const GrantMessage& g = *e.grant;
+  const std::int64_t now = e.now.count;
+  const std::int64_t lease_ns = std::int64_t{g.lease_us} * 1000;
+  const bool in_force = s.phase == Phase::granted && s.grant_seq != 0;
+  const std::uint32_t before = in_force ? s.grant_mbps : 0;
+  const std::uint32_t rate = g.hold ? 0 : g.rate_mbps;
+
+  s.lease_end = repeated && in_force ? std::max(s.lease_end, now + lease_ns) : now + lease_ns;
+  s.limit_total = std::max(s.limit_total, extend_total(s.sent_total, g.limit_total));
+  s.refresh_us = micros_16(std::max<std::int64_t>(lease_ns / 2, p.rtt_ns));
+  if (!repeated || !in_force) {
+    const bool waits = rate > before && g.effective_delay_us > 0;
+    s.grant_mbps = waits ? before : rate;
+    s.next_mbps = waits ? rate : 0;
+    s.begin_at = now + std::int64_t{g.effective_delay_us} * 1000;
+    hold_stamp(s, now, false);
+    // A decrease frees capacity only once it is confirmed, so it is confirmed at once, as is the
+    // end of a decay or of the fallback. Any other increase is confirmed by the next REQUEST.
+    if (rate < before || s.phase == Phase::decaying || s.phase == Phase::fallback) d.request = true;
+  } else if (stamp_distance(g.timestamp_echo_ns, s.stamp_ns) < 0) {
+    d.request = true;  // repeated because the confirmation got lost
+  }
+  s.grant_seq = g.grant_seq;
+  if (s.phase != Phase::granted) enter(s, Phase::granted);
+  s.probes = 0;
+  d.fallback = false;
+  s.request_at = now + std::int64_t{std::max(s.refresh_us, s.spacing_us)} * 1000;
+}
+
+void time_control(State& s, std::int64_t now, const GrantMessage& g) {
+  const std::uint32_t away = stamp(now) - g.timestamp_echo_ns;
+  if (g.timestamp_echo_ns == 0 || away >= kStampValidNs || away <= g.receiver_hold_ns) return;
+  const std::uint32_t rtt = away - g.receiver_hold_ns;
+  s.control_rtt_ns =
+      s.control_rtt_ns == 0 ? rtt : s.control_rtt_ns - s.control_rtt_ns / 4 + rtt / 4;
+}
+
+void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
+  const GrantMessage& g = *e.grant;
+  const std::int64_t now = e.now.count;
+  const std::int32_t newer = s.seq_known ? seq_distance(g.grant_seq, s.seen_seq) : 1;
+  if (newer < 0) return;
+  s.seen_seq = g.grant_seq;
+  s.seq_known = true;
+  if (g.peer_count_hint != 0) s.peer_count_hint = g.peer_count_hint;
+  time_control(s, now, g);
+  if (is_void(s, now, g.timestamp_echo_ns)) return;
+  s.probes = 0;
+  s.unconfirmed = false;
+
+  if (g.rate_mbps == 0 && !g.hold) {  // nothing is granted
+    if (s.phase == Phase::closing) enter(s, Phase::idle);
+    // The receiver has forgotten the channel: ask again.
+    if (!g.revoke || s.phase == Phase::idle || s.phase == Phase::asking || !has_backlog(s)) return;
+    give_up(s, now);
+    enter(s, Phase::requesting);
+    d.fallback = false;
+    d.request = true;
+    return;
+  }
+  switch (s.phase) {
+    case Phase::idle:
+      close(s, now, d);  // the receiver reserves capacity that was given up
+      return;
+    case Phase::closing:
+    case Phase::asking:
+      return;
+    case Phase::fallback:
+      if (!has_backlog(s)) {
+        close(s, now, d);
+        return;
+      }
+      [[fallthrough]];
+    case Phase::requesting:
+    case Phase::granted:
+    case Phase::decaying:
+      take_grant(s, p, e, newer == 0, d);
+      return;
+  }
+}
+
+// --- Time --------------------------------------------------------------------------------------
+
+// A REQUEST timer (retry, refresh, probe) is running.
+bool timer_runs(const State& s) {
+  if (s.down || s.phase == Phase::idle || s.phase == Phase::asking) return false;
+  return s.phase != Phase::fallback || has_backlog(s);
+}
+
+std::int64_t request_interval(const State& s, const CadenceParams& p) {
+  if (s.phase == Phase::granted) return std::int64_t{std::max(s.refresh_us, s.spacing_us)} * 1000;
+  const std::int64_t first = (s.phase == Phase::fallback ? 8 : 2) * p.rtt_ns;
+  const unsigned patient = s.phase == Phase::fallback ? 0 : kPatientProbes;
+  const unsigned doublings = s.probes > patient ? std::min(s.probes - patient, 20U) : 0;
+  return std::min(first << doublings, std::max(kProbeMaxNs, first));
 }
 
 // Everything that time alone does.
 void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
-  if (s.next_mbps > 0 && now >= s.next_at) {
+  if (s.phase == Phase::granted && now >= s.lease_end) {
+    enter(s, Phase::decaying);
+    s.next_mbps = 0;
+    d.request = true;
+  }
+  if (s.next_mbps > 0 && now >= s.begin_at) {
     s.grant_mbps = s.next_mbps;
     s.next_mbps = 0;
   }
-  if (s.phase == Phase::granted && now >= s.lease_end) {
-    enter(s, p, Phase::decaying);
-    if (s.next_mbps > 0) s.grant_mbps = std::min(s.grant_mbps, s.next_mbps);
-    s.next_mbps = 0;
-    s.decay_at = s.lease_end;
-    d.request = true;
-  }
-  if (s.phase == Phase::decaying) {
-    while (now >= s.decay_at && s.grant_mbps > p.fallback_mbps) {
-      s.grant_mbps = std::max(s.grant_mbps / 2, p.fallback_mbps);
-      s.decay_at += p.rtt_ns;
-    }
+  while (s.phase == Phase::decaying && now >= s.lease_end && s.grant_mbps > p.fallback_mbps) {
+    s.grant_mbps = std::max(s.grant_mbps / 2, p.fallback_mbps);
+    s.lease_end += p.rtt_ns;
   }
   grow_path(s, p, now);
 
   if (!timer_runs(s) || now < s.request_at) return;
   d.request = true;
-  if (s.phase == Phase::granted) return;
-  if (s.phase == Phase::ending) {  // slower than its grant was: it takes a new one
-    give_up(s, now);
-    enter(s, p, Phase::requesting);
-    return;
-  }
-  if (s.phase == Phase::requesting && !s.asked) {
-    s.asked = true;  // the start bytes do not suffice, or the uplink is slow: a grant does no harm
-    return;
-  }
+  if (s.phase == Phase::granted || (s.phase == Phase::requesting && !s.asked)) return;
   if (s.probes < 255) ++s.probes;
   const bool unanswered = s.probes > p.probe_limit;
   if (s.phase == Phase::closing && unanswered) {
-    enter(s, p, Phase::idle);  // the lease releases what the receiver still reserves
+    enter(s, Phase::idle);  // the lease releases what the receiver still reserves
     d.request = false;
   } else if (unanswered && s.phase != Phase::fallback && s.grant_mbps <= p.fallback_mbps) {
     give_up(s, now);
-    enter(s, p, Phase::fallback);
-  } else if (s.phase == Phase::fallback || s.probes > 4) {
-    s.probe_ns = std::min(2 * s.probe_ns, std::max(p.request_max_ns, first_probe(p, s.phase)));
+    enter(s, Phase::fallback);
   }
-}
-
-std::int64_t request_interval(const State& s) {
-  if (s.phase == Phase::requesting && !s.asked) return 4 * std::int64_t{s.probe_ns};
-  if (s.phase == Phase::ending) return 2 * std::int64_t{s.probe_ns};
-  return s.phase == Phase::granted ? std::max(s.refresh_ns, s.spacing_ns) : s.probe_ns;
 }
 
 void start(State& s, const CadenceParams& p, const Event& e) {
   s.share_mbps = s.cap_mbps = s.path_mbps = p.link_mbps;
-  s.budget_bytes = p.most_start_bytes;
-  s.budget_at = e.now.count - (std::int64_t{1} << 40);  // never told
-  s.requested_at = e.now.count;
-  s.started_at = e.now.count - kBudgetRtts * p.rtt_ns;
+  s.started_at = e.now.count - kAheadRtts * p.rtt_ns;
   s.path_cut_at = e.now.count - p.rtt_ns;
-  s.refresh_ns = static_cast<std::uint32_t>(p.lease_min_ns / 4);
+  s.refresh_us = micros_16(p.lease_min_ns / 4);
   s.start_end = e.sent_total;
   if (e.handover != nullptr && e.handover->rate.bps > 0) {
     // A live connection goes on no faster than it did; the path loop lifts it within a few RTT.
     cut_path(s, p, e.now.count, mbps(e.handover->rate));
   }
   s.peer_count_hint = e.peer_count_hint;
-  enter(s, p, Phase::idle);
+  enter(s, Phase::idle);
+}
+
+void lose_port(State& s, std::int64_t now, Decision& d) {
+  s.down = true;
+  if (s.phase != Phase::idle) {
+    s.unconfirmed = true;
+    give_up(s, now);
+    enter(s, Phase::idle);
+  }
+  s.want_bytes = 0;
+  s.asks_start = false;
+  d.request = false;
+}
+
+// --- The decision ------------------------------------------------------------------------------
+
+Limiter limiter_of(const State& s, const CadenceParams& p, std::uint32_t wish, std::uint32_t rate,
+                   std::uint32_t share, std::uint64_t ceiling) {
+  if (!has_backlog(s)) return Limiter::application;
+  if (wish == 0) return Limiter::grant;
+  if (s.down || rate >= p.link_mbps) return Limiter::port;
+  if (s.sent_total + p.packet_bytes > ceiling) {
+    return s.phase == Phase::requesting ? Limiter::grant : Limiter::credit;
+  }
+  if (s.path_mbps == rate) return Limiter::path;
+  return share == rate ? Limiter::uplink : Limiter::grant;
+}
+
+void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
+  const bool start = in_start(s) && s.phase != Phase::decaying && s.phase != Phase::fallback;
+  std::uint32_t wish = 0;  // by grant or start
+  d.window_bytes = kUnlimited;
+  d.ceiling = s.sent_total;
+  d.wake_bytes = kUnlimited;
+  d.fallback = s.phase == Phase::fallback;
+  d.urgent = start;
+  switch (s.phase) {
+    case Phase::idle:
+    case Phase::closing:
+    case Phase::asking:
+      break;
+    case Phase::requesting:
+      wish = start ? start_rate(s, p) : 0;
+      d.ceiling = s.start_end;
+      // Then the rate is 0, not line rate below a ceiling: a pacer must not gather credit.
+      if (start && needs_grant(s)) d.wake_bytes = s.start_end - s.sent_total;
+      break;
+    case Phase::granted:
+      wish = start ? std::max(start_rate(s, p), s.grant_mbps) : s.grant_mbps;
+      d.ceiling = std::max(s.limit_total, s.start_end);
+      if (wish > s.grant_mbps) d.wake_bytes = s.start_end - s.sent_total;
+      break;
+    case Phase::decaying:  // start bytes that waited this long follow at the decaying rate (I5)
+      wish = s.grant_mbps;
+      d.ceiling = std::max(s.limit_total, s.start_end);
+      break;
+    case Phase::fallback:
+      wish = p.fallback_mbps;
+      d.ceiling = kUnlimited;
+      break;
+  }
+  // The arbiter's share is about granted rates; start bytes have their own room on the uplink.
+  const std::uint32_t share = start ? p.link_mbps : s.share_mbps;
+  const std::uint32_t rate = s.down ? 0 : std::min({wish, share, s.path_mbps});
+  d.rate = rate_from_mbps(rate);
+  d.limiter = limiter_of(s, p, wish, rate, share, d.ceiling);
+  // Start bytes have a ceiling of their own, at most a BDP, and the arbiter's room.
+  if (rate > 0 && !start && s.phase != Phase::fallback) d.window_bytes = path_window(s, p, rate);
+
+  std::int64_t wake = kNeverNanos.count;
+  if (timer_runs(s)) wake = std::min(wake, s.request_at);
+  if (s.phase == Phase::granted) {
+    wake = std::min(wake, s.lease_end);
+    if (s.next_mbps > 0) wake = std::min(wake, s.begin_at);
+  }
+  if (s.phase == Phase::decaying && s.grant_mbps > p.fallback_mbps) {
+    wake = std::min(wake, s.lease_end);
+  }
+  if (s.path_limited && has_backlog(s)) wake = std::min(wake, s.path_step_at);
+  d.wake_at = Nanos{wake == kNeverNanos.count ? wake : std::max(wake, now + 1)};
+  d.timed = wake != kNeverNanos.count;
 }
 
 }  // namespace
@@ -250,14 +511,11 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   advance(s, p, now, d);
 
   switch (e.signal) {
-    case Signal::start:
-      on_message(s, p, e, e.backlog_bytes, d);
-      break;
     case Signal::message:
-      on_message(s, p, e, e.message_bytes, d);
+      on_message(s, p, e, e.message_bytes);
       break;
     case Signal::idle:
-      on_idle(s, p, e, d);
+      on_idle(s, e, d);
       break;
     case Signal::share:
       on_share(s, p, e, d);
@@ -265,27 +523,19 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::grant:
       on_grant(s, p, e, d);
       break;
-    case Signal::path_report:
-      on_path(s, p, e);
-      break;
     case Signal::nack:
     case Signal::timeout:
-      on_loss(s, p, e, d);
+      on_loss(s, p, e);
       break;
     case Signal::port_down:
-      s.down = true;
-      if (s.phase != Phase::idle) {
-        s.unconfirmed = true;
-        give_up(s, now);
-        enter(s, p, Phase::idle);
-      }
-      s.want_bytes = 0;
-      s.asks_start = false;
-      d.request = false;
+      lose_port(s, now, d);
       break;
     case Signal::port_up:
       s.down = false;
-      on_message(s, p, e, e.backlog_bytes, d);
+      on_message(s, p, e, e.backlog_bytes);
+      break;
+    case Signal::start:
+      on_message(s, p, e, e.backlog_bytes);
       break;
     case Signal::ack:
       if (e.rtt_ns != 0) take_round_trip(s, p, now, e.rtt_ns);
@@ -293,23 +543,20 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::tick:
       if (e.peer_count_hint != 0) s.peer_count_hint = e.peer_count_hint;
       break;
+    case Signal::path_report:
     case Signal::cnp:
       break;
   }
 
   // A REQUEST without demand gives up what is granted.
   if (d.request && !has_backlog(s) && (s.phase == Phase::granted || s.phase == Phase::decaying)) {
-    close(s, p, now, d);
+    close(s, now, d);
   }
-  // Backlog beyond the start bytes appeared after a REQUEST that asked for nothing.
+  // Backlog beyond the start bytes: they alone do not finish it.
   if (s.phase == Phase::requesting && !s.asked && !s.asks_start && needs_grant(s)) d.request = true;
-  if (at_end(s, p)) end_ahead(s, p, now, d);
   if (d.request) {
-    s.covered =
-        s.phase == Phase::ending || (s.phase == Phase::requesting && !s.asked && !needs_grant(s));
-    if (has_backlog(s) && !s.covered) s.asked = true;
-    s.requested_at = now;
-    s.request_at = now + request_interval(s);
+    if (has_backlog(s)) s.asked = true;
+    s.request_at = now + request_interval(s, p);
   }
   decide(s, p, now, d);
 }
@@ -320,18 +567,13 @@ void Cadence::fill_request(State& s, const Params& p, const Event& e, RequestMes
   r.req_seq = ++s.req_seq;
   r.grant_echo = s.grant_seq;
   r.sent_total = s.sent_total & kTotalMask;
-  r.unscheduled_total = s.unscheduled_total & kTotalMask;
+  r.unscheduled_total = std::max(s.start_end, s.sent_total) & kTotalMask;
   r.demand_bytes = s.backlog_wire;
-  r.tx_cap_mbps = s.covered ? kCapNoGrant
-                  : cap >= p.link_mbps
-                      ? kCapUnlimited
-                      : static_cast<std::uint32_t>(std::max<std::uint64_t>(cap, 1));
+  r.tx_cap_mbps = cap >= p.link_mbps ? kCapUnlimited
+                                     : static_cast<std::uint32_t>(std::max<std::uint64_t>(cap, 1));
   r.timestamp_ns = stamp(e.now.count);
-  r.hint = s.hint_kind != 0 || s.hint_degree != 0;
-  r.hint_degree = s.hint_degree;
-  r.hint_kind = s.hint_kind;
-  r.hint_collective = s.hint_collective;
-  s.told_final = s.sent_total + s.backlog_wire;
+  r.hint = s.degree != 0;
+  r.hint_degree = s.degree;
 }
 
 UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
@@ -350,7 +592,6 @@ UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
       w.awaits_grant = w.active;
       break;
     case Phase::granted:
-    case Phase::ending:
     case Phase::decaying:
       w.active = has_backlog(s);
       w.limit = rate_from_mbps(std::min(std::max(s.grant_mbps, s.next_mbps), s.path_mbps));

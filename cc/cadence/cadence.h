@@ -1,28 +1,20 @@
 // Cadence: proactive congestion control for unmodified Ethernet switches. The receiving port grants
-// absolute rates with a lease (receiver.h), the sending port shares its uplink
-// (sender.h), and this state machine, one per channel (source port, destination port,
-// class), obeys the smallest of three rates
-//     rate = min(G grant, T uplink share, P path rate),   sent_total <= L,   in flight <= W.
-// Paper: none; our own design after ideas of SIRD, DASR, Flowtune, EQDS and Homa.
-// docs/algorithms/cadence.md holds the law and the messages. Not implemented: path entropy,
-// collective-wide scheduling beyond the degree hint.
+// absolute rates with a lease (receiver/receiver.h), the sending port shares its uplink (sender.h),
+// and this state machine, one per channel (source port, destination port, class), obeys
+//     rate = min(G grant, S uplink share, P path rate),   sent_total <= L,   in flight <= W.
+// docs/algorithms/cadence.md holds the law, the invariants and the messages. Paper: none; own
+// design after ideas of SIRD, DASR, Flowtune, EQDS and Homa.
 //
 // Bytes. sent_total, the ceiling, unscheduled_total and demand count WIRE bytes of the channel's
 // data packets, as PortFacts::full_packet_bytes does, retransmissions included; every one of them
 // is charged, in the fallback too. Event::backlog_bytes and message_bytes are payload bytes;
 // Cadence adds the overhead of full packets itself. A packet may leave when sent_total + its wire
-// bytes <= decision.ceiling.
-//
-// Events it needs (AlgorithmInfo::wants): message, idle, share, grant, path_report, nack, timeout,
-// port_down, port_up; of `ack` those with a round trip (kWantsRoundTrips): with one in flight a
-// granted channel costs next to nothing per packet. Ticks: decision.timed always goes with wake_at.
-//
-// Backlog and loss: bytes to be retransmitted count as backlog again before nack or timeout is
-// delivered, so that a channel that had gone idle asks for them like for a message.
+// bytes <= decision.ceiling. Bytes to be retransmitted count as backlog again before nack or
+// timeout is delivered.
 //
 // Order of a start: Signal::message -> (uplink_want asks for start bytes) -> Signal::share with the
-// answer -> decision.request and a ceiling that covers the start bytes. Until the share has come
-// nothing may be sent; see uplink_arbiter.h for the engine's loop.
+// answer -> a ceiling that covers the start bytes, and decision.request if they are not all. Until
+// the share has come nothing may be sent; see uplink_arbiter.h for the engine's loop.
 //
 // Fallback contract (I5). When leases have run out and REQUESTs stay unanswered, the rate halves
 // every RTT to R_fb and then decision.fallback becomes true, with rate R_fb, ceiling kUnlimited.
@@ -30,11 +22,10 @@
 //     Handover{rate = decision.rate, ...} and takes its decisions for this context, with ceiling
 //     kUnlimited; acks, CNPs, nacks, timeouts go to that algorithm.
 //   - It goes on delivering message, idle, grant, share, tick, port_* to Cadence, which probes with
-//     REQUESTs (every 8 RTT, doubling to request_max_ns) while there is backlog, and keeps calling
+//     REQUESTs (every 8 RTT, doubling to 1 ms) while there is backlog, and keeps calling
 //     uplink_want/update. Cadence's wake_at stays valid beside the reactive algorithm's own.
 //   - When a GRANT arrives decision.fallback is false again, rate and ceiling are Cadence's, and
-//   the
-//     reactive state is dropped. sent_total never restarts.
+//     the reactive state is dropped. sent_total never restarts.
 // Leaving for another algorithm, or destroying the last queue pair: fill_request, set close, send.
 #pragma once
 
@@ -56,9 +47,8 @@ class Cadence {
   enum class Phase : std::uint8_t {
     idle,        // no backlog; a grant, if any, was given up and the receiver knows it
     asking,      // message posted, start bytes asked for, nothing sent
-    requesting,  // REQUEST out, no grant yet; start bytes may be leaving
+    requesting,  // no grant yet; start bytes may be leaving
     granted,     // a grant (or HOLD) with a live lease is in force
-    ending,      // the grant was given up ahead: what was left then still leaves at its rate
     decaying,    // the lease ran out: G halves per RTT
     fallback,    // the reactive algorithm decides
     closing,     // backlog gone, grant given up, the receiver has not confirmed yet
@@ -66,60 +56,42 @@ class Cadence {
 
   struct State {
     // Cumulative wire bytes.
-    std::uint64_t limit_total;        // L of the grants taken
-    std::uint64_t start_end;          // sent_total up to which bytes leave without a grant
-    std::uint64_t unscheduled_total;  // announced so far
-    std::uint64_t told_final;         // sent_total + demand of the last REQUEST
-    std::uint64_t end_total;          // sent_total up to which a grant given up ahead is used
-    std::uint64_t sent_total;         // as of the last event
-    std::uint64_t backlog_wire;       // as of the last event, estimated wire bytes
+    std::uint64_t limit_total;   // L of the grants taken
+    std::uint64_t start_end;     // sent_total up to which bytes leave without a grant
+    std::uint64_t sent_total;    // as of the last event
+    std::uint64_t backlog_wire;  // as of the last event, estimated wire bytes
     // Times in ns.
-    std::int64_t lease_end;
-    std::int64_t decay_at;      // next halving
+    std::int64_t lease_end;     // of the grant; while decaying, the next halving
     std::int64_t request_at;    // REQUEST timer (retry, refresh or probe)
-    std::int64_t gave_up_at;    // grants that answer an older REQUEST are void
-    std::int64_t next_at;       // a delayed change takes effect
+    std::int64_t begin_at;      // next_mbps takes effect
     std::int64_t path_cut_at;   // last decrease of P
     std::int64_t path_step_at;  // next clean RTT
-    std::int64_t budget_at;     // when U_adv was learned
-    std::int64_t requested_at;  // last REQUEST
     std::int64_t started_at;    // last answer with start bytes
     // Rates in Mb/s.
     std::uint32_t grant_mbps;
-    std::uint32_t next_mbps;  // effective from next_at
+    std::uint32_t next_mbps;  // a newcomer's grant that has not begun; 0: none
     std::uint32_t share_mbps;
     std::uint32_t cap_mbps;  // announced as tx_cap
     std::uint32_t path_mbps;
-    // Bytes.
-    std::uint32_t want_bytes;      // start bytes asked of the arbiter
-    std::uint32_t budget_bytes;    // U_adv
-    std::uint32_t refresh_ns;      // REQUEST interval while granted
-    std::uint32_t probe_ns;        // current retry interval
-    std::uint32_t spacing_ns;      // least interval of refreshing REQUESTs, from the arbiter
-    std::uint32_t taken_stamp;     // when the newest grant was taken, as timestamp_ns counts
+    std::uint32_t want_bytes;  // start bytes asked of the arbiter
+    std::uint32_t stamp_ns;    // timestamp of the last give-up, or of the newest grant's arrival
     std::uint32_t control_rtt_ns;  // of REQUEST and GRANT, smoothed; 0: none yet
-    std::uint32_t queue_ns;        // of the receiver's port, as the last GRANT said
-    std::uint32_t hint_collective;
-    std::uint16_t hint_degree;
-    std::uint16_t hint_kind;
+    std::uint16_t refresh_us;      // REQUEST interval while granted...
+    std::uint16_t spacing_us;      // ... but this at least, by the arbiter
+    std::uint16_t degree;     // senders that the destination has at a time, by hint; 0: unknown
     std::uint16_t grant_seq;  // newest taken; 0 = none in force
     std::uint16_t seen_seq;   // newest seen, in force or not
     std::uint16_t req_seq;
-    std::uint16_t path_seq;
-    std::uint16_t active_senders;  // at the receiver, from the last grant
     Phase phase;
-    std::uint8_t probes;  // REQUESTs since the last GRANT
-    std::uint8_t clean_rtts;
-    std::uint8_t
-        peer_count_hint;  // peers that have connections to the receiver: peer_count_hint_of
-    bool asks_start;      // want_bytes waits for the arbiter's answer
-    bool covered;         // the last REQUEST announced all backlog as unscheduled: no grant wanted
-    bool unconfirmed;     // a give-up that the receiver may not know of yet
-    bool held;            // granted rate 0 on purpose: waits for its turn
-    bool asked;           // a REQUEST since the last idle asked for a grant: giving up must be told
-    bool down;            // port_down
-    bool seq_known;       // seen_seq is valid
-    bool path_limited;    // path_mbps is below the link
+    std::uint8_t probes;           // REQUESTs since the last GRANT
+    std::uint8_t peer_count_hint;  // peers that have connections to the receiver
+    bool asks_start : 1;           // want_bytes waits for the arbiter's answer
+    bool unconfirmed : 1;          // a give-up that the receiver may not know of yet
+    bool asked : 1;    // a REQUEST since the last idle asked for a grant: giving up must be told
+    bool gave_up : 1;  // stamp_ns is of a give-up: GRANTs that answer an older REQUEST are void
+    bool down : 1;
+    bool seq_known : 1;     // seen_seq is valid
+    bool path_limited : 1;  // path_mbps is below the link
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts) {
@@ -130,8 +102,8 @@ class Cadence {
   static void on_event(State& state, const Params& params, const Event& event, Decision& decision);
 
   // Fills what Cadence knows: req_seq, grant_echo, sent_total, unscheduled_total, demand_bytes,
-  // tx_cap_mbps, timestamp_ns, hint fields. The engine sets close, traffic_class, echo_wanted, arm,
-  // epoch, channel. event is the one just delivered. Every call is one REQUEST.
+  // tx_cap_mbps, timestamp_ns. The engine sets close, traffic_class, echo_wanted, arm, epoch,
+  // channel. event is the one just delivered. Every call is one REQUEST.
   static void fill_request(State& state, const Params& params, const Event& event,
                            RequestMessage& request);
 
@@ -141,6 +113,6 @@ class Cadence {
 };
 
 static_assert(std::is_trivially_copyable_v<Cadence::State>);
-static_assert(sizeof(Cadence::State) <= kStateBytes);
+static_assert(sizeof(Cadence::State) <= 128);
 
 }  // namespace paceline::cc

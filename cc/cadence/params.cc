@@ -13,29 +13,22 @@ namespace {
 enum Index : std::size_t {
   kEta,
   kSmallMessage,
-  kSmallPackets,
-  kBulkStart,
   kKappa,
-  kQueueTarget,
-  kDrainTime,
-  kAllocTime,
-  kControlShare,
-  kLeaseMin,
-  kRotation,
   kMaxActive,
-  kFairFloor,
-  kMinGrant,
   kLittleWeight,
   kHysteresis,
-  kPathIncrease,
+  kLeaseMin,
   kPathTarget,
-  kPathDecrease,
-  kPathWindow,
   kFallbackRate,
   kProbeLimit,
-  kProbeMax,
   kParams
 };
+
+// Fixed, in base round trips or as a share of the link.
+constexpr double kAllocRtts = 0.25;
+constexpr double kRotationRtts = 64;
+constexpr double kControlShare = 0.01;
+constexpr std::uint32_t kMinGrantPart = 1024;
 
 constexpr std::string_view kDesign = "own design: docs/algorithms/cadence.md";
 
@@ -46,83 +39,42 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
     {"small_message", "BDP", 0.75, 0, 4, true,
      "messages up to this are sent at once, without waiting for a grant",
      "SIRD (NSDI'25) and pHost (CoNEXT'15): 1 BDP unscheduled"},
-    {"small_packets", "packets", 16, 0, 256, true,
-     "messages up to this are sent at once, too, as far as they fit into a BDP", kDesign},
-    {"u_bulk", "BDP", 0.05, 0, 1, true,
-     "bytes of a larger message sent before the grant (rounded up to a packet); N senders that "
-     "start together build a queue of N times this",
-     kDesign},
     {"kappa", "1", 1.0, 0.25, 2, true,
-     "unscheduled bytes (in BDP) a receiver welcomes from all channels that started lately",
+     "bytes (in BDP) that all peers of a receiver together may send before a grant, of larger "
+     "messages",
      kDesign},
-    {"q_target", "packets", 8, 1, 256, true,
-     "virtual queue of unscheduled bytes that is left alone", kDesign},
-    {"t_drain", "RTT", 8, 0.5, 16, true, "time in which debt beyond q_target is paid off", kDesign},
-    {"t_alloc", "RTT", 0.25, 0.05, 4, false, "least time between two allocations", kDesign},
-    {"control_share", "1", 0.01, 0.001, 0.05, true,
-     "share of the link that REQUESTs and GRANTs may take in the long run", kDesign},
-    {"lease_min", "us", 100, 10, 10'000, true,
-     "shortest lease; longer when many channels are active (4 refresh intervals)", kDesign},
-    {"rotation", "RTT", 64, 4, 4096, true,
-     "a channel is active at least this long before a waiting one takes its place", kDesign},
     {"a_max", "channels", 128, 1, 4096, true, "channels granted at the same time", kDesign},
-    {"fair_floor", "1", 0.25, 0, 1, true,
-     "share of the plan kept against foreign traffic on the port, however much there is", kDesign},
-    {"r_min", "1", 1.0 / 1024, 1e-5, 0.1, true, "least grant of an active channel, of the link",
-     kDesign},
     {"little_weight", "1", 3, 1, 8, true,
      "share of a port, the sender's and the receiver's, of a channel with less than four BDP left, "
      "against one with more, where one has sixteen; 1 = all alike",
      "own design; the shortest first: SRPT as in Homa (SIGCOMM'18) and pFabric (SIGCOMM'13)"},
     {"hysteresis", "1", 0.04, 0, 0.5, true, "relative change of a share that is worth a GRANT",
      kDesign},
-    {"path_increase", "1", 0.05, 0.01, 0.2, true,
-     "additive increase of the path rate per clean round trip, of the grant", kDesign},
+    {"lease_min", "us", 100, 10, 10'000, true,
+     "shortest lease; longer when many channels are active (4 refresh intervals)", kDesign},
     {"path_target", "RTT", 4.0, 0, 64, true,
-     "queueing delay that the path rate tolerates, beyond the receiver's own, 1 at least; 0 = "
-     "delay is not looked at",
-     kDesign},
-    {"path_decrease", "1", 0.8, 0.05, 2, true,
-     "share of the excess delay in the round trip that a cut of the path rate takes off",
-     "beta of Swift, SIGCOMM 2020"},
-    {"path_window", "RTT", 1, 0, 64, true,
-     "bytes under way, in round trips of the present rate, beside two packets; 0 = no bound",
-     kDesign},
+     "queueing delay that the path rate tolerates; 0 = delay is not looked at", kDesign},
     {"r_fallback", "1", 1.0 / 128, 1e-4, 1, true,
      "rate to which a sender without a valid grant decays, of the link", kDesign},
     {"probe_limit", "REQUESTs", 8, 1, 64, true,
      "REQUESTs without an answer before the fallback algorithm takes over", kDesign},
-    {"probe_max", "us", 1000, 10, 1'000'000, true, "longest interval of the fallback's probes",
-     kDesign},
 }};
 
-constexpr std::array<ProfileValue, 3> k25G = {
-    {{"a_max", 32, 0}, {"q_target", 4, 0}, {"u_bulk", 0.05, 0}}};
-constexpr std::array<ProfileValue, 1> k400G = {{{"q_target", 16, 0}}};
-constexpr std::array<ProfileValue, 1> kEager = {{{"u_bulk", 0.25, 0}}};
-
-constexpr std::array<Profile, 3> kCadenceProfiles = {{
-    {"25g", "design table for 25 Gb/s ports: docs/algorithms/cadence.md", k25G},
-    {"400g", "design table for 400 Gb/s ports: docs/algorithms/cadence.md", k400G},
-    {"eager", "bulk messages start with a quarter BDP: docs/algorithms/cadence.md", kEager},
-}};
-
-constexpr std::uint32_t kWants = signal_bit(Signal::message) | signal_bit(Signal::idle) |
-                                 signal_bit(Signal::share) | signal_bit(Signal::grant) |
-                                 signal_bit(Signal::path_report) | signal_bit(Signal::nack) |
-                                 signal_bit(Signal::timeout) | signal_bit(Signal::port_down) |
-                                 signal_bit(Signal::port_up) | kWantsRoundTrips;
+constexpr std::uint32_t kWants =
+    signal_bit(Signal::message) | signal_bit(Signal::idle) | signal_bit(Signal::share) |
+    signal_bit(Signal::grant) | signal_bit(Signal::nack) | signal_bit(Signal::timeout) |
+    signal_bit(Signal::port_down) | signal_bit(Signal::port_up) | kWantsRoundTrips;
 
 constexpr AlgorithmInfo kInfo = {
     .id = AlgorithmId::cadence,
     .name = "cadence",
     .summary = "proactive: the receiving port grants rates before the network can queue",
     .key = ContextKey::per_peer_class,
-    .echo = EcnEcho::cnp,  // for the fallback; Cadence itself learns of marks by PATH
+    .echo = EcnEcho::cnp,  // for the fallback; Cadence itself does not look at marks
     .wants = kWants,
     .proactive = true,
     .params = kCadenceSpecs,
-    .profiles = kCadenceProfiles,
+    .profiles = {},
 };
 
 std::uint32_t share_of(std::uint32_t value, double share) {
@@ -160,42 +112,28 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
 
   p.eta = values[kEta];
   p.eta_mbps = share_of(p.link_mbps, p.eta);
-  p.q_target_bytes = share_of(p.packet_bytes, values[kQueueTarget]);
-  p.drain_ns = round_trips(p.rtt_ns, values[kDrainTime]);
-  p.alloc_ns = std::max<std::int64_t>(1, round_trips(p.rtt_ns, values[kAllocTime]));
+  p.alloc_ns = std::max<std::int64_t>(1, round_trips(p.rtt_ns, kAllocRtts));
   // A third of the control share each for GRANTs, for their echoes and for refreshing REQUESTs.
-  const double control_mbps = values[kControlShare] * p.link_mbps / 3;
+  const double control_mbps = kControlShare * p.link_mbps / 3;
   p.control_ns = static_cast<std::int64_t>(kControlWireBytes * 8000.0 / control_mbps) + 1;
   p.lease_min_ns = static_cast<std::int64_t>(values[kLeaseMin]) * 1000;
-  p.rotation_ns = round_trips(p.rtt_ns, values[kRotation]);
+  p.rotation_ns = round_trips(p.rtt_ns, kRotationRtts);
   p.max_active = static_cast<std::uint32_t>(values[kMaxActive]);
-  p.budget_bytes = share_of(p.bdp_bytes, values[kKappa]);
-  p.fair_floor = values[kFairFloor];
-  p.min_grant_mbps = std::max(1U, share_of(p.link_mbps, values[kMinGrant]));
+  p.min_grant_mbps = std::max(1U, p.link_mbps / kMinGrantPart);
   p.little_weight = static_cast<std::uint32_t>(values[kLittleWeight]);
   p.hysteresis = values[kHysteresis];
 
-  p.small_bytes = std::max(share_of(p.bdp_bytes, values[kSmallMessage]),
-                           std::min(share_of(p.packet_bytes, values[kSmallPackets]), p.bdp_bytes));
+  p.small_bytes = share_of(p.bdp_bytes, values[kSmallMessage]);
+  p.budget_bytes = share_of(p.bdp_bytes, values[kKappa]);
   p.most_start_bytes = std::max({p.small_bytes, p.bdp_bytes, p.packet_bytes});
-  p.bulk_start_bytes = share_of(p.bdp_bytes, values[kBulkStart]);
-  // Whole packets: a fraction of one cannot be sent.
-  if (p.bulk_start_bytes > 0) {
-    p.bulk_start_bytes =
-        (p.bulk_start_bytes + p.packet_bytes - 1) / p.packet_bytes * p.packet_bytes;
-  }
   p.fallback_mbps = std::max(1U, share_of(p.link_mbps, values[kFallbackRate]));
   const std::uint64_t packet_per_8_rtt =
       std::uint64_t{p.packet_bytes} * 1000 / static_cast<std::uint64_t>(p.rtt_ns);
   p.path_min_mbps = std::max(
       {1U, p.link_mbps / 1024,
        static_cast<std::uint32_t>(std::min<std::uint64_t>(packet_per_8_rtt, p.link_mbps))});
-  p.path_increase = values[kPathIncrease];
   p.path_target_ns = round_trips(p.rtt_ns, values[kPathTarget]);
-  p.path_decrease = values[kPathDecrease];
-  p.path_window = values[kPathWindow];
   p.probe_limit = static_cast<std::uint32_t>(values[kProbeLimit]);
-  p.request_max_ns = static_cast<std::uint32_t>(values[kProbeMax] * 1000);
   return p;
 }
 

@@ -18,9 +18,6 @@ namespace paceline::cc {
 // messages depends on it.
 inline constexpr std::uint32_t kControlWireBytes = 136;
 
-// A RequestMessage::tx_cap_mbps that asks for no grant: every announced byte is unscheduled.
-inline constexpr std::uint32_t kCapNoGrant = 0;
-
 struct CadenceParams {
   // The port.
   std::uint32_t link_mbps = 0;
@@ -32,32 +29,24 @@ struct CadenceParams {
 
   // Receiver.
   double eta = 0;
-  std::uint32_t eta_mbps = 0;        // eta * C
-  std::uint32_t q_target_bytes = 0;  // virtual queue left alone
-  std::int64_t drain_ns = 0;         // T_drain
-  std::int64_t alloc_ns = 0;         // T_alloc: least time between two allocations
-  std::int64_t control_ns = 0;       // least mean time between two GRANTs of the port
+  std::uint32_t eta_mbps = 0;   // eta * C
+  std::int64_t alloc_ns = 0;    // least time between two allocations
+  std::int64_t control_ns = 0;  // mean time between two GRANTs of the port that leases are made for
   std::int64_t lease_min_ns = 0;
-  std::int64_t rotation_ns = 0;      // a waiting channel replaces an active one this often
-  std::uint32_t max_active = 0;      // A_max
-  std::uint32_t budget_bytes = 0;    // kappa * BDP: unscheduled bytes welcome per start window
-  double fair_floor = 0;             // least share of eta*C against traffic outside any channel
-  std::uint32_t min_grant_mbps = 0;  // R_min
-  std::uint32_t little_weight = 1;   // of a channel with little left: see favour()
-  double hysteresis = 0;             // relative change of a share worth a GRANT
+  std::int64_t rotation_ns = 0;  // a waiting channel replaces an active one this often
+  std::uint32_t max_active = 0;
+  std::uint32_t min_grant_mbps = 0;
+  std::uint32_t little_weight = 1;  // of a channel with little left: see favour()
+  double hysteresis = 0;            // relative change of a share worth a GRANT
 
   // Sender.
-  std::uint32_t small_bytes = 0;       // messages up to this are sent at once (U = m)
-  std::uint32_t most_start_bytes = 0;  // no start is larger: a BDP where no others are expected
-  std::uint32_t bulk_start_bytes = 0;  // U of larger ones towards a receiver not known to be idle
+  std::uint32_t small_bytes = 0;       // s: messages up to this are sent at once
+  std::uint32_t budget_bytes = 0;      // kappa * BDP: starts of all peers of a receiver together
+  std::uint32_t most_start_bytes = 0;  // no start is larger
   std::uint32_t fallback_mbps = 0;     // R_fb
-  std::uint32_t path_min_mbps = 0;     // P_min
-  double path_increase = 0;            // a: additive increase per clean RTT, of the grant
-  double path_decrease = 0;
-  double path_window = 0;
+  std::uint32_t path_min_mbps = 0;
   std::int64_t path_target_ns = 0;
-  std::uint32_t probe_limit = 0;     // REQUESTs unanswered before the fallback takes over
-  std::uint32_t request_max_ns = 0;  // longest interval of the exponential probe
+  std::uint32_t probe_limit = 0;  // REQUESTs unanswered before the fallback takes over
 };
 
 // Limit on the sum of a receiving port's rates with n senders at a time: eta C for eight and more,

@@ -16,18 +16,17 @@ bool ChannelTable::grow(std::uint32_t peer) {
     counter_blocks_.push_back(std::make_unique<std::array<ChannelCounters, kCountersPerBlock>>());
   }
   listed_.reserve(channels_.size());
+  due_.reserve(channels_.size());
   active_.resize(counter_blocks_.size());
   return true;
 }
 
-bool ChannelTable::list(std::uint32_t peer) {
+void ChannelTable::list(std::uint32_t peer) {
   Channel& ch = channels_[peer];
-  if (ch.position != 0) return false;
+  if (ch.position != 0) return;
   listed_.push_back(peer);
   ch.position = static_cast<std::uint32_t>(listed_.size());
-  other_bytes_ -= counters(peer).rx_bytes;
   take_arrivals(peer);
-  return true;
 }
 
 void ChannelTable::unlist(std::uint32_t peer) {
@@ -38,7 +37,6 @@ void ChannelTable::unlist(std::uint32_t peer) {
   channels_[last].position = ch.position;
   listed_.pop_back();
   ch.position = 0;
-  other_bytes_ += counters(peer).rx_bytes;
 }
 
 void ChannelTable::set_mode(std::uint32_t peer, Mode mode) {
@@ -92,17 +90,30 @@ void ChannelTable::erase(std::uint32_t peer) {
   counters(peer) = ChannelCounters{};
 }
 
-void ChannelTable::lower(Channel& ch, std::uint32_t mbps, bool later) {
+void ChannelTable::lower(Channel& ch, std::uint32_t mbps) {
   ch.old_lease_end = std::max(ch.old_lease_end, ch.lease_end);
   set_grant(ch, mbps);
   ch.next_seq();
-  ch.later = later;
 }
 
-std::uint64_t ChannelTable::arrived() const {
-  std::uint64_t total = other_bytes_;
-  for (const std::uint32_t peer : listed_) total += counters(peer).rx_bytes;
-  return total;
+void ChannelTable::push_grant(std::uint32_t peer, std::uint32_t delay_us) {
+  Channel& ch = channels_[peer];
+  if (ch.due) return;
+  ch.due = true;
+  ch.delay_us = delay_us;
+  due_.push_back(peer);
+}
+
+std::optional<std::uint32_t> ChannelTable::pop_grant() {
+  while (due_head_ < due_.size()) {
+    const std::uint32_t peer = due_[due_head_++];
+    if (!channels_[peer].due) continue;
+    channels_[peer].due = false;
+    return peer;
+  }
+  due_.clear();
+  due_head_ = 0;
+  return std::nullopt;
 }
 
 std::uint64_t ChannelTable::known_sent(std::uint32_t peer) const {
@@ -118,16 +129,11 @@ void ChannelTable::forget_uncharged(std::uint32_t peer, std::uint64_t sent) {
   ch.midway = true;
 }
 
-ChannelTable::Arrivals ChannelTable::take_arrivals(std::uint32_t peer) {
-  Channel& ch = channels_[peer];
-  const ChannelCounters& c = counters(peer);
-  const Arrivals came = {static_cast<std::uint32_t>(c.rx_bytes) - ch.last_rx,
-                         static_cast<std::uint16_t>(c.rx_packets - ch.last_packets),
-                         static_cast<std::uint16_t>(c.ce_packets - ch.last_ce)};
-  ch.last_rx = static_cast<std::uint32_t>(c.rx_bytes);
-  ch.last_packets = static_cast<std::uint16_t>(c.rx_packets);
-  ch.last_ce = static_cast<std::uint16_t>(c.ce_packets);
-  return came;
+bool ChannelTable::take_arrivals(std::uint32_t peer) {
+  const auto bytes = static_cast<std::uint32_t>(counters(peer).rx_bytes);
+  const bool some = bytes != channels_[peer].last_rx;
+  channels_[peer].last_rx = bytes;
+  return some;
 }
 
 std::string ChannelTable::check(const CadenceParams& p) const {

@@ -46,12 +46,10 @@ void GrantPlanner::grow(std::size_t channels) {
   fill_.reserve(channels);
 }
 
-// Active channels with demand, by peer. Returns the sum of their limits.
-std::uint64_t GrantPlanner::collect(const Round& r) {
-  const auto rtt = static_cast<std::uint64_t>(r.params.rtt_ns);
-  const std::uint64_t least = r.params.min_grant_mbps;
-  const std::uint64_t link = r.params.link_mbps;
-  const std::uint64_t ample = link * rtt / 8000 + 1;  // whatever the cap
+// Active channels, by peer.
+void GrantPlanner::collect(const Round& r) {
+  const std::uint32_t least = r.params.min_grant_mbps;
+  const std::uint32_t link = r.params.link_mbps;
   const bool favoured = r.table.active() <= kFavoured && r.params.little_weight != 1;
   std::uint64_t most_left = 0;
   // In locals: a weight that is written might be any member's byte.
@@ -65,7 +63,6 @@ std::uint64_t GrantPlanner::collect(const Round& r) {
   const std::size_t last = r.table.size() - 1;
   const std::span<const std::uint64_t> active = r.table.active_bits();
   std::size_t at = 0;
-  std::uint64_t wanted = 0;
   for (std::size_t word = 0; word < active.size(); ++word) {
     static_assert(ChannelTable::kCountersPerBlock == 64,
                   "a block of counters for each word of bits");
@@ -78,21 +75,14 @@ std::uint64_t GrantPlanner::collect(const Round& r) {
       __builtin_prefetch(&channels[std::min(peer + kAhead, last)]);
       const std::uint64_t sent = ch.rx_base + counted[bit].rx_bytes;
       const std::uint64_t left = ch.final_total > sent ? ch.final_total - sent : 0;
-      std::uint64_t limit = std::min<std::uint64_t>(ch.tx_cap, link);
-      // Demand bounds increases only: what is nearly finished is over before a decrease arrives.
-      if (left < ample && left < limit * rtt / 8000 + 1) {
-        limit = std::min(limit, std::max<std::uint64_t>(left * 8000 / rtt, ch.grant));
-      }
-      limit = std::max(limit, least);
       peers[at] = static_cast<std::uint32_t>(peer);
-      limits[at] = static_cast<std::uint32_t>(limit);
+      limits[at] = std::max(std::min(ch.tx_cap, link), least);
       grants[at] = ch.grant;
       coms[at] = ch.com;
       weights[at] = 1;
       lefts[at] = left;
       most_left = std::max(most_left, left);
       ++at;
-      wanted += limit;
     }
   }
   slots_.size = at;
@@ -100,22 +90,6 @@ std::uint64_t GrantPlanner::collect(const Round& r) {
     for (std::size_t slot = 0; slot < at; ++slot) {
       weights[slot] = static_cast<std::uint8_t>(favour(r.params, lefts[slot]));
     }
-  }
-  return wanted;
-}
-
-// Demand is what a channel had when it last said so: a stream of small messages never has much. A
-// grant of demand / T would stretch each of them to a round trip, so capacity that nobody asks
-// for is lent: all of it to a lone channel, less the more channels there are, because what is lent
-// must be called back, a round trip, before a newcomer can have it.
-void GrantPlanner::lend_idle(const Round& r, std::uint64_t idle) {
-  const std::uint64_t each = idle / (slots_.size * slots_.size);
-  if (each == 0) return;
-  for (std::size_t at = 0; at < slots_.size; ++at) {
-    const std::uint64_t most = std::min(r.table[slots_.peer[at]].tx_cap, r.params.link_mbps);
-    const std::uint64_t limit = slots_.limit[at];
-    slots_.limit[at] =
-        static_cast<std::uint32_t>(std::max<std::uint64_t>(limit, std::min(limit + each, most)));
   }
 }
 
@@ -178,12 +152,6 @@ void GrantPlanner::lower(const Round& r) {
   if (r.table.committed() + wanted <= r.capacity + coming) return;
   std::uint64_t need = r.table.committed() + wanted - r.capacity - coming;
   const bool relieve = starved != 0 && r.table.active() <= kRelieved;
-  // The first byte of the sender that gets the freed rate arrives an RTT after the decrease is
-  // confirmed. Until then the old rate stays, unless a queue must drain or the port is
-  // overcommitted.
-  const bool later = r.debt.bytes() <= r.params.q_target_bytes &&
-                     r.table.granted() + r.unaccounted <= r.params.link_mbps;
-
   for (const bool any : {false, true}) {
     // The second round only when the coarse one is not nearly enough, or what is left falls on few:
     // who came last would have the rest of what all others have a little too much of, and as long.
@@ -198,9 +166,8 @@ void GrantPlanner::lower(const Round& r) {
       const std::uint32_t at = falls[i];
       const std::uint32_t freed = slots_.grant[at] - shares[at];
       const std::uint32_t peer = slots_.peer[at];
-      Channel& ch = r.table[peer];
-      r.table.lower(ch, shares[at], later);
-      r.queue.push_grant(ch, peer, later ? micros(r.params.rtt_ns) : 0);
+      r.table.lower(r.table[peer], shares[at]);
+      r.table.push_grant(peer);
       outcome_.lowered = true;
       slots_.grant[at] = shares[at];
       need -= std::min<std::uint64_t>(need, freed);
@@ -222,7 +189,6 @@ void GrantPlanner::lift(const Round& r, std::uint32_t at, std::uint64_t& room,
   }
   if (target > ch.com) {
     room -= target - ch.com;
-    r.debt.expect(static_cast<std::int64_t>(target - ch.com));
     r.table.set_com(ch, static_cast<std::uint32_t>(target));
     const std::uint64_t committed = r.table.committed();
     if (committed > r.capacity) worst_raise_ = std::max(worst_raise_, committed - r.capacity);
@@ -231,7 +197,7 @@ void GrantPlanner::lift(const Round& r, std::uint32_t at, std::uint64_t& room,
   slots_.grant[at] = ch.grant;
   slots_.com[at] = ch.com;
   ch.next_seq();
-  r.queue.push_grant(ch, slots_.peer[at], delay_us);
+  r.table.push_grant(slots_.peer[at], delay_us);
 }
 
 // Pass 2. I1: whatever is added fits into the capacity beside everything committed.
@@ -298,8 +264,7 @@ void GrantPlanner::raise(const Round& r) {
 GrantPlanner::Outcome GrantPlanner::plan(const Round& r) {
   outcome_ = {};
   if (r.table.active() == 0) return outcome_;
-  const std::uint64_t wanted = collect(r);
-  if (wanted < r.capacity) lend_idle(r, r.capacity - wanted);
+  collect(r);
   share_out(r.capacity);
   lower(r);
   raise(r);

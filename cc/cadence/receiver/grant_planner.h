@@ -13,8 +13,6 @@
 
 #include "cc/cadence/params.h"
 #include "cc/cadence/receiver/channel_table.h"
-#include "cc/cadence/receiver/grant_queue.h"
-#include "cc/cadence/receiver/virtual_queue.h"
 #include "cc/grants/water_fill.h"
 
 namespace paceline::cc::cadence {
@@ -25,11 +23,8 @@ class GrantPlanner {
   struct Round {
     const CadenceParams& params;
     ChannelTable& table;
-    VirtualQueue& debt;
-    GrantQueue& queue;
     std::int64_t now = 0;
-    std::uint64_t capacity = 0;     // Mb/s that rates may add up to
-    std::uint64_t unaccounted = 0;  // Mb/s of others
+    std::uint64_t capacity = 0;  // Mb/s that rates may add up to
   };
   struct Outcome {
     std::int64_t retry_at = kNeverNanos.count;  // allocate again, although nothing changed
@@ -55,8 +50,7 @@ class GrantPlanner {
     std::vector<std::uint64_t> left;  // bytes
   };
 
-  std::uint64_t collect(const Round& r);
-  void lend_idle(const Round& r, std::uint64_t idle);
+  void collect(const Round& r);
   void share_out(std::uint64_t capacity);
   std::span<const std::uint32_t> above() const { return {above_.data(), above_count_}; }
   std::span<const std::uint32_t> below() const { return {below_.data(), below_count_}; }

@@ -7,16 +7,11 @@
 //      older lease has run out and the sender's own halving has followed.
 //   I2 every grant has a ceiling, at most rate * (lease + 2 RTT) + 2 packets beyond what is known
 //      to have been sent or announced.
-//   I3 unscheduled bytes are a debt (virtual queue) that shrinks the capacity until it is paid.
 //   I4 every channel with demand is granted a rate, or waits in rotation and knows it.
-// (I5, the decay without a grant, is the sender's: cadence.h.)
+// (I3, the window, and I5, the decay without a grant, are the sender's: cadence.h.)
 //
 // Cost: O(active) per allocation, at most one per T_alloc and only when something changed;
 // O(active) per scan every 2 RTT; O(1) per REQUEST. Memory: 128 bytes and the counters per channel.
-// This class takes the messages, and says when what is due; state has other owners: ChannelTable
-// (the channels and their sums), VirtualQueue (I3), StartWindows (the start budget), PortWatch
-// (what scans measure), GrantPlanner (shares and rates), GrantQueue (what is to be sent, and its
-// price).
 #pragma once
 
 #include <algorithm>
@@ -24,15 +19,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "cc/cadence/params.h"
 #include "cc/cadence/receiver/channel_table.h"
 #include "cc/cadence/receiver/grant_planner.h"
-#include "cc/cadence/receiver/grant_queue.h"
-#include "cc/cadence/receiver/port_watch.h"
-#include "cc/cadence/receiver/start_windows.h"
-#include "cc/cadence/receiver/virtual_queue.h"
 #include "cc/downlink_allocator.h"
 
 namespace paceline::cc {
@@ -42,9 +32,7 @@ class CadenceReceiver final : public DownlinkAllocator {
   explicit CadenceReceiver(const CadenceParams& params);
 
   ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) override;
-  void on_unaccounted_bytes(std::uint64_t wire_bytes) override {
-    watch_.count_unaccounted(wire_bytes);
-  }
+  void on_unaccounted_bytes(std::uint64_t /*wire_bytes*/) override {}
   void forget(Nanos now, std::uint32_t peer) override;
   std::size_t poll(Nanos now, std::span<ReceiverOutput> out) override;
   Nanos next_wake() const override;
@@ -58,82 +46,54 @@ class CadenceReceiver final : public DownlinkAllocator {
 
   // State of the port now, for telemetry and tests.
   struct Snapshot {
-    std::uint64_t committed_mbps = 0;    // sum of com
-    std::uint64_t granted_mbps = 0;      // sum of grants in force
-    std::uint64_t capacity_mbps = 0;     // of the last allocation, debt deducted
-    std::uint64_t unaccounted_mbps = 0;  // X
-    std::uint64_t virtual_queue_bytes = 0;
+    std::uint64_t committed_mbps = 0;  // sum of com
+    std::uint64_t granted_mbps = 0;    // sum of grants in force
+    std::uint64_t capacity_mbps = 0;   // of the last allocation
     std::uint32_t active = 0;
     std::uint32_t waiting = 0;
-    std::uint32_t start_budget_bytes = 0;  // U_adv
     std::uint64_t grants_sent = 0;
-    std::uint64_t paths_sent = 0;
     std::uint64_t allocations = 0;
-    std::uint32_t eta_cut_q6 = 0;  // taken off the plan because a queue stood, in 1/64 of the link
   };
   Snapshot snapshot() const;
 
  private:
   using Channel = cadence::Channel;
   using Mode = Channel::Mode;
-  using Due = cadence::GrantQueue::Due;
-  struct Marked {
-    std::uint32_t peer = 0;
-    std::uint32_t q16 = 0;   // marked share of packets
-    std::uint32_t mbps = 0;  // arrival rate
-  };
 
   // Messages.
-  void open(std::int64_t now, std::uint32_t peer, const RequestMessage& r);
-  void charge(std::int64_t now, Channel& ch, std::uint64_t bytes);
-  void confirm(std::int64_t now, Channel& ch, std::uint16_t echo);
+  void open(std::uint32_t peer, const RequestMessage& r);
+  void confirm(Channel& ch, std::uint16_t echo);
   bool repeats(std::int64_t now, const Channel& ch) const;
-  void fill_grant(std::int64_t now, Channel& ch, std::uint32_t peer, bool revoked, GrantMessage& g);
-  void fill_path(const Due& due, PathMessage& m);
+  void fill_grant(std::int64_t now, std::uint32_t peer, GrantMessage& g);
 
   // Channels.
   void list(std::int64_t now, std::uint32_t peer);
   void activate(std::int64_t now, std::uint32_t peer);
   void enqueue(std::int64_t now, std::uint32_t peer);
   void release(std::uint32_t peer);
-  void release_ahead(std::int64_t now, Channel& ch);
-  void set_com(Channel& ch, std::uint32_t mbps);
   void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps);
   std::int64_t lease_of(const Channel& ch) const;
 
   // Time.
-  cadence::PortLoad load() const;
-  void advance_debt(std::int64_t now) { debt_.advance(now, params_, load()); }
   void retry(std::int64_t at) { retry_at_ = std::min(retry_at_, at); }
-  std::int64_t may_allocate_at() const;
   void scan(std::int64_t now);
   bool scan_channel(std::int64_t now, std::uint32_t peer);
-  void attribute_path(std::int64_t now, const Marked& marked);
-  std::uint64_t plan() const;  // plan_mbps, less what a standing queue took off
-  std::uint64_t plan_capacity(std::int64_t now);
   void rotate(std::int64_t now);
   void allocate(std::int64_t now);
 
   CadenceParams params_;
   cadence::ChannelTable table_;
-  cadence::VirtualQueue debt_;
-  cadence::StartWindows starts_;
-  cadence::PortWatch watch_;
   cadence::GrantPlanner planner_;
-  cadence::GrantQueue queue_;
-  std::vector<Marked> marked_;  // scratch of a scan
 
   std::uint64_t capacity_ = 0;  // of the last allocation
   std::int64_t lease_ns_ = 0;
-  std::int64_t scanned_at_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
-  std::int64_t alloc_at_ = 0;                  // earliest next allocation, except for credit
+  std::int64_t alloc_at_ = 0;                  // earliest next allocation
   std::int64_t retry_at_ = kNeverNanos.count;  // allocation wanted although nothing changed
   std::int64_t rotate_at_ = 0;
   bool dirty_ = false;  // something changed: allocation wanted
 
   std::uint64_t grants_sent_ = 0;
-  std::uint64_t paths_sent_ = 0;
   std::uint64_t allocations_ = 0;
 
   // The part of earlier values that is still in force.
