@@ -137,7 +137,6 @@ EventCounts drive_cadence(std::uint64_t events) {
   GrantMessage grant;
   std::int64_t grant_at = kNeverNanos.count;
   std::int64_t share_at = kNeverNanos.count;
-  PathMessage path;
   grant.rate_mbps = 12'000;
 
   // The engine's steps after an event: a REQUEST if asked for, and what the arbiter should know.
@@ -149,15 +148,13 @@ EventCounts drive_cadence(std::uint64_t events) {
       context.fill(e, request);
       ++context.counts.requests;
       // Answered after a round trip: a rate, or the confirmation that nothing is granted.
-      if (request.tx_cap_mbps != cc::kCapNoGrant) {
-        if (random.below(4) == 0) {
-          grant.rate_mbps = static_cast<std::uint32_t>(2'000 + random.below(40'000));
-        }
-        grant.timestamp_echo_ns = request.timestamp_ns;
-        grant.limit_total =
-            request.demand_bytes == 0 ? 0 : (context.sent() + request.demand_bytes + 64'000);
-        grant_at = context.now() + kRttNs;
+      if (random.below(4) == 0) {
+        grant.rate_mbps = static_cast<std::uint32_t>(2'000 + random.below(40'000));
       }
+      grant.timestamp_echo_ns = request.timestamp_ns;
+      grant.limit_total =
+          request.demand_bytes == 0 ? 0 : (context.sent() + request.demand_bytes + 64'000);
+      grant_at = context.now() + kRttNs;
     }
     want = context.want();
     if (want.asks_start) share_at = context.now();
@@ -194,18 +191,9 @@ EventCounts drive_cadence(std::uint64_t events) {
       sent.grant_seq = grant.grant_seq;
       if (sent.limit_total == 0) sent.rate_mbps = 0;
       sent.lease_us = 60;
-      sent.unscheduled_budget = 60'000;
-      sent.active_senders = 8;
       cc::Event e = context.event(cc::Signal::grant);
       e.grant = &sent;
       deliver(e);
-      if (random.below(16) == 0) {
-        ++path.seq;
-        path.alpha_q16 = 6'000;
-        cc::Event report = context.event(cc::Signal::path_report);
-        report.path = &path;
-        deliver(report);
-      }
     } else if (next == done_at && context.backlog() == 0) {
       deliver(context.event(cc::Signal::idle));
     } else {

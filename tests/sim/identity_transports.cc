@@ -38,7 +38,7 @@ std::vector<World> transport_worlds() {
             "drop_control_ppm = 300000\n"},
            {"grants_lost_homa", cc_line("homa"), selective, "drop_control_ppm = 300000\n"},
            {"grants_lost_sird", cc_line("sird", "scheduled"), "", "drop_control_ppm = 300000\n"},
-           {"cadence_eager", cc_line("cadence", "eager"), selective, "rate = \"200Gb/s\"\n"},
+           {"cadence_200g", cc_line("cadence", "default"), selective, "rate = \"200Gb/s\"\n"},
            {"homa_priorities", cc_line("homa", "priorities", priorities), "", ""},
            {"homa_priorities_selective", cc_line("homa", "priorities", priorities), selective, ""},
            {"window_of_64", cc_line("fixed"),

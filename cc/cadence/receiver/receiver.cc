@@ -342,7 +342,7 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
                    static_cast<std::uint64_t>(live));
     }
     const std::int64_t turns =
-        2 + std::int64_t{table_.waiting()} / std::max(1U, params_.max_active / 2);
+        2 + std::int64_t{table_.size()} / std::max(1U, params_.max_active / 2);
     const std::int64_t wait = 2 * turns * params_.rotation_ns;
     if (ch.mode == Mode::waiting && age > wait) {
       return fault("I4: waiting beyond its turn, ns", static_cast<std::uint64_t>(age),

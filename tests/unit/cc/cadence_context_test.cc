@@ -17,43 +17,30 @@ TEST_CASE("cadence: the table's defaults lie within their ranges and the state f
     CHECK_FALSE(spec.meaning.empty());
     CHECK_FALSE(spec.source.empty());
   }
-  for (const Profile& profile : cadence_info().profiles) {
-    for (const ProfileValue& v : profile.values) {
-      const int i = find_param(cadence_info().params, v.name);
-      REQUIRE(i >= 0);
-      CHECK(v.value >= cadence_info().params[static_cast<std::size_t>(i)].min);
-      CHECK(v.value <= cadence_info().params[static_cast<std::size_t>(i)].max);
-    }
-  }
   CHECK(cadence_info().proactive);
   CHECK(cadence_info().key == ContextKey::per_peer_class);
 }
 
-TEST_CASE("cadence: a message of up to one BDP leaves at line rate, announced, without a grant") {
+TEST_CASE("cadence: a small message leaves at line rate, without any control message") {
   Sender w;
   w.post(20'000);
-  CHECK(w.requests == 1);
-  CHECK(w.last.tx_cap_mbps == kCapNoGrant);
-  CHECK(w.last.sent_total == 0);
-  CHECK(w.last.unscheduled_total >= message_wire_bytes(w.p, 20'000));
+  CHECK(w.requests == 0);
   CHECK(mbps(w.d) == 100'000);
   CHECK(w.d.urgent);
   CHECK(w.d.ceiling >= message_wire_bytes(w.p, 20'000) + 16);  // RETH
   w.send(20'000);
   CHECK(w.s.phase == Phase::idle);
-  CHECK(w.requests == 1);  // nothing was granted: nothing to give up
+  CHECK(w.requests == 0);
   CHECK(w.d.rate.bps == 0);
 }
 
-TEST_CASE("cadence: a bulk message sends one packet, then waits for its grant") {
+TEST_CASE("cadence: a bulk message to an unknown crowd waits for its grant") {
   Sender w;
   w.post(10'000'000);
+  CHECK(w.requests == 1);
   CHECK(w.last.tx_cap_mbps == kCapUnlimited);
-  CHECK(w.last.unscheduled_total == w.p.packet_bytes);
+  CHECK(w.last.unscheduled_total == 0);
   CHECK(w.last.demand_bytes == message_wire_bytes(w.p, 10'000'000));
-  CHECK(w.d.ceiling == w.p.packet_bytes);
-  w.send(4096);
-  w.tick();
   CHECK(w.d.rate.bps == 0);
   CHECK(w.d.limiter == Limiter::grant);
 
@@ -64,26 +51,26 @@ TEST_CASE("cadence: a bulk message sends one packet, then waits for its grant") 
   CHECK_FALSE(w.d.urgent);
 }
 
-TEST_CASE("cadence: start bytes shrink with size, with the receiver's budget, with the degree") {
-  Sender medium;
-  medium.post(200'000);
-  CHECK(medium.last.unscheduled_total < medium.p.bdp_bytes / 2);
-  CHECK(medium.last.unscheduled_total > medium.p.packet_bytes);
-
-  Sender crowded;
-  crowded.post(10'000'000);
-  GrantMessage g = crowded.grant(1, 1000);
-  g.unscheduled_budget = 6000;
-  crowded.deliver(g);
-  crowded.send(10'000'000);
-  const std::uint64_t before = crowded.s.unscheduled_total;
-  crowded.post(30'000);
-  CHECK(crowded.s.unscheduled_total - before == 6000);
+TEST_CASE("cadence: start bytes shrink with size, with what is under way, with the degree") {
+  const auto start_of = [](std::uint64_t message, std::uint64_t flying) {
+    Sender w;
+    w.inflight = flying;
+    w.post(message);
+    return w.s.start_end - w.sent;
+  };
+  const CadenceParams p = cadence_params_100g();
+  CHECK(start_of(p.small_bytes / 2, 0) >= message_wire_bytes(p, p.small_bytes / 2));
+  CHECK(start_of(3 * p.small_bytes / 2, 0) < p.small_bytes / 2);
+  CHECK(start_of(3 * p.small_bytes / 2, 0) > p.packet_bytes);
+  CHECK(start_of(10'000'000, 0) == 0);
+  // What is not acknowledged yet counts as part of the message, and is under way already.
+  CHECK(start_of(10'000, 20'000) >= message_wire_bytes(p, 10'000));
+  CHECK(start_of(p.small_bytes / 2, p.small_bytes) == 0);
 
   Sender hinted;
-  hinted.backlog = 50'000;
+  hinted.backlog = 40'000;
   hinted.event(
-      {.message_bytes = 50'000, .hint_degree = 10, .hint_kind = 2, .signal = Signal::message});
+      {.message_bytes = 40'000, .hint_degree = 10, .hint_kind = 2, .signal = Signal::message});
   CHECK(hinted.last.unscheduled_total == hinted.p.bdp_bytes / 10);
   CHECK(mbps(hinted.d) == hinted.p.eta_mbps / 10);
   CHECK(hinted.last.hint);
@@ -95,8 +82,7 @@ TEST_CASE("cadence: the receiver's peers share a BDP of starts; of many each ask
     Sender w;
     w.event({.signal = Signal::tick, .peer_count_hint = peer_count_hint_of(peers)});
     w.post(message);
-    CHECK(w.requests == 1);  // whatever it may send, it asks at once
-    return w.last.unscheduled_total;
+    return w.s.start_end;
   };
   const CadenceParams p = cadence_params_100g();
   CHECK(start_of(1, 10'000'000) == p.bdp_bytes);
@@ -129,44 +115,6 @@ TEST_CASE("cadence: the newest word on the receiver's peers counts, and silence 
   CHECK(w.s.peer_count_hint == peer_count_hint_of(100));
 }
 
-TEST_CASE("cadence: alone on the port, the grant outlives the backlog for a while") {
-  Sender w;
-  w.post(1'000'000);
-  GrantMessage g = w.grant(1, 95'000);
-  g.active_senders = 1;
-  w.deliver(g);
-  w.send(1'000'000);
-  REQUIRE(w.s.phase == Phase::granted);
-  CHECK_FALSE(Cadence::uplink_want(w.s, w.p).active);  // it takes no uplink from others
-  const unsigned before = w.requests;
-  w.now += 4 * w.p.rtt_ns;
-  w.post(30'000);  // goes on at once, without asking
-  CHECK(w.s.phase == Phase::granted);
-  CHECK(mbps(w.d) == 95'000);
-  CHECK(w.requests == before);
-  w.send(30'000);
-  w.tick_at(w.now + 8 * w.p.rtt_ns);  // nothing came: the grant goes back
-  CHECK(w.s.phase == Phase::closing);
-  CHECK(w.last.demand_bytes == 0);
-}
-
-TEST_CASE("cadence: a lingering grant is given back when the receiver lowers it") {
-  Sender w;
-  w.post(1'000'000);
-  GrantMessage g = w.grant(1, 95'000);
-  g.active_senders = 1;
-  w.deliver(g);
-  w.send(1'000'000);
-  REQUIRE(w.s.phase == Phase::granted);
-  g = w.grant(2, 48'000);
-  g.active_senders = 2;
-  w.now += w.p.rtt_ns;
-  w.deliver(g);
-  CHECK(w.s.phase == Phase::closing);
-  CHECK(w.last.demand_bytes == 0);
-  CHECK(w.last.grant_echo == 0);  // all of it, at once
-}
-
 TEST_CASE("cadence: among others, a grant ends with the backlog") {
   Sender w;
   w.post(1'000'000);
@@ -183,10 +131,10 @@ TEST_CASE("cadence: near line rate a short message asks for no start bytes on to
     w.deliver(w.grant(1, rate));
     w.send(4096 * 100);
     w.now += 20 * w.p.rtt_ns;
-    const std::uint64_t before = w.s.unscheduled_total;
+    const std::uint64_t before = w.s.start_end;
     w.post(20'000);
     CAPTURE(rate);
-    CHECK((w.s.unscheduled_total > before) == (rate == 30'000));
+    CHECK((w.s.start_end > before) == (rate == 30'000));
   }
 }
 
@@ -250,84 +198,6 @@ TEST_CASE("cadence: a delayed increase takes effect when it says") {
   CHECK(w.d.wake_at.count == w.now + 3000);
   w.tick_at(w.now + 3000);
   CHECK(mbps(w.d) == 50'000);
-}
-
-TEST_CASE("cadence: whoever waits to begin goes on waiting when its share changes") {
-  Sender w;
-  w.post(10'000'000);
-  w.send(4096);
-  GrantMessage g = w.grant(1, 1600);
-  g.effective_delay_us = 12;
-  w.deliver(g);
-  const std::int64_t begin = w.now + 12'000;
-  w.now += 5000;
-  w.deliver(w.grant(2, 1600));
-  GrantMessage less = w.grant(3, 1500);
-  less.effective_delay_us = 2;  // a decrease to who has begun: no other beginning
-  w.deliver(less);
-  CHECK(w.d.rate.bps == 0);
-  CHECK(w.d.wake_at.count == begin);
-  w.tick_at(begin);
-  CHECK(mbps(w.d) == 1500);
-  // Once it has begun, changes are at once.
-  w.deliver(w.grant(4, 1700));
-  CHECK(mbps(w.d) == 1700);
-}
-
-TEST_CASE(
-    "cadence: a delayed decrease is confirmed at once and takes effect when it says, a round trip "
-    "later at the most") {
-  Sender w;
-  w.post(10'000'000);
-  w.send(4096);
-  w.deliver(w.grant(1, 90'000));
-  w.now += 20'000;
-  GrantMessage g = w.grant(2, 40'000);
-  g.effective_delay_us = 3;
-  const unsigned before = w.requests;
-  w.deliver(g);
-  CHECK(w.requests == before + 1);
-  CHECK(w.last.grant_echo == 2);
-  CHECK(mbps(w.d) == 90'000);
-  CHECK(w.d.wake_at.count == w.now + 3000);
-  const std::int64_t at = w.now + 3000;
-  // A lower one that would come later does not keep the rate up for longer.
-  w.now += 1000;
-  GrantMessage lower = w.grant(3, 30'000);
-  lower.effective_delay_us = 4;
-  w.deliver(lower);
-  CHECK(mbps(w.d) == 90'000);
-  w.tick_at(at);
-  CHECK(mbps(w.d) == 30'000);
-
-  w.now += 20'000;
-  GrantMessage long_delay = w.grant(4, 20'000);
-  long_delay.effective_delay_us = 1000;
-  w.deliver(long_delay);
-  CHECK(w.d.wake_at.count <= w.now + w.p.rtt_ns);
-  // Without a delay, and to 0, at once.
-  w.deliver(w.grant(5, 10'000));
-  CHECK(mbps(w.d) == 10'000);
-  GrantMessage hold = w.grant(6, 0);
-  hold.hold = true;
-  hold.effective_delay_us = 3;
-  w.deliver(hold);
-  CHECK(w.d.rate.bps == 0);
-}
-
-TEST_CASE("cadence: the end of a lease does not bring back the rate before a delayed decrease") {
-  Sender w;
-  w.post(10'000'000);
-  w.send(4096);
-  w.deliver(w.grant(1, 90'000));
-  w.now += 20'000;
-  GrantMessage g = w.grant(2, 40'000);
-  g.effective_delay_us = 3;
-  g.lease_us = 2;
-  w.deliver(g);
-  w.tick_at(w.s.lease_end);
-  CHECK(w.s.phase == Phase::decaying);
-  CHECK(mbps(w.d) <= 40'000);
 }
 
 TEST_CASE(
@@ -401,11 +271,11 @@ TEST_CASE("cadence: I5, an expired lease halves the rate per RTT down to R_fb, t
   CHECK(mbps(w.d) == w.p.fallback_mbps);
   CHECK(w.d.ceiling == kUnlimited);
 
-  // It goes on probing, ever more slowly, up to probe_max.
+  // It goes on probing, ever more slowly, up to a millisecond.
   const std::int64_t first = w.d.wake_at.count - w.now;
   for (int i = 0; i < 20; ++i) w.tick_at(w.d.wake_at.count);
   CHECK(w.d.wake_at.count - w.now > first);
-  CHECK(w.d.wake_at.count - w.now <= w.p.request_max_ns);
+  CHECK(w.d.wake_at.count - w.now <= 1'000'000);
 
   // A grant takes control back.
   w.now += 100;
@@ -447,35 +317,6 @@ TEST_CASE("cadence: a revoke drops the grant and asks anew") {
   CHECK(mbps(w.d) == 5'000);
 }
 
-TEST_CASE("cadence: path reports cut, clean round trips restore") {
-  Sender w;
-  w.post(100'000'000);
-  w.deliver(w.grant(1, 80'000));
-  w.now += 10'000;
-  PathMessage m;
-  m.seq = 1;
-  m.quick_adapt_mbps = 40'000;
-  w.event({.signal = Signal::path_report, .path = &m});
-  CHECK(mbps(w.d) == 32'000);
-  CHECK(w.d.limiter == Limiter::path);
-  m.quick_adapt_mbps = 0;
-  m.alpha_q16 = 32768;
-  w.event({.signal = Signal::path_report, .path = &m});
-  CHECK(mbps(w.d) == 32'000);  // same number: a duplicate
-  m.seq = 2;
-  w.now += 2 * w.p.rtt_ns;
-  w.event({.signal = Signal::path_report, .path = &m});
-  // Two clean round trips gave 5 % of the grant each; alpha of one half takes a quarter.
-  CHECK(mbps(w.d) == Approx((32'000 + 2 * 4'000) * 0.75).epsilon(0.001));
-  w.event({.lost_bytes = 4096, .signal = Signal::nack});
-  const std::uint64_t after_nack = mbps(w.d);
-  CHECK(after_nack == Approx((32'000 + 2 * 4'000) * 0.75).epsilon(0.001));  // once per RTT
-  int steps = 0;
-  for (; w.s.path_limited && steps < 100; ++steps) w.tick_at(w.d.wake_at.count);
-  CHECK(steps < 40);
-  CHECK(w.s.path_mbps == w.p.link_mbps);
-}
-
 TEST_CASE("cadence: a timeout halves the path rate and a lost tail asks for start bytes") {
   Sender w;
   w.post(20'000);
@@ -484,7 +325,7 @@ TEST_CASE("cadence: a timeout halves the path rate and a lost tail asks for star
   w.backlog = 4096;
   w.now += 500'000;
   w.event({.lost_bytes = 4096, .signal = Signal::timeout});
-  CHECK(w.requests == 2);
+  CHECK(w.requests == 0);
   CHECK(w.d.ceiling > w.sent);
   CHECK(mbps(w.d) == 50'000);
 }
@@ -502,30 +343,31 @@ TEST_CASE("cadence: start bytes that turn out not to suffice lead to a grant, no
   Sender w;
   w.uplink_room = 8340;  // the arbiter gives less than was asked
   w.post(20'000);
-  CHECK(w.last.tx_cap_mbps != kCapNoGrant);
+  CHECK(w.requests == 1);
   Sender covered;
   covered.post(20'000);
-  CHECK(covered.last.tx_cap_mbps == kCapNoGrant);
+  CHECK(covered.requests == 0);
   REQUIRE(covered.d.timed);
   covered.tick_at(covered.d.wake_at.count);  // 8 RTT later the backlog is still there
-  CHECK(covered.last.tx_cap_mbps != kCapNoGrant);
+  CHECK(covered.requests == 1);
 }
 
-TEST_CASE("cadence: a short message on a granted channel adds its bytes once per start window") {
+TEST_CASE(
+    "cadence: a short message on a granted channel adds its bytes once in eight round trips") {
   Sender w;
   w.post(10'000'000);
   w.deliver(w.grant(1, 10'000));
   w.send(4096);
   w.now += 50'000;
   w.deliver(w.grant(1, 10'000));
-  const std::uint64_t before = w.s.unscheduled_total;
+  const std::uint64_t before = w.sent;
   w.post(8'000);
-  const std::uint64_t added = w.s.unscheduled_total - before;
+  const std::uint64_t added = w.s.start_end - before;
   CHECK(added >= 2 * message_wire_bytes(w.p, 8'000));
   CHECK(mbps(w.d) == 100'000);
   CHECK(w.d.wake_bytes == added);
   w.post(8'000);
-  CHECK(w.s.unscheduled_total - before == added);
+  CHECK(w.s.start_end - before == added);
   w.sent += added;
   w.tick();
   CHECK(mbps(w.d) == 10'000);
@@ -542,18 +384,18 @@ TEST_CASE("cadence: the ceiling never falls while the grant lasts, and start byt
   w.deliver(g);
   CHECK(w.d.ceiling == ceiling);
   w.now += 50'000;
-  const std::uint64_t before = w.s.unscheduled_total;
+  const std::uint64_t before = w.s.start_end;
   w.post(8'000);
-  CHECK(w.d.ceiling == ceiling + (w.s.unscheduled_total - before));
+  CHECK(w.d.ceiling > ceiling);
+  CHECK(w.s.start_end > before);
 }
 
 TEST_CASE("cadence: a handover starts no faster than it ran") {
   Sender w;
   w.s = Cadence::State{};
   const Handover handover{.rate = rate_from_gbps(10)};
-  w.backlog = 1'000'000;
+  w.backlog = 40'000;
   w.event({.signal = Signal::start, .handover = &handover});
-  CHECK(w.requests == 1);
   CHECK(mbps(w.d) == 10'000);
 }
 

@@ -53,7 +53,7 @@ TEST_CASE("cadence network: 32 to 1 incast of 10 MB each") {
   // eta 0.98, less the control messages on the downlink.
   CHECK(efficiency(w) >= 0.96);
   // The starts, one packet each, and nothing on top of them.
-  CHECK(w.peak_queue(32) <= 32 * w.params().packet_bytes + w.params().q_target_bytes);
+  CHECK(w.peak_queue(32) <= 32 * w.params().packet_bytes + w.params().bdp_bytes / 2);
   CHECK(w.watched_average() < 60'000);
   CHECK(static_cast<double>(w.control_bytes()) < 0.01 * static_cast<double>(w.data_bytes()));
   std::vector<double> times;
@@ -136,7 +136,7 @@ TEST_CASE("cadence network: short messages leave at line rate at once") {
   o.hosts = 4;
   World w(o);
   const std::size_t small = w.post(0, 3, 2'000, 0);
-  const std::size_t most = w.post(1, 3, 45'000, 100'000);
+  const std::size_t most = w.post(1, 3, 40'000, 100'000);
   const bool done = w.run(1'000'000);
   REQUIRE(done);
   for (const std::size_t id : {small, most}) {
@@ -242,7 +242,7 @@ TEST_CASE("cadence network: more channels than the active set all finish, in rot
   INFO(w.violation());
   REQUIRE(done);
   CHECK(efficiency(w) > 0.85);
-  CHECK(w.peak_queue(40) <= 41 * w.params().packet_bytes + w.params().q_target_bytes);
+  CHECK(w.peak_queue(40) <= 41 * w.params().packet_bytes + w.params().bdp_bytes / 2);
 }
 
 TEST_CASE("cadence network: random traffic with losses breaks no invariant", "[property]") {

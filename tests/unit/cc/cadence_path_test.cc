@@ -14,8 +14,7 @@ struct Granted {
   Decision d{};
   std::int64_t now = 1'000'000;
 
-  explicit Granted(std::uint8_t queue_us = 0, std::uint32_t control_rtt_ns = 2000,
-                   std::uint32_t rate_mbps = 80'000) {
+  explicit Granted(std::uint32_t control_rtt_ns = 2000, std::uint32_t rate_mbps = 80'000) {
     event({.signal = Signal::start});
     event({.message_bytes = 100'000'000, .signal = Signal::message});
     UplinkShare share;
@@ -27,7 +26,6 @@ struct Granted {
     g.rate_mbps = rate_mbps;
     g.limit_total = 10'000'000;
     g.lease_us = 10'000;
-    g.queue_us = queue_us;
     g.timestamp_echo_ns = static_cast<std::uint32_t>(now - control_rtt_ns);
     event({.signal = Signal::grant, .grant = &g});
   }
@@ -64,20 +62,9 @@ TEST_CASE("cadence path: a round trip beyond the target takes off its excess, on
   CHECK(w.mbps() < before);
 }
 
-TEST_CASE("cadence path: what the receiver's own port holds is not the path's") {
-  Granted told(255);
-  const std::int64_t t = told.p.rtt_ns;
-  told.round_trip(t);
-  told.round_trip(20 * t);
-  CHECK(told.mbps() == 80'000);
-  told.now += 30 * t;  // it has drained since
-  told.round_trip(20 * t);
-  CHECK(told.mbps() < 80'000);
-}
-
 TEST_CASE("cadence path: hosts slower than T says lengthen the control messages' way, too") {
   const std::int64_t t = cadence_params_100g().rtt_ns;
-  Granted slow(0, static_cast<std::uint32_t>(10 * t));
+  Granted slow(static_cast<std::uint32_t>(10 * t));
   slow.round_trip(14 * t);
   CHECK(slow.mbps() == 80'000);
   slow.now += 20 * t;
@@ -88,29 +75,23 @@ TEST_CASE("cadence path: hosts slower than T says lengthen the control messages'
 TEST_CASE("cadence path: bytes under way are bounded by the present rate") {
   Granted w;
   const std::int64_t t = w.p.rtt_ns;
-  const auto span = static_cast<std::int64_t>(w.p.path_window * static_cast<double>(t));
   w.round_trip(t);
-  const std::uint64_t whole = bytes_at(80'000, span) + 2 * w.p.packet_bytes;
+  const std::uint64_t whole = bytes_at(80'000, t) + 2 * w.p.packet_bytes;
   CHECK(w.d.window_bytes == Approx(static_cast<double>(whole)).epsilon(0.001));
   w.now += 10 * t;
   w.round_trip(10 * t);
-  const std::uint64_t part = bytes_at(48'000, span) + 2 * w.p.packet_bytes;
+  const std::uint64_t part = bytes_at(48'000, t) + 2 * w.p.packet_bytes;
   CHECK(w.d.window_bytes == Approx(static_cast<double>(part)).epsilon(0.001));
-  // A queue at the receiver's port is filled by others: a quarter of it is this sender's to fill.
-  Granted told(100);
-  told.round_trip(t);
-  CHECK(told.d.window_bytes ==
-        Approx(static_cast<double>(whole + bytes_at(80'000, 25'000))).epsilon(0.001));
 }
 
 // Of many that send to one port each has one packet on its way, whatever it has to catch up.
 TEST_CASE("cadence path: a narrow grant has one packet under way, and half a round trip's slack") {
-  Granted w(0, 2000, 3'200);
+  Granted w(2000, 3'200);
   w.round_trip(w.p.rtt_ns);
   const std::uint64_t window = bytes_at(3'200, w.p.rtt_ns) + bytes_at(3'200, w.p.rtt_ns / 2);
   CHECK(w.d.window_bytes == Approx(static_cast<double>(window)).epsilon(0.001));
   CHECK(w.d.window_bytes < w.p.packet_bytes);  // after a packet it is full
-  Granted slowest(0, 2000, 1);                 // Mb/s: half a byte in a round trip
+  Granted slowest(2000, 1);                    // Mb/s: half a byte in a round trip
   slowest.round_trip(slowest.p.rtt_ns);
   CHECK(slowest.d.window_bytes > 0);
 }
@@ -118,14 +99,12 @@ TEST_CASE("cadence path: a narrow grant has one packet under way, and half a rou
 TEST_CASE("cadence path: delay may be left alone") {
   Granted w;
   w.p.path_target_ns = 0;
-  w.p.path_window = 0;
   w.event({.signal = Signal::tick});
   w.now += 1'000'000;
   w.round_trip(w.p.rtt_ns);
   w.now += 1'000'000;
   w.round_trip(100 * w.p.rtt_ns);
   CHECK(w.mbps() == 80'000);
-  CHECK(w.d.window_bytes == kUnlimited);
 }
 
 }  // namespace

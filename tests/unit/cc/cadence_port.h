@@ -24,11 +24,7 @@ struct Port {
     unsigned grants = 0;
   };
   std::map<std::uint32_t, Peer> peers;
-  unsigned paths = 0;
-  PathMessage last_path{};
   std::string fault;
-  std::uint32_t filler =
-      0;  // while time runs, bytes of this peer fill the link; 0: nothing arrives
 
   // What a channel alone on the port may have: the link less a quarter of the margin.
   std::uint32_t lone_mbps() const { return p.link_mbps - (p.link_mbps - p.eta_mbps) / 4; }
@@ -50,10 +46,10 @@ struct Port {
     m.channel = static_cast<std::uint16_t>(id);
     ++m.req_seq;
     m.demand_bytes = demand;
-    m.unscheduled_total += start;
     m.tx_cap_mbps = cap;
     m.timestamp_ns = static_cast<std::uint32_t>(now);
     m.sent_total = peer.counters == nullptr ? m.sent_total : peer.counters->rx_bytes;
+    m.unscheduled_total = m.sent_total + start;
     peer.counters = r.on_request(Nanos{now}, id, m);
   }
   void echo(std::uint32_t id) {
@@ -65,13 +61,8 @@ struct Port {
     for (;;) {
       const std::size_t n = r.poll(Nanos{now}, out);
       for (std::size_t i = 0; i < n; ++i) {
-        if (out[i].kind == ReceiverOutput::Kind::path) {
-          ++paths;
-          last_path = out[i].path;
-        } else {
-          peers[out[i].peer].grant = out[i].grant;
-          ++peers[out[i].peer].grants;
-        }
+        peers[out[i].peer].grant = out[i].grant;
+        ++peers[out[i].peer].grants;
       }
       if (n < out.size()) break;
     }
@@ -85,9 +76,7 @@ struct Port {
     poll();
     std::map<std::uint32_t, std::uint16_t> echoed;
     while (now < end) {
-      const std::int64_t next = std::min(end, now + p.rtt_ns / 2);
-      if (filler != 0) arrive(filler, bytes_at(p.link_mbps, next - now));
-      now = next;
+      now = std::min(end, now + p.rtt_ns / 2);
       if (echoing) {
         for (auto& [id, peer] : peers) {
           if (peer.grants > 0 && peer.request.grant_echo != peer.grant.grant_seq &&
@@ -100,13 +89,7 @@ struct Port {
     }
   }
   std::uint64_t rate(std::uint32_t id) { return peers[id].grant.rate_mbps; }
-  void arrive(std::uint32_t id, std::uint64_t bytes, std::uint32_t ce = 0) {
-    ChannelCounters& c = *peers[id].counters;
-    c.rx_bytes += bytes;
-    const auto packets = static_cast<std::uint32_t>((bytes + 4169) / 4170);
-    c.rx_packets += packets;
-    c.ce_packets += ce;
-  }
+  void arrive(std::uint32_t id, std::uint64_t bytes) { peers[id].counters->rx_bytes += bytes; }
 };
 
 }  // namespace paceline::cc

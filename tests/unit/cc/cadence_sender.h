@@ -14,7 +14,7 @@ struct Sender {
   Cadence::State s{};
   Decision d{};
   std::int64_t now = 1'000'000;
-  std::uint64_t sent = 0, backlog = 0;
+  std::uint64_t sent = 0, backlog = 0, inflight = 0;
   unsigned requests = 0;
   RequestMessage last{};
   std::uint32_t uplink_room = 0xFFFF'FFFF;
@@ -25,6 +25,7 @@ struct Sender {
     e.now = Nanos{now};
     e.sent_total = sent;
     e.backlog_bytes = backlog;
+    e.inflight_bytes = inflight;
     Cadence::on_event(s, p, e, d);
     if (d.request) {
       ++requests;
@@ -59,8 +60,6 @@ struct Sender {
     g.rate_mbps = mbps;
     g.limit_total = sent + 1'000'000;
     g.lease_us = 100;
-    g.unscheduled_budget = p.bdp_bytes;
-    g.active_senders = 4;
     g.timestamp_echo_ns = last.timestamp_ns;
     return g;
   }

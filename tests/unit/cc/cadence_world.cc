@@ -88,6 +88,7 @@ void World::deliver(std::uint32_t src, std::uint32_t dst, Event e) {
   e.now = Nanos{now_ns()};
   e.sent_total = c.sent_total;
   e.backlog_bytes = c.backlog;
+  e.inflight_bytes = c.flying;
   e.sent_bytes = c.sent_since;
   c.sent_since = 0;
   const bool stopped = c.decision.rate.bps == 0;
@@ -154,7 +155,6 @@ void World::control(std::uint32_t from, std::uint32_t to, std::function<void()> 
   at(now_ + delay, [this, to, arrive = std::move(arrive)] {
     if (hosts_[to].dead) return;
     hosts_[to].priority_bytes += kControlWireBytes;
-    hosts_[to].receiver->on_unaccounted_bytes(kControlWireBytes);
     arrive();
   });
 }
@@ -180,12 +180,11 @@ void World::poll_receiver(std::uint32_t id) {
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint32_t src = out[i].peer;
       const ReceiverOutput o = out[i];
-      if (o.kind == ReceiverOutput::Kind::grant && on_grant) on_grant(o.grant, src, id);
+      if (on_grant) on_grant(o.grant, src, id);
       control(id, src, [this, src, id, o] {
         Event e;
-        e.signal = o.kind == ReceiverOutput::Kind::grant ? Signal::grant : Signal::path_report;
+        e.signal = Signal::grant;
         e.grant = &o.grant;
-        e.path = &o.path;
         if (!hosts_[src].contexts[id].started) return;
         deliver(src, id, e);
         settle(src);
@@ -226,6 +225,7 @@ void World::kick_uplink(std::uint32_t id) {
     const std::uint32_t wire = payload + kOverhead;
     if (c.decision.urgent != (k < count)) continue;
     if (c.decision.rate.bps == 0 || c.sent_total + wire > c.decision.ceiling) continue;
+    if (c.flying >= c.decision.window_bytes) continue;  // as the transport counts
     if (c.pace_at > now_) {
       if (soonest < 0 || c.pace_at < soonest) soonest = c.pace_at;
       continue;
@@ -234,6 +234,7 @@ void World::kick_uplink(std::uint32_t id) {
     Packet p{id, dst, wire, payload, c.messages.front().flow, false};
     c.messages.front().left -= payload;
     c.backlog -= payload;
+    c.flying += payload;
     if (c.messages.front().left == 0) {
       p.last = true;
       c.messages.pop_front();
@@ -311,19 +312,16 @@ void World::kick_downlink(std::uint32_t id) {
       if (c.counters != nullptr) {
         c.counters->rx_bytes += p.wire;
         ++c.counters->rx_packets;
-      } else {
-        to.receiver->on_unaccounted_bytes(p.wire);
       }
       if (p.last) {
         flows_[p.flow].finish_ns = now_ns();
         --unfinished_;
       }
-      if (options_.acks) {
-        at(now_ + 2 * options_.hop_ns * 1000, [this, src = p.src] {
-          hosts_[src].priority_bytes += kAckBytes;
-          hosts_[src].receiver->on_unaccounted_bytes(kAckBytes);
-        });
-      }
+      at(now_ + 2 * options_.hop_ns * 1000, [this, id, p] {
+        hosts_[p.src].contexts[id].flying -= p.payload;
+        if (options_.acks) hosts_[p.src].priority_bytes += kAckBytes;
+        kick_uplink(p.src);
+      });
     });
   });
 }

@@ -90,6 +90,7 @@ class World {
     std::uint64_t sent_total = 0;
     std::uint64_t sent_since = 0;
     std::uint64_t delivered = 0;
+    std::uint64_t flying = 0;  // payload sent and not yet acknowledged
     std::int64_t pace_at = 0;
     std::int64_t timer_at = 0;
     ChannelCounters* counters = nullptr;  // at the receiver
