@@ -33,8 +33,7 @@ constexpr std::uint32_t kMinGrantPart = 1024;
 constexpr std::string_view kDesign = "own design: docs/algorithms/cadence.md";
 
 constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
-    {"eta", "1", 0.995, 0.80, 1.00, true,
-     "share of the link that grants to eight senders and more may add up to",
+    {"eta", "1", 0.995, 0.80, 1.00, true, "share of the link that grants may add up to",
      "own design; UEC RCCC paces pulls at 0.99 (uet-htsim uec.cpp)"},
     {"small_message", "BDP", 0.75, 0, 4, true,
      "messages up to this are sent at once, without waiting for a grant",
@@ -89,13 +88,6 @@ std::int64_t round_trips(std::int64_t rtt_ns, double count) {
 
 std::span<const ParamSpec> cadence_param_specs() { return kCadenceSpecs; }
 const AlgorithmInfo& cadence_info() { return kInfo; }
-
-std::uint32_t plan_mbps(const CadenceParams& p, std::size_t senders) {
-  constexpr std::uint64_t kMany = 8;
-  const std::uint64_t counted = std::clamp<std::uint64_t>(senders, 2, kMany);
-  const std::uint64_t margin = p.link_mbps - p.eta_mbps;
-  return p.link_mbps - static_cast<std::uint32_t>(margin * counted / kMany);
-}
 
 CadenceParams make_cadence_params(std::span<const double> values, const PortFacts& facts) {
   assert(values.size() == kParams);

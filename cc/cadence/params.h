@@ -49,11 +49,6 @@ struct CadenceParams {
   std::uint32_t probe_limit = 0;  // REQUESTs unanswered before the fallback takes over
 };
 
-// Limit on the sum of a receiving port's rates with n senders at a time: eta C for eight and more,
-// more for fewer (1 - (1 - eta) n/8; one counts as two). The margin is for packets that collide,
-// and with few senders few do.
-std::uint32_t plan_mbps(const CadenceParams& p, std::size_t senders);
-
 // Limit on the sum of a sending port's rates. The rest is for ACKs of data that the port receives,
 // and for control messages.
 constexpr std::uint32_t uplink_mbps(const CadenceParams& p) {

@@ -9,19 +9,7 @@ namespace {
 constexpr std::int64_t kBeginRtts = 16;  // newcomers begin one after another within this
 constexpr std::int64_t kRaiseRtts = 2;   // least time between increases of one channel...
 constexpr std::uint32_t kLargeStep = 8;  // ... but of such a part of the link, or to twice
-constexpr std::int64_t kTopUpRtts = 8;   // least time between general small increases
-// Idle capacity worth a general increase of small amounts, of the link, and how often.
-constexpr std::uint64_t kIdlePart = 64;
-constexpr std::uint64_t kIdleCrumb = 256;
-constexpr std::int64_t kCrumbRtts = 32;
-constexpr std::uint32_t kStarvedPart = 8;  // of its share, that a channel may lack for long
-// With more channels the shortfall may be larger: it is then spread over so many channels that an
-// agreement with each costs more than the wait (all-to-alls of 64 and 72 hosts: 3 and 11 %).
-constexpr std::uint32_t kRelieved = 32;
-// Among more channels than this a share is less than a packet in a round trip whoever it is for:
-// then all are alike, and an allocation need not put them in order.
-constexpr std::uint32_t kFavoured = 256;
-constexpr std::size_t kAhead = 8;  // channels fetched before their turn
+constexpr std::size_t kAhead = 8;        // channels fetched before their turn
 
 // 1 or 0, computed: of a comparison that nothing predicts compilers make a branch where they like.
 std::uint32_t is_less(std::uint32_t a, std::uint32_t b) {
@@ -50,7 +38,6 @@ void GrantPlanner::grow(std::size_t channels) {
 void GrantPlanner::collect(const Round& r) {
   const std::uint32_t least = r.params.min_grant_mbps;
   const std::uint32_t link = r.params.link_mbps;
-  const bool favoured = r.table.active() <= kFavoured && r.params.little_weight != 1;
   std::uint64_t most_left = 0;
   // In locals: a weight that is written might be any member's byte.
   std::uint32_t* const peers = slots_.peer.data();
@@ -86,7 +73,7 @@ void GrantPlanner::collect(const Round& r) {
     }
   }
   slots_.size = at;
-  if (favoured && most_left >= bulk_bytes(r.params)) {
+  if (r.params.little_weight != 1 && most_left >= bulk_bytes(r.params)) {
     for (std::size_t slot = 0; slot < at; ++slot) {
       weights[slot] = static_cast<std::uint8_t>(favour(r.params, lefts[slot]));
     }
@@ -134,7 +121,8 @@ std::span<const std::uint32_t> GrantPlanner::select(std::span<const std::uint32_
   return selected;
 }
 
-// Pass 1. Rates come down only where somebody else needs them.
+// Pass 1. Rates come down only where somebody else needs them. Small differences do so only for a
+// channel that has less than half of its share: who comes last, to many, would have nothing (I4).
 void GrantPlanner::lower(const Round& r) {
   // Decreases that wait for confirmation.
   const std::uint64_t coming = r.table.committed() - r.table.granted();
@@ -142,37 +130,23 @@ void GrantPlanner::lower(const Round& r) {
   std::uint64_t wanted = 0;
   std::uint32_t starved = 0;
   for (const std::uint32_t at : below()) {
-    const std::uint32_t share = shares[at];
-    const std::uint32_t com = slots_.com[at];
-    const std::uint32_t worth = worth_raising(r.params, share, slots_.grant[at]) ? 1 : 0;
-    const std::uint32_t lack = (share - com) & (0 - (worth & is_less(com, share)));
-    wanted += lack;
-    starved |= is_less(share / kStarvedPart, lack);
+    starved |= is_less(2 * slots_.com[at], shares[at]);
+    const std::uint32_t worth = worth_raising(r.params, shares[at], slots_.grant[at]) ? 1 : 0;
+    wanted += (shares[at] - slots_.com[at]) & (0 - (worth & is_less(slots_.com[at], shares[at])));
   }
   if (r.table.committed() + wanted <= r.capacity + coming) return;
-  std::uint64_t need = r.table.committed() + wanted - r.capacity - coming;
-  const bool relieve = starved != 0 && r.table.active() <= kRelieved;
-  for (const bool any : {false, true}) {
-    // The second round only when the coarse one is not nearly enough, or what is left falls on few:
-    // who came last would have the rest of what all others have a little too much of, and as long.
-    if (any && need <= (relieve ? 0 : r.capacity / kIdlePart)) break;
-    const double part = any ? 1.0 : 1.0 - r.params.hysteresis;
-    // Below a bound that is 0 without a grant.
-    const auto falls = select(above(), [this, shares, part](std::uint32_t at) {
-      return shares[at] < static_cast<std::uint32_t>(part * static_cast<double>(slots_.grant[at]));
-    });
-    for (std::size_t i = 0; i < falls.size(); ++i) {
-      fetch_channel(r, falls, i + kAhead);
-      const std::uint32_t at = falls[i];
-      const std::uint32_t freed = slots_.grant[at] - shares[at];
-      const std::uint32_t peer = slots_.peer[at];
-      r.table.lower(r.table[peer], shares[at]);
-      r.table.push_grant(peer);
-      outcome_.lowered = true;
-      slots_.grant[at] = shares[at];
-      need -= std::min<std::uint64_t>(need, freed);
-      if (any && need == 0) break;
-    }
+  const double part = starved != 0 ? 1.0 : 1.0 - r.params.hysteresis;
+  const auto falls = select(above(), [this, shares, part](std::uint32_t at) {
+    return shares[at] < static_cast<std::uint32_t>(part * static_cast<double>(slots_.grant[at]));
+  });
+  for (std::size_t i = 0; i < falls.size(); ++i) {
+    fetch_channel(r, falls, i + kAhead);
+    const std::uint32_t at = falls[i];
+    const std::uint32_t peer = slots_.peer[at];
+    r.table.lower(r.table[peer], shares[at]);
+    r.table.push_grant(peer);
+    slots_.grant[at] = shares[at];
+    outcome_.lowered = true;
   }
 }
 
@@ -218,24 +192,15 @@ void GrantPlanner::raise(const Round& r) {
     lift(r, at, room, static_cast<std::uint32_t>(delay_ns / 1000));
     begin_ns += packet_ns;
   }
-  // A smaller limit is not worth the share either, nor is one that does not fit the room, which
-  // only shrinks.
-  bool small_left = false;
   const auto rises = select(below(), [&](std::uint32_t at) {
-    const bool more = (grants[at] != 0) & (shares[at] > grants[at]);
     const std::uint64_t target = std::min<std::uint64_t>(shares[at], coms[at] + room);
-    const bool worth = worth_raising(r.params, target, grants[at]);
-    small_left |= more & !worth;
-    return more & worth;
+    return (grants[at] != 0) & worth_raising(r.params, target, grants[at]);
   });
   for (std::size_t i = 0; i < rises.size(); ++i) {
     fetch_channel(r, rises, i + kAhead);
     const std::uint32_t at = rises[i];
     const std::uint64_t target = std::min<std::uint64_t>(shares[at], coms[at] + room);
-    if (!worth_raising(r.params, target, grants[at])) {
-      small_left = true;
-      continue;
-    }
+    if (!worth_raising(r.params, target, grants[at])) continue;  // others took the room
     const std::int64_t ready = r.table[slots_.peer[at]].sent_at + kRaiseRtts * r.params.rtt_ns;
     const bool much = target >= 2 * std::uint64_t{grants[at]} ||
                       target - grants[at] >= r.params.link_mbps / kLargeStep;
@@ -244,20 +209,6 @@ void GrantPlanner::raise(const Round& r) {
     } else {
       retry(ready);
     }
-  }
-  // Many small differences can add up to much idle capacity: hand it out now and then.
-  if (small_left && room > r.params.link_mbps / kIdleCrumb) {
-    const std::int64_t rest = room > r.params.link_mbps / kIdlePart ? kTopUpRtts : kCrumbRtts;
-    const std::int64_t ready = topped_at_ + rest * r.params.rtt_ns;
-    if (r.now < ready) {
-      retry(ready);
-      return;
-    }
-    topped_at_ = r.now;
-    const auto crumbs = select(below(), [=](std::uint32_t at) {
-      return (grants[at] > 0) & (coms[at] == grants[at]) & (shares[at] > grants[at]);
-    });
-    for (const std::uint32_t at : crumbs) lift(r, at, room, 0);
   }
 }
 

@@ -70,7 +70,6 @@ class GrantPlanner {
   std::size_t above_count_ = 0;
   std::size_t below_count_ = 0;
   Outcome outcome_;
-  std::int64_t topped_at_ = 0;  // last time idle capacity was handed out
   std::uint64_t worst_raise_ = 0;
 };
 

@@ -314,24 +314,20 @@ void CadenceReceiver::allocate(std::int64_t now) {
     activate(now, *peer);
   }
   dirty_ = false;  // the lists just changed by our own hand
-  capacity_ = plan_mbps(params_, table_.active());
 
   const std::int64_t refresh =
       std::max(kRefreshRtts * params_.rtt_ns, std::int64_t{table_.active()} * params_.control_ns);
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
-  const auto outcome = planner_.plan({params_, table_, now, capacity_});
+  const auto outcome = planner_.plan({params_, table_, now, params_.eta_mbps});
   retry(outcome.retry_at);
   if (outcome.lowered) scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
 }
 
 std::string CadenceReceiver::check_invariants(Nanos now) const {
   if (std::string broken = table_.check(params_); !broken.empty()) return broken;
-  std::uint32_t committed = 0;
   for (std::uint32_t peer = 0; peer < table_.size(); ++peer) {
     const Channel& ch = table_[peer];
-    committed += ch.com > 0 ? 1 : 0;
-
     // I4: an active channel is granted something within T_live; a waiting one gets its turn.
     const auto age_us = static_cast<std::uint32_t>(now.count / 1000) - ch.turn_us;
     const std::int64_t in_force = params_new_ ? 0 : now.count - params_at_;
@@ -350,8 +346,7 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
     }
   }
   const std::uint64_t com = table_.committed();
-  const std::uint64_t most = std::max<std::uint64_t>(
-      committed > 1 ? plan_mbps(params_, 2) : params_.link_mbps, stood_mbps_);
+  const std::uint64_t most = std::max<std::uint64_t>(params_.eta_mbps, stood_mbps_);
   if (com > most) return fault("I1: committed beyond the plan, Mb/s", com, most);
   if (planner_.worst_raise() > 0) {
     return fault("I1: an increase beyond the capacity, Mb/s", planner_.worst_raise(), 0);
@@ -365,7 +360,6 @@ CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   Snapshot s;
   s.committed_mbps = table_.committed();
   s.granted_mbps = table_.granted();
-  s.capacity_mbps = capacity_;
   s.active = table_.active();
   s.waiting = table_.waiting();
   s.grants_sent = grants_sent_;

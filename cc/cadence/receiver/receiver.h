@@ -48,7 +48,6 @@ class CadenceReceiver final : public DownlinkAllocator {
   struct Snapshot {
     std::uint64_t committed_mbps = 0;  // sum of com
     std::uint64_t granted_mbps = 0;    // sum of grants in force
-    std::uint64_t capacity_mbps = 0;   // of the last allocation
     std::uint32_t active = 0;
     std::uint32_t waiting = 0;
     std::uint64_t grants_sent = 0;
@@ -85,7 +84,6 @@ class CadenceReceiver final : public DownlinkAllocator {
   cadence::ChannelTable table_;
   cadence::GrantPlanner planner_;
 
-  std::uint64_t capacity_ = 0;  // of the last allocation
   std::int64_t lease_ns_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
   std::int64_t alloc_at_ = 0;                  // earliest next allocation

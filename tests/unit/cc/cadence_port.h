@@ -26,9 +26,6 @@ struct Port {
   std::map<std::uint32_t, Peer> peers;
   std::string fault;
 
-  // What a channel alone on the port may have: the link less a quarter of the margin.
-  std::uint32_t lone_mbps() const { return p.link_mbps - (p.link_mbps - p.eta_mbps) / 4; }
-
   static CadenceParams make(const std::map<std::string, double>& changes) {
     std::vector<double> values;
     for (const ParamSpec& spec : cadence_param_specs()) {

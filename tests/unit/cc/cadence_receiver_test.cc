@@ -15,12 +15,12 @@ TEST_CASE("cadence receiver: a lone channel gets the plan at once") {
   Port w;
   w.request(7, 50'000'000);
   w.poll();
-  CHECK(w.rate(7) == w.lone_mbps());
+  CHECK(w.rate(7) == w.p.eta_mbps);
   CHECK(w.peers[7].grant.grant_seq != 0);
   CHECK(w.peers[7].grant.channel == 7);
   CHECK(w.peers[7].grant.timestamp_echo_ns == w.peers[7].request.timestamp_ns);
   CHECK(w.peers[7].grant.limit_total <=
-        w.lone_mbps() * std::uint64_t(w.peers[7].grant.lease_us * 1000 + 2 * w.p.rtt_ns) / 8000 +
+        w.p.eta_mbps * std::uint64_t(w.peers[7].grant.lease_us * 1000 + 2 * w.p.rtt_ns) / 8000 +
             2 * w.p.packet_bytes);
 }
 
@@ -30,7 +30,7 @@ TEST_CASE("cadence receiver: a cap leaves the rest to others") {
   w.request(2, 50'000'000);
   w.run(20 * w.p.rtt_ns);
   CHECK(w.rate(1) == 10'000);
-  CHECK(w.rate(2) == Approx(plan_mbps(w.p, 2) - 10'000.0).epsilon(0.01));
+  CHECK(w.rate(2) == Approx(w.p.eta_mbps - 10'000.0).epsilon(0.01));
 }
 
 TEST_CASE("cadence receiver: I1, a newcomer waits until the decrease is confirmed") {
@@ -39,18 +39,18 @@ TEST_CASE("cadence receiver: I1, a newcomer waits until the decrease is confirme
   w.run(4 * w.p.rtt_ns);
   w.request(2, 50'000'000);
   w.run(4 * w.p.rtt_ns, false);
-  CHECK(w.rate(1) == Approx(plan_mbps(w.p, 2) / 2.0).epsilon(0.01));
+  CHECK(w.rate(1) == Approx(w.p.eta_mbps / 2.0).epsilon(0.01));
   CHECK(w.peers[2].grants == 0);
   CHECK(w.peers[1].grants >= 4);  // the unconfirmed decrease is repeated every RTT
   w.peers[1].request.grant_echo = static_cast<std::uint16_t>(w.peers[1].grant.grant_seq - 1);
   w.request(1, 50'000'000);  // confirms the grant before: frees nothing
   w.run(2 * w.p.rtt_ns, false);
-  CHECK(w.r.snapshot().committed_mbps == w.lone_mbps());
+  CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
   CHECK(w.peers[2].grants == 0);
   w.echo(1);
   w.now += w.p.rtt_ns;
   w.poll();
-  CHECK(w.rate(2) == Approx(plan_mbps(w.p, 2) / 2.0).epsilon(0.01));
+  CHECK(w.rate(2) == Approx(w.p.eta_mbps / 2.0).epsilon(0.01));
 }
 
 TEST_CASE(
@@ -63,7 +63,7 @@ TEST_CASE(
   const std::int64_t granted = w.now;
   for (std::uint32_t id = 2; id <= 16; ++id) w.request(id, 50'000'000);
   w.run(lease - 4 * w.p.rtt_ns, false);  // silent sender 1: no refresh beyond the old lease
-  CHECK(w.r.snapshot().committed_mbps == w.lone_mbps());
+  CHECK(w.r.snapshot().committed_mbps == w.p.eta_mbps);
   CHECK(w.peers[2].grants == 0);
   std::uint64_t newcomers = 0;
   while (newcomers == 0) {
@@ -85,12 +85,12 @@ TEST_CASE("cadence receiver: demand 0 releases at once and is confirmed with a n
   const std::uint16_t seq = w.peers[1].grant.grant_seq;
   w.peers[1].request.grant_echo = 0;
   w.request(1, 0);
-  CHECK(w.r.snapshot().committed_mbps == Approx(plan_mbps(w.p, 2) / 2.0).epsilon(0.02));
+  CHECK(w.r.snapshot().committed_mbps == Approx(w.p.eta_mbps / 2.0).epsilon(0.02));
   w.run(3 * w.p.rtt_ns);
   CHECK(w.rate(1) == 0);
   CHECK_FALSE(w.peers[1].grant.hold);
   CHECK(seq_distance(w.peers[1].grant.grant_seq, seq) == 1);
-  CHECK(w.rate(2) == Approx(double(w.lone_mbps())).epsilon(0.01));
+  CHECK(w.rate(2) == Approx(double(w.p.eta_mbps)).epsilon(0.01));
 }
 
 TEST_CASE("cadence receiver: repeated and reordered REQUESTs change nothing") {
@@ -119,7 +119,7 @@ TEST_CASE("cadence receiver: a sender that restarted its numbers is understood a
   w.request(1, 10'000'000);
   w.now += w.p.rtt_ns;
   w.poll();
-  CHECK(w.rate(1) == w.lone_mbps());
+  CHECK(w.rate(1) == w.p.eta_mbps);
 }
 
 TEST_CASE("cadence receiver: a receiver that lost its state goes on from the sender's numbers") {

@@ -30,16 +30,6 @@ TEST_CASE("cadence receiver: where nobody has sixteen BDP left all are alike") {
   }
 }
 
-TEST_CASE("cadence receiver: among more than 256 channels all are alike") {
-  for (const std::uint32_t channels : {256U, 257U}) {
-    Port w({{"a_max", 512}});
-    for (std::uint32_t id = 0; id < channels; ++id) w.request(id, id == 7 ? 100'000 : 500'000'000);
-    w.run(60 * w.p.rtt_ns);
-    CHECK(double(w.rate(7)) ==
-          Approx((channels == 256 ? 3.0 : 1.0) * double(w.rate(8))).epsilon(0.1));
-  }
-}
-
 TEST_CASE("cadence sender: who has little left wants more of the uplink") {
   Sender w;
   w.post(16 * w.p.bdp_bytes);
