@@ -25,11 +25,15 @@ constexpr std::int64_t kProbeMaxNs = 1'000'000;  // longest interval of unanswer
 constexpr unsigned kPatientProbes = 4;           // unanswered ones before intervals grow
 
 bool has_backlog(const State& s) { return s.backlog_wire > 0; }
+// Waits for the arbiter's answer.
+bool asks_start(const State& s) { return s.want_bytes > 0 || s.phase == Phase::asking; }
+bool path_limited(const State& s, const CadenceParams& p) { return s.path_mbps < p.link_mbps; }
 bool in_start(const State& s) { return s.sent_total < s.start_end; }
 std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
 std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b);
 }
+std::uint32_t micros(std::int64_t ns) { return static_cast<std::uint32_t>(ns / 1000); }
 std::uint16_t micros_16(std::int64_t ns) {
   return static_cast<std::uint16_t>(std::clamp<std::int64_t>(ns / 1000, 1, 0xFFFF));
 }
@@ -106,7 +110,6 @@ void ask_start(State& s, const CadenceParams& p, const Event& e) {
       start_window(s, p, flying + s.backlog_wire + std::uint64_t{kMessageSlackBytes});
   const std::uint64_t open = flying + (in_start(s) ? s.start_end - s.sent_total : 0);
   s.want_bytes = window > open ? static_cast<std::uint32_t>(window - open) : 0;
-  s.asks_start = s.want_bytes > 0 || s.phase == Phase::asking;
 }
 
 void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t bytes) {
@@ -128,11 +131,10 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
       // A short message behind others may send its bytes on top of the grant. The queue pairs of a
       // channel take turns, hence twice its size. Near line rate there is nothing to gain by it.
       if (message_wire_bytes(p, bytes) <= p.small_bytes && s.backlog_wire > bytes &&
-          now - s.started_at >= kAheadRtts * p.rtt_ns &&
+          micros(now) - s.started_us >= micros(kAheadRtts * p.rtt_ns) &&
           s.grant_mbps < p.eta_mbps - p.eta_mbps / 8) {
         s.want_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
             message_wire_bytes(p, 2 * bytes) + kMessageSlackBytes, p.most_start_bytes));
-        s.asks_start = true;
       }
       return;
     case Phase::decaying:
@@ -145,7 +147,6 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
 
 void on_idle(State& s, const Event& e, Decision& d) {
   s.want_bytes = 0;
-  s.asks_start = false;
   s.start_end = std::min(s.start_end, s.sent_total);
   switch (s.phase) {
     case Phase::idle:
@@ -170,12 +171,11 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   s.share_mbps = mbps(share.rate);
   s.cap_mbps = mbps(share.cap);
   s.spacing_us = micros_16(share.request_spacing_ns);
-  if (share.answers_start && s.asks_start) {
+  if (share.answers_start && asks_start(s)) {
     s.want_bytes = 0;
-    s.asks_start = false;
     if (share.start_bytes > 0) {
       s.start_end = std::max(s.start_end, s.sent_total) + share.start_bytes;
-      s.started_at = e.now.count;
+      s.started_us = micros(e.now.count);
       // They widen the ceiling of a running grant, too.
       if (s.phase == Phase::granted) s.limit_total += share.start_bytes;
     }
@@ -194,20 +194,19 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
 void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
   s.path_mbps = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(rate, std::min(p.path_min_mbps, p.link_mbps), p.link_mbps));
-  s.path_limited = s.path_mbps < p.link_mbps;
   s.path_cut_at = now;
   s.path_step_at = now + p.rtt_ns;
 }
 
 // Once for every round trip without congestion.
 void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
-  while (s.path_limited && now >= s.path_step_at) {
+  while (path_limited(s, p) && now >= s.path_step_at) {
     s.path_step_at += p.rtt_ns;
     const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
     s.path_mbps += basis / kPathIncrease + 1;
     // Well above what is granted: the path is no constraint any more.
-    s.path_limited = s.path_mbps < p.link_mbps && s.path_mbps < std::uint64_t{basis} + basis / 4;
-    if (!s.path_limited) s.path_mbps = p.link_mbps;
+    if (s.path_mbps >= std::uint64_t{basis} + basis / 4) s.path_mbps = p.link_mbps;
+    s.path_mbps = std::min(s.path_mbps, p.link_mbps);
   }
 }
 
@@ -225,7 +224,7 @@ bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::ui
   const std::int64_t excess = queued - p.path_target_ns;
   // A packet that was sent before the last cut says nothing of it.
   if (excess <= 0 || now - s.path_cut_at < std::int64_t{rtt_ns}) {
-    if (queued > 0 && s.path_limited) s.path_step_at = std::max(s.path_step_at, now + p.rtt_ns);
+    if (queued > 0 && path_limited(s, p)) s.path_step_at = std::max(s.path_step_at, now + p.rtt_ns);
     return false;
   }
   grow_path(s, p, now);
@@ -397,7 +396,7 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
 
 void start(State& s, const CadenceParams& p, const Event& e) {
   s.share_mbps = s.cap_mbps = s.path_mbps = p.link_mbps;
-  s.started_at = e.now.count - kAheadRtts * p.rtt_ns;
+  s.started_us = micros(e.now.count - kAheadRtts * p.rtt_ns);
   s.path_cut_at = e.now.count - p.rtt_ns;
   s.refresh_us = micros_16(p.lease_min_ns / 4);
   s.start_end = e.sent_total;
@@ -417,7 +416,6 @@ void lose_port(State& s, std::int64_t now, Decision& d) {
     enter(s, Phase::idle);
   }
   s.want_bytes = 0;
-  s.asks_start = false;
   d.request = false;
 }
 
@@ -485,7 +483,7 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
   if (s.phase == Phase::decaying && s.grant_mbps > p.fallback_mbps) {
     wake = std::min(wake, s.lease_end);
   }
-  if (s.path_limited && has_backlog(s)) wake = std::min(wake, s.path_step_at);
+  if (path_limited(s, p) && has_backlog(s)) wake = std::min(wake, s.path_step_at);
   d.wake_at = Nanos{wake == kNeverNanos.count ? wake : std::max(wake, now + 1)};
   d.timed = wake != kNeverNanos.count;
 }
@@ -553,7 +551,8 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     close(s, now, d);
   }
   // Backlog beyond the start bytes: they alone do not finish it.
-  if (s.phase == Phase::requesting && !s.asked && !s.asks_start && needs_grant(s)) d.request = true;
+  if (s.phase == Phase::requesting && !s.asked && !asks_start(s) && needs_grant(s))
+    d.request = true;
   if (d.request) {
     if (has_backlog(s)) s.asked = true;
     s.request_at = now + request_interval(s, p);
@@ -563,7 +562,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
 
 void Cadence::fill_request(State& s, const Params& p, const Event& e, RequestMessage& r) {
   std::uint64_t cap = std::min(s.cap_mbps, p.link_mbps);
-  if (s.path_limited) cap = std::min(cap, std::uint64_t{s.path_mbps} * 5 / 4);
+  if (path_limited(s, p)) cap = std::min(cap, std::uint64_t{s.path_mbps} * 5 / 4);
   r.req_seq = ++s.req_seq;
   r.grant_echo = s.grant_seq;
   r.sent_total = s.sent_total & kTotalMask;
@@ -578,8 +577,8 @@ void Cadence::fill_request(State& s, const Params& p, const Event& e, RequestMes
 
 UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
   UplinkWant w;
-  w.start_bytes = s.asks_start ? s.want_bytes : 0;
-  w.asks_start = s.asks_start;
+  w.start_bytes = s.want_bytes;
+  w.asks_start = asks_start(s);
   switch (s.phase) {
     case Phase::idle:
     case Phase::closing:

@@ -66,7 +66,6 @@ class Cadence {
     std::int64_t begin_at;      // next_mbps takes effect
     std::int64_t path_cut_at;   // last decrease of P
     std::int64_t path_step_at;  // next clean RTT
-    std::int64_t started_at;    // last answer with start bytes
     // Rates in Mb/s.
     std::uint32_t grant_mbps;
     std::uint32_t next_mbps;  // a newcomer's grant that has not begun; 0: none
@@ -74,6 +73,7 @@ class Cadence {
     std::uint32_t cap_mbps;  // announced as tx_cap
     std::uint32_t path_mbps;
     std::uint32_t want_bytes;  // start bytes asked of the arbiter
+    std::uint32_t started_us;  // last answer with start bytes
     std::uint32_t stamp_ns;    // timestamp of the last give-up, or of the newest grant's arrival
     std::uint32_t control_rtt_ns;  // of REQUEST and GRANT, smoothed; 0: none yet
     std::uint16_t refresh_us;      // REQUEST interval while granted...
@@ -85,13 +85,11 @@ class Cadence {
     Phase phase;
     std::uint8_t probes;           // REQUESTs since the last GRANT
     std::uint8_t peer_count_hint;  // peers that have connections to the receiver
-    bool asks_start : 1;           // want_bytes waits for the arbiter's answer
-    bool unconfirmed : 1;          // a give-up that the receiver may not know of yet
-    bool asked : 1;    // a REQUEST since the last idle asked for a grant: giving up must be told
-    bool gave_up : 1;  // stamp_ns is of a give-up: GRANTs that answer an older REQUEST are void
-    bool down : 1;
-    bool seq_known : 1;     // seen_seq is valid
-    bool path_limited : 1;  // path_mbps is below the link
+    bool unconfirmed;              // a give-up that the receiver may not know of yet
+    bool asked;    // a REQUEST since the last idle asked for a grant: giving up must be told
+    bool gave_up;  // stamp_ns is of a give-up: GRANTs that answer an older REQUEST are void
+    bool down;
+    bool seq_known;  // seen_seq is valid
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts) {
