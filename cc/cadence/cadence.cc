@@ -77,8 +77,8 @@ void close(State& s, std::int64_t now, Decision& d) {
 
 // --- Starts ------------------------------------------------------------------------------------
 
-// U: bytes that may be under way without a grant, of a channel with `bytes` posted and not yet
-// acknowledged. All peers of the receiver may start together: their starts add up to kappa BDP. A
+// U: bytes that may be under way without a grant, of a channel with so many to send, those
+// included. All peers of the receiver may start together: their starts add up to kappa BDP. A
 // small backlog may leave at once all the same; between them the start falls with the square of the
 // size, so that one byte more does not make it wait. Two peers are neighbours in a ring or a
 // pipeline, of which one sends.
@@ -103,12 +103,13 @@ std::uint32_t start_rate(const State& s, const CadenceParams& p) {
   return s.degree > 1 ? std::max(p.eta_mbps / s.degree, p.min_grant_mbps) : p.link_mbps;
 }
 
-// Asks the arbiter for what may leave without a grant beyond what leaves already.
+// Asks the arbiter for what may leave without a grant, beside what did and is not acknowledged.
 void ask_start(State& s, const CadenceParams& p, const Event& e) {
-  const std::uint64_t flying = message_wire_bytes(p, e.inflight_bytes);
-  const std::uint64_t window =
-      start_window(s, p, flying + s.backlog_wire + std::uint64_t{kMessageSlackBytes});
-  const std::uint64_t open = flying + (in_start(s) ? s.start_end - s.sent_total : 0);
+  const std::uint64_t flying = std::min(message_wire_bytes(p, e.inflight_bytes), s.sent_total);
+  const std::uint64_t acked = s.sent_total - flying;
+  const std::uint64_t open = s.start_end > acked ? s.start_end - acked : 0;
+  const std::uint64_t bytes = s.backlog_wire + std::min(open, flying) + kMessageSlackBytes;
+  const std::uint64_t window = start_window(s, p, bytes);
   s.want_bytes = window > open ? static_cast<std::uint32_t>(window - open) : 0;
 }
 
@@ -120,7 +121,6 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
     case Phase::idle:
     case Phase::closing:
       enter(s, Phase::asking);
-      s.start_end = s.sent_total;
       s.asked = false;
       [[fallthrough]];
     case Phase::asking:

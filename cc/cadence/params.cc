@@ -33,7 +33,7 @@ constexpr std::uint32_t kMinGrantPart = 1024;
 constexpr std::string_view kDesign = "own design: docs/algorithms/cadence.md";
 
 constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
-    {"eta", "1", 0.995, 0.80, 1.00, true, "share of the link that grants may add up to",
+    {"eta", "1", 0.998, 0.80, 1.00, true, "share of the link that grants may add up to",
      "own design; UEC RCCC paces pulls at 0.99 (uet-htsim uec.cpp)"},
     {"small_message", "BDP", 0.75, 0, 4, true,
      "messages up to this are sent at once, without waiting for a grant",
