@@ -75,6 +75,16 @@ void close(State& s, std::int64_t now, Decision& d) {
   d.request = true;
 }
 
+// The backlog is gone.
+void finish(State& s, std::int64_t now, Decision& d) {
+  if (s.asked || s.unconfirmed) {
+    close(s, now, d);
+  } else {
+    enter(s, Phase::idle);  // all left as start bytes: there is nothing to give up
+    d.request = false;
+  }
+}
+
 // --- Starts ------------------------------------------------------------------------------------
 
 // U: bytes that may be under way without a grant, of a channel with so many to send, those
@@ -157,11 +167,7 @@ void on_idle(State& s, const Event& e, Decision& d) {
     case Phase::asking:
     case Phase::requesting:
     case Phase::decaying:
-      if (s.asked || s.unconfirmed) {
-        close(s, e.now.count, d);
-      } else {
-        enter(s, Phase::idle);  // all left as start bytes: there is nothing to give up
-      }
+      finish(s, e.now.count, d);
       return;
   }
 }
@@ -546,10 +552,10 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
   }
 
-  // A REQUEST without demand gives up what is granted.
-  if (d.request && !has_backlog(s) && (s.phase == Phase::granted || s.phase == Phase::decaying)) {
-    close(s, now, d);
-  }
+  // Work that went without being sent, of a queue pair that was destroyed.
+  const bool open =
+      s.phase == Phase::requesting || s.phase == Phase::granted || s.phase == Phase::decaying;
+  if (d.request && open && !has_backlog(s)) finish(s, now, d);
   // Backlog beyond the start bytes: they alone do not finish it.
   if (s.phase == Phase::requesting && !s.asked && !asks_start(s) && needs_grant(s))
     d.request = true;

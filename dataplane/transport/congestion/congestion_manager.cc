@@ -225,15 +225,15 @@ void CongestionManager::resume(QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   scheduler_.activate(qp);
   release(qp.context);
+  tell_of_work(qp.context);
 }
 
-// An algorithm that heard of the last byte gave up what it was granted: unless it hears of work, it
-// asks for nothing, and what was rewound waits for ever.
 void CongestionManager::resume_and_report(QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   const bool quiet = core_.contexts[qp.context].active_head == kNoIndex;
+  const bool told = core_.contexts[qp.context].told_idle;
   resume(qp);
-  if (quiet) announce_backlog(qp.context);
+  if (quiet && !told) announce_backlog(qp.context);
 }
 
 void CongestionManager::retarget(QueuePair& qp) {
@@ -259,6 +259,7 @@ void CongestionManager::report_idle(std::uint32_t index) {
   cc::Event event;
   event.signal = cc::Signal::idle;
   deliver(index, event);
+  core_.contexts[index].told_idle = true;
 }
 
 void CongestionManager::announce_backlog(std::uint32_t index) {
@@ -304,6 +305,7 @@ void CongestionManager::deliver(std::uint32_t index, cc::Event& event) {
     event.backlog_bytes =
         std::max(event.backlog_bytes, read_backlog(*core_.qps[context.active_head]));
   }
+  if (event.signal == cc::Signal::message || event.lost_bytes != 0) context.told_idle = false;
   event.inflight_bytes = context.inflight_bytes;
   event.sent_bytes = context.sent_since_event;
   context.sent_since_event = 0;

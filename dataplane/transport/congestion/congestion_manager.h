@@ -59,6 +59,7 @@ class alignas(64) CongestionManager {
     scheduler_.activate(qp);
     if (qp.response_ready) scheduler_.note_response(qp);
     if (waited && core_.contexts[qp.context].backlog_bytes == 0) report_bare_backlog(qp);
+    tell_of_work(qp.context);
   }
 
   // --- events ---
@@ -72,6 +73,12 @@ class alignas(64) CongestionManager {
   // Work that was posted before is the context's, taken over or to be sent again: its algorithm
   // hears of it like of a message.
   void announce_backlog(std::uint32_t index);
+  // Payload that is to be sent again, or packets without any: who heard that nothing is left gave
+  // up what it was granted, and asks for nothing unless it hears of them.
+  void tell_of_work(std::uint32_t index) {
+    if (core_.contexts[index].told_idle) [[unlikely]]
+      announce_backlog(index);
+  }
   // Tells the algorithm, if it wants to know, when the context has nothing left to send.
   void report_idle(std::uint32_t index);
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.

@@ -44,6 +44,7 @@ struct alignas(64) CongestionContext {
   bool on_fallback = false;   // `fallback` decides
   std::uint8_t in_rings = 0;  // bit per class: has an entry in its ready ring (maybe a stale one)
   bool timer_set = false;     // has an entry in the scheduler's timers
+  bool told_idle = false;     // the algorithm heard that nothing is left, and of no work since
   bool answers = false;       // one of its queue pairs has had READ responses to send
   std::uint8_t arm = 0;
   std::uint8_t epoch = 0;

@@ -1,5 +1,7 @@
 #include "dataplane/transport/message/request_order.h"
 
+#include <algorithm>
+
 namespace paceline::transport {
 
 namespace {
@@ -13,7 +15,11 @@ std::int32_t ahead(std::uint32_t a, std::uint32_t b) {
 
 // How many messages beyond the limit the request is; not positive: within.
 std::int32_t RequestOrder::sends_beyond_credits(const RequesterState& r, const SendEntry& entry) {
-  return takes_receive(entry.request.opcode) ? ahead(entry.ssn, r.credit_limit) : 0;
+  if (!takes_receive(entry.request.opcode)) return 0;
+  // A limit may come late, in an answer that others overtook: what is complete since had its
+  // receive request. Without that the first message that is not would wait for ever.
+  const std::int32_t first = ahead(entry.ssn, r.queue.front().ssn) + 1;
+  return std::min(ahead(entry.ssn, r.credit_limit), first);
 }
 
 void RequestOrder::update_credits(EngineCore& core, QueuePair& qp, wire::Aeth aeth) {
