@@ -9,13 +9,6 @@ using Json = JsonReader::Json;
 using Layout = JsonWriter::Layout;
 using std::uint64_t;
 
-void write_numbers(JsonWriter& json, std::string_view key, const std::vector<uint64_t>& values) {
-  json.key(key);
-  json.begin_array();
-  for (const uint64_t value : values) json.value(value);
-  json.end_array();
-}
-
 void write_series(JsonWriter& json, const TimeSeries& series) {
   json.key("series");
   json.begin_object();
@@ -24,9 +17,7 @@ void write_series(JsonWriter& json, const TimeSeries& series) {
   json.member("interval_ps", static_cast<uint64_t>(series.interval.count));
   json.member("looks", uint64_t{series.looks});
   json.member("end_ps", static_cast<uint64_t>(series.end.count));
-  for (const SignalSpec& spec : signal_table()) {
-    write_numbers(json, spec.name, series[spec.signal]);
-  }
+  for (const SignalSpec& spec : signal_table()) json.list(spec.name, series[spec.signal]);
   json.end_object();
 }
 
@@ -42,8 +33,8 @@ void write_arm(JsonWriter& json, const ArmFigures& arm) {
     values.push_back(point.value);
     counts.push_back(point.count);
   }
-  write_numbers(json, "fct_ns", values);
-  write_numbers(json, "fct_messages", counts);
+  json.list("fct_ns", values);
+  json.list("fct_messages", counts);
   json.key("slowdown_by_size");
   json.begin_array();
   for (const SizeSlowdown& bin : arm.slowdown) {
@@ -111,20 +102,14 @@ TimeSeries read_series(JsonReader& in, const Json& arm, const std::string& owner
   return series;
 }
 
-double read_number(JsonReader& in, const Json& object, const std::string& path, const char* key) {
-  const Json* value = in.member(
-      object, path, key, [](const Json& v) { return v.is_number(); }, "a number");
-  return value == nullptr ? 0.0 : value->get<double>();
-}
-
 SizeSlowdown read_bin(JsonReader& in, const Json& item, const std::string& path) {
   SizeSlowdown bin;
   bin.up_to_bytes = in.whole(item, path, "up_to_bytes", 1);
   bin.messages = in.whole(item, path, "messages", 1);
-  bin.p50 = read_number(in, item, path, "p50");
-  bin.p95 = read_number(in, item, path, "p95");
-  bin.p99 = read_number(in, item, path, "p99");
-  bin.max = read_number(in, item, path, "max");
+  bin.p50 = in.number(item, path, "p50");
+  bin.p95 = in.number(item, path, "p95");
+  bin.p99 = in.number(item, path, "p99");
+  bin.max = in.number(item, path, "max");
   return bin;
 }
 
@@ -168,10 +153,7 @@ void write_detail(JsonWriter& json, const Detail& detail) {
   json.key("detail");
   json.begin_object();
   json.member("file", std::string_view(detail.file));
-  json.key("set");
-  json.begin_array(Layout::compact);
-  for (const std::string& set : detail.overrides) json.value(std::string_view(set));
-  json.end_array();
+  json.list("set", detail.overrides);
   json.key("arms");
   json.begin_array();
   for (const ArmFigures& arm : detail.arms) write_arm(json, arm);

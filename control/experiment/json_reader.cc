@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "dataplane/base/json_limits.h"
-#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment {
 namespace {
@@ -23,7 +22,37 @@ std::string shortened(const Json& value) {
   return text;
 }
 
+// ":line:column" of a byte.
+std::string position_of(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  return fmt::format(":{}:{}", line, before.size() - (before.rfind('\n') + 1) + 1);
+}
+
 }  // namespace
+
+config::Read<Json> JsonReader::document(std::string_view text, std::string_view source,
+                                        std::string_view expected) {
+  config::Read<Json> out;
+  const auto fail = [&](std::string_view where, std::string_view what) {
+    out.errors = {fmt::format("{}{}: {}", source, where, what)};
+    return out;
+  };
+  if (const JsonExcess excess = json_excess(text)) {
+    return fail(position_of(text, excess.at), excess.what);
+  }
+  try {
+    out.value = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    // nlohmann counts bytes from 1 and names the one after which it gave up.
+    return fail(position_of(text, error.byte == 0 ? 0 : error.byte - 1),
+                fmt::format("not JSON, or cut off here; expected {}", expected));
+  } catch (const Json::exception&) {
+    return fail("", fmt::format("not usable JSON; expected {}", expected));
+  }
+  if (out.value.is_object()) return out;
+  return fail(": top level", fmt::format("expected an object, found {}", kind_of(out.value)));
+}
 
 Json JsonReader::parse(std::string_view text) {
   if (json_excess(text)) return Json(Json::value_t::discarded);
@@ -70,6 +99,12 @@ std::string JsonReader::string(const Json& object, const std::string& path, cons
   const Json* value = member(
       object, path, key, [](const Json& v) { return v.is_string(); }, "a string");
   return value == nullptr ? std::string() : value->get<std::string>();
+}
+
+double JsonReader::number(const Json& object, const std::string& path, const char* key) {
+  const Json* value = member(
+      object, path, key, [](const Json& v) { return v.is_number(); }, "a number");
+  return value == nullptr ? 0.0 : value->get<double>();
 }
 
 std::string JsonReader::one_of(const Json& object, const std::string& path, const char* key,

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/config/toml/diagnostics.h"
+
 namespace paceline::experiment {
 
 class JsonReader {
@@ -28,6 +30,7 @@ class JsonReader {
                      bool (*is_type)(const Json&), const char* expected);
 
   std::string string(const Json& object, const std::string& path, const char* key);
+  double number(const Json& object, const std::string& path, const char* key);
   std::string one_of(const Json& object, const std::string& path, const char* key,
                      const std::vector<std::string>& allowed);
   std::uint64_t whole(const Json& object, const std::string& path, const char* key,
@@ -40,6 +43,10 @@ class JsonReader {
   std::vector<std::string> names(const Json& object, const std::string& path, const char* key,
                                  std::size_t least);
 
+  // The object that a file holds; otherwise an error with its line and column. `expected` says what
+  // file it should be.
+  static config::Read<Json> document(std::string_view text, std::string_view source,
+                                     std::string_view expected);
   // A discarded value where the text is no JSON or beyond the limits of base/json_limits.h.
   static Json parse(std::string_view text);
 

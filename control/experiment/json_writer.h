@@ -26,9 +26,16 @@ class JsonWriter {
   void value(bool truth);
 
   template <class T>
-  void member(std::string_view name, T item) {
+  void member(std::string_view name, const T& item) {
     key(name);
     value(item);
+  }
+  template <class List>
+  void list(std::string_view name, const List& items, Layout layout = Layout::compact) {
+    key(name);
+    begin_array(layout);
+    for (const auto& item : items) value(item);
+    end_array();
   }
 
   // The finished text, ending in a newline; every begin must have had its end.

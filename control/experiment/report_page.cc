@@ -12,42 +12,10 @@
 namespace paceline::experiment {
 namespace {
 
-constexpr std::string_view kPolicy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
-
 std::string list_html(const std::vector<std::string>& lines, const char* name) {
   std::string out = fmt::format("<ul class=\"{}\">\n", name);
   for (const std::string& line : lines) out += fmt::format("<li>{}</li>\n", html_escaped(line));
   return out + "</ul>\n";
-}
-
-std::string header_html(const PageContext& page) {
-  const AnalysisPlan& plan = page.analysis.plan;
-  const std::vector<std::string> others(plan.arms.begin() + (plan.arms.empty() ? 0 : 1),
-                                        plan.arms.end());
-  std::string out = fmt::format(
-      "<header>\n<h1>{}</h1>\n<p class=\"against\"><b>{}</b> against <b>{}</b> "
-      "(baseline)</p>\n<dl>",
-      html_escaped(plan.name), html_escaped(fmt::format("{}", fmt::join(others, ", "))),
-      plan.arms.empty() ? "?" : html_escaped(plan.arms[0]));
-  const auto fact = [&out](const char* name, const std::string& value) {
-    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, html_escaped(value));
-  };
-  fact("scenarios", std::to_string(plan.scenarios.size()));
-  fact("paired repetitions", std::to_string(plan.repetitions));
-  fact("seed", std::to_string(plan.seed));
-  fact("runs", std::to_string(page.results.runs.size()));
-  fact("results version", page.results.version);
-  fact("content hash", fmt::format("{:016x}", content_hash(page.results, page.analysis)));
-  out +=
-      "</dl>\n<nav aria-label=\"Contents\"><a href=\"#words\">In words</a> <a "
-      "href=\"#effects\">Effects</a>";
-  for (std::size_t i = 0; i < plan.scenarios.size(); ++i) {
-    out += fmt::format(" <a href=\"#{}\">{}</a>", anchor_of(i), html_escaped(plan.scenarios[i]));
-  }
-  return out +
-         " <a href=\"#costs\">Costs and limits</a> <a href=\"#method\">Method</a></nav>\n"
-         "</header>\n";
 }
 
 std::string words_html(const PageContext& page, const Report& report) {
@@ -101,40 +69,36 @@ std::string method_html(const PageContext& page, const Report& report) {
       "<p id=\"downloads\"></p>\n<details><summary>The experiment file, with its "
       "overrides</summary>\n<pre id=\"configuration\">{}</pre></details>\n",
       html_escaped(page.results.configuration));
-  if (report_has_charts()) {
-    out += fmt::format(
-        "<details><summary>Licence of the chart library</summary>\n<pre>{}</pre>"
-        "</details>\n",
-        html_escaped(page_chart_licence()));
-  }
-  return out + "</section>\n";
+  return out + chart_licence_html() + "</section>\n";
 }
 
 }  // namespace
-
-bool report_has_charts() { return !page_chart_library().empty(); }
 
 std::string report_page(const Results& results, const Analysis& analysis,
                         const std::string& results_name) {
   const Reproduce reproduce(results, results_name);
   const PageContext page{results, analysis, reproduce};
   const Report report = report_of(analysis, false);
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-      "http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
-      "content=\"paceline\">\n<meta name=\"color-scheme\" content=\"light "
-      "dark\">\n<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n",
-      kPolicy, html_escaped(report.heading.front()));
-  out += page_style();
-  out += "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#words\">Skip to the results</a>\n";
-  out += header_html(page);
-  out += "<main>\n";
-  if (!report_has_charts()) {
-    out +=
-        "<p class=\"no-charts\">Charts were left out: this paceline was built without D3 (Debian: "
-        "libjs-d3). All tables are here.</p>\n";
-  }
+  const AnalysisPlan& plan = analysis.plan;
+  const std::vector<std::string> others(plan.arms.begin() + (plan.arms.empty() ? 0 : 1),
+                                        plan.arms.end());
+  Page whole{.title = report.heading.front(),
+             .heading = plan.name,
+             .against = fmt::format("<b>{}</b> against <b>{}</b> (baseline)",
+                                    html_escaped(fmt::format("{}", fmt::join(others, ", "))),
+                                    plan.arms.empty() ? "?" : html_escaped(plan.arms[0])),
+             .facts = {{"scenarios", std::to_string(plan.scenarios.size())},
+                       {"paired repetitions", std::to_string(plan.repetitions)},
+                       {"seed", std::to_string(plan.seed)},
+                       {"runs", std::to_string(results.runs.size())},
+                       {"results version", results.version},
+                       {"content hash", fmt::format("{:016x}", content_hash(results, analysis))}},
+             .contents = {{"words", "In words"}, {"effects", "Effects"}},
+             .sections = {},
+             .script = page_script(),
+             .charts = "Charts",
+             .json = results_text(results, analysis)};
+  std::string& out = whole.sections;
   out += words_html(page, report);
   out += "<section id=\"effects\">\n<h2>Effects</h2>\n" + overview_table(analysis);
   out +=
@@ -148,9 +112,12 @@ std::string report_page(const Results& results, const Analysis& analysis,
                    {reproduce.experiment()},
                    true});
   out += "</section>\n";
-  for (std::size_t i = 0; i < analysis.plan.scenarios.size(); ++i) {
+  for (std::size_t i = 0; i < plan.scenarios.size(); ++i) {
+    whole.contents.emplace_back(anchor_of(i), plan.scenarios[i]);
     out += scenario_section(page, i);
   }
+  whole.contents.insert(whole.contents.end(),
+                        {{"costs", "Costs and limits"}, {"method", "Method"}});
   out += "<section id=\"costs\">\n<h2>Costs and limits</h2>\n<div class=\"figures\">\n";
   out += figure_html({"costs-limiters",
                       "limiters",
@@ -171,18 +138,7 @@ std::string report_page(const Results& results, const Analysis& analysis,
                       true});
   out += "</div>\n" + costs_table(page) + "</section>\n";
   out += method_html(page, report);
-  out += "</main>\n<script type=\"application/json\" id=\"results\">\n";
-  out += json_in_script(results_text(results, analysis));
-  out += "</script>\n";
-  if (report_has_charts()) {
-    out += "<script>\n";
-    out += page_chart_library();
-    out += "\n</script>\n";
-  }
-  out += "<script>\n";
-  out += page_script();
-  out += "</script>\n</body>\n</html>\n";
-  return out;
+  return page_html(whole);
 }
 
 }  // namespace paceline::experiment

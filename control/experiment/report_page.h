@@ -15,7 +15,4 @@ namespace paceline::experiment {
 std::string report_page(const Results& results, const Analysis& analysis,
                         const std::string& results_name);
 
-// False in a program built without the chart library: pages then hold tables only, and say so.
-bool report_has_charts();
-
 }  // namespace paceline::experiment

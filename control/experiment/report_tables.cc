@@ -94,7 +94,7 @@ std::string means_table(const PageContext& page, std::span<const Metric> wanted)
       out += "</tr>\n";
     }
   }
-  return out + "</tbody></table></div>\n";
+  return out.append(kTableEnd);
 }
 
 }  // namespace
@@ -111,14 +111,10 @@ std::string effect_table(const Comparison& comparison, const AnalysisPlan& plan,
   }
   std::stable_partition(shown.begin(), shown.end(),
                         [](const MetricEffect* effect) { return effect->role == Role::primary; });
-  std::string out = fmt::format(
-      "<div class=\"scroll\"><table class=\"effects{}\">\n<thead><tr><th></th><th "
-      "scope=\"col\">metric</th><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\" "
-      "class=\"n\">{}</th><th scope=\"col\" class=\"n\">effect</th><th scope=\"col\">{} % "
-      "interval</th><th scope=\"col\" class=\"n\">p</th><th "
-      "scope=\"col\">verdict</th></tr></thead>\n<tbody>\n",
-      all ? " all" : "", html_escaped(plan.arms[0]), html_escaped(comparison.arm),
-      significant(plan.confidence * 100));
+  std::string out =
+      table_head(all ? "effects all" : "effects",
+                 {"", "metric", "#" + plan.arms[0], "#" + comparison.arm, "#effect",
+                  significant(plan.confidence * 100) + " % interval", "#p", "verdict"});
   for (const MetricEffect* effect : shown) {
     const ReportRow row = row_of(*effect);
     out += fmt::format(
@@ -134,19 +130,15 @@ std::string effect_table(const Comparison& comparison, const AnalysisPlan& plan,
         html_escaped(row.interval), figure_text(effect->p_adjusted), html_escaped(row.p),
         verdict_cell(effect->verdict));
   }
-  return out + "</tbody></table></div>\n";
+  return out.append(kTableEnd);
 }
 
 std::string overview_table(const Analysis& analysis) {
   const AnalysisPlan& plan = analysis.plan;
-  std::string out = fmt::format(
-      "<div class=\"scroll\"><table class=\"overview\">\n<thead><tr><th "
-      "scope=\"col\">scenario</th><th scope=\"col\">arm</th><th scope=\"col\">decided by</th><th "
-      "scope=\"col\" class=\"n\">{}</th><th scope=\"col\" class=\"n\">arm</th><th scope=\"col\" "
-      "class=\"n\">effect</th><th scope=\"col\">{} % interval</th><th "
-      "scope=\"col\">verdict</th></tr></thead>\n<tbody>\n",
-      plan.arms.empty() ? "baseline" : html_escaped(plan.arms[0]),
-      significant(plan.confidence * 100));
+  std::string out = table_head(
+      "overview", {"scenario", "arm", "decided by",
+                   "#" + (plan.arms.empty() ? std::string("baseline") : plan.arms[0]), "#arm",
+                   "#effect", significant(plan.confidence * 100) + " % interval", "verdict"});
   const auto row = [&out](const std::string& where, const std::string& heading,
                           const std::string& arm, Metric metric, const PairedEffect& paired,
                           Verdict verdict, const char* kind) {
@@ -187,7 +179,7 @@ std::string overview_table(const Analysis& analysis) {
     row(summary.spec.label, html_escaped(summary.spec.label), summary.arm, summary.spec.metric,
         summary.paired, summary.verdict, "summary");
   }
-  return out + "</tbody></table></div>\n";
+  return out.append(kTableEnd);
 }
 
 std::string costs_table(const PageContext& page) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -26,18 +27,7 @@ using std::uint64_t;
 double figure(double value) { return rounded(value, kFigureDigits); }
 
 void write_interval(JsonWriter& json, std::string_view key, const Interval& interval) {
-  json.key(key);
-  json.begin_array(Layout::compact);
-  json.value(figure(interval.low));
-  json.value(figure(interval.high));
-  json.end_array();
-}
-
-void write_names(JsonWriter& json, std::string_view key, const std::vector<std::string>& names) {
-  json.key(key);
-  json.begin_array(Layout::compact);
-  for (const std::string& name : names) json.value(std::string_view(name));
-  json.end_array();
+  json.list(key, std::array{figure(interval.low), figure(interval.high)});
 }
 
 void write_plan(JsonWriter& json, const AnalysisPlan& plan) {
@@ -46,15 +36,15 @@ void write_plan(JsonWriter& json, const AnalysisPlan& plan) {
   json.member("repetitions", uint64_t{plan.repetitions});
   json.member("confidence", plan.confidence);
   json.member("resamples", uint64_t{plan.resamples});
-  write_names(json, "scenarios", plan.scenarios);
-  write_names(json, "arms", plan.arms);
+  json.list("scenarios", plan.scenarios);
+  json.list("arms", plan.arms);
   json.key("summary_plan");
   json.begin_array();
   for (const SummarySpec& summary : plan.summaries) {
     json.begin_object(Layout::compact);
     json.member("label", std::string_view(summary.label));
     json.member("metric", spec_of(summary.metric).name);
-    write_names(json, "scenarios", summary.scenarios);
+    json.list("scenarios", summary.scenarios);
     json.end_object();
   }
   json.end_array();
@@ -189,10 +179,7 @@ std::string text_of(const Results& results, const Analysis& analysis, const Deta
     json.end_object();
   }
   json.end_array();
-  json.key("notes");
-  json.begin_array();
-  for (const std::string& note : analysis.notes) json.value(std::string_view(note));
-  json.end_array();
+  json.list("notes", analysis.notes, Layout::lines);
   if (!detail.empty()) write_detail(json, detail);
   json.end_object();
   return std::move(json).finish();

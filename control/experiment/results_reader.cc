@@ -12,8 +12,6 @@
 #include "control/experiment/detail_json.h"
 #include "control/experiment/json_reader.h"
 #include "control/experiment/results_file.h"
-#include "dataplane/base/json_limits.h"
-#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment {
 namespace {
@@ -29,12 +27,10 @@ AnalysisPlan read_plan(JsonReader& in, const Json& root) {
   plan.repetitions =
       static_cast<std::uint32_t>(in.whole(root, "", "repetitions", 1, kMaxRepetitions));
   plan.resamples = static_cast<std::uint32_t>(in.whole(root, "", "resamples", 100, 10'000'000));
-  if (const Json* confidence = in.member(
-          root, "", "confidence", [](const Json& v) { return v.is_number(); }, "a number")) {
-    plan.confidence = confidence->get<double>();
-    if (!(plan.confidence >= 0.5 && plan.confidence <= 0.9999)) {
-      in.error("confidence", fmt::format("{} is outside 0.5..0.9999", plan.confidence));
-    }
+  const std::size_t before = in.errors().size();
+  plan.confidence = in.number(root, "", "confidence");
+  if (in.errors().size() == before && !(plan.confidence >= 0.5 && plan.confidence <= 0.9999)) {
+    in.error("confidence", fmt::format("{} is outside 0.5..0.9999", plan.confidence));
   }
   plan.scenarios = in.names(root, "", "scenarios", 1);
   plan.arms = in.names(root, "", "arms", 1);
@@ -128,14 +124,6 @@ std::vector<Metric> read_metric_table(JsonReader& in, const Json& root,
   return present;
 }
 
-std::string position_of(std::string_view text, std::size_t byte) {
-  byte = std::min(byte, text.size());
-  const std::string_view before = text.substr(0, byte);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const std::size_t last = before.rfind('\n');
-  return fmt::format("{}:{}", line, last == std::string_view::npos ? byte + 1 : byte - last);
-}
-
 std::string joined(const std::vector<std::string>& errors) {
   return fmt::format("{}", fmt::join(errors, "\n"));
 }
@@ -146,29 +134,15 @@ ResultsFileError::ResultsFileError(std::vector<std::string> errors)
     : std::runtime_error(joined(errors)), errors_(std::move(errors)) {}
 
 Results parse_results(std::string_view text, std::string_view source) {
-  if (const JsonExcess excess = json_excess(text)) {
-    throw ResultsFileError(
-        {fmt::format("{}:{}: {}", source, position_of(text, excess.at), excess.what)});
-  }
-  Json root;
-  try {
-    root = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    // nlohmann counts bytes from 1 and names the one after which it gave up.
-    throw ResultsFileError(
-        {fmt::format("{}:{}: not JSON, or cut off here; expected a results file of paceline ab",
-                     source, position_of(text, error.byte == 0 ? 0 : error.byte - 1))});
-  } catch (const Json::exception&) {
-    throw ResultsFileError(
-        {fmt::format("{}: not usable JSON; expected a results file of paceline ab", source)});
-  }
+  const config::Read<Json> read =
+      JsonReader::document(text, source, "a results file of paceline ab");
+  if (!read.ok()) throw ResultsFileError(read.errors);
+  const Json& root = read.value;
   JsonReader in(source);
   const auto give_up = [&](const std::string& where, const std::string& what) {
     in.error(where, what);
     throw ResultsFileError(in.errors());
   };
-  if (!root.is_object())
-    give_up("top level", fmt::format("expected an object, found {}", JsonReader::kind_of(root)));
   // Without the right schema nothing else in the file has a known meaning.
   const std::uint64_t schema = in.whole(root, "", "schema");
   if (!in.errors().empty()) throw ResultsFileError(in.errors());

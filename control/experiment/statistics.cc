@@ -169,6 +169,13 @@ double minimum_detectable_mean(double sd, std::uint32_t n, double alpha, double 
          std::sqrt(static_cast<double>(n));
 }
 
+double nearest_rank(std::span<const double> sorted, double q) {
+  const auto n = static_cast<double>(sorted.size());
+  auto rank = static_cast<std::size_t>(q * n);
+  if (static_cast<double>(rank) < q * n) ++rank;
+  return sorted[std::min(sorted.size() - 1, rank == 0 ? 0 : rank - 1)];
+}
+
 double sign_test(std::uint32_t positive, std::uint32_t negative) {
   const std::uint32_t n = positive + negative;
   if (n == 0) return 1;

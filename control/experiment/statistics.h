@@ -83,6 +83,9 @@ PairedEffect paired_effect(std::span<const double> baseline, std::span<const dou
 // (approximation by the sum of two t quantiles; 3 % low at n = 6, better above).
 double minimum_detectable_mean(double sd, std::uint32_t n, double alpha, double power);
 
+// The smallest value with at least q of all values at or below it; sorted input, not empty.
+double nearest_rank(std::span<const double> sorted, double q);
+
 // Two-sided exact sign test.
 double sign_test(std::uint32_t positive, std::uint32_t negative);
 

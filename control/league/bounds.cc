@@ -9,7 +9,6 @@
 
 #include "control/experiment/json_reader.h"
 #include "control/experiment/number_text.h"
-#include "dataplane/base/json_limits.h"
 #include "dataplane/config/scenario/document.h"
 
 namespace paceline::league {
@@ -19,12 +18,6 @@ namespace {
 using experiment::JsonReader;
 using Json = JsonReader::Json;
 
-double read_number(JsonReader& in, const Json& object, const std::string& path, const char* key) {
-  const Json* value = in.member(
-      object, path, key, [](const Json& v) { return v.is_number(); }, "a number");
-  return value == nullptr ? 0.0 : value->get<double>();
-}
-
 Bound read_bound(JsonReader& in, const Json& item, const std::string& path) {
   Bound bound;
   bound.scenario = in.string(item, path, "scenario");
@@ -33,8 +26,8 @@ Bound read_bound(JsonReader& in, const Json& item, const std::string& path) {
   for (const Measure measure : kRanked) names.emplace_back(spec_of(measure).name);
   const std::string name = in.one_of(item, path, "measure", names);
   if (const auto measure = measure_by_name(name)) bound.measure = *measure;
-  bound.low = read_number(in, item, path, "low");
-  bound.high = read_number(in, item, path, "high");
+  bound.low = in.number(item, path, "low");
+  bound.high = in.number(item, path, "high");
   if (bound.low > bound.high) {
     in.error(path + ".low", fmt::format("{} is above high = {}", bound.low, bound.high));
   }
@@ -45,14 +38,6 @@ void check_same(JsonReader& in, std::string_view key, std::uint64_t found, std::
   if (found == wanted) return;
   in.error(std::string(key),
            fmt::format("{}: these bounds are of another league; this one has {}", found, wanted));
-}
-
-// Places in a text from a position, for errors of syntax.
-std::string place_of(std::string_view text, std::size_t byte) {
-  const std::string_view before = text.substr(0, std::min(byte, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t start = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
-  return fmt::format("{}:{}", line, before.size() - start + 1);
 }
 
 }  // namespace
@@ -104,47 +89,35 @@ config::Read<Bounds> read_bounds_file(const std::string& path, const Plan& plan)
     out.errors = text.errors;
     return out;
   }
-  if (const JsonExcess excess = json_excess(text.value)) {
-    out.errors.push_back(
-        fmt::format("{}:{}: {}", path, place_of(text.value, excess.at), excess.what));
+  const config::Read<Json> read =
+      JsonReader::document(text.value, path, "what `paceline league --write-bounds` writes");
+  if (!read.ok()) {
+    out.errors = read.errors;
     return out;
   }
-  Json root;
-  try {
-    root = Json::parse(text.value);
-  } catch (const Json::parse_error& error) {
-    out.errors.push_back(fmt::format("{}:{}: not JSON, expected {}", path,
-                                     place_of(text.value, error.byte == 0 ? 0 : error.byte - 1),
-                                     "what `paceline league --write-bounds` writes"));
-    return out;
-  }
+  const Json& root = read.value;
   JsonReader in(path);
-  if (!root.is_object()) {
-    in.error("", fmt::format("expected an object, found {}", JsonReader::kind_of(root)));
-  } else {
-    in.one_of(root, "", "kind", {std::string(kBoundsKind)});
-    in.whole(root, "", "schema", 1, 1);
-    const std::string size = in.one_of(root, "", "size", {"quick", "full"});
-    out.value.size = size == "full" ? Size::full : Size::quick;
-    out.value.seed = in.whole(root, "", "seed");
-    out.value.repetitions =
-        static_cast<std::uint32_t>(in.whole(root, "", "repetitions", 1, 10'000));
-    for (const Json& item : in.array(root, "", "bounds")) {
-      const std::string where = fmt::format("bounds[{}]", out.value.bounds.size());
-      if (!item.is_object()) {
-        in.error(where, fmt::format("expected an object, found {}", JsonReader::kind_of(item)));
-        break;
-      }
-      out.value.bounds.push_back(read_bound(in, item, where));
+  in.one_of(root, "", "kind", {std::string(kBoundsKind)});
+  in.whole(root, "", "schema", 1, 1);
+  out.value.size =
+      in.one_of(root, "", "size", {"quick", "full"}) == "full" ? Size::full : Size::quick;
+  out.value.seed = in.whole(root, "", "seed");
+  out.value.repetitions = static_cast<std::uint32_t>(in.whole(root, "", "repetitions", 1, 10'000));
+  for (const Json& item : in.array(root, "", "bounds")) {
+    const std::string where = fmt::format("bounds[{}]", out.value.bounds.size());
+    if (!item.is_object()) {
+      in.error(where, fmt::format("expected an object, found {}", JsonReader::kind_of(item)));
+      break;
     }
-    if (in.errors().empty()) {
-      if (out.value.size != plan.size) {
-        in.error("size", fmt::format("\"{}\": this league is run as {}", to_text(out.value.size),
-                                     to_text(plan.size)));
-      }
-      check_same(in, "seed", out.value.seed, plan.seed);
-      check_same(in, "repetitions", out.value.repetitions, plan.repetitions);
+    out.value.bounds.push_back(read_bound(in, item, where));
+  }
+  if (in.errors().empty()) {
+    if (out.value.size != plan.size) {
+      in.error("size", fmt::format("\"{}\": this league is run as {}", to_text(out.value.size),
+                                   to_text(plan.size)));
     }
+    check_same(in, "seed", out.value.seed, plan.seed);
+    check_same(in, "repetitions", out.value.repetitions, plan.repetitions);
   }
   out.errors = in.errors();
   return out;

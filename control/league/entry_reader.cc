@@ -19,6 +19,8 @@ using config::TomlMember;
 using config::TomlNode;
 using Type = TomlNode::Type;
 
+constexpr std::array<std::string_view, 2> kNeeds{"edge", "switch"};
+
 // The file names a plug-in relative to its own folder; printed commands must work from anywhere.
 void anchor_plugin(TomlNode& algorithm, const std::string& folder) {
   constexpr std::string_view kPrefix = "plugin:";
@@ -50,17 +52,16 @@ void resolve(Entry& entry) {
 
 }  // namespace
 
-bool read_entry(TomlNode& node, Entry& entry, TomlNode& laid, config::ReadContext& context) {
+bool read_entry(TomlNode& node, Entry& entry, config::ReadContext& context) {
   config::Diagnostics& errors = *context.errors;
-  const TomlMember* needs = node.find("needs");
-  if (needs == nullptr || needs->value.type != Type::text ||
-      (needs->value.text != "edge" && needs->value.text != "switch")) {
-    const TomlNode& at = needs == nullptr ? node : needs->value;
-    errors.add(at.where,
-               fmt::format("entry \"{}\": needs{}: allowed is \"edge\" or \"switch\"", entry.name,
-                           needs == nullptr ? " is missing" : " = " + describe(at)));
-  } else {
-    entry.needs = needs->value.text == "edge" ? Needs::edge : Needs::switches;
+  std::string needs;
+  const config::KeySpec key{.path = "needs", .form = config::Form::choice, .choices = kNeeds};
+  const TomlMember* given = node.find("needs");
+  if (given == nullptr) {
+    errors.add(node.where, fmt::format("entry \"{}\": needs is missing: allowed is {}", entry.name,
+                                       config::list_names(kNeeds)));
+  } else if (read_value(key, &needs, given->value, context)) {
+    entry.needs = needs == kNeeds[0] ? Needs::edge : Needs::switches;
   }
   const TomlMember* effort = node.find("effort");
   if (effort == nullptr || effort->value.type != Type::text || effort->value.text.empty()) {
@@ -82,14 +83,14 @@ bool read_entry(TomlNode& node, Entry& entry, TomlNode& laid, config::ReadContex
   entry.profile = entry.cc.profile;
   resolve(entry);
   for (const TomlMember& m : node.members) {
-    if (m.key == "fabric" || m.key == "transport") laid.members.push_back(m);
+    if (m.key == "fabric" || m.key == "transport") entry.laid.members.push_back(m);
   }
-  laid.where = node.where;
+  entry.laid.where = node.where;
   TomlNode cc = node;
   std::erase_if(cc.members, [&](const TomlMember& m) {
     return std::find(kOwn.begin(), kOwn.end(), m.key) != kOwn.end();
   });
-  entry.settings = settings_of(laid);
+  entry.settings = settings_of(entry.laid);
   entry.settings.push_back("cc.algorithm=" + entry.algorithm);
   entry.settings.push_back("cc.profile=" + entry.profile);
   std::erase_if(cc.members,

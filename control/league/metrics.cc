@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "control/experiment/statistics.h"
+
 namespace paceline::league {
 
 namespace {
@@ -65,14 +67,6 @@ constexpr std::array<MeasureSpec, kMeasures> kTable{{
 }};
 // clang-format on
 
-// Nearest rank; sorted input, not empty.
-double nearest_rank(const std::vector<double>& sorted, double q) {
-  const auto n = static_cast<double>(sorted.size());
-  auto rank = static_cast<std::size_t>(q * n);
-  if (static_cast<double>(rank) < q * n) ++rank;
-  return sorted[std::min(sorted.size() - 1, rank == 0 ? 0 : rank - 1)];
-}
-
 // Picoseconds per payload byte of a host's link, from what messages take alone: the slope between
 // the shortest and the longest, so that the latency of the path stays out of it.
 double picos_per_byte(std::span<const Message> messages) {
@@ -120,9 +114,9 @@ void slowdown_measures(std::span<const Message> messages, Measures& out) {
     if (values.empty()) continue;
     std::sort(values.begin(), values.end());
     const std::size_t first = index_of(slowdown_p50) + 3 * bin;
-    out[static_cast<Measure>(first)] = nearest_rank(values, 0.5);
-    out[static_cast<Measure>(first + 1)] = nearest_rank(values, 0.99);
-    out[static_cast<Measure>(first + 2)] = nearest_rank(values, 0.999);
+    out[static_cast<Measure>(first)] = experiment::nearest_rank(values, 0.5);
+    out[static_cast<Measure>(first + 1)] = experiment::nearest_rank(values, 0.99);
+    out[static_cast<Measure>(first + 2)] = experiment::nearest_rank(values, 0.999);
   }
 }
 

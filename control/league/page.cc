@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "control/experiment/html_text.h"
-#include "control/experiment/page_assets.h"
-#include "control/experiment/report_page.h"
 #include "control/league/page_assets.h"
 #include "control/league/page_parts.h"
 
@@ -15,31 +13,6 @@ namespace paceline::league {
 namespace {
 
 using experiment::html_escaped;
-
-constexpr std::string_view kPolicy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
-
-std::string header_html(const Results& results) {
-  const Plan& plan = results.plan;
-  std::string out = fmt::format(
-      "<header>\n<h1>{}</h1>\n<p class=\"against\">{} entries in {} scenarios, measured alike</p>\n"
-      "<dl>",
-      html_escaped(plan.name == "league" ? "Congestion-control league" : plan.name),
-      plan.entries.size(), plan.scenarios.size());
-  const auto fact = [&out](const char* name, const std::string& value) {
-    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, html_escaped(value));
-  };
-  fact("size", std::string(to_text(plan.size)));
-  fact("paired repetitions", std::to_string(plan.repetitions));
-  fact("intervals", fmt::format("{:g} %", plan.confidence * 100));
-  fact("seed", std::to_string(plan.seed));
-  fact("results version", results.version);
-  return out +
-         "</dl>\n<nav aria-label=\"Contents\"><a href=\"#standings\">Standings</a> "
-         "<a href=\"#map\">Heat map</a> <a href=\"#duel\">Two side by side</a> "
-         "<a href=\"#entries\">Entries</a> <a href=\"#scenarios\">Scenarios, every figure</a> "
-         "<a href=\"#method\">Method</a></nav>\n</header>\n";
-}
 
 std::string method_html(const Results& results) {
   const Plan& plan = results.plan;
@@ -61,27 +34,20 @@ std::string method_html(const Results& results) {
       "<li>An entry whose run did not finish has no rank in that scenario.</li>\n</ul>\n",
       plan.repetitions, plan.confidence * 100, plan.margin * 100,
       value_words(Measure::queue_max_bytes, static_cast<double>(plan.queue_floor_bytes)));
-  out +=
-      "<table class=\"small\"><thead><tr><th scope=\"col\">measure</th><th "
-      "scope=\"col\">better</th><th scope=\"col\">meaning</th></tr></thead><tbody>\n";
+  out += experiment::table_head("small", {"measure", "better", "meaning"});
   for (const MeasureSpec& spec : measure_table()) {
     out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"prose\">{}</td></tr>\n",
                        html_escaped(spec.label), experiment::to_text(spec.better),
                        html_escaped(spec.meaning));
   }
-  out += "</tbody></table>\n";
+  out += experiment::kTableEnd;
   for (const Omitted& omitted : plan.omitted) {
     out += fmt::format("<p>Left out: <b>{}</b>: {}</p>\n", html_escaped(omitted.algorithm),
                        html_escaped(omitted.why));
   }
   out += fmt::format("<p class=\"command\"><code>{}</code></p>\n<p id=\"downloads\"></p>\n",
                      html_escaped(results.command));
-  if (experiment::report_has_charts()) {
-    out += fmt::format(
-        "<details><summary>Licence of the chart library</summary>\n<pre>{}</pre></details>\n",
-        html_escaped(experiment::page_chart_licence()));
-  }
-  return out + "</section>\n";
+  return out + experiment::chart_licence_html() + "</section>\n";
 }
 
 constexpr std::string_view kMapHtml =
@@ -112,44 +78,30 @@ constexpr std::string_view kDuelHtml =
 }  // namespace
 
 std::string league_page(const Results& results, const std::string& text) {
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-      "http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
-      "content=\"paceline\">\n<meta name=\"color-scheme\" content=\"light "
-      "dark\">\n<title>{}: congestion control ranked</title>\n<link rel=\"icon\" "
-      "href=\"data:,\">\n<style>\n",
-      kPolicy, html_escaped(results.plan.name));
-  out += experiment::page_style();
-  out += league_style();
-  out +=
-      "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#standings\">Skip to the standings"
-      "</a>\n";
-  out += header_html(results);
-  out += "<main>\n";
-  if (!experiment::report_has_charts()) {
-    out +=
-        "<p class=\"no-charts\">Charts over time were left out: this paceline was built without "
-        "D3 (Debian: libjs-d3). All tables are here.</p>\n";
-  }
-  out += standings_html(results);
-  out += kMapHtml;
-  out += kDuelHtml;
-  out += entries_html(results);
-  out += scenarios_html(results);
-  out += method_html(results);
-  out += "</main>\n<script type=\"application/json\" id=\"results\">\n";
-  out += experiment::json_in_script(text);
-  out += "</script>\n";
-  if (experiment::report_has_charts()) {
-    out += "<script>\n";
-    out += experiment::page_chart_library();
-    out += "\n</script>\n";
-  }
-  out += "<script>\n";
-  out += league_script();
-  out += "</script>\n</body>\n</html>\n";
-  return out;
+  const Plan& plan = results.plan;
+  return experiment::page_html(
+      {.title = plan.name + ": congestion control ranked",
+       .heading = plan.name == "league" ? "Congestion-control league" : plan.name,
+       .against = fmt::format("{} entries in {} scenarios, measured alike", plan.entries.size(),
+                              plan.scenarios.size()),
+       .facts = {{"size", std::string(to_text(plan.size))},
+                 {"paired repetitions", std::to_string(plan.repetitions)},
+                 {"intervals", fmt::format("{:g} %", plan.confidence * 100)},
+                 {"seed", std::to_string(plan.seed)},
+                 {"results version", results.version}},
+       .contents = {{"standings", "Standings"},
+                    {"map", "Heat map"},
+                    {"duel", "Two side by side"},
+                    {"entries", "Entries"},
+                    {"scenarios", "Scenarios, every figure"},
+                    {"method", "Method"}},
+       .sections =
+           fmt::format("{}{}{}{}{}{}", standings_html(results), kMapHtml, kDuelHtml,
+                       entries_html(results), scenarios_html(results), method_html(results)),
+       .style = league_style(),
+       .script = league_script(),
+       .charts = "Charts over time",
+       .json = text});
 }
 
 }  // namespace paceline::league

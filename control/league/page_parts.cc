@@ -14,6 +14,8 @@ namespace paceline::league {
 namespace {
 
 using experiment::html_escaped;
+using experiment::kTableEnd;
+using experiment::table_head;
 
 constexpr std::array<Measure, 13> kFigures{
     Measure::efficiency,
@@ -40,14 +42,10 @@ std::string ratio_cell(double value, double best) {
 std::string standings_table(const Results& results, const char* title,
                             const std::vector<Standing>& standings) {
   if (standings.empty()) return {};
-  std::string out = fmt::format(
-      "<h3>{}</h3>\n<div class=\"scroll\"><table class=\"standings\"><thead><tr><th "
-      "scope=\"col\"></th><th scope=\"col\">entry</th><th scope=\"col\" class=\"n\">undominated in"
-      "</th><th scope=\"col\" class=\"n\">mean rank</th><th scope=\"col\" "
-      "class=\"n\">efficiency</th>"
-      "<th scope=\"col\" class=\"n\">p99 slowdown</th><th scope=\"col\" class=\"n\">peak "
-      "queue</th><th scope=\"col\">tuning</th></tr></thead><tbody>\n",
-      title);
+  std::string out =
+      fmt::format("<h3>{}</h3>\n", title) +
+      table_head("standings", {"", "entry", "#undominated in", "#mean rank", "#efficiency",
+                               "#p99 slowdown", "#peak queue", "tuning"});
   Standing best = standings.front();
   for (const Standing& s : standings) {
     best.efficiency = std::fmax(best.efficiency, s.efficiency);
@@ -71,7 +69,7 @@ std::string standings_table(const Results& results, const char* title,
     out += ratio_cell(s.slowdown, best.slowdown) + ratio_cell(s.queue, best.queue);
     out += fmt::format("<td class=\"prose\">{}</td></tr>\n", html_escaped(entry.effort));
   }
-  return out + "</tbody></table></div>\n";
+  return out.append(kTableEnd);
 }
 
 std::string interval_words(Measure measure, const Summary& summary) {
@@ -133,11 +131,9 @@ std::string standings_html(const Results& results) {
 }
 
 std::string entries_html(const Results& results) {
-  std::string out =
-      "<section id=\"entries\">\n<h2>Entries</h2>\n<div class=\"scroll\"><table><thead><tr><th "
-      "scope=\"col\">entry</th><th scope=\"col\">algorithm</th><th scope=\"col\">profile</th><th "
-      "scope=\"col\">needs</th><th scope=\"col\">tuning it had</th><th scope=\"col\">settings and "
-      "parameters</th></tr></thead><tbody>\n";
+  std::string out = "<section id=\"entries\">\n<h2>Entries</h2>\n" +
+                    table_head("", {"entry", "algorithm", "profile", "needs", "tuning it had",
+                                    "settings and parameters"});
   for (std::size_t e = 0; e < results.plan.entries.size(); ++e) {
     const Entry& entry = results.plan.entries[e];
     std::string settings;
@@ -158,8 +154,8 @@ std::string entries_html(const Results& results) {
         to_text(entry.needs), html_escaped(entry.effort), settings, entry.params.size(),
         html_escaped(params));
   }
-  return out +
-         "</tbody></table></div>\n<p class=\"remarks\">* differs from the algorithm's default. "
+  return out.append(kTableEnd) +
+         "<p class=\"remarks\">* differs from the algorithm's default. "
          "Values as on a link of 100 Gb/s.</p>\n</section>\n";
 }
 
@@ -179,17 +175,14 @@ std::string scenarios_html(const Results& results) {
         "in this size:{}</p>\n",
         html_escaped(scenario.file), html_escaped(scenario.text),
         settings.empty() ? " nothing" : settings);
-    out +=
-        "<div class=\"scroll\"><table class=\"small figures-table\"><thead><tr><th "
-        "scope=\"col\">entry</th><th scope=\"col\" class=\"n\">rank</th>";
+    std::vector<std::string> columns{"entry", "#rank"};
     for (const Measure measure : kFigures) {
-      if (!applies(results, s, measure)) continue;
-      out += fmt::format("<th scope=\"col\" class=\"n\">{}</th>",
-                         html_escaped(spec_of(measure).label));
+      if (applies(results, s, measure))
+        columns.push_back(fmt::format("#{}", spec_of(measure).label));
     }
-    out += "</tr></thead><tbody>\n";
+    out += table_head("small figures-table", columns);
     for (std::size_t e = 0; e < plan.entries.size(); ++e) out += figures_row(results, s, e);
-    out += "</tbody></table></div>\n</section>\n";
+    out.append(kTableEnd) += "</section>\n";
   }
   return out + "</section>\n";
 }

@@ -22,6 +22,7 @@
 
 #include "cc/algorithm.h"
 #include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/toml_tree.h"
 
 namespace paceline::league {
 
@@ -49,6 +50,7 @@ struct Entry {
   config::CcConfig cc;
   std::vector<Param> params;          // as resolved on a 100 Gb/s link
   std::vector<std::string> settings;  // "key=value" for --set: its [cc], transport and fabric
+  config::TomlNode laid;              // transport and fabric: laid over every scenario
 };
 
 struct PlanScenario {
@@ -57,6 +59,7 @@ struct PlanScenario {
   std::string text;                   // of the file
   std::string about;                  // the file's first comment
   std::vector<std::string> settings;  // "key=value" for --set: [common] and the size
+  config::TomlNode laid;              // the same: laid over the file
 };
 
 struct Omitted {

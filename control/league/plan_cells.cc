@@ -9,7 +9,7 @@ namespace paceline::league {
 using config::TomlMember;
 using config::TomlNode;
 
-void check_laid(const TomlNode& table, std::string_view what,
+void check_keys(const TomlNode& table, std::string_view what,
                 std::span<const std::string_view> valid, config::ReadContext& context) {
   for (const TomlMember& m : table.members) {
     if (std::find(valid.begin(), valid.end(), m.key) == valid.end()) {
@@ -18,9 +18,7 @@ void check_laid(const TomlNode& table, std::string_view what,
   }
 }
 
-void make_cells(Plan& plan, std::span<const TomlNode> by_scenario,
-                std::span<const TomlNode> by_entry, const config::ReaderOptions& options,
-                config::Diagnostics& errors) {
+void make_cells(Plan& plan, const config::ReaderOptions& options, config::Diagnostics& errors) {
   config::ReaderOptions reader = options;
   reader.overrides.clear();
   for (std::size_t s = 0; s < plan.scenarios.size(); ++s) {
@@ -34,8 +32,8 @@ void make_cells(Plan& plan, std::span<const TomlNode> by_scenario,
       TomlNode root = parsed.value;
       root.where = {scenario.file, 1, 1};
       std::erase_if(root.members, [](const TomlMember& m) { return m.key == "cc"; });
-      merge_into(root, by_scenario[s]);
-      merge_into(root, by_entry[e]);
+      merge_into(root, scenario.laid);
+      merge_into(root, plan.entries[e].laid);
       config::Scenario cell;
       read_scenario_root(root, cell, config::folder_of(scenario.file), reader, errors);
       cell.name = scenario.name;

@@ -28,6 +28,8 @@ constexpr std::uint32_t kMostRepetitions = 10'000;
 constexpr std::array<std::string_view, 4> kLaidBySize{"fabric", "transport", "workload",
                                                       "max_hops"};
 
+constexpr std::array<std::string_view, 4> kScenarioKeys{"name", "file", "quick", "full"};
+
 class PlanReader {
  public:
   PlanReader(TomlNode& root, const PlanOptions& options, std::string folder, Diagnostics& errors,
@@ -48,10 +50,10 @@ class PlanReader {
     if (!errors_.empty()) return;  // an entry that could not be read is not forgotten
     check_shelf();
     if (!errors_.empty()) return;
-    choose(options_.only, "--only", "scenario", out_.scenarios, scenario_trees_);
-    choose(options_.entries, "--entries", "entry", out_.entries, entry_trees_);
+    choose(options_.only, "--only", "scenario", out_.scenarios);
+    choose(options_.entries, "--entries", "entry", out_.entries);
     if (errors_.empty()) {
-      make_cells(out_, scenario_trees_, entry_trees_, options_.reader, errors_);
+      make_cells(out_, options_.reader, errors_);
     }
   }
 
@@ -77,39 +79,39 @@ class PlanReader {
         fail(m->value, "common", "a table, [common]");
       } else {
         common_ = m->value;
-        check_laid(common_, "common", kLaidBySize, context_);
+        check_keys(common_, "common", kLaidBySize, context_);
       }
     }
   }
 
   void read_size(Size size) {
     const TomlMember* m = root_.find(to_text(size));
-    const bool chosen = size == options_.size;
     if (m == nullptr) {
       errors_.add(root_.where,
                   fmt::format("a league has a table {} = {{ repetitions = N }}", to_text(size)));
       return;
     }
     if (!m->value.is_table()) return fail(m->value, to_text(size), "{ repetitions = N }");
-    const Names valid{"repetitions"};
-    for (const TomlMember& k : m->value.members) {
-      if (k.key != valid[0]) report_unknown_key(k, to_text(size), valid, context_);
-    }
-    const TomlMember* r = m->value.find("repetitions");
-    if (r == nullptr || r->value.type != Type::integer || r->value.integer < 1 ||
-        r->value.integer > kMostRepetitions) {
-      return fail(r == nullptr ? m->value : r->value, fmt::format("{}.repetitions", to_text(size)),
-                  fmt::format("an integer in [1 .. {}]", kMostRepetitions));
-    }
-    if (chosen) out_.repetitions = static_cast<std::uint32_t>(r->value.integer);
+    std::uint32_t repetitions = 0;
+    const std::vector<config::Row> rows{
+        {{.path = path_of(size), .min = 1, .max = kMostRepetitions}, &repetitions}};
+    read_rows(m->value, to_text(size), rows, {}, context_, [](const TomlMember&) {});
+    if (m->value.find("repetitions") == nullptr)
+      fail(m->value, to_text(size), "{ repetitions = N }");
+    if (size == options_.size) out_.repetitions = repetitions;
+  }
+  static std::string_view path_of(Size size) {
+    return size == Size::quick ? "quick.repetitions" : "full.repetitions";
   }
 
   void read_omit() {
     const TomlMember* m = root_.find("omit");
     if (m == nullptr) return;
     if (!m->value.is_table()) return fail(m->value, "omit", "a table of NAME = \"why\"");
+    Names names;
+    for (const cc::AlgorithmInfo& a : context_.algorithms) names.push_back(a.name);
+    check_keys(m->value, "omit", names, context_);
     for (const TomlMember& o : m->value.members) {
-      if (!on_shelf(o)) continue;
       if (o.value.type != Type::text || o.value.text.empty()) {
         fail(o.value, "omit." + o.key, "the reason, in quotes");
       } else {
@@ -118,73 +120,29 @@ class PlanReader {
     }
   }
 
-  bool on_shelf(const TomlMember& m) {
-    Names names;
-    for (const cc::AlgorithmInfo& a : context_.algorithms) names.push_back(a.name);
-    if (std::find(names.begin(), names.end(), m.key) != names.end()) return true;
-    errors_.add(m.where, fmt::format("omit: no algorithm is named \"{}\"; allowed is {}", m.key,
-                                     config::list_names(names)));
-    return false;
-  }
-
   template <class Read>
   void read_list(std::string_view key, Read read) {
     TomlMember* m = root_.find(key);
-    if (m == nullptr || m->value.type != Type::array || m->value.items.empty()) {
+    if (m == nullptr || m->value.items.empty()) {
       errors_.add(m == nullptr ? root_.where : m->where,
                   fmt::format("a league needs tables [[{}]]", key));
-      return;
+    } else {
+      config::each_table(m->value, key, context_, read);
     }
-    for (TomlNode& item : m->value.items) {
-      if (item.is_table()) {
-        read(item);
-      } else {
-        errors_.add(item.where, fmt::format("{}: expected a table, [[{}]]", describe(item), key));
-      }
-    }
-  }
-
-  bool take_name(const TomlMember& m, std::string& out) {
-    const config::KeySpec& key = config::scenario_keys().front();  // "name"
-    return read_value(key, config::Field{&out}, m.value, context_);
-  }
-
-  // False without a usable name that no other of `given` has.
-  template <class Item>
-  bool read_name(const TomlNode& node, std::string_view what, const std::vector<Item>& given,
-                 std::string& out) {
-    const TomlMember* m = node.find("name");
-    if (m == nullptr) {
-      errors_.add(node.where, fmt::format("a [[{}]] needs a name", what));
-      return false;
-    }
-    if (!take_name(*m, out)) return false;
-    if (std::none_of(given.begin(), given.end(), [&](const Item& i) { return i.name == out; })) {
-      return true;
-    }
-    errors_.add(m->value.where, fmt::format("a second {} named \"{}\"", what, out));
-    return false;
   }
 
   void read_entry_node(TomlNode& node) {
     Entry entry;
-    TomlNode laid;
-    if (!read_name(node, "entry", out_.entries, entry.name)) return;
-    if (!read_entry(node, entry, laid, context_)) return;
+    if (!read_new_name(node, "entry", out_.entries, entry.name, context_)) return;
+    if (!read_entry(node, entry, context_)) return;
     out_.entries.push_back(std::move(entry));
-    entry_trees_.push_back(std::move(laid));
   }
 
   void read_scenario(TomlNode& node) {
     PlanScenario scenario;
-    if (!read_name(node, "scenario", out_.scenarios, scenario.name)) return;
-    const Names valid{"name", "file", "quick", "full"};
-    for (const TomlMember& m : node.members) {
-      if (std::find(valid.begin(), valid.end(), m.key) == valid.end()) {
-        report_unknown_key(m, "scenario", valid, context_);
-      }
-    }
-    TomlNode laid = common_;
+    if (!read_new_name(node, "scenario", out_.scenarios, scenario.name, context_)) return;
+    check_keys(node, "scenario", kScenarioKeys, context_);
+    scenario.laid = common_;
     for (const Size size : {Size::quick, Size::full}) {
       const TomlMember* m = node.find(to_text(size));
       if (m == nullptr) continue;
@@ -192,8 +150,8 @@ class PlanReader {
         fail(m->value, to_text(size), "a table laid over the scenario");
         continue;
       }
-      check_laid(m->value, to_text(size), kLaidBySize, context_);
-      if (size == options_.size) merge_into(laid, m->value);
+      check_keys(m->value, to_text(size), kLaidBySize, context_);
+      if (size == options_.size) merge_into(scenario.laid, m->value);
     }
     const TomlMember* file = node.find("file");
     if (file == nullptr || file->value.type != Type::text || file->value.text.empty()) {
@@ -211,8 +169,7 @@ class PlanReader {
     }
     scenario.text = text.value;
     scenario.about = first_comment(scenario.text);
-    scenario.settings = settings_of(laid);
-    scenario_trees_.push_back(std::move(laid));
+    scenario.settings = settings_of(scenario.laid);
     out_.scenarios.push_back(std::move(scenario));
   }
 
@@ -248,7 +205,7 @@ class PlanReader {
   // Keeps what was asked for, in the order of the file.
   template <class Item>
   void choose(const std::vector<std::string>& wanted, std::string_view option,
-              std::string_view what, std::vector<Item>& items, std::vector<TomlNode>& trees) {
+              std::string_view what, std::vector<Item>& items) {
     if (wanted.empty()) return;
     Names names;
     for (const Item& item : items) names.push_back(item.name);
@@ -258,17 +215,9 @@ class PlanReader {
                                                            what, name, config::list_names(names)));
     }
     if (!errors_.empty()) return;
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (std::find(wanted.begin(), wanted.end(), items[i].name) == wanted.end()) continue;
-      if (kept != i) {
-        items[kept] = std::move(items[i]);
-        trees[kept] = std::move(trees[i]);
-      }
-      ++kept;
-    }
-    items.resize(kept);
-    trees.resize(kept);
+    std::erase_if(items, [&](const Item& item) {
+      return std::find(wanted.begin(), wanted.end(), item.name) == wanted.end();
+    });
   }
 
   TomlNode& root_;
@@ -278,8 +227,6 @@ class PlanReader {
   config::ReadContext context_;
   Plan& out_;
   TomlNode common_;
-  std::vector<TomlNode> scenario_trees_;
-  std::vector<TomlNode> entry_trees_;
 };
 
 }  // namespace

@@ -17,32 +17,20 @@ namespace {
 using experiment::JsonWriter;
 using Layout = JsonWriter::Layout;
 
-std::string_view text(const std::string& s) { return s; }
-
-void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
-  json.key(key);
-  json.begin_array(Layout::compact);
-  for (const std::string& t : texts) json.value(text(t));
-  json.end_array();
-}
-
 void write_head(JsonWriter& json, const Results& results) {
   const Plan& plan = results.plan;
   json.member("schema", std::uint64_t{1});
   json.member("kind", kLeagueKind);
-  json.member("version", text(results.version));
-  json.member("name", text(plan.name));
+  json.member("version", results.version);
+  json.member("name", plan.name);
   json.member("size", to_text(plan.size));
-  json.member("command", text(results.command));
+  json.member("command", results.command);
   json.member("seed", plan.seed);
   json.member("repetitions", std::uint64_t{plan.repetitions});
   json.member("confidence", plan.confidence);
   json.member("margin", plan.margin);
   json.member("queue_floor_bytes", plan.queue_floor_bytes);
-  json.key("seeds");
-  json.begin_array(Layout::compact);
-  for (const std::uint64_t seed : results.seeds) json.value(seed);
-  json.end_array();
+  json.list("seeds", results.seeds);
   // For intervals of pairs: n - 1 degrees of freedom.
   const double t = plan.repetitions < 2
                        ? Summary::kNone
@@ -71,19 +59,19 @@ void write_entries(JsonWriter& json, const Plan& plan) {
   json.begin_array();
   for (const Entry& entry : plan.entries) {
     json.begin_object();
-    json.member("name", text(entry.name));
-    json.member("algorithm", text(entry.algorithm));
-    json.member("profile", text(entry.profile));
+    json.member("name", entry.name);
+    json.member("algorithm", entry.algorithm);
+    json.member("profile", entry.profile);
     json.member("needs", to_text(entry.needs));
-    json.member("effort", text(entry.effort));
-    write_texts(json, "set", entry.settings);
+    json.member("effort", entry.effort);
+    json.list("set", entry.settings);
     json.key("params");
     json.begin_array(Layout::compact);
     for (const Param& param : entry.params) {
       json.begin_object();
-      json.member("name", text(param.name));
+      json.member("name", param.name);
       json.member("value", param.value);
-      json.member("unit", text(param.unit));
+      json.member("unit", param.unit);
       json.member("changed", param.changed);
       json.end_object();
     }
@@ -95,8 +83,8 @@ void write_entries(JsonWriter& json, const Plan& plan) {
   json.begin_array();
   for (const Omitted& omitted : plan.omitted) {
     json.begin_object(Layout::compact);
-    json.member("algorithm", text(omitted.algorithm));
-    json.member("why", text(omitted.why));
+    json.member("algorithm", omitted.algorithm);
+    json.member("why", omitted.why);
     json.end_object();
   }
   json.end_array();
@@ -107,11 +95,11 @@ void write_scenarios(JsonWriter& json, const Plan& plan) {
   json.begin_array();
   for (const PlanScenario& scenario : plan.scenarios) {
     json.begin_object();
-    json.member("name", text(scenario.name));
-    json.member("file", text(scenario.file));
-    json.member("about", text(scenario.about));
-    write_texts(json, "set", scenario.settings);
-    json.member("text", text(scenario.text));
+    json.member("name", scenario.name);
+    json.member("file", scenario.file);
+    json.member("about", scenario.about);
+    json.list("set", scenario.settings);
+    json.member("text", scenario.text);
     json.end_object();
   }
   json.end_array();
@@ -123,10 +111,7 @@ void write_summary(JsonWriter& json, const MeasureSpec& spec, const Summary& sum
   json.member("mean", summary.mean);
   json.member("low", summary.low);
   json.member("high", summary.high);
-  json.key("values");
-  json.begin_array();
-  for (const double v : summary.values) json.value(v);
-  json.end_array();
+  json.list("values", summary.values);
   json.end_object();
 }
 
@@ -135,19 +120,19 @@ void write_cell(JsonWriter& json, const Results& results, std::size_t s, std::si
   const Cell& cell = results.cells[plan.cell(s, e)];
   const Place& place = results.standings.places[plan.cell(s, e)];
   json.begin_object();
-  json.member("scenario", text(plan.scenarios[s].name));
-  json.member("entry", text(plan.entries[e].name));
+  json.member("scenario", plan.scenarios[s].name);
+  json.member("entry", plan.entries[e].name);
   json.member("status", to_text(cell.status));
-  json.member("reason", text(cell.reason));
+  json.member("reason", cell.reason);
   json.member("messages", cell.messages);
   json.member("rank", std::uint64_t{place.rank});
   std::vector<std::string> by;
   for (const std::uint32_t other : place.dominated_by) by.push_back(plan.entries[other].name);
-  write_texts(json, "dominated_by", by);
-  json.member("command", text(reproduce_command(plan, s, e, results.seeds.front())));
+  json.list("dominated_by", by);
+  json.member("command", reproduce_command(plan, s, e, results.seeds.front()));
   std::vector<std::string> hashes;
   for (const std::uint64_t hash : cell.trace_hashes) hashes.push_back(fmt::format("{:016x}", hash));
-  write_texts(json, "trace_hashes", hashes);
+  json.list("trace_hashes", hashes);
   json.key("measures");
   json.begin_object();
   for (const MeasureSpec& spec : measure_table()) write_summary(json, spec, cell[spec.measure]);
@@ -162,7 +147,7 @@ void write_standings(JsonWriter& json, const Plan& plan, std::string_view key,
   json.begin_array();
   for (const Standing& standing : standings) {
     json.begin_object(Layout::compact);
-    json.member("entry", text(plan.entries[standing.entry].name));
+    json.member("entry", plan.entries[standing.entry].name);
     json.member("undominated", std::uint64_t{standing.undominated});
     json.member("ranked", std::uint64_t{standing.ranked});
     json.member("unfinished", std::uint64_t{standing.unfinished});

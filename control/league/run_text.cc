@@ -15,14 +15,6 @@ namespace {
 using experiment::JsonWriter;
 using Json = nlohmann::json;
 
-template <class T>
-void write_list(JsonWriter& json, std::string_view key, const std::vector<T>& values) {
-  json.key(key);
-  json.begin_array();
-  for (const T& value : values) json.value(value);
-  json.end_array();
-}
-
 double number_or_nan(const Json& value) {
   return value.is_number() ? value.get<double>() : Summary::kNone;
 }
@@ -59,9 +51,9 @@ void write_course(JsonWriter& json, const Course& course) {
   json.begin_object(JsonWriter::Layout::compact);
   json.member("interval_us", course.interval_us);
   json.member("end_us", course.end_us);
-  write_list(json, "queue_bytes", course.queue_bytes);
-  write_list(json, "rate_gbps", course.rate_gbps);
-  if (!course.paused_us.empty()) write_list(json, "paused_us", course.paused_us);
+  json.list("queue_bytes", course.queue_bytes);
+  json.list("rate_gbps", course.rate_gbps);
+  if (!course.paused_us.empty()) json.list("paused_us", course.paused_us);
   json.end_object();
 }
 

@@ -27,20 +27,6 @@ void write_score(JsonWriter& json, std::string_view name, const Score& score) {
   json.end_object();
 }
 
-void write_indices(JsonWriter& json, std::string_view name, std::span<const std::size_t> indices) {
-  json.key(name);
-  json.begin_array(kLine);
-  for (const std::size_t index : indices) json.value(std::uint64_t{index});
-  json.end_array();
-}
-
-void write_seeds(JsonWriter& json, std::string_view name, std::span<const std::uint64_t> seeds) {
-  json.key(name);
-  json.begin_array(kLine);
-  for (const std::uint64_t seed : seeds) json.value(seed);
-  json.end_array();
-}
-
 }  // namespace
 
 std::vector<std::size_t> pareto_front(std::span<const Candidate> candidates) {
@@ -100,12 +86,9 @@ std::string record_text(const SearchRecord& record, const cc::AlgorithmInfo& alg
   json.member("algorithm", std::string_view(record.algorithm));
   json.member("profile", std::string_view(record.profile));
   json.member("seed", record.seed);
-  json.key("scenarios");
-  json.begin_array(kLine);
-  for (const std::string& name : record.scenarios) json.value(std::string_view(name));
-  json.end_array();
-  write_seeds(json, "search_seeds", record.search_seeds);
-  write_seeds(json, "validation_seeds", record.validation_seeds);
+  json.list("scenarios", record.scenarios);
+  json.list("search_seeds", record.search_seeds);
+  json.list("validation_seeds", record.validation_seeds);
   json.key("limits");
   json.begin_object(kLine);
   for (const Limit& limit : record.limits) {
@@ -139,7 +122,7 @@ std::string record_text(const SearchRecord& record, const cc::AlgorithmInfo& alg
     json.end_object();
   }
   json.end_array();
-  write_indices(json, "pareto_front", pareto_front(record.candidates));
+  json.list("pareto_front", pareto_front(record.candidates));
   const Candidate* best = winner(record.candidates);
   if (best != nullptr) {
     json.member("winner", static_cast<std::uint64_t>(best - record.candidates.data()));

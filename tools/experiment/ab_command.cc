@@ -146,12 +146,10 @@ int run(const AbOptions& options) {
   }
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
-  const double begin = wall_seconds();
   PlannedRuns runs(experiment, scenarios, options.check, !options.no_detail);
   runs.run(jobs, line);
   const RunPool& pool = runs.pool();
   if (!pool.error().empty()) return report_errors({options.input.file + ": " + pool.error()});
-  const double wall = wall_seconds() - begin;
 
   experiment::Results results;
   results.version = experiment::kResultsVersion;
@@ -182,10 +180,7 @@ int run(const AbOptions& options) {
     fmt::print("\nraw results: {} (content hash {:016x})\n", out,
                experiment::content_hash(results, analysis));
     if (!page.empty()) fmt::print("{}", written_text(page));
-    fmt::print("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core\n",
-               results.runs.size(), static_cast<double>(pool.hops()) / 1e6,
-               experiment::format_duration(wall),
-               static_cast<double>(pool.hops()) / pool.cpu_seconds() / 1e6);
+    fmt::print("{}\n", pool.speed_text());
   }
   if (Interrupt::flag().load()) {
     fmt::print(stderr, "paceline: interrupted: {} runs were kept\n", results.runs.size());

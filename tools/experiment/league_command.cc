@@ -119,9 +119,8 @@ int run(const LeagueOptions& options) {
 
   const unsigned jobs =
       options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-  const LeagueKeys keys(plan);
   LeagueStore store(store_file, options.fresh);
-  LeaguePool runs(plan, prepared, keys, store);
+  LeaguePool runs(plan, prepared, store);
   const RunPool& pool = runs.pool();
   if (!options.quiet) {
     fmt::print("league {} ({}): {} scenarios, {} entries, {} repetitions, seed {}, {} jobs\n",
@@ -135,16 +134,14 @@ int run(const LeagueOptions& options) {
   }
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
-  const double begin = wall_seconds();
   runs.run(jobs, line);
   if (!pool.error().empty()) return report_errors({options.file + ": " + pool.error()});
-  if (!runs.complete()) {
+  if (runs.kept() != runs.runs().size()) {
     fmt::print(stderr,
                "paceline: interrupted: {} of {} runs are kept in {}; the same command goes on\n",
-               runs.reused() + pool.executed(), runs.runs().size(), store_file);
+               runs.kept(), runs.runs().size(), store_file);
     return kExitInterrupted;
   }
-  const double wall = wall_seconds() - begin;
 
   league::Results results = league::results_of(plan, runs.runs());
   results.version = experiment::kResultsVersion;
@@ -154,11 +151,7 @@ int run(const LeagueOptions& options) {
   if (!options.quiet) {
     fmt::print("\n{}\nresults: {}\n", league::format_league(results), out);
     if (!page.empty()) fmt::print("page:    {}\n", page);
-    if (pool.executed() != 0) {
-      fmt::print("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core\n", pool.executed(),
-                 static_cast<double>(pool.hops()) / 1e6, experiment::format_duration(wall),
-                 static_cast<double>(pool.hops()) / pool.cpu_seconds() / 1e6);
-    }
+    if (pool.executed() != 0) fmt::print("{}\n", pool.speed_text());
   }
   int code = kExitGood;
   for (std::size_t c = 0; c < results.cells.size(); ++c) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/experiment/design.h"
+#include "dataplane/base/hash.h"
 
 namespace paceline::tools {
 
@@ -55,8 +56,7 @@ double efficiency_of(const PreparedScenario& prepared, const ScenarioRun& run,
   return run.result.metrics[Metric::collective_efficiency];
 }
 
-}  // namespace
-
+// Data of a run that the league keeps.
 league::Run league_run_of(const PreparedScenario& prepared, const ScenarioRun& run) {
   league::Run out;
   out.scenario = prepared.scenario.name;
@@ -83,30 +83,28 @@ league::Run league_run_of(const PreparedScenario& prepared, const ScenarioRun& r
   return out;
 }
 
+}  // namespace
+
 LeaguePool::LeaguePool(const league::Plan& plan, const std::vector<PreparedScenario>& prepared,
-                       const LeagueKeys& keys, LeagueStore& store)
-    : plan_(plan),
-      prepared_(prepared),
-      keys_(keys),
-      store_(store),
-      runs_(plan.cells.size() * plan.repetitions),
-      done_(runs_.size(), false) {
+                       LeagueStore& store)
+    : plan_(plan), prepared_(prepared), store_(store), runs_(plan.cells.size() * plan.repetitions) {
+  const std::vector<std::uint64_t> keys = cell_keys(plan);
   for (const experiment::PlannedRun& planned : experiment::paired_replay(
            static_cast<std::uint32_t>(plan.scenarios.size()),
            static_cast<std::uint32_t>(plan.entries.size()), plan.repetitions, plan.seed)) {
-    const Task task{plan.cell(planned.scenario, planned.arm), planned.repetition, planned.seed};
-    if (const league::Run* known = store.find(keys.of(task.cell, task.repetition, task.seed))) {
-      runs_[place(task)] = *known;
-      done_[place(task)] = true;
+    Task task{plan.cell(planned.scenario, planned.arm), planned.repetition, planned.seed, 0};
+    task.key = ContentHash()
+                   .number(keys[task.cell])
+                   .number(std::uint64_t{task.repetition})
+                   .number(task.seed)
+                   .value();
+    if (const league::Run* known = store.find(task.key)) {
+      place(task) = *known;
       ++reused_;
     } else {
       tasks_.push_back(task);
     }
   }
-}
-
-bool LeaguePool::complete() const {
-  return std::all_of(done_.begin(), done_.end(), [](bool done) { return done; });
 }
 
 void LeaguePool::run(unsigned jobs, ProgressLine& line) {
@@ -133,10 +131,8 @@ RunPool::Executed LeaguePool::execute(const Task& task) {
   kept->repetition = task.repetition;
   if (task.repetition != 0) kept->course = {};
   return {run.result.hops, run.end == RunEnd::stopped, [this, task, kept] {
-            std::string problem =
-                store_.add(keys_.of(task.cell, task.repetition, task.seed), *kept);
-            runs_[place(task)] = std::move(*kept);
-            done_[place(task)] = true;
+            std::string problem = store_.add(task.key, *kept);
+            place(task) = std::move(*kept);
             return problem;
           }};
 }

@@ -19,14 +19,13 @@ class LeaguePool {
  public:
   // `prepared` in the order of plan.cells. All arguments outlive the pool.
   LeaguePool(const league::Plan& plan, const std::vector<PreparedScenario>& prepared,
-             const LeagueKeys& keys, LeagueStore& store);
+             LeagueStore& store);
 
   void run(unsigned jobs, ProgressLine& line);
 
-  // Cell by cell, repetition by repetition: what league::results_of takes. Whole unless complete()
-  // is false.
+  // Cell by cell, repetition by repetition: what league::results_of takes. Whole when all are kept.
   const std::vector<league::Run>& runs() const { return runs_; }
-  bool complete() const;
+  std::size_t kept() const { return reused_ + pool_.executed(); }
   std::size_t reused() const { return reused_; }
   const RunPool& pool() const { return pool_; }
 
@@ -35,24 +34,20 @@ class LeaguePool {
     std::size_t cell = 0;
     std::uint32_t repetition = 0;
     std::uint64_t seed = 0;
+    std::uint64_t key = 0;
   };
-  std::size_t place(const Task& task) const {
-    return task.cell * plan_.repetitions + task.repetition;
+  league::Run& place(const Task& task) {
+    return runs_[task.cell * plan_.repetitions + task.repetition];
   }
   RunPool::Executed execute(const Task& task);
 
   const league::Plan& plan_;
   const std::vector<PreparedScenario>& prepared_;
-  const LeagueKeys& keys_;
   LeagueStore& store_;
   std::vector<Task> tasks_;  // those that are not in the store
   std::vector<league::Run> runs_;
-  std::vector<bool> done_;
   std::size_t reused_ = 0;
   RunPool pool_;
 };
-
-// Data of a run that the league keeps.
-league::Run league_run_of(const PreparedScenario& prepared, const ScenarioRun& run);
 
 }  // namespace paceline::tools

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "dataplane/base/hash.h"
+#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tools {
 
@@ -21,18 +22,13 @@ namespace {
 constexpr std::string_view kPluginWord = "plugin:";
 
 std::string whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  std::string text(static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)), '\0');
-  file.seekg(0);
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  return config::read_text_file(path, std::numeric_limits<std::size_t>::max()).value;
 }
 
 }  // namespace
 
-LeagueKeys::LeagueKeys(const league::Plan& plan) {
+std::vector<std::uint64_t> cell_keys(const league::Plan& plan) {
+  std::vector<std::uint64_t> keys;
   // The library's hash, for hundreds of megabytes where it is built for debugging.
   const std::uint64_t program = std::hash<std::string>()(whole_file("/proc/self/exe"));
   for (std::size_t s = 0; s < plan.scenarios.size(); ++s) {
@@ -51,13 +47,10 @@ LeagueKeys::LeagueKeys(const league::Plan& plan) {
       if (entry.algorithm.starts_with(kPluginWord)) {
         hash.field(whole_file(entry.algorithm.substr(kPluginWord.size())));
       }
-      cells_.push_back(hash.value());
+      keys.push_back(hash.value());
     }
   }
-}
-
-std::uint64_t LeagueKeys::of(std::size_t cell, std::uint32_t repetition, std::uint64_t seed) const {
-  return ContentHash().number(cells_[cell]).number(repetition).number(seed).value();
+  return keys;
 }
 
 LeagueStore::LeagueStore(std::string path, bool fresh) : path_(std::move(path)), fresh_(fresh) {

@@ -12,16 +12,9 @@
 
 namespace paceline::tools {
 
-// Hashes what determines the runs of a plan: this program, byte by byte, the scenario's text, what
-// is laid over it, the files it names, a plug-in, the seed.
-class LeagueKeys {
- public:
-  explicit LeagueKeys(const league::Plan& plan);
-  std::uint64_t of(std::size_t cell, std::uint32_t repetition, std::uint64_t seed) const;
-
- private:
-  std::vector<std::uint64_t> cells_;
-};
+// Of each cell of a plan, a hash of what determines its runs: this program, byte by byte, the
+// scenario's text, what is laid over it, the files it names, a plug-in.
+std::vector<std::uint64_t> cell_keys(const league::Plan& plan);
 
 class LeagueStore {
  public:
@@ -33,7 +26,6 @@ class LeagueStore {
   const league::Run* find(std::uint64_t key) const;
   // Appends a line. An error text when it cannot be written.
   std::string add(std::uint64_t key, const league::Run& run);
-  const std::string& path() const { return path_; }
 
  private:
   std::string path_;

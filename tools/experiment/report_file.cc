@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "control/experiment/html_text.h"
 #include "control/experiment/report_page.h"
 
 namespace paceline::tools {

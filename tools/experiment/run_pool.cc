@@ -11,6 +11,7 @@ namespace paceline::tools {
 void RunPool::run(const std::vector<experiment::WorkUnit>& units, unsigned jobs, ProgressLine& line,
                   const Execute& execute, const std::function<std::string(std::size_t)>& name) {
   if (units.empty()) return;
+  const double begin = wall_seconds();
   experiment::Progress progress(units, jobs);
   const auto work = [&] {
     std::unique_lock lock(mutex_);
@@ -38,6 +39,13 @@ void RunPool::run(const std::vector<experiment::WorkUnit>& units, unsigned jobs,
   lock.unlock();
   for (std::thread& thread : threads) thread.join();
   line.clear();
+  wall_seconds_ = wall_seconds() - begin;
+}
+
+std::string RunPool::speed_text() const {
+  const double millions = static_cast<double>(hops_) / 1e6;
+  return fmt::format("{} runs, {:.1f} M packet-hops in {}, {:.2f} M hops/s per core", executed_,
+                     millions, experiment::format_duration(wall_seconds_), millions / cpu_seconds_);
 }
 
 void RunPool::execute_one(std::size_t run, const Execute& execute,

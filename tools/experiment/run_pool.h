@@ -32,8 +32,7 @@ class RunPool {
            const Execute& execute, const std::function<std::string(std::size_t)>& name);
 
   std::size_t executed() const { return executed_; }
-  std::uint64_t hops() const { return hops_; }
-  double cpu_seconds() const { return cpu_seconds_; }
+  std::string speed_text() const;  // "12 runs, 3.4 M packet-hops in ..."
   const std::string& error() const { return error_; }
 
  private:
@@ -47,6 +46,7 @@ class RunPool {
   std::size_t executed_ = 0;
   std::uint64_t hops_ = 0;
   double cpu_seconds_ = 0;
+  double wall_seconds_ = 0;
   std::string error_;
 };
 

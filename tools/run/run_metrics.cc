@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/experiment/statistics.h"
 #include "dataplane/base/jain.h"
 
 namespace paceline::tools {
@@ -10,6 +11,7 @@ namespace {
 
 using experiment::Metric;
 using experiment::MetricValues;
+using experiment::nearest_rank;
 using experiment::SizeBin;
 using experiment::SlowdownStatistic;
 
@@ -19,14 +21,6 @@ double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double v : values) sum += v;
   return sum / static_cast<double>(values.size());
-}
-
-// The smallest value with at least q of all values at or below it (nearest rank); sorted input.
-double quantile(const std::vector<double>& sorted, double q) {
-  const auto n = static_cast<double>(sorted.size());
-  auto rank = static_cast<std::size_t>(q * n);
-  if (static_cast<double>(rank) < q * n) ++rank;
-  return sorted[std::min(sorted.size() - 1, rank == 0 ? 0 : rank - 1)];
 }
 
 // A message that was under way when the run ended enters with its age, a lower bound: to leave it
@@ -53,17 +47,17 @@ void fct_metrics(const VirtualWorld& world, const std::vector<FlowRow>& flows,
   if (fct.empty()) return;
   std::sort(fct.begin(), fct.end());
   metrics[Metric::fct_mean_us] = mean(fct);
-  metrics[Metric::fct_p50_us] = quantile(fct, 0.5);
-  metrics[Metric::fct_p99_us] = quantile(fct, 0.99);
-  metrics[Metric::fct_p999_us] = quantile(fct, 0.999);
+  metrics[Metric::fct_p50_us] = nearest_rank(fct, 0.5);
+  metrics[Metric::fct_p99_us] = nearest_rank(fct, 0.99);
+  metrics[Metric::fct_p999_us] = nearest_rank(fct, 0.999);
   for (unsigned bin = 0; bin < 4; ++bin) {
     std::vector<double>& values = slowdown[bin];
     if (values.empty()) continue;
     std::sort(values.begin(), values.end());
     const auto size = static_cast<SizeBin>(bin);
     metrics[experiment::slowdown_metric(size, SlowdownStatistic::mean)] = mean(values);
-    metrics[experiment::slowdown_metric(size, SlowdownStatistic::p50)] = quantile(values, 0.5);
-    metrics[experiment::slowdown_metric(size, SlowdownStatistic::p99)] = quantile(values, 0.99);
+    metrics[experiment::slowdown_metric(size, SlowdownStatistic::p50)] = nearest_rank(values, 0.5);
+    metrics[experiment::slowdown_metric(size, SlowdownStatistic::p99)] = nearest_rank(values, 0.99);
   }
 }
 

@@ -6,16 +6,11 @@
 #include "control/experiment/live/live_charts.h"
 #include "control/experiment/live/live_report.h"
 #include "control/experiment/live/metric_words.h"
-#include "control/experiment/page_assets.h"
 #include "control/experiment/value_text.h"
 
 namespace paceline::experiment::live {
 
 namespace {
-
-// No script at all: the charts are drawn already.
-constexpr std::string_view kLivePolicy =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 // Figures break behind commas, not before units.
 std::string glued(const std::string& text) {
@@ -49,13 +44,7 @@ std::string number_words(double value) { return std::isfinite(value) ? significa
 
 class Table {
  public:
-  explicit Table(std::initializer_list<std::string_view> head) {
-    out_ = "<div class=\"scroll\"><table class=\"live\">\n<thead><tr>";
-    for (const std::string_view cell : head) {
-      out_ += fmt::format("<th scope=\"col\">{}</th>", html_escaped(cell));
-    }
-    out_ += "</tr></thead>\n<tbody>\n";
-  }
+  explicit Table(const std::vector<std::string>& head) : out_(table_head("live", head)) {}
   void row(std::initializer_list<std::string> cells) {
     out_ += "<tr>";
     bool first = true;
@@ -66,33 +55,11 @@ class Table {
     }
     out_ += "</tr>\n";
   }
-  std::string text() const { return out_ + "</tbody></table></div>\n"; }
+  std::string text() const { return out_ + std::string(kTableEnd); }
 
  private:
   std::string out_;
 };
-
-std::string header(const LiveReport& r) {
-  const LiveAnalysis& a = r.analysis;
-  std::string out = fmt::format(
-      "<header>\n<h1>{}</h1>\n<p class=\"against\"><b>{}</b> against <b>{}</b> "
-      "(champion)</p>\n<dl>",
-      html_escaped(r.plan.name), html_escaped(r.plan.arms[1].name),
-      html_escaped(r.plan.arms[0].name));
-  const auto fact = [&out](std::string_view name, const std::string& value) {
-    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, html_escaped(value));
-  };
-  fact("design", std::string(to_text(r.plan.design)));
-  fact("pairs",
-       fmt::format("{} of {}, {} discarded", a.usable, r.schedule.pairs(), a.attempted - a.usable));
-  fact("block", fmt::format("{} ms, wash-out {} ms",
-                            significant(static_cast<double>(r.schedule.block_ns) / 1e6),
-                            significant(static_cast<double>(r.schedule.washout_ns) / 1e6)));
-  fact("seed", std::to_string(r.plan.seed));
-  fact("paceline", r.version);
-  fact("registered (SHA-256)", r.schedule.digest);
-  return out + "</dl>\n</header>\n";
-}
 
 std::string verdict_section(const LiveReport& r) {
   const LiveAnalysis& a = r.analysis;
@@ -225,18 +192,26 @@ std::string method_section(const LiveReport& r) {
 
 }  // namespace
 
-std::string live_report_page(const LiveReport& report) {
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-      "http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
-      "content=\"light dark\">\n<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n",
-      kLivePolicy, html_escaped(report.plan.name));
-  out += page_style();
-  out += "</style>\n</head>\n<body>\n";
-  out += header(report) + "<main>\n" + verdict_section(report) + effect_section(report) +
-         guards_section(report) + trust_section(report) + method_section(report);
-  return out + "</main>\n</body>\n</html>\n";
+std::string live_report_page(const LiveReport& r) {
+  const LiveAnalysis& a = r.analysis;
+  const auto millis = [](std::uint64_t ns) { return significant(static_cast<double>(ns) / 1e6); };
+  return page_html(
+      {.title = r.plan.name,
+       .heading = r.plan.name,
+       .against = fmt::format("<b>{}</b> against <b>{}</b> (champion)",
+                              html_escaped(r.plan.arms[1].name), html_escaped(r.plan.arms[0].name)),
+       .facts = {{"design", std::string(to_text(r.plan.design))},
+                 {"pairs", fmt::format("{} of {}, {} discarded", a.usable, r.schedule.pairs(),
+                                       a.attempted - a.usable)},
+                 {"block", fmt::format("{} ms, wash-out {} ms", millis(r.schedule.block_ns),
+                                       millis(r.schedule.washout_ns))},
+                 {"seed", std::to_string(r.plan.seed)},
+                 {"paceline", r.version},
+                 {"registered (SHA-256)", r.schedule.digest}},
+       .contents = {},
+       // No script at all: the charts are drawn already.
+       .sections = verdict_section(r) + effect_section(r) + guards_section(r) + trust_section(r) +
+                   method_section(r)});
 }
 
 }  // namespace paceline::experiment::live

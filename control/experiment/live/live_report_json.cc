@@ -1,3 +1,5 @@
+#include <array>
+
 #include "control/experiment/json_writer.h"
 #include "control/experiment/live/live_report.h"
 #include "control/experiment/number_text.h"
@@ -11,18 +13,8 @@ void figure(JsonWriter& json, std::string_view name, double value) {
 }
 
 void interval(JsonWriter& json, std::string_view name, const Interval& value) {
-  json.key(name);
-  json.begin_array(JsonWriter::Layout::compact);
-  json.value(rounded(value.low, kFigureDigits));
-  json.value(rounded(value.high, kFigureDigits));
-  json.end_array();
-}
-
-void texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& list) {
-  json.key(name);
-  json.begin_array();
-  for (const std::string& item : list) json.value(std::string_view(item));
-  json.end_array();
+  json.list(name,
+            std::array{rounded(value.low, kFigureDigits), rounded(value.high, kFigureDigits)});
 }
 
 // Intervals are of the contrast; `effect` and `effect_interval` are what people read.
@@ -131,14 +123,14 @@ std::string live_report_json(const LiveReport& report) {
   json.end_array();
   json.member("schedule_sha256", std::string_view(report.schedule.digest));
   json.member("verdict", to_text(a.verdict));
-  texts(json, "reasons", a.reasons);
+  json.list("reasons", a.reasons, JsonWriter::Layout::lines);
   json.member("finished", report.circumstances.finished);
   json.member("pairs_attempted", std::uint64_t{a.attempted});
   json.member("pairs_usable", std::uint64_t{a.usable});
   json.member("pairs_planned", std::uint64_t{report.schedule.pairs()});
   json.member("pairs_for_minimum_effect", std::uint64_t{a.pairs_for_effect});
-  texts(json, "discarded", a.discarded);
-  texts(json, "errors", a.errors);
+  json.list("discarded", a.discarded, JsonWriter::Layout::lines);
+  json.list("errors", a.errors, JsonWriter::Layout::lines);
   json.key("metrics");
   json.begin_array();
   for (const MetricResult& m : a.metrics) write_metric(json, m);

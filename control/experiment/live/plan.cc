@@ -43,10 +43,7 @@ void write_places(JsonWriter& json, const Plan& plan) {
   for (const Cluster& cluster : plan.clusters) {
     json.begin_object(JsonWriter::Layout::compact);
     json.member("name", std::string_view(cluster.name));
-    json.key("nics");
-    json.begin_array();
-    for (const std::string& nic : cluster.nics) json.value(std::string_view(nic));
-    json.end_array();
+    json.list("nics", cluster.nics);
     json.end_object();
   }
   json.end_array();
@@ -62,10 +59,7 @@ void write_rules(JsonWriter& json, const Plan& plan) {
   json.member("primary", info(plan.primary).name);
   write_metrics(json, "metrics", plan.metrics);
   write_metrics(json, "placebos", plan.placebos);
-  json.key("load_strata");
-  json.begin_array(JsonWriter::Layout::compact);
-  for (const double edge : plan.load_strata) json.value(edge);
-  json.end_array();
+  json.list("load_strata", plan.load_strata);
   json.member("closed_loop", plan.closed_loop);
   json.member("cuped", plan.cuped);
   json.member("telemetry_loss", plan.telemetry_loss);

@@ -29,6 +29,11 @@ class PlacesReader {
     fail_at(context_, node, key, why);
   }
 
+  template <class Take>
+  void each_table(std::string_view key, Take take) {
+    if (const TomlMember* m = root_.find(key)) config::each_table(m->value, key, context_, take);
+  }
+
   std::string name_of(const TomlNode& table, std::string_view kind) {
     const TomlMember* m = table.find("name");
     if (m == nullptr) {
@@ -56,7 +61,7 @@ class PlacesReader {
   }
 
   void read_arms() {
-    each_table(root_, "arm", context_, [&](const TomlNode& table) {
+    each_table("arm", [&](const TomlNode& table) {
       config::Arm arm;
       arm.name = name_of(table, "arm");
       if (std::any_of(out_.arms.begin(), out_.arms.end(),
@@ -79,7 +84,7 @@ class PlacesReader {
 
   void read_clusters() {
     std::vector<std::string> all;
-    each_table(root_, "cluster", context_, [&](const TomlNode& table) {
+    each_table("cluster", [&](const TomlNode& table) {
       Cluster cluster;
       cluster.line = table.where.line;
       cluster.name = name_of(table, "cluster");

@@ -229,8 +229,8 @@ class PlanReader {
                                {{.path = "calibration.none_because"}, &out_.no_calibration}});
   }
 
-  void read_soft(const TomlMember&) {
-    each_table(root_, "soft", context_, [&](const TomlNode& table) {
+  void read_soft(const TomlMember& soft) {
+    each_table(soft.value, "soft", context_, [&](const TomlNode& table) {
       SoftLimit limit;
       bool named = false;
       const KeySpec worse{.path = "soft.worse_by", .min = 0, .max = 100, .open_min = true};

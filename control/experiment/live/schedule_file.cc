@@ -26,10 +26,7 @@ void write_body(JsonWriter& json, const Schedule& s) {
   json.member("carryover_blocks", std::uint64_t{s.mechanism.carryover});
   json.member("stratum_pairs", std::uint64_t{s.mechanism.stratum_pairs});
   json.member("whole_every", std::uint64_t{s.mechanism.whole_every});
-  json.key("clusters");
-  json.begin_array(JsonWriter::Layout::compact);
-  for (const std::string& cluster : s.clusters) json.value(std::string_view(cluster));
-  json.end_array();
+  json.list("clusters", s.clusters);
   // One text per block, a digit per cluster: "01" is cluster 0 in arm 0 and cluster 1 in arm 1.
   json.key("blocks");
   json.begin_array();

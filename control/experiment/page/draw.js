@@ -106,6 +106,61 @@ var Draw = (function () {
     }).on("blur", hide);
   }
 
-  return { canvas: canvas, text: text, scale: scale, axes: axes, legend: legend, reader: reader,
+  // Values over time: panels above one another with one time axis. A panel has title, kind (bytes: on
+  // a logarithmic axis), largest, tall, lines and perhaps thin ones. A line has name, index and
+  // points, the value of each interval at its end, `us`. The reading line reads the first two panels.
+  function course(box, width, label, panels) {
+    var lowest = 1000;  // bytes: the bottom of a logarithmic axis; below it lines run on it
+    var left = 76, right = width - 12, gap = 36, top = 44;
+    var height = top + d3.sum(panels, function (p) { return p.tall + gap; }) + 12;
+    var svg = canvas(box, width, height, label);
+    function last(line) { return line.points[line.points.length - 1].us; }
+    function at(points, us) {  // of the interval that contains us
+      var i = 0;
+      while (i < points.length - 1 && points[i].us < us) ++i;
+      return points[i].us >= us - 1e-9 ? points[i].value : null;
+    }
+    var end = d3.max(panels[0].lines, last);
+    var u = Page.unit("us", end / 2);
+    var x = scale(false, 0, end / u.by, [left, right]);
+    var y0 = top;
+    panels.forEach(function (panel, i) {
+      var bottom = y0 + panel.tall, log = panel.kind === "bytes", foot = i === panels.length - 1;
+      var y = log ? scale(true, lowest, Math.max(panel.largest * 1.2, lowest * 10), [bottom, y0])
+                  : scale(false, 0, panel.largest * 1.05, [bottom, y0]);
+      axes(svg, x, y, {
+        xFormat: foot ? function (v) { return Page.digits(v, 4); } : null,
+        xTitle: foot ? "virtual time (" + u.name + ")" : "",
+        yTicks: log ? logTicks(lowest, panel.largest * 1.2, 7) : y.ticks(panel.tall > 100 ? 5 : 3),
+        yFormat: function (v) { return log ? Page.quantity(v, "bytes", 2) : Page.digits(v, 3); },
+        title: panel.title + (log ? " (log; what is below 1 KB lies on the axis)"
+                                  : panel.kind ? " (" + panel.kind + ")" : ""),
+      });
+      function draw(extra, line) {
+        function up(v) { return y(log ? Math.max(lowest, v) : v).toFixed(1); }
+        var d = "M" + left + "," + up(line.points[0].value);
+        line.points.forEach(function (p) { d += "V" + up(p.value) + "H" + x(p.us / u.by).toFixed(1); });
+        svg.append("path").attr("class", "line fine " + extra + "arm-" + line.index).attr("d", d);
+      }
+      (panel.thin || []).forEach(draw.bind(null, "thin "));
+      panel.lines.forEach(draw.bind(null, ""));
+      y0 = bottom + gap;
+    });
+    legend(svg, left, 14, panels[0].lines.map(function (l) {
+      return { name: "arm-" + l.index, text: l.name };
+    }));
+    var longest = panels[0].lines.reduce(function (a, l) { return last(l) > last(a) ? l : a; });
+    var steps = longest.points.map(function (p) { return p.us / u.by; });
+    reader(svg, x, top, y0 - gap, steps, function (t) {
+      return Page.digits(t, 4) + " " + u.name + ": " + panels.slice(0, 2).map(function (p) {
+        return p.title.split(",")[0].toLowerCase() + " " + p.lines.map(function (l) {
+          var v = at(l.points, t * u.by);
+          return l.name + " " + (v === null ? "over" : Page.amount(v, p.kind));
+        }).join(", ");
+      }).join("; ");
+    });
+  }
+
+  return { canvas: canvas, text: text, scale: scale, axes: axes, legend: legend, course: course,
            logTicks: logTicks, letter: letter };
 })();

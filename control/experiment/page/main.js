@@ -9,15 +9,6 @@
       }).join(",");
     }).join("\n") + "\n";
   }
-  function link(parent, words, type, name, text) {
-    var a = document.createElement("a");
-    a.textContent = words;
-    a.download = name;
-    a.href = "data:" + type + ";charset=utf-8," + encodeURIComponent(text);
-    a.className = "data";
-    parent.appendChild(a);
-    return a;
-  }
   function table(rows) {
     var details = document.createElement("details");
     details.innerHTML = "<summary>Figures</summary><div class=\"scroll\"><table class=\"small\">" +
@@ -35,23 +26,6 @@
     });
     return details;
   }
-  function copyButton(code) {
-    var button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "copy";
-    button.setAttribute("aria-label", "Copy the command");
-    button.addEventListener("click", function () {
-      var range = document.createRange();
-      range.selectNodeContents(code);
-      var selection = window.getSelection();
-      selection.removeAllRanges();
-      selection.addRange(range);
-      document.execCommand("copy");
-      button.textContent = "copied";
-      setTimeout(function () { button.textContent = "copy"; }, 1500);
-    });
-    code.parentNode.appendChild(button);
-  }
 
   Array.prototype.forEach.call(document.querySelectorAll("figure[data-chart]"), function (figure) {
     var chart = Charts[figure.getAttribute("data-chart")];
@@ -67,20 +41,20 @@
     } else {
       box.parentNode.removeChild(box);
     }
-    if (data.csv) link(foot, "data (CSV)", "text/csv", figure.id + ".csv", csvText(data.csv));
+    if (data.csv) Page.link(foot, "data (CSV)", "text/csv", figure.id + ".csv", csvText(data.csv));
     if (data.table) {
       var details = table(data.table);
       details.open = !window.d3;
       foot.appendChild(details);
     }
   });
-  Array.prototype.forEach.call(document.querySelectorAll(".command code"), copyButton);
+  Array.prototype.forEach.call(document.querySelectorAll(".command code"), Page.copyButton);
 
   var name = Model.results.experiment.replace(/[^A-Za-z0-9_.-]/g, "_");
   var downloads = document.getElementById("downloads");
-  link(downloads, "the results file (JSON)", "application/json", name + ".results.json", Model.text);
+  Page.link(downloads, "the results file (JSON)", "application/json", name + ".results.json", Page.text);
   downloads.appendChild(document.createTextNode(" "));
-  link(downloads, "the experiment file (TOML)", "text/plain", name + ".toml",
+  Page.link(downloads, "the experiment file (TOML)", "text/plain", name + ".toml",
       Model.results.configuration);
   document.documentElement.setAttribute("data-drawn", "yes");
 })();

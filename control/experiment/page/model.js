@@ -1,35 +1,9 @@
 // What the charts show, read from the results file inside the page; needs no chart library.
 "use strict";
 var Model = (function () {
-  var text = document.getElementById("results").textContent.trim() + "\n";
-  var results = JSON.parse(text);
-  var units = {};
-  results.metrics.forEach(function (m) { units[m.name] = m.unit; });
+  var results = Page.results, digits = Page.digits;
   var details = (results.detail && results.detail.arms) || [];
 
-  // Numbers as people read them: four significant digits, a unit that fits the largest.
-  function digits(value, n) {
-    if (value === null || isNaN(value)) return "-";
-    if (value === 0) return "0";
-    var size = Math.abs(value);
-    if (size >= Math.pow(10, n)) return value.toFixed(0);
-    return String(Number(value.toPrecision(n)));
-  }
-  var scales = {
-    bytes: [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]],
-    us: [[1e6, "s"], [1e3, "ms"], [1, "us"]],
-  };
-  function unit(kind, largest) {
-    var steps = scales[kind];
-    for (var i = 0; i < steps.length; ++i) {
-      if (largest >= steps[i][0]) return { by: steps[i][0], name: steps[i][1] };
-    }
-    return { by: steps[steps.length - 1][0], name: steps[steps.length - 1][1] };
-  }
-  function quantity(value, kind, n) {
-    var u = unit(kind, Math.abs(value));
-    return digits(value / u.by, n || 3) + " " + u.name;
-  }
   function sizeName(bytes) {  // sizes of messages are powers of two
     var names = ["B", "KiB", "MiB", "GiB"];
     var i = 0;
@@ -69,7 +43,7 @@ var Model = (function () {
     }).filter(function (a) { return a.bins.length !== 0; });
   }
 
-  // Panels over time: a value per interval, at the interval's end, in `unit`. Signals that stayed 0
+  // Panels for Draw.course: a value per interval, at the interval's end. Signals that stayed 0
   // under every arm have none.
   function course(scenario) {
     var arms = armsOf(scenario).filter(function (a) { return a.detail.series; });
@@ -80,7 +54,7 @@ var Model = (function () {
       return arms.map(function (a) {
         var s = a.detail.series;
         return {
-          arm: a.arm, index: a.index,
+          name: a.arm, index: a.index,
           points: s[name].map(function (v, i) {
             return { us: Math.min((i + 1) * s.interval_ps, s.end_ps) / 1e6,
                      value: scale(v, width(s, i)) };
@@ -91,8 +65,7 @@ var Model = (function () {
     function same(v) { return v; }
     function gbps(v, us) { return v * 8 / us / 1000; }
     var panels = [
-      { title: "Queue", kind: "bytes", log: true, names: ["deepest_queue_bytes"],
-        lines: lines("deepest_queue_bytes", same), thin: lines("queued_bytes", same) },
+      { title: "Queue", kind: "bytes", lines: lines("deepest_queue_bytes", same), thin: lines("queued_bytes", same) },
       { title: "Goodput, all hosts", kind: "Gb/s", lines: lines("delivered_bytes", gbps) },
       { title: "Retransmitted", kind: "Gb/s", lines: lines("retransmitted_bytes", gbps) },
       { title: "Paused links (mean number)", kind: "",
@@ -177,7 +150,7 @@ var Model = (function () {
   }
 
   return {
-    text: text, results: results, units: units, digits: digits, unit: unit, quantity: quantity,
+    results: results, digits: digits, unit: Page.unit, quantity: Page.quantity,
     sizeName: sizeName, completion: completion, quantile: quantile, slowdown: slowdown,
     course: course, pairs: pairs, mean: mean, cell: cell, rows: rows,
   };

@@ -5,7 +5,6 @@
   var L = League, results = L.results;
   var scenario = document.getElementById("duel-scenario");
   var first = document.getElementById("duel-a"), second = document.getElementById("duel-b");
-  var lowest = 1000;  // bytes: the bottom of the queue axis; what is below lies on it
 
   function points(course, values) {
     return values.map(function (v, i) {
@@ -21,53 +20,19 @@
       return;
     }
     var panels = [
-      { key: "queue_bytes", title: "fullest switch port (log; what is below 1 KB lies on the axis)", log: true, unit: "bytes" },
-      { key: "rate_gbps", title: "payload delivered, all hosts (Gb/s)", unit: "Gb/s" },
-      { key: "paused_us", title: "paused, per interval (port-us)", unit: "us" },
+      { key: "queue_bytes", title: "Queue, fullest switch port", kind: "bytes" },
+      { key: "rate_gbps", title: "Payload delivered, all hosts", kind: "Gb/s" },
+      { key: "paused_us", title: "Paused, per interval", kind: "port-us" },
     ].filter(function (p) { return shown.some(function (c) { return c.course[p.key]; }); });
-    var width = 1260, left = 76, right = width - 12, tall = 150, gap = 38, top = 44;
-    var height = top + panels.length * (tall + gap) + 6;
-    var label = "Course over time of " + shown.map(function (c) { return c.entry; }).join(" and ") +
-        " in " + shown[0].scenario + "; the figures are in the table below.";
-    var svg = Draw.canvas(box, width, height, label);
-    var end = d3.max(shown, function (c) { return c.course.end_us; });
-    var by = end >= 2000 ? 1000 : 1;
-    var x = Draw.scale(false, 0, end / by, [left, right]);
-    var y0 = top;
-    panels.forEach(function (panel, i) {
-      var largest = d3.max(shown, function (c) { return d3.max(c.course[panel.key] || [0]); }) || 1;
-      var bottom = y0 + tall;
-      var y = panel.log ? Draw.scale(true, lowest, Math.max(largest * 1.2, lowest * 10), [bottom, y0])
-                        : Draw.scale(false, 0, largest * 1.05, [bottom, y0]);
-      var last = i === panels.length - 1;
-      Draw.axes(svg, x, y, {
-        xFormat: last ? function (v) { return L.digits(v, 4); } : null,
-        xTitle: last ? "virtual time (" + (by === 1 ? "us" : "ms") + ")" : "",
-        yTicks: panel.log ? Draw.logTicks(lowest, largest * 1.2, 7) : y.ticks(5),
-        yFormat: function (v) { return panel.log ? L.words(v, "bytes", 2) : L.digits(v, 3); },
-        title: panel.title,
-      });
-      shown.forEach(function (c, k) {
-        var line = points(c.course, c.course[panel.key] || []);
-        if (line.length === 0) return;
-        function up(v) { return y(panel.log ? Math.max(lowest, v) : v).toFixed(1); }
-        var d = "M" + left + "," + up(line[0].value);
-        line.forEach(function (p) { d += "V" + up(p.value) + "H" + x(p.us / by).toFixed(1); });
-        svg.append("path").attr("class", "line fine arm-" + k).attr("d", d);
-      });
-      y0 = bottom + gap;
+    panels.forEach(function (p) {
+      p.tall = 150;
+      p.lines = shown.map(function (c, k) {
+        return { name: c.entry, index: k, points: points(c.course, c.course[p.key] || []) };
+      }).filter(function (l) { return l.points.length !== 0; });
+      p.largest = d3.max(p.lines, function (l) { return d3.max(l.points, function (q) { return q.value; }); }) || 1;
     });
-    Draw.legend(svg, left, 14, shown.map(function (c, k) { return { name: "arm-" + k, text: c.entry }; }));
-    var longest = shown.reduce(function (a, c) { return c.course.end_us > a.course.end_us ? c : a; });
-    var steps = points(longest.course, longest.course.queue_bytes).map(function (p) { return p.us / by; });
-    Draw.reader(svg, x, top, y0 - gap, steps, function (t) {
-      return L.digits(t, 4) + (by === 1 ? " us: " : " ms: ") + shown.map(function (c) {
-        var i = Math.ceil(t * by / c.course.interval_us - 1e-9) - 1;
-        if (i >= c.course.queue_bytes.length) return c.entry + " over";
-        return c.entry + " " + L.words(c.course.queue_bytes[i], "bytes") + ", " +
-            L.digits(c.course.rate_gbps[i], 3) + " Gb/s";
-      }).join("; ");
-    });
+    Draw.course(box, 1260, "Course over time of " + shown.map(function (c) { return c.entry; }).join(" and ") +
+        " in " + shown[0].scenario + "; the figures are in the table below.", panels);
   }
   function table(a, b) {
     var box = document.getElementById("duel-table");
@@ -115,7 +80,7 @@
       code.textContent = c.command;
       p.appendChild(code);
       box.appendChild(p);
-      L.copyButton(code);
+      Page.copyButton(code);
     });
     var note = document.createElement("p");
     note.className = "remarks";
@@ -148,12 +113,8 @@
   });
   show();
 
-  Array.prototype.forEach.call(document.querySelectorAll("#method .command code"), L.copyButton);
-  var a = document.createElement("a");
-  a.textContent = "the results file (JSON)";
-  a.download = results.name + "." + results.size + ".json";
-  a.href = "data:application/json;charset=utf-8," + encodeURIComponent(L.text);
-  a.className = "data";
-  document.getElementById("downloads").appendChild(a);
+  Array.prototype.forEach.call(document.querySelectorAll("#method .command code"), Page.copyButton);
+  Page.link(document.getElementById("downloads"), "the results file (JSON)", "application/json",
+      results.name + "." + results.size + ".json", Page.text);
   document.documentElement.setAttribute("data-drawn", "yes");
 })();

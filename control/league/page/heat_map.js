@@ -150,5 +150,5 @@ var HeatMap = (function () {
   }
   build();
   paint();
-  return { onChoose: function (tell) { listeners.push(tell); }, choose: choose };
+  return { onChoose: function (tell) { listeners.push(tell); } };
 })();

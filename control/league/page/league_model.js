@@ -1,31 +1,17 @@
 // What the page shows, read from the results inside it; needs no chart library.
 "use strict";
 var League = (function () {
-  var text = document.getElementById("results").textContent.trim() + "\n";
-  var results = JSON.parse(text);
+  var results = Page.results, digits = Page.digits;
   var measures = {}, cells = {};
   results.measures.forEach(function (m) { measures[m.name] = m; });
   results.cells.forEach(function (c) { cells[c.scenario + "\n" + c.entry] = c; });
 
-  function digits(value, n) {
-    if (value === null || isNaN(value)) return "-";
-    if (value === 0) return "0";
-    var size = Math.abs(value);
-    if (size >= Math.pow(10, n)) return value.toFixed(0);
-    return String(Number(value.toPrecision(n)));
-  }
-  var scales = {
-    bytes: [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]],
-    us: [[1e6, "s"], [1e3, "ms"], [1, "us"]],
-  };
   // A value with its unit: 93.1 %, 1.21 MB.
   function words(value, unit, n) {
     if (value === null || value === undefined || isNaN(value)) return "-";
     if (unit === "share") return digits(value * 100, n || 3) + " %";
-    var steps = scales[unit];
-    if (!steps) return digits(value, n || 3) + (unit === "Gb/s" ? " Gb/s" : "");
-    var step = steps.filter(function (s) { return Math.abs(value) >= s[0]; })[0] || steps[steps.length - 1];
-    return digits(value / step[0], n || 3) + " " + step[1];
+    if (Page.scales[unit]) return Page.quantity(value, unit, n);
+    return digits(value, n || 3) + (unit === "Gb/s" ? " Gb/s" : "");
   }
   function interval(summary, unit) {
     if (!summary || summary.low === null) return "";
@@ -53,23 +39,6 @@ var League = (function () {
     return out;
   }
 
-  function copyButton(code) {
-    var button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "copy";
-    button.setAttribute("aria-label", "Copy the command");
-    button.addEventListener("click", function () {
-      var range = document.createRange();
-      range.selectNodeContents(code);
-      var selection = window.getSelection();
-      selection.removeAllRanges();
-      selection.addRange(range);
-      document.execCommand("copy");
-      button.textContent = "copied";
-      setTimeout(function () { button.textContent = "copy"; }, 1500);
-    });
-    code.parentNode.appendChild(button);
-  }
   function options(select, names, chosen) {
     names.forEach(function (item) {
       var option = document.createElement("option");
@@ -81,8 +50,8 @@ var League = (function () {
   }
 
   return {
-    results: results, text: text, measures: measures, digits: digits, words: words,
-    interval: interval, ratio: ratio, copyButton: copyButton, options: options,
+    results: results, measures: measures, digits: digits, words: words, interval: interval,
+    ratio: ratio, options: options,
     cell: function (scenario, entry) { return cells[scenario + "\n" + entry]; },
   };
 })();

@@ -58,18 +58,8 @@ void read_event(const TomlNode& node, std::vector<EventConfig>& out, ReadContext
 
 void read_events(const TomlNode& list, std::vector<EventConfig>& out, ReadContext& context) {
   out.clear();
-  if (list.type != TomlNode::Type::array) {
-    context.errors->add(list.where, "event: expected an array of tables, [[event]]");
-    return;
-  }
-  for (const TomlNode& item : list.items) {
-    if (item.is_table()) {
-      read_event(item, out, context);
-    } else {
-      context.errors->add(item.where,
-                          fmt::format("{}: expected a table, [[event]]", describe(item)));
-    }
-  }
+  each_table(list, "event", context,
+             [&](const TomlNode& table) { read_event(table, out, context); });
 }
 
 }  // namespace paceline::config

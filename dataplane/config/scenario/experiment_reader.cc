@@ -44,19 +44,11 @@ class ExperimentReader {
   void take_list(std::string_view key, std::vector<Named>& out) {
     TomlMember* m = root_.find(key);
     if (m == nullptr) return;
-    if (m->value.type != TomlNode::Type::array) {
-      errors_.add(m->where, fmt::format("expected an array of tables, [[{}]]", key));
-      return;
-    }
-    for (TomlNode& item : m->value.items) {
-      if (!item.is_table()) {
-        errors_.add(item.where, fmt::format("{}: expected a table, [[{}]]", describe(item), key));
-        continue;
-      }
+    each_table(m->value, key, context_, [&out](TomlNode& item) {
       const TomlMember* name = item.find("name");
       const bool named = name != nullptr && name->value.type == TomlNode::Type::text;
       out.push_back({named ? name->value.text : "", std::move(item)});
-    }
+    });
   }
 
   void find_tables() {
@@ -164,11 +156,7 @@ class ExperimentReader {
   void read_arms() {
     for (const Named& named : arms_) {
       Arm arm;
-      const TomlMember* name = read_name(named.node, "arm", arm.name);
-      if (name != nullptr && std::any_of(out_.arms.begin(), out_.arms.end(),
-                                         [&](const Arm& a) { return a.name == arm.name; })) {
-        errors_.add(name->value.where, fmt::format("a second arm named \"{}\"", arm.name));
-      }
+      read_new_name(named.node, "arm", out_.arms, arm.name, context_);
       if (named.node.find("algorithm") == nullptr) {
         errors_.add(named.node.where, "an [[arm]] needs an algorithm");
       }
@@ -185,13 +173,7 @@ class ExperimentReader {
   void read_scenarios() {
     for (Named& named : scenarios_) {
       Scenario scenario;
-      const TomlMember* name = read_name(named.node, "scenario", scenario.name);
-      if (name != nullptr &&
-          std::any_of(out_.scenarios.begin(), out_.scenarios.end(),
-                      [&](const Scenario& s) { return s.name == scenario.name; })) {
-        errors_.add(name->value.where,
-                    fmt::format("a second scenario named \"{}\"", scenario.name));
-      }
+      read_new_name(named.node, "scenario", out_.scenarios, scenario.name, context_);
       read_scenario_node(named.node, scenario);
       scenario.seed = out_.seed;
       out_.scenarios.push_back(std::move(scenario));
@@ -221,17 +203,6 @@ class ExperimentReader {
     for (std::size_t i = 0; i < out_.arms.size(); ++i) {
       check_cc_needs(scenario, out_.arms[i].cc, arms_[i].node, "arm", context_);
     }
-  }
-
-  // The name of an arm or scenario; null (and an error) without a usable one.
-  const TomlMember* read_name(const TomlNode& node, std::string_view what, std::string& out) {
-    const TomlMember* m = node.find("name");
-    if (m == nullptr) {
-      errors_.add(node.where, fmt::format("a [[{}]] needs a name", what));
-      return nullptr;
-    }
-    const KeySpec* key = &scenario_keys().front();  // "name"
-    return read_value(*key, Field{&out}, m->value, context_) ? m : nullptr;
   }
 
   TomlNode root_;

@@ -94,25 +94,14 @@ Field marking_rate_field(EcnAtRate& one, std::string_view name) {
 
 void read_marking_rates(const TomlNode& list, std::vector<EcnAtRate>& out, ReadContext& context) {
   out.clear();
-  if (list.type != TomlNode::Type::array) {
-    context.errors->add(list.where,
-                        "fabric.ecn.at_rate: expected an array of tables, [[fabric.ecn.at_rate]]");
-    return;
-  }
   if (list.items.size() > kMostRates) {
     context.errors->add(list.where,
                         fmt::format("fabric.ecn.at_rate: {} tables; allowed are {} at most",
                                     list.items.size(), kMostRates));
     return;
   }
-  for (const TomlNode& item : list.items) {
-    if (item.is_table()) {
-      read_marking_rate(item, out, context);
-    } else {
-      context.errors->add(
-          item.where, fmt::format("{}: expected a table, [[fabric.ecn.at_rate]]", describe(item)));
-    }
-  }
+  each_table(list, "fabric.ecn.at_rate", context,
+             [&](const TomlNode& table) { read_marking_rate(table, out, context); });
 }
 
 }  // namespace paceline::config

@@ -281,6 +281,17 @@ bool read_value(const KeySpec& key, const Field& field, const TomlNode& node,
   return ValueReader(key, field, node, context).read();
 }
 
+const TomlMember* read_name(const TomlNode& node, std::string_view what, std::string& out,
+                            ReadContext& context) {
+  const TomlMember* m = node.find("name");
+  if (m == nullptr) {
+    context.errors->add(node.where, fmt::format("a [[{}]] needs a name", what));
+    return nullptr;
+  }
+  const KeySpec& key = scenario_keys().front();  // "name"
+  return read_value(key, Field{&out}, m->value, context) ? m : nullptr;
+}
+
 void report_unknown_key(const TomlMember& member, std::string_view table,
                         std::span<const std::string_view> valid, ReadContext& context) {
   const std::string place = table.empty() ? "" : fmt::format(" in [{}]", table);

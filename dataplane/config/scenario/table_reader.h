@@ -1,6 +1,9 @@
 // Reads the tables of a scenario by the table of keys: types, units, ranges, unknown keys.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <functional>
 #include <initializer_list>
 #include <span>
@@ -53,6 +56,39 @@ bool read_value(const KeySpec& key, const Field& field, const TomlNode& node, Re
 // "unknown key" with the nearest valid one, or the list.
 void report_unknown_key(const TomlMember& member, std::string_view table,
                         std::span<const std::string_view> valid, ReadContext& context);
+
+// take(table) for each table of an array of tables, [[name]].
+template <class List, class Take>
+void each_table(List& list, std::string_view name, ReadContext& context, Take take) {
+  if (list.type != TomlNode::Type::array) {
+    return context.errors->add(list.where,
+                               fmt::format("{0}: expected an array of tables, [[{0}]]", name));
+  }
+  for (auto& item : list.items) {
+    if (item.is_table()) {
+      take(item);
+    } else {
+      context.errors->add(item.where,
+                          fmt::format("{}: expected a table, [[{}]]", describe(item), name));
+    }
+  }
+}
+
+// The name of a table, [[what]]; null, and an error, without a usable one.
+const TomlMember* read_name(const TomlNode& node, std::string_view what, std::string& out,
+                            ReadContext& context);
+// Likewise; also an error when one of `others` has it.
+template <class Named>
+bool read_new_name(const TomlNode& node, std::string_view what, const std::vector<Named>& others,
+                   std::string& out, ReadContext& context) {
+  const TomlMember* m = read_name(node, what, out, context);
+  if (m == nullptr) return false;
+  if (std::none_of(others.begin(), others.end(), [&](const Named& n) { return n.name == out; })) {
+    return true;
+  }
+  context.errors->add(m->value.where, fmt::format("a second {} named \"{}\"", what, out));
+  return false;
+}
 
 // All keys of a scenario under `root`. Keys in `handled_elsewhere` (first components) are skipped.
 void read_scenario_table(const TomlNode& root, std::span<const std::string_view> handled_elsewhere,

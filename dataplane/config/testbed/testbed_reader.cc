@@ -42,7 +42,7 @@ class TestbedReader {
       if (m.key == "eal") {
         read_eal(m.value);
       } else if (m.key == "port") {
-        read_tables(m.value, "port", context_, [&](const TomlNode& table) { read_port(table); });
+        each_table(m.value, "port", context_, [&](const TomlNode& table) { read_port(table); });
       } else if (m.key == "service") {
         read_service(m.value, out_.service, context_);
       } else if (std::find(std::begin(valid), std::end(valid), m.key) == std::end(valid)) {
@@ -50,7 +50,9 @@ class TestbedReader {
       }
     }
     read_port_engines(root_, out_, context_);
-    if (root_.find("port") == nullptr) {
+    const TomlMember* ports = root_.find("port");
+    if (ports == nullptr ||
+        (ports->value.type == TomlNode::Type::array && ports->value.items.empty())) {
       errors_.add(root_.where, "a testbed needs at least one [[port]]");
     }
   }

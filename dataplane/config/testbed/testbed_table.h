@@ -54,22 +54,4 @@ void read_texts(const TomlMember& m, std::string_view table, ReadContext& contex
     }
   }
 }
-
-// table(item) for each table of an array of tables, [[name]].
-template <class Take>
-void read_tables(const TomlNode& list, std::string_view name, ReadContext& context, Take take) {
-  if (list.type != TomlNode::Type::array || list.items.empty()) {
-    return context.errors->add(list.where,
-                               fmt::format("{0}: expected an array of tables, [[{0}]]", name));
-  }
-  for (const TomlNode& item : list.items) {
-    if (item.is_table()) {
-      take(item);
-    } else {
-      context.errors->add(item.where,
-                          fmt::format("{}: expected a table, [[{}]]", describe(item), name));
-    }
-  }
-}
-
 }  // namespace paceline::config

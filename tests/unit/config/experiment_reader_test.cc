@@ -148,8 +148,8 @@ TEST_CASE("what an experiment needs", "[config]") {
       errors_of_experiment(changed("name = \"all\"", "name = \"all\"\ncc.algorithm = \"react\"")) ==
       Lines{"e.toml:23:1: cc does not belong to a scenario of an experiment: congestion control is "
             "set per [[arm]]"});
-  CHECK(errors_of_experiment("arm = 3\n").at(0) ==
-        "e.toml:1:1: expected an array of tables, [[arm]]");
+  CHECK(errors_of_experiment("arm = 3\n").back() ==
+        "e.toml:1:7: arm: expected an array of tables, [[arm]]");
   CHECK(errors_of_experiment(kFile + "[fabric]\nhosts = 3\n")
             .at(0)
             .starts_with("e.toml:25:2: in an experiment "));
