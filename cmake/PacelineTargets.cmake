@@ -7,10 +7,12 @@
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
 #       before or after the traffic, and is optimised little: -O1 in release builds, else not at all. The templates of JSON and command-line headers take the optimiser most of a build.
 #   paceline_fast_executable(<target>...)   link-time optimisation of the hot rooms in it
-#   paceline_test(<name> [DEPS ...] [LABELS ...])
+#   paceline_test(<name> [DEPS ...] [LABELS ...] [FIRST <source or room>...])
 #       test_<name> from every .cc of the folder, registered with ctest as "<name>", "unit/<name>" in
 #       tests/unit; cases with the Catch tags [slow] and [threads] as "<name>/slow" and "<name>/threads", with
 #       labels of that name; those with [may_skip] one by one (cmake/PacelineDiscover.cmake). A folder without .cc is skipped.
+#       FIRST: where the test's time goes, for builds that do not optimise tests (_paceline_link_first).
+#   paceline_patient_tests(<entry>...)   entries that are not RUN_SERIAL after all
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
@@ -132,8 +134,28 @@ function(paceline_catch_executable target)
   target_precompile_headers(${target} REUSE_FROM paceline_catch_header)
 endfunction()
 
+# Rooms that a test executable links first, and its sources that are optimised as rooms are and come before
+# them. The linker takes the first copy of an inline function; a test's own, not optimised, would else
+# replace that of the rooms: tests under sanitizers then take two to five times as long.
+function(_paceline_link_first target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS;ROOMS")
+  _paceline_resolve(libraries ${arg_ROOMS})
+  if(arg_SOURCES)
+    add_library(${target}_first STATIC ${arg_SOURCES})
+    _paceline_resolve(deps ${arg_DEPS})
+    target_link_libraries(${target}_first PRIVATE ${deps} Catch2::Catch2)
+    target_compile_definitions(${target}_first PRIVATE PACELINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    _paceline_as_one(${target}_first 12)
+    target_link_libraries(${target} PRIVATE ${target}_first)
+    list(PREPEND libraries ${target}_first)
+  endif()
+  list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  list(JOIN libraries "," libraries)
+  target_link_options(${target} BEFORE PRIVATE "LINKER:--whole-archive,${libraries},--no-whole-archive")
+endfunction()
+
 function(paceline_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LABELS;FIRST")
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   if(NOT sources)
     return()
@@ -153,8 +175,25 @@ function(paceline_test name)
   if(tagged AND others AND PACELINE_SANITIZE MATCHES "thread" AND NOT "threads" IN_LIST arg_LABELS)
     list(REMOVE_ITEM sources ${others})
   endif()
+  set(rooms)
+  set(first)
+  if(arg_FIRST AND CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set(rooms ${arg_FIRST})
+    list(FILTER rooms EXCLUDE REGEX "\\.cc$")
+    foreach(source IN LISTS arg_FIRST)
+      if("${CMAKE_CURRENT_SOURCE_DIR}/${source}" IN_LIST sources)
+        list(APPEND first "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+      endif()
+    endforeach()
+    if(first)
+      list(REMOVE_ITEM sources ${first})
+    endif()
+  endif()
   add_executable(test_${name} ${sources})
   paceline_catch_executable(test_${name} DEPS ${arg_DEPS})
+  if(rooms)
+    _paceline_link_first(test_${name} SOURCES ${first} DEPS ${arg_DEPS} ROOMS ${rooms})
+  endif()
 
   set_property(GLOBAL APPEND PROPERTY PACELINE_TEST_EXECUTABLES test_${name})
   if(tagged OR "threads" IN_LIST arg_LABELS)
@@ -183,6 +222,12 @@ function(paceline_test name)
     "if(EXISTS [==[${cases}]==])\n  include([==[${cases}]==])\n"
     "else()\n  add_test(${entry}/NOT_BUILT ${entry}/NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include_file}")
+endfunction()
+
+# For tests of a service that need no quiet machine: others run beside them, but no other service's.
+# They mostly wait, so the first of them starts first.
+function(paceline_patient_tests)
+  set_tests_properties(${ARGN} PROPERTIES RUN_SERIAL OFF RESOURCE_LOCK service COST 1000)
 endfunction()
 
 function(paceline_benchmarks)

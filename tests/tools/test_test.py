@@ -57,6 +57,7 @@ class Covering(unittest.TestCase):
     def test_the_nearest_room_counts(self):
         self.assertEqual(covering("dataplane/service/memory/region.cc"), ["service_memory"])
         self.assertEqual(covering("dataplane/port/capture/ring.cc"), ["port"])
+        self.assertEqual(covering("dataplane/port/dpdk/dpdk_port.cc"), ["port", "rt_dpdk"])
         self.assertEqual(covering("tests/unit/wire/parse_test.cc"), ["wire"])
         self.assertEqual(covering("docs/transport.md"), [])
 
