@@ -12,7 +12,6 @@
 #       tests/unit; cases with the Catch tags [slow] and [threads] as "<name>/slow" and "<name>/threads", with
 #       labels of that name; those with [may_skip] one by one (cmake/PacelineDiscover.cmake). A folder without .cc is skipped.
 #       FIRST: where the test's time goes, for builds that do not optimise tests (_paceline_link_first).
-#   paceline_patient_tests(<entry>...)   entries that are not RUN_SERIAL after all
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
@@ -222,12 +221,6 @@ function(paceline_test name)
     "if(EXISTS [==[${cases}]==])\n  include([==[${cases}]==])\n"
     "else()\n  add_test(${entry}/NOT_BUILT ${entry}/NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include_file}")
-endfunction()
-
-# For tests of a service that need no quiet machine: others run beside them, but no other service's.
-# They mostly wait, so the first of them starts first.
-function(paceline_patient_tests)
-  set_tests_properties(${ARGN} PROPERTIES RUN_SERIAL OFF RESOURCE_LOCK service COST 1000)
 endfunction()
 
 function(paceline_benchmarks)
