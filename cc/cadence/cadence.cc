@@ -21,8 +21,8 @@ constexpr double kPathDecrease = 0.8;
 // On top of a round trip at its rate a channel may have this many packets under way, but no more
 // than it sends in half a round trip: so what stands at a port is bounded (I3).
 constexpr std::uint64_t kWindowPackets = 2;
-constexpr std::int64_t kProbeMaxNs = 1'000'000;  // longest interval of unanswered REQUESTs
-constexpr unsigned kPatientProbes = 4;           // unanswered ones before intervals grow
+constexpr std::int64_t kProbeMaxNs = 1'000'000;  // longest interval of unanswered REQUESTs...
+constexpr unsigned kPatientProbes = 4;           // ... which grows after so many
 
 bool has_backlog(const State& s) { return s.backlog_wire > 0; }
 // Waits for the arbiter's answer.
@@ -30,9 +30,7 @@ bool asks_start(const State& s) { return s.want_bytes > 0 || s.phase == Phase::a
 bool path_limited(const State& s, const CadenceParams& p) { return s.path_mbps < p.link_mbps; }
 bool in_start(const State& s) { return s.sent_total < s.start_end; }
 std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
-std::int32_t stamp_distance(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::int32_t>(a - b);
-}
+std::int32_t since(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b); }
 std::uint32_t micros(std::int64_t ns) { return static_cast<std::uint32_t>(ns / 1000); }
 std::uint16_t micros_16(std::int64_t ns) {
   return static_cast<std::uint16_t>(std::clamp<std::int64_t>(ns / 1000, 1, 0xFFFF));
@@ -84,8 +82,6 @@ void finish(State& s, std::int64_t now, Decision& d) {
     d.request = false;
   }
 }
-
-// --- Starts ------------------------------------------------------------------------------------
 
 // U: bytes that may be under way without a grant, of a channel with so many to send, those
 // included. All peers of the receiver may start together: their starts add up to kappa BDP. A
@@ -195,8 +191,6 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   if (share.announce && scheduled) d.request = true;
 }
 
-// --- The path rate P ---------------------------------------------------------------------------
-
 void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
   s.path_mbps = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(rate, std::min(p.path_min_mbps, p.link_mbps), p.link_mbps));
@@ -210,7 +204,7 @@ void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
     s.path_step_at += p.rtt_ns;
     const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
     s.path_mbps += basis / kPathIncrease + 1;
-    // Well above what is granted: the path is no constraint any more.
+    // Well above the grant it is no constraint any more.
     if (s.path_mbps >= std::uint64_t{basis} + basis / 4) s.path_mbps = p.link_mbps;
     s.path_mbps = std::min(s.path_mbps, p.link_mbps);
   }
@@ -261,14 +255,11 @@ std::uint64_t path_window(const State& s, const CadenceParams& p, std::uint32_t 
   return std::max<std::uint64_t>(bytes_at(rate, unloaded_rtt(s, p)) + slack, 1);
 }
 
-// --- GRANTs ------------------------------------------------------------------------------------
-
 // Grants that answer a REQUEST older than the last give-up were computed for a sender that still
 // held its rate; the receiver has released that capacity since.
 bool is_void(const State& s, std::int64_t now, std::uint32_t stamp_echo) {
-  // Nothing is in force, or the numbers of grants tell old from new.
-  const std::int32_t age = stamp_distance(stamp(now), s.stamp_ns);
-  return s.gave_up && age >= 0 && age < kStampValidNs && stamp_distance(stamp_echo, s.stamp_ns) < 0;
+  const std::int32_t age = since(stamp(now), s.stamp_ns);
+  return s.gave_up && age >= 0 && age < kStampValidNs && since(stamp_echo, s.stamp_ns) < 0;
 }
 
 void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated, Decision& d) {
@@ -291,7 +282,7 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
     // A decrease frees capacity only once it is confirmed, so it is confirmed at once, as is the
     // end of a decay or of the fallback. Any other increase is confirmed by the next REQUEST.
     if (rate < before || s.phase == Phase::decaying || s.phase == Phase::fallback) d.request = true;
-  } else if (stamp_distance(g.timestamp_echo_ns, s.stamp_ns) < 0) {
+  } else if (since(g.timestamp_echo_ns, s.stamp_ns) < 0) {
     d.request = true;  // repeated because the confirmation got lost
   }
   s.grant_seq = g.grant_seq;
@@ -352,8 +343,6 @@ void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
       return;
   }
 }
-
-// --- Time --------------------------------------------------------------------------------------
 
 // A REQUEST timer (retry, refresh, probe) is running.
 bool timer_runs(const State& s) {
@@ -424,8 +413,6 @@ void lose_port(State& s, std::int64_t now, Decision& d) {
   s.want_bytes = 0;
   d.request = false;
 }
-
-// --- The decision ------------------------------------------------------------------------------
 
 Limiter limiter_of(const State& s, const CadenceParams& p, std::uint32_t wish, std::uint32_t rate,
                    std::uint32_t share, std::uint64_t ceiling) {
@@ -534,11 +521,9 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::port_down:
       lose_port(s, now, d);
       break;
+    case Signal::start:
     case Signal::port_up:
       s.down = false;
-      on_message(s, p, e, e.backlog_bytes);
-      break;
-    case Signal::start:
       on_message(s, p, e, e.backlog_bytes);
       break;
     case Signal::ack:
@@ -547,8 +532,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::tick:
       if (e.peer_count_hint != 0) s.peer_count_hint = e.peer_count_hint;
       break;
-    case Signal::path_report:
-    case Signal::cnp:
+    default:  // path_report and cnp: not asked for
       break;
   }
 
