@@ -91,6 +91,7 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
     congestion_.perform();
     if (qp.active) {
       congestion_.settle(qp);
+      congestion_.tell_of_work();
       scheduler_.place(index, context);
     }
     return nullptr;

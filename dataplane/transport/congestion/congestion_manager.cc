@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cc/registry.h"
 #include "dataplane/transport/datagram/datagram.h"
@@ -178,6 +179,14 @@ void CongestionManager::restart(QueuePair& qp) {
 void CongestionManager::perform_all() {
   core_.actions.take_all([this](Action& action) { perform(action); },
                          [this](std::uint32_t context) { release(context); });
+  tell_of_work();
+}
+
+void CongestionManager::tell_of_work() {
+  if (untold_ == kNoIndex) return;
+  const std::uint32_t index = std::exchange(untold_, kNoIndex);
+  const CongestionContext& context = core_.contexts[index];
+  if (context.told_idle && context.active_head != kNoIndex) announce_backlog(index);
 }
 
 void CongestionManager::perform(Action& action) {
@@ -225,15 +234,14 @@ void CongestionManager::resume(QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   scheduler_.activate(qp);
   release(qp.context);
-  tell_of_work(qp.context);
+  note_work(qp.context);
 }
 
 void CongestionManager::resume_and_report(QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   const bool quiet = core_.contexts[qp.context].active_head == kNoIndex;
-  const bool told = core_.contexts[qp.context].told_idle;
   resume(qp);
-  if (quiet && !told) announce_backlog(qp.context);
+  if (quiet) announce_backlog(qp.context);
 }
 
 void CongestionManager::retarget(QueuePair& qp) {

@@ -59,7 +59,7 @@ class alignas(64) CongestionManager {
     scheduler_.activate(qp);
     if (qp.response_ready) scheduler_.note_response(qp);
     if (waited && core_.contexts[qp.context].backlog_bytes == 0) report_bare_backlog(qp);
-    tell_of_work(qp.context);
+    note_work(qp.context);
   }
 
   // --- events ---
@@ -73,12 +73,7 @@ class alignas(64) CongestionManager {
   // Work that was posted before is the context's, taken over or to be sent again: its algorithm
   // hears of it like of a message.
   void announce_backlog(std::uint32_t index);
-  // Payload that is to be sent again, or packets without any: who heard that nothing is left gave
-  // up what it was granted, and asks for nothing unless it hears of them.
-  void tell_of_work(std::uint32_t index) {
-    if (core_.contexts[index].told_idle) [[unlikely]]
-      announce_backlog(index);
-  }
+  void tell_of_work();
   // Tells the algorithm, if it wants to know, when the context has nothing left to send.
   void report_idle(std::uint32_t index);
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.
@@ -125,6 +120,15 @@ class alignas(64) CongestionManager {
              const cc::Event& event);
   static std::uint64_t read_backlog(const QueuePair& qp);
   void report_bare_backlog(const QueuePair& qp);
+  // Payload is to be sent again, or a packet without any. Who heard that nothing is left gave up
+  // what it was granted, and asks for nothing unless it hears of them: tell_of_work() tells, when
+  // what else the queue pair asked for, a loss above all, has not.
+  void note_work(std::uint32_t context) {
+    if (core_.contexts[context].told_idle) [[unlikely]] {
+      if (untold_ != context) tell_of_work();
+      untold_ = context;
+    }
+  }
   void forget_peer(std::uint32_t index);
   void perform_all();
   void perform(Action& action);
@@ -137,6 +141,7 @@ class alignas(64) CongestionManager {
   GrantExchange& grants_;
   const CongestionSetups& setups_;
   PeerDirectory& peers_;
+  std::uint32_t untold_ = kNoIndex;  // context of note_work()
 };
 
 }  // namespace paceline::transport
