@@ -94,9 +94,10 @@ TEST_CASE("capture: looking changes no result, whatever is looked at", "[cli]") 
 TEST_CASE("capture: what is in it is what the run counted", "[cli]") {
   const Folder folder;
   folder.write("small.toml", kCaptured);
-  const Outcome outcome = paceline_command(
-      folder, {"emulate", "small.toml", "--set", "cc.algorithm=cadence", "--set",
-               "transport.peers=discover", "--out", "r.json", "--capture", "host0.pcapng"});
+  const Outcome outcome =
+      paceline_command(folder, {"emulate", "small.toml", "--set", "cc.algorithm=cadence", "--set",
+                                "transport.peers=discover", "--set", "workload.message_bytes=300kB",
+                                "--out", "r.json", "--capture", "host0.pcapng"});
   CAPTURE(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("capture    host0.pcapng: "));
