@@ -237,6 +237,7 @@ void CongestionManager::resume(QueuePair& qp) {
   note_work(qp.context);
 }
 
+// What was rewound is work, of which an algorithm hears if there was none before.
 void CongestionManager::resume_and_report(QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   const bool quiet = core_.contexts[qp.context].active_head == kNoIndex;
