@@ -31,7 +31,6 @@ bool path_limited(const State& s, const CadenceParams& p) { return s.path_mbps <
 bool in_start(const State& s) { return s.sent_total < s.start_end; }
 std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now_ns); }
 std::int32_t since(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b); }
-std::uint32_t whole_micros(std::int64_t ns) { return static_cast<std::uint32_t>(ns / 1000); }
 std::uint16_t micros_16(std::int64_t ns) {
   return static_cast<std::uint16_t>(std::clamp<std::int64_t>(ns / 1000, 1, 0xFFFF));
 }
@@ -137,7 +136,7 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
       // A short message behind others may send its bytes on top of the grant. The queue pairs of a
       // channel take turns, hence twice its size. Near line rate there is nothing to gain by it.
       if (message_wire_bytes(p, bytes) <= p.small_bytes && s.backlog_wire > bytes &&
-          whole_micros(now) - s.started_us >= whole_micros(kAheadRtts * p.rtt_ns) &&
+          micros(now) - s.started_us >= micros(kAheadRtts * p.rtt_ns) &&
           s.grant_mbps < p.eta_mbps - p.eta_mbps / 8) {
         s.want_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
             message_wire_bytes(p, 2 * bytes) + kMessageSlackBytes, p.most_start_bytes));
@@ -177,7 +176,7 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
     s.want_bytes = 0;
     if (share.start_bytes > 0) {
       s.start_end = std::max(s.start_end, s.sent_total) + share.start_bytes;
-      s.started_us = whole_micros(e.now.count);
+      s.started_us = micros(e.now.count);
       // They widen the ceiling of a running grant, too.
       if (s.phase == Phase::granted) s.limit_total += share.start_bytes;
     }
@@ -391,7 +390,7 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
 
 void start(State& s, const CadenceParams& p, const Event& e) {
   s.share_mbps = s.cap_mbps = s.path_mbps = p.link_mbps;
-  s.started_us = whole_micros(e.now.count - kAheadRtts * p.rtt_ns);
+  s.started_us = micros(e.now.count - kAheadRtts * p.rtt_ns);
   s.path_cut_at = e.now.count - p.rtt_ns;
   s.refresh_us = micros_16(p.lease_min_ns / 4);
   s.start_end = e.sent_total;

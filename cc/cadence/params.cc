@@ -102,8 +102,7 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
   p.rtt_ns = facts.base_rtt_ns;
   p.bdp_bytes = static_cast<std::uint32_t>(bytes_at(p.link_mbps, p.rtt_ns));
 
-  p.eta = values[kEta];
-  p.eta_mbps = share_of(p.link_mbps, p.eta);
+  p.eta_mbps = share_of(p.link_mbps, values[kEta]);
   p.alloc_ns = std::max<std::int64_t>(1, round_trips(p.rtt_ns, kAllocRtts));
   // A third of the control share each for GRANTs, for their echoes and for refreshing REQUESTs.
   const double control_mbps = kControlShare * p.link_mbps / 3;

@@ -28,7 +28,6 @@ struct CadenceParams {
   std::uint32_t bdp_bytes = 0;       // C * T, wire bytes
 
   // Receiver.
-  double eta = 0;
   std::uint32_t eta_mbps = 0;   // eta * C
   std::int64_t alloc_ns = 0;    // least time between two allocations
   std::int64_t control_ns = 0;  // mean time between two GRANTs of the port that leases are made for

@@ -29,7 +29,7 @@ struct EventCounts {
 EventCounts drive_dcqcn(std::uint64_t events, const cc::AlgorithmInfo& which);
 
 // A channel that sends messages of 20 kB to 4 MB one after the other: start bytes, REQUESTs, grants
-// that change now and then, uplink shares, a path report at times, the end of the backlog.
+// that change now and then, uplink shares, the end of the backlog.
 EventCounts drive_cadence(std::uint64_t events);
 
 }  // namespace paceline::perf

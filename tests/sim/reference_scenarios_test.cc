@@ -60,7 +60,7 @@ const Bounds kBounds[] = {
     {"permutation", "cadence", 0.17, 0.50},  // .21-.35
     // .50-.62: marks in the core, and the climb after them.
     {"oversubscribed-core", "dcqcn", 0.42, 0.70},
-    // .70-.83: no port that receives is full, so PATH reports govern.
+    // .70-.83: no port that receives is full, so the path rates govern.
     {"oversubscribed-core", "cadence", 0.62, 0.90},
     // .04-.09: elephants meet for as long as they last.
     {"ecmp-collision", "dcqcn", 0.03, 0.13},

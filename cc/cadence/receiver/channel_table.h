@@ -55,8 +55,6 @@ struct alignas(64) Channel {
 };
 static_assert(sizeof(Channel) == 128 && std::is_trivially_copyable_v<Channel>);
 
-inline std::uint32_t micros(std::int64_t ns) { return static_cast<std::uint32_t>(ns / 1000); }
-
 // A broken invariant, in words.
 std::string fault(std::string_view what, std::uint64_t is, std::uint64_t bound);
 

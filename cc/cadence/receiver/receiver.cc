@@ -7,7 +7,6 @@
 namespace paceline::cc {
 
 using cadence::fault;
-using cadence::micros;
 
 namespace {
 
