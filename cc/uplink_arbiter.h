@@ -28,7 +28,7 @@ struct ParamBlock;  // dispatch.h
 
 // A context's demand on the uplink.
 struct UplinkWant {
-  Rate limit{};                    // min of grant and path rate; 0 while no grant is in force
+  std::uint32_t limit_mbps = 0;    // min of grant and path rate; 0 while no grant is in force
   std::uint32_t start_bytes = 0;   // wire bytes it asks to send without a grant, now
   bool asks_start = false;         // start_bytes is a question that waits for its answer
   bool active = false;             // scheduled bytes wait, or will once the start bytes are gone
@@ -41,8 +41,8 @@ struct UplinkWant {
 
 // The arbiter's answer.
 struct UplinkShare {
-  Rate rate{};                    // the context's share of the uplink; at or above link rate: free
-  Rate cap{};                     // what it could use if its grant were larger (REQUEST tx_cap)
+  std::uint32_t rate_mbps = 0;    // the context's share of the uplink; at or above link rate: free
+  std::uint32_t cap_mbps = 0;     // what it could use if its grant were larger (REQUEST tx_cap)
   std::uint32_t start_bytes = 0;  // wire bytes it may send without a grant (answers the ask)
   std::uint32_t request_spacing_ns = 0;  // least interval of its refreshing REQUESTs
   bool answers_start = false;            // start_bytes is an answer, even when it is 0

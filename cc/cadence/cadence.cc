@@ -25,6 +25,10 @@ constexpr std::int64_t kProbeMaxNs = 1'000'000;  // longest interval of unanswer
 constexpr unsigned kPatientProbes = 4;           // ... which grows after so many
 
 bool has_backlog(const State& s) { return s.backlog_wire > 0; }
+bool waits_for_grant(const State& s) {
+  return s.phase == Phase::asking || s.phase == Phase::requesting;
+}
+bool has_grant(const State& s) { return s.phase == Phase::granted || s.phase == Phase::decaying; }
 // Waits for the arbiter's answer.
 bool asks_start(const State& s) { return s.want_bytes > 0 || s.phase == Phase::asking; }
 bool path_limited(const State& s, const CadenceParams& p) { return s.path_mbps < p.link_mbps; }
@@ -33,9 +37,6 @@ std::uint32_t stamp(std::int64_t now_ns) { return static_cast<std::uint32_t>(now
 std::int32_t since(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b); }
 std::uint16_t micros_16(std::int64_t ns) {
   return static_cast<std::uint16_t>(std::clamp<std::int64_t>(ns / 1000, 1, 0xFFFF));
-}
-std::uint32_t mbps(Rate r) {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(r.bps / 1'000'000, kCapUnlimited));
 }
 
 // Some of the backlog is not covered by start bytes, or might not be: every wish contains the
@@ -58,6 +59,7 @@ void hold_stamp(State& s, std::int64_t now, bool gave_up) {
 void give_up(State& s, std::int64_t now) {
   s.grant_mbps = 0;
   s.next_mbps = 0;
+  s.begin_at = kNeverNanos.count;
   s.grant_seq = 0;
   s.limit_total = 0;
   hold_stamp(s, now, true);
@@ -122,55 +124,35 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
   const std::int64_t now = e.now.count;
   if (e.hint_degree != 0) s.degree = e.hint_degree;
   if (!has_backlog(s) || s.down) return;
-  switch (s.phase) {
-    case Phase::idle:
-    case Phase::closing:
-      enter(s, Phase::asking);
-      s.asked = false;
-      [[fallthrough]];
-    case Phase::asking:
-    case Phase::requesting:
-      ask_start(s, p, e);
-      return;
-    case Phase::granted:
-      // A short message behind others may send its bytes on top of the grant. The queue pairs of a
-      // channel take turns, hence twice its size. Near line rate there is nothing to gain by it.
-      if (message_wire_bytes(p, bytes) <= p.small_bytes && s.backlog_wire > bytes &&
-          micros(now) - s.started_us >= micros(kAheadRtts * p.rtt_ns) &&
-          s.grant_mbps < p.eta_mbps - p.eta_mbps / 8) {
-        s.want_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-            message_wire_bytes(p, 2 * bytes) + kMessageSlackBytes, p.most_start_bytes));
-      }
-      return;
-    case Phase::decaying:
-      return;
-    case Phase::fallback:
-      s.request_at = std::min(s.request_at, now);
-      return;
+  if (s.phase == Phase::idle || s.phase == Phase::closing) {
+    enter(s, Phase::asking);
+    s.asked = false;
+  }
+  if (waits_for_grant(s)) {
+    ask_start(s, p, e);
+  } else if (s.phase == Phase::fallback) {
+    s.request_at = std::min(s.request_at, now);
+  } else if (s.phase == Phase::granted && message_wire_bytes(p, bytes) <= p.small_bytes &&
+             s.backlog_wire > bytes &&
+             micros(now) - s.started_us >= micros(kAheadRtts * p.rtt_ns) &&
+             s.grant_mbps < p.eta_mbps - p.eta_mbps / 8) {
+    // A short message behind others may send its bytes on top of the grant. The queue pairs of a
+    // channel take turns, hence twice its size. Near line rate there is nothing to gain by it.
+    s.want_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        message_wire_bytes(p, 2 * bytes) + kMessageSlackBytes, p.most_start_bytes));
   }
 }
 
 void on_idle(State& s, const Event& e, Decision& d) {
   s.want_bytes = 0;
   s.start_end = std::min(s.start_end, s.sent_total);
-  switch (s.phase) {
-    case Phase::idle:
-    case Phase::closing:
-    case Phase::fallback:
-      return;
-    case Phase::granted:
-    case Phase::asking:
-    case Phase::requesting:
-    case Phase::decaying:
-      finish(s, e.now.count, d);
-      return;
-  }
+  if (waits_for_grant(s) || has_grant(s)) finish(s, e.now.count, d);
 }
 
 void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   const UplinkShare& share = *e.share;
-  s.share_mbps = mbps(share.rate);
-  s.cap_mbps = mbps(share.cap);
+  s.share_mbps = share.rate_mbps;
+  s.cap_mbps = share.cap_mbps;
   s.spacing_us = micros_16(share.request_spacing_ns);
   if (share.answers_start && asks_start(s)) {
     s.want_bytes = 0;
@@ -276,7 +258,7 @@ void take_grant(State& s, const CadenceParams& p, const Event& e, bool repeated,
     const bool waits = rate > before && g.effective_delay_us > 0;
     s.grant_mbps = waits ? before : rate;
     s.next_mbps = waits ? rate : 0;
-    s.begin_at = now + std::int64_t{g.effective_delay_us} * 1000;
+    s.begin_at = waits ? now + std::int64_t{g.effective_delay_us} * 1000 : kNeverNanos.count;
     hold_stamp(s, now, false);
     // A decrease frees capacity only once it is confirmed, so it is confirmed at once, as is the
     // end of a decay or of the fallback. Any other increase is confirmed by the next REQUEST.
@@ -322,24 +304,11 @@ void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
     d.request = true;
     return;
   }
-  switch (s.phase) {
-    case Phase::idle:
-      close(s, now, d);  // the receiver reserves capacity that was given up
-      return;
-    case Phase::closing:
-    case Phase::asking:
-      return;
-    case Phase::fallback:
-      if (!has_backlog(s)) {
-        close(s, now, d);
-        return;
-      }
-      [[fallthrough]];
-    case Phase::requesting:
-    case Phase::granted:
-    case Phase::decaying:
-      take_grant(s, p, e, newer == 0, d);
-      return;
+  if (s.phase == Phase::closing || s.phase == Phase::asking) return;
+  if (s.phase == Phase::idle || (s.phase == Phase::fallback && !has_backlog(s))) {
+    close(s, now, d);  // the receiver reserves capacity that was given up
+  } else {
+    take_grant(s, p, e, newer == 0, d);
   }
 }
 
@@ -362,11 +331,13 @@ void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
   if (s.phase == Phase::granted && now >= s.lease_end) {
     enter(s, Phase::decaying);
     s.next_mbps = 0;
+    s.begin_at = kNeverNanos.count;
     d.request = true;
   }
-  if (s.next_mbps > 0 && now >= s.begin_at) {
+  if (now >= s.begin_at) {
     s.grant_mbps = s.next_mbps;
     s.next_mbps = 0;
+    s.begin_at = kNeverNanos.count;
   }
   while (s.phase == Phase::decaying && now >= s.lease_end && s.grant_mbps > p.fallback_mbps) {
     s.grant_mbps = std::max(s.grant_mbps / 2, p.fallback_mbps);
@@ -394,9 +365,10 @@ void start(State& s, const CadenceParams& p, const Event& e) {
   s.path_cut_at = e.now.count - p.rtt_ns;
   s.refresh_us = micros_16(p.lease_min_ns / 4);
   s.start_end = e.sent_total;
+  s.begin_at = kNeverNanos.count;
   if (e.handover != nullptr && e.handover->rate.bps > 0) {
     // A live connection goes on no faster than it did; the path loop lifts it within a few RTT.
-    cut_path(s, p, e.now.count, mbps(e.handover->rate));
+    cut_path(s, p, e.now.count, e.handover->rate.bps / 1'000'000);
   }
   s.peer_count_hint = e.peer_count_hint;
   enter(s, Phase::idle);
@@ -426,51 +398,31 @@ Limiter limiter_of(const State& s, const CadenceParams& p, std::uint32_t wish, s
 }
 
 void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
-  const bool start = in_start(s) && s.phase != Phase::decaying && s.phase != Phase::fallback;
-  std::uint32_t wish = 0;  // by grant or start
-  d.window_bytes = kUnlimited;
-  d.ceiling = s.sent_total;
-  d.wake_bytes = kUnlimited;
-  d.fallback = s.phase == Phase::fallback;
+  const bool fallback = s.phase == Phase::fallback;
+  // Start bytes that waited until the lease ran out follow at the decaying rate (I5).
+  const bool start = in_start(s) && (s.phase == Phase::requesting || s.phase == Phase::granted);
+  const std::uint32_t granted = has_grant(s) ? s.grant_mbps : fallback ? p.fallback_mbps : 0;
+  const std::uint32_t wish = start ? std::max(start_rate(s, p), granted) : granted;
+  d.ceiling = has_grant(s) ? std::max(s.limit_total, s.start_end) : s.start_end;
+  if (fallback) d.ceiling = kUnlimited;
+  d.fallback = fallback;
   d.urgent = start;
-  switch (s.phase) {
-    case Phase::idle:
-    case Phase::closing:
-    case Phase::asking:
-      break;
-    case Phase::requesting:
-      wish = start ? start_rate(s, p) : 0;
-      d.ceiling = s.start_end;
-      // Then the rate is 0, not line rate below a ceiling: a pacer must not gather credit.
-      if (start && needs_grant(s)) d.wake_bytes = s.start_end - s.sent_total;
-      break;
-    case Phase::granted:
-      wish = start ? std::max(start_rate(s, p), s.grant_mbps) : s.grant_mbps;
-      d.ceiling = std::max(s.limit_total, s.start_end);
-      if (wish > s.grant_mbps) d.wake_bytes = s.start_end - s.sent_total;
-      break;
-    case Phase::decaying:  // start bytes that waited this long follow at the decaying rate (I5)
-      wish = s.grant_mbps;
-      d.ceiling = std::max(s.limit_total, s.start_end);
-      break;
-    case Phase::fallback:
-      wish = p.fallback_mbps;
-      d.ceiling = kUnlimited;
-      break;
-  }
+  // Then the rate falls to the grant, or to 0: below a ceiling a pacer would gather credit.
+  const bool slows = start && (has_grant(s) ? wish > granted : needs_grant(s));
+  d.wake_bytes = slows ? s.start_end - s.sent_total : kUnlimited;
   // The arbiter's share is about granted rates; start bytes have their own room on the uplink.
   const std::uint32_t share = start ? p.link_mbps : s.share_mbps;
   const std::uint32_t rate = s.down ? 0 : std::min({wish, share, s.path_mbps});
   d.rate = rate_from_mbps(rate);
   d.limiter = limiter_of(s, p, wish, rate, share, d.ceiling);
   // Start bytes have a ceiling of their own, at most a BDP, and the arbiter's room.
-  if (rate > 0 && !start && s.phase != Phase::fallback) d.window_bytes = path_window(s, p, rate);
+  const bool windowed = rate > 0 && !start && !fallback;
+  d.window_bytes = windowed ? path_window(s, p, rate) : kUnlimited;
 
   std::int64_t wake = kNeverNanos.count;
   if (timer_runs(s)) wake = std::min(wake, s.request_at);
   if (s.phase == Phase::granted) {
-    wake = std::min(wake, s.lease_end);
-    if (s.next_mbps > 0) wake = std::min(wake, s.begin_at);
+    wake = std::min({wake, s.lease_end, s.begin_at});
   }
   if (s.phase == Phase::decaying && s.grant_mbps > p.fallback_mbps) {
     wake = std::min(wake, s.lease_end);
@@ -536,8 +488,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   }
 
   // Work that went without being sent, of a queue pair that was destroyed.
-  const bool open =
-      s.phase == Phase::requesting || s.phase == Phase::granted || s.phase == Phase::decaying;
+  const bool open = s.phase == Phase::requesting || has_grant(s);
   if (d.request && open && !has_backlog(s)) finish(s, now, d);
   // Backlog beyond the start bytes: they alone do not finish it.
   if (s.phase == Phase::requesting && !s.asked && !asks_start(s) && needs_grant(s))
@@ -550,7 +501,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
 }
 
 void Cadence::fill_request(State& s, const Params& p, const Event& e, RequestMessage& r) {
-  std::uint64_t cap = std::min(s.cap_mbps, p.link_mbps);
+  std::uint64_t cap = s.cap_mbps;
   if (path_limited(s, p)) cap = std::min(cap, std::uint64_t{s.path_mbps} * 5 / 4);
   r.req_seq = ++s.req_seq;
   r.grant_echo = s.grant_seq;
@@ -568,26 +519,15 @@ UplinkWant Cadence::uplink_want(const State& s, const Params& p) {
   UplinkWant w;
   w.start_bytes = s.want_bytes;
   w.asks_start = asks_start(s);
-  switch (s.phase) {
-    case Phase::idle:
-    case Phase::closing:
-      break;
-    case Phase::asking:
-    case Phase::requesting:
-      w.active =
-          has_backlog(s) && s.sent_total + s.backlog_wire > std::max(s.start_end, s.sent_total) +
-                                                                s.want_bytes + kMessageSlackBytes;
-      w.awaits_grant = w.active;
-      break;
-    case Phase::granted:
-    case Phase::decaying:
-      w.active = has_backlog(s);
-      w.limit = rate_from_mbps(std::min(std::max(s.grant_mbps, s.next_mbps), s.path_mbps));
-      break;
-    case Phase::fallback:
-      w.active = has_backlog(s);
-      w.limit = rate_from_mbps(p.fallback_mbps);
-      break;
+  const std::uint64_t covered =
+      std::max(s.start_end, s.sent_total) + s.want_bytes + kMessageSlackBytes;
+  w.active = has_backlog(s) && s.phase != Phase::idle && s.phase != Phase::closing &&
+             (!waits_for_grant(s) || s.sent_total + s.backlog_wire > covered);
+  w.awaits_grant = w.active && waits_for_grant(s);
+  if (s.phase == Phase::fallback) {
+    w.limit_mbps = p.fallback_mbps;
+  } else if (has_grant(s)) {
+    w.limit_mbps = std::min(std::max(s.grant_mbps, s.next_mbps), s.path_mbps);
   }
   if (w.active) {
     w.weight = static_cast<std::uint8_t>(favour(p, s.backlog_wire));

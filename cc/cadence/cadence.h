@@ -63,7 +63,7 @@ class Cadence {
     // Times in ns.
     std::int64_t lease_end;     // of the grant; while decaying, the next halving
     std::int64_t request_at;    // REQUEST timer (retry, refresh or probe)
-    std::int64_t begin_at;      // next_mbps takes effect
+    std::int64_t begin_at;      // next_mbps takes effect; kNeverNanos: there is none
     std::int64_t path_cut_at;   // last decrease of P
     std::int64_t path_step_at;  // next clean RTT
     // Rates in Mb/s.

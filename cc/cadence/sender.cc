@@ -12,10 +12,6 @@ constexpr std::int64_t kAnnounceBurst = 64;
 // Others that a context's hypothetical level is checked against; beyond it the level errs high.
 constexpr std::size_t kLevelSteps = 64;
 
-std::uint32_t mbps(Rate rate, std::uint32_t link_mbps) {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(rate.bps / 1'000'000, link_mbps));
-}
-
 bool differs(std::uint32_t a, std::uint32_t b, std::uint32_t part) {
   const std::uint32_t distance = a > b ? a - b : b - a;
   return std::uint64_t{distance} * part > std::max(a, b);
@@ -28,11 +24,9 @@ CadenceSender::CadenceSender(const CadenceParams& params) : params_(params) {
   credit_ns_ = kAnnounceBurst * params.control_ns;
 }
 
-void CadenceSender::set_params(const ParamBlock& params) { set_params(params.as<CadenceParams>()); }
-
-void CadenceSender::set_params(const CadenceParams& params) {
-  params_ = params;
-  room_bytes_ = std::min<std::int64_t>(room_bytes_, params.bdp_bytes);
+void CadenceSender::set_params(const ParamBlock& params) {
+  params_ = params.as<CadenceParams>();
+  room_bytes_ = std::min<std::int64_t>(room_bytes_, params_.bdp_bytes);
   dirty_ = true;
 }
 
@@ -79,7 +73,8 @@ void CadenceSender::forget(Nanos now, std::uint32_t context) {
 }
 
 std::uint32_t CadenceSender::limit_of(const Entry& entry) const {
-  return entry.want.awaits_grant ? params_.link_mbps : mbps(entry.want.limit, params_.link_mbps);
+  return entry.want.awaits_grant ? params_.link_mbps
+                                 : std::min(entry.want.limit_mbps, params_.link_mbps);
 }
 
 std::uint32_t CadenceSender::spacing_ns() const {
@@ -98,53 +93,35 @@ bool CadenceSender::take_token(std::int64_t now) {
 void CadenceSender::share_uplink(std::int64_t now) {
   dirty_ = false;
   share_at_ = now + params_.alloc_ns;
-  // Ascending limit per weight; the index makes the order total, hence deterministic.
-  order_.assign(active_.begin(), active_.end());
-  weighted_ = std::any_of(active_.begin(), active_.end(),
-                          [this](std::uint32_t c) { return entries_[c].want.bulk; });
-  const auto before = [this](std::uint32_t a, std::uint32_t b) {
-    const std::uint64_t left = std::uint64_t{limit_of(entries_[a])} * weight_of(entries_[b]);
-    const std::uint64_t right = std::uint64_t{limit_of(entries_[b])} * weight_of(entries_[a]);
-    return left != right ? left < right : a < b;
-  };
-  std::sort(order_.begin(), order_.end(), before);
-
-  std::uint64_t weights = 0;
-  for (const std::uint32_t c : order_) weights += weight_of(entries_[c]);
-  // ACKs of what comes in and control use the uplink, too: 2 to 3 % of it, if as much comes in.
-  std::uint64_t left = uplink_mbps(params_);  // not taken by contexts below the level
-  std::size_t bound = 0;                      // first context the uplink limits
-  for (; bound < order_.size(); ++bound) {
-    const Entry& entry = entries_[order_[bound]];
-    const std::uint64_t limit = limit_of(entry);
-    if (limit * weights > left * weight_of(entry)) break;
-    left -= limit;
-    weights -= weight_of(entry);
+  const bool weighted = std::any_of(active_.begin(), active_.end(),
+                                    [this](std::uint32_t c) { return entries_[c].want.bulk; });
+  parties_.clear();
+  for (const std::uint32_t c : active_) {
+    const std::uint32_t weight = weighted ? entries_[c].want.weight : 1;
+    parties_.push_back({.id = c, .limit = limit_of(entries_[c]), .weight = weight});
   }
-
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const Entry& entry = entries_[order_[i]];
-    const std::uint64_t weight = weight_of(entry);
-    if (i >= bound) {
-      const auto share = static_cast<std::uint32_t>(left * weight / weights);
-      deliver_changes(now, order_[i], share, share);
+  // ACKs of what comes in and control use the uplink, too: 2 to 3 % of it, if as much comes in.
+  const cadence::WaterLevel level = cadence::water_fill(parties_, uplink_mbps(params_));
+  for (std::size_t i = 0; i < parties_.size(); ++i) {
+    const cadence::Party& party = parties_[i];
+    if (i >= level.bound) {
+      deliver_changes(now, party.id, party.share, party.share);
       continue;
     }
     // Were its grant unlimited: it joins those at the level, and so does every other one whose
     // limit lies above the level that results. The level never falls below its own limit, so the
     // walk from the largest ends before it.
-    std::uint64_t room = left + limit_of(entry);
-    std::uint64_t sharers = weights + weight;
-    std::size_t steps = 0;
-    for (std::size_t j = bound; j > 0 && steps < kLevelSteps; --j, ++steps) {
-      const Entry& other = entries_[order_[j - 1]];
-      const std::uint64_t limit = limit_of(other);
-      if (limit * sharers <= room * weight_of(other)) break;
-      room += limit;
-      sharers += weight_of(other);
+    std::uint64_t room = level.left + party.limit;
+    std::uint64_t sharers = level.weights + party.weight;
+    const std::size_t last = level.bound - std::min(level.bound, kLevelSteps);
+    for (std::size_t j = level.bound; j > last; --j) {
+      const cadence::Party& other = parties_[j - 1];
+      if (other.limit * sharers <= room * other.weight) break;
+      room += other.limit;
+      sharers += other.weight;
     }
-    deliver_changes(now, order_[i], params_.link_mbps,
-                    static_cast<std::uint32_t>(room * weight / sharers));
+    deliver_changes(now, party.id, params_.link_mbps,
+                    static_cast<std::uint32_t>(room * party.weight / sharers));
   }
 }
 
@@ -175,11 +152,9 @@ void CadenceSender::deliver_changes(std::int64_t now, std::uint32_t context, std
   // A context holds exactly the cap that it announced, because each of its REQUESTs repeats that
   // cap. With a cap that was not announced, the sender would not know when it ends.
   if (announce || entry.told_mbps == 0) entry.told_mbps = cap;
-  ready_.push_back({context, UplinkShare{.rate = rate_from_mbps(share),
-                                         .cap = rate_from_mbps(entry.told_mbps),
-                                         .start_bytes = 0,
+  ready_.push_back({context, UplinkShare{.rate_mbps = share,
+                                         .cap_mbps = entry.told_mbps,
                                          .request_spacing_ns = spacing_ns(),
-                                         .answers_start = false,
                                          .announce = announce}});
 }
 
@@ -191,12 +166,11 @@ void CadenceSender::answer(std::int64_t now, std::uint32_t context, std::uint32_
   entry.told_mbps = entry.cap_mbps;  // the answer makes a REQUEST
   entry.told_at = now;
   entry.told_contexts = static_cast<std::uint32_t>(active_.size());
-  ready_.push_back({context, UplinkShare{.rate = rate_from_mbps(entry.share_mbps),
-                                         .cap = rate_from_mbps(entry.cap_mbps),
+  ready_.push_back({context, UplinkShare{.rate_mbps = entry.share_mbps,
+                                         .cap_mbps = entry.cap_mbps,
                                          .start_bytes = start_bytes,
                                          .request_spacing_ns = spacing_ns(),
-                                         .answers_start = true,
-                                         .announce = false}});
+                                         .answers_start = true}});
 }
 
 void CadenceSender::answer_starts(std::int64_t now) {
@@ -242,7 +216,7 @@ std::size_t CadenceSender::poll(Nanos now, std::span<ShareOutput> out) {
 }
 
 Nanos CadenceSender::next_wake() const {
-  if (ready_head_ < ready_.size() || !asking_.empty()) return Nanos{0};
+  if (!ready_.empty() || !asking_.empty()) return Nanos{0};
   return dirty_ ? Nanos{share_at_} : kNeverNanos;
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cc/cadence/params.h"
+#include "cc/cadence/water_fill.h"
 #include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
@@ -37,7 +38,6 @@ class CadenceSender final : public UplinkArbiter {
 
   // Live parameters; takes effect at the next poll.
   void set_params(const ParamBlock& params) override;
-  void set_params(const CadenceParams& params);
 
   std::size_t active() const { return active_.size(); }
 
@@ -54,7 +54,6 @@ class CadenceSender final : public UplinkArbiter {
   };
 
   std::uint32_t limit_of(const Entry& entry) const;
-  std::uint64_t weight_of(const Entry& entry) const { return weighted_ ? entry.want.weight : 1; }
   void share_uplink(std::int64_t now);
   void deliver_changes(std::int64_t now, std::uint32_t context, std::uint32_t share,
                        std::uint32_t cap);
@@ -65,11 +64,11 @@ class CadenceSender final : public UplinkArbiter {
 
   CadenceParams params_;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> active_;  // contexts with want.active
-  std::vector<std::uint32_t> asking_;  // contexts whose start bytes are not answered yet
-  std::vector<std::uint32_t> given_;   // scratch of answer_starts
-  std::vector<std::uint32_t> order_;   // scratch of share_uplink
-  std::vector<ShareOutput> ready_;     // answers and changes to deliver
+  std::vector<std::uint32_t> active_;    // contexts with want.active
+  std::vector<std::uint32_t> asking_;    // contexts whose start bytes are not answered yet
+  std::vector<std::uint32_t> given_;     // scratch of answer_starts
+  std::vector<cadence::Party> parties_;  // scratch of share_uplink
+  std::vector<ShareOutput> ready_;       // answers and changes to deliver
   std::size_t ready_head_ = 0;
   std::int64_t room_bytes_ = 0;  // unscheduled bytes the uplink may still take
   std::int64_t room_at_ = 0;
@@ -77,7 +76,6 @@ class CadenceSender final : public UplinkArbiter {
   std::int64_t credit_at_ = 0;
   std::int64_t share_at_ = 0;  // next water-fill, when dirty_
   std::size_t rotation_ = 0;   // where leftover packets of room go next
-  bool weighted_ = false;      // some context has so much left that weights count
   bool dirty_ = false;
 };
 

@@ -98,7 +98,7 @@ void on_eqds_work(EqdsState& s, const EqdsParams& p, std::int64_t now, bool spec
 
 void on_eqds_share(EqdsState& s, const Event& e, Decision& d) {
   const UplinkShare& share = *e.share;
-  s.cap_mbps = static_cast<std::uint32_t>(share.cap.bps / 1'000'000);
+  s.cap_mbps = share.cap_mbps;
   if (share.answers_start && s.asks_start) {
     s.asks_start = false;
     s.want_bytes = 0;

@@ -51,7 +51,7 @@ std::size_t EqdsSender::poll(Nanos now, std::span<ShareOutput> out) {
     Entry& entry = entries_[ready_[i]];
     UplinkShare share;
     const std::uint32_t mbps = std::max(1U, params_.link_mbps / std::max(active_, 1U));
-    share.rate = share.cap = rate_from_mbps(mbps);
+    share.rate_mbps = share.cap_mbps = mbps;
     share.announce = !entry.asks && entry.active;
     if (entry.asks) {
       // An equal part of the room for each that asks at this time.

@@ -70,8 +70,7 @@ std::size_t SirdSender::poll(Nanos now, std::span<ShareOutput> out) {
     ShareOutput& o = out[n++];
     o = ShareOutput{};
     o.context = context;
-    o.share.rate = rate_from_mbps(params_.port.link_mbps);
-    o.share.cap = o.share.rate;
+    o.share.rate_mbps = o.share.cap_mbps = params_.port.link_mbps;
     o.share.answers_start = e.asks;
     o.share.congested = congested_;
     e.told = congested_;

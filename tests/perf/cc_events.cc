@@ -177,7 +177,7 @@ EventCounts drive_cadence(std::uint64_t events) {
     if (next == share_at) {
       // The arbiter's answer, and then news from it every few round trips.
       cc::UplinkShare share;
-      share.rate = share.cap = rate_from_gbps(25 + random.below(75));
+      share.rate_mbps = share.cap_mbps = static_cast<std::uint32_t>(1000 * (25 + random.below(75)));
       share.answers_start = want.asks_start;
       share.start_bytes = want.start_bytes;
       cc::Event e = context.event(cc::Signal::share);

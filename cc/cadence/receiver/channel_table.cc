@@ -17,7 +17,6 @@ bool ChannelTable::grow(std::uint32_t peer) {
   }
   listed_.reserve(channels_.size());
   due_.reserve(channels_.size());
-  active_.resize(counter_blocks_.size());
   return true;
 }
 
@@ -44,9 +43,6 @@ void ChannelTable::set_mode(std::uint32_t peer, Mode mode) {
   active_count_ = active_count_ - (ch.mode == Mode::active) + (mode == Mode::active);
   waiting_count_ = waiting_count_ - (ch.mode == Mode::waiting) + (mode == Mode::waiting);
   ch.mode = mode;
-  const std::uint64_t bit = std::uint64_t{1} << peer % 64;
-  std::uint64_t& word = active_[peer / 64];
-  word = mode == Mode::active ? word | bit : word & ~bit;
 }
 
 void ChannelTable::activate(std::int64_t now, std::uint32_t peer) {
@@ -146,15 +142,13 @@ std::string ChannelTable::check(const CadenceParams& p) const {
     const Channel& ch = channels_[peer];
     com += ch.com;
     grant += ch.grant;
-    const bool listed_active = (active_[peer / 64] >> peer % 64 & 1) != 0;
-    if (listed_active != (ch.mode == Mode::active)) {
-      return fault("active or not, of peer", peer, listed_active ? 1 : 0);
-    }
     active += ch.mode == Mode::active ? 1 : 0;
     waiting += ch.mode == Mode::waiting ? 1 : 0;
     listed += ch.position != 0 ? 1 : 0;
     if (ch.com < ch.grant) return fault("I1: committed below granted, Mb/s", ch.com, ch.grant);
-    if (ch.com > 0 && ch.position == 0) return fault("I1: committed but not listed", peer, ch.com);
+    if ((ch.com > 0 || ch.mode == Mode::active) && ch.position == 0) {
+      return fault("I1: active or committed, but not listed", peer, ch.com);
+    }
     if (ch.position != 0 && listed_[ch.position - 1] != peer) {
       return fault("list mixed up at peer", peer, ch.position);
     }

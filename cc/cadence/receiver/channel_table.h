@@ -76,7 +76,6 @@ class ChannelTable {
   void list(std::uint32_t peer);
   void unlist(std::uint32_t peer);
 
-  std::span<const std::uint64_t> active_bits() const { return active_; }  // a bit by peer
   std::uint32_t active() const { return active_count_; }
   std::uint32_t waiting() const { return waiting_count_; }
   void activate(std::int64_t now, std::uint32_t peer);
@@ -101,8 +100,13 @@ class ChannelTable {
   // GRANTs to be sent, at most one per channel. What they say is filled in when they leave.
   void push_grant(std::uint32_t peer, std::uint32_t delay_us = 0);
   std::optional<std::uint32_t> pop_grant();
-  bool grants_due() const { return due_head_ < due_.size(); }
+  bool grants_due() const { return !due_.empty(); }
 
+  // Bytes that a channel has still to send, as far as they have arrived.
+  std::uint64_t left(std::uint32_t peer) const {
+    const std::uint64_t sent = channels_[peer].rx_base + counters(peer).rx_bytes;
+    return channels_[peer].final_total > sent ? channels_[peer].final_total - sent : 0;
+  }
   // Bytes that a channel sent or announced, as far as is known here.
   std::uint64_t known_sent(std::uint32_t peer) const;
   // Called with a REQUEST's sent total. No more can have arrived than was sent, since REQUESTs
@@ -127,7 +131,6 @@ class ChannelTable {
   std::vector<std::uint32_t>
       due_;  // peers whose GRANT leaves next; of a channel that is gone: none
   std::size_t due_head_ = 0;
-  std::vector<std::uint64_t> active_;
   std::uint32_t active_count_ = 0;
   std::uint32_t waiting_count_ = 0;
   std::uint64_t com_sum_ = 0;

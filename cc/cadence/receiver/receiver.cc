@@ -15,6 +15,7 @@ constexpr std::int64_t kRestartRtts = 16;
 constexpr std::int64_t kLeasePackets = 8;  // a lease outlives this many packets of its rate
 constexpr std::int64_t kHoldLeaseMaxNs = 60'000'000;
 constexpr std::int64_t kRefreshRtts = 2;
+constexpr std::int64_t kRepeatPart = 8;  // of the link, for GRANTs that repeat decreases
 
 }  // namespace
 
@@ -22,11 +23,7 @@ CadenceReceiver::CadenceReceiver(const CadenceParams& params)
     : params_(params), lease_ns_(params.lease_min_ns) {}
 
 void CadenceReceiver::set_params(const ParamBlock& params) {
-  set_params(params.as<CadenceParams>());
-}
-
-void CadenceReceiver::set_params(const CadenceParams& params) {
-  params_ = params;
+  params_ = params.as<CadenceParams>();
   stood_mbps_ = table_.committed();
   stood_active_ = table_.active();
   params_new_ = true;
@@ -250,7 +247,7 @@ bool CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer) {
       ch.old_lease_end += params_.rtt_ns;
       dirty_ = true;
     }
-    if (alive && now >= ch.sent_at + params_.rtt_ns * 5 / 4) table_.push_grant(peer);
+    if (alive && now >= ch.sent_at + repeat_ns()) table_.push_grant(peer);
     pending = alive;
   }
   if (alive && ch.mode == Mode::active && ch.grant > 0 &&
@@ -261,15 +258,23 @@ bool CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer) {
   return pending;
 }
 
+// Until a decrease is confirmed its GRANT is repeated. Where the path is short and many decrease
+// together, confirmations take longer than a round trip, and repeats alone could fill the link.
+std::int64_t CadenceReceiver::repeat_ns() const {
+  const std::int64_t grant_ns = kControlWireBytes * std::int64_t{8000} / params_.link_mbps;
+  return std::max(params_.rtt_ns * 5 / 4, unconfirmed_ * kRepeatPart * grant_ns);
+}
+
 void CadenceReceiver::scan(std::int64_t now) {
-  bool pending = false;
+  std::int64_t unconfirmed = 0;
   // Backwards: unlist swaps with the last.
   for (std::size_t i = table_.listed().size(); i > 0; --i) {
     const std::uint32_t peer = table_.listed()[i - 1];
     if (table_.take_arrivals(peer)) table_[peer].heard_us = micros(now);
-    pending = scan_channel(now, peer) || pending;
+    unconfirmed += scan_channel(now, peer) ? 1 : 0;
   }
-  const std::int64_t next = pending ? params_.rtt_ns * 5 / 4 : 2 * params_.rtt_ns;
+  unconfirmed_ = unconfirmed;
+  const std::int64_t next = unconfirmed > 0 ? repeat_ns() : 2 * params_.rtt_ns;
   scan_at_ = table_.listed().empty() ? kNeverNanos.count : now + next;
 }
 

@@ -38,10 +38,9 @@ class CadenceReceiver final : public DownlinkAllocator {
   Nanos next_wake() const override;
   std::string check_invariants(Nanos now) const override;
 
-  void set_params(const ParamBlock& params) override;
   // Rates promised under the old values stand until their decrease is confirmed or they lapse. The
   // invariants allow that much, and no more.
-  void set_params(const CadenceParams& params);
+  void set_params(const ParamBlock& params) override;
   void revoke(Nanos now, std::uint32_t peer);  // takes a grant back and says so
 
   // State of the port now, for telemetry and tests.
@@ -76,6 +75,7 @@ class CadenceReceiver final : public DownlinkAllocator {
   // Time.
   void retry(std::int64_t at) { retry_at_ = std::min(retry_at_, at); }
   void scan(std::int64_t now);
+  std::int64_t repeat_ns() const;
   bool scan_channel(std::int64_t now, std::uint32_t peer);
   void rotate(std::int64_t now);
   void allocate(std::int64_t now);
@@ -89,7 +89,8 @@ class CadenceReceiver final : public DownlinkAllocator {
   std::int64_t alloc_at_ = 0;                  // earliest next allocation
   std::int64_t retry_at_ = kNeverNanos.count;  // allocation wanted although nothing changed
   std::int64_t rotate_at_ = 0;
-  bool dirty_ = false;  // something changed: allocation wanted
+  std::int64_t unconfirmed_ = 0;  // decreases at the last scan, of senders that are alive
+  bool dirty_ = false;            // something changed: allocation wanted
 
   std::uint64_t grants_sent_ = 0;
   std::uint64_t allocations_ = 0;

@@ -18,7 +18,7 @@ struct Granted {
     event({.signal = Signal::start});
     event({.message_bytes = 100'000'000, .signal = Signal::message});
     UplinkShare share;
-    share.rate = share.cap = rate_from_gbps(100);
+    share.rate_mbps = share.cap_mbps = 100'000;
     share.answers_start = true;
     event({.signal = Signal::share, .share = &share});
     GrantMessage g;

@@ -35,7 +35,7 @@ struct Sender {
     const UplinkWant want = Cadence::uplink_want(s, p);
     if (!want.asks_start) return;
     UplinkShare share;
-    share.rate = share.cap = rate_from_gbps(100);
+    share.rate_mbps = share.cap_mbps = 100'000;
     share.start_bytes = std::min(want.start_bytes, uplink_room);
     share.answers_start = true;
     event({.signal = Signal::share, .share = &share});

@@ -22,7 +22,8 @@ struct Arbiter {
 
   void want(std::uint32_t context, UplinkWant w) { g.update(Nanos{now}, context, w); }
   void granted(std::uint32_t context, std::uint64_t mbps, std::uint8_t weight = 1) {
-    want(context, {.limit = rate_from_mbps(mbps), .active = true, .weight = weight});
+    const auto limit = static_cast<std::uint32_t>(mbps);
+    want(context, {.limit_mbps = limit, .active = true, .weight = weight});
   }
   void poll() {
     std::array<ShareOutput, 3> out;  // small on purpose: poll must be called again
@@ -37,8 +38,8 @@ struct Arbiter {
     }
     CHECK(g.check_invariants(Nanos{now}).empty());
   }
-  std::uint64_t share(std::uint32_t c) { return newest[c].rate.bps / 1'000'000; }
-  std::uint64_t cap(std::uint32_t c) { return newest[c].cap.bps / 1'000'000; }
+  std::uint64_t share(std::uint32_t c) { return newest[c].rate_mbps; }
+  std::uint64_t cap(std::uint32_t c) { return newest[c].cap_mbps; }
 };
 
 TEST_CASE("cadence arbiter: nothing is short, nobody is told") {
@@ -63,7 +64,7 @@ TEST_CASE("cadence arbiter: max-min when grants exceed the uplink") {
 TEST_CASE("cadence arbiter: weights, where one has much left") {
   for (const bool bulk : {false, true}) {
     Arbiter w;
-    w.want(0, {.limit = rate_from_mbps(100'000), .active = true, .bulk = bulk});
+    w.want(0, {.limit_mbps = 100'000, .active = true, .bulk = bulk});
     w.granted(1, 100'000, 3);
     w.poll();
     CHECK(w.share(1) == Approx((bulk ? 3.0 : 1.0) * double(w.share(0))).epsilon(0.001));
@@ -186,7 +187,7 @@ TEST_CASE("cadence arbiter: no context is left with a cap of the past", "[proper
       w.newest.clear();
       w.poll();
       for (const auto& [context, share] : w.newest) {
-        told[context] = share.cap.bps / 1'000'000;
+        told[context] = share.cap_mbps;
       }
       for (auto& [context, mbps] : limit) {
         const std::uint64_t granted = std::min(mbps, told[context]);

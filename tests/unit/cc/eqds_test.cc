@@ -52,7 +52,7 @@ struct Channel {
   }
   void answer(std::uint32_t start) {
     UplinkShare share;
-    share.cap = rate_from_gbps(100);
+    share.cap_mbps = 100'000;
     share.answers_start = true;
     share.start_bytes = start;
     e.share = &share;
@@ -252,7 +252,7 @@ TEST_CASE("eqds arbiter: one and a half paths of speculation for all who start t
   for (std::size_t i = 0; i < n; ++i) {
     CHECK(out[i].share.answers_start);
     CHECK(out[i].share.start_bytes >= p.packet_bytes);
-    CHECK(out[i].share.cap == rate_from_gbps(25));
+    CHECK(out[i].share.cap_mbps == 25'000);
     sum += out[i].share.start_bytes;
   }
   CHECK(sum <= p.first_window_bytes);

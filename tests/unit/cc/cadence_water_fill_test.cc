@@ -1,9 +1,8 @@
 // Max-min shares against what defines them, and against a fill one unit at a time.
-#include "cc/grants/water_fill.h"
+#include "cc/cadence/water_fill.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -49,45 +48,31 @@ std::vector<std::uint32_t> plain_shares(const std::vector<Claim>& claims, std::u
   return shares;
 }
 
-// Shares by slot, of a fill that may have been used before.
-std::vector<std::uint32_t> shares_of(WaterFill& fill, const std::vector<Claim>& claims,
-                                     std::uint64_t capacity) {
-  std::vector<std::uint32_t> limits(claims.size());
-  std::vector<std::uint8_t> weights(claims.size());
-  std::vector<std::uint32_t> shares(claims.size(), 0xFFFF'FFFF);
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    limits[i] = claims[i].limit;
-    weights[i] = claims[i].weight;
+// Shares by slot, whatever order the parties come in.
+std::vector<std::uint32_t> shares_of(const std::vector<Claim>& claims, std::uint64_t capacity) {
+  std::vector<cadence::Party> parties;
+  for (std::uint32_t i = 0; i < claims.size(); ++i) {
+    parties.push_back({.id = i, .limit = claims[i].limit, .weight = claims[i].weight});
   }
-  fill.reserve(claims.size());
-  fill.fill(limits, weights, capacity, shares);
-  // Every slot, and every third.
-  const std::vector<std::uint32_t> expected = ordered(claims);
-  for (const std::size_t part : {1U, 3U}) {
-    std::vector<std::uint32_t> some;
-    for (std::uint32_t i = 0; i < claims.size(); i += static_cast<std::uint32_t>(part)) {
-      some.push_back(i);
-    }
-    fill.order(some);
-    std::vector<std::uint32_t> wanted;
-    std::copy_if(expected.begin(), expected.end(), std::back_inserter(wanted),
-                 [part](std::uint32_t slot) { return slot % part == 0; });
-    REQUIRE(some == wanted);
+  std::rotate(parties.begin(), parties.begin() + static_cast<std::ptrdiff_t>(claims.size() / 3),
+              parties.end());
+  const cadence::WaterLevel level = cadence::water_fill(parties, capacity);
+  const std::vector<std::uint32_t> order = ordered(claims);
+  std::vector<std::uint32_t> shares(claims.size());
+  for (std::size_t i = 0; i < parties.size(); ++i) {
+    REQUIRE(parties[i].id == order[i]);
+    REQUIRE((i >= level.bound || parties[i].share == parties[i].limit));
+    shares[parties[i].id] = parties[i].share;
   }
   REQUIRE(shares == plain_shares(claims, capacity));
   return shares;
 }
 
-std::vector<std::uint32_t> shares_of(const std::vector<Claim>& claims, std::uint64_t capacity) {
-  WaterFill fill;
-  return shares_of(fill, claims, capacity);
-}
-
 // What max-min means in whole units: all of the capacity is used, but for less than a unit for each
 // that is below its limit, and these have alike: at most a unit less per weight than anybody else,
 // and where weights are equal, the same.
-void check_max_min(WaterFill& fill, const std::vector<Claim>& claims, std::uint64_t capacity) {
-  const std::vector<std::uint32_t> shares = shares_of(fill, claims, capacity);
+void check_max_min(const std::vector<Claim>& claims, std::uint64_t capacity) {
+  const std::vector<std::uint32_t> shares = shares_of(claims, capacity);
   std::uint64_t limits = 0;
   std::uint64_t sum = 0;
   std::uint64_t bound = 0;
@@ -130,9 +115,7 @@ TEST_CASE("water fill: max-min whatever the limits, weights and sizes") {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
     Random random(seed);
-    WaterFill fill;  // one for all: it begins with the level of the fill before
     for (int round = 0; round < 200; ++round) {
-      // Both sorts: few slots, and many.
       const std::size_t size = 1 + random.below(round % 8 == 0 ? 3000 : 40);
       const bool mixed = random.below(3) == 0;
       const auto weight = static_cast<std::uint8_t>(1 + random.below(255));
@@ -148,7 +131,7 @@ TEST_CASE("water fill: max-min whatever the limits, weights and sizes") {
         limits += claim.limit;
       }
       CAPTURE(round, size, mixed, bits);
-      check_max_min(fill, claims, random.below(limits + limits / 4 + 2));
+      check_max_min(claims, random.below(limits + limits / 4 + 2));
     }
   }
 }
