@@ -26,10 +26,8 @@ struct ChannelCounters {
 
 // One message the receiver wants sent, to the peer it names by the engine's peer index.
 struct ReceiverOutput {
-  enum class Kind : std::uint8_t { grant, path } kind = Kind::grant;
   std::uint32_t peer = 0;
   GrantMessage grant{};
-  PathMessage path{};
 };
 
 class DownlinkAllocator {

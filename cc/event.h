@@ -19,8 +19,7 @@ enum class Signal : std::uint8_t {
   timeout,      // retransmission timer expired
   cnp,          // congestion notification packet
   grant,        // *grant is valid
-  path_report,  // *path is valid
-  message,      // new work was posted: message_bytes
+  message = 7,  // new work was posted: message_bytes
   idle,         // backlog reached 0: the last byte was sent
   tick,         // wake_at or wake_bytes was reached
   port_down,
@@ -63,7 +62,7 @@ struct Event {
   // that have connections to it (peer_count_hint_of); 0 = nothing.
   std::uint8_t peer_count_hint = 0;
   const GrantMessage* grant = nullptr;
-  const PathMessage* path = nullptr;
+  const void* reserved = nullptr;  // plug-ins have the same layout (plugin/call.cc)
   const UplinkShare* share = nullptr;
   const Handover* handover = nullptr;
   // Signal::ack, Signal::nack: what switches recorded on the way of the packet that was answered;

@@ -13,7 +13,7 @@
 
 namespace paceline::cc {
 
-// Wire bytes planned for one REQUEST, GRANT or PATH: Ethernet, IPv4, UDP, BTH, 40 to 60 bytes of
+// Wire bytes planned for one REQUEST or GRANT: Ethernet, IPv4, UDP, BTH, 40 to 60 bytes of
 // payload, ICRC, frame check sequence, preamble and gap. A planning figure: only pacing of control
 // messages depends on it.
 inline constexpr std::uint32_t kControlWireBytes = 136;

@@ -258,7 +258,6 @@ void Eqds::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
     case Signal::ack:
     case Signal::cnp:
-    case Signal::path_report:
     case Signal::tick:
       break;
   }

@@ -319,7 +319,6 @@ void EqdsReceiver::fill(std::int64_t now, std::uint32_t peer, ReceiverOutput& ou
   Channel& ch = channels_[peer];
   ch.seq = ch.seq == 0xFFFF ? std::uint16_t{1} : static_cast<std::uint16_t>(ch.seq + 1);
   ch.granted_at = now;
-  out.kind = ReceiverOutput::Kind::grant;
   out.peer = peer;
   GrantMessage& g = out.grant;
   g = GrantMessage{};

@@ -162,7 +162,6 @@ void GrantReceiver::forget(Nanos, std::uint32_t peer) {
 void GrantReceiver::write_grant(std::int64_t now, std::uint32_t peer, bool hold) {
   Channel& c = channels_[peer];
   ReceiverOutput& o = out_[filled_++];
-  o.kind = ReceiverOutput::Kind::grant;
   o.peer = peer;
   GrantMessage& g = o.grant;
   g = GrantMessage{};

@@ -110,14 +110,4 @@ struct GrantMessage {
   std::uint32_t receiver_hold_ns = 0;   // time between that request and this grant
 };
 
-// Receiver -> sender: congestion seen on the path although the receiver's port is not full.
-struct PathMessage {
-  std::uint8_t traffic_class = 0;
-  std::uint16_t channel = 0;
-  std::uint16_t seq = 0;
-  std::uint16_t alpha_q16 = 0;         // marked or late share of packets, 0..65535 of 65536
-  std::uint32_t quick_adapt_mbps = 0;  // non-zero: adopt about this rate at once
-  std::uint16_t bad_entropy = 0;       // UDP source port seen marked last, 0 = none
-};
-
 }  // namespace paceline

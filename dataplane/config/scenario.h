@@ -80,11 +80,11 @@ struct FabricConfig {
   CreditConfig credit;
   bool telemetry = false;  // switches record on data that asks for it (key: int)
   TrimConfig trim;
-  std::uint64_t drop_control_ppm = 0;  // loses this share of GRANT/REQUEST/PATH/HELLO (tests)
-  double loss = 0;                     // random loss of any packet, per link
-  double corrupt = 0;                  // likewise; the packet arrives and fails its check
-  double duplicate = 0;                // likewise; a copy follows
-  double reorder = 0;                  // likewise; the packet is late
+  std::uint64_t drop_control_ppm = 0;            // loses this share of GRANT/REQUEST/HELLO (tests)
+  double loss = 0;                               // random loss of any packet, per link
+  double corrupt = 0;                            // likewise; the packet arrives and fails its check
+  double duplicate = 0;                          // likewise; a copy follows
+  double reorder = 0;                            // likewise; the packet is late
   Picos reorder_delay = picos_from_micros(10);   // by at most this
   std::string load_balance = "ecmp";             // "ecmp" | "spray" | "spray_random"
   std::vector<std::uint32_t> class_weights;      // of the 8 classes; 0 or empty: strict priority

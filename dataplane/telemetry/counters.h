@@ -32,7 +32,7 @@ struct EngineCounters {
   std::uint64_t tx_data_packets = 0;  // first transmissions
   std::uint64_t tx_data_bytes = 0;
   std::uint64_t tx_wire_bytes = 0;       // of data packets, retransmissions included
-  std::uint64_t tx_control_packets = 0;  // ACK, NAK, CNP, HELLO, REQUEST, GRANT, PATH
+  std::uint64_t tx_control_packets = 0;  // ACK, NAK, CNP, HELLO, REQUEST, GRANT
   std::uint64_t rx_data_packets = 0;     // accepted in sequence
   std::uint64_t rx_data_bytes = 0;
   std::uint64_t rx_ce_packets = 0;  // data packets that arrived marked
@@ -74,9 +74,7 @@ struct EngineCounters {
   std::uint64_t requests_received = 0;
   std::uint64_t grants_sent = 0;
   std::uint64_t grants_received = 0;
-  std::uint64_t paths_sent = 0;
-  std::uint64_t paths_received = 0;
-  std::uint64_t control_bytes = 0;       // of HELLO, REQUEST, GRANT, PATH sent, on the wire
+  std::uint64_t control_bytes = 0;       // of HELLO, REQUEST, GRANT sent, on the wire
   std::uint64_t control_ignored = 0;     // unknown peer or channel, or control switched off
   std::uint64_t fallbacks = 0;           // times a context switched to its fallback algorithm
   std::uint64_t plugin_clamped = 0;      // decisions of a plug-in clamped to the allowed range
@@ -184,8 +182,6 @@ inline constexpr auto kCounters = std::to_array<CounterName>({
     PACELINE_COUNTER(requests_received),
     PACELINE_COUNTER(grants_sent),
     PACELINE_COUNTER(grants_received),
-    PACELINE_COUNTER(paths_sent),
-    PACELINE_COUNTER(paths_received),
     PACELINE_COUNTER(control_bytes),
     PACELINE_COUNTER(control_ignored),
     PACELINE_COUNTER(fallbacks),
@@ -279,9 +275,8 @@ constexpr void for_each_undelivered(const EngineCounters& counters, Visit&& visi
 constexpr std::uint64_t packets_accounted(const EngineCounters& c, bool speaks_control) {
   std::uint64_t sum = c.rx_data_packets + (c.acks_received - c.atomic_answers) +
                       (c.cnps_received - c.becns_received);
-  sum += speaks_control
-             ? c.hellos_received + c.requests_received + c.grants_received + c.paths_received
-             : c.control_ignored;
+  sum += speaks_control ? c.hellos_received + c.requests_received + c.grants_received
+                        : c.control_ignored;
   for_each_undelivered(c, [&](std::string_view, std::uint64_t count) { sum += count; });
   return sum;
 }

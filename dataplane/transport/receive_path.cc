@@ -230,20 +230,6 @@ void ReceivePath::receive_control(const wire::ParsedPacket& parsed, const Packet
       congestion_.deliver(context, event);
       return;
     }
-    case wire::Operation::path: {
-      PathMessage path;
-      error = wire::parse_control(body, path);
-      if (error != wire::ParseError::ok) break;
-      ++core_.counters.paths_received;
-      const std::uint32_t context =
-          grants_.context_of(parsed.source, path.traffic_class, path.channel);
-      if (context == kNoIndex) return;
-      cc::Event event;
-      event.signal = cc::Signal::path_report;
-      event.path = &path;
-      congestion_.deliver(context, event);
-      return;
-    }
     default:
       error = wire::ParseError::unknown_opcode;
       break;

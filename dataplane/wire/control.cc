@@ -39,7 +39,7 @@ void store_prefix(std::byte* p, std::uint8_t version, unsigned flags, std::uint8
   store_u8(p + 3, fourth);
 }
 
-// Version, then length, then class: what REQUEST, GRANT and PATH share.
+// Version, then length, then class: what REQUEST and GRANT share.
 ParseError check_prefix(std::span<const std::byte> body, std::size_t bytes) {
   if (body.empty()) return ParseError::control_length;
   if (load_u8(body.data()) != kControlProtocolVersion) return ParseError::control_version;
@@ -113,19 +113,6 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   store_be32(p + 32, m.timestamp_echo_ns);
   store_be32(p + 36, m.receiver_hold_ns);
   return at + kGrantBytes;
-}
-
-std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn sequence,
-                          const PathMessage& m) {
-  const std::size_t at = build_control_prefix(header, out, Opcode::path, sequence, kPathBytes);
-  std::byte* const p = out.data() + at;
-  store_prefix(p, kControlProtocolVersion, 0, m.traffic_class, 0);
-  store_be16(p + 4, m.channel);
-  store_be16(p + 6, m.seq);
-  store_be16(p + 8, m.alpha_q16);
-  store_be16(p + 10, m.bad_entropy);
-  store_be32(p + 12, m.quick_adapt_mbps);
-  return at + kPathBytes;
 }
 
 ParseError parse_control(std::span<const std::byte> body, HelloMessage& out) {
@@ -204,18 +191,6 @@ ParseError parse_control(std::span<const std::byte> body, GrantMessage& out) {
   out.unscheduled_budget = load_be32(p + 28);
   out.timestamp_echo_ns = load_be32(p + 32);
   out.receiver_hold_ns = load_be32(p + 36);
-  return ParseError::ok;
-}
-
-ParseError parse_control(std::span<const std::byte> body, PathMessage& out) {
-  if (const auto e = check_prefix(body, kPathBytes); e != ParseError::ok) return e;
-  const std::byte* const p = body.data();
-  out.traffic_class = load_u8(p + 2);
-  out.channel = load_be16(p + 4);
-  out.seq = load_be16(p + 6);
-  out.alpha_q16 = load_be16(p + 8);
-  out.bad_entropy = load_be16(p + 10);
-  out.quick_adapt_mbps = load_be32(p + 12);
   return ParseError::ok;
 }
 

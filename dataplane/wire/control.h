@@ -1,5 +1,5 @@
-// The control messages of dataplane/base/control_messages.h on the wire: HELLO, REQUEST, GRANT and
-// PATH, each in a packet of its own behind a base transport header addressed to the control queue
+// The control messages of dataplane/base/control_messages.h on the wire: HELLO, REQUEST and
+// GRANT, each in a packet of its own behind a base transport header addressed to the control queue
 // pair. The byte layouts are in docs/wire-protocol.md.
 #pragma once
 
@@ -17,7 +17,6 @@ namespace paceline::wire {
 inline constexpr std::size_t kHelloBytes = 32;
 inline constexpr std::size_t kRequestBytes = 48;
 inline constexpr std::size_t kGrantBytes = 40;
-inline constexpr std::size_t kPathBytes = 16;
 inline constexpr std::size_t kMaxControlBytes = 48;
 // Even with a tag and IPv6 the longest message fits the header buffer.
 static_assert(kEthernetBytes + kVlanBytes + kIpv6Bytes + kUdpBytes + kBthBytes + kMaxControlBytes <=
@@ -32,8 +31,6 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
                           const RequestMessage& message);
 std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn sequence,
                           const GrantMessage& message);
-std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn sequence,
-                          const PathMessage& message);
 
 // Bodies (control_body of a parsed packet). Return ok and fill `out`, or give the reason:
 // control_version, control_length or control_field. Reserved bits and bytes are ignored. A HELLO
@@ -41,7 +38,6 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
 [[nodiscard]] ParseError parse_control(std::span<const std::byte> body, HelloMessage& out);
 [[nodiscard]] ParseError parse_control(std::span<const std::byte> body, RequestMessage& out);
 [[nodiscard]] ParseError parse_control(std::span<const std::byte> body, GrantMessage& out);
-[[nodiscard]] ParseError parse_control(std::span<const std::byte> body, PathMessage& out);
 
 // The highest version both sides speak; nothing when the ranges do not meet: the peer is then
 // foreign.

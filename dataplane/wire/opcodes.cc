@@ -76,8 +76,6 @@ std::string_view opcode_name(Opcode op) {
       return "REQUEST";
     case Operation::grant:
       return "GRANT";
-    case Operation::path:
-      return "PATH";
     case Operation::xack:
       return "XACK";
   }

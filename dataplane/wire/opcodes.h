@@ -58,11 +58,10 @@ enum class Opcode : std::uint8_t {
   hello = 0xC0,
   request = 0xC1,
   grant = 0xC2,
-  path = 0xC3,
   xack = 0xC4,  // to the queue pair it is about (xack.h)
 };
 
-// Destination queue pair of HELLO, REQUEST, GRANT and PATH. Queue pairs 0 and 1 are the management
+// Destination queue pair of HELLO, REQUEST and GRANT. Queue pairs 0 and 1 are the management
 // ones, 0xFFFFFF is multicast; this number is never given to an application's queue pair.
 inline constexpr std::uint32_t kControlQpn = 0xFF'FFFD;
 inline constexpr std::uint32_t kMulticastQpn = 0xFF'FFFF;
@@ -84,7 +83,6 @@ enum class Operation : std::uint8_t {
   hello,
   request,
   grant,
-  path,
   xack,
 };
 
@@ -212,7 +210,6 @@ constexpr std::array<OpcodeProperties, 256> make_opcode_table() {
   row(Opcode::hello, Service::control, Operation::hello, kOnly, body);
   row(Opcode::request, Service::control, Operation::request, kOnly, body);
   row(Opcode::grant, Service::control, Operation::grant, kOnly, body);
-  row(Opcode::path, Service::control, Operation::path, kOnly, body);
   row(Opcode::xack, kRc, Operation::xack, kOnly, response | xack);
   return table;
 }

@@ -38,8 +38,8 @@ BUDGET = {
     "docs/telemetry.md": 3450,
     "docs/transport.md": 2340,
     "docs/user-guide.md": 1880,
-    "docs/wire-protocol.md": 2420,
-    "docs/algorithms/cadence.md": 1470,
+    "docs/wire-protocol.md": 2330,
+    "docs/algorithms/cadence.md": 1600,
 }
 NOT_OURS = ("build", ".git", ".cache")
 

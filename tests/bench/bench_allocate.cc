@@ -109,7 +109,6 @@ class Peers {
     for (;;) {
       const std::size_t n = receiver_.poll(Nanos{now_}, out);
       for (std::size_t i = 0; i < n; ++i) {
-        if (out[i].kind != ReceiverOutput::Kind::grant) continue;
         peers_[out[i].peer].request.grant_echo = out[i].grant.grant_seq;
       }
       if (n < out.size()) return;

@@ -97,7 +97,7 @@ class ForgedPackets {
     const auto traffic_class =
         static_cast<std::uint8_t>(in_.byte() % 2 == 0 ? kDefaultDataClass : 1);
     std::size_t bytes = 0;
-    switch (kind % 4) {
+    switch (kind % 3) {
       case 0: {
         HelloMessage m;
         m.reply = in_.byte() % 2 != 0;
@@ -123,7 +123,7 @@ class ForgedPackets {
         bytes = wire::build_control(header, out, sequence, m);
         break;
       }
-      case 2: {
+      default: {
         GrantMessage m;
         m.traffic_class = traffic_class;
         const std::uint8_t flags = in_.byte();
@@ -140,16 +140,6 @@ class ForgedPackets {
         m.active_senders = in_.byte();
         m.priority = m.active_senders % 8;
         m.timestamp_echo_ns = in_.word();
-        bytes = wire::build_control(header, out, sequence, m);
-        break;
-      }
-      default: {
-        PathMessage m;
-        m.traffic_class = traffic_class;
-        m.channel = in_.byte() % 3;
-        m.seq = in_.byte();
-        m.alpha_q16 = static_cast<std::uint16_t>(in_.word());
-        m.quick_adapt_mbps = in_.byte() % 2 == 0 ? 0 : in_.word();
         bytes = wire::build_control(header, out, sequence, m);
         break;
       }

@@ -34,11 +34,11 @@ int run_events(const std::string& algorithm, std::uint64_t events) {
   }
   const auto of = [&counts](cc::Signal s) { return counts.by_signal[static_cast<std::size_t>(s)]; };
   std::printf("%" PRIu64 " events: tick %" PRIu64 ", cnp %" PRIu64 ", grant %" PRIu64
-              ", share %" PRIu64 ", path_report %" PRIu64 ", message %" PRIu64 ", idle %" PRIu64
-              "; %" PRIu64 " REQUESTs, mean rate %" PRIu64 " Mb/s\n",
+              ", share %" PRIu64 ", message %" PRIu64 ", idle %" PRIu64 "; %" PRIu64
+              " REQUESTs, mean rate %" PRIu64 " Mb/s\n",
               counts.total(), of(cc::Signal::tick), of(cc::Signal::cnp), of(cc::Signal::grant),
-              of(cc::Signal::share), of(cc::Signal::path_report), of(cc::Signal::message),
-              of(cc::Signal::idle), counts.requests, counts.rate_sum / counts.total());
+              of(cc::Signal::share), of(cc::Signal::message), of(cc::Signal::idle), counts.requests,
+              counts.rate_sum / counts.total());
   return 0;
 }
 

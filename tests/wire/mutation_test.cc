@@ -46,7 +46,6 @@ std::vector<Frame> seeds() {
     add(build_control(header, out, Psn{1}, HelloMessage{}));
     add(build_control(header, out, Psn{2}, RequestMessage{}));
     add(build_control(header, out, Psn{3}, GrantMessage{}));
-    add(build_control(header, out, Psn{4}, PathMessage{}));
     add(build_cnp(header, out, 0x11));
   }
   // Two that random damage would hardly ever hit upon: a second tag, and an IPv4-mapped address

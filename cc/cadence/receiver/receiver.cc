@@ -196,7 +196,6 @@ std::size_t CadenceReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
     const auto peer = table_.pop_grant();
     if (!peer) break;
     out[n].peer = *peer;
-    out[n].kind = ReceiverOutput::Kind::grant;
     fill_grant(now, *peer, out[n].grant);
   }
   return n;

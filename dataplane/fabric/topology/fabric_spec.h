@@ -123,7 +123,7 @@ struct FabricSpec {
   // Share of the proactive control packets lost at the sender's NIC, in millionths. Which packets:
   // bit i of control_opcodes stands for BTH opcode 0xC0 + i.
   std::uint32_t drop_control_ppm = 0;
-  std::uint64_t control_opcodes = 0x0F;  // HELLO, REQUEST, GRANT, PATH
+  std::uint64_t control_opcodes = 0x07;  // HELLO, REQUEST, GRANT
 
   std::uint64_t seed = 1;
   std::uint32_t subnet_base = 0x0A00'0000;  // host h has the IPv4 address subnet_base + h + 1

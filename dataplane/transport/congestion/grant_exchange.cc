@@ -139,13 +139,9 @@ void GrantExchange::poll_downlink() {
     for (std::size_t i = 0; i < n; ++i) {
       const wire::HeaderTemplate& header = core_.peers[out[i].peer].control;
       const std::uint8_t traffic_class = core_.peers[out[i].peer].traffic_class;
-      out[i].grant.traffic_class = out[i].path.traffic_class = traffic_class;
+      out[i].grant.traffic_class = traffic_class;
       out[i].grant.peer_count_hint = peers_.peer_count_hint();
-      if (out[i].kind == cc::ReceiverOutput::Kind::grant) {
-        messages_.send(header, out[i].grant, core_.counters.grants_sent);
-      } else {
-        messages_.send(header, out[i].path, core_.counters.paths_sent);
-      }
+      messages_.send(header, out[i].grant, core_.counters.grants_sent);
     }
   } while (n == out.size());
   if (core_.config.check_invariants && violation_.empty()) {

@@ -1,5 +1,5 @@
 // The parts of a proactive algorithm that exist once per port: the arbiter that divides the uplink
-// among contexts, and the receiving half that grants to peers. Exchanges REQUEST, GRANT and PATH.
+// among contexts, and the receiving half that grants to peers. Exchanges REQUEST and GRANT.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class GrantExchange {
   std::size_t poll_uplink(std::span<cc::ShareOutput> out);
   // With EngineConfig::check_invariants: after all shares are delivered.
   void check_uplink();
-  // The context of the channel that a GRANT or PATH is for; kNoIndex (counted): there is none.
+  // The context of the channel that a GRANT is for; kNoIndex (counted): there is none.
   std::uint32_t context_of(const wire::IpAddress& source, std::uint8_t traffic_class,
                            std::uint16_t channel);
 

@@ -80,7 +80,6 @@ void FrameMutator::add_control() {
     add(build_control(header, out, Psn{1}, HelloMessage{}));
     add(build_control(header, out, Psn{2}, RequestMessage{}));
     add(build_control(header, out, Psn{3}, GrantMessage{}));
-    add(build_control(header, out, Psn{4}, PathMessage{}));
     add(build_cnp(header, out, 0x11));
   }
 }

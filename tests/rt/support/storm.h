@@ -28,7 +28,7 @@ struct StormReport {
   std::uint64_t to_engine = 0;  // of these, RoCEv2 for one of the victim's addresses
   std::uint64_t malformed = 0;
   std::uint64_t no_queue_pair = 0;
-  std::uint64_t control = 0;  // HELLO, REQUEST, GRANT, PATH that were well formed
+  std::uint64_t control = 0;  // HELLO, REQUEST, GRANT that were well formed
   std::uint64_t refused_by_host = 0;
   std::uint64_t answered_by_host = 0;
   std::uint64_t hurt = 0;           // attacked queue pairs that went into error

@@ -236,9 +236,8 @@ TEST_CASE("grants: all that the allocator says goes out, when it is due, to whom
   }
   for (std::uint32_t i = 0; i < 40; ++i) {  // more than one poll has room for
     cc::ReceiverOutput out;
-    out.kind = i < 25 ? cc::ReceiverOutput::Kind::grant : cc::ReceiverOutput::Kind::path;
     out.peer = peers[i % 20];
-    out.grant.grant_seq = out.path.seq = static_cast<std::uint16_t>(i);
+    out.grant.grant_seq = static_cast<std::uint16_t>(i);
     allocator.says.push_back(out);
   }
   allocator.wake = to_nanos(b.core.now) + Nanos{2'000};
@@ -255,18 +254,12 @@ TEST_CASE("grants: all that the allocator says goes out, when it is due, to whom
     CHECK(to.destination == host(i % 20));
     const auto body = wire::control_body(b.port.sent[i].packet.header_view(), to);
     GrantMessage grant;
-    PathMessage path;
-    if (i < 25) {
-      REQUIRE(wire::parse_control(body, grant) == wire::ParseError::ok);
-      CHECK(grant.peer_count_hint == peer_count_hint_of(20));
-    } else {
-      REQUIRE(wire::parse_control(body, path) == wire::ParseError::ok);
-    }
-    CHECK((i < 25 ? grant.traffic_class : path.traffic_class) == i % 20 % 5);
-    CHECK((i < 25 ? grant.grant_seq : path.seq) == i);
+    REQUIRE(wire::parse_control(body, grant) == wire::ParseError::ok);
+    CHECK(grant.peer_count_hint == peer_count_hint_of(20));
+    CHECK(grant.traffic_class == i % 20 % 5);
+    CHECK(grant.grant_seq == i);
   }
-  CHECK(b.core.counters.grants_sent == 25);
-  CHECK(b.core.counters.paths_sent == 15);
+  CHECK(b.core.counters.grants_sent == 40);
 }
 
 TEST_CASE("grants: contexts that ask at once share the uplink, and nothing is broken",

@@ -27,10 +27,6 @@ auto tie(const GrantMessage& m) {
                     m.effective_delay_us, m.unscheduled_budget, m.active_senders, m.priority,
                     m.timestamp_echo_ns, m.receiver_hold_ns);
 }
-auto tie(const PathMessage& m) {
-  return std::tuple(m.traffic_class, m.channel, m.seq, m.alpha_q16, m.quick_adapt_mbps,
-                    m.bad_entropy);
-}
 
 template <class Int>
 Int any(Random& random) {
@@ -101,16 +97,6 @@ GrantMessage random_grant(Random& r) {
   m.receiver_hold_ns = any<std::uint32_t>(r);
   return m;
 }
-PathMessage random_path(Random& r) {
-  PathMessage m;
-  m.traffic_class = any_class(r);
-  m.channel = any<std::uint16_t>(r);
-  m.seq = any<std::uint16_t>(r);
-  m.alpha_q16 = any<std::uint16_t>(r);
-  m.quick_adapt_mbps = any<std::uint32_t>(r);
-  m.bad_entropy = any<std::uint16_t>(r);
-  return m;
-}
 
 // The body of the message's packet, after the packet went through the parser in both forms.
 template <class Message>
@@ -171,7 +157,6 @@ TEST_CASE("control: any message survives the wire") {
     check_round_trip(random_hello(random), flow, Opcode::hello, kHelloBytes);
     check_round_trip(random_request(random), flow, Opcode::request, kRequestBytes);
     check_round_trip(random_grant(random), flow, Opcode::grant, kGrantBytes);
-    check_round_trip(random_path(random), flow, Opcode::path, kPathBytes);
   }
 }
 
@@ -273,19 +258,6 @@ TEST_CASE("control: byte layouts of version 1") {
   CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01040771");
   grant.peer_count_hint = 31;
   CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01fc0771");
-
-  PathMessage path;
-  path.traffic_class = 1;
-  path.channel = 0x0102;
-  path.seq = 0x0304;
-  path.alpha_q16 = 0x0506;
-  path.bad_entropy = 0xC708;
-  path.quick_adapt_mbps = 0x090A0B0C;
-  CHECK(hex(body_of(path, flow, Opcode::path)) ==
-        "01000100"
-        "01020304"
-        "0506c708"
-        "090a0b0c");
 }
 
 TEST_CASE("control: the peer-count hint is a number of peers, rounded up to a power of two") {
@@ -319,13 +291,11 @@ TEST_CASE("control: unknown versions are refused before anything else is read") 
   const FlowAddressing flow = test::plain_flow();
   const auto request = body_of(RequestMessage{}, flow, Opcode::request);
   const auto grant = body_of(GrantMessage{}, flow, Opcode::grant);
-  const auto path = body_of(PathMessage{}, flow, Opcode::path);
   const auto hello = body_of(HelloMessage{}, flow, Opcode::hello);
   for (unsigned version = 0; version < 256; ++version) {
     const ParseError expected = version == 1 ? ParseError::ok : ParseError::control_version;
     CHECK(verdict<RequestMessage>(request, 0, version) == expected);
     CHECK(verdict<GrantMessage>(grant, 0, version) == expected);
-    CHECK(verdict<PathMessage>(path, 0, version) == expected);
     CHECK(verdict<HelloMessage>(hello, 0, version) == expected);
   }
   // Of another version, even a length that is none of ours is a matter of version.
@@ -348,7 +318,6 @@ TEST_CASE("control: lengths") {
   };
   check(RequestMessage{}, body_of(RequestMessage{}, flow, Opcode::request), false);
   check(GrantMessage{}, body_of(GrantMessage{}, flow, Opcode::grant), false);
-  check(PathMessage{}, body_of(PathMessage{}, flow, Opcode::path), false);
   // HELLO negotiates: a later version's must be readable.
   check(HelloMessage{}, body_of(HelloMessage{}, flow, Opcode::hello), true);
 }
@@ -357,13 +326,11 @@ TEST_CASE("control: fields out of range, reserved bits ignored") {
   const FlowAddressing flow = test::plain_flow();
   const auto request = body_of(RequestMessage{}, flow, Opcode::request);
   const auto grant = body_of(GrantMessage{}, flow, Opcode::grant);
-  const auto path = body_of(PathMessage{}, flow, Opcode::path);
   const auto hello = body_of(HelloMessage{}, flow, Opcode::hello);
   CHECK(verdict<RequestMessage>(request, 2, 8) == ParseError::control_field);
   CHECK(verdict<RequestMessage>(request, 3, 3) == ParseError::control_field);
   CHECK(verdict<RequestMessage>(request, 42, 1) == ParseError::control_field);  // reserved
   CHECK(verdict<GrantMessage>(grant, 2, 255) == ParseError::control_field);
-  CHECK(verdict<PathMessage>(path, 2, 8) == ParseError::control_field);
   CHECK(verdict<HelloMessage>(hello, 2, 8) == ParseError::control_field);
   CHECK(verdict<HelloMessage>(hello, 3, 3) == ParseError::control_field);
   CHECK(verdict<HelloMessage>(hello, 4, 0) == ParseError::control_field);  // version_min

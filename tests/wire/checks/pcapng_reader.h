@@ -47,7 +47,7 @@ PcapngFile parse_pcapng(const std::vector<std::byte>& bytes, const std::string& 
 // or is marked as damaged and fails by its ICRC alone; pause frames are well formed. Empty when so.
 std::string check_capture(const PcapngFile& file);
 
-// "RC SEND Only", "PATH", ..., "PFC": how many of each.
+// "RC SEND Only", "GRANT", ..., "PFC": how many of each.
 std::map<std::string, unsigned> count_packets(const PcapngFile& file);
 
 }  // namespace paceline::test
