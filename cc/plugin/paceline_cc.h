@@ -121,15 +121,15 @@ struct paceline_cc_event {
   uint16_t hint_kind;
   uint8_t signal; /* enum paceline_cc_signal */
   uint8_t reserved_bytes[3];
-  const void* reserved[3];
+  const struct paceline_cc_rate_grant* rate_grant; /* GRANT; since 1.4, with rates */
+  const void* reserved;
+  const struct paceline_cc_share* share;       /* SHARE; since 1.4, with rates */
   const struct paceline_cc_handover* handover; /* START; may be NULL */
   /* Since 1.2. ACK and NACK: of the packet that was answered; NULL: nothing came back. */
   const struct paceline_cc_telemetry* telemetry;
   uint32_t trimmed_bytes; /* of lost_bytes, what switches trimmed instead of dropping; since 1.2 */
-  uint32_t peers; /* that have connections to the receiver, about; 0: unknown; since 1.4, with rates
+  uint32_t peers; /* with rates, since 1.4: that have connections to the receiver, about; 0: unknown
                    */
-  const struct paceline_cc_rate_grant* rate_grant; /* GRANT; since 1.4 */
-  const struct paceline_cc_share* share;           /* SHARE; since 1.4 */
 };
 
 /* Which bound decides: recorded as shares of time. */
