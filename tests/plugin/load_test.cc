@@ -102,9 +102,9 @@ TEST_CASE("profiles of version 1.1 are those of the table") {
 
 TEST_CASE("a table that is wrong is refused with what is wrong and what is allowed") {
   const std::array<std::pair<const char*, const char*>, 11> cases{{
-      {"wrong_version", "version 1.4 of the interface; this host takes 1.0 to 1.3"},
+      {"wrong_version", "version 1.5 of the interface; this host takes 1.0 to 1.4"},
       {"wrong_symbol", "does not export paceline_cc_plugin"},
-      {"wrong_null", "cannot run in a host of version 1.3"},
+      {"wrong_null", "cannot run in a host of version 1.4"},
       {"wrong_state", "state_bytes = 241: allowed is 0 to 240"},
       {"wrong_range", "parameter 'reversed': 5 is not within 10 to 1"},
       {"wrong_unit", "unit 'furlongs'; allowed is us, ns"},
