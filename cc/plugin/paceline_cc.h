@@ -145,10 +145,10 @@ struct paceline_cc_decision {
   uint64_t wake_bytes;   /* UNLIMITED; TICK once so many bytes were sent since the last event */
   uint16_t path;         /* 0; which of the paths is wanted, where there are several */
   uint8_t limiter;       /* PATH */
-  uint8_t request;       /* 0; with rates, 1: send a request now; otherwise leave it */
-  uint8_t fallback;      /* 0; with rates, 1: the fallback algorithm decides, until it is 0 again */
-  uint8_t urgent;        /* 0; 1: due packets go before those of contexts without it */
-  uint8_t timed; /* 0; 1: TICK at wake_at_ns even when nothing is sent (100 ns ahead or more) */
+  uint8_t request;  /* 0 in every call; with rates, 1: send a request now; otherwise leave it */
+  uint8_t fallback; /* 0; with rates, 1: the fallback algorithm decides, until it is 0 again */
+  uint8_t urgent;   /* 0; 1: due packets go before those of contexts without it */
+  uint8_t timed;    /* 0; 1: TICK at wake_at_ns even when nothing is sent (100 ns ahead or more) */
   uint8_t reserved;
 };
 
@@ -330,10 +330,11 @@ struct paceline_cc_want {
   uint32_t reserved;
 };
 
-/* The port's answer to a context. A round finds the newest one. */
+/* The port's answer to a context. A round finds the newest one; the link rate at first, and again
+ * when the context was not active in between. NO_CAP is taken for the link rate. */
 struct paceline_cc_share {
-  uint32_t rate_mbps;    /* its share; the link rate at first */
-  uint32_t cap_mbps;     /* what its share would be with a larger grant; the link rate at first */
+  uint32_t rate_mbps;    /* its share */
+  uint32_t cap_mbps;     /* what its share would be with a larger grant */
   uint32_t start_bytes;  /* 0; it may send so much more without a grant */
   uint8_t answers_start; /* set by the host: start_bytes is the answer, even when it is 0 */
   uint8_t announce;      /* 0; 1: the receiver should know of the new cap now */
@@ -349,8 +350,9 @@ struct paceline_cc_uplink_context {
   void* state; /* uplink_context_bytes, aligned to 16; zeroed when the context begins */
 };
 
-/* A round of the uplink: after a context changed what it wants, but not before the last round's
- * rest_ns has come, unless a context asks_start; and at the last round's next_ns. */
+/* A round of the uplink: after a context changed what it wants (of left_bytes, its magnitude), but
+ * not before the last round's rest_ns has come, unless a context asks_start; and at the last
+ * round's next_ns. */
 struct paceline_cc_uplink {
   int64_t now_ns;
   void* state; /* uplink_bytes, aligned to 16 */
@@ -409,7 +411,7 @@ struct paceline_cc_rates {
   /* A request came. */
   void (*on_request)(struct paceline_cc_downlink* port, struct paceline_cc_channel* sender);
 
-  /* The time that next_ns said has come, or a listed sender left. */
+  /* The time that next_ns said has come, a listed sender left, or parameters changed. */
   void (*on_downlink)(struct paceline_cc_downlink* port);
 
   /* A grant leaves now: what it says. */

@@ -137,7 +137,7 @@ void watch_progress(RatesState& s, const PluginParams& p, const Event& e, Decisi
   const std::int64_t patience = kStuckNs + kStuckRtts * p.rtt_ns + std::int64_t{s.lease_us} * 1000;
   const std::uint32_t still_us = micros(e.now.count) - s.moving_us;
   const std::int64_t left_ns = patience - std::int64_t{still_us} * 1000;
-  if (left_ns <= 0) {
+  if (left_ns < 1000) {  // times are kept in whole microseconds
     if (p.guard != nullptr) p.guard->quarantine(Offence::stuck);
     leave_channel(s, p, e, d);
   } else if (!d.timed || d.wake_at == kNeverNanos) {
