@@ -6,9 +6,9 @@
 #include "cc/eqds/receiver.h"
 #include "cc/eqds/sender.h"
 #include "cc/homa/receiver.h"
-#include "cc/plugin/downlink.h"
+#include "cc/plugin/rates/downlink.h"
+#include "cc/plugin/rates/uplink.h"
 #include "cc/plugin/receiver.h"
-#include "cc/plugin/uplink.h"
 #include "cc/sird/receiver.h"
 #include "cc/sird/sender.h"
 

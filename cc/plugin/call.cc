@@ -5,7 +5,7 @@
 
 #include "cc/plugin/channel.h"
 #include "cc/plugin/plugin.h"
-#include "cc/plugin/rates.h"
+#include "cc/plugin/rates/context.h"
 
 namespace paceline::cc::plugin {
 namespace {

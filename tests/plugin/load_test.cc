@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "cc/params.h"
+#include "cc/plugin/plugin.h"
 #include "tests/plugin/plugin_support.h"
 
 namespace paceline::plugintest {
@@ -81,6 +82,16 @@ TEST_CASE("what was built against version 1.2 loads, and has no receiving half")
   REQUIRE(info.params.size() == 2);
   CHECK_FALSE(info.proactive);
   CHECK(info.wants == (cc::signal_bit(cc::Signal::cnp) | cc::signal_bit(cc::Signal::nack)));
+}
+
+TEST_CASE("what was built against version 1.3 loads, has a receiving half, and runs") {
+  const cc::AlgorithmInfo& info = loaded("lender");
+  CHECK(info.proactive);
+  CHECK(cc::plugin_of(info.id)->table.rates == nullptr);
+  VirtualWorld world = world_of(plugin_toml("lender", "200kB"));
+  REQUIRE(world.run() == RunEnd::completed);
+  CHECK(world.messages_failed() == 0);
+  CHECK(counted(world).plugin_quarantines == 0);
 }
 
 TEST_CASE("profiles of version 1.1 are those of the table") {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "cc/dispatch.h"
-#include "cc/plugin/downlink.h"
 #include "cc/plugin/plugin.h"
-#include "cc/plugin/rates.h"
-#include "cc/plugin/uplink.h"
+#include "cc/plugin/rates/context.h"
+#include "cc/plugin/rates/downlink.h"
+#include "cc/plugin/rates/uplink.h"
 #include "dataplane/base/random.h"
 #include "tests/unit/cc/grant_support.h"
 

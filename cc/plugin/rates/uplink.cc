@@ -1,4 +1,4 @@
-#include "cc/plugin/uplink.h"
+#include "cc/plugin/rates/uplink.h"
 
 #include <algorithm>
 #include <bit>

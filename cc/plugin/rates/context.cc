@@ -1,4 +1,4 @@
-#include "cc/plugin/rates.h"
+#include "cc/plugin/rates/context.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -15,8 +15,8 @@
 
 #include "cc/plugin/call.h"
 #include "cc/plugin/fenced_states.h"
-#include "cc/plugin/numbered_set.h"
 #include "cc/plugin/paceline_cc.h"
+#include "cc/plugin/rates/numbered_set.h"
 #include "cc/uplink_arbiter.h"
 
 namespace paceline::cc::plugin {

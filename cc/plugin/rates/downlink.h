@@ -25,8 +25,8 @@
 #include "cc/downlink_allocator.h"
 #include "cc/plugin/call.h"
 #include "cc/plugin/fenced_states.h"
-#include "cc/plugin/numbered_set.h"
 #include "cc/plugin/paceline_cc.h"
+#include "cc/plugin/rates/numbered_set.h"
 
 namespace paceline::cc::plugin {
 

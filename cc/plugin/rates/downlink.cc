@@ -1,11 +1,11 @@
-#include "cc/plugin/downlink.h"
+#include "cc/plugin/rates/downlink.h"
 
 #include <algorithm>
 
 #include "cc/channel_units.h"
 #include "cc/dispatch.h"
 #include "cc/plugin/plugin.h"
-#include "cc/plugin/rates.h"
+#include "cc/plugin/rates/context.h"
 #include "cc/plugin/timed.h"
 #include "cc/registry.h"
 
