@@ -34,8 +34,8 @@ enum RatesFault : unsigned {
   kStartTotal
 };
 
-VirtualWorld faulty_world(unsigned fault) {
-  std::string toml = plugin_toml("rates_faulty");
+VirtualWorld faulty_world(unsigned fault, const std::string& bytes = "1MB") {
+  std::string toml = plugin_toml("rates_faulty", bytes);
   toml.insert(toml.find("[workload]"), "params = { fault = " + std::to_string(fault) + " }\n");
   return world_of(toml);
 }
@@ -141,7 +141,8 @@ TEST_CASE("a sending half with rates in quarantine gives its contexts to the fal
   for (const RatesFault fault :
        {kContextState, kFlags, kStuck, kUplinkState, kUplinkContext, kShareRate, kStartTotal}) {
     INFO("fault " << fault);
-    VirtualWorld world = faulty_world(fault);
+    // Requests and shares are few: 16 that are wrong take a while.
+    VirtualWorld world = faulty_world(fault, "4MB");
     REQUIRE(world.run() == RunEnd::completed);
     CHECK(world.messages_failed() == 0);
     const telemetry::EngineCounters total = counted(world);

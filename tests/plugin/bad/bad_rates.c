@@ -1,5 +1,8 @@
 /* Rates that must not get far: `equal` with one fault. Those with a WRONG_... defined are refused when they are
  * loaded; what the others do wrong while they run is a parameter's to say, and 0 is right. */
+#include <paceline/cc.h>
+
+static const struct paceline_cc_algorithm *equal_plugin(uint32_t host_abi);
 #define paceline_cc_plugin equal_plugin
 #include "../equal/equal.c"
 #undef paceline_cc_plugin
@@ -85,6 +88,7 @@ static void fill_want(const struct paceline_cc_item *item, struct paceline_cc_wa
 
 static void on_uplink(struct paceline_cc_uplink *uplink) {
   const enum fault fault = fault_of(uplink->derived);
+  uplink->next_ns = uplink->now_ns + 10000;
   if (!late(uplink->now_ns)) return;
   if (fault == UPLINK) spoil(uplink->state, sizeof(uint64_t));
   for (uint32_t i = 0; i < uplink->context_count; ++i) {
