@@ -78,6 +78,9 @@ struct PluginAlgorithm {
   static void on_event(State& state, const Params& params, const Event& event, Decision& decision) {
     plugin::on_event(state, params, event, decision);
   }
+  static UplinkWant uplink_want(const State& state, const Params& params) {
+    return plugin::uplink_want(state, params);
+  }
 };
 
 // Calls visit.template operator()<Algorithm>() for the algorithm of that id.
@@ -172,15 +175,15 @@ inline void start_state(AlgorithmId id, std::byte* state, const ParamBlock& bloc
   dispatch(id, state, block, event, decision);
 }
 
-// Proactive algorithms: fills the REQUEST that a Decision with `request` set asked for. False, and
+// Proactive algorithms: fills the REQUEST that a decision with `request` set asked for. False, and
 // nothing filled, for algorithms that have none.
 inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& block,
-                         const Event& event, RequestMessage& message) {
+                         const Event& event, const Decision& decision, RequestMessage& message) {
   bool filled = false;
   detail::with_algorithm(id, [&]<class Algorithm>() {
     if constexpr (std::is_same_v<Algorithm, detail::PluginAlgorithm>) {
       filled = plugin::fill_request(detail::state_of<Algorithm>(state),
-                                    block.as<plugin::PluginParams>(), event, message);
+                                    block.as<plugin::PluginParams>(), event, decision, message);
     } else if constexpr (requires(typename Algorithm::State & s,
                                   const typename Algorithm::Params& p) {
                            Algorithm::fill_request(s, p, event, message);

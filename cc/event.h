@@ -69,6 +69,7 @@ struct Event {
   // nullptr = nothing came back with this event.
   const IntStack* int_stack = nullptr;
   std::uint32_t trimmed_bytes = 0;  // of lost_bytes, what switches cut off to avoid dropping it
+  std::uint32_t peers = 0;          // of plug-ins with rates (cc/plugin/rates/context.h)
 };
 
 }  // namespace paceline::cc

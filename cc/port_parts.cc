@@ -6,6 +6,8 @@
 #include "cc/eqds/receiver.h"
 #include "cc/eqds/sender.h"
 #include "cc/homa/receiver.h"
+#include "cc/plugin/rates/downlink.h"
+#include "cc/plugin/rates/uplink.h"
 #include "cc/plugin/receiver.h"
 #include "cc/sird/receiver.h"
 #include "cc/sird/sender.h"
@@ -23,7 +25,8 @@ std::unique_ptr<DownlinkAllocator> make_downlink_allocator(const ParamBlock& par
     case AlgorithmId::homa:
       return std::make_unique<HomaReceiver>(params.as<HomaParams>());
     default:
-      return plugin::make_receiver(params);
+      if (auto receiver = plugin::make_receiver(params)) return receiver;
+      return plugin::make_downlink(params);
   }
 }
 
@@ -36,7 +39,7 @@ std::unique_ptr<UplinkArbiter> make_uplink_arbiter(const ParamBlock& params) {
     case AlgorithmId::sird:
       return std::make_unique<SirdSender>(params.as<SirdParams>());
     default:
-      return nullptr;
+      return plugin::make_uplink(params);
   }
 }
 

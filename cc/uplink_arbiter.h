@@ -36,6 +36,7 @@ struct UplinkWant {
   std::uint8_t weight = 1;         // share of the uplink relative to other contexts, >= 1
   bool bulk = false;               // there is so much left that others' weights are to count
   std::uint32_t credit_bytes = 0;  // granted bytes that have piled up unused
+  std::uint64_t left_bytes = 0;    // of plug-ins: to be sent
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include "cc/plugin/channel.h"
 #include "cc/plugin/plugin.h"
+#include "cc/plugin/rates/context.h"
 
 namespace paceline::cc::plugin {
 namespace {
@@ -41,6 +42,11 @@ PACELINE_SAME(IntHop, queue_bytes, paceline_cc_hop, queue_bytes);
 PACELINE_SAME(IntHop, sent_bytes, paceline_cc_hop, sent_bytes);
 PACELINE_SAME(IntHop, time_ns, paceline_cc_hop, time_ns);
 PACELINE_SAME(Event, trimmed_bytes, paceline_cc_event, trimmed_bytes);
+PACELINE_SAME(Event, peers, paceline_cc_event, peers);
+// NOLINTNEXTLINE(bugprone-sizeof-expression): likewise
+PACELINE_SAME(Event, grant, paceline_cc_event, rate_grant);
+// NOLINTNEXTLINE(bugprone-sizeof-expression): likewise
+PACELINE_SAME(Event, share, paceline_cc_event, share);
 PACELINE_SAME(Handover, rate, paceline_cc_handover, rate_bps);
 PACELINE_SAME(Handover, srtt_ns, paceline_cc_handover, srtt_ns);
 PACELINE_SAME(Handover, min_rtt_ns, paceline_cc_handover, min_rtt_ns);
@@ -65,6 +71,8 @@ static_assert(static_cast<int>(Signal::start) == PACELINE_CC_START &&
               static_cast<int>(Signal::nack) == PACELINE_CC_NACK &&
               static_cast<int>(Signal::timeout) == PACELINE_CC_TIMEOUT &&
               static_cast<int>(Signal::cnp) == PACELINE_CC_CNP &&
+              static_cast<int>(Signal::grant) == PACELINE_CC_GRANT &&
+              static_cast<int>(Signal::share) == PACELINE_CC_SHARE &&
               static_cast<int>(Signal::message) == PACELINE_CC_MESSAGE &&
               static_cast<int>(Signal::idle) == PACELINE_CC_IDLE &&
               static_cast<int>(Signal::tick) == PACELINE_CC_TICK &&
@@ -79,16 +87,16 @@ constexpr std::uint64_t kGuardWord = 0xA5C3'96E1'7B0D'48F2;
 static_assert(kDerivedBytes == PACELINE_CC_DERIVED_BYTES);
 static_assert(PACELINE_CC_STATE_BYTES + 2 * sizeof kGuardWord <= kStateBytes);
 
-constexpr std::int64_t kLeastWakeNs = 100;  // ahead: ticks must not eat the thread
 constexpr unsigned kWindowBits = 48;  // of any sense; all ones above them: as good as unlimited
 constexpr std::uint64_t kWindowTop = std::uint64_t{1} << kWindowBits;
-constexpr std::uint64_t kRoundingFactor = 16;  // above the link rate: a mistake, no rounding
+constexpr std::uint64_t kLeftRatePart = 128;  // of the link, where nothing had been granted
 constexpr std::uint64_t kSlowestBps = 1'000'000;
 
 // path, limiter, request, fallback, urgent, timed as one number, little endian.
 constexpr std::size_t kTailAt = offsetof(paceline_cc_decision, path);
 constexpr std::uint64_t kTailIgnored = 0xFF'00'00'00'00'00'00'00;
 constexpr std::uint64_t kReactiveBits = 0x00'01'01'00'00'07'FF'FF;  // neither request nor fallback
+constexpr std::uint64_t kRatesBits = 0x00'01'01'01'01'07'FF'FF;
 static_assert(offsetof(paceline_cc_decision, timed) == kTailAt + 6);
 
 template <class Word>
@@ -109,14 +117,16 @@ void give_way(Decision& d) {
 
 // Brings a decision within bounds. Clamped is what a rounding or a missing comparison explains;
 // nonsense is the rest: rates and windows beyond any sense (what a NaN or an infinity becomes),
-// flags that are no flags, a stop without an end.
+// flags that are no flags, a stop without an end (with rates a grant may end it).
 void mend(const PluginParams& p, const Event& e, Decision& d) {
   bool nonsense = false;
   bool clamped = false;
   std::uint64_t tail = word_at<std::uint64_t>(d, kTailAt) & ~kTailIgnored;
-  if ((tail & ~kReactiveBits) != 0 || (tail >> 16 & 0xFF) >= kLimiters) {
+  const bool rates = p.rates != nullptr;
+  const std::uint64_t known_bits = rates ? kRatesBits : kReactiveBits;
+  if ((tail & ~known_bits) != 0 || (tail >> 16 & 0xFF) >= kLimiters) {
     nonsense = true;
-    tail &= kReactiveBits;
+    tail &= known_bits;
     if ((tail >> 16 & 0xFF) >= kLimiters) {
       tail = (tail & ~(std::uint64_t{0xFF} << 16)) | static_cast<std::uint64_t>(Limiter::path)
                                                          << 16;
@@ -124,7 +134,7 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
     std::memcpy(reinterpret_cast<std::byte*>(&d) + kTailAt, &tail, sizeof tail);
   }
   if (d.rate.bps > p.link_bps) {
-    (d.rate.bps / kRoundingFactor > p.link_bps ? nonsense : clamped) = true;
+    (d.rate.bps / kSenseFactor > p.link_bps ? nonsense : clamped) = true;
     d.rate.bps = p.link_bps;
   }
   if (d.window_bytes < p.mtu_bytes) {
@@ -135,20 +145,20 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
     nonsense = true;
     d.window_bytes = kUnlimited;
   }
-  if (d.ceiling != kUnlimited) {
+  if (d.ceiling != kUnlimited && !rates) {
     nonsense = true;
     d.ceiling = kUnlimited;
   }
-  if (d.wake_at.count - kLeastWakeNs < e.now.count) {
+  if (d.wake_at.count - kLeastAheadNs < e.now.count) {
     clamped = true;
-    d.wake_at.count = e.now.count + kLeastWakeNs;
+    d.wake_at.count = e.now.count + kLeastAheadNs;
   }
   if (d.wake_bytes == 0) {
     clamped = true;
     d.wake_bytes = 1;
   }
   // Nothing would ever ask it again.
-  if (d.rate.bps == 0 && !(d.timed && d.wake_at != kNeverNanos)) {
+  if (d.rate.bps == 0 && !rates && !(d.timed && d.wake_at != kNeverNanos)) {
     nonsense = true;
     d.rate.bps = std::max(kSlowestBps, p.link_bps / 1000);
   }
@@ -192,7 +202,7 @@ bool as_usual(const PluginState& state, const PluginParams& p, const Event& e, c
   const bool window =
       d.window_bytes == kUnlimited || d.window_bytes - p.mtu_bytes < kWindowTop - p.mtu_bytes;
   return d.rate.bps - 1 < p.link_bps && window && d.ceiling == kUnlimited &&
-         d.wake_at.count - kLeastWakeNs >= e.now.count && d.wake_bytes != 0 &&
+         d.wake_at.count - kLeastAheadNs >= e.now.count && d.wake_bytes != 0 &&
          word_at<std::uint16_t>(d, kLimiterAt) < kLimiters &&
          (word_at<std::uint32_t>(d, kFlagsAt) & kForeignFlags) == 0 &&
          guard_word(state, p) == kGuardWord;
@@ -214,11 +224,13 @@ paceline_cc_item item_of(PluginState& state, const PluginParams& p, const Event&
           reinterpret_cast<paceline_cc_decision*>(&d)};
 }
 
-// With a clock, in quarantine, or with a channel.
+// With a clock, in quarantine, with a channel, or with rates.
 [[gnu::noinline]] void watched_event(PluginState& state, const PluginParams& p, const Event& e,
                                      Decision& d) {
   if (p.channel) {
     channel_event(state, p, e, d);
+  } else if (p.rates != nullptr) {
+    rates_event(state, p, e, d);
   } else if (p.guard->quarantined != Offence::none) {
     give_way(d);
   } else {
@@ -238,6 +250,14 @@ PluginParams make_params(const Plugin& plugin, std::span<const double> values,
   p.guard_at = (table.state_bytes + 7) / 8 * 8;
   p.wants = table.wants;
   if (table.receiver != nullptr) put_rules(p, plugin, values, facts);
+  if (table.rates != nullptr) {
+    constexpr std::uint32_t kUsualRttNs = 10'000;
+    constexpr std::uint32_t kHeaderBytes = 82;
+    p.rates = &plugin.rates;
+    p.rtt_ns = facts.base_rtt_ns != 0 ? facts.base_rtt_ns : kUsualRttNs;
+    p.packet_bytes = std::max(facts.full_packet_bytes, facts.mtu_bytes + kHeaderBytes);
+    p.watched = &kWatched;  // off the way of those without
+  }
   if (table.derive == nullptr) {
     static_assert(PACELINE_CC_PARAMS * sizeof(double) <= PACELINE_CC_DERIVED_BYTES);
     if (!values.empty()) std::memcpy(p.derived, values.data(), values.size_bytes());
@@ -256,11 +276,36 @@ PluginParams make_params(const Plugin& plugin, std::span<const double> values,
 void put_guard(PluginParams& params, Guard& guard) {
   guard.watched = guard.clock.read != nullptr || guard.quarantined != Offence::none;
   params.guard = &guard;
-  if (!params.channel) params.watched = &guard.watched;
+  if (!params.channel && params.rates == nullptr) params.watched = &guard.watched;
 }
 
 void set_guard_word(std::byte* state, const PluginParams& params) {
   std::memcpy(state + params.guard_at, &kGuardWord, sizeof kGuardWord);
+}
+
+void hand_to_fallback(const PluginParams& p, const Event& e, Decision& d) {
+  if (d.rate.bps == 0 && e.signal != Signal::start) {
+    d.rate.bps = std::max<std::uint64_t>(p.link_bps / kLeftRatePart, 1);
+  }
+  d.ceiling = kUnlimited;
+  d.window_bytes = kUnlimited;
+  d.limiter = Limiter::path;
+  d.urgent = false;
+  give_way(d);
+}
+
+bool fill_request(PluginState& state, const PluginParams& p, const Event& e, const Decision& d,
+                  RequestMessage& r) {
+  if (p.channel) {
+    fill_channel_request(state, e, r);
+  } else if (p.rates != nullptr) {
+    fill_rates_request(state, p, e, d, r);
+  }
+  return p.channel || p.rates != nullptr;
+}
+
+UplinkWant uplink_want(const PluginState& state, const PluginParams& p) {
+  return p.rates == nullptr ? UplinkWant{} : rates_want(state);
 }
 
 void ask(PluginState& state, const PluginParams& p, const Event& e, Decision& d) {

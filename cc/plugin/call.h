@@ -7,8 +7,10 @@
 
 #include "cc/algorithm.h"
 #include "cc/plugin/guard.h"
+#include "cc/uplink_arbiter.h"
 
 struct paceline_cc_item;
+struct paceline_cc_rates;
 
 namespace paceline {
 struct RequestMessage;
@@ -19,6 +21,13 @@ namespace paceline::cc::plugin {
 inline constexpr std::size_t kDerivedBytes = 384;  // PACELINE_CC_DERIVED_BYTES
 
 struct Plugin;
+
+// Beyond so many times the link rate: a mistake, no rounding.
+inline constexpr std::uint64_t kSenseFactor = 16;
+// Of what a plug-in asks to be called at, from now: calls must not eat the thread.
+inline constexpr std::int64_t kLeastAheadNs = 100;
+// Bandwidth-delay products that may leave without a grant, at most.
+inline constexpr std::uint64_t kMostStartBdps = 64;
 
 inline constexpr bool kUnwatched = false;
 inline constexpr bool kWatched = true;
@@ -39,7 +48,12 @@ struct PluginParams {
   std::uint32_t mtu_bytes = 0;
   std::uint32_t guard_at = 0;  // offset of the guard word in the state
   std::uint32_t wants = 0;     // signals, of the plug-in's own
-  bool channel = false;        // has a receiving half: see channel.h for what is behind `derived`
+  std::uint32_t rtt_ns = 0;    // this and the next three with rates only
+  const paceline_cc_rates* rates = nullptr;
+  std::uint32_t packet_bytes = 0;
+  bool channel = false;  // has a receiving half: see channel.h for what is behind `derived`
+
+  std::uint64_t bdp_bytes() const { return link_bps / 8'000'000 * rtt_ns / 1000; }
 };
 
 PluginParams make_params(const Plugin& plugin, std::span<const double> values,
@@ -60,8 +74,14 @@ void on_event(PluginState& state, const PluginParams& params, const Event& event
 // channel that the host has for those with a receiving half (channel.h).
 void ask(PluginState& state, const PluginParams& params, const Event& event, Decision& decision);
 
-// For a context with a channel. False for others, which have no REQUESTs.
+// What a context in quarantine decides from now on: the fallback does.
+void hand_to_fallback(const PluginParams& params, const Event& event, Decision& decision);
+
+// For a context with a channel, or with rates. False for others, which have no REQUESTs.
 bool fill_request(PluginState& state, const PluginParams& params, const Event& event,
-                  RequestMessage& request);
+                  const Decision& decision, RequestMessage& request);
+
+// For a context with rates. Nothing for others.
+UplinkWant uplink_want(const PluginState& state, const PluginParams& params);
 
 }  // namespace paceline::cc::plugin

@@ -16,7 +16,6 @@ constexpr double kProbeLimit = 8;
 constexpr double kProbeMaxUs = 1000;
 constexpr std::uint64_t kDefaultBdps = 16;
 constexpr std::uint32_t kDefaultReclaimNs = 200'000;
-constexpr std::uint64_t kLeftRatePart = 128;  // of the link, where nothing had been granted
 
 // A context's 256 bytes; the plug-in's come first, and the guard word right behind them.
 struct ChannelState {
@@ -75,18 +74,8 @@ void give_up(ChannelState& s, const PluginParams& p, const Event& e, Decision& d
   const bool tell = s.channel.phase != GrantChannel::Phase::idle;
   s.channel.sent_total = e.sent_total;
   if (tell) s.channel.leave(e.now.count);
-  if (d.rate.bps == 0 && e.signal != Signal::start) {
-    d.rate.bps = std::max<std::uint64_t>(p.link_bps / kLeftRatePart, 1);
-  }
-  d.ceiling = kUnlimited;
-  d.window_bytes = kUnlimited;
-  d.limiter = Limiter::path;
-  d.urgent = false;
-  d.timed = false;
-  d.wake_at = kNeverNanos;
-  d.wake_bytes = kUnlimited;
+  hand_to_fallback(p, e, d);
   d.request = tell;
-  d.fallback = true;
 }
 
 void join(const Decision& asked, Decision& d) {
@@ -160,6 +149,7 @@ void channel_event(PluginState& state, const PluginParams& p, const Event& e, De
   } else {
     Event tick = e;
     tick.signal = Signal::tick;
+    tick.grant = nullptr;
     ask(state, p, tick, s.asked);
   }
   if (s.asked.fallback) {
@@ -169,10 +159,8 @@ void channel_event(PluginState& state, const PluginParams& p, const Event& e, De
   }
 }
 
-bool fill_request(PluginState& state, const PluginParams& p, const Event& e, RequestMessage& r) {
-  if (!p.channel) return false;
+void fill_channel_request(PluginState& state, const Event& e, RequestMessage& r) {
   channel_of(state).channel.fill_request(e, r);
-  return true;
 }
 
 }  // namespace paceline::cc::plugin

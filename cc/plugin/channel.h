@@ -46,4 +46,6 @@ const ChannelRules& rules_of(const PluginParams& params);
 void channel_event(PluginState& state, const PluginParams& params, const Event& event,
                    Decision& decision);
 
+void fill_channel_request(PluginState& state, const Event& event, RequestMessage& request);
+
 }  // namespace paceline::cc::plugin

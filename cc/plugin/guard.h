@@ -5,7 +5,10 @@
 // - writes beyond the state it asked for (found at the end of the call that does so);
 // - answers with nonsense too often (see call.cc for what is nonsense and what is merely clamped);
 // - takes too long again and again, by a clock that the host may inject. Virtual time has none;
-// - has a receiving half that grants nothing although senders wait and nothing is under way.
+// - has a receiving half that grants nothing although senders wait and nothing is under way, or
+// with
+//   rates a port that does not answer;
+// - with rates, holds back a context's work without end.
 // From then on it is not called. Its contexts are told `fallback`, and the engine hands each over
 // to the fallback algorithm; a port that it granted for goes on granting by the host's own rule.
 #pragma once
@@ -15,7 +18,7 @@
 
 namespace paceline::cc::plugin {
 
-enum class Offence : std::uint8_t { none, overrun, nonsense, slow, starved };
+enum class Offence : std::uint8_t { none, overrun, nonsense, slow, starved, stuck };
 
 // For messages and logs: "wrote beyond its state".
 constexpr std::string_view offence_text(Offence offence) {
@@ -30,6 +33,8 @@ constexpr std::string_view offence_text(Offence offence) {
       return "took too long";
     case Offence::starved:
       return "granted nothing while senders waited";
+    case Offence::stuck:
+      return "held back what was to be sent";
   }
   return "none";
 }

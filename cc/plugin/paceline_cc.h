@@ -1,11 +1,12 @@
-/* The interface of congestion-control plug-ins, version 1.3. Installed as <paceline/cc.h>; C11,
+/* The interface of congestion-control plug-ins, version 1.4. Installed as <paceline/cc.h>; C11,
  * C++.
  *
  * A plug-in is a shared object that exports one function, paceline_cc_plugin, which returns a table
  * (struct paceline_cc_algorithm): a name, parameters, and a function that takes events and answers
  * with decisions. Since 1.3 it may have a second half, which decides for a port that receives who
- * may send how much (struct paceline_cc_receiver). docs/plugins.md explains it; `paceline cc new
- * NAME` writes one to start from, with --receiver one of both halves.
+ * may send how much (struct paceline_cc_receiver). Since 1.4 its contexts and the ports that
+ * receive may agree on rates instead (struct paceline_cc_rates). docs/plugins.md explains it;
+ * `paceline cc new NAME` writes one to start from, with --receiver or --rates one of these.
  *
  * Who owns what. The host owns all memory: the state of each context (state_bytes, aligned to 16,
  * zeroed before PACELINE_CC_START), the parameters derived for each port (derived_bytes), events
@@ -34,7 +35,7 @@ extern "C" {
 #endif
 
 #define PACELINE_CC_ABI_MAJOR 1
-#define PACELINE_CC_ABI_MINOR 3
+#define PACELINE_CC_ABI_MINOR 4
 
 /* Limits of what a plug-in may ask for. */
 #define PACELINE_CC_STATE_BYTES 240   /* per context; a guard of the host's makes 256 of it */
@@ -47,9 +48,13 @@ extern "C" {
 #define PACELINE_CC_PORT_BYTES 4096           /* of a receiving half, per port */
 #define PACELINE_CC_SENDER_BYTES 256          /* per sender to it */
 #define PACELINE_CC_GRANTS 16                 /* of one round */
+/* With rates, since 1.4: per context; port and sender as with a receiving half. */
+#define PACELINE_CC_RATES_STATE_BYTES 208
+#define PACELINE_CC_UPLINK_BYTES 256 /* of each context, in the memory of the port that sends */
 
 #define PACELINE_CC_UNLIMITED UINT64_MAX
 #define PACELINE_CC_NEVER INT64_MAX
+#define PACELINE_CC_NO_CAP UINT32_MAX /* of rates in Mb/s; since 1.4 */
 
 /* What happened. Every context gets START and TICK; of the others, those of paceline_cc_algorithm's
  * `wants`. */
@@ -59,11 +64,13 @@ enum paceline_cc_signal {
   PACELINE_CC_NACK = 2,    /* the receiver saw a gap; lost_bytes go out again */
   PACELINE_CC_TIMEOUT = 3, /* the retransmission timer expired */
   PACELINE_CC_CNP = 4,     /* congestion notification packet */
+  PACELINE_CC_GRANT = 5,   /* rate_grant; since 1.4, with rates */
   PACELINE_CC_MESSAGE = 7, /* new work was posted: message_bytes */
   PACELINE_CC_IDLE = 8,    /* the last byte of the backlog was sent */
   PACELINE_CC_TICK = 9,    /* wake_at_ns or wake_bytes was reached */
   PACELINE_CC_PORT_DOWN = 10,
-  PACELINE_CC_PORT_UP = 11
+  PACELINE_CC_PORT_UP = 11,
+  PACELINE_CC_SHARE = 12 /* share; since 1.4, with on_uplink */
 };
 #define PACELINE_CC_WANT(signal) (UINT32_C(1) << (signal))
 /* Since 1.2. Beside signals in `wants`: data collects what switches say, and ACK and NACK bring it
@@ -114,12 +121,15 @@ struct paceline_cc_event {
   uint16_t hint_kind;
   uint8_t signal; /* enum paceline_cc_signal */
   uint8_t reserved_bytes[3];
-  const void* reserved[3];
+  const struct paceline_cc_rate_grant* rate_grant; /* GRANT; since 1.4, with rates */
+  const void* reserved;
+  const struct paceline_cc_share* share;       /* SHARE; since 1.4, with rates */
   const struct paceline_cc_handover* handover; /* START; may be NULL */
   /* Since 1.2. ACK and NACK: of the packet that was answered; NULL: nothing came back. */
   const struct paceline_cc_telemetry* telemetry;
   uint32_t trimmed_bytes; /* of lost_bytes, what switches trimmed instead of dropping; since 1.2 */
-  uint32_t reserved_1;
+  uint32_t peers; /* with rates, since 1.4: that have connections to the receiver, about; 0: unknown
+                   */
 };
 
 /* Which bound decides: recorded as shares of time. */
@@ -130,15 +140,15 @@ enum paceline_cc_limiter { PACELINE_CC_LIMIT_PATH = 3, PACELINE_CC_LIMIT_WINDOW 
 struct paceline_cc_decision {
   uint64_t rate_bps; /* 0 at START: must be set. 0 later: do not send, until wake_at with timed */
   uint64_t window_bytes; /* UNLIMITED; cap of inflight_bytes, at least one MTU */
-  uint64_t ceiling;      /* UNLIMITED; leave it */
+  uint64_t ceiling;      /* UNLIMITED; with rates: cap of sent_total; otherwise leave it */
   int64_t wake_at_ns;    /* NEVER; TICK no later than the first send after this */
   uint64_t wake_bytes;   /* UNLIMITED; TICK once so many bytes were sent since the last event */
   uint16_t path;         /* 0; which of the paths is wanted, where there are several */
   uint8_t limiter;       /* PATH */
-  uint8_t request;       /* 0; leave it */
-  uint8_t fallback;      /* 0; leave it */
-  uint8_t urgent;        /* 0; 1: due packets go before those of contexts without it */
-  uint8_t timed; /* 0; 1: TICK at wake_at_ns even when nothing is sent (100 ns ahead or more) */
+  uint8_t request;  /* 0 in every call; with rates, 1: send a request now; otherwise leave it */
+  uint8_t fallback; /* 0; with rates, 1: the fallback algorithm decides, until it is 0 again */
+  uint8_t urgent;   /* 0; 1: due packets go before those of contexts without it */
+  uint8_t timed;    /* 0; 1: TICK at wake_at_ns even when nothing is sent (100 ns ahead or more) */
   uint8_t reserved;
 };
 
@@ -272,6 +282,143 @@ struct paceline_cc_receiver {
   void (*on_round)(struct paceline_cc_round* round);
 };
 
+/* --- rates, since 1.4 ---
+ *
+ * The contexts of a sending port and the ports that receive speak to each other. A context asks (a
+ * request), the port answers with a rate that holds for a time (a grant), and a sending port may
+ * share its uplink among its contexts. The host carries the messages, which may get lost, counts
+ * what arrives, and keeps memory and timers. It drops requests that come twice or after newer ones;
+ * grants it delivers as they come. Bytes are wire bytes of data, rates Mb/s, totals count since the
+ * context began, retransmissions included. */
+
+/* From a context to the port that receives. The call finds sent_total and start_total = sent_total,
+ * cap_mbps = NO_CAP, and stamp_ns; the rest is 0. */
+struct paceline_cc_request {
+  uint64_t sent_total;
+  uint64_t start_total;  /* the total up to which it sends without a grant */
+  uint64_t demand_bytes; /* to be sent from now on; 0: it needs no grant any more */
+  uint32_t cap_mbps;     /* the most that it can use */
+  uint32_t stamp_ns;     /* the sender's clock, modulo 2^32; comes back with grants */
+  uint16_t grant_echo;   /* number of the grant in force; 0: none */
+  uint16_t degree;       /* senders at a time, where the work said so; 0: unknown */
+  uint32_t reserved;
+};
+
+/* From the port to a context. The call finds stamp_ns; the rest is 0. */
+struct paceline_cc_rate_grant {
+  uint64_t limit_total; /* sent_total must stay within it */
+  uint32_t rate_mbps;
+  uint32_t lease_us;      /* for how long the rate holds */
+  uint32_t delay_us;      /* it begins so much later */
+  uint32_t stamp_ns;      /* of the newest request before it */
+  uint32_t round_trip_ns; /* of the context: that request until this grant, without what it waited
+                             at the port; 0: unknown. Set by the host on arrival */
+  uint16_t number;        /* 1 to 65535, the next one after it 1 again; as the algorithm counts */
+  uint8_t hold;           /* 1: wait for your turn; the rate is 0 */
+  uint8_t revoke;         /* 1: the port has forgotten you; ask again */
+};
+
+/* What a context wants of the uplink. The call finds zeroes. */
+struct paceline_cc_want {
+  uint64_t left_bytes;  /* to be sent */
+  uint32_t limit_mbps;  /* what it may send without regard to the uplink */
+  uint32_t start_bytes; /* that it asks to send without a grant */
+  uint8_t active;       /* 1: takes part in sharing */
+  uint8_t asks_start;   /* 1: waits for an answer about start_bytes; a round follows at once */
+  uint8_t awaits_grant; /* 1: active, and limit_mbps is not known yet */
+  uint8_t weight;
+  uint32_t reserved;
+};
+
+/* The port's answer to a context. A round finds the newest one; the link rate at first, and again
+ * when the context was not active in between. NO_CAP is taken for the link rate. */
+struct paceline_cc_share {
+  uint32_t rate_mbps;    /* its share */
+  uint32_t cap_mbps;     /* what its share would be with a larger grant */
+  uint32_t start_bytes;  /* 0; it may send so much more without a grant */
+  uint8_t answers_start; /* set by the host: start_bytes is the answer, even when it is 0 */
+  uint8_t announce;      /* 0; 1: the receiver should know of the new cap now */
+  uint8_t reserved[2];
+};
+
+struct paceline_cc_uplink_context {
+  uint32_t number; /* stays the same as long as it is there */
+  uint8_t tell;    /* 0; 1: deliver the share (SHARE). The host does so for who asks_start */
+  uint8_t reserved[3];
+  const struct paceline_cc_want* want;
+  struct paceline_cc_share* share;
+  void* state; /* uplink_context_bytes, aligned to 16; zeroed when the context begins */
+};
+
+/* A round of the uplink: after a context changed what it wants (of left_bytes, its magnitude), but
+ * not before the last round's rest_ns has come, unless a context asks_start; and at the last
+ * round's next_ns. */
+struct paceline_cc_uplink {
+  int64_t now_ns;
+  void* state; /* uplink_bytes, aligned to 16 */
+  const void* derived;
+  struct paceline_cc_uplink_context* const* contexts; /* active, or asking; by number */
+  uint32_t context_count;
+  uint32_t reserved;
+  int64_t rest_ns; /* now */
+  int64_t next_ns; /* NEVER; a round even if nothing changes */
+};
+
+/* A sender to the port that receives. */
+struct paceline_cc_channel {
+  uint32_t number;           /* stays the same as long as it is there */
+  uint32_t received_packets; /* since the port knows the sender; wraps */
+  uint32_t marked_packets;   /* of these with an ECN mark; wraps */
+  uint8_t fresh;             /* 1: its first request; state is zeroes. On request only */
+  uint8_t listed;            /* 1; 0: rounds leave it out, until its next request */
+  uint8_t tell;              /* 0; 1: send it a grant: fill_grant follows */
+  uint8_t reserved;
+  uint64_t received_total;                   /* like sent_total, as far as it has come */
+  int64_t heard_at_ns;                       /* its newest request came */
+  const struct paceline_cc_request* request; /* the newest */
+  void* state;                               /* sender_bytes, aligned to 16 */
+};
+
+/* The port that receives, at the time of a call. */
+struct paceline_cc_downlink {
+  int64_t now_ns;
+  void* state; /* port_bytes, aligned to 16 */
+  const void* derived;
+  struct paceline_cc_channel* const* channels; /* rounds: those listed, by number; else NULL */
+  uint32_t channel_count;
+  uint32_t gone;   /* rounds: senders that left since the last one */
+  int64_t next_ns; /* rounds: NEVER; other calls find the time that is set and may make it earlier:
+                      the next round, 100 ns ahead at least */
+};
+
+struct paceline_cc_rates {
+  uint32_t size;                 /* sizeof(struct paceline_cc_rates) */
+  uint32_t uplink_bytes;         /* state of a port that sends, PACELINE_CC_PORT_BYTES at most */
+  uint32_t uplink_context_bytes; /* of each of its contexts; PACELINE_CC_UPLINK_BYTES at most */
+  uint32_t port_bytes;           /* state of a port that receives; PACELINE_CC_PORT_BYTES at most */
+  uint32_t sender_bytes;         /* of each sender to it; PACELINE_CC_SENDER_BYTES at most */
+  uint32_t reserved;
+
+  /* A decision had `request`: what to say. The item's decision is that one. */
+  void (*fill_request)(const struct paceline_cc_item* item, struct paceline_cc_request* request);
+
+  /* After every event. NULL with on_uplink NULL. */
+  void (*fill_want)(const struct paceline_cc_item* item, struct paceline_cc_want* want);
+
+  /* Shares the uplink. Optional: nobody asks, and every share is the link rate. */
+  void (*on_uplink)(struct paceline_cc_uplink* uplink);
+
+  /* A request came. */
+  void (*on_request)(struct paceline_cc_downlink* port, struct paceline_cc_channel* sender);
+
+  /* The time that next_ns said has come, a listed sender left, or parameters changed. */
+  void (*on_downlink)(struct paceline_cc_downlink* port);
+
+  /* A grant leaves now: what it says. */
+  void (*fill_grant)(struct paceline_cc_downlink* port, struct paceline_cc_channel* sender,
+                     struct paceline_cc_rate_grant* grant);
+};
+
 enum paceline_cc_context { PACELINE_CC_PER_QP = 0, PACELINE_CC_PER_PEER_CLASS = 1 };
 enum paceline_cc_echo {
   PACELINE_CC_ECHO_NONE = 0,
@@ -312,6 +459,10 @@ struct paceline_cc_algorithm {
 
   /* Since 1.3. NULL: the algorithm has no receiving half. With one, context is PER_PEER_CLASS. */
   const struct paceline_cc_receiver* receiver;
+
+  /* Since 1.4. NULL: no rates. Either this or `receiver`; with it context is PER_PEER_CLASS, and
+   * on_events gets GRANT and SHARE, too. */
+  const struct paceline_cc_rates* rates;
 };
 
 #if defined(__GNUC__)

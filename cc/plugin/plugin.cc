@@ -26,6 +26,11 @@ constexpr std::uint32_t kKnownSignals =
     PACELINE_CC_WANT(PACELINE_CC_IDLE) | PACELINE_CC_WANT(PACELINE_CC_TICK) |
     PACELINE_CC_WANT(PACELINE_CC_PORT_DOWN) | PACELINE_CC_WANT(PACELINE_CC_PORT_UP) |
     PACELINE_CC_WANT_TELEMETRY;
+// With rates these two come in any case; port_down and port_up are the host's.
+constexpr std::uint32_t kRatesSignals =
+    PACELINE_CC_WANT(PACELINE_CC_GRANT) | PACELINE_CC_WANT(PACELINE_CC_SHARE);
+constexpr std::uint32_t kRatesWants =
+    kRatesSignals | signal_bit(Signal::port_down) | signal_bit(Signal::port_up);
 
 constexpr std::string_view kUnits[] = {"us",    "ns",   "Mb/s",    "bytes",
                                        "count", "flag", "packets", "1"};
@@ -71,9 +76,9 @@ std::string table_error(const paceline_cc_algorithm& t) {
   if (t.summary == nullptr) return "summary is NULL";
   if (t.context > PACELINE_CC_PER_PEER_CLASS) return at_most("context", t.context, 1);
   if (t.echo > PACELINE_CC_ECHO_XACK) return at_most("echo", t.echo, 2);
-  if ((t.wants & ~kKnownSignals) != 0) {
-    return "wants signals that this host does not have: bits " +
-           std::to_string(t.wants & ~kKnownSignals);
+  const std::uint32_t known = t.rates == nullptr ? kKnownSignals : kKnownSignals | kRatesSignals;
+  if ((t.wants & ~known) != 0) {
+    return "wants signals that this host does not have: bits " + std::to_string(t.wants & ~known);
   }
   if (t.state_bytes > PACELINE_CC_STATE_BYTES) {
     return at_most("state_bytes", t.state_bytes, PACELINE_CC_STATE_BYTES);
@@ -92,7 +97,8 @@ std::string table_error(const paceline_cc_algorithm& t) {
   if (t.derive == nullptr && t.derived_bytes != 0) {
     return at_most("derived_bytes without derive", t.derived_bytes, 0);
   }
-  if (t.on_events == nullptr && t.receiver == nullptr) return "on_events is NULL";
+  if (t.on_events == nullptr && t.receiver == nullptr && t.rates == nullptr)
+    return "on_events is NULL";
   return {};
 }
 
@@ -238,13 +244,16 @@ std::variant<std::unique_ptr<Plugin>, std::string> examine(const paceline_cc_alg
   if (std::string error = read_profiles(*plugin); !error.empty()) return error;
   if (std::string error = derive_error(*plugin); !error.empty()) return error;
   if (std::string error = read_receiver(*plugin); !error.empty()) return error;
+  if (std::string error = read_rates(*plugin); !error.empty()) return error;
   AlgorithmInfo& info = plugin->info;
   info.name = t.name;
   info.summary = t.summary;
   info.key = t.context == PACELINE_CC_PER_QP ? ContextKey::per_qp : ContextKey::per_peer_class;
   info.echo = static_cast<EcnEcho>(t.echo);
-  info.proactive = t.receiver != nullptr;
-  info.wants = info.proactive ? t.wants | kGrantWants : t.wants;
+  info.proactive = t.receiver != nullptr || t.rates != nullptr;
+  info.wants = t.wants;
+  if (t.receiver != nullptr) info.wants |= kGrantWants;
+  if (t.rates != nullptr) info.wants |= kRatesWants;
   info.params = plugin->params;
   return plugin;
 }

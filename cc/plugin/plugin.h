@@ -18,6 +18,7 @@ struct Plugin {
   const paceline_cc_algorithm* origin = nullptr;  // the shared object's own table
   paceline_cc_algorithm table{};    // as of the host's version; what is not there is 0
   paceline_cc_receiver receiver{};  // likewise; the table's pointer says whether there is one
+  paceline_cc_rates rates{};        // likewise
   std::string path;
   std::string sha256;  // of the file's content when it was loaded, 64 hexadecimal digits
   std::vector<ParamSpec> params;
@@ -31,8 +32,10 @@ struct Plugin {
 // closed.
 std::variant<std::unique_ptr<Plugin>, std::string> examine(const paceline_cc_algorithm* table);
 
-// Part of it: the table of the receiving half, if there is one. Params have been read.
+// Parts of it: the table of the receiving half and that of rates, if there is one. Params have been
+// read.
 std::string read_receiver(Plugin& plugin);
+std::string read_rates(Plugin& plugin);
 
 // Arguments of a call to a plug-in.
 inline constexpr std::uint32_t kHostAbi =

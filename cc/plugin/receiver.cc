@@ -1,37 +1,17 @@
 #include "cc/plugin/receiver.h"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
 #include "cc/dispatch.h"
 #include "cc/plugin/plugin.h"
+#include "cc/plugin/timed.h"
 #include "cc/registry.h"
 
 namespace paceline::cc::plugin {
 namespace {
 
-constexpr std::uint64_t kFence = 0x3D8E'71C2'A94B'065F;  // behind what is a plug-in's to write
 constexpr std::uint64_t kSenseless = std::uint64_t{1} << 48;
-constexpr std::int64_t kLeastAheadNs = 100;  // and a packet's time: rounds must not eat the thread
-constexpr std::uint64_t kPlainBdps = 2;      // what the host's own rule keeps on its way
-
-std::size_t units_of(std::size_t bytes) { return (bytes + sizeof kFence + 15) / 16; }
-
-void put_fence(std::byte* at) { std::memcpy(at, &kFence, sizeof kFence); }
-
-// Units lie side by side: what is written into them goes from one to the next.
-template <class Unit>
-auto bytes_of(Unit* units) {
-  return reinterpret_cast<std::conditional_t<std::is_const_v<Unit>, const std::byte*, std::byte*>>(
-      units);
-}
-
-bool has_fence(const std::byte* at) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word == kFence;
-}
+constexpr std::uint64_t kPlainBdps = 2;  // what the host's own rule keeps on its way
 
 }  // namespace
 
@@ -40,12 +20,12 @@ PluginReceiver::PluginReceiver(const Plugin& plugin, const PluginParams& params)
       plugin_(plugin),
       params_(params),
       guard_(params.guard != nullptr ? params.guard : &own_guard_),
-      stride_(units_of(plugin.receiver.sender_bytes)),
-      port_state_(units_of(plugin.receiver.port_bytes)) {
-  put_fence(bytes_of(port_state_.data()) + plugin.receiver.port_bytes);
+      port_state_(plugin.receiver.port_bytes),
+      sender_states_(plugin.receiver.sender_bytes) {
+  port_state_.begin(0);
   put_fence(reinterpret_cast<std::byte*>(&grants_.back()));
   if (left() || plugin.receiver.start == nullptr) return;
-  plugin.receiver.start(port_state_.data(), params_.derived);
+  plugin.receiver.start(port_state_.at(0), params_.derived);
   look_after(0);
 }
 
@@ -54,21 +34,12 @@ void PluginReceiver::set_params(const ParamBlock& params) {
   take_port(rules_of(params_).port, rules_of(params_).reclaim_ns);
 }
 
-std::byte* PluginReceiver::sender_state(std::uint32_t peer) const {
-  return bytes_of(&sender_blocks_[peer / kSendersPerBlock][peer % kSendersPerBlock * stride_]);
-}
-
 void PluginReceiver::opened(std::uint32_t peer) {
-  while (sender_blocks_.size() * kSendersPerBlock <= peer) {
-    sender_blocks_.push_back(std::make_unique<Unit[]>(kSendersPerBlock * stride_));
-  }
   if (views_.size() <= peer) {
     views_.resize(peer + 1);
     senders_.resize(peer + 1);
   }
-  std::byte* const state = sender_state(peer);
-  std::memset(state, 0, stride_ * sizeof(Unit));
-  put_fence(state + plugin_.receiver.sender_bytes);
+  sender_states_.begin(peer);
 }
 
 void PluginReceiver::quarantine(Offence offence) {
@@ -88,27 +59,16 @@ void PluginReceiver::show(std::uint32_t peer, paceline_cc_sender& v) const {
   v.outstanding_bytes = under_way(peer);
   v.wanting_since_ns = c.born_at;
   v.heard_at_ns = c.req_at;
-  v.state = sender_state(peer);
+  v.state = sender_states_.at(peer);
 }
 
 // Whether all that lies behind the plug-in's memory is as it was: the first of `senders` views.
 void PluginReceiver::look_after(std::size_t senders) {
-  const std::byte* const port_end = bytes_of(port_state_.data()) + plugin_.receiver.port_bytes;
-  bool kept = has_fence(port_end) && has_fence(reinterpret_cast<std::byte*>(&grants_.back()));
+  bool kept = port_state_.intact(0) && has_fence(reinterpret_cast<std::byte*>(&grants_.back()));
   for (std::size_t i = 0; i < senders; ++i) {
-    const std::byte* const state = sender_state(listed()[i]);
-    kept = kept && has_fence(state + plugin_.receiver.sender_bytes);
+    kept = kept && sender_states_.intact(listed()[i]);
   }
   if (!kept) quarantine(Offence::overrun);
-}
-
-// A call of the plug-in's, under the guard's clock if it has one.
-template <class Call>
-void PluginReceiver::timed(Call&& call) {
-  const Clock& clock = guard_->clock;
-  const std::uint64_t begin = clock.read != nullptr ? clock.read(clock.context) : 0;
-  call();
-  if (clock.read != nullptr) guard_->count_time(clock.read(clock.context) - begin);
 }
 
 ChannelCounters* PluginReceiver::on_request(Nanos now, std::uint32_t peer,
@@ -120,11 +80,10 @@ ChannelCounters* PluginReceiver::on_request(Nanos now, std::uint32_t peer,
   if (plugin_.receiver.on_request == nullptr) return result;
   paceline_cc_sender& view = views_.front();
   show(peer, view);
-  timed(
-      [&] { plugin_.receiver.on_request(port_state_.data(), params_.derived, &view, now.count); });
-  if (!has_fence(sender_state(peer) + plugin_.receiver.sender_bytes)) {
-    quarantine(Offence::overrun);
-  }
+  timed_by(*guard_, [&] {
+    plugin_.receiver.on_request(port_state_.at(0), params_.derived, &view, now.count);
+  });
+  if (!sender_states_.intact(peer)) quarantine(Offence::overrun);
   look_after(0);
   return result;
 }
@@ -137,7 +96,7 @@ void PluginReceiver::call(std::int64_t now, paceline_cc_round& round) {
   }
   const std::uint64_t most = rules_of(params_).outstanding_bytes;
   round.now_ns = now;
-  round.state = port_state_.data();
+  round.state = port_state_.at(0);
   round.derived = params_.derived;
   round.senders = senders_.data();
   round.sender_count = static_cast<std::uint32_t>(peers.size());
@@ -147,7 +106,7 @@ void PluginReceiver::call(std::int64_t now, paceline_cc_round& round) {
   round.grant_most =
       static_cast<std::uint32_t>(std::min<std::size_t>(room_left(), PACELINE_CC_GRANTS));
   round.next_ns = now + packet_ns();
-  timed([&] { plugin_.receiver.on_round(&round); });
+  timed_by(*guard_, [&] { plugin_.receiver.on_round(&round); });
   look_after(peers.size());
 }
 

@@ -25,6 +25,7 @@
 
 #include "cc/grants/grant_receiver.h"
 #include "cc/plugin/channel.h"
+#include "cc/plugin/fenced_states.h"
 #include "cc/plugin/paceline_cc.h"
 
 namespace paceline::cc::plugin {
@@ -44,22 +45,14 @@ class PluginReceiver final : public GrantReceiver {
   static constexpr std::int64_t kLongestRtts = 4;
 
  private:
-  struct alignas(16) Unit {
-    std::byte bytes[16];
-  };
-  static constexpr std::size_t kSendersPerBlock = 64;
-
   void share(std::int64_t now) override;
   std::int64_t share_at() const override { return next_at_; }
   void opened(std::uint32_t peer) override;
 
   bool left() const { return guard_->quarantined != Offence::none; }
   void quarantine(Offence offence);
-  std::byte* sender_state(std::uint32_t peer) const;
   void show(std::uint32_t peer, paceline_cc_sender& view) const;
   void call(std::int64_t now, paceline_cc_round& round);
-  template <class Call>
-  void timed(Call&& call);
   void look_after(std::size_t senders);
   void pay(std::int64_t now, const paceline_cc_grant& grant);
   void notice_silence(std::int64_t now);
@@ -69,9 +62,8 @@ class PluginReceiver final : public GrantReceiver {
   PluginParams params_;
   Guard own_guard_;  // where the params have none
   Guard* guard_ = nullptr;
-  std::size_t stride_ = 0;  // units of a sender's state, guard word included
-  std::vector<Unit> port_state_;
-  std::vector<std::unique_ptr<Unit[]>> sender_blocks_;
+  FencedStates port_state_;
+  FencedStates sender_states_;
   std::vector<paceline_cc_sender> views_;           // of this round
   std::vector<const paceline_cc_sender*> senders_;  // the same
   std::array<paceline_cc_grant, PACELINE_CC_GRANTS + 1>

@@ -65,7 +65,7 @@ class Context {
   }
 
   bool fill(const cc::Event& e, RequestMessage& request) {
-    return cc::fill_request(id_, state_.data(), block_, e, request);
+    return cc::fill_request(id_, state_.data(), block_, e, decision_, request);
   }
 
   cc::UplinkWant want() const {

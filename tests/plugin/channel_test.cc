@@ -66,7 +66,7 @@ class ChannelBench {
   }
   RequestMessage request(std::int64_t now) {
     RequestMessage message;
-    fill_request(state_, params_, event_of(Signal::tick, now), message);
+    fill_request(state_, params_, event_of(Signal::tick, now), decision, message);
     return message;
   }
 

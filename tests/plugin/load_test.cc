@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "cc/params.h"
+#include "cc/plugin/plugin.h"
 #include "tests/plugin/plugin_support.h"
 
 namespace paceline::plugintest {
@@ -83,6 +84,16 @@ TEST_CASE("what was built against version 1.2 loads, and has no receiving half")
   CHECK(info.wants == (cc::signal_bit(cc::Signal::cnp) | cc::signal_bit(cc::Signal::nack)));
 }
 
+TEST_CASE("what was built against version 1.3 loads, has a receiving half, and runs") {
+  const cc::AlgorithmInfo& info = loaded("lender");
+  CHECK(info.proactive);
+  CHECK(cc::plugin_of(info.id)->table.rates == nullptr);
+  VirtualWorld world = world_of(plugin_toml("lender", "200kB"));
+  REQUIRE(world.run() == RunEnd::completed);
+  CHECK(world.messages_failed() == 0);
+  CHECK(counted(world).plugin_quarantines == 0);
+}
+
 TEST_CASE("profiles of version 1.1 are those of the table") {
   const cc::AlgorithmInfo& info = loaded("dcqcn");
   const cc::AlgorithmInfo& built_in = *cc::find("dcqcn");
@@ -102,9 +113,9 @@ TEST_CASE("profiles of version 1.1 are those of the table") {
 
 TEST_CASE("a table that is wrong is refused with what is wrong and what is allowed") {
   const std::array<std::pair<const char*, const char*>, 11> cases{{
-      {"wrong_version", "version 1.4 of the interface; this host takes 1.0 to 1.3"},
+      {"wrong_version", "version 1.5 of the interface; this host takes 1.0 to 1.4"},
       {"wrong_symbol", "does not export paceline_cc_plugin"},
-      {"wrong_null", "cannot run in a host of version 1.3"},
+      {"wrong_null", "cannot run in a host of version 1.4"},
       {"wrong_state", "state_bytes = 241: allowed is 0 to 240"},
       {"wrong_range", "parameter 'reversed': 5 is not within 10 to 1"},
       {"wrong_unit", "unit 'furlongs'; allowed is us, ns"},

@@ -52,7 +52,8 @@ def checks(folder):
     for name, words in (("crash", ["address 0x10, which is nothing that it was given"]),
                         ("far", ["bytes behind the end of its state"]),
                         ("before", ["bytes before its state"]),
-                        ("event", ["the event, which is only to be read"])):
+                        ("event", ["the event, which is only to be read"]),
+                        ("rates", ["64 bytes before a sender's state"])):
         expect(f"cc check, {name}", run(folder, "cc", "check", module(name), "--no-cost"), 1, fenced,
                *words)
         expect(f"emulate, {name}", emulate(folder, name), 2, f"the plug-in {module(name)}: it ", *words)

@@ -2,7 +2,7 @@
 """Plug-ins outside the tree, from the installed header to an A/B report, with nothing but the program.
 
 Installs <paceline/cc.h> with its CMake package and pkg-config file, has `paceline cc new` write a plug-in in
-C, one in C++ and one with a receiving half, builds them against what was installed, runs their own tests,
+C, one in C++, one with a receiving half and one with rates, builds them against what was installed, runs their own tests,
 `paceline cc check`, one scenario, and experiments whose arms are a plug-in and a built-in. A scratch folder
 holds everything.
 """
@@ -108,6 +108,7 @@ def example(args, folder):
         assert "first" in output_text or "second" in output_text
     compare(args, folder, "first/build/first.so", "dcqcn")
     receiver(args, folder, prefix)
+    rates(args, folder, prefix)
 
 
 # Writes, builds, checks and compares a plug-in of both halves.
@@ -124,6 +125,17 @@ def receiver(args, folder, prefix):
     counters = json.load(open(third + ".json", encoding="utf-8"))["counters"]
     assert counters["grants_received"] > 0 and counters["plugin_receiver_quarantines"] == 0, counters
     compare(args, folder, "third/build/third.so", "homa")
+
+
+# The same of one with rates.
+def rates(args, folder, prefix):
+    run([args.paceline, "cc", "new", "fourth", "--rates", "--receiver"], folder, expect=2)
+    run([args.paceline, "cc", "new", "fourth", "--rates"], folder)
+    assert sorted(os.listdir(folder + "/fourth")) == ["CMakeLists.txt", "fourth.c", "fourth_test.c"]
+    fourth = build(args, folder, "fourth", prefix)
+    checked = run([args.paceline, "cc", "check", fourth], folder)
+    assert "FAIL" not in checked and "loss of REQUESTs" in checked, checked
+    compare(args, folder, "fourth/build/fourth.so", "cadence")
 
 
 def compare(args, folder, plugin, built_in):

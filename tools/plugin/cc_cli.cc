@@ -28,6 +28,7 @@ struct CcOptions {
   std::string folder;
   std::string language = "c";
   bool receiver = false;
+  bool rates = false;
   bool no_cost = false;
 };
 
@@ -61,18 +62,27 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
       ->capture_default_str();
   make->add_flag("--receiver", options->receiver,
                  "with a receiving half: a port grants its senders what they may send (C)");
+  make->add_flag("--rates", options->rates,
+                 "with rates: senders ask, a port answers with a rate that holds for a time (C)");
   make->add_option("--folder", options->folder, "write there, not to NAME");
   make->footer(
       "Examples:\n"
       "  paceline cc new mine --lang c++\n"
-      "  paceline cc new mine --receiver");
+      "  paceline cc new mine --receiver\n"
+      "  paceline cc new mine --rates");
   make->callback([options, &exit_code] {
     PluginKind kind = options->language == "c" ? PluginKind::c : PluginKind::cpp;
-    if (options->receiver && kind == PluginKind::cpp) {
-      exit_code = report_errors({"--receiver: there is none in c++, only in c"});
+    if (options->receiver && options->rates) {
+      exit_code = report_errors({"--receiver, --rates: allowed is one of them"});
+      return;
+    }
+    if ((options->receiver || options->rates) && kind == PluginKind::cpp) {
+      const char* const flag = options->receiver ? "--receiver" : "--rates";
+      exit_code = report_errors({std::string(flag) + ": there is none in c++, only in c"});
       return;
     }
     if (options->receiver) kind = PluginKind::receiver;
+    if (options->rates) kind = PluginKind::rates;
     exit_code = run_cc_new(std::cout, std::cerr, options->plugin, kind, options->folder);
   });
 

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <vector>
 
+#include "cc/plugin/plugin.h"
+#include "cc/registry.h"
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "dataplane/driver/scenario/plugin_watch.h"
@@ -89,7 +91,7 @@ int run_cc_check(std::ostream& out, std::ostream& err, const std::string& path, 
     const EventCost cost = event_cost(info);
     out << fmt::format("\ncost  {:.1f} ns per event; built-in dcqcn {:.1f} ns; ratio {:.2f}\n",
                        cost.plugin_ns, cost.built_in_ns, cost.ratio);
-    if (info.proactive) {
+    if (cc::plugin_of(info.id)->table.receiver != nullptr) {
       const EventCost round = round_cost(info);
       out << fmt::format(
           "cost  {:.1f} ns per round of {} senders; built-in homa {:.1f} ns; ratio {:.2f}\n",

@@ -2,16 +2,13 @@
 // the beginning of a page, and what it may only read is read-only. The guard word behind a state,
 // which every run has, finds a write right behind it; this finds the others, and reads.
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -21,82 +18,30 @@
 #include "cc/plugin/call.h"
 #include "cc/registry.h"
 #include "dataplane/driver/scenario/plugin_watch.h"
+#include "tools/plugin/fenced_memory.h"
+#include "tools/plugin/fenced_port.h"
 #include "tools/plugin/plugin_check.h"
 
 namespace paceline::tools {
 namespace {
 
-constexpr std::size_t kFence = 1U << 16U;  // bytes before and behind
-constexpr std::size_t kAlign = 16;
-constexpr std::byte kFiller{0xA5};
 constexpr int kRounds = 200;
-
-std::size_t whole_units(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
-
-// So many bytes of one kind, with fences.
-class Fenced {
- public:
-  Fenced(const char* name, std::size_t bytes, bool at_end)
-      : name_(name), bytes_(bytes), room_(whole_units(std::max<std::size_t>(bytes, 1), page())) {
-    void* const map = ::mmap(nullptr, room_ + 2 * kFence, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) throw std::bad_alloc();
-    map_ = static_cast<std::byte*>(map);
-    if (::mprotect(map_ + kFence, room_, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
-    std::memset(map_ + kFence, static_cast<int>(kFiller), room_);
-    data_ = map_ + kFence + (at_end ? room_ - whole_units(bytes, kAlign) : 0);
-    std::memset(data_, 0, bytes);
-  }
-  ~Fenced() { ::munmap(map_, room_ + 2 * kFence); }
-  Fenced(const Fenced&) = delete;
-  Fenced& operator=(const Fenced&) = delete;
-
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(data_);
-  }
-  void writable(bool yes) const {
-    ::mprotect(map_ + kFence, room_, yes ? PROT_READ | PROT_WRITE : PROT_READ);
-  }
-  // The first byte beside it, on the same page, that is not what it was; 0: none.
-  std::uintptr_t damage() const {
-    const auto wrong = [](std::byte b) { return b != kFiller; };
-    const std::byte* const end = map_ + kFence + room_;
-    const std::byte* at = std::find_if<const std::byte*>(map_ + kFence, data_, wrong);
-    if (at == data_) at = std::find_if<const std::byte*>(data_ + bytes_, end, wrong);
-    return at == end ? 0 : reinterpret_cast<std::uintptr_t>(at);
-  }
-  bool has(std::uintptr_t address) const {
-    const auto begin = reinterpret_cast<std::uintptr_t>(map_);
-    return address >= begin && address < begin + room_ + 2 * kFence;
-  }
-  std::string place(std::uintptr_t address) const {
-    const auto begin = reinterpret_cast<std::uintptr_t>(data_);
-    if (address < begin) return fmt::format("{} bytes before {}", begin - address, name_);
-    if (address < begin + bytes_) return fmt::format("{}, which is only to be read", name_);
-    return fmt::format("{} bytes behind the end of {}", address - begin - bytes_, name_);
-  }
-
- private:
-  static std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
-
-  const char* name_;
-  std::size_t bytes_;
-  std::size_t room_;
-  std::byte* map_ = nullptr;
-  std::byte* data_ = nullptr;
-};
 
 // A context of the plug-in, and the calls that a connection makes.
 class FencedContext {
  public:
   FencedContext(const cc::plugin::Plugin& plugin, bool at_end)
-      : table_(plugin.table),
+      : plugin_(plugin),
+        table_(plugin.table),
         state_("its state", table_.state_bytes, at_end),
         derived_("its constants", derived_bytes(), at_end),
         event_("the event", sizeof(paceline_cc_event), at_end),
         decision_("the decision", sizeof(paceline_cc_decision), at_end),
-        item_("the item", sizeof(paceline_cc_item), at_end) {
+        item_("the item", sizeof(paceline_cc_item), at_end),
+        grant_("the grant", sizeof(paceline_cc_rate_grant), at_end),
+        share_("the share", sizeof(paceline_cc_share), at_end),
+        request_("the request", sizeof(paceline_cc_request), at_end),
+        want_("the want", sizeof(paceline_cc_want), at_end) {
     cc::PortFacts facts;
     facts.link_rate = rate_from_gbps(100);
     facts.full_packet_bytes = 4178;
@@ -118,12 +63,14 @@ class FencedContext {
 
   void run() {
     call(PACELINE_CC_START);
+    const bool rates = table_.rates != nullptr;
     for (int i = 0; i < kRounds; ++i) {
       for (const auto signal :
            {PACELINE_CC_MESSAGE, PACELINE_CC_TICK, PACELINE_CC_ACK, PACELINE_CC_ACK,
             PACELINE_CC_CNP, PACELINE_CC_NACK, PACELINE_CC_TIMEOUT, PACELINE_CC_PORT_DOWN,
-            PACELINE_CC_PORT_UP, PACELINE_CC_IDLE}) {
-        const bool wanted = (table_.wants & PACELINE_CC_WANT(signal)) != 0;
+            PACELINE_CC_PORT_UP, PACELINE_CC_SHARE, PACELINE_CC_GRANT, PACELINE_CC_IDLE}) {
+        const bool given = signal == PACELINE_CC_SHARE || signal == PACELINE_CC_GRANT;
+        const bool wanted = given ? rates : (table_.wants & PACELINE_CC_WANT(signal)) != 0;
         if (wanted || signal == PACELINE_CC_TICK) call(signal);
       }
       PluginTimeLimit::passed();
@@ -144,8 +91,8 @@ class FencedContext {
   }
 
  private:
-  std::array<const Fenced*, 5> parts() const {
-    return {&state_, &derived_, &event_, &decision_, &item_};
+  std::array<const Fenced*, 9> parts() const {
+    return {&state_, &derived_, &event_, &decision_, &item_, &grant_, &share_, &request_, &want_};
   }
   std::size_t derived_bytes() const {
     return table_.derive != nullptr ? table_.derived_bytes : table_.param_count * sizeof(double);
@@ -165,17 +112,72 @@ class FencedContext {
     e.lost_bytes = signal == PACELINE_CC_NACK || signal == PACELINE_CC_TIMEOUT ? 4178 : 0;
     e.rtt_ns = signal == PACELINE_CC_ACK ? 7000 : 0;
     e.signal = static_cast<std::uint8_t>(signal);
+    e.rate_grant = signal == PACELINE_CC_GRANT ? grant(e) : nullptr;
+    e.share = signal == PACELINE_CC_SHARE ? share() : nullptr;
+    e.peers = table_.rates != nullptr ? 8 : 0;
     event_.writable(false);
     table_.on_events(item_.as<const paceline_cc_item>(), 1);
+    if (table_.rates != nullptr) tell();
   }
 
+  const paceline_cc_rate_grant* grant(const paceline_cc_event& e) {
+    grant_.writable(true);
+    paceline_cc_rate_grant& g = *grant_.as<paceline_cc_rate_grant>();
+    g.limit_total = e.sent_total + 100'000;
+    g.rate_mbps = 10'000;
+    g.lease_us = 100;
+    g.stamp_ns = static_cast<std::uint32_t>(e.now_ns - 5000);
+    ++g.number;
+    grant_.writable(false);
+    return &g;
+  }
+  const paceline_cc_share* share() {
+    share_.writable(true);
+    paceline_cc_share& s = *share_.as<paceline_cc_share>();
+    s.rate_mbps = s.cap_mbps = 50'000;
+    s.start_bytes = 4178;
+    s.answers_start = s.announce = 1;
+    share_.writable(false);
+    return &s;
+  }
+
+  // What the host asks a context with rates for.
+  void tell() {
+    paceline_cc_request& r = *request_.as<paceline_cc_request>();
+    r = {};
+    r.sent_total = r.start_total = event_.as<paceline_cc_event>()->sent_total;
+    r.cap_mbps = PACELINE_CC_NO_CAP;
+    plugin_.rates.fill_request(item_.as<const paceline_cc_item>(), &r);
+    if (plugin_.rates.fill_want == nullptr) return;
+    *want_.as<paceline_cc_want>() = {};
+    plugin_.rates.fill_want(item_.as<const paceline_cc_item>(), want_.as<paceline_cc_want>());
+  }
+
+  const cc::plugin::Plugin& plugin_;
   const paceline_cc_algorithm& table_;
   Fenced state_;
   Fenced derived_;
   Fenced event_;
   Fenced decision_;
   Fenced item_;
+  Fenced grant_;  // this and the next ones with rates only
+  Fenced share_;
+  Fenced request_;
+  Fenced want_;
 };
+
+// Runs the calls of a context, or of a port with rates.
+template <class Calls>
+std::string misdeed_of(Calls&& calls) {
+  std::uintptr_t fault = 0;
+  const bool survived = survives(
+      [](void* c) { static_cast<std::remove_reference_t<Calls>*>(c)->run(); }, &calls, fault);
+  if (!survived) return "it touches memory that is not its own: " + calls.place(fault);
+  if (const std::string where = calls.damage(); !where.empty()) {
+    return "it writes outside the memory that it is given: " + where;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -183,14 +185,11 @@ std::string out_of_bounds(const cc::plugin::Plugin& plugin) {
   if (plugin.table.on_events == nullptr) return {};
   const PluginTimeLimit limit;
   for (const bool at_end : {true, false}) {
-    FencedContext context(plugin, at_end);
-    std::uintptr_t fault = 0;
-    const bool survived =
-        survives([](void* c) { static_cast<FencedContext*>(c)->run(); }, &context, fault);
-    if (!survived) return "it touches memory that is not its own: " + context.place(fault);
-    if (const std::string where = context.damage(); !where.empty()) {
-      return "it writes outside the memory that it is given: " + where;
+    std::string error = misdeed_of(FencedContext(plugin, at_end));
+    if (error.empty() && plugin.table.rates != nullptr) {
+      error = misdeed_of(FencedPort(plugin, at_end));
     }
+    if (!error.empty()) return error;
   }
   return {};
 }

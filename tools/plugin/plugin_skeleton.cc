@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kExample = "aimd";
 constexpr std::string_view kReceiverExample = "creditor";
+constexpr std::string_view kRatesExample = "cadence_c";  // in cadence.c
 constexpr std::size_t kLongestName = 31;
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
@@ -41,6 +42,12 @@ std::vector<SkeletonFile> plugin_skeleton(std::string_view name, PluginKind kind
     return {{own + ".c", replaced(skeleton_receiver(), kReceiverExample, name)},
             {own + "_test.c", replaced(skeleton_receiver_test(), kReceiverExample, name)},
             {"CMakeLists.txt", replaced(skeleton_receiver_cmake(), kReceiverExample, name)}};
+  }
+  if (kind == PluginKind::rates) {
+    const std::string cmake = replaced(skeleton_rates_cmake(), kRatesExample, name);
+    return {{own + ".c", replaced(skeleton_rates(), kRatesExample, name)},
+            {own + "_test.c", replaced(skeleton_rates_test(), kRatesExample, name)},
+            {"CMakeLists.txt", replaced(cmake, "cadence", name)}};
   }
   const bool c = kind == PluginKind::c;
   std::string cmake = replaced(skeleton_cmake(), kExample, name);

@@ -8,8 +8,8 @@
 
 namespace paceline::tools {
 
-// The last one has a receiving half, too; it is in C.
-enum class PluginKind : std::uint8_t { c, cpp, receiver };
+// The last two, with a receiving half and with rates, are in C.
+enum class PluginKind : std::uint8_t { c, cpp, receiver, rates };
 
 struct SkeletonFile {
   std::string name;  // within the folder

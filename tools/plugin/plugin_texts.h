@@ -1,4 +1,4 @@
-// Files of tests/plugin/aimd and creditor, as they are (cmake/PacelineEmbed.cmake).
+// Files of tests/plugin/aimd, creditor and cadence, as they are (cmake/PacelineEmbed.cmake).
 #pragma once
 
 #include <string_view>
@@ -12,5 +12,8 @@ std::string_view skeleton_cmake();
 std::string_view skeleton_receiver();
 std::string_view skeleton_receiver_test();
 std::string_view skeleton_receiver_cmake();
+std::string_view skeleton_rates();
+std::string_view skeleton_rates_test();
+std::string_view skeleton_rates_cmake();
 
 }  // namespace paceline::tools

@@ -58,9 +58,11 @@ void GrantExchange::drop_downlink() {
 void GrantExchange::send_request(std::uint32_t index, const cc::Event& event, bool close) {
   CongestionContext& context = core_.contexts[index];
   const Peer& peer = core_.peers[context.peer];
+  const cc::Decision& decision =
+      context.on_fallback ? context.proactive_decision : context.decision;
   RequestMessage request;
   if (!cc::fill_request(context.algorithm, context.state.data(), core_.params_of(context), event,
-                        request)) {
+                        decision, request)) {
     return;
   }
   request.close = close;

@@ -131,7 +131,7 @@ TEST_CASE("dispatch: proactive algorithms fill their request") {
   event.message_bytes = event.backlog_bytes = 10'000'000;
   dispatch(AlgorithmId::cadence, bytes, block, event, decision);
   RequestMessage message;
-  REQUIRE(fill_request(AlgorithmId::cadence, bytes, block, event, message));
+  REQUIRE(fill_request(AlgorithmId::cadence, bytes, block, event, decision, message));
   CHECK(message.demand_bytes >= 10'000'000);
 }
 
@@ -142,6 +142,6 @@ TEST_CASE("dispatch: reactive algorithms fill no request") {
     if (info.proactive) continue;
     const ParamBlock block = make_param_block(info.id, values_of(info.name, "", {}, facts), facts);
     alignas(kStateAlignment) std::byte bytes[kStateBytes] = {};
-    CHECK_FALSE(fill_request(info.id, bytes, block, Event{}, message));
+    CHECK_FALSE(fill_request(info.id, bytes, block, Event{}, Decision{}, message));
   }
 }

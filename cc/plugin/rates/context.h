@@ -1,0 +1,32 @@
+// The sending half of a plug-in with rates: its own contexts decide, and the host carries what they
+// say. Beside the plug-in's bytes a context's 256 have the host's: the number of the newest
+// REQUEST, what the uplink is to know, and since when nothing moves.
+//
+// A context that has something to send, may not, and hears nothing (no grant, no share) for
+// kStuckNs beyond its lease ends in quarantine: nobody else would ever wake it.
+#pragma once
+
+#include <cstdint>
+
+#include "cc/plugin/call.h"
+#include "cc/uplink_arbiter.h"
+
+namespace paceline::cc::plugin {
+
+// Longer than any sequence of REQUESTs that get lost.
+inline constexpr std::int64_t kStuckNs = 100'000'000;
+// Rates, leases and totals beyond these are nonsense.
+inline constexpr std::uint32_t kMostLeaseUs = 10'000'000;
+inline constexpr std::uint64_t kMostAheadBytes = std::uint64_t{1} << 42;
+
+// One event; as on_event (call.h).
+void rates_event(PluginState& state, const PluginParams& params, const Event& event,
+                 Decision& decision);
+
+UplinkWant rates_want(const PluginState& state);
+
+// The REQUEST that `decision` asked for.
+void fill_rates_request(PluginState& state, const PluginParams& params, const Event& event,
+                        const Decision& decision, RequestMessage& request);
+
+}  // namespace paceline::cc::plugin

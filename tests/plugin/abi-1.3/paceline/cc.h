@@ -1,0 +1,331 @@
+/* The interface of congestion-control plug-ins, version 1.3. Installed as <paceline/cc.h>; C11,
+ * C++.
+ *
+ * A plug-in is a shared object that exports one function, paceline_cc_plugin, which returns a table
+ * (struct paceline_cc_algorithm): a name, parameters, and a function that takes events and answers
+ * with decisions. Since 1.3 it may have a second half, which decides for a port that receives who
+ * may send how much (struct paceline_cc_receiver). docs/plugins.md explains it; `paceline cc new
+ * NAME` writes one to start from, with --receiver one of both halves.
+ *
+ * Who owns what. The host owns all memory: the state of each context (state_bytes, aligned to 16,
+ * zeroed before PACELINE_CC_START), the parameters derived for each port (derived_bytes), events
+ * and decisions, what is kept of ports and senders that a receiving half grants. Nothing is freed
+ * by a plug-in, nothing needs to be allocated, and no pointer that a call was given may be kept
+ * beyond it. States are moved by copying.
+ *
+ * Threads. Calls for one context never overlap. Contexts of different ports are served by different
+ * threads at the same time: a plug-in has no writable globals.
+ *
+ * Time. Every event carries the time. A plug-in reads no clock and draws no randomness of its own,
+ * so that a run in virtual time repeats to the last bit.
+ *
+ * Versions. Major: as long as it stands, structs only grow at their end, and no field changes its
+ * meaning. Minor: grows with every addition. A host takes plug-ins of its own major version that
+ * were built against its own minor version or an older one. What crosses the border is passed by
+ * pointer, never in arrays whose stride could change, but for parameters, whose table says
+ * param_size. */
+#ifndef PACELINE_CC_H
+#define PACELINE_CC_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PACELINE_CC_ABI_MAJOR 1
+#define PACELINE_CC_ABI_MINOR 3
+
+/* Limits of what a plug-in may ask for. */
+#define PACELINE_CC_STATE_BYTES 240   /* per context; a guard of the host's makes 256 of it */
+#define PACELINE_CC_DERIVED_BYTES 384 /* per port and parameter set */
+#define PACELINE_CC_PARAMS 48
+#define PACELINE_CC_PROFILES 16 /* since 1.1 */
+/* With a receiving half, since 1.3. The rest of a context is the host's channel to the receiver. */
+#define PACELINE_CC_CHANNEL_STATE_BYTES 80    /* instead of PACELINE_CC_STATE_BYTES */
+#define PACELINE_CC_CHANNEL_DERIVED_BYTES 256 /* instead of PACELINE_CC_DERIVED_BYTES */
+#define PACELINE_CC_PORT_BYTES 4096           /* of a receiving half, per port */
+#define PACELINE_CC_SENDER_BYTES 256          /* per sender to it */
+#define PACELINE_CC_GRANTS 16                 /* of one round */
+
+#define PACELINE_CC_UNLIMITED UINT64_MAX
+#define PACELINE_CC_NEVER INT64_MAX
+
+/* What happened. Every context gets START and TICK; of the others, those of paceline_cc_algorithm's
+ * `wants`. */
+enum paceline_cc_signal {
+  PACELINE_CC_START = 0,   /* the context begins, or takes over a connection: see handover */
+  PACELINE_CC_ACK = 1,     /* acked_bytes newly acknowledged; rtt_ns if there is a sample */
+  PACELINE_CC_NACK = 2,    /* the receiver saw a gap; lost_bytes go out again */
+  PACELINE_CC_TIMEOUT = 3, /* the retransmission timer expired */
+  PACELINE_CC_CNP = 4,     /* congestion notification packet */
+  PACELINE_CC_MESSAGE = 7, /* new work was posted: message_bytes */
+  PACELINE_CC_IDLE = 8,    /* the last byte of the backlog was sent */
+  PACELINE_CC_TICK = 9,    /* wake_at_ns or wake_bytes was reached */
+  PACELINE_CC_PORT_DOWN = 10,
+  PACELINE_CC_PORT_UP = 11
+};
+#define PACELINE_CC_WANT(signal) (UINT32_C(1) << (signal))
+/* Since 1.2. Beside signals in `wants`: data collects what switches say, and ACK and NACK bring it
+ * (telemetry). Such a plug-in runs only where there are such switches. */
+#define PACELINE_CC_WANT_TELEMETRY (UINT32_C(1) << 31)
+#define PACELINE_CC_HOPS 5
+
+/* What the algorithm before this one leaves behind on a live connection; a rate of 0: nothing.
+ * Begin no faster than its rate. */
+struct paceline_cc_handover {
+  uint64_t rate_bps;
+  uint32_t srtt_ns;
+  uint32_t min_rtt_ns;
+  uint64_t inflight_bytes;
+};
+
+/* A link by which a packet left a switch, when it did. Counters wrap: differences are meant. Since
+ * 1.2. */
+struct paceline_cc_hop {
+  uint32_t rate_mbps;   /* of the link */
+  uint32_t queue_bytes; /* that stayed behind */
+  uint32_t sent_bytes;  /* by this link before, modulo 2^30 */
+  uint32_t time_ns;     /* modulo 2^24 */
+};
+
+/* Since 1.2. Does not grow. */
+struct paceline_cc_telemetry {
+  uint16_t hops; /* at most PACELINE_CC_HOPS, in the order of the path */
+  uint16_t path; /* another one: other links */
+  struct paceline_cc_hop hop[PACELINE_CC_HOPS];
+};
+
+/* Bytes are wire bytes, but for backlog_bytes and message_bytes, which are payload. */
+struct paceline_cc_event {
+  int64_t now_ns;
+  uint64_t sent_total;     /* by this context since it began, retransmissions included */
+  uint64_t backlog_bytes;  /* posted and not yet sent */
+  uint64_t inflight_bytes; /* sent and not yet acknowledged */
+  uint64_t sent_bytes;     /* since the previous event */
+  uint64_t message_bytes;  /* MESSAGE */
+  uint32_t acked_bytes;
+  uint32_t marked_bytes; /* of these, what arrived with an ECN mark (echo XACK only) */
+  uint32_t lost_bytes;
+  uint32_t rtt_ns;        /* 0: no sample with this event */
+  uint32_t host_delay_ns; /* part of rtt_ns that passed in the far host */
+  uint32_t hint_collective;
+  uint16_t hint_degree;
+  uint16_t hint_kind;
+  uint8_t signal; /* enum paceline_cc_signal */
+  uint8_t reserved_bytes[3];
+  const void* reserved[3];
+  const struct paceline_cc_handover* handover; /* START; may be NULL */
+  /* Since 1.2. ACK and NACK: of the packet that was answered; NULL: nothing came back. */
+  const struct paceline_cc_telemetry* telemetry;
+  uint32_t trimmed_bytes; /* of lost_bytes, what switches trimmed instead of dropping; since 1.2 */
+  uint32_t reserved_1;
+};
+
+/* Which bound decides: recorded as shares of time. */
+enum paceline_cc_limiter { PACELINE_CC_LIMIT_PATH = 3, PACELINE_CC_LIMIT_WINDOW = 4 };
+
+/* The answer. A call finds the decision in force and changes what it wants changed; at START all of
+ * it is as commented here. A wake-up that has come due is cleared before the call. */
+struct paceline_cc_decision {
+  uint64_t rate_bps; /* 0 at START: must be set. 0 later: do not send, until wake_at with timed */
+  uint64_t window_bytes; /* UNLIMITED; cap of inflight_bytes, at least one MTU */
+  uint64_t ceiling;      /* UNLIMITED; leave it */
+  int64_t wake_at_ns;    /* NEVER; TICK no later than the first send after this */
+  uint64_t wake_bytes;   /* UNLIMITED; TICK once so many bytes were sent since the last event */
+  uint16_t path;         /* 0; which of the paths is wanted, where there are several */
+  uint8_t limiter;       /* PATH */
+  uint8_t request;       /* 0; leave it */
+  uint8_t fallback;      /* 0; leave it */
+  uint8_t urgent;        /* 0; 1: due packets go before those of contexts without it */
+  uint8_t timed; /* 0; 1: TICK at wake_at_ns even when nothing is sent (100 ns ahead or more) */
+  uint8_t reserved;
+};
+
+/* What parameters are derived from. */
+struct paceline_cc_port {
+  uint32_t size;      /* of this struct, in the host */
+  uint32_t mtu_bytes; /* payload of a full packet */
+  uint64_t link_bps;
+  uint32_t full_packet_bytes; /* on the wire */
+  uint32_t base_rtt_ns;       /* unloaded round trip of a full packet and its ACK */
+};
+
+/* One event of one context. */
+struct paceline_cc_item {
+  void* state;
+  const void*
+      derived; /* what `derive` made; without it the values, as doubles, in the table's order */
+  const struct paceline_cc_event* event;
+  struct paceline_cc_decision* decision;
+};
+
+/* Units the host knows: "us", "ns", "Mb/s", "bytes" (whole), "count" (whole), "flag" (0 or 1),
+ * "packets", "1". Names: [a-z][a-z0-9_]*, 31 characters. min <= initial <= max, all finite. */
+struct paceline_cc_param {
+  const char* name;
+  const char* unit;
+  double initial;
+  double min;
+  double max;
+  uint32_t live; /* 1: may change while connections run */
+  uint32_t reserved;
+  const char* meaning;
+  const char* source; /* paper and section, or "own" */
+};
+
+/* One value of a profile. per_bps other than 0: the value is for that link rate and scales with it.
+ */
+struct paceline_cc_profile_value {
+  const char* name;
+  double value;
+  double per_bps;
+};
+
+/* A named set of values; what it does not name has its initial value. `default` is always there.
+ * Since 1.1. Profiles and their values are arrays: these two structs do not grow. */
+struct paceline_cc_profile {
+  const char* name; /* like a parameter's, or with '-' */
+  const char* source;
+  const struct paceline_cc_profile_value* values;
+  uint32_t value_count;
+  uint32_t reserved;
+};
+
+/* --- the receiving half, since 1.3 ---
+ *
+ * Senders to a port tell it what they have to send, and send what they were granted; the host does
+ * both for all of them, losses and late arrivals included. What the plug-in decides is who is
+ * granted how many bytes, and when. Bytes are wire bytes. */
+
+/* What holds for every sender and for the port. The call finds the host's own values. */
+struct paceline_cc_grant_rules {
+  uint32_t size;        /* of this struct, in the host */
+  uint32_t start_bytes; /* 1 BDP; so much of a message leaves without a grant, and no more than that
+                           of a sender at a time; 0 to 64 BDP */
+  uint64_t start_message_bytes; /* UNLIMITED; longer messages wait for a grant */
+  uint64_t outstanding_bytes;   /* 16 BDP; nothing is granted beyond so much on its way to the port;
+                                   a packet to 64 BDP */
+  uint32_t reclaim_ns; /* 200 us; what was sent and has not come for so long counts as arrived; 10
+                          us to 1 s */
+  uint32_t reserved;
+};
+
+/* A sender to the port, as it is at the time of the call. */
+struct paceline_cc_sender {
+  uint32_t number;            /* names it in a grant; stays the same as long as it is there */
+  uint32_t received_packets;  /* of data, in all; wraps */
+  uint32_t marked_packets;    /* of these with an ECN mark; wraps */
+  uint32_t reserved;          /* 0 */
+  uint64_t received_bytes;    /* in all */
+  uint64_t wanted_bytes;      /* asked for, and neither granted nor sent */
+  uint64_t outstanding_bytes; /* granted or announced, and not arrived; while more is wanted, whole
+                                 packets of it, as nobody can use the rest */
+  int64_t wanting_since_ns;   /* since when there is something wanted */
+  int64_t heard_at_ns;        /* when it told what it wants */
+  void* state;                /* sender_bytes, aligned to 16; zeroed before it is heard first */
+};
+
+/* Lets a sender send so many bytes more: at least a packet, or all that it wants. */
+struct paceline_cc_grant {
+  uint32_t sender;   /* its number */
+  uint32_t reserved; /* 0 */
+  uint64_t bytes;
+};
+
+/* A look at the port: who wants to send, what is on its way, what is granted now. */
+struct paceline_cc_round {
+  int64_t now_ns;
+  void* state;                                     /* port_bytes, aligned to 16 */
+  const void* derived;                             /* as in paceline_cc_item */
+  const struct paceline_cc_sender* const* senders; /* who wants something or has it outstanding; in
+                                                      an order that means nothing */
+  uint64_t outstanding_bytes;                      /* of all of them */
+  uint64_t room_bytes;                             /* up to what the rules allow */
+  uint32_t sender_count;
+  uint32_t grant_most;              /* 1 to PACELINE_CC_GRANTS */
+  struct paceline_cc_grant* grants; /* the answer: grant_count of them, which is 0 */
+  uint32_t grant_count;
+  uint32_t reserved;
+  int64_t next_ns; /* a packet's time from now; the next round, if nobody asks for anything before:
+                      at least a packet's time and 100 ns ahead, at most four round trips */
+};
+
+struct paceline_cc_receiver {
+  uint32_t size;         /* sizeof(struct paceline_cc_receiver) */
+  uint32_t port_bytes;   /* state of a port */
+  uint32_t sender_bytes; /* state of each sender to it */
+  uint32_t reserved;
+
+  /* Once per port and parameter set, as `derive`. Optional: the host's values. */
+  void (*rules)(const double* values, const struct paceline_cc_port* port,
+                struct paceline_cc_grant_rules* rules);
+
+  /* A port begins; its state is zeroes. Optional. */
+  void (*start)(void* state, const void* derived);
+
+  /* A sender told what it wants; a round follows. Optional. */
+  void (*on_request)(void* state, const void* derived, const struct paceline_cc_sender* sender,
+                     int64_t now_ns);
+
+  /* As long as somebody wants something that is not granted. */
+  void (*on_round)(struct paceline_cc_round* round);
+};
+
+enum paceline_cc_context { PACELINE_CC_PER_QP = 0, PACELINE_CC_PER_PEER_CLASS = 1 };
+enum paceline_cc_echo {
+  PACELINE_CC_ECHO_NONE = 0,
+  PACELINE_CC_ECHO_CNP = 1,
+  PACELINE_CC_ECHO_XACK = 2
+};
+
+struct paceline_cc_algorithm {
+  uint32_t size; /* sizeof(struct paceline_cc_algorithm) */
+  uint16_t abi_major;
+  uint16_t abi_minor;
+  const char* name; /* like a parameter's; none of a built-in */
+  const char* summary;
+  uint32_t context; /* what one context serves */
+  uint32_t echo;    /* how ECN marks shall come back */
+  uint32_t wants;   /* PACELINE_CC_WANT of signals, added up */
+  uint32_t state_bytes;
+  uint32_t derived_bytes; /* 0 without `derive` */
+  uint32_t param_count;
+  uint32_t param_size; /* sizeof(struct paceline_cc_param) */
+  uint32_t reserved;
+  const struct paceline_cc_param* params;
+
+  /* Parameters for one port from values that are within their ranges. Off the hot path. Optional.
+   */
+  void (*derive)(const double* values, const struct paceline_cc_port* port, void* derived);
+
+  /* The algorithm: `count` events, each of another context, to be answered in this order. Must
+   * return within a microsecond or so per event. Optional with a receiver: what was granted leaves
+   * at line rate then. With one, rate and window hold for what was granted; events that the host's
+   * channel has and that are not wanted come as TICK. */
+  void (*on_events)(const struct paceline_cc_item* items, uint32_t count);
+
+  /* Since 1.1. */
+  uint32_t profile_count;
+  uint32_t reserved_1;
+  const struct paceline_cc_profile* profiles;
+
+  /* Since 1.3. NULL: the algorithm has no receiving half. With one, context is PER_PEER_CLASS. */
+  const struct paceline_cc_receiver* receiver;
+};
+
+#if defined(__GNUC__)
+#define PACELINE_CC_EXPORT __attribute__((visibility("default")))
+#else
+#define PACELINE_CC_EXPORT
+#endif
+
+/* The one symbol that is looked up. host_abi: major version << 16 | minor version of the host.
+ * NULL: this plug-in cannot run there. The table lives as long as the process. */
+PACELINE_CC_EXPORT const struct paceline_cc_algorithm* paceline_cc_plugin(uint32_t host_abi);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
