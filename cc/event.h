@@ -46,7 +46,7 @@ struct Event {
   Nanos now{};
   std::uint64_t sent_total = 0;      // put on the wire by this context, retransmissions included
   std::uint64_t backlog_bytes = 0;   // posted and not yet sent, over all its queue pairs
-  std::uint64_t inflight_bytes = 0;  // sent and not yet acknowledged
+  std::uint64_t inflight_bytes = 0;  // wire bytes sent and not yet acknowledged
   std::uint64_t sent_bytes = 0;      // put on the wire since the previous event
   std::uint64_t message_bytes = 0;   // Signal::message; backlog_bytes contains them already
   std::uint32_t acked_bytes = 0;

@@ -61,6 +61,7 @@ void give_up(State& s, std::int64_t now) {
   s.next_mbps = 0;
   s.begin_at = kNeverNanos.count;
   s.grant_seq = 0;
+  s.seq_known = false;  // the stamp tells late GRANTs; a receiver may have begun anew
   s.limit_total = 0;
   hold_stamp(s, now, true);
 }
@@ -112,7 +113,7 @@ std::uint32_t start_rate(const State& s, const CadenceParams& p) {
 
 // Asks the arbiter for what may leave without a grant, beside what did and is not acknowledged.
 void ask_start(State& s, const CadenceParams& p, const Event& e) {
-  const std::uint64_t flying = std::min(message_wire_bytes(p, e.inflight_bytes), s.sent_total);
+  const std::uint64_t flying = std::min(e.inflight_bytes, s.sent_total);
   const std::uint64_t acked = s.sent_total - flying;
   const std::uint64_t open = s.start_end > acked ? s.start_end - acked : 0;
   const std::uint64_t bytes = s.backlog_wire + std::min(open, flying) + kMessageSlackBytes;

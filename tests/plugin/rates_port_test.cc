@@ -367,7 +367,7 @@ std::vector<ShareOutput> shares_at(RatesBench& bench, std::int64_t now) {
 UplinkWant active_want(std::uint32_t mbps) {
   UplinkWant want;
   want.active = true;
-  want.limit = rate_from_mbps(mbps);
+  want.limit_mbps = mbps;
   want.left_bytes = 1'000'000;
   return want;
 }
@@ -397,7 +397,7 @@ TEST_CASE("rates: whoever asks for a start is answered at once, others when they
   CHECK(told[0].context == 3);
   CHECK(told[0].share.answers_start);
   CHECK(told[0].share.start_bytes == 4'000);
-  CHECK(told[0].share.rate.bps == 100'000'000'000);
+  CHECK(told[0].share.rate_mbps == 100'000);
   // Rests, but not for one that asks.
   bench.up->update(Nanos{1'500}, 9, active_want(10'000));
   CHECK(bench.up->next_wake() == Nanos{3'000});

@@ -39,7 +39,6 @@ RatesState& rates_state(PluginState& state) { return *reinterpret_cast<RatesStat
 // An event as the plug-in sees it.
 struct RatesEvent {
   RatesEvent(const PluginParams& p, const RatesState& s, const Event& e) : event(e) {
-    event.path = nullptr;
     event.peer_count_hint = 0;
     event.peers = peers_of(s.peer_count_hint);
     if (e.grant != nullptr) read(*e.grant, e);
@@ -65,8 +64,8 @@ struct RatesEvent {
     event.grant = reinterpret_cast<const GrantMessage*>(&grant);
   }
   void read(const UplinkShare& s) {
-    share.rate_mbps = static_cast<std::uint32_t>(s.rate.bps / 1'000'000);
-    share.cap_mbps = static_cast<std::uint32_t>(s.cap.bps / 1'000'000);
+    share.rate_mbps = s.rate_mbps;
+    share.cap_mbps = s.cap_mbps;
     share.start_bytes = s.start_bytes;
     share.answers_start = s.answers_start ? 1 : 0;
     share.announce = s.announce ? 1 : 0;
@@ -171,7 +170,7 @@ void rates_event(PluginState& state, const PluginParams& p, const Event& e, Deci
 UplinkWant rates_want(const PluginState& state) {
   const RatesState& s = *reinterpret_cast<const RatesState*>(state.bytes);
   UplinkWant want;
-  want.limit = rate_from_mbps(s.limit_mbps);
+  want.limit_mbps = s.limit_mbps;
   want.start_bytes = s.start_bytes;
   want.asks_start = s.asks_start;
   want.active = s.active;

@@ -343,7 +343,6 @@ void PluginDownlink::write(std::int64_t now, std::uint32_t peer, ReceiverOutput&
   if (left()) g = plain_grant(s);
   s.number = g.number;
   s.lease_us = g.lease_us;
-  out.kind = ReceiverOutput::Kind::grant;
   out.peer = peer;
   out.grant = GrantMessage{};
   out.grant.hold = g.hold != 0;

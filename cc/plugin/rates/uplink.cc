@@ -90,7 +90,7 @@ void PluginUplink::show(std::uint32_t context) {
   const UplinkWant& w = entry.want;
   entry.shown = {};
   entry.shown.left_bytes = w.left_bytes;
-  entry.shown.limit_mbps = static_cast<std::uint32_t>(w.limit.bps / 1'000'000);
+  entry.shown.limit_mbps = w.limit_mbps;
   entry.shown.start_bytes = w.start_bytes;
   entry.shown.active = w.active ? 1 : 0;
   entry.shown.asks_start = entry.asking ? 1 : 0;
@@ -171,8 +171,8 @@ std::size_t PluginUplink::poll(Nanos now, std::span<ShareOutput> out) {
     const std::uint32_t context = ready_[ready_head_++];
     const paceline_cc_share& share = entries_[context].share;
     UplinkShare said;
-    said.rate = rate_from_mbps(share.rate_mbps);
-    said.cap = rate_from_mbps(share.cap_mbps);
+    said.rate_mbps = share.rate_mbps;
+    said.cap_mbps = share.cap_mbps;
     said.start_bytes = share.start_bytes;
     said.answers_start = share.answers_start != 0;
     said.announce = share.announce != 0;
