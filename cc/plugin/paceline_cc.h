@@ -55,6 +55,9 @@ extern "C" {
 #define PACELINE_CC_UNLIMITED UINT64_MAX
 #define PACELINE_CC_NEVER INT64_MAX
 #define PACELINE_CC_NO_CAP UINT32_MAX /* of rates in Mb/s; since 1.4 */
+/* Headers of a message beyond those of its full packets, at most: a ceiling, or a start, that is to
+ * cover a whole message has room for them. Since 1.4. */
+#define PACELINE_CC_MESSAGE_EXTRA 32
 
 /* What happened. Every context gets START and TICK; of the others, those of paceline_cc_algorithm's
  * `wants`. */

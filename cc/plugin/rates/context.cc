@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "cc/channel_units.h"
+#include "cc/grants/grant_channel.h"
 #include "cc/plugin/plugin.h"
 
 namespace paceline::cc::plugin {
@@ -32,6 +33,7 @@ struct RatesState {
   bool left : 1;  // the receiver knows of the quarantine
 };
 static_assert(sizeof(RatesState) <= kStateBytes && alignof(RatesState) <= 16);
+static_assert(PACELINE_CC_MESSAGE_EXTRA == kGrantMessageExtra);
 static_assert(PACELINE_CC_RATES_STATE_BYTES % sizeof(std::uint64_t) == 0);
 
 RatesState& rates_state(PluginState& state) { return *reinterpret_cast<RatesState*>(state.bytes); }
