@@ -351,12 +351,13 @@ static void decide(const struct context* s, constants* d, event* e,
   const int starts = may_start && s->start_to > e->sent_total; /* 5 */
   const double start_rate =
       s->degree > 1 ? greater(d->granted / s->degree, d->link / 1024) : d->link;
-  const double unbound = starts ? greater(start_rate, s->grant) : lesser(s->grant, s->share);
-  const double rate = greater(1, lesser(unbound, s->path)); /* 1 */
+  const double own = starts ? greater(start_rate, s->grant) : lesser(s->grant, s->share);
+  const double unbound = s->fallback ? d->fallback : own;
+  const double rate = lesser(unbound, s->path); /* 1 */
   const double slack = lesser(2 * d->packet, bytes_in(rate, d->rtt) / 2);
   const double window = greater(d->packet, bytes_in(rate, control_rtt(s, d)) + slack);
   const int64_t due = sooner(s->asks_at, sooner(s->begins_at, s->halves_at));
-  out->rate_bps = (uint64_t)(rate * 1e6);
+  out->rate_bps = (uint64_t)((rate < 1 && due == PACELINE_CC_NEVER ? 1 : rate) * 1e6);
   out->window_bytes = starts || s->fallback ? PACELINE_CC_UNLIMITED : (uint64_t)window;
   out->ceiling = s->number && s->limit > s->start_to ? s->limit : s->start_to;
   if (s->fallback) out->ceiling = PACELINE_CC_UNLIMITED;

@@ -40,21 +40,22 @@ struct CadenceLaw {
   // Order of the table: eta, small_message, kappa, a_max, little_weight, hysteresis, lease_min,
   // path_target, r_fallback, probe_limit. Not every value of a range: a parameter that reaches its
   // end (small_message > 1) has limits of the built-in's own there.
-  static CadenceLaw random(Random& random) {
+  static CadenceLaw random(Random& random, std::uint64_t lease_us) {
     constexpr std::array<std::uint64_t, 5> kGbps{10, 25, 100, 200, 400};
     const auto whole = [&random](std::uint64_t least, std::uint64_t most) {
       return static_cast<double>(least + random.below(most - least + 1));
     };
-    const std::vector<double> values{whole(900, 1000) / 1000,
-                                     whole(20, 100) / 100,
-                                     whole(25, 200) / 100,
-                                     whole(2, 12),
-                                     whole(1, 8),
-                                     whole(0, 20) / 100,
-                                     whole(20, 400),
-                                     whole(1, 8),
-                                     whole(1, 40) / 1000,
-                                     whole(2, 12)};
+    std::vector<double> values{whole(900, 1000) / 1000,
+                               whole(20, 100) / 100,
+                               whole(25, 200) / 100,
+                               whole(2, 12),
+                               whole(1, 8),
+                               whole(0, 20) / 100,
+                               whole(20, 400),
+                               whole(1, 8),
+                               whole(1, 40) / 1000,
+                               whole(2, 12)};
+    if (lease_us != 0) values[6] = static_cast<double>(lease_us);
     const std::uint32_t mtu = random.below(2) == 0 ? 1024 : 4096;
     const Rate link = rate_from_gbps(kGbps[random.below(kGbps.size())]);
     // Five packets in a round trip at least: s is not less than a packet then.
@@ -66,13 +67,14 @@ struct CadenceLaw {
 };
 
 // As many ports as worlds, each with numbers of its own: body(random, law). A world that fails can
-// be run alone, Random(seed, world).
+// be run alone, Random(seed, world). Leases last `lease_us` at least, unless 0.
 template <class Body>
-void for_law_worlds(std::uint64_t seed, std::uint64_t worlds, Body&& body) {
+void for_law_worlds(std::uint64_t seed, std::uint64_t worlds, Body&& body,
+                    std::uint64_t lease_us = 0) {
   for (std::uint64_t world = 0; world < worlds; ++world) {
     CAPTURE(seed, world);
     Random random(seed, world);
-    const CadenceLaw law = CadenceLaw::random(random);
+    const CadenceLaw law = CadenceLaw::random(random, lease_us);
     body(random, law);
   }
 }

@@ -70,10 +70,8 @@ void CadenceLawContext::both(Event e, paceline_cc_event c) {
 // The uplink answers each ask at once. The built-in asks for a few bytes more, which may make a
 // packet's difference, and also when it may start with none. What they ask for is told to both.
 void CadenceLawContext::answer_ask() {
-  const bool asks = want_.asks_start && want_.start_bytes > kSlackBytes;
   asked_ = want_.start_bytes;
   law_asked_ = law_want_.start_bytes;
-  if (asks != (law_want_.asks_start != 0)) differ("asks for a start", asks, law_want_.asks_start);
   if (!within(asked_, law_asked_, law_.p.packet_bytes)) differ("start bytes", asked_, law_asked_);
   if (!within(asked_, law_asked_, kSlackBytes + law_.p.overhead_bytes)) {
     asked_ = law_asked_ = std::min(asked_, law_asked_);
@@ -109,7 +107,8 @@ void CadenceLawContext::compare_requests() {
     if (request_.grant_echo != law_request_.grant_echo) {
       differ("echo", request_.grant_echo, law_request_.grant_echo);
     }
-    if (!within(request_.unscheduled_total, law_request_.start_total, 4 * kSlackBytes)) {
+    if (!within(request_.unscheduled_total, law_request_.start_total,
+                4 * (kSlackBytes + law_.p.overhead_bytes))) {
       differ("unscheduled total", request_.unscheduled_total, law_request_.start_total);
     }
     if (!within(std::min<std::uint64_t>(request_.tx_cap_mbps, link),
@@ -128,17 +127,24 @@ void CadenceLawContext::compare_decisions() {
   if (d_.fallback != (decision_.fallback != 0)) {
     differ("fallback", d_.fallback, decision_.fallback);
   }
-  if (d_.fallback) return;
+  if (d_.fallback) {
+    if (!within(rate_mbps(), decision_.rate_bps / 1'000'000, 1)) {
+      differ("rate of the fallback", rate_mbps(), decision_.rate_bps / 1'000'000);
+    }
+    return;
+  }
   const std::uint64_t may = std::max(d_.ceiling, sent);
   const std::uint64_t law_may = std::max(decision_.ceiling, sent);
   // A start's wish differs by its slack, and a limit that comes later adds to it.
-  if (!within(may, law_may, kSlackBytes + law_.p.overhead_bytes)) differ("ceiling", may, law_may);
-  if (may <= sent + kSlackBytes + law_.p.overhead_bytes) return;  // nothing may leave at any rate
+  if (!within(may, law_may, 4 * (kSlackBytes + law_.p.overhead_bytes)))
+    differ("ceiling", may, law_may);
+  if (may <= sent + packet) return;  // nothing may leave at any rate
   // P grows by whole Mb/s.
   const std::uint64_t mbps = s_.path_mbps < law_.p.link_mbps ? 30 : 2;
   if (!within(rate_mbps(), decision_.rate_bps / 1'000'000, mbps)) {
     differ("rate", rate_mbps(), decision_.rate_bps / 1'000'000);
   }
+  if (rate_mbps() == 0) return;                                    // then no window holds
   const std::uint64_t window = std::max(d_.window_bytes, packet);  // the interface's least
   // So much of it lasts 100 us, the longest T' here, and times are whole ns.
   const std::uint64_t bytes = bytes_at(mbps, 100'000) + law_.p.link_mbps / 500;
