@@ -62,8 +62,8 @@ struct port { /* that receives */
 
 struct sender { /* the receiving end of a channel */
   struct claim claim;
-  int64_t since, heard_at, told_at, lease, lease_end; /* since: of its turn */
-  int64_t com_until;                                  /* lease of the GRANT before a decrease */
+  int64_t since, heard_at, told_at, rose_at, lease, lease_end; /* since: of its turn */
+  int64_t com_until; /* lease of the GRANT before a decrease */
   uint64_t arrived;
   uint32_t share, grant, com, cap, delay_us;
   uint16_t number; /* of the newest GRANT */
@@ -650,6 +650,7 @@ static void raise_grants(downlink* p, constants* d) {
     if (s->grant > 0 || s->share == 0) continue;
     if (2 * to >= s->share) {
       give(p->channels[i], to, &room);
+      s->rose_at = p->now_ns;
       s->delay_us = (uint32_t)(sooner(delay, 16 * d->rtt) / 1000); /* 32 */
     } else {
       round_at(p, p->now_ns + d->rtt);
@@ -660,10 +661,12 @@ static void raise_grants(downlink* p, constants* d) {
     struct sender* s = sender_of(p, i);
     const double to = lesser(s->share, s->com + room), by = to - s->grant;
     if (s->grant == 0 || to <= (1 + d->hysteresis) * s->grant) continue;
-    if (p->now_ns >= s->told_at + 2 * d->rtt || by >= d->link / 8 || by >= s->grant) /* 34 */
+    if (p->now_ns < s->rose_at + 2 * d->rtt && by < d->link / 8 && by < s->grant) { /* 34 */
+      round_at(p, s->rose_at + 2 * d->rtt);
+    } else {
       give(p->channels[i], to, &room);
-    else
-      round_at(p, s->told_at + 2 * d->rtt);
+      s->rose_at = p->now_ns;
+    }
   }
 }
 

@@ -83,62 +83,6 @@ TEST_CASE("cadence law 26, 27: nothing is taken back while all that is wanted is
   CHECK(std::min(took, kept) > kPortWorlds / 10);
 }
 
-TEST_CASE(
-    "cadence law 28, 29: a grant falls to a share below 0.96 of it, below it if one starves") {
-  unsigned fell = 0;
-  for_law_worlds(
-      28, kPortWorlds,
-      [&](Random& random, const CadenceLaw& law) {
-        const std::size_t count = law_few(random, law);
-        CadenceLawPort port = law_sharing(law, count, count);
-        for (int i = 0; i < 8; ++i) {
-          const std::size_t one = random.below(count);
-          const std::uint64_t before = port.granted();
-          port.request(
-              one, 8 * std::uint64_t{law.p.bdp_bytes},
-              law.p.eta_mbps / static_cast<std::uint32_t>(count) / 10 * (5 + law_part(random, 10)));
-          port.run(law.rtt() / 2);
-          REQUIRE(port.agree());
-          fell += port.granted() < before ? 1U : 0U;
-          for (std::size_t k = 0; k < count; ++k) port.echo(k);
-          port.run(3 * law.rtt());
-          REQUIRE(port.agree());
-        }
-      },
-      kLongLease);
-  CHECK(fell > kPortWorlds / 10);
-}
-
-TEST_CASE("cadence law 30, 31, 35: capacity is granted again when the decrease is echoed") {
-  unsigned waited = 0;
-  for_law_worlds(30, kPortWorlds, [&](Random& random, const CadenceLaw& law) {
-    const std::size_t count = law_few(random, law);
-    if (count == 1) return;
-    const std::size_t begin = 1 + random.below(count - 1);
-    CadenceLawPort port = law_sharing(law, count, begin);
-    for (std::size_t i = begin; i < count; ++i) {
-      port.request(i, 8 * std::uint64_t{law.p.bdp_bytes});
-    }
-    port.run(law.rtt() / 2);
-    REQUIRE(port.agree());
-    waited += port.channels[begin].grant.rate_mbps == 0 ? 1U : 0U;
-    for (std::size_t i = 0; i < begin; ++i) {
-      port.echo(i);
-      port.run(law.rtt() / 2);
-      REQUIRE(port.agree());
-    }
-    port.run(2 * law.rtt());
-    REQUIRE(port.agree());
-    REQUIRE(port.committed() <= law.p.eta_mbps);
-    port.give_up(0);
-    port.run(law.rtt());
-    for (std::size_t i = 1; i < count; ++i) port.echo(i);
-    port.run(3 * law.rtt());
-    REQUIRE(port.agree());
-  });
-  CHECK(waited > kPortWorlds / 4);
-}
-
 TEST_CASE("cadence law 32: newcomers begin a packet time after each other") {
   unsigned delayed = 0;
   for_law_worlds(32, kPortWorlds, [&](Random& random, const CadenceLaw& law) {
@@ -178,33 +122,6 @@ TEST_CASE("cadence law 33, 34: a grant rises by more than 4 %, not twice within 
   CHECK(std::min(rose, stayed) > kPortWorlds);
 }
 
-TEST_CASE("cadence law 36, 37: limit and lease of a GRANT") {
-  for_law_worlds(36, kPortWorlds, [](Random& random, const CadenceLaw& law) {
-    const std::size_t count = law_few(random, law);
-    CadenceLawPort port(law, count);
-    for (std::size_t i = 0; i < count; ++i) {
-      port.send(i, random.below(1'000'000));
-      port.request(i, 8 * std::uint64_t{law.p.bdp_bytes}, law_part(random, law.p.link_mbps),
-                   random.below(2) * random.below(law.p.bdp_bytes));
-    }
-    port.run(200);
-    const std::size_t one = random.below(count);
-    const std::int64_t lease = std::int64_t{port.channels[one].grant.lease_us} * 1000;
-    port.run(lease / 4);
-    port.channels[one].law.received_total = port.channels[one].request.sent_total;
-    port.arrive(one, random.below(2 * std::uint64_t{law.p.bdp_bytes}));
-    port.run(lease / 4 + 4 * law.rtt());
-    for (const auto& c : port.channels) {
-      REQUIRE(c.agree());
-      REQUIRE(within(c.grant.lease_us, c.law_grant.lease_us, 1));
-      // A Mb/s and a us that were rounded.
-      const std::uint64_t slack = c.grant.lease_us / 8 + c.grant.rate_mbps / 8 + 100;
-      REQUIRE(within(c.grant.limit_total, c.law_grant.limit_total, slack));
-      REQUIRE(c.grant.limit_total > c.request.sent_total);
-    }
-  });
-}
-
 TEST_CASE("cadence law 38: a GRANT comes again at half lease, a decrease until it is echoed") {
   for_law_worlds(38, kPortWorlds, [](Random& random, const CadenceLaw& law) {
     if (law.p.max_active < 2) return;
@@ -234,60 +151,6 @@ TEST_CASE("cadence law 38: a GRANT comes again at half lease, a decrease until i
     port.run(2 * law.rtt());
     REQUIRE(port.agree());
     REQUIRE(within(c.grants, grants, 1));
-  });
-}
-
-TEST_CASE("cadence law 39: of a silent sender R_fb is left, at last nothing; com follows") {
-  unsigned revoked = 0;
-  for_law_worlds(39, kPortWorlds, [&](Random& random, const CadenceLaw& law) {
-    CadenceLawPort port = law_sharing(law, 2, 1);
-    auto& c = port.channels[0];
-    const std::int64_t lease = std::int64_t{c.grant.lease_us} * 1000;
-    port.run(2 * lease - static_cast<std::int64_t>(random.below(1000)));
-    const bool over = c.grant.rate_mbps <= law.p.fallback_mbps;
-    REQUIRE(over == (c.law_grant.rate_mbps <= law.p.fallback_mbps));
-    port.run(6 * lease + 40 * law.rtt());
-    REQUIRE(c.grant.revoke == (c.law_grant.revoke != 0));
-    REQUIRE(c.agree());
-    REQUIRE(port.committed() == 0);
-    revoked += c.grant.revoke ? 1U : 0U;
-    port.request(0, 1'000'000);
-    port.run(law.rtt());
-    REQUIRE(port.agree());
-    REQUIRE(c.grant.rate_mbps + 1 >= law.p.eta_mbps);
-  });
-  CHECK(revoked == kPortWorlds);
-}
-
-TEST_CASE("cadence law 40: beyond a_max channels wait, and half of the active set makes room") {
-  for_law_worlds(40, kPortWorlds, [](Random& random, const CadenceLaw& law) {
-    const std::size_t seats = law.p.max_active, count = seats + 1 + random.below(seats);
-    CadenceLawPort port(law, count);
-    for (std::size_t i = 0; i < count; ++i) port.request(i, 8 * std::uint64_t{law.p.bdp_bytes});
-    port.run(200);
-    REQUIRE(port.agree());
-    const auto held = [&port](bool by_law) {
-      return std::count_if(port.channels.begin(), port.channels.end(), [by_law](const auto& c) {
-        return by_law ? c.law_grant.hold != 0 : c.grant.hold;
-      });
-    };
-    REQUIRE(held(false) == static_cast<std::int64_t>(count - seats));
-    std::vector<bool> had(count), law_had(count);
-    for (int i = 0; i < 70 * 4; ++i) {
-      for (std::size_t k = 0; k < count; ++k) port.echo(k);
-      port.run(law.rtt());
-      for (std::size_t k = 0; k < count; ++k) {
-        had[k] = had[k] || port.channels[k].grant.rate_mbps > 0;
-        law_had[k] = law_had[k] || port.channels[k].law_grant.rate_mbps > 0;
-      }
-      if (i == 60) {  // before the first turn is over nobody has moved
-        REQUIRE(port.agree());
-        REQUIRE(held(false) == static_cast<std::int64_t>(count - seats));
-      }
-    }
-    REQUIRE(std::count(had.begin(), had.end(), true) == static_cast<std::int64_t>(count));
-    REQUIRE(law_had == had);
-    REQUIRE(held(true) == held(false));
   });
 }
 
