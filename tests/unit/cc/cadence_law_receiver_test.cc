@@ -1,5 +1,5 @@
-// The receiver of docs/algorithms/cadence.md, line by line: the built-in's allocator answers as the
-// law in C does. The numbers of cases are the law's lines.
+// Lines 25 to 27, 32 to 34 and 38 of docs/algorithms/cadence.md, the receiver's: the built-in's
+// allocator answers as the law in C does. The numbers of cases are the law's lines.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/cc/cadence_law_port.h"
