@@ -21,7 +21,7 @@ struct derived {                   /* of one port and parameter set: constant */
   double link, granted, fallback;  /* rates: C, eta C, R_fb */
   double bdp, small, packet, head; /* bytes: B, s, a full packet, what of it is no payload */
   double kappa, little, hysteresis;
-  int64_t rtt, packet_time, control_time; /* T; a packet's and a REQUEST's at C */
+  int64_t rtt, packet_time, control_time; /* T; between two packets, two GRANTs of a port */
   int64_t lease_min, path_target;         /* path_target: D */
   uint32_t a_max, probes, mtu;            /* mtu: payload of a packet */
 };
@@ -33,39 +33,41 @@ struct claim { /* to a part of what is shared out */
 
 struct context { /* the sender of a channel; zeroes before START. Times may be NEVER */
   double path;   /* P */
-  int64_t control_rtt, lease, lease_end, begins_at, halves_at, asks_at;
-  int64_t path_at, nak_at, helped_at, gave_up_at;
-  uint64_t limit, start_from, start_to, cut_at;        /* totals; limit: L */
+  int64_t control_rtt, lease, lease_end, halves_at, begins_at, asks_at;
+  int64_t path_at, cut_at, started_at, taken_at, gave_up_at;
+  uint64_t limit, start_from, start_to;                /* totals; limit: L */
   uint32_t grant, next_grant, share, cap, start_asked; /* grant: G, share: S */
-  uint32_t unanswered;
-  uint16_t number, degree;          /* number: of the GRANT in force, 0: none */
-  uint8_t wants, request, fallback; /* wants: it has asked for a grant and not given up */
+  uint32_t repeats;                                    /* of a REQUEST without an answer */
+  uint16_t number, degree;                             /* number: of the GRANT in force, 0: none */
+  uint8_t wants, request, fallback; /* wants: it asked for a grant, and has not given up */
 };
 
 struct uplink { /* a port that sends */
-  int64_t shared_until, started_at;
+  int64_t started_at;
   double started; /* bytes of starts that count against the next ones */
 };
 
 struct uplink_context {
   struct claim claim;
   int64_t told_at;
-  double told; /* cap that was announced; 0: none */
+  double told; /* cap that the receiver knows; 0: none */
 };
 
 enum turn { ABSENT, HELD, ACTIVE, TURNS };
 
 struct port { /* that receives */
-  int64_t round_after, turn_at, begins_at;
+  int64_t round_after, turn_at;
   uint32_t turns[TURNS];
 };
 
 struct sender { /* the receiving end of a channel */
   struct claim claim;
-  int64_t since, told_at, lease, begins_at, raised_at, halved_at; /* since: of its turn */
-  uint32_t share, grant, com, cap;
-  uint16_t number, agreed;            /* newest GRANT; first one of the same rate */
-  uint8_t turn, much, fresh, revoked; /* fresh: no GRANT has said this rate */
+  int64_t since, heard_at, told_at, rose_at, lease, lease_end; /* since: of its turn */
+  int64_t com_until; /* lease of the GRANT before a decrease */
+  uint64_t arrived;
+  uint32_t share, grant, com, cap, delay_us;
+  uint16_t number; /* of the newest GRANT */
+  uint8_t turn, revoked;
 };
 
 typedef const struct paceline_cc_event event;
@@ -79,44 +81,42 @@ static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static double bytes_in(double rate, int64_t time) { return rate * (double)time / 8e3; }
 static int64_t time_of(double bytes, double rate) { return (int64_t)(bytes * 8e3 / rate); }
-static int newer(uint16_t a, uint16_t b) { return b == 0 || (int16_t)(a - b) > 0; }
 
 static double on_wire(constants* d, uint64_t payload) {
   return (double)payload + (double)((payload + d->mtu - 1) / d->mtu) * d->head;
 }
 
 static void derive(const double* v, const struct paceline_cc_port* port, void* out) {
-  struct derived* d = out;
   const double link = (double)port->link_bps / 1e6, packet = port->full_packet_bytes;
   const int64_t rtt = port->base_rtt_ns ? port->base_rtt_ns : 10000;
-  const double bdp = bytes_in(link, rtt);
+  const double bdp = bytes_in(link, rtt), granted = v[ETA] * link;
   const double path_target = v[PATH] > 0 ? v[PATH] * (double)rtt : 1e18;
-  *d = (struct derived){link,
-                        v[ETA] * link,
-                        greater(1, v[FALLBACK] * link),
-                        bdp,
-                        v[SMALL] * bdp,
-                        packet,
-                        packet - port->mtu_bytes,
-                        v[KAPPA],
-                        v[LITTLE],
-                        v[HYSTERESIS],
-                        rtt,
-                        time_of(packet, link),
-                        time_of(130, link),
-                        (int64_t)(v[LEASE] * 1e3),
-                        (int64_t)path_target,
-                        (uint32_t)v[A_MAX],
-                        (uint32_t)v[PROBES],
-                        port->mtu_bytes};
+  *(struct derived*)out = (struct derived){link,
+                                           granted,
+                                           greater(1, v[FALLBACK] * link),
+                                           bdp,
+                                           v[SMALL] * bdp,
+                                           packet,
+                                           packet - port->mtu_bytes,
+                                           v[KAPPA],
+                                           v[LITTLE],
+                                           v[HYSTERESIS],
+                                           rtt,
+                                           time_of(packet, granted),
+                                           time_of(136, 0.01 * link / 3),
+                                           (int64_t)(v[LEASE] * 1e3),
+                                           (int64_t)path_target,
+                                           (uint32_t)v[A_MAX],
+                                           (uint32_t)v[PROBES],
+                                           port->mtu_bytes};
 }
 
 /* --- sharing --- */
 
 static int has_much(constants* d, double left) { return left >= 16 * d->bdp; }
 
-static double weight(constants* d, double left, uint32_t with_much) { /* w */
-  return with_much > 0 && left < 4 * d->bdp ? d->little : 1;
+static double weight(constants* d, double left, int with_much) { /* w */
+  return with_much && left < 4 * d->bdp ? d->little : 1;
 }
 
 static double part(const struct claim* c, double level) {
@@ -128,11 +128,11 @@ static double water_level(const struct claim* first, double total) {
   double level = 0;
   for (double before = -1; level > before;) {
     double left = total, weights = 0;
-    for (const struct claim* c = first; c; c = c->next)
-      if (c->most <= c->weight * level)
-        left -= c->most;
-      else
-        weights += c->weight;
+    for (const struct claim* c = first; c; c = c->next) {
+      const int bound = c->most <= c->weight * level;
+      left -= bound ? c->most : 0;
+      weights += bound ? 0 : c->weight;
+    }
     before = level;
     if (weights > 0) level = left / weights;
   }
@@ -142,6 +142,8 @@ static double water_level(const struct claim* first, double total) {
 /* --- sender of a channel --- */
 
 static uint64_t acknowledged(event* e) { return e->sent_total - e->inflight_bytes; }
+
+static int leased(const struct context* s, int64_t now) { return s->number && now < s->lease_end; }
 
 /* Bytes of starts from one total to another. */
 static double starts_in(const struct context* s, uint64_t from, uint64_t to) {
@@ -155,11 +157,11 @@ static int64_t control_rtt(const struct context* s, constants* d) { /* 20: T' */
 }
 
 static void ask(struct context* s, constants* d, int64_t now) { /* 13 */
-  const double twice = 2.0 * (double)d->rtt, most = greater(twice, 1e6);
-  double wait = twice;
-  for (uint32_t i = 4; i <= s->unanswered && wait < most; ++i) wait = lesser(2 * wait, most);
-  s->asks_at = now + (s->number && now < s->lease_end ? s->lease / 2 : (int64_t)wait);
-  s->unanswered++;
+  const double first = (s->fallback ? 8 : 2) * (double)d->rtt, most = greater(first, 1e6);
+  double wait = first;
+  for (uint32_t i = s->fallback ? 0 : 4; i < s->repeats && wait < most; ++i)
+    wait = lesser(2 * wait, most);
+  s->asks_at = now + (leased(s, now) ? later(s->lease / 2, d->rtt) : (int64_t)wait);
   s->request = 1;
 }
 
@@ -167,7 +169,7 @@ static void ask(struct context* s, constants* d, int64_t now) { /* 13 */
 static void turn_to(struct context* s, constants* d, int64_t now, uint8_t wants) {
   if (s->wants == wants) return;
   s->wants = wants;
-  s->unanswered = 0;
+  s->repeats = 0;
   ask(s, d, now);
 }
 
@@ -176,42 +178,39 @@ static double start_of(const struct context* s, constants* d, double x, uint32_t
   if (x > d->small && n != 1 && n != 2) { /* 3 */
     const double all = n ? d->kappa * d->bdp / n : 0;
     const double packets = greater(all, d->small * d->small * d->small / (x * x)) / d->packet;
-    u = lesser(x, (double)(uint64_t)packets * d->packet);
+    u = (double)(uint64_t)packets * d->packet;
   }
-  return s->degree ? lesser(u, d->bdp / s->degree) : u; /* 4 */
-}
-
-/* 7, 8: of a short message behind others. */
-static double beside_grant(struct context* s, constants* d, event* e) {
-  const double m = on_wire(d, e->message_bytes);
-  if (m > d->small || e->backlog_bytes <= e->message_bytes || s->grant >= 0.875 * d->granted ||
-      e->now_ns < s->helped_at + 8 * d->rtt)
-    return 0;
-  s->helped_at = e->now_ns;
-  return 2 * m;
+  return s->degree > 1 ? lesser(u, greater(d->bdp / s->degree, d->packet)) : u; /* 4 */
 }
 
 static void new_work(struct context* s, constants* d, event* e) {
-  const double left = on_wire(d, e->backlog_bytes) + e->lost_bytes;
-  double start;
-  if (e->signal != PACELINE_CC_NACK && e->signal != PACELINE_CC_TIMEOUT) s->degree = e->hint_degree;
-  if (s->grant == 0) {
+  const double left = on_wire(d, e->backlog_bytes), m = on_wire(d, e->message_bytes);
+  double start = 0;
+  if (e->hint_degree != 0) s->degree = e->hint_degree;
+  if (left <= 0 || s->fallback) return;
+  if (s->number == 0) {
     const double x = left + starts_in(s, acknowledged(e), e->sent_total);            /* 2 */
     start = start_of(s, d, x, e->peers) - starts_in(s, acknowledged(e), UINT64_MAX); /* 5 */
-  } else {
-    start = beside_grant(s, d, e);
+    if (start < 1) turn_to(s, d, e->now_ns, 1);                                      /* 6 */
+  } else if (leased(s, e->now_ns) && s->grant < 0.875 * d->granted && m <= d->small && left > m &&
+             e->now_ns >= s->started_at + 8 * d->rtt) {
+    start = lesser(2 * m, d->bdp); /* 7, 8 */
   }
-  s->start_asked = (uint32_t)greater(0, lesser(start, left));
-  if (s->start_asked == 0 && left > 0) turn_to(s, d, e->now_ns, 1); /* 6 */
+  s->start_asked = (uint32_t)greater(start, 0);
 }
 
 static void begin_start(struct context* s, constants* d, event* e) {
+  const uint32_t bytes = e->share->start_bytes;
   if (s->start_to <= acknowledged(e)) s->start_from = e->sent_total;
   if (s->start_to < e->sent_total) s->start_to = e->sent_total;
-  s->start_to += e->share->start_bytes;
+  s->start_to += bytes;
   s->start_asked = 0;
-  if (on_wire(d, e->backlog_bytes) > (double)(s->start_to - e->sent_total))
+  if (bytes > 0) s->started_at = e->now_ns;
+  if (s->number == 0 && on_wire(d, e->backlog_bytes) > (double)(s->start_to - e->sent_total))
     turn_to(s, d, e->now_ns, 1); /* 6 */
+  if (s->number == 0 || bytes == 0) return;
+  s->limit += bytes; /* 8 */
+  ask(s, d, e->now_ns);
 }
 
 static void on_share(struct context* s, constants* d, event* e) {
@@ -221,114 +220,151 @@ static void on_share(struct context* s, constants* d, event* e) {
   if (e->share->announce && s->wants) ask(s, d, e->now_ns); /* 23 */
 }
 
-static void drop_grant(struct context* s) {
+static void give_up(struct context* s, int64_t now) {
   s->grant = s->number = 0;
+  s->limit = 0;
   s->begins_at = s->halves_at = PACELINE_CC_NEVER;
+  s->gave_up_at = now;
 }
 
 static void on_idle(struct context* s, constants* d, int64_t now) { /* 12 */
-  drop_grant(s);
-  if (s->wants) s->gave_up_at = now;
+  s->start_asked = 0;
+  if (s->wants) give_up(s, now);
   turn_to(s, d, now, 0);
 }
 
-static void obey(struct context* s, constants* d, const struct paceline_cc_rate_grant* g,
-                 int64_t now) {
-  const uint32_t before = s->grant;
+static void obey(struct context* s, const struct paceline_cc_rate_grant* g, int64_t now) { /* 10 */
+  const uint32_t before = leased(s, now) ? s->grant : 0;
   s->number = g->number;
-  s->next_grant = g->rate_mbps; /* 10 */
+  s->next_grant = g->rate_mbps;
   s->begins_at = g->rate_mbps > before ? now + (int64_t)g->delay_us * 1000 : now;
-  if (s->begins_at == now) s->grant = g->rate_mbps;
-  if (g->limit_total > s->limit) s->limit = g->limit_total;
-  s->lease = (int64_t)g->lease_us * 1000;
-  s->lease_end = s->halves_at = now + s->lease;
-  s->asks_at = now + s->lease / 2;
-  if (s->grant < before) ask(s, d, now); /* 11 */
+  s->grant = s->begins_at > now ? before : g->rate_mbps;
+  s->taken_at = now;
+  if (g->rate_mbps < before) s->request = 1; /* 11 */
 }
 
 static void on_grant(struct context* s, constants* d, event* e) {
   const struct paceline_cc_rate_grant* g = e->rate_grant;
-  const int64_t asked_at = e->now_ns - (uint32_t)((uint32_t)e->now_ns - g->stamp_ns);
-  if (!newer(g->number, s->number) || asked_at < s->gave_up_at) return; /* 9 */
-  if (g->round_trip_ns != 0)                                            /* 20 */
-    s->control_rtt += (g->round_trip_ns - s->control_rtt) / (s->control_rtt ? 8 : 1);
-  s->unanswered = 0;
-  s->fallback = 0; /* 15 */
-  if (g->rate_mbps > 0 || g->hold) {
-    if (s->wants) obey(s, d, g, e->now_ns);
-  } else if (!s->wants) { /* 12: confirmed */
-    s->asks_at = PACELINE_CC_NEVER;
-  } else if (g->revoke) {
-    drop_grant(s);
-    ask(s, d, e->now_ns);
+  const int64_t now = e->now_ns, asked_at = now - (uint32_t)((uint32_t)now - g->stamp_ns);
+  const int again = leased(s, now) && g->number == s->number;
+  if (s->number != 0 && (int16_t)(g->number - s->number) < 0) return; /* 9 */
+  if (g->round_trip_ns != 0)                                          /* 20 */
+    s->control_rtt += (g->round_trip_ns - s->control_rtt) / (s->control_rtt ? 4 : 1);
+  if (asked_at < s->gave_up_at) return; /* 9 */
+  s->repeats = 0;
+  if (g->rate_mbps == 0 && !g->hold) { /* 12: confirms */
+    if (!s->wants) s->asks_at = PACELINE_CC_NEVER;
+    if (!s->wants || !g->revoke) return;
+    give_up(s, now);
+    s->request = 1;
+  } else if (!s->wants) {
+    if (s->asks_at == PACELINE_CC_NEVER) ask(s, d, now); /* this one does not know of it */
+    return;
+  } else {
+    s->request = s->fallback || (s->number && !leased(s, now)) || (again && asked_at < s->taken_at);
+    if (!again) obey(s, g, now);
+    if (g->limit_total > s->limit) s->limit = g->limit_total;
+    s->lease = (int64_t)g->lease_us * 1000;
+    s->lease_end = s->halves_at = now + s->lease;
   }
+  const uint8_t says = s->request;
+  s->fallback = 0; /* 15 */
+  ask(s, d, now);
+  s->request = says;
 }
 
+/* --- its path: what no grant knows of --- */
+
 static void slow_path(struct context* s, constants* d, double rate, int64_t now) {
-  s->path = greater(rate, d->fallback);
-  s->path_at = now;
+  const double packet_in_8 = d->packet * 1e3 / (double)d->rtt;
+  s->path = lesser(greater(rate, greater(d->link / 1024, packet_in_8)), d->link);
+  s->path_at = s->cut_at = now;
 }
 
 static void on_ack(struct context* s, constants* d, event* e) {
-  const int64_t above = (int64_t)e->rtt_ns - control_rtt(s, d) - d->path_target;
-  if (above <= 0 || acknowledged(e) <= s->cut_at) return;
+  const int64_t queued = (int64_t)e->rtt_ns - control_rtt(s, d), above = queued - d->path_target;
+  if (s->fallback || e->rtt_ns == 0) return;
+  if (above <= 0 || e->now_ns - e->rtt_ns < s->cut_at) { /* 17 */
+    if (queued > 0) s->path_at = e->now_ns;              /* 19: without */
+    return;
+  }
   const double rate = s->grant ? lesser(s->grant, s->path) : s->path;
   slow_path(s, d, rate * (1 - lesser(0.8 * (double)above / e->rtt_ns, 0.5)), e->now_ns); /* 16 */
-  s->cut_at = e->sent_total;                                                             /* 17 */
 }
 
 static void on_loss(struct context* s, constants* d, event* e) { /* 18 */
-  if (e->signal == PACELINE_CC_TIMEOUT) {
+  if (e->signal == PACELINE_CC_TIMEOUT)
     slow_path(s, d, s->path / 2, e->now_ns);
-  } else if (e->now_ns >= s->nak_at + d->rtt) {
+  else if (e->now_ns >= s->cut_at + d->rtt)
     slow_path(s, d, s->path * 0.7, e->now_ns);
-    s->nak_at = e->now_ns;
-  }
-  if (s->grant == 0) new_work(s, d, e);
+  if (!s->wants) new_work(s, d, e);
 }
 
+static void grow_path(struct context* s, constants* d, int64_t now) { /* 19 */
+  const double basis = s->grant ? s->grant : d->link;
+  for (; s->path < d->link && now >= s->path_at + d->rtt; s->path_at += d->rtt) {
+    s->path += basis / 20;
+    if (s->path >= 1.25 * basis) s->path = d->link;
+  }
+}
+
+/* --- its clock and its answers --- */
+
 static void begin(struct context* s, constants* d, event* e) {
-  const double before = e->handover ? (double)e->handover->rate_bps / 1e6 : 0;
-  s->path = before > 0 ? lesser(before, d->link) : d->link;
+  s->path = d->link;
   s->share = s->cap = (uint32_t)d->link;
-  s->path_at = s->gave_up_at = e->now_ns;
-  s->nak_at = e->now_ns - d->rtt;
-  s->helped_at = e->now_ns - 8 * d->rtt;
+  s->cut_at = e->now_ns - d->rtt;
+  s->started_at = e->now_ns - 8 * d->rtt;
+  s->gave_up_at = e->now_ns;
   s->asks_at = s->begins_at = s->halves_at = PACELINE_CC_NEVER;
+  if (e->handover && e->handover->rate_bps)
+    slow_path(s, d, (double)e->handover->rate_bps / 1e6, e->now_ns);
 }
 
 static void pass_time(struct context* s, constants* d, int64_t now) {
-  for (; s->path < d->link && now >= s->path_at + d->rtt; s->path_at += d->rtt) { /* 19 */
-    s->path += s->grant / 20.0;
-    if (s->path >= 1.25 * s->grant) s->path = d->link;
+  const int due = now >= s->asks_at;
+  if (now >= s->halves_at && s->halves_at == s->lease_end) { /* 14 */
+    s->begins_at = PACELINE_CC_NEVER;
+    s->repeats = 0;
+    ask(s, d, now);
   }
   if (now >= s->begins_at) { /* 10 */
     s->grant = s->next_grant;
     s->begins_at = PACELINE_CC_NEVER;
   }
-  if (now >= s->lease_end && s->halves_at == s->lease_end) ask(s, d, now); /* 14 */
   for (; now >= s->halves_at; s->halves_at += d->rtt)
     if (s->grant > d->fallback) s->grant = (uint32_t)greater(s->grant / 2, d->fallback);
-  if (now < s->asks_at) return;
-  if (s->wants && s->unanswered >= d->probes && s->grant <= d->fallback) s->fallback = 1; /* 15 */
+  grow_path(s, d, now);
+  if (!due) return;
+  if (!leased(s, now)) s->repeats++;
+  if (s->wants && !s->fallback && s->repeats > d->probes && s->grant <= d->fallback) { /* 15 */
+    give_up(s, now);
+    s->fallback = 1;
+    s->repeats = 0;
+  }
   ask(s, d, now);
 }
 
 static void decide(const struct context* s, constants* d, event* e,
                    struct paceline_cc_decision* out) {
-  const int starts = s->start_to > e->sent_total;
-  const double start_rate = s->degree ? d->granted / s->degree : d->link;
-  const double unbound = starts ? start_rate : lesser(s->grant, s->share);
-  const double rate = greater(1, lesser(unbound, s->path)); /* 1, 5 */
+  const int may_start = !s->fallback && (s->number == 0 || leased(s, e->now_ns));
+  const int starts = may_start && s->start_to > e->sent_total; /* 5 */
+  const double start_rate =
+      s->degree > 1 ? greater(d->granted / s->degree, d->link / 1024) : d->link;
+  const double own = starts ? greater(start_rate, s->grant) : lesser(s->grant, s->share);
+  const double unbound = s->fallback ? d->fallback : own;
+  const double rate = lesser(unbound, s->path); /* 1 */
   const double slack = lesser(2 * d->packet, bytes_in(rate, d->rtt) / 2);
   const double window = greater(d->packet, bytes_in(rate, control_rtt(s, d)) + slack);
   const int64_t due = sooner(s->asks_at, sooner(s->begins_at, s->halves_at));
-  out->rate_bps = (uint64_t)(rate * 1e6);
-  out->window_bytes = starts ? PACELINE_CC_UNLIMITED : (uint64_t)window;
-  out->ceiling = s->grant && s->limit > s->start_to ? s->limit : s->start_to;
-  if (s->fallback) out->window_bytes = out->ceiling = PACELINE_CC_UNLIMITED;
+  out->rate_bps = (uint64_t)((rate < 1 && due == PACELINE_CC_NEVER ? 1 : rate) * 1e6);
+  out->window_bytes = starts || s->fallback ? PACELINE_CC_UNLIMITED : (uint64_t)window;
+  out->ceiling = s->number && s->limit > s->start_to ? s->limit : s->start_to;
+  if (s->fallback) out->ceiling = PACELINE_CC_UNLIMITED;
+  out->wake_bytes = starts ? s->start_to - e->sent_total : PACELINE_CC_UNLIMITED;
   out->wake_at_ns = s->path < d->link ? sooner(due, s->path_at + d->rtt) : due;
   out->timed = due != PACELINE_CC_NEVER;
+  out->urgent = starts != 0;
   out->request = s->request;
   out->fallback = s->fallback;
 }
@@ -340,7 +376,7 @@ static void on_event(struct context* s, constants* d, event* e) {
   pass_time(s, d, e->now_ns);
   if (what == PACELINE_CC_START || what == PACELINE_CC_MESSAGE) new_work(s, d, e);
   if (what == PACELINE_CC_NACK || what == PACELINE_CC_TIMEOUT) on_loss(s, d, e);
-  if (what == PACELINE_CC_ACK && e->rtt_ns) on_ack(s, d, e);
+  if (what == PACELINE_CC_ACK) on_ack(s, d, e);
   if (what == PACELINE_CC_SHARE) on_share(s, d, e);
   if (what == PACELINE_CC_GRANT) on_grant(s, d, e);
   if (what == PACELINE_CC_IDLE) on_idle(s, d, e->now_ns);
@@ -358,19 +394,22 @@ static void fill_request(const struct paceline_cc_item* item, struct paceline_cc
   const double left = greater(1, on_wire(item->derived, item->event->backlog_bytes));
   if (s->start_to > r->sent_total) r->start_total = s->start_to;
   r->demand_bytes = s->wants ? (uint64_t)left : 0;
-  r->cap_mbps = s->cap;
+  r->cap_mbps = (uint32_t)greater(1, lesser(s->cap, 1.25 * s->path));
   r->grant_echo = s->number;
   r->degree = s->degree;
 }
 
 static void fill_want(const struct paceline_cc_item* item, struct paceline_cc_want* want) {
   const struct context* s = item->state;
-  want->left_bytes = (uint64_t)on_wire(item->derived, item->event->backlog_bytes);
-  want->limit_mbps = s->grant;
+  const double left = on_wire(item->derived, item->event->backlog_bytes);
+  const double starts = starts_in(s, item->event->sent_total, UINT64_MAX) + s->start_asked;
+  const double grant = s->begins_at < PACELINE_CC_NEVER ? s->next_grant : s->grant;
+  want->left_bytes = (uint64_t)left;
+  want->limit_mbps = (uint32_t)lesser(grant, s->path);
   want->start_bytes = s->start_asked;
   want->asks_start = s->start_asked > 0;
-  want->active = want->left_bytes > 0;
-  want->awaits_grant = s->number == 0;
+  want->active = left > (s->number ? 0 : starts);
+  want->awaits_grant = s->number == 0 && !s->fallback;
   want->weight = 1;
 }
 
@@ -378,14 +417,17 @@ static void fill_want(const struct paceline_cc_item* item, struct paceline_cc_wa
 
 static struct claim* link_contexts(struct paceline_cc_uplink* u, constants* d) {
   struct claim* first = 0;
-  uint32_t much = 0;
-  for (uint32_t i = 0; i < u->context_count; ++i)
-    much += u->contexts[i]->want->active && has_much(d, (double)u->contexts[i]->want->left_bytes);
+  int much = 0;
+  for (uint32_t i = 0; i < u->context_count; ++i) {
+    const struct paceline_cc_want* want = u->contexts[i]->want;
+    much |= want->active && has_much(d, (double)want->left_bytes);
+  }
   for (uint32_t i = 0; i < u->context_count; ++i) {
     const struct paceline_cc_want* want = u->contexts[i]->want;
     struct claim* c = u->contexts[i]->state;
-    *c = (struct claim){want->awaits_grant ? d->link : want->limit_mbps,
-                        weight(d, (double)want->left_bytes, much), first};
+    c->most = want->awaits_grant ? d->link : want->limit_mbps; /* 21 */
+    c->weight = weight(d, (double)want->left_bytes, much);
+    c->next = first;
     if (want->active) first = c;
   }
   return first;
@@ -395,18 +437,21 @@ static void share_out(struct paceline_cc_uplink* u, constants* d) {
   const struct claim* first = link_contexts(u, d);
   const double level = water_level(first, 0.98 * d->link);
   for (uint32_t i = 0; i < u->context_count; ++i) {
+    const struct paceline_cc_want* want = u->contexts[i]->want;
     struct uplink_context* s = u->contexts[i]->state;
     struct paceline_cc_share* share = u->contexts[i]->share;
-    const double grant = s->claim.most, old = s->told > 0 ? s->told : d->link;
-    share->rate_mbps = (uint32_t)part(&s->claim, level); /* 21 */
-    s->claim.most = d->link;                             /* 22 */
-    share->cap_mbps = (uint32_t)part(&s->claim, water_level(first, 0.98 * d->link));
+    const double grant = s->claim.most, mine = s->claim.weight * level;
+    share->rate_mbps = (uint32_t)(want->active && grant > mine ? mine : d->link); /* 21 */
+    s->claim.most = d->link;
+    const double cap =
+        want->active ? part(&s->claim, water_level(first, 0.98 * d->link)) : d->link; /* 22 */
     s->claim.most = grant;
-    share->announce = greater(share->cap_mbps - old, old - share->cap_mbps) >= old / 8 && /* 23 */
-                      lesser(share->cap_mbps, old) < 1.25 * grant &&
-                      u->now_ns >= s->told_at + d->rtt;
-    if (share->announce) s->told = share->cap_mbps;
-    if (share->announce) s->told_at = u->now_ns;
+    const double top = greater(cap, s->told), low = lesser(cap, s->told); /* 23 */
+    share->announce = want->active && !want->awaits_grant && top - low > top / 8 &&
+                      low < 1.25 * grant && u->now_ns >= s->told_at + d->rtt;
+    if (share->announce || want->asks_start) s->told_at = u->now_ns;
+    if (share->announce || want->asks_start || s->told == 0) s->told = cap;
+    share->cap_mbps = (uint32_t)s->told;
     u->contexts[i]->tell = 1;
   }
 }
@@ -431,31 +476,28 @@ static void give_starts(struct paceline_cc_uplink* u, constants* d) { /* 24 */
 }
 
 static void on_uplink(struct paceline_cc_uplink* u) {
-  struct uplink* s = u->state;
   constants* d = u->derived;
-  if (u->now_ns >= s->shared_until) {
-    share_out(u, d);
-    s->shared_until = u->now_ns + d->rtt / 4;
-  } else {
-    u->next_ns = s->shared_until;
-  }
-  u->rest_ns = s->shared_until;
+  share_out(u, d);
   give_starts(u, d);
+  u->rest_ns = u->now_ns + d->rtt / 4;
 }
 
 /* --- receiver of a port --- */
 
+static struct sender* sender_of(const downlink* p, uint32_t i) { return p->channels[i]->state; }
+
 static void round_at(downlink* p, int64_t at) {
   const struct port* port = p->state;
-  const int64_t least = later(port->round_after, p->now_ns + 100);
-  p->next_ns = sooner(p->next_ns, later(at, least));
+  p->next_ns = sooner(p->next_ns, later(at, later(port->round_after, p->now_ns + 100)));
 }
 
 static void set_grant(channel* c, double grant) {
   struct sender* s = c->state;
+  if (grant < s->grant) s->com_until = later(s->com_until, s->lease_end);
   s->grant = (uint32_t)grant;
   if (s->com < s->grant) s->com = s->grant; /* 35 */
-  s->fresh = 1;
+  s->number = (uint16_t)(s->number % 65535 + 1);
+  s->delay_us = 0;
   c->tell = 1;
 }
 
@@ -471,132 +513,122 @@ static void forget(downlink* p, channel* c, uint8_t revoked) {
   struct sender* s = c->state;
   take_turn(p, s, ABSENT);
   *s = (struct sender){.number = s->number, .revoked = revoked};
+  set_grant(c, 0);
   c->listed = 0;
-  c->tell = 1;
-}
-
-static int obeys(const struct sender* s, uint16_t echo) {
-  return !s->fresh && echo != 0 && !newer(s->agreed, echo);
 }
 
 static void on_request(downlink* p, channel* c) {
   constants* d = p->derived;
-  struct sender* s = c->state;
+  const struct paceline_cc_request* r = c->request;
   const struct port* port = p->state;
-  const int much = has_much(d, (double)c->request->demand_bytes);
-  int news = s->cap != c->request->cap_mbps || s->much != much || s->turn == ABSENT;
-  if (c->fresh) s->number = c->request->grant_echo;
-  if (c->request->demand_bytes == 0) {
+  struct sender* s = c->state;
+  const int obeys = r->grant_echo != 0 && r->grant_echo == s->number;
+  if (c->fresh) s->number = r->grant_echo;
+  s->heard_at = p->now_ns;
+  s->cap = r->cap_mbps;
+  round_at(p, p->now_ns);
+  if (r->demand_bytes == 0) {
     forget(p, c, 0);
   } else if (s->turn == ABSENT) {
-    take_turn(p, s, port->turns[ACTIVE] < d->a_max ? ACTIVE : HELD);
-    if (s->turn == HELD) set_grant(c, 0);        /* 40 */
-  } else if (obeys(s, c->request->grant_echo)) { /* 35 */
-    news |= s->com != s->grant;
-    s->com = s->grant;
-  } else if (s->told_at && p->now_ns >= s->told_at + d->rtt) {
+    take_turn(p, s, port->turns[ACTIVE] < d->a_max && port->turns[HELD] == 0 ? ACTIVE : HELD);
+    if (s->turn == HELD) set_grant(c, 0); /* 40 */
+  } else if (obeys) {
+    s->com = s->grant; /* 35 */
+  } else if (s->lease != 0 && p->now_ns > s->told_at + d->rtt * 3 / 2) {
     c->tell = 1; /* the newest GRANT has been lost */
   }
-  s->cap = c->request->cap_mbps;
-  s->much = (uint8_t)much;
-  if (news || s->turn == ABSENT) round_at(p, p->now_ns);
 }
 
-/* Whose turn began first. */
-static channel* first_of(downlink* p, enum turn turn) {
-  channel* best = 0;
-  int64_t since = PACELINE_CC_NEVER;
+/* Whose turn began first, before a time. */
+static channel* first_of(downlink* p, enum turn turn, int64_t before) {
+  channel* first = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i) {
-    const struct sender* s = p->channels[i]->state;
-    if (s->turn != turn || s->since >= since) continue;
-    since = s->since;
-    best = p->channels[i];
+    if (sender_of(p, i)->turn != turn || sender_of(p, i)->since >= before) continue;
+    before = sender_of(p, i)->since;
+    first = p->channels[i];
   }
-  return best;
+  return first;
 }
 
 static void change_turns(downlink* p, constants* d) { /* 40 */
   struct port* port = p->state;
-  while (port->turns[HELD] > 0 && port->turns[ACTIVE] < d->a_max)
-    take_turn(p, first_of(p, HELD)->state, ACTIVE);
-  const uint32_t waiting = port->turns[HELD], most = (d->a_max + 1) / 2;
-  if (waiting == 0 || p->now_ns >= port->turn_at) {
-    for (uint32_t i = 0; i < waiting && i < most; ++i) {
-      channel *next = first_of(p, HELD), *rests = first_of(p, ACTIVE);
-      take_turn(p, next->state, ACTIVE);
-      take_turn(p, rests->state, HELD);
-      set_grant(rests, 0);
-    }
-    port->turn_at = p->now_ns + 64 * d->rtt;
+  const uint32_t half = d->a_max > 1 ? d->a_max / 2 : 1;
+  const int64_t long_ago = p->now_ns - 64 * d->rtt + 1;
+  channel *next = 0, *rests = 0;
+  while (port->turns[ACTIVE] < d->a_max && (next = first_of(p, HELD, PACELINE_CC_NEVER)))
+    take_turn(p, next->state, ACTIVE);
+  if (port->turns[HELD] == 0) return;
+  for (uint32_t i = 0; i < half && p->now_ns >= port->turn_at; ++i) {
+    if (!(next = first_of(p, HELD, p->now_ns)) || !(rests = first_of(p, ACTIVE, long_ago))) break;
+    take_turn(p, next->state, ACTIVE);
+    take_turn(p, rests->state, HELD);
+    set_grant(rests, 0);
   }
-  if (waiting > 0) round_at(p, port->turn_at);
+  if (p->now_ns >= port->turn_at) port->turn_at = p->now_ns + 64 * d->rtt;
+  round_at(p, port->turn_at);
 }
 
 /* 38, 39: a GRANT again, or the end of who is silent. */
 static void keep(downlink* p, channel* c) {
   constants* d = p->derived;
   struct sender* s = c->state;
-  const int64_t now = p->now_ns, lease_end = s->told_at + s->lease;
-  const int64_t again = s->com > s->grant ? s->told_at + d->rtt * 5 / 4 : PACELINE_CC_NEVER;
-  if (s->lease == 0) return;             /* nothing said yet */
-  if (now < c->heard_at_ns + s->lease) { /* 38 */
-    const int64_t due = sooner(again, s->told_at + s->lease / 2);
-    if (now >= due)
-      c->tell = 1;
-    else
-      round_at(p, due);
-  } else if (now >= lease_end + s->lease) {
+  const int64_t now = p->now_ns, five_quarters = d->rtt * 5 / 4;
+  if (s->arrived != c->received_total) s->heard_at = now;
+  s->arrived = c->received_total;
+  if (s->lease == 0) return; /* nothing said yet */
+  const int lives = now < s->heard_at + later(s->lease / 2, 8 * d->rtt);
+  if (!lives && now >= s->lease_end && s->grant > d->fallback) set_grant(c, d->fallback); /* 39 */
+  if (now >= later(s->lease_end, s->heard_at + 2 * s->lease)) {
     forget(p, c, 1);
-  } else if (now >= lease_end) { /* 39 */
-    if (s->halved_at < lease_end) s->halved_at = lease_end;
-    if (s->grant > d->fallback) {
-      s->grant = (uint32_t)d->fallback;
-      s->fresh = 1;
-    }
-    for (; now >= s->halved_at + d->rtt; s->halved_at += d->rtt)
-      if (s->com > s->grant) s->com = (uint32_t)greater(s->com / 2, s->grant);
-    round_at(p, s->com > s->grant ? s->halved_at + d->rtt : lease_end + s->lease);
-  } else {
-    round_at(p, lease_end);
+    return;
   }
+  for (; s->com > s->grant && now >= s->com_until + d->rtt; s->com_until += d->rtt)
+    s->com = (uint32_t)greater(s->com / 2, greater(s->grant, lesser(s->com, d->fallback)));
+  const int64_t again = s->told_at + (s->com > s->grant ? five_quarters : s->lease / 2); /* 38 */
+  if (lives && now >= again) c->tell = 1;
+  round_at(p, lives ? again : now + five_quarters);
+}
+
+static double left_of(const channel* c) { /* of what it has announced, to arrive */
+  const uint64_t end = c->request->sent_total + c->request->demand_bytes;
+  return end > c->received_total ? (double)(end - c->received_total) : 0;
 }
 
 static void find_shares(downlink* p, constants* d) { /* 25 */
   struct claim* first = 0;
-  uint32_t much = 0;
+  int much = 0;
+  for (uint32_t i = 0; i < p->channel_count; ++i)
+    much |= sender_of(p, i)->turn == ACTIVE && has_much(d, left_of(p->channels[i]));
   for (uint32_t i = 0; i < p->channel_count; ++i) {
-    const struct sender* s = p->channels[i]->state;
-    much += s->turn == ACTIVE && s->much;
-  }
-  for (uint32_t i = 0; i < p->channel_count; ++i) {
-    struct sender* s = p->channels[i]->state;
-    const double left = (double)p->channels[i]->request->demand_bytes;
-    s->claim = (struct claim){greater(s->cap, d->link / 1024), weight(d, left, much), first};
+    struct sender* s = sender_of(p, i);
+    s->claim.most = greater(lesser(s->cap, d->link), d->link / 1024);
+    s->claim.weight = weight(d, left_of(p->channels[i]), much);
+    s->claim.next = first;
     if (s->turn == ACTIVE) first = &s->claim;
   }
   const double level = water_level(first, d->granted);
   for (uint32_t i = 0; i < p->channel_count; ++i) {
-    struct sender* s = p->channels[i]->state;
+    struct sender* s = sender_of(p, i);
     s->share = s->turn == ACTIVE ? (uint32_t)part(&s->claim, level) : 0;
   }
 }
 
-/* What is taken back for those who get more, of which the sum of com falls later. */
+/* What others need is taken back: their rates rise when the echoes have come. */
 static void lower_grants(downlink* p, constants* d) {
   double wanted = 0, left = d->granted;
-  int starving = 0;
+  int starves = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i) {
-    const struct sender* s = p->channels[i]->state;
+    const struct sender* s = sender_of(p, i);
+    const int more = s->share > (1 + d->hysteresis) * s->grant && s->share > s->com;
+    wanted += more ? s->share - s->com : 0; /* 26 */
+    starves |= 2 * s->com < s->share;
     left -= s->grant;
-    starving |= 2 * s->grant < s->share; /* 29 */
-    if (s->share > (1 + d->hysteresis) * s->grant && s->share > s->com)
-      wanted += s->share - s->com; /* 26 */
   }
   if (wanted <= left) return; /* 27 */
   for (uint32_t i = 0; i < p->channel_count; ++i) {
-    const struct sender* s = p->channels[i]->state;
-    const double least = (starving ? 1 : 1 - d->hysteresis) * s->grant; /* 28, 29 */
-    if (s->share < least) set_grant(p->channels[i], s->share);
+    const struct sender* s = sender_of(p, i);
+    const double least = (starves ? 1 : 1 - d->hysteresis) * s->grant; /* 28, 29 */
+    if (s->turn == ACTIVE && s->share < least) set_grant(p->channels[i], s->share);
   }
 }
 
@@ -608,31 +640,33 @@ static void give(channel* c, double grant, double* room) {
 }
 
 static void raise_grants(downlink* p, constants* d) {
-  struct port* port = p->state;
-  double room = d->granted; /* 30 */
-  for (uint32_t i = 0; i < p->channel_count; ++i)
-    room -= ((struct sender*)p->channels[i]->state)->com;
-  for (uint32_t i = 0; i < p->channel_count; ++i) {
-    struct sender* s = p->channels[i]->state;
+  double room = d->granted;
+  int64_t delay = 0;
+  for (uint32_t i = 0; i < p->channel_count; ++i) room -= sender_of(p, i)->com; /* 30 */
+  room = greater(room, 0);
+  for (uint32_t i = 0; i < p->channel_count; ++i) { /* 31 */
+    struct sender* s = sender_of(p, i);
+    const double to = lesser(s->share, s->com + room);
     if (s->grant > 0 || s->share == 0) continue;
-    if (2 * room < s->share) { /* 31 */
+    if (2 * to >= s->share) {
+      give(p->channels[i], to, &room);
+      s->rose_at = p->now_ns;
+      s->delay_us = (uint32_t)(sooner(delay, 16 * d->rtt) / 1000); /* 32 */
+    } else {
       round_at(p, p->now_ns + d->rtt);
-      continue;
     }
-    give(p->channels[i], lesser(s->share, room), &room);
-    port->begins_at = later(port->begins_at + d->packet_time, p->now_ns); /* 32 */
-    s->begins_at = port->begins_at = sooner(port->begins_at, p->now_ns + 16 * d->rtt);
+    delay += d->packet_time;
   }
-  for (uint32_t i = 0; i < p->channel_count; ++i) {
-    struct sender* s = p->channels[i]->state;
-    const double to = lesser(s->share, s->com + room), by = to - s->grant; /* 33 */
-    if (s->grant == 0 || s->share <= (1 + d->hysteresis) * s->grant || by <= 0) continue;
-    if (p->now_ns < s->raised_at + 2 * d->rtt && by < d->link / 8 && by < s->grant) { /* 34 */
-      round_at(p, s->raised_at + 2 * d->rtt);
-      continue;
+  for (uint32_t i = 0; i < p->channel_count; ++i) { /* 33 */
+    struct sender* s = sender_of(p, i);
+    const double to = lesser(s->share, s->com + room), by = to - s->grant;
+    if (s->grant == 0 || to <= (1 + d->hysteresis) * s->grant) continue;
+    if (p->now_ns < s->rose_at + 2 * d->rtt && by < d->link / 8 && by < s->grant) { /* 34 */
+      round_at(p, s->rose_at + 2 * d->rtt);
+    } else {
+      give(p->channels[i], to, &room);
+      s->rose_at = p->now_ns;
     }
-    give(p->channels[i], to, &room);
-    s->raised_at = p->now_ns;
   }
 }
 
@@ -641,10 +675,9 @@ static void on_downlink(downlink* p) {
   struct port* port = p->state;
   port->round_after = p->now_ns + d->rtt / 4;
   port->turns[HELD] = port->turns[ACTIVE] = 0;
-  for (uint32_t i = 0; i < p->channel_count; ++i)
-    port->turns[((struct sender*)p->channels[i]->state)->turn]++;
-  change_turns(p, d);
+  for (uint32_t i = 0; i < p->channel_count; ++i) port->turns[sender_of(p, i)->turn]++;
   for (uint32_t i = 0; i < p->channel_count; ++i) keep(p, p->channels[i]);
+  change_turns(p, d);
   find_shares(p, d);
   lower_grants(p, d);
   raise_grants(p, d);
@@ -654,24 +687,24 @@ static void fill_grant(downlink* p, channel* c, struct paceline_cc_rate_grant* g
   constants* d = p->derived;
   const struct paceline_cc_request* r = c->request;
   struct sender* s = c->state;
-  const int64_t active = ((struct port*)p->state)->turns[ACTIVE];
+  const int64_t others = ((struct port*)p->state)->turns[ACTIVE] * d->control_time;
   const int64_t packets = s->grant ? time_of(8 * d->packet, s->grant) : 0;
-  const int64_t refresh = later(2 * d->rtt, active * d->control_time);
+  const int64_t lease = later(4 * later(2 * d->rtt, others), packets); /* 37 */
   uint64_t known = r->sent_total > r->start_total ? r->sent_total : r->start_total;
   if (known < c->received_total) known = c->received_total;
-  s->number = (uint16_t)(s->number % 65535 + 1);
-  if (s->fresh) s->agreed = s->number;
-  s->fresh = 0;
+  s->lease = (later(d->lease_min, lease) + 999) / 1000 * 1000;
   s->told_at = p->now_ns;
-  s->lease = later(d->lease_min, later(4 * refresh, packets)); /* 37 */
+  s->lease_end = p->now_ns + s->lease + d->rtt;
   g->number = s->number;
   g->rate_mbps = s->grant;
   g->lease_us = (uint32_t)(s->lease / 1000);
-  g->delay_us = s->begins_at > p->now_ns ? (uint32_t)((s->begins_at - p->now_ns) / 1000) : 0;
-  g->limit_total =
-      known + (uint64_t)(bytes_in(s->grant, s->lease + 2 * d->rtt) + 2 * d->packet); /* 36 */
+  g->delay_us = s->delay_us;
+  g->limit_total = known; /* 36 */
+  if (s->grant)
+    g->limit_total += (uint64_t)(bytes_in(s->grant, s->lease + 2 * d->rtt) + 2 * d->packet);
   g->hold = s->turn == HELD;
   g->revoke = s->revoked;
+  s->delay_us = s->revoked = 0;
 }
 
 static const struct paceline_cc_rates kRates = {sizeof kRates,

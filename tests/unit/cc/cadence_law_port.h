@@ -1,0 +1,148 @@
+// A receiving port twice: Cadence's allocator built in and the law in C, with the same REQUESTs and
+// the same arrivals. Each is echoed its own numbers.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cc/cadence/receiver/receiver.h"
+#include "tests/unit/cc/cadence_law.h"
+
+namespace paceline::cc {
+
+class CadenceLawPort {
+ public:
+  struct Channel {
+    RequestMessage request{};
+    GrantMessage grant{};  // the built-in's newest
+    unsigned grants = 0;
+    ChannelCounters* counters = nullptr;
+    paceline_cc_request law_request{};
+    paceline_cc_rate_grant law_grant{};
+    unsigned law_grants = 0;
+    paceline_cc_channel law{};
+    alignas(16) std::array<std::byte, PACELINE_CC_SENDER_BYTES> state{};
+
+    bool agree(std::uint64_t slack = 1) const {
+      return within(grant.rate_mbps, law_grant.rate_mbps, slack) &&
+             grant.hold == (law_grant.hold != 0);
+    }
+  };
+
+  CadenceLawPort(const CadenceLaw& law, std::size_t channels)
+      : channels(channels), law_(law), receiver_(std::make_unique<CadenceReceiver>(law.p)) {
+    for (std::size_t i = 0; i < channels; ++i) {
+      Channel& c = this->channels[i];
+      c.law.number = static_cast<std::uint32_t>(i);
+      c.law.fresh = 1;
+      c.law.request = &c.law_request;
+      c.law.state = c.state.data();
+    }
+  }
+
+  void request(std::size_t i, std::uint64_t demand, std::uint32_t cap = kCapUnlimited,
+               std::uint64_t start = 0) {
+    Channel& c = channels[i];
+    RequestMessage& r = c.request;
+    ++r.req_seq;
+    r.channel = static_cast<std::uint16_t>(i);
+    r.demand_bytes = demand;
+    r.tx_cap_mbps = cap;
+    r.timestamp_ns = static_cast<std::uint32_t>(now);
+    r.unscheduled_total = r.sent_total + start;
+    c.counters = receiver_->on_request(Nanos{now}, static_cast<std::uint32_t>(i), r);
+    if (c.law.fresh != 0) c.law.received_total = r.sent_total;
+    c.law_request = {r.sent_total,   r.unscheduled_total,      demand, cap,
+                     r.timestamp_ns, c.law_request.grant_echo, 0,      0};
+    c.law.heard_at_ns = now;
+    c.law.listed = 1;
+    paceline_cc_downlink d = downlink(0, next_);
+    law_.c->rates->on_request(&d, &c.law);
+    next_ = d.next_ns;
+    c.law.fresh = 0;
+    tell(c);
+  }
+  // The newest GRANT is in force at the sender, which says so.
+  void echo(std::size_t i) {
+    Channel& c = channels[i];
+    c.request.grant_echo = c.grant.grant_seq;
+    c.law_request.grant_echo = c.law_grant.number;
+    request(i, c.request.demand_bytes, c.request.tx_cap_mbps);
+  }
+  void give_up(std::size_t i) {
+    channels[i].request.grant_echo = channels[i].law_request.grant_echo = 0;
+    request(i, 0);
+  }
+  void arrive(std::size_t i, std::uint64_t bytes) {  // what was sent, too
+    channels[i].counters->rx_bytes += bytes;
+    channels[i].law.received_total += bytes;
+  }
+  void send(std::size_t i, std::uint64_t bytes) { channels[i].request.sent_total += bytes; }
+
+  void run(std::int64_t ns) {
+    const std::int64_t end = now + ns + 300;  // the law's rounds are 100 ns behind
+    poll();
+    while (now < end) {
+      const std::int64_t wake = std::min(receiver_->next_wake().count, next_);
+      now = std::clamp(wake, now + 1, end);
+      poll();
+    }
+  }
+  bool agree(std::uint64_t slack = 1) const {
+    return std::all_of(channels.begin(), channels.end(),
+                       [slack](const Channel& c) { return c.agree(slack); });
+  }
+  std::uint64_t granted() const { return receiver_->snapshot().granted_mbps; }
+  std::uint64_t committed() const { return receiver_->snapshot().committed_mbps; }
+
+  std::vector<Channel> channels;
+  std::int64_t now = 1'000'000'000;
+
+ private:
+  paceline_cc_downlink downlink(std::uint32_t count, std::int64_t next) {
+    return {now, state_.data(), law_.derived.data(), listed_.data(), count, 0, next};
+  }
+  void tell(Channel& c) {
+    if (c.law.tell == 0) return;
+    c.law.tell = 0;
+    c.law_grant = {};
+    paceline_cc_downlink d = downlink(0, next_);
+    law_.c->rates->fill_grant(&d, &c.law, &c.law_grant);
+    next_ = d.next_ns;
+    ++c.law_grants;
+  }
+  void poll() {
+    std::array<ReceiverOutput, 3> out;
+    std::size_t n = 0;
+    do {
+      n = receiver_->poll(Nanos{now}, out);
+      for (std::size_t i = 0; i < n; ++i) {
+        channels[out[i].peer].grant = out[i].grant;
+        ++channels[out[i].peer].grants;
+      }
+    } while (n == out.size());
+    if (now < next_) return;
+    listed_.clear();
+    for (Channel& c : channels) {
+      if (c.law.listed != 0) listed_.push_back(&c.law);
+    }
+    paceline_cc_downlink d =
+        downlink(static_cast<std::uint32_t>(listed_.size()), PACELINE_CC_NEVER);
+    law_.c->rates->on_downlink(&d);
+    next_ = d.next_ns;
+    for (Channel& c : channels) tell(c);
+  }
+
+  const CadenceLaw& law_;
+  std::unique_ptr<CadenceReceiver> receiver_;
+  alignas(16) std::array<std::byte, PACELINE_CC_PORT_BYTES> state_{};
+  std::vector<paceline_cc_channel*> listed_;
+  std::int64_t next_ = PACELINE_CC_NEVER;
+};
+
+}  // namespace paceline::cc
