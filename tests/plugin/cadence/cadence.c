@@ -82,6 +82,9 @@ static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static double bytes_in(double rate, int64_t time) { return rate * (double)time / 8e3; }
 static int64_t time_of(double bytes, double rate) { return (int64_t)(bytes * 8e3 / rate); }
 
+/* Beyond the headers of full packets: a start that is to cover a message has room for it. */
+static const double kExtra = PACELINE_CC_MESSAGE_EXTRA;
+
 static double on_wire(constants* d, uint64_t payload) {
   return (double)payload + (double)((payload + d->mtu - 1) / d->mtu) * d->head;
 }
@@ -189,12 +192,12 @@ static void new_work(struct context* s, constants* d, event* e) {
   if (e->hint_degree != 0) s->degree = e->hint_degree;
   if (left <= 0 || s->fallback) return;
   if (s->number == 0) {
-    const double x = left + starts_in(s, acknowledged(e), e->sent_total);            /* 2 */
+    const double x = left + kExtra + starts_in(s, acknowledged(e), e->sent_total);   /* 2 */
     start = start_of(s, d, x, e->peers) - starts_in(s, acknowledged(e), UINT64_MAX); /* 5 */
     if (start < 1) turn_to(s, d, e->now_ns, 1);                                      /* 6 */
   } else if (leased(s, e->now_ns) && s->grant < 0.875 * d->granted && m <= d->small && left > m &&
              e->now_ns >= s->started_at + 8 * d->rtt) {
-    start = lesser(2 * m, d->bdp); /* 7, 8 */
+    start = lesser(2 * m + kExtra, d->bdp); /* 7, 8 */
   }
   s->start_asked = (uint32_t)greater(start, 0);
 }
@@ -206,7 +209,8 @@ static void begin_start(struct context* s, constants* d, event* e) {
   s->start_to += bytes;
   s->start_asked = 0;
   if (bytes > 0) s->started_at = e->now_ns;
-  if (s->number == 0 && on_wire(d, e->backlog_bytes) > (double)(s->start_to - e->sent_total))
+  if (s->number == 0 &&
+      on_wire(d, e->backlog_bytes) + kExtra > (double)(s->start_to - e->sent_total))
     turn_to(s, d, e->now_ns, 1); /* 6 */
   if (s->number == 0 || bytes == 0) return;
   s->limit += bytes; /* 8 */
@@ -237,8 +241,9 @@ static void obey(struct context* s, const struct paceline_cc_rate_grant* g, int6
   const uint32_t before = leased(s, now) ? s->grant : 0;
   s->number = g->number;
   s->next_grant = g->rate_mbps;
-  s->begins_at = g->rate_mbps > before ? now + (int64_t)g->delay_us * 1000 : now;
-  s->grant = s->begins_at > now ? before : g->rate_mbps;
+  const int waits = g->rate_mbps > before && g->delay_us > 0;
+  s->begins_at = waits ? now + (int64_t)g->delay_us * 1000 : PACELINE_CC_NEVER;
+  s->grant = waits ? before : g->rate_mbps;
   s->taken_at = now;
   if (g->rate_mbps < before) s->request = 1; /* 11 */
 }

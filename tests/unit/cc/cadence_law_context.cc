@@ -77,7 +77,7 @@ void CadenceLawContext::answer_ask() {
     asked_ = law_asked_ = std::min(asked_, law_asked_);
   }
   UplinkShare share;
-  share.rate = share.cap = rate_from_mbps(law_.p.link_mbps);
+  share.rate_mbps = share.cap_mbps = law_.p.link_mbps;
   share.start_bytes = std::min(asked_, start_room);
   share.answers_start = true;
   paceline_cc_share law_share{};
@@ -157,8 +157,8 @@ void CadenceLawContext::compare_decisions() {
   if (want_.awaits_grant != (law_want_.awaits_grant != 0)) {
     differ("awaits a grant", want_.awaits_grant, law_want_.awaits_grant);
   }
-  if (!want_.awaits_grant && !within(want_.limit.bps / 1'000'000, law_want_.limit_mbps, mbps)) {
-    differ("limit on the uplink", want_.limit.bps / 1'000'000, law_want_.limit_mbps);
+  if (!want_.awaits_grant && !within(want_.limit_mbps, law_want_.limit_mbps, mbps)) {
+    differ("limit on the uplink", want_.limit_mbps, law_want_.limit_mbps);
   }
 }
 
@@ -204,8 +204,8 @@ void CadenceLawContext::lose(Signal signal, std::uint64_t payload) {
 
 void CadenceLawContext::share(std::uint32_t mbps, std::uint32_t cap_mbps, bool announce) {
   UplinkShare share;
-  share.rate = rate_from_mbps(mbps);
-  share.cap = rate_from_mbps(cap_mbps);
+  share.rate_mbps = mbps;
+  share.cap_mbps = cap_mbps;
   share.announce = announce;
   paceline_cc_share law_share{};
   law_share.rate_mbps = mbps;

@@ -74,8 +74,8 @@ class LawUplink {
     UplinkShare told{};  // by the built-in
     bool announced = false;
 
-    std::uint64_t told_mbps() const { return told.rate.bps / 1'000'000; }
-    std::uint64_t told_cap() const { return told.cap.bps / 1'000'000; }
+    std::uint64_t told_mbps() const { return told.rate_mbps; }
+    std::uint64_t told_cap() const { return told.cap_mbps; }
   };
   const std::vector<Slot>& slots() const { return slots_; }
 
@@ -83,7 +83,7 @@ class LawUplink {
   UplinkWant built_in(std::size_t i) const {
     const paceline_cc_want& want = slots_[i].want;
     UplinkWant w;
-    w.limit = rate_from_mbps(want.limit_mbps);
+    w.limit_mbps = want.limit_mbps;
     w.start_bytes = want.start_bytes;
     w.asks_start = want.asks_start != 0;
     w.active = want.active != 0;
