@@ -367,7 +367,8 @@ static void decide(const struct context* s, constants* d, event* e,
   out->ceiling = s->number && s->limit > s->start_to ? s->limit : s->start_to;
   if (s->fallback) out->ceiling = PACELINE_CC_UNLIMITED;
   out->wake_bytes = starts ? s->start_to - e->sent_total : PACELINE_CC_UNLIMITED;
-  out->wake_at_ns = s->path < d->link ? sooner(due, s->path_at + d->rtt) : due;
+  const int64_t next = s->path < d->link ? sooner(due, s->path_at + d->rtt) : due;
+  out->wake_at_ns = later(next, e->now_ns + 100); /* the host's least */
   out->timed = due != PACELINE_CC_NEVER;
   out->urgent = starts != 0;
   out->request = s->request;
