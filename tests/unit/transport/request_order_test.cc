@@ -58,6 +58,20 @@ TEST_CASE("request order: of the first message beyond the credits one packet goe
   b.asked();
 }
 
+TEST_CASE("request order: a limit that comes late does not stop the first message for ever",
+          "[transport]") {
+  Bench b;
+  for (int i = 0; i < 4; ++i) b.post(WorkOpcode::send, Bench::kMtu);
+  b.send_next();
+  b.send_next();
+  b.answer(Bench::kFirst + 1, wire::Aeth::ack(2));  // two are complete, and no limit is known
+  RequestOrder::on_credits(b.core, b.qp, wire::Aeth::ack(0, 1));  // overtaken: one message in all
+  CHECK_FALSE(waits(b));                                          // the third asks for news
+  b.send_next();
+  CHECK(waits(b));
+  b.asked();
+}
+
 TEST_CASE("request order: draining ends what was begun, says so once, and can be taken back",
           "[transport]") {
   Bench b;
