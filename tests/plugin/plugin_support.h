@@ -2,6 +2,8 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -53,6 +55,33 @@ inline telemetry::EngineCounters counted(const VirtualWorld& world) {
   telemetry::EngineCounters sum{};
   for (std::uint32_t h = 0; h < world.hosts(); ++h) sum += world.engine(h).counters();
   return sum;
+}
+
+// An incast whose algorithm changes again and again, between the plug-in, a built-in and swift.
+inline void check_changes_under_way(const std::string& plugin, const std::string& built_in) {
+  const cc::AlgorithmInfo& info = loaded(plugin);
+  WorldOptions options;
+  options.control_interval = picos_from_micros(50);
+  unsigned changes = 0;
+  std::set<cc::AlgorithmId> seen;
+  options.control = [&](VirtualWorld& world, Picos) {
+    config::CcConfig cc;
+    const std::string turns[] = {plugin, built_in, plugin, "swift"};
+    cc.algorithm = turns[changes % 4];
+    cc.fallback = "dcqcn";
+    const transport::CcSetup setup = world.cc_setup(cc);
+    seen.insert(setup.primary.algorithm);
+    world.reconfigure(setup, static_cast<std::uint8_t>(changes % 2), 0);
+    ++changes;
+  };
+  VirtualWorld world = world_of(incast_toml("dcqcn"), std::move(options));
+  REQUIRE(world.run() == RunEnd::completed);
+  CHECK(world.messages_failed() == 0);
+  CHECK(changes >= 8);
+  CHECK(seen.count(info.id) == 1);
+  CHECK(seen.size() == 3);
+  CHECK(world.problem().empty());
+  CHECK(counted(world).plugin_quarantines == 0);
 }
 
 }  // namespace paceline::plugintest

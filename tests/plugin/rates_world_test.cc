@@ -2,7 +2,6 @@
 // loss, those that are wrong are found, and nobody's message waits for them.
 
 #include <array>
-#include <set>
 #include <string>
 
 #include "tests/plugin/plugin_support.h"
@@ -153,29 +152,7 @@ TEST_CASE("a sending half with rates in quarantine gives its contexts to the fal
 }
 
 TEST_CASE("a plug-in with rates takes over under way, and is left again") {
-  const cc::AlgorithmInfo& equal = loaded("equal");
-  WorldOptions options;
-  options.control_interval = picos_from_micros(50);
-  unsigned changes = 0;
-  std::set<cc::AlgorithmId> seen;
-  options.control = [&](VirtualWorld& world, Picos) {
-    config::CcConfig cc;
-    constexpr const char* kTurns[] = {"equal", "cadence", "equal", "swift"};
-    cc.algorithm = kTurns[changes % 4];
-    cc.fallback = "dcqcn";
-    const transport::CcSetup setup = world.cc_setup(cc);
-    seen.insert(setup.primary.algorithm);
-    world.reconfigure(setup, static_cast<std::uint8_t>(changes % 2), 0);
-    ++changes;
-  };
-  VirtualWorld world = world_of(incast_toml("dcqcn"), std::move(options));
-  REQUIRE(world.run() == RunEnd::completed);
-  CHECK(world.messages_failed() == 0);
-  CHECK(changes >= 8);
-  CHECK(seen.count(equal.id) == 1);
-  CHECK(seen.size() == 3);
-  CHECK(world.problem().empty());
-  CHECK(counted(world).plugin_quarantines == 0);
+  check_changes_under_way("equal", "cadence");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // those that are wrong are found, and nobody's message waits for them.
 
 #include <array>
-#include <set>
 #include <string>
 
 #include "cc/params.h"
@@ -155,28 +154,7 @@ TEST_CASE("a sending half in quarantine gives its channels to the fallback") {
 }
 
 TEST_CASE("a plug-in with a receiving half takes over under way, and is left again") {
-  const cc::AlgorithmInfo& creditor = loaded("creditor");
-  WorldOptions options;
-  options.control_interval = picos_from_micros(50);
-  unsigned changes = 0;
-  std::set<cc::AlgorithmId> seen;
-  options.control = [&](VirtualWorld& world, Picos) {
-    config::CcConfig cc;
-    constexpr const char* kTurns[] = {"creditor", "homa", "creditor", "swift"};
-    cc.algorithm = kTurns[changes % 4];
-    cc.fallback = "dcqcn";
-    const transport::CcSetup setup = world.cc_setup(cc);
-    seen.insert(setup.primary.algorithm);
-    world.reconfigure(setup, static_cast<std::uint8_t>(changes % 2), 0);
-    ++changes;
-  };
-  VirtualWorld world = world_of(incast_toml("dcqcn"), std::move(options));
-  REQUIRE(world.run() == RunEnd::completed);
-  CHECK(world.messages_failed() == 0);
-  CHECK(changes >= 8);
-  CHECK(seen.count(creditor.id) == 1);
-  CHECK(seen.size() == 3);
-  CHECK(world.problem().empty());
+  check_changes_under_way("creditor", "homa");
 }
 
 }  // namespace
