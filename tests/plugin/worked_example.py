@@ -49,6 +49,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     for option in ("--cmake", "--build", "--paceline"):
         parser.add_argument(option, required=True)
+    parser.add_argument("--experiment", help="that of README; left out where programs are sanitized")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="paceline-plugin-") as folder:
         example(args, folder)
@@ -136,6 +137,31 @@ def rates(args, folder, prefix):
     checked = run([args.paceline, "cc", "check", fourth], folder)
     assert "FAIL" not in checked and "loss of REQUESTs" in checked, checked
     compare(args, folder, "fourth/build/fourth.so", "cadence")
+    if args.experiment:
+        same_results(args, folder, fourth)
+
+
+# The law of Cadence in C gives what the built-in gives, in the experiment that README shows.
+def same_results(args, folder, plugin):
+    with open(args.experiment, encoding="utf-8") as file:
+        text = file.read()
+    arms, common = text.index("[[arm]]"), text.index("[common]")
+    both = "".join(f'[[arm]]\nname = "{name}"\nalgorithm = "{algorithm}"\nfallback = "dcqcn"\n\n'
+                   for name, algorithm in (("built-in", "cadence"), ("in-c", "plugin:" + plugin)))
+    text = text[:arms].replace("repetitions = 12", "repetitions = 2") + both + text[common:]
+    experiment = os.path.join(folder, "readme.toml")
+    with open(experiment, "w", encoding="utf-8") as file:
+        file.write(text)
+    run([args.paceline, "ab", experiment, "--out", folder + "/readme.json"], folder)
+    with open(folder + "/readme.json", encoding="utf-8") as file:
+        effects = json.load(file)["effects"]
+    primary = {e["scenario"]: e["effect"] for e in effects if e["role"] == "primary"}
+    assert len(primary) == 5, primary
+    for scenario, effect in primary.items():
+        # Two draws of a 99th percentile lie further apart than means.
+        most = 0.1 if scenario.startswith("websearch") else 0.01
+        assert abs(effect) < most, (scenario, effect)
+    print("the law in C against the built-in, README's experiment:", primary)
 
 
 def compare(args, folder, plugin, built_in):
