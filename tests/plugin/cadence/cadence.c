@@ -26,6 +26,11 @@ struct derived {                   /* of one port and parameter set: constant */
   uint32_t a_max, probes, mtu;            /* mtu: payload of a packet */
 };
 
+typedef const struct paceline_cc_event event;
+typedef const struct derived constants;
+typedef struct paceline_cc_downlink downlink;
+typedef struct paceline_cc_channel channel;
+
 struct claim { /* to a part of what is shared out */
   double most, weight;
   struct claim* next; /* as long as a call lasts */
@@ -57,23 +62,20 @@ enum turn { ABSENT, HELD, ACTIVE, TURNS };
 
 struct port { /* that receives */
   int64_t round_after, turn_at;
+  uint32_t unconfirmed; /* decreases */
   uint32_t turns[TURNS];
 };
 
 struct sender { /* the receiving end of a channel */
   struct claim claim;
-  int64_t since, heard_at, told_at, rose_at, lease, lease_end; /* since: of its turn */
-  int64_t com_until; /* lease of the GRANT before a decrease */
+  channel* channel;                                   /* as long as a call lasts */
+  int64_t since, heard_at, told_at, lease, lease_end; /* since: of its turn */
+  int64_t com_until;                                  /* lease of the GRANT before a decrease */
   uint64_t arrived;
   uint32_t share, grant, com, cap, delay_us;
   uint16_t number; /* of the newest GRANT */
   uint8_t turn, revoked;
 };
-
-typedef const struct paceline_cc_event event;
-typedef const struct derived constants;
-typedef struct paceline_cc_downlink downlink;
-typedef struct paceline_cc_channel channel;
 
 static double lesser(double a, double b) { return a < b ? a : b; }
 static double greater(double a, double b) { return a > b ? a : b; }
@@ -92,7 +94,7 @@ static double on_wire(constants* d, uint64_t payload) {
 static void derive(const double* v, const struct paceline_cc_port* port, void* out) {
   const double link = (double)port->link_bps / 1e6, packet = port->full_packet_bytes;
   const int64_t rtt = port->base_rtt_ns ? port->base_rtt_ns : 10000;
-  const double bdp = bytes_in(link, rtt), granted = v[ETA] * link;
+  const double bdp = bytes_in(link, rtt), granted = (double)(uint64_t)(v[ETA] * link);
   const double path_target = v[PATH] > 0 ? v[PATH] * (double)rtt : 1e18;
   *(struct derived*)out = (struct derived){link,
                                            granted,
@@ -490,6 +492,7 @@ static void on_uplink(struct paceline_cc_uplink* u) {
 
 /* --- receiver of a port --- */
 
+static struct sender* owner(struct claim* c) { return (struct sender*)c; } /* its first member */
 static struct sender* sender_of(const downlink* p, uint32_t i) { return p->channels[i]->state; }
 
 static void round_at(downlink* p, int64_t at) {
@@ -540,6 +543,7 @@ static void on_request(downlink* p, channel* c) {
     if (s->turn == HELD) set_grant(c, 0); /* 40 */
   } else if (obeys) {
     s->com = s->grant; /* 35 */
+    s->com_until = 0;
   } else if (s->lease != 0 && p->now_ns > s->told_at + d->rtt * 3 / 2) {
     c->tell = 1; /* the newest GRANT has been lost */
   }
@@ -574,11 +578,18 @@ static void change_turns(downlink* p, constants* d) { /* 40 */
   round_at(p, port->turn_at);
 }
 
+static int64_t again_at(const downlink* p, const struct sender* s) { /* 38 */
+  constants* d = p->derived;
+  const struct port* port = p->state;
+  const int64_t together = port->unconfirmed * time_of(136, d->link / 8);
+  return s->told_at + (s->com > s->grant ? later(d->rtt * 5 / 4, together) : s->lease / 2);
+}
+
 /* 38, 39: a GRANT again, or the end of who is silent. */
 static void keep(downlink* p, channel* c) {
   constants* d = p->derived;
   struct sender* s = c->state;
-  const int64_t now = p->now_ns, five_quarters = d->rtt * 5 / 4;
+  const int64_t now = p->now_ns;
   if (s->arrived != c->received_total) s->heard_at = now;
   s->arrived = c->received_total;
   if (s->lease == 0) return; /* nothing said yet */
@@ -590,9 +601,8 @@ static void keep(downlink* p, channel* c) {
   }
   for (; s->com > s->grant && now >= s->com_until + d->rtt; s->com_until += d->rtt)
     s->com = (uint32_t)greater(s->com / 2, greater(s->grant, lesser(s->com, d->fallback)));
-  const int64_t again = s->told_at + (s->com > s->grant ? five_quarters : s->lease / 2); /* 38 */
-  if (lives && now >= again) c->tell = 1;
-  round_at(p, lives ? again : now + five_quarters);
+  if (lives && now >= again_at(p, s) && (s->grant > 0 || s->turn == HELD)) c->tell = 1;
+  round_at(p, lives ? again_at(p, s) : now + d->rtt * 5 / 4);
 }
 
 static double left_of(const channel* c) { /* of what it has announced, to arrive */
@@ -600,23 +610,30 @@ static double left_of(const channel* c) { /* of what it has announced, to arrive
   return end > c->received_total ? (double)(end - c->received_total) : 0;
 }
 
-static void find_shares(downlink* p, constants* d) { /* 25 */
+/* By rising cap / weight; callers insert by rising number. */
+static void insert(struct claim** first, struct claim* c) {
+  while (*first && (*first)->most * c->weight <= c->most * (*first)->weight)
+    first = &(*first)->next;
+  c->next = *first;
+  *first = c;
+}
+
+static struct claim* find_shares(downlink* p, constants* d) { /* 25 */
   struct claim* first = 0;
   int much = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i)
     much |= sender_of(p, i)->turn == ACTIVE && has_much(d, left_of(p->channels[i]));
   for (uint32_t i = 0; i < p->channel_count; ++i) {
     struct sender* s = sender_of(p, i);
-    s->claim.most = greater(lesser(s->cap, d->link), d->link / 1024);
-    s->claim.weight = weight(d, left_of(p->channels[i]), much);
-    s->claim.next = first;
-    if (s->turn == ACTIVE) first = &s->claim;
+    s->channel = p->channels[i];
+    s->share = 0;
+    s->claim.most = greater(lesser(s->cap, d->link), (uint32_t)(d->link / 1024));
+    s->claim.weight = weight(d, left_of(s->channel), much);
+    if (s->turn == ACTIVE) insert(&first, &s->claim);
   }
   const double level = water_level(first, d->granted);
-  for (uint32_t i = 0; i < p->channel_count; ++i) {
-    struct sender* s = sender_of(p, i);
-    s->share = s->turn == ACTIVE ? (uint32_t)part(&s->claim, level) : 0;
-  }
+  for (struct claim* c = first; c; c = c->next) owner(c)->share = (uint32_t)part(c, level);
+  return first;
 }
 
 /* What others need is taken back: their rates rise when the echoes have come. */
@@ -633,45 +650,43 @@ static void lower_grants(downlink* p, constants* d) {
   if (wanted <= left) return; /* 27 */
   for (uint32_t i = 0; i < p->channel_count; ++i) {
     const struct sender* s = sender_of(p, i);
-    const double least = (starves ? 1 : 1 - d->hysteresis) * s->grant; /* 28, 29 */
+    const uint32_t least = (uint32_t)((starves ? 1 : 1 - d->hysteresis) * s->grant); /* 28, 29 */
     if (s->turn == ACTIVE && s->share < least) set_grant(p->channels[i], s->share);
   }
 }
 
-static void give(channel* c, double grant, double* room) {
-  struct sender* s = c->state;
+static void give(struct sender* s, double grant, double* room) {
   *room += s->com;
-  set_grant(c, grant);
+  set_grant(s->channel, grant);
   *room -= s->com;
 }
 
-static void raise_grants(downlink* p, constants* d) {
+static void raise_grants(downlink* p, constants* d, struct claim* first) {
   double room = d->granted;
   int64_t delay = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i) room -= sender_of(p, i)->com; /* 30 */
   room = greater(room, 0);
-  for (uint32_t i = 0; i < p->channel_count; ++i) { /* 31 */
-    struct sender* s = sender_of(p, i);
+  for (struct claim* c = first; c; c = c->next) { /* 31 */
+    struct sender* s = owner(c);
     const double to = lesser(s->share, s->com + room);
     if (s->grant > 0 || s->share == 0) continue;
     if (2 * to >= s->share) {
-      give(p->channels[i], to, &room);
-      s->rose_at = p->now_ns;
+      give(s, to, &room);
       s->delay_us = (uint32_t)(sooner(delay, 16 * d->rtt) / 1000); /* 32 */
     } else {
       round_at(p, p->now_ns + d->rtt);
     }
     delay += d->packet_time;
   }
-  for (uint32_t i = 0; i < p->channel_count; ++i) { /* 33 */
-    struct sender* s = sender_of(p, i);
+  for (struct claim* c = first; c; c = c->next) { /* 33 */
+    struct sender* s = owner(c);
+    const int64_t ready = s->told_at + 2 * d->rtt;
     const double to = lesser(s->share, s->com + room), by = to - s->grant;
     if (s->grant == 0 || to <= (1 + d->hysteresis) * s->grant) continue;
-    if (p->now_ns < s->rose_at + 2 * d->rtt && by < d->link / 8 && by < s->grant) { /* 34 */
-      round_at(p, s->rose_at + 2 * d->rtt);
+    if (p->now_ns < ready && by < d->link / 8 && by < s->grant) { /* 34 */
+      round_at(p, ready);
     } else {
-      give(p->channels[i], to, &room);
-      s->rose_at = p->now_ns;
+      give(s, to, &room);
     }
   }
 }
@@ -679,14 +694,17 @@ static void raise_grants(downlink* p, constants* d) {
 static void on_downlink(downlink* p) {
   constants* d = p->derived;
   struct port* port = p->state;
-  port->round_after = p->now_ns + d->rtt / 4;
-  port->turns[HELD] = port->turns[ACTIVE] = 0;
-  for (uint32_t i = 0; i < p->channel_count; ++i) port->turns[sender_of(p, i)->turn]++;
+  *port = (struct port){.round_after = p->now_ns + d->rtt / 4, .turn_at = port->turn_at};
+  for (uint32_t i = 0; i < p->channel_count; ++i) {
+    const struct sender* s = sender_of(p, i);
+    port->turns[s->turn]++;
+    port->unconfirmed += s->com > s->grant;
+  }
   for (uint32_t i = 0; i < p->channel_count; ++i) keep(p, p->channels[i]);
   change_turns(p, d);
-  find_shares(p, d);
+  struct claim* first = find_shares(p, d);
   lower_grants(p, d);
-  raise_grants(p, d);
+  raise_grants(p, d, first);
 }
 
 static void fill_grant(downlink* p, channel* c, struct paceline_cc_rate_grant* g) {
@@ -711,6 +729,7 @@ static void fill_grant(downlink* p, channel* c, struct paceline_cc_rate_grant* g
   g->hold = s->turn == HELD;
   g->revoke = s->revoked;
   s->delay_us = s->revoked = 0;
+  if (s->turn != ABSENT) round_at(p, again_at(p, s));
 }
 
 static const struct paceline_cc_rates kRates = {sizeof kRates,

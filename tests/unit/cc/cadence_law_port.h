@@ -8,12 +8,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cc/cadence/receiver/receiver.h"
 #include "tests/unit/cc/cadence_law.h"
 
 namespace paceline::cc {
+
+constexpr bool within_ns(std::int64_t a, std::int64_t b, std::int64_t slack) {
+  return (a > b ? a - b : b - a) <= slack;
+}
+
+// What a GRANT says, and when it left.
+struct LawGrant {
+  std::int64_t at = 0;
+  std::uint64_t limit = 0;
+  std::uint32_t rate = 0, lease_us = 0, delay_us = 0;
+  bool hold = false, revoke = false;
+
+  bool repeats(const LawGrant& g) const {
+    return rate == g.rate && hold == g.hold && revoke == g.revoke;
+  }
+  bool same(const LawGrant& law, std::int64_t late) const {
+    const bool says = within(rate, law.rate, 1) && hold == law.hold && revoke == law.revoke &&
+                      within(delay_us, law.delay_us, 1) && within_ns(at, law.at, late);
+    return says && (rate == 0 || (within(lease_us, law.lease_us, 1 + lease_us / rate) &&
+                                  within(limit, law.limit, lease_us / 8 + rate / 8 + 100)));
+  }
+  std::string text() const {
+    return std::to_string(at) + " ns: " + std::to_string(rate) + " Mb/s to " +
+           std::to_string(limit) + ", lease " + std::to_string(lease_us) + " us, delay " +
+           std::to_string(delay_us) + (hold ? " HOLD" : "") + (revoke ? " REVOKE" : "");
+  }
+};
 
 class CadenceLawPort {
  public:
@@ -25,12 +53,25 @@ class CadenceLawPort {
     paceline_cc_request law_request{};
     paceline_cc_rate_grant law_grant{};
     unsigned law_grants = 0;
+    std::vector<LawGrant> said, law_said;  // without those that repeat the one before
     paceline_cc_channel law{};
     alignas(16) std::array<std::byte, PACELINE_CC_SENDER_BYTES> state{};
 
     bool agree(std::uint64_t slack = 1) const {
       return within(grant.rate_mbps, law_grant.rate_mbps, slack) &&
              grant.hold == (law_grant.hold != 0);
+    }
+    // Empty if all GRANTs say the same but for roundings, of a Mb/s and of a us, and left at the
+    // same times but for `late`. What one of both said within that time the other may be about to
+    // say.
+    std::string difference(std::int64_t now, std::int64_t late) const {
+      const std::size_t both = std::min(said.size(), law_said.size());
+      for (std::size_t i = 0; i < both; ++i) {
+        if (!said[i].same(law_said[i], late)) return said[i].text() + " law " + law_said[i].text();
+      }
+      const auto& more = said.size() > both ? said : law_said;
+      if (more.size() == both || more[both].at > now - late) return {};
+      return (said.size() > both ? "without the law " : "law alone ") + more[both].text();
     }
   };
 
@@ -78,11 +119,12 @@ class CadenceLawPort {
     channels[i].request.grant_echo = channels[i].law_request.grant_echo = 0;
     request(i, 0);
   }
+  void send(std::size_t i, std::uint64_t bytes) { channels[i].request.sent_total += bytes; }
   void arrive(std::size_t i, std::uint64_t bytes) {  // what was sent, too
+    send(i, bytes);
     channels[i].counters->rx_bytes += bytes;
     channels[i].law.received_total += bytes;
   }
-  void send(std::size_t i, std::uint64_t bytes) { channels[i].request.sent_total += bytes; }
 
   void run(std::int64_t ns) {
     const std::int64_t end = now + ns + 300;  // the law's rounds are 100 ns behind
@@ -100,12 +142,23 @@ class CadenceLawPort {
   std::uint64_t granted() const { return receiver_->snapshot().granted_mbps; }
   std::uint64_t committed() const { return receiver_->snapshot().committed_mbps; }
 
+  std::string difference(std::int64_t late) const {
+    for (const Channel& c : channels) {
+      const std::string text = c.difference(now, late);
+      if (!text.empty()) return "channel " + std::to_string(c.law.number) + ": " + text;
+    }
+    return {};
+  }
+
   std::vector<Channel> channels;
   std::int64_t now = 1'000'000'000;
 
  private:
   paceline_cc_downlink downlink(std::uint32_t count, std::int64_t next) {
     return {now, state_.data(), law_.derived.data(), listed_.data(), count, 0, next};
+  }
+  static void note(std::vector<LawGrant>& said, const LawGrant& g) {
+    if (said.empty() || !g.repeats(said.back())) said.push_back(g);
   }
   void tell(Channel& c) {
     if (c.law.tell == 0) return;
@@ -115,6 +168,9 @@ class CadenceLawPort {
     law_.c->rates->fill_grant(&d, &c.law, &c.law_grant);
     next_ = d.next_ns;
     ++c.law_grants;
+    const paceline_cc_rate_grant& g = c.law_grant;
+    note(c.law_said,
+         {now, g.limit_total, g.rate_mbps, g.lease_us, g.delay_us, g.hold != 0, g.revoke != 0});
   }
   void poll() {
     std::array<ReceiverOutput, 3> out;
@@ -122,8 +178,11 @@ class CadenceLawPort {
     do {
       n = receiver_->poll(Nanos{now}, out);
       for (std::size_t i = 0; i < n; ++i) {
-        channels[out[i].peer].grant = out[i].grant;
-        ++channels[out[i].peer].grants;
+        Channel& c = channels[out[i].peer];
+        const GrantMessage& g = c.grant = out[i].grant;
+        ++c.grants;
+        note(c.said,
+             {now, g.limit_total, g.rate_mbps, g.lease_us, g.effective_delay_us, g.hold, g.revoke});
       }
     } while (n == out.size());
     if (now < next_) return;
@@ -144,5 +203,29 @@ class CadenceLawPort {
   std::vector<paceline_cc_channel*> listed_;
   std::int64_t next_ = PACELINE_CC_NEVER;
 };
+
+constexpr std::uint64_t kPortWorlds = 400;
+// No GRANT is repeated meanwhile: the built-in does that with a scan every 2 T, the law at its
+// time.
+constexpr std::uint64_t kLongLease = 10'000;
+
+inline std::uint32_t law_part(Random& random, std::uint64_t of) {
+  return static_cast<std::uint32_t>(1 + random.below(of));
+}
+
+// So many that none has to wait for its turn.
+inline std::size_t law_few(Random& random, const CadenceLaw& law) {
+  return 1 + random.below(std::min<std::uint64_t>(law.p.max_active, 8));
+}
+
+// Of `channels` the first `begin` have much to send each, and no cap.
+inline CadenceLawPort law_sharing(const CadenceLaw& law, std::size_t channels, std::size_t begin) {
+  CadenceLawPort port(law, channels);
+  for (std::size_t i = 0; i < begin; ++i) port.request(i, 8 * std::uint64_t{law.p.bdp_bytes});
+  port.run(200);
+  for (std::size_t i = 0; i < begin; ++i) port.echo(i);
+  port.run(2 * law.rtt());
+  return port;
+}
 
 }  // namespace paceline::cc

@@ -5,33 +5,6 @@
 #include "tests/unit/cc/cadence_law_port.h"
 
 namespace paceline::cc {
-namespace {
-
-constexpr std::uint64_t kPortWorlds = 200;
-// No GRANT is repeated meanwhile: the built-in does that with a scan every 2 T, the law at its
-// time.
-constexpr std::uint64_t kLongLease = 10'000;
-
-std::uint32_t law_part(Random& random, std::uint64_t of) {
-  return static_cast<std::uint32_t>(1 + random.below(of));
-}
-
-// So many that none has to wait for its turn.
-std::size_t law_few(Random& random, const CadenceLaw& law) {
-  return 1 + random.below(std::min<std::uint64_t>(law.p.max_active, 8));
-}
-
-// Much to send each, and no cap.
-CadenceLawPort law_sharing(const CadenceLaw& law, std::size_t channels, std::size_t begin) {
-  CadenceLawPort port(law, channels);
-  for (std::size_t i = 0; i < begin; ++i) port.request(i, 8 * std::uint64_t{law.p.bdp_bytes});
-  port.run(200);
-  for (std::size_t i = 0; i < begin; ++i) port.echo(i);
-  port.run(2 * law.rtt());
-  return port;
-}
-
-}  // namespace
 
 TEST_CASE("cadence law 25: shares are max-min by weight, bounded by caps") {
   unsigned weighted = 0, bound = 0;
