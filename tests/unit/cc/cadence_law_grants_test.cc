@@ -219,11 +219,14 @@ TEST_CASE("cadence law 39: who is silent loses its grant after two leases; com f
         const std::size_t count = 2 + random.below(law.p.max_active - 1);
         CadenceLawPort port = law_sharing(law, count, 1);
         const std::int64_t lease = std::int64_t{port.channels[0].grant.lease_us} * 1000;
-        port.run(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(lease / 3))));
+        const auto percent = [&](std::uint64_t from, std::uint64_t to) {
+          const auto part = static_cast<std::int64_t>(from + random.below(to - from));
+          return port.channels[0].said[0].at + lease / 100 * part - port.now;
+        };
+        port.run(percent(5, 30));
         port.request(0, port.channels[0].request.demand_bytes - 1);  // its last
-        // Others come while it counts as alive, or later: not about the end of its lease.
-        port.run(lease / 100 *
-                 static_cast<std::int64_t>(10 + random.below(30) + 50 * random.below(2)));
+        // Others come before or after its GRANT is repeated.
+        port.run(random.below(2) == 0 ? percent(35, 45) : percent(55, 85));
         for (int i = 0; i < 24; ++i) {
           for (std::size_t k = 1; k < count; ++k) {
             if (i == 0) port.request(k, 8 * std::uint64_t{law.p.bdp_bytes});
