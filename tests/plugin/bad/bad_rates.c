@@ -86,6 +86,7 @@ static void fill_want(const struct paceline_cc_item *item, struct paceline_cc_wa
   want->weight = 1;
 }
 
+#ifndef WRONG_UPLINK
 static void on_uplink(struct paceline_cc_uplink *uplink) {
   const enum fault fault = fault_of(uplink->derived);
   uplink->next_ns = uplink->now_ns + 10000;
@@ -96,6 +97,7 @@ static void on_uplink(struct paceline_cc_uplink *uplink) {
     if (fault == SHARE) uplink->contexts[i]->share->rate_mbps = UINT32_MAX / 2;
   }
 }
+#endif
 
 static void bad_on_request(struct paceline_cc_downlink *port, struct paceline_cc_channel *sender) {
   const enum fault fault = fault_of(port->derived);
@@ -120,6 +122,7 @@ static void bad_on_downlink(struct paceline_cc_downlink *port) {
   }
 }
 
+#ifndef WRONG_GRANT
 static void bad_fill_grant(struct paceline_cc_downlink *port, struct paceline_cc_channel *sender,
                            struct paceline_cc_rate_grant *grant) {
   const enum fault fault = fault_of(port->derived);
@@ -133,6 +136,7 @@ static void bad_fill_grant(struct paceline_cc_downlink *port, struct paceline_cc
   if (fault == LIMIT) grant->limit_total = UINT64_MAX;
   if (fault == HOLD) grant->hold = 1;
 }
+#endif
 
 static const struct paceline_cc_rates kBadRates = {
 #ifdef WRONG_TABLE
