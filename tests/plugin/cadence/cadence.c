@@ -60,9 +60,9 @@ struct uplink_context {
 
 enum turn { ABSENT, HELD, ACTIVE, TURNS };
 
-struct port { /* that receives */
-  int64_t round_after, turn_at;
-  uint32_t unconfirmed; /* decreases */
+struct port {                               /* that receives */
+  int64_t shares_at, shares_after, turn_at; /* when shares are found next, and not before */
+  uint32_t unconfirmed;                     /* decreases */
   uint32_t turns[TURNS];
 };
 
@@ -495,9 +495,14 @@ static void on_uplink(struct paceline_cc_uplink* u) {
 static struct sender* owner(struct claim* c) { return (struct sender*)c; } /* its first member */
 static struct sender* sender_of(const downlink* p, uint32_t i) { return p->channels[i]->state; }
 
-static void round_at(downlink* p, int64_t at) {
-  const struct port* port = p->state;
-  p->next_ns = sooner(p->next_ns, later(at, later(port->round_after, p->now_ns + 100)));
+static void look_at(downlink* p, int64_t at) {
+  p->next_ns = sooner(p->next_ns, later(at, p->now_ns + 100));
+}
+
+static void share_at(downlink* p, int64_t at) {
+  struct port* port = p->state;
+  port->shares_at = sooner(port->shares_at, later(at, port->shares_after));
+  look_at(p, port->shares_at);
 }
 
 static void set_grant(channel* c, double grant) {
@@ -535,7 +540,7 @@ static void on_request(downlink* p, channel* c) {
   if (c->fresh) s->number = r->grant_echo;
   s->heard_at = p->now_ns;
   s->cap = r->cap_mbps;
-  round_at(p, p->now_ns);
+  share_at(p, p->now_ns);
   if (r->demand_bytes == 0) {
     forget(p, c, 0);
   } else if (s->turn == ABSENT) {
@@ -575,7 +580,7 @@ static void change_turns(downlink* p, constants* d) { /* 40 */
     set_grant(rests, 0);
   }
   if (p->now_ns >= port->turn_at) port->turn_at = p->now_ns + 64 * d->rtt;
-  round_at(p, port->turn_at);
+  share_at(p, port->turn_at);
 }
 
 static int64_t again_at(const downlink* p, const struct sender* s) { /* 38 */
@@ -594,15 +599,21 @@ static void keep(downlink* p, channel* c) {
   s->arrived = c->received_total;
   if (s->lease == 0) return; /* nothing said yet */
   const int lives = now < s->heard_at + later(s->lease / 2, 8 * d->rtt);
-  if (!lives && now >= s->lease_end && s->grant > d->fallback) set_grant(c, d->fallback); /* 39 */
+  if (!lives && now >= s->lease_end && s->grant > d->fallback) { /* 39 */
+    set_grant(c, d->fallback);
+    share_at(p, now);
+  }
   if (now >= later(s->lease_end, s->heard_at + 2 * s->lease)) {
     forget(p, c, 1);
+    share_at(p, now);
     return;
   }
-  for (; s->com > s->grant && now >= s->com_until + d->rtt; s->com_until += d->rtt)
+  for (; s->com > s->grant && now >= s->com_until + d->rtt; s->com_until += d->rtt) {
     s->com = (uint32_t)greater(s->com / 2, greater(s->grant, lesser(s->com, d->fallback)));
+    share_at(p, now);
+  }
   if (lives && now >= again_at(p, s) && (s->grant > 0 || s->turn == HELD)) c->tell = 1;
-  round_at(p, lives ? again_at(p, s) : now + d->rtt * 5 / 4);
+  look_at(p, lives ? again_at(p, s) : now + d->rtt * 5 / 4);
 }
 
 static double left_of(const channel* c) { /* of what it has announced, to arrive */
@@ -674,7 +685,7 @@ static void raise_grants(downlink* p, constants* d, struct claim* first) {
       give(s, to, &room);
       s->delay_us = (uint32_t)(sooner(delay, 16 * d->rtt) / 1000); /* 32 */
     } else {
-      round_at(p, p->now_ns + d->rtt);
+      share_at(p, p->now_ns + d->rtt);
     }
     delay += d->packet_time;
   }
@@ -684,7 +695,7 @@ static void raise_grants(downlink* p, constants* d, struct claim* first) {
     const double to = lesser(s->share, s->com + room), by = to - s->grant;
     if (s->grant == 0 || to <= (1 + d->hysteresis) * s->grant) continue;
     if (p->now_ns < ready && by < d->link / 8 && by < s->grant) { /* 34 */
-      round_at(p, ready);
+      share_at(p, ready);
     } else {
       give(s, to, &room);
     }
@@ -694,13 +705,17 @@ static void raise_grants(downlink* p, constants* d, struct claim* first) {
 static void on_downlink(downlink* p) {
   constants* d = p->derived;
   struct port* port = p->state;
-  *port = (struct port){.round_after = p->now_ns + d->rtt / 4, .turn_at = port->turn_at};
+  port->turns[HELD] = port->turns[ACTIVE] = port->unconfirmed = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i) {
     const struct sender* s = sender_of(p, i);
     port->turns[s->turn]++;
     port->unconfirmed += s->com > s->grant;
   }
   for (uint32_t i = 0; i < p->channel_count; ++i) keep(p, p->channels[i]);
+  look_at(p, port->shares_at);
+  if (p->now_ns < port->shares_at) return;
+  port->shares_after = p->now_ns + d->rtt / 4;
+  port->shares_at = PACELINE_CC_NEVER;
   change_turns(p, d);
   struct claim* first = find_shares(p, d);
   lower_grants(p, d);
@@ -729,7 +744,7 @@ static void fill_grant(downlink* p, channel* c, struct paceline_cc_rate_grant* g
   g->hold = s->turn == HELD;
   g->revoke = s->revoked;
   s->delay_us = s->revoked = 0;
-  if (s->turn != ABSENT) round_at(p, again_at(p, s));
+  if (s->turn != ABSENT) look_at(p, again_at(p, s));
 }
 
 static const struct paceline_cc_rates kRates = {sizeof kRates,

@@ -120,6 +120,30 @@ TEST_CASE("cadence law 31: a newcomer begins with half of its share at least, or
   CHECK(std::min(halves, waited) > kPortWorlds / 10);
 }
 
+// Its share is less when the other has less than 16 B left, of which no REQUEST tells.
+TEST_CASE("cadence law 31: a newcomer that waits is looked at again after T") {
+  unsigned waited = 0;
+  for_law_worlds(
+      31, kPortWorlds,
+      [&](Random& random, const CadenceLaw& law) {
+        const std::uint64_t bdp = law.p.bdp_bytes;
+        CadenceLawPort port(law, 2);
+        port.request(0, 17 * bdp, law.p.eta_mbps / 2 + law_part(random, law.p.eta_mbps / 4));
+        port.run(law.rtt());
+        law_change_cap(port, 0, kCapUnlimited);
+        port.request(1, 2 * bdp);
+        port.run(law.rtt() / 2);
+        REQUIRE(port.difference(law_late(law)) == "");
+        const bool waits = port.channels[1].grants == 0;
+        port.arrive(0, 2 * bdp);
+        port.run(law.rtt() * 6 / 5);
+        REQUIRE(port.difference(law_late(law)) == "");
+        waited += waits && port.channels[1].grants > 0;
+      },
+      kLongLease);
+  CHECK(waited > kPortWorlds / 10);
+}
+
 TEST_CASE("cadence law 35: a decrease is capacity when its number is echoed, or nothing is left") {
   unsigned raised = 0;
   for_law_worlds(
