@@ -57,6 +57,22 @@ inline telemetry::EngineCounters counted(const VirtualWorld& world) {
   return sum;
 }
 
+// Incasts of the plug-in with data lost, control packets lost, and a link that is down for a while.
+inline void check_survives(const std::string& plugin) {
+  for (const char* fabric :
+       {"loss = 1e-3\n", "drop_control_ppm = 50000\n",
+        "[[event]]\nat = \"30us\"\nlink = \"host8\"\naction = \"down\"\n[[event]]\nat = "
+        "\"500us\"\nlink = \"host8\"\naction = \"up\"\n"}) {
+    INFO(fabric);
+    std::string toml = plugin_toml(plugin, "200kB");
+    toml.insert(toml.find("[cc]"), fabric);
+    VirtualWorld world = world_of(toml);
+    REQUIRE(world.run() == RunEnd::completed);
+    CHECK(world.messages_failed() == 0);
+    CHECK(counted(world).plugin_quarantines == 0);
+  }
+}
+
 // An incast whose algorithm changes again and again, between the plug-in, a built-in and swift.
 inline void check_changes_under_way(const std::string& plugin, const std::string& built_in) {
   const cc::AlgorithmInfo& info = loaded(plugin);

@@ -93,18 +93,7 @@ TEST_CASE("equal rates share a port without a loss, and repeat") {
 }
 
 TEST_CASE("rates survive loss of data and of control packets, and a link that is down") {
-  for (const char* fabric :
-       {"loss = 1e-3\n", "drop_control_ppm = 50000\n",
-        "[[event]]\nat = \"30us\"\nlink = \"host8\"\naction = \"down\"\n[[event]]\nat = "
-        "\"500us\"\nlink = \"host8\"\naction = \"up\"\n"}) {
-    INFO(fabric);
-    std::string toml = plugin_toml("equal", "200kB");
-    toml.insert(toml.find("[cc]"), fabric);
-    VirtualWorld world = world_of(toml);
-    REQUIRE(world.run() == RunEnd::completed);
-    CHECK(world.messages_failed() == 0);
-    CHECK(counted(world).plugin_quarantines == 0);
-  }
+  check_survives("equal");
 }
 
 TEST_CASE("what a port with rates does wrong is found, and all messages complete") {

@@ -96,18 +96,7 @@ TEST_CASE("credit in a hundred lines of C fills a port, keeps its queue short, a
 }
 
 TEST_CASE("credit survives loss of data and of control packets, and a link that is down") {
-  for (const char* fabric :
-       {"loss = 1e-3\n", "drop_control_ppm = 50000\n",
-        "[[event]]\nat = \"30us\"\nlink = \"host8\"\naction = \"down\"\n[[event]]\nat = "
-        "\"500us\"\nlink = \"host8\"\naction = \"up\"\n"}) {
-    INFO(fabric);
-    std::string toml = plugin_toml("creditor", "200kB");
-    toml.insert(toml.find("[cc]"), fabric);
-    VirtualWorld world = world_of(toml);
-    REQUIRE(world.run() == RunEnd::completed);
-    CHECK(world.messages_failed() == 0);
-    CHECK(counted(world).plugin_quarantines == 0);
-  }
+  check_survives("creditor");
 }
 
 TEST_CASE("what a receiving half does wrong is found, and all messages complete") {

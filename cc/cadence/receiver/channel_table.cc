@@ -113,15 +113,14 @@ std::optional<std::uint32_t> ChannelTable::pop_grant() {
 }
 
 std::uint64_t ChannelTable::known_sent(std::uint32_t peer) const {
-  const Channel& ch = channels_[peer];
-  return std::max(ch.sent_known, ch.rx_base + counters(peer).rx_bytes);
+  return std::max(channels_[peer].sent_known, arrived(peer));
 }
 
 void ChannelTable::forget_uncharged(std::uint32_t peer, std::uint64_t sent) {
   Channel& ch = channels_[peer];
-  const std::uint64_t arrived = ch.rx_base + counters(peer).rx_bytes;
-  if (arrived <= sent) return;
-  ch.rx_base -= arrived - sent;
+  const std::uint64_t come = arrived(peer);
+  if (come <= sent) return;
+  ch.rx_base -= come - sent;
   ch.midway = true;
 }
 
@@ -157,12 +156,12 @@ std::string ChannelTable::check(const CadenceParams& p) const {
     // I2: a sender that obeys our newest grant stays below the ceilings it was given. What was on
     // its way when the channel appeared may count twice: at most one start, but where another
     // algorithm had the connection before.
-    const std::uint64_t arrived = ch.rx_base + counters(peer).rx_bytes;
+    const std::uint64_t come = arrived(peer);
     const std::uint64_t ceiling =
         std::max(ch.limit_total, ch.sent_known) + p.most_start_bytes + 2 * p.packet_bytes;
     if (!ch.midway && ch.mode == Mode::active && ch.echo == ch.seq && ch.seq != 0 &&
-        arrived > ceiling) {
-      return fault("I2: arrived beyond the ceiling, bytes", arrived, ceiling);
+        come > ceiling) {
+      return fault("I2: arrived beyond the ceiling, bytes", come, ceiling);
     }
   }
   if (grant != grant_sum_) return fault("sum of grants, Mb/s", grant_sum_, grant);

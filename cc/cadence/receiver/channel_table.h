@@ -102,9 +102,12 @@ class ChannelTable {
   std::optional<std::uint32_t> pop_grant();
   bool grants_due() const { return !due_.empty(); }
 
-  // Bytes that a channel has still to send, as far as they have arrived.
+  // Of a channel's total, the bytes that have arrived, and those of its demand that have not.
+  std::uint64_t arrived(std::uint32_t peer) const {
+    return channels_[peer].rx_base + counters(peer).rx_bytes;
+  }
   std::uint64_t left(std::uint32_t peer) const {
-    const std::uint64_t sent = channels_[peer].rx_base + counters(peer).rx_bytes;
+    const std::uint64_t sent = arrived(peer);
     return channels_[peer].final_total > sent ? channels_[peer].final_total - sent : 0;
   }
   // Bytes that a channel sent or announced, as far as is known here.
