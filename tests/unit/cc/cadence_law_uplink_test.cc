@@ -2,6 +2,7 @@
 // in C does. The numbers of cases are the law's lines.
 #include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -151,7 +152,14 @@ TEST_CASE("cadence law 22: the cap is the share that an unlimited G would give")
 }
 
 TEST_CASE("cadence law 23: a cap that changes by an eighth near the grant is announced") {
-  unsigned announced = 0, kept = 0;
+  unsigned announced = 0, kept = 0, rounded = 0;
+  // The built-in counts in whole Mb/s: it may decide otherwise where a change is an eighth, or a
+  // cap five quarters of the grant, to within 2 Mb/s.
+  const auto on_the_edge = [](const LawUplink::Slot& s) {
+    const auto top = static_cast<double>(std::max(s.told.cap_mbps, s.share.cap_mbps));
+    const auto low = static_cast<double>(std::min(s.told.cap_mbps, s.share.cap_mbps));
+    return std::abs(top - low - top / 8) <= 2 || std::abs(low - 1.25 * s.want.limit_mbps) <= 2;
+  };
   for_law_worlds(23, 300, [&](Random& random, const CadenceLaw& law) {
     const std::size_t count = 2 + random.below(6);
     LawUplink u(law, count);
@@ -164,11 +172,16 @@ TEST_CASE("cadence law 23: a cap that changes by an eighth near the grant is ann
     }
     u.round(0);
     for (int round = 0; round < 6; ++round) {
-      u.want(random.below(count), 40 * std::uint64_t{law.p.bdp_bytes}, limit(), false);
+      const std::size_t changed = random.below(count);
+      u.want(changed, 40 * std::uint64_t{law.p.bdp_bytes}, limit(), false);
       // Every second round comes too early for another announcement.
       u.round(law.rtt() * (round % 2 == 0 ? 4 : 1) / 2);
       for (const auto& s : u.slots()) {
-        REQUIRE(s.announced == (s.share.announce != 0));
+        if (s.announced != (s.share.announce != 0)) {
+          REQUIRE(on_the_edge(s));
+          ++rounded;
+          return;  // from here on the two hold different caps
+        }
         REQUIRE(within(s.told_cap(), s.share.cap_mbps, 1));
         (s.announced ? announced : kept) += 1;
       }
@@ -176,6 +189,7 @@ TEST_CASE("cadence law 23: a cap that changes by an eighth near the grant is ann
   });
   CHECK(announced > 300);
   CHECK(kept > 300);
+  CHECK(rounded < 10);
 }
 
 TEST_CASE("cadence law 24: starts of a host are B per T together, a packet each in turn") {
