@@ -7,6 +7,7 @@
 #include "dataplane/fabric/forwarding/forwarding.h"
 #include "dataplane/fabric/forwarding/host_port.h"
 #include "dataplane/fabric/forwarding/link_changes.h"
+#include "dataplane/fabric/forwarding/plane_port.h"
 
 namespace paceline::fabric {
 
@@ -49,6 +50,12 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
     ports_->emplace(*forwarding_, state_->wire[topology_.host_uplink(host)], state_->hosts[host],
                     spec_.transmit_ahead);
   }
+  if (spec_.ports > 1) {
+    plane_ports_ = std::make_unique<Slab<PlanePort>>(spec.hosts, memory);
+    for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
+      plane_ports_->emplace(*forwarding_, (*ports_)[host], host, topology_, changes_->failed());
+    }
+  }
   if (!spec_.events.empty()) wheel_.schedule(first_actor_ + agenda_, changes_->next());
 }
 
@@ -56,6 +63,7 @@ Network::~Network() = default;
 
 Port& Network::host_port(std::uint32_t host) {
   if (host >= ports_->size()) throw std::out_of_range("fabric: no such host");
+  if (plane_ports_ != nullptr) return (*plane_ports_)[host];
   return (*ports_)[host];
 }
 

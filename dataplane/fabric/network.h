@@ -42,6 +42,7 @@ namespace paceline::fabric {
 class Forwarding;
 class HostPort;
 class LinkChanges;
+class PlanePort;
 struct FabricState;
 
 class Network {
@@ -164,6 +165,7 @@ class Network {
   HostQueues* hosts_;
   std::unique_ptr<LinkChanges> changes_;
   std::unique_ptr<Slab<HostPort>> ports_;
+  std::unique_ptr<Slab<PlanePort>> plane_ports_;  // of hosts with several ports
   FabricAhead ahead_;
   FabricSweep sweep_;
 };

@@ -66,6 +66,9 @@ class Port {
   // (a resume wakes the engine).
   virtual Picos tx_ready_at(std::uint8_t traffic_class) const = 0;
 
+  // Whether the link carries packets, as far as this end knows.
+  virtual bool up() const { return true; }
+
   // The pool this port's packets come from and return to.
   virtual PacketPool& packets() = 0;
 

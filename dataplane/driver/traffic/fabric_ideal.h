@@ -2,6 +2,7 @@
 // topology.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -19,12 +20,18 @@ class FabricIdeal {
   // All must outlive this.
   FabricIdeal(const config::Scenario& scenario, const fabric::FabricSpec& spec,
               const fabric::Topology& topology)
-      : scenario_(scenario), spec_(spec), topology_(topology) {}
+      : scenario_(scenario),
+        spec_(spec),
+        topology_(topology),
+        payload_(scenario.transport.payload_bytes) {}
 
   // The clock of one path between two hosts; equal-cost paths are taken to be alike.
   IdealClock clock(std::uint32_t src, std::uint32_t dst) const;
+  // Hosts with several ports divide a message among them, packet by packet.
   Picos fct(std::uint32_t src, std::uint32_t dst, std::uint64_t bytes) const {
-    return clock(src, dst).fct(bytes);
+    const std::uint64_t packets = (bytes + payload_ - 1) / payload_;
+    const std::uint64_t share = (packets + spec_.ports - 1) / spec_.ports * payload_;
+    return clock(src, dst).fct(std::min(bytes, share));
   }
   // The largest round trip of a full packet and its ACK between any two hosts.
   Picos longest_base_rtt() const;
@@ -43,6 +50,7 @@ class FabricIdeal {
   const config::Scenario& scenario_;
   const fabric::FabricSpec& spec_;
   const fabric::Topology& topology_;
+  std::uint32_t payload_;
 };
 
 }  // namespace paceline

@@ -132,6 +132,7 @@ std::string VirtualWorld::obstacle() const {
 
 // Why the order of events at different places is to be that of time; empty: it need not.
 std::string VirtualWorld::order_matters() const {
+  if (setup_.fabric.ports > 1) return "a host with several ports hangs on several switches";
   if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
   if (!options_.taps.empty()) return "captures are written in the order of time";
   if (options_.control) return "hosts are changed under way, all at the same time";
@@ -151,6 +152,7 @@ bool VirtualWorld::may_sweep() const {
 // The world at time 0, in as many parts as there are threads, or as the fabric has.
 void VirtualWorld::build(std::uint32_t threads) {
   hosts_.reset();
+  bonds_.clear();
   parts_.clear();
   records_.assign(plan_.messages.size(), {});
   now_ = Picos{0};
@@ -176,10 +178,21 @@ void VirtualWorld::build(std::uint32_t threads) {
     config.expected_peers = index_->peers(h);
     config.memory = &part.memory();
     config.params = &params_;
-    hosts_->emplace(std::move(config), part.network().host_port(h), h, plan_, *index_, records_,
+    hosts_->emplace(std::move(config), port_of(h, part.network()), h, plan_, *index_, records_,
                     *this, options_.taps.empty() ? nullptr : &memory_);
   }
   for (const auto& part : parts_) part->set_hosts(*hosts_);
+}
+
+// What the engine of a host sends and receives by: its port, or all of them as one.
+Port& VirtualWorld::port_of(std::uint32_t host, fabric::Network& network) {
+  const std::uint32_t ports = setup_.fabric.ports;
+  if (ports == 1) return network.host_port(host);
+  std::array<Port*, BondedPort::kMostPorts> all{};
+  for (std::uint32_t p = 0; p < ports; ++p) {
+    all[p] = &network.host_port(p * scenario_.fabric.hosts + host);
+  }
+  return bonds_.emplace_back(std::span<Port* const>(all.data(), ports));
 }
 
 const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {

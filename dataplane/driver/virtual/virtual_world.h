@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -24,6 +25,7 @@
 #include "dataplane/driver/virtual/world_part.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/fabric/topology/division.h"
+#include "dataplane/port/bonded_port.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {
@@ -131,6 +133,7 @@ class VirtualWorld final : public Connector {
   // Tells `engine` the peer-count hint of host `of`.
   void advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,
                             transport::Engine& engine);
+  Port& port_of(std::uint32_t host, fabric::Network& network);
   RunEnd run_alone();
   bool run_in_parallel(RunEnd& end);
   RunEnd run_in_real_time();
@@ -151,6 +154,7 @@ class VirtualWorld final : public Connector {
   transport::ParamStore params_;  // of all engines
   fabric::Division division_;
   std::vector<std::unique_ptr<WorldPart>> parts_;
+  std::deque<BondedPort> bonds_;  // of hosts with several ports, in their order
   std::unique_ptr<Slab<WorldHost>> hosts_;
   std::unique_ptr<ParallelRun> parallel_;  // while it runs
   ParallelUse use_;

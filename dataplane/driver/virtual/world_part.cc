@@ -29,7 +29,8 @@ WorldPart::WorldPart(const fabric::FabricSpec& spec, double events_per_us, const
       wheel_(first_host_actor_ + spec.hosts, EventWheel::slot_shift_for(events_per_us),
              slots_log2(events_per_us), memory_),
       network_(spec, wheel_, 0, memory_),
-      prefetching_(wheel_.actors() >= kPrefetchFrom),
+      host_count_(spec.hosts / spec.ports),
+      prefetching_(wheel_.actors() >= kPrefetchFrom && spec.ports == 1),
       ahead_(wheel_, network_, first_host_actor_) {}
 
 void WorldPart::begin(std::uint32_t host) {
@@ -61,7 +62,7 @@ inline void WorldPart::act(Picos time, std::uint32_t actor) {
     network_.link_fired(actor, time);
     const auto woken = network_.woken_hosts();
     if (!woken.empty()) {
-      for (const std::uint32_t host : woken) poll_host(host, time);
+      for (const std::uint32_t endpoint : woken) poll_host(host_with(endpoint), time);
       network_.clear_woken();
     }
   } else {
@@ -90,7 +91,9 @@ void WorldPart::catch_up(Picos end) {
       continue;
     }
     network_.link_fired(actor, time);
-    for (const std::uint32_t host : network_.woken_hosts()) note_due(host, time);
+    for (const std::uint32_t endpoint : network_.woken_hosts()) {
+      note_due(host_with(endpoint), time);
+    }
     network_.clear_woken();
   }
 }

@@ -105,6 +105,9 @@ class WorldPart {
     std::uint32_t links_end = 0;
   };
 
+  std::uint32_t host_with(std::uint32_t endpoint) const {
+    return endpoint < host_count_ ? endpoint : endpoint % host_count_;
+  }
   void act(Picos time, std::uint32_t actor);
   void collect(Picos end);
   void prefetch_visits(std::size_t current) const;
@@ -134,6 +137,7 @@ class WorldPart {
   std::uint64_t bytes_done_ = 0;
   std::vector<DueHost> due_hosts_;
   std::vector<bool> is_due_;  // by host, once there was one
+  std::uint32_t host_count_;  // the fabric knows each by as many endpoints as it has ports
   bool prefetching_ = false;
   LookAhead ahead_;
   // Windows node by node: a bit by node with something to do, and their visits in the order of

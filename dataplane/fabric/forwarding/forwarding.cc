@@ -70,7 +70,11 @@ void Forwarding::arrive_first(std::uint32_t link_id) {
 }
 
 void Forwarding::inject(Link& link, Packet* packet, Picos now) {
-  intake_.prepare(*packet);
+  prepare(*packet);
+  inject_prepared(link, packet, now);
+}
+
+void Forwarding::inject_prepared(Link& link, Packet* packet, Picos now) {
   ++state_.stats.injected_packets;
   state_.stats.injected_bytes += packet->wire_bytes;
   transmit(link, packet, now);

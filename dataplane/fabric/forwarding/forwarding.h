@@ -36,6 +36,10 @@ class Forwarding {
   void arrive_first(std::uint32_t link);
   // A host's packet goes on its uplink at `now`, which is not before link.busy.
   void inject(Link& link, Packet* packet, Picos now);
+  // The same in two steps, for a caller that knows more of the way than the packet's address says:
+  // it may change Packet::route in between.
+  void prepare(Packet& packet) { intake_.prepare(packet); }
+  void inject_prepared(Link& link, Packet* packet, Picos now);
   // The same to host `to`, whatever the packet's address, as soon as the wire is free. A packet to
   // a number that is not a host's is dropped on its way.
   void inject_to(Link& link, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,

@@ -6,8 +6,7 @@ namespace paceline::fabric {
 
 // After the first packet the wire is busy, so a burst is accepted one by one.
 std::size_t HostPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
-  if (burst.empty() || uplink_.busy > now + ahead_) return 0;
-  if ((uplink_.held() >> traffic_class & 1U) != 0) return 0;
+  if (burst.empty() || !takes(now, traffic_class)) return 0;
   burst[0]->traffic_class = traffic_class;
   forwarding_.inject(uplink_, burst[0], later(now, uplink_.busy));
   return 1;

@@ -27,7 +27,14 @@ class alignas(64) HostPort final : public Port {
   PacketPool& packets() override;
   PortInfo info() const override;
 
+  bool up() const override { return uplink_.down == 0; }
+
+  // Whether tx would take a packet of the class at `now`.
+  bool takes(Picos now, std::uint8_t traffic_class) const {
+    return uplink_.busy <= now + ahead_ && (uplink_.held() >> traffic_class & 1U) == 0;
+  }
   const Link& uplink() const { return uplink_; }
+  Link& uplink() { return uplink_; }
 
  private:
   Forwarding& forwarding_;

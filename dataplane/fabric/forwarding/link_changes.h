@@ -20,6 +20,8 @@ class LinkChanges {
 
   // When run() is due; kNever: no more.
   Picos next() const { return agenda_.next(); }
+  // By link of the spec: whether the switches take it for failed.
+  const std::vector<bool>& failed() const { return agenda_.failed(); }
   void run(Picos now);
 
  private:

@@ -63,16 +63,24 @@ struct EngineConfig {
   Multipath multipath = Multipath::none;  // needs selective repeat
   std::uint32_t paths = 64;               // source ports of a connection, 1..PathSet::kMost
   std::uint32_t path_run = 16;            // Multipath::chunk: packets per path
-  std::uint32_t window_packets = 512;     // of selective repeat: a power of two, 64..4096
-  std::uint32_t reorder_packets = 128;    // held by a receiver until their turn, per queue pair
-  bool place_in_order = false;            // WRITEs, too, are placed in the order of their numbers
-  std::uint32_t base_rtt_ns = 5000;       // unloaded round trip of a full packet and its ACK
-  CcChoice primary{};                     // what it begins with: Engine::reconfigure changes it
+  // Links of the NIC, each to a fabric of its own or to its own switch: the port sends data by the
+  // one that the UDP source port names, modulo their number (port/bonded_port.h).
+  std::uint32_t planes = 1;
+  std::uint32_t window_packets = 512;   // of selective repeat: a power of two, 64..4096
+  std::uint32_t reorder_packets = 128;  // held by a receiver until their turn, per queue pair
+  bool place_in_order = false;          // WRITEs, too, are placed in the order of their numbers
+  std::uint32_t base_rtt_ns = 5000;     // unloaded round trip of a full packet and its ACK
+  CcChoice primary{};                   // what it begins with: Engine::reconfigure changes it
   CcChoice fallback{};  // reactive; used when primary is proactive, or a plug-in in quarantine
   cc::plugin::Clock plugin_clock{};  // what a plug-in's calls are timed by; virtual time: nothing
   // Allocator of queue pairs, contexts and peers; must outlive the engine.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
   ParamStore* params = nullptr;  // where values are shared with other engines; may be null
+
+  // The most that one queue pair can use of a NIC with links of `rate` together.
+  Rate flow_rate(Rate rate) const {
+    return multipath == Multipath::none ? Rate{rate.bps / planes} : rate;
+  }
 
   // Source address of packets to `destination`: of its family, if there is one.
   const wire::IpAddress& source_for(const wire::IpAddress& destination) const {

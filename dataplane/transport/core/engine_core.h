@@ -53,7 +53,7 @@ struct alignas(64) EngineCore {
         pool(port_.packets()),
         info(port_.info()),
         facts{
-            info.link_rate, config_.payload_mtu,
+            config_.flow_rate(info.link_rate), config_.payload_mtu,
             info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U, config_.payload_mtu),
             config_.base_rtt_ns, info.telemetry && config_.reliability == Reliability::selective},
         config(std::move(config_)),
@@ -229,6 +229,10 @@ struct alignas(64) EngineCore {
     flow.dscp = wire::kDefaultDscpMap.dscp(path.traffic_class);
     return flow;
   }
+
+  // Nothing was heard of what the queue pair has sent: its next packets go by the next plane. Only
+  // for one that does not use all planes in turn.
+  [[gnu::cold]] void change_plane(QueuePair& qp);
 
   // A data packet of the queue pair whose headers and payload are there: what all of them have.
   void finish_packet(const QueuePair& qp, Packet& packet, std::uint32_t payload) {

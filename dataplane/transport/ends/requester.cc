@@ -230,6 +230,7 @@ void Requester::on_timer(QueuePair& qp) {
   }
   ++core_.counters.timeouts;
   ++qp.counters.timeouts;
+  if (core_.config.planes > 1) core_.change_plane(qp);
   if (go_back(core_, qp, cc::Signal::timeout, 0)) r.gap_known = false;
 }
 

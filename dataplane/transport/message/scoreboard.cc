@@ -138,13 +138,13 @@ std::uint64_t Scoreboard::lose_flying(EngineCore& core, QueuePair& qp, Psn from)
   std::uint64_t lost = 0;
   window.each_flying(from, window.within(position.oldest(), position.next()),
                      [&](Psn psn, const SentPacket& sent) {
-                       lost += sent.wire_bytes;
+                       if (!qp.selective->paths.failed(sent.port)) lost += sent.wire_bytes;
                        mark_lost(core, qp, psn);
                      });
   return lost;
 }
 
-// Marks what must have been lost; returns its bytes on the wire.
+// Marks what must have been lost; returns its bytes on the wire, as far as they tell of congestion.
 std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   const Psn oldest = qp.requester.position.oldest();
@@ -160,7 +160,7 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
     const Picos from = core.spans_stop(sent.sent_at) ? core.stops.until : sent.sent_at;
     const Picos due = from + round_trip + wait;
     if (sent.sent_at + wait < s.newest_sent || due <= core.now) {
-      lost += sent.wire_bytes;
+      if (!qp.selective->paths.failed(sent.port)) lost += sent.wire_bytes;
       mark_lost(core, qp, psn);
     } else {
       s.reorder_at = earlier(s.reorder_at, due);

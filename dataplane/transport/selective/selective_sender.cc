@@ -205,10 +205,12 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
       }
       s.progress_at = core.awake();
       s.probes = 0;
+      if (core.config.planes > 1) core.change_plane(qp);
       lost += Scoreboard::lose_flying(core, qp, r.position.oldest());
       if (!s.window.at(r.position.oldest()).has(sent_flag::lost)) probe_tail(core, qp);
     } else {
       if (s.probes < 255) ++s.probes;
+      if (core.config.planes > 1 && s.probes > 1) core.change_plane(qp);
       probe_tail(core, qp);
       probed = true;
     }

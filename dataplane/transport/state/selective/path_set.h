@@ -2,6 +2,7 @@
 // hash it (ECMP), so different ports mostly take different ways. Paths are used in turn; one on
 // which a packet was marked or lost is left out for as many turns as it has penalties, and is tried
 // again after that. No clock, no randomness: the same feedback gives the same choices.
+// With several planes, consecutive ports are on consecutive planes (port modulo their number).
 // After "bitmap of bad entropies" of packet spraying with skips (uet-htsim, STrack 3.2) rather than
 // recycled entropies (REPS): what is known about a path is kept, instead of what is in flight.
 #pragma once
@@ -26,9 +27,10 @@ class PathSet {
 
   PathSet() = default;
   // `paths` 1..64 from `base_port` on; `run`: packets that take the same path in a row.
-  PathSet(std::uint16_t base_port, unsigned paths, unsigned run)
+  PathSet(std::uint16_t base_port, unsigned paths, unsigned run, unsigned planes = 1)
       : base_(base_port),
         paths_(static_cast<std::uint8_t>(std::clamp(paths, 1U, kMost))),
+        several_planes_(planes > 1),
         run_(static_cast<std::uint16_t>(std::max(run, 1U))) {}
 
   // For the next packet.
@@ -63,6 +65,16 @@ class PathSet {
     const unsigned index = index_of(port);
     if (index < paths_) strikes_[index] = 0;
   }
+  // Whether losses on the path, with several planes, say that it carries nothing at all, rather
+  // than that it is congested: nothing has arrived by it since a loss before this one.
+  bool failed(std::uint16_t port) const {
+    const unsigned index = index_of(port);
+    return several_planes_ && index < paths_ && strikes_[index] >= 2;
+  }
+  // Another base port, for a set of one path.
+  void move_to(std::uint16_t port) { base_ = port; }
+  unsigned size() const { return paths_; }
+
   // Turns that the path will be left out.
   unsigned penalty(std::uint16_t port) const {
     const unsigned index = index_of(port);
@@ -95,6 +107,7 @@ class PathSet {
   std::uint16_t base_ = wire::kFirstSourcePort;
   std::uint8_t paths_ = 1;
   std::uint8_t current_ = 0;
+  bool several_planes_ = false;
   std::uint16_t run_ = 1;
   std::uint16_t left_ = 0;  // of the run
   std::array<std::uint8_t, kMost> penalties_{};

@@ -1,0 +1,186 @@
+#include "dataplane/port/bonded_port.h"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "dataplane/port/packet_pool.h"
+#include "dataplane/wire/header_template.h"
+
+namespace paceline {
+namespace {
+
+// One link: takes a packet when the wire is free, and keeps what it took.
+class Plane final : public Port {
+ public:
+  explicit Plane(PacketPool& pool) : pool_(pool) {}
+
+  std::size_t rx(std::span<Packet*> burst) override {
+    std::size_t n = 0;
+    while (n < burst.size() && !arrived.empty()) {
+      burst[n++] = arrived.front();
+      arrived.erase(arrived.begin());
+    }
+    return n;
+  }
+  std::size_t tx(Picos now, std::uint8_t, std::span<Packet* const> burst) override {
+    if (burst.empty() || !link || paused || busy > now) return 0;
+    sent.push_back(burst[0]);
+    busy = now + Picos{100};
+    return 1;
+  }
+  Picos rx_ready_at() const override { return arrived.empty() ? kNever : Picos{0}; }
+  Picos tx_ready_at(std::uint8_t) const override { return paused || !link ? kNever : busy; }
+  bool up() const override { return link; }
+  PacketPool& packets() override { return pool_; }
+  PortInfo info() const override {
+    PortInfo info;
+    info.link_rate = rate_from_gbps(50);
+    return info;
+  }
+
+  std::vector<Packet*> arrived, sent;
+  Picos busy{0};
+  bool link = true, paused = false;
+
+ private:
+  PacketPool& pool_;
+};
+
+class Bond {
+ public:
+  explicit Bond(std::size_t planes) {
+    std::vector<Port*> ports;
+    for (std::size_t i = 0; i < planes; ++i) ports.push_back(&planes_.emplace_back(pool_));
+    port_ = std::make_unique<BondedPort>(ports);
+  }
+
+  Packet* packet(std::uint32_t from, std::uint32_t to, std::uint16_t source_port) {
+    wire::FlowAddressing flow;
+    flow.source = wire::IpAddress::v4(from);
+    flow.destination = wire::IpAddress::v4(to);
+    flow.udp_source_port = source_port;
+    const wire::HeaderTemplate header = wire::make_header_template(flow);
+    Packet* packet = pool_.alloc();
+    std::copy(header.bytes.begin(), header.bytes.begin() + header.bth_offset() + 12,
+              packet->header.begin());
+    packet->header_bytes = static_cast<std::uint16_t>(header.bth_offset() + 12U);
+    packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+    return packet;
+  }
+  // By which plane it left; -1: it was refused.
+  int send(std::uint8_t traffic_class, std::uint32_t to, std::uint16_t source_port, Picos now) {
+    Packet* one = packet(1, to, source_port);
+    if (port_->tx(now, traffic_class, {&one, 1}) == 0) return -1;
+    for (std::size_t i = 0; i < planes_.size(); ++i) {
+      if (!planes_[i].sent.empty() && planes_[i].sent.back() == one) return static_cast<int>(i);
+    }
+    FAIL("the packet is nowhere");
+    return -1;
+  }
+  void arrive(std::size_t plane, std::uint32_t from) {
+    planes_[plane].arrived.push_back(packet(from, 1, 0xC000));
+    std::array<Packet*, 4> burst;
+    REQUIRE(port_->rx(burst) == 1);
+  }
+
+  BondedPort& port() { return *port_; }
+  Plane& plane(std::size_t i) { return planes_[i]; }
+
+ private:
+  PacketPool pool_{256};
+  std::deque<Plane> planes_;
+  std::unique_ptr<BondedPort> port_;
+};
+
+constexpr std::uint8_t kData = kDefaultDataClass;
+
+TEST_CASE("bond: the source port names the plane") {
+  Bond bond(4);
+  CHECK(bond.port().info().link_rate == rate_from_gbps(200));
+  for (std::uint16_t i = 0; i < 12; ++i) {
+    CHECK(bond.send(kData, 2, static_cast<std::uint16_t>(0xC000 + i), Picos{i * 1000}) == i % 4);
+  }
+}
+
+TEST_CASE("bond: a packet waits for its own plane, while others send") {
+  Bond bond(2);
+  REQUIRE(bond.send(kData, 2, 0xC000, Picos{0}) == 0);
+  CHECK(bond.port().tx_ready_at(kData) == Picos{0});  // of the other plane
+  CHECK(bond.send(kData, 2, 0xC000, Picos{10}) == -1);
+  CHECK(bond.port().tx_ready_at(kData) == Picos{100});
+  CHECK(bond.send(kData, 2, 0xC001, Picos{10}) == 1);
+  CHECK(bond.send(kData, 2, 0xC000, Picos{100}) == 0);
+}
+
+TEST_CASE("bond: what a plane that is down or paused would carry is spread over the others") {
+  for (const bool paused : {false, true}) {
+    Bond bond(4);
+    bond.plane(2).paused = paused;
+    bond.plane(2).link = paused;
+    std::array<unsigned, 4> count{};
+    for (std::uint16_t i = 0; i < 400; ++i) {
+      const int plane = bond.send(kData, 2, static_cast<std::uint16_t>(0xC000 + i),
+                                  Picos{std::int64_t{i} * 1000});
+      REQUIRE(plane >= 0);
+      ++count[static_cast<std::size_t>(plane)];
+    }
+    CAPTURE(paused, count[0], count[1], count[3]);
+    CHECK(count[2] == 0);
+    CHECK(std::min({count[0], count[1], count[3]}) >= 120);
+  }
+}
+
+TEST_CASE("bond: with no plane left nothing is taken, and it says so") {
+  Bond bond(2);
+  bond.plane(0).link = bond.plane(1).link = false;
+  CHECK_FALSE(bond.port().up());
+  CHECK(bond.send(kData, 2, 0xC000, Picos{0}) == -1);
+  CHECK(bond.port().tx_ready_at(kData) == kNever);
+  bond.plane(1).link = true;
+  CHECK(bond.port().up());
+  CHECK(bond.port().tx_ready_at(kData) == Picos{0});
+  CHECK(bond.send(kData, 2, 0xC000, Picos{0}) == 1);
+}
+
+TEST_CASE("bond: a packet that was refused by a plane that has gone takes another") {
+  Bond bond(2);
+  REQUIRE(bond.send(kData, 2, 0xC000, Picos{0}) == 0);
+  REQUIRE(bond.send(kData, 2, 0xC000, Picos{10}) == -1);
+  bond.plane(0).link = false;
+  CHECK(bond.port().tx_ready_at(kData) == Picos{0});
+  CHECK(bond.send(kData, 2, 0xC000, Picos{10}) == 1);
+}
+
+TEST_CASE("bond: an answer leaves by the plane that its peer was heard on, a retry by the next") {
+  Bond bond(4);
+  bond.arrive(2, 77);
+  bond.arrive(3, 78);
+  CHECK(bond.send(kControlClass, 77, 0xC000, Picos{0}) == 2);
+  CHECK(bond.send(kControlClass, 77, 0xC000, Picos{1000}) == 3);
+  CHECK(bond.send(kControlClass, 77, 0xC000, Picos{2000}) == 0);
+  CHECK(bond.send(kControlClass, 78, 0xC000, Picos{3000}) == 3);
+  bond.arrive(1, 77);
+  CHECK(bond.send(kControlClass, 77, 0xC000, Picos{4000}) == 1);
+  bond.arrive(1, 77);
+  bond.plane(1).link = false;
+  CHECK(bond.send(kControlClass, 77, 0xC000, Picos{5000}) == 2);
+}
+
+TEST_CASE("bond: packets of all planes are received, however many one plane has") {
+  Bond bond(3);
+  for (int i = 0; i < 8; ++i) bond.plane(0).arrived.push_back(bond.packet(5, 1, 0xC000));
+  bond.plane(2).arrived.push_back(bond.packet(6, 1, 0xC002));
+  CHECK(bond.port().rx_ready_at() == Picos{0});
+  for (int call = 0; call < 3; ++call) {
+    std::array<Packet*, 2> burst;
+    CHECK(bond.port().rx(burst) > 0);
+  }
+  CHECK(bond.plane(2).arrived.empty());
+}
+
+}  // namespace
+}  // namespace paceline
