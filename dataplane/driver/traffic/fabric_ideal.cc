@@ -9,11 +9,15 @@ namespace {
 
 constexpr double kPicosBitsPerByte = 8e12;
 
-// Hosts to look at for the longest path: on a regular fabric the last host is as far from the first
-// as any; else one host per switch stands for the others, whose links may differ only in rate.
+// Hosts to look at for the longest path: on a regular fabric the last host that the first one
+// reaches is as far as any; else one host per switch stands for the others, whose links may differ
+// only in rate.
 std::vector<std::uint32_t> representatives(const fabric::FabricSpec& spec,
                                            const fabric::Topology& topology) {
-  if (spec.shape.regular()) return {0, spec.hosts / spec.ports - 1};
+  if (const fabric::ClosShape& shape = spec.shape; shape.regular()) {
+    const std::uint32_t pods = shape.cores == 0 ? 1 : shape.pods;
+    return {0, pods * shape.leaves * shape.hosts_per_leaf - 1};
+  }
   std::vector<std::uint32_t> hosts;
   std::vector<std::vector<IdealLink>> seen(spec.switches + std::size_t{1});
   for (std::uint32_t host = 0; host < spec.hosts; ++host) {
@@ -81,7 +85,7 @@ Picos FabricIdeal::collective(const MessagePlan& plan, std::vector<std::uint32_t
   }
   Picos busiest{0};
   for (std::uint32_t h = 0; h < spec_.hosts; ++h) {
-    const Rate rate{spec_.links[topology_.host_uplink(h) / 2].rate.bps * spec_.ports};
+    const Rate rate = spec_.links[topology_.host_uplink(h) / 2].rate;
     busiest = later(busiest, serialization_time(in[h], rate));
     busiest = later(busiest, serialization_time(out[h], rate));
   }
@@ -117,8 +121,7 @@ double FabricIdeal::busiest_switch_port(const MessagePlan& plan,
   std::vector<std::vector<std::uint32_t>> by_distance;  // switches with such bytes
   const auto rate_bps = [this](std::size_t directed) {
     const std::size_t link = directed / 2;
-    // All of a host's bytes are on the path of its first port; the others carry as much.
-    return static_cast<double>(spec_.links[link].rate.bps) * spec_.ports;
+    return static_cast<double>(spec_.links[link].rate.bps);
   };
   // Links from a switch to the destination; every equal-cost way is as long as the first.
   const auto distance = [&](std::uint32_t at, std::uint32_t host) {
