@@ -68,6 +68,8 @@ struct AlgorithmInfo {
                                 // kWantsTelemetry: runs only where there is telemetry
   bool proactive =
       false;  // has a downlink allocator; needs a peer that speaks the control protocol
+  // Its law holds where packets of one context go by several planes (ports) at the same time.
+  bool over_planes = false;
   std::span<const ParamSpec> params;
   std::span<const Profile> profiles;  // "default" is implied by the specs' defaults
 };

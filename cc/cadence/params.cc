@@ -72,6 +72,7 @@ constexpr AlgorithmInfo kInfo = {
     .echo = EcnEcho::cnp,  // for the fallback; Cadence itself does not look at marks
     .wants = kWants,
     .proactive = true,
+    .over_planes = true,
     .params = kCadenceSpecs,
     .profiles = {},
 };

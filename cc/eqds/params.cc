@@ -83,6 +83,7 @@ constexpr AlgorithmInfo kEqdsInfo = {
              signal_bit(Signal::grant) | signal_bit(Signal::nack) | signal_bit(Signal::timeout) |
              signal_bit(Signal::port_down) | signal_bit(Signal::port_up),
     .proactive = true,
+    .over_planes = true,
     .params = kEqdsSpecs,
     .profiles = kEqdsProfiles,
 };

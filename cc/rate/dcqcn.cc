@@ -230,6 +230,7 @@ AlgorithmInfo Dcqcn::info() {
   info.name = "dcqcn";
   info.summary = "rate control by CNPs, as in RoCEv2 network cards (SIGCOMM 2015)";
   info.key = ContextKey::per_qp;
+  info.over_planes = true;
   info.echo = EcnEcho::cnp;
   info.wants = signal_bit(Signal::cnp);
   info.params = dcqcn_specs();

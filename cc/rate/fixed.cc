@@ -32,6 +32,7 @@ AlgorithmInfo Fixed::info() {
   AlgorithmInfo info;
   info.id = AlgorithmId::fixed;
   info.name = "fixed";
+  info.over_planes = true;
   info.summary = "constant rate, deaf to congestion";
   info.echo = EcnEcho::none;
   info.params = kFixedSpecs;

@@ -230,6 +230,7 @@ AlgorithmInfo Nscc::info() {
   AlgorithmInfo info;
   info.id = AlgorithmId::nscc;
   info.name = "nscc";
+  info.over_planes = true;
   info.summary = "ECN and queueing delay in four quadrants, window per flow (Ultra Ethernet 1.0)";
   info.echo = EcnEcho::cnp;
   info.wants = signal_bit(Signal::ack) | signal_bit(Signal::nack) | signal_bit(Signal::timeout) |

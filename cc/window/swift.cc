@@ -188,6 +188,7 @@ AlgorithmInfo Swift::info() {
   AlgorithmInfo info;
   info.id = AlgorithmId::swift;
   info.name = "swift";
+  info.over_planes = true;
   info.summary = "delay against a target, window per flow (SIGCOMM 2020)";
   info.echo = EcnEcho::none;
   info.wants = signal_bit(Signal::ack) | signal_bit(Signal::nack) | signal_bit(Signal::timeout);

@@ -131,6 +131,7 @@ struct TransportConfig {
   std::string reliability = "go_back_n";       // "go_back_n" | "selective"
   std::string multipath = "none";              // "none" | "packet" | "chunk"; needs "selective"
   std::uint32_t paths = 64;                    // source ports of a connection
+  std::string planes = "spray";                // "spray" | "hash" | "pinned"; several ports a NIC
   std::uint32_t path_run = 16;                 // "chunk": packets that take the same path
   std::uint32_t window_packets = 512;          // "selective": a power of two
   std::uint32_t reorder_packets = 128;         // "selective": held until their turn, per connection

@@ -12,6 +12,8 @@ constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "di
 constexpr auto kReliabilities = std::to_array<std::string_view>({"go_back_n", "selective"});
 constexpr auto kMultipaths = std::to_array<std::string_view>({"none", "packet", "chunk"});
 
+constexpr auto kPlanes = std::to_array<std::string_view>({"spray", "hash", "pinned"});
+
 constexpr auto kTransportKeys = std::to_array<KeySpec>({
     {.path = "transport.payload_bytes",
      .form = Form::bytes,
@@ -60,6 +62,14 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 4096,
      .meaning = "`multipath = \"chunk\"`: packets that take the same path in a row."},
+    {.path = "transport.planes",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(transport.planes),
+     .choices = kPlanes,
+     .meaning =
+         "With `fabric.ports` above 1: a connection uses all ports in turn (needs "
+         "`reliability = \"selective\"`), one that a hash picks, or the ports are dealt out to "
+         "connections in turn."},
     {.path = "transport.window_packets",
      .field = PACELINE_FIELD(transport.window_packets),
      .min = 64,

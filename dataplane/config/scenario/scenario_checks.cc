@@ -279,6 +279,19 @@ class Checker {
             fmt::format("transport.multipath = \"{}\" reorders packets; allowed with "
                         "transport.reliability = \"selective\"",
                         t.multipath));
+    const bool several = s_.fabric.ports > 1;
+    require(
+        several || !given_.given("transport.planes"), {"transport.planes", "fabric.ports"},
+        "transport.planes is for NICs of several ports; allowed with fabric.ports of 2 and more");
+    require(!several || t.planes != "spray" || t.reliability == "selective",
+            {"transport.planes", "transport.reliability", "fabric.ports"},
+            "transport.planes = \"spray\" reorders packets; allowed with transport.reliability = "
+            "\"selective\", or use \"hash\" or \"pinned\"");
+    require(!several || t.planes == "spray" || t.multipath == "none",
+            {"transport.planes", "transport.multipath"},
+            fmt::format("transport.planes = \"{}\" keeps a connection to one port; allowed with "
+                        "transport.multipath = \"none\"",
+                        t.planes));
     require(std::has_single_bit(t.window_packets), {"transport.window_packets"},
             fmt::format("transport.window_packets = {}: allowed is a power of two in [64 .. 4096]",
                         t.window_packets));

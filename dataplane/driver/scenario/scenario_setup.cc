@@ -19,6 +19,9 @@ namespace paceline {
 
 namespace {
 
+// Packets in the transmit ring of each port of a NIC with several.
+constexpr std::uint32_t kRingPackets = 2;
+
 fabric::LinkAction action_of(const std::string& name) {
   using Action = fabric::LinkAction;
   constexpr std::pair<const char*, Action> kActions[] = {
@@ -59,6 +62,7 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
     }
   }
   spec.ports = from.ports;
+  spec.shared_planes = from.planes == "shared";
   for (fabric::LinkSpec& link : spec.links) {
     link.loss = from.loss;
     if (from.corrupt != 0) link.error_rate = from.corrupt;
@@ -162,6 +166,38 @@ std::string plan_engine(const config::TransportConfig& t, const config::CcConfig
   return error;
 }
 
+namespace {
+
+std::string algorithms_over_planes() {
+  std::string names;
+  for (const cc::AlgorithmInfo& info : cc::algorithms()) {
+    if (!info.over_planes) continue;
+    if (!names.empty()) names += ", ";
+    names += info.name;
+  }
+  return names;
+}
+
+// Why NICs of several ports cannot run what the scenario asks for; empty: they can.
+std::string planes_refusal(const config::Scenario& scenario) {
+  const cc::AlgorithmInfo* info = cc::find(scenario.cc.algorithm);
+  if (info == nullptr) return {};  // told elsewhere
+  const std::string with = "fabric.ports = " + std::to_string(scenario.fabric.ports) + ": ";
+  if (scenario.transport.planes == "spray") {
+    if (info->over_planes) return {};
+    return with + scenario.cc.algorithm +
+           " has not been made for packets of one flow on several planes; allowed are " +
+           algorithms_over_planes() +
+           ", or a reactive one with transport.planes = \"hash\" or "
+           "\"pinned\"";
+  }
+  if (!info->proactive) return {};
+  return with + scenario.cc.algorithm +
+         " grants what a whole NIC receives; it needs transport.planes = \"spray\"";
+}
+
+}  // namespace
+
 WorldPlan plan_world(const config::Scenario& scenario) {
   WorldPlan plan;
   plan.fabric = fabric_of(scenario);
@@ -169,10 +205,8 @@ WorldPlan plan_world(const config::Scenario& scenario) {
     if (!plan.error.empty()) plan.error += "; ";
     plan.error += problem;
   }
-  if (plan.error.empty() && plan.fabric.ports > 1) {
-    plan.error = "fabric.ports = " + std::to_string(plan.fabric.ports) +
-                 ": hosts of several ports do not run yet; allowed is 1";
-  }
+  if (!plan.error.empty()) return plan;
+  if (scenario.fabric.ports > 1) plan.error = planes_refusal(scenario);
   if (!plan.error.empty()) return plan;
 
   const IdealClock clock(scenario, 2);  // for the wire bytes of a packet
@@ -181,12 +215,22 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   const auto base_rtt_ns = static_cast<std::uint32_t>(ideal.longest_base_rtt().count / 1000);
 
   cc::PortFacts facts;
-  facts.link_rate = scenario.fabric.rate;
+  plan.engine.planes = scenario.fabric.ports;
+  const bool sprays = scenario.fabric.ports > 1 && scenario.transport.planes == "spray";
+  if (sprays && scenario.transport.multipath == "none") {
+    plan.engine.multipath = transport::Multipath::packet;
+  }
+  facts.link_rate = Rate{scenario.fabric.rate.bps * (sprays ? scenario.fabric.ports : 1)};
   facts.mtu_bytes = scenario.transport.payload_bytes;
   facts.base_rtt_ns = base_rtt_ns;
   facts.full_packet_bytes = static_cast<std::uint32_t>(
       clock.wire_bytes(2 * std::uint64_t{facts.mtu_bytes}) - clock.wire_bytes(facts.mtu_bytes));
   facts.telemetry = config::has_telemetry(scenario);
+  if (scenario.fabric.ports > 1) {
+    // A packet that finds its plane busy does not keep the others waiting.
+    plan.fabric.transmit_ahead = serialization_time(
+        std::uint64_t{facts.full_packet_bytes} * kRingPackets, scenario.fabric.rate);
+  }
   plan.error = plan_engine(scenario.transport, scenario.cc, facts, plan.engine);
   if (!plan.error.empty()) return plan;
 

@@ -85,7 +85,7 @@ Picos FabricIdeal::collective(const MessagePlan& plan, std::vector<std::uint32_t
   }
   Picos busiest{0};
   for (std::uint32_t h = 0; h < spec_.hosts; ++h) {
-    const Rate rate = spec_.links[topology_.host_uplink(h) / 2].rate;
+    const Rate rate{spec_.links[topology_.host_uplink(h) / 2].rate.bps * spec_.ports};
     busiest = later(busiest, serialization_time(in[h], rate));
     busiest = later(busiest, serialization_time(out[h], rate));
   }
@@ -121,7 +121,8 @@ double FabricIdeal::busiest_switch_port(const MessagePlan& plan,
   std::vector<std::vector<std::uint32_t>> by_distance;  // switches with such bytes
   const auto rate_bps = [this](std::size_t directed) {
     const std::size_t link = directed / 2;
-    return static_cast<double>(spec_.links[link].rate.bps);
+    // All of a host's bytes are on the path of its first port; the others carry as much.
+    return static_cast<double>(spec_.links[link].rate.bps) * spec_.ports;
   };
   // Links from a switch to the destination; every equal-cost way is as long as the first.
   const auto distance = [&](std::uint32_t at, std::uint32_t host) {

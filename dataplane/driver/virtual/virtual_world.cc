@@ -51,6 +51,11 @@ double expected_events_per_us(const config::Scenario& scenario, const MessagePla
   return 5 * packets / busiest_us;
 }
 
+// A source port near `port` that names plane `number` modulo the number of planes.
+std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t planes) {
+  return wire::source_port_from_entropy(port / planes * planes + number % planes);
+}
+
 constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 32;
   x *= 0xD6E8'FEB8'6659'FD93ULL;
@@ -240,7 +245,9 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   transport::Engine& engine_b = b.engine;
   const std::uint32_t qb = engine_b.create_qp(config);
   const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
-  const auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
+  auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
+  if (scenario_.transport.planes == "pinned")
+    port = on_plane(port, connections_, setup_.engine.planes);
   const Psn psn_a(static_cast<std::uint32_t>(entropy >> 16));
   const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
   engine_a.connect(now, qa, engine_b.address_of(qb, psn_b), psn_a, port);

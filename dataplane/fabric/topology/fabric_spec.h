@@ -93,6 +93,9 @@ struct TrimSpec {
 struct FabricSpec {
   std::uint32_t hosts = 0;  // endpoints of one link each: host p * nics() + n is port p of NIC n
   std::uint32_t ports = 1;  // of a NIC
+  // They are in one fabric, which spreads what a NIC receives over its ports; else each has a
+  // fabric of its own.
+  bool shared_planes = false;
   std::uint32_t switches = 0;
   std::vector<LinkSpec> links;
   ClosShape shape;  // where regular(): `links` are those of clos(), and routes are computed
