@@ -111,8 +111,8 @@ struct FabricConfig {
 // Something that happens to a link, [[event]].
 struct EventConfig {
   Picos at{0};
-  std::string link;              // as written; see fabric_shape.h
-  std::uint32_t link_index = 0;  // which one that is
+  std::string link;                  // as written; see link_group.h
+  std::vector<std::uint32_t> links;  // which ones that are
   std::string action;      // "down" | "up" | "rate" | "delay" | "loss" | "corrupt" | "duplicate" |
                            // "reorder"
   Rate rate{};             // for "rate"

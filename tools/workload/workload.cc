@@ -71,7 +71,7 @@ void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
     auto at = good ? std::find_if(links.begin(), links.end(), between) : links.end();
     for (; at != links.end() && skip > 0; --skip) at = std::find_if(at + 1, links.end(), between);
     if (at != links.end()) {
-      event.link_index = static_cast<std::uint32_t>(at - links.begin());
+      event.links = {static_cast<std::uint32_t>(at - links.begin())};
       continue;
     }
     errors.push_back(fmt::format("{}: event.link = \"{}\": {}", event.where, event.link,

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "dataplane/config/scenario/fabric_shape.h"
+#include "dataplane/config/scenario/link_group.h"
 
 namespace paceline::config {
 
@@ -96,7 +97,9 @@ void imply(Scenario& s, const GivenKeys& given) {
       s.fabric.hosts = static_cast<std::uint32_t>(std::min(hosts, kMost));
     }
     s.fabric.switches = static_cast<std::uint32_t>(std::min(shape.switches(), kMost));
-    for (EventConfig& event : s.events) event.link_index = find_link(s.fabric, event.link).index;
+    for (EventConfig& event : s.events) {
+      event.links = find_links(s.fabric, event.link).links;
+    }
   }
   // Either key may say it. A contradiction is left as it is, for check_scenario.
   if (!given.given("fabric.flow_control")) {

@@ -10,6 +10,7 @@
 
 #include "cc/registry.h"
 #include "dataplane/config/scenario/fabric_shape.h"
+#include "dataplane/config/scenario/link_group.h"
 #include "dataplane/config/scenario/table_reader.h"
 #include "dataplane/config/toml/quantity.h"
 
@@ -225,7 +226,7 @@ class Checker {
   void check_events() {
     if (!hosts_known() || !given_.usable({"fabric.topology"}) || !shape_good_) return;
     for (const EventConfig& event : s_.events) {
-      const FoundLink found = find_link(s_.fabric, event.link);
+      const FoundLinks found = find_links(s_.fabric, event.link);
       if (found.error.empty()) continue;
       context_.errors->add({event.where, 0, 0},
                            fmt::format("event.link = \"{}\": {}", event.link, found.error));

@@ -80,8 +80,10 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.reroute_delay = from.reroute_delay;
   spec.keep_queued_when_down = from.queued_when_down == "keep";
   for (const config::EventConfig& event : scenario.events) {
-    spec.events.push_back({event.at, event.link_index, action_of(event.action), event.rate,
-                           event.delay, event.probability});
+    for (const std::uint32_t link : event.links) {
+      spec.events.push_back(
+          {event.at, link, action_of(event.action), event.rate, event.delay, event.probability});
+    }
   }
   spec.buffer_bytes = from.buffer_bytes;
   spec.ecn.enabled = from.ecn.enabled;

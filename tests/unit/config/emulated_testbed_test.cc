@@ -58,7 +58,7 @@ action = "down"
   CHECK(t.scenario->transport.payload_bytes == 1024);
   CHECK(t.scenario->cc.algorithm == "cadence");
   REQUIRE(t.scenario->events.size() == 1);
-  CHECK(t.scenario->events[0].link_index == 2);
+  CHECK(t.scenario->events[0].links == std::vector<std::uint32_t>{2});
   CHECK(t.nic.names == std::vector<std::string>{"a", "b", "h2"});
   CHECK(t.nic.transmit_ring == picos_from_micros(50));
   CHECK_FALSE(t.nic.lend_payload);

@@ -554,11 +554,11 @@ fan_in = 7
 )");
   REQUIRE(s.errors == Lines{});
   REQUIRE(s.value.events.size() == 4);
-  CHECK(s.value.events[0].link_index == 8 + (1 * 2 + 0) * 2 + 1);
-  CHECK(s.value.events[1].link_index == s.value.events[0].link_index);
-  CHECK(s.value.events[2].link_index == 3);
+  CHECK(s.value.events[0].links == std::vector<std::uint32_t>{8 + (1 * 2 + 0) * 2 + 1});
+  CHECK(s.value.events[1].links == s.value.events[0].links);
+  CHECK(s.value.events[2].links == std::vector<std::uint32_t>{3});
   CHECK(s.value.events[2].probability == 0.01);
-  CHECK(s.value.events[3].link_index == 4);
+  CHECK(s.value.events[3].links == std::vector<std::uint32_t>{4});
   CHECK(s.value.events[3].rate == rate_from_gbps(25));
   CHECK(s.value.fabric.load_balance == "spray");
 

@@ -80,7 +80,7 @@ TEST_CASE("parallel run: a link that fails and returns while two threads run",
   const auto event = [&s](std::int64_t us, const char* action) {
     config::EventConfig& e = s.events.emplace_back();
     e.at = picos_from_micros(us);
-    e.link_index = 8 + 1;  // leaf 0, spine 1
+    e.links = {8 + 1};  // leaf 0, spine 1
     e.action = action;
   };
   event(15, "down");

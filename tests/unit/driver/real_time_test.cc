@@ -74,7 +74,7 @@ TEST_CASE("real time: a restless machine breaks no law", "[real_time]") {
     const auto event = [&s](std::int64_t at_us, const char* action) {
       config::EventConfig e;
       e.at = picos_from_micros(at_us);
-      e.link_index = 1 + static_cast<std::uint32_t>(at_us / 1000) % 4;
+      e.links = {1 + static_cast<std::uint32_t>(at_us / 1000) % 4};
       e.action = action;
       e.rate = rate_from_mbps(400);
       e.delay = picos_from_micros(50);
