@@ -36,11 +36,10 @@ std::uint16_t source_port(const Packet& packet) {
 }  // namespace
 
 BondedPort::BondedPort(std::span<Port* const> ports)
-    : count_(ports.size()), control_port_(std::make_unique<std::array<std::uint8_t, kPeers>>()) {
+    : count_(ports.size()), peers_(std::make_unique<std::array<Heard, kPeers>>()) {
   assert(count_ >= 2 && count_ <= kMostPorts);
   std::copy(ports.begin(), ports.end(), ports_.begin());
   refused_by_.fill(kNone);
-  control_port_->fill(0);
 }
 
 // Each call begins with another port, so that none is left waiting.
@@ -52,53 +51,70 @@ std::size_t BondedPort::rx(std::span<Packet*> burst) {
     const std::size_t from = taken;
     taken += ports_[port]->rx(burst.subspan(taken));
     for (const Packet* packet : burst.subspan(from, taken - from)) {
-      (*control_port_)[slot(*packet, kSourceAt, kSourceV6At) % kPeers] =
-          static_cast<std::uint8_t>(port);
+      Heard& peer = (*peers_)[slot(*packet, kSourceAt, kSourceV6At) % kPeers];
+      peer.now = static_cast<std::uint8_t>(peer.now | 1U << port);
+      peer.lately = static_cast<std::uint8_t>(peer.lately | 1U << port);
     }
   }
   return taken;
 }
 
 bool BondedPort::usable(std::size_t port, std::uint8_t traffic_class) const {
-  return ports_[port]->up() && ports_[port]->tx_ready_at(traffic_class) != kNever;
+  return ports_[port]->links_up() != 0 && ports_[port]->tx_ready_at(traffic_class) != kNever;
 }
 
-// `first`, or the next one that is up and not paused; count_ when there is none.
-std::size_t BondedPort::usable_from(std::size_t first, std::uint8_t traffic_class) const {
-  for (std::size_t i = 0; i < count_; ++i) {
-    const std::size_t port = (first + i) % count_;
-    if (usable(port, traffic_class)) return port;
+// The port of `among` (bit p: port p), or else of all, that takes a packet first; count_ when all
+// are down or paused. Of several the next one behind `last`.
+std::size_t BondedPort::free_first(std::uint8_t traffic_class, Picos now, std::uint8_t among,
+                                   std::size_t last) const {
+  std::size_t best = count_;
+  bool best_among = false;
+  Picos earliest = kNever;
+  for (std::size_t i = 1; i <= count_; ++i) {
+    const std::size_t port = (last + i) % count_;
+    if (!usable(port, traffic_class)) continue;
+    const bool is_among = (among >> port & 1U) != 0;
+    const Picos ready = later(now, ports_[port]->tx_ready_at(traffic_class));
+    if (is_among < best_among || (is_among == best_among && ready >= earliest)) continue;
+    best = port;
+    best_among = is_among;
+    earliest = ready;
   }
-  return count_;
+  return best;
 }
 
-std::size_t BondedPort::choose(const Packet& packet, std::uint8_t traffic_class) {
-  if (traffic_class == kControlClass) {
-    return usable_from((*control_port_)[slot(packet, kDestinationAt, kDestinationV6At) % kPeers],
-                       traffic_class);
-  }
-  const std::size_t path = source_port(packet);
-  if (usable(path % count_, traffic_class)) [[likely]]
-    return path % count_;
-  // What would all go to the next port is spread over those that are left.
-  return usable_from(path / count_ % count_, traffic_class);
+std::size_t BondedPort::port_for_data(const Packet& packet, std::uint8_t traffic_class,
+                                      Picos now) const {
+  const std::size_t port = source_port(packet) % count_;
+  if (usable(port, traffic_class)) [[likely]]
+    return port;
+  return free_first(traffic_class, now, 0xFF, port);
 }
 
 std::size_t BondedPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
   refused_by_[traffic_class] = kNone;
   for (std::size_t i = 0; i < burst.size(); ++i) {
-    const std::size_t port = choose(*burst[i], traffic_class);
+    Heard* const peer = traffic_class == kControlClass
+                            ? &(*peers_)[slot(*burst[i], kDestinationAt, kDestinationV6At) % kPeers]
+                            : nullptr;
+    const std::size_t port = peer != nullptr
+                                 ? free_first(kControlClass, now, peer->lately, peer->last)
+                                 : port_for_data(*burst[i], traffic_class, now);
     if (port == count_) return i;
-    const std::size_t peer = traffic_class == kControlClass
-                                 ? slot(*burst[i], kDestinationAt, kDestinationV6At) % kPeers
-                                 : kPeers;
     if (ports_[port]->tx(now, traffic_class, burst.subspan(i, 1)) == 0) {
       refused_by_[traffic_class] = static_cast<std::uint8_t>(port);
       return i;
     }
-    if (peer != kPeers) (*control_port_)[peer] = static_cast<std::uint8_t>((port + 1) % count_);
+    if (peer != nullptr) note_control(*peer, port);
   }
   return burst.size();
+}
+
+void BondedPort::note_control(Heard& peer, std::size_t port) {
+  peer.last = static_cast<std::uint8_t>(port);
+  if (++peer.sent < kMemory) return;
+  peer.lately = peer.now != 0 ? peer.now : 0xFF;
+  peer.now = peer.sent = 0;
 }
 
 Picos BondedPort::rx_ready_at() const {
@@ -114,14 +130,15 @@ Picos BondedPort::tx_ready_at(std::uint8_t traffic_class) const {
     return ports_[refused]->tx_ready_at(traffic_class);
   Picos ready = kNever;
   for (std::size_t i = 0; i < count_; ++i) {
-    if (ports_[i]->up()) ready = earlier(ready, ports_[i]->tx_ready_at(traffic_class));
+    if (ports_[i]->links_up() != 0) ready = earlier(ready, ports_[i]->tx_ready_at(traffic_class));
   }
   return ready;
 }
 
-bool BondedPort::up() const {
-  return std::any_of(ports_.begin(), ports_.begin() + static_cast<std::ptrdiff_t>(count_),
-                     [](const Port* port) { return port->up(); });
+std::uint8_t BondedPort::links_up() const {
+  unsigned up = 0;
+  for (std::size_t i = 0; i < count_; ++i) up |= unsigned{ports_[i]->links_up()} << i;
+  return static_cast<std::uint8_t>(up);
 }
 
 PortInfo BondedPort::info() const {

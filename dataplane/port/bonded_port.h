@@ -4,11 +4,12 @@
 // A data packet's UDP source port names its plane (source port modulo the number of ports), so an
 // engine that uses consecutive source ports in turn (multipath) uses the planes in turn, and one
 // that keeps to a source port keeps to a plane. What a sender learns about a source port is then
-// about that plane. A packet whose port is down or paused takes another port.
+// about that plane. A packet whose port is down or paused takes the port that is free first.
 //
-// Answers and other control packets carry no such choice. The first one after a packet of its peer
-// leaves by the port that this packet came by, which works at least that way; further ones take the
-// ports in turn. So a peer that has lost a port hears most answers, and a retry takes another way.
+// Answers and other control packets carry no such choice: they leave by the port that is free
+// first, of those by which their peer was heard lately. So they level out what the ports carry, and
+// a peer that has lost a port hears them. While nothing is heard of a peer they take the ports in
+// turn, so that each retry goes another way.
 #pragma once
 
 #include <array>
@@ -33,7 +34,7 @@ class BondedPort final : public Port {
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
   Picos rx_ready_at() const override;
   Picos tx_ready_at(std::uint8_t traffic_class) const override;
-  bool up() const override;
+  std::uint8_t links_up() const override;
   PacketPool& packets() override { return ports_[0]->packets(); }
   PortInfo info() const override;
   void use_clock(const PollClock& clock) override;
@@ -42,19 +43,29 @@ class BondedPort final : public Port {
 
  private:
   static constexpr std::uint8_t kNone = 0xFF;
-  static constexpr std::size_t kPeers = 256;  // of the table by peer, a power of two
+  static constexpr std::size_t kPeers = 256;   // of the table by peer, a power of two
+  static constexpr std::uint8_t kMemory = 32;  // control packets to a peer until silence counts
+
+  // What is known of a peer, or of several that share an entry. Bit p stands for port p.
+  struct Heard {
+    std::uint8_t lately = 0xFF;  // it was heard by these, or nothing is known
+    std::uint8_t now = 0;        // of which since `sent` was 0
+    std::uint8_t sent = 0;       // control packets
+    std::uint8_t last = 0;       // port of the last of them
+  };
 
   bool usable(std::size_t port, std::uint8_t traffic_class) const;
-  std::size_t choose(const Packet& packet, std::uint8_t traffic_class);
-  std::size_t usable_from(std::size_t first, std::uint8_t traffic_class) const;
+  std::size_t free_first(std::uint8_t traffic_class, Picos now, std::uint8_t among,
+                         std::size_t last) const;
+  std::size_t port_for_data(const Packet& packet, std::uint8_t traffic_class, Picos now) const;
+  static void note_control(Heard& peer, std::size_t port);
 
   std::array<Port*, kMostPorts> ports_{};
   std::size_t count_;
   std::size_t next_rx_ = 0;
   // By class: the port that refused the last packet offered; kNone: it was taken.
   std::array<std::uint8_t, kTrafficClasses> refused_by_;
-  // By a hash of the peer's address: by which port the next control packet to it leaves.
-  std::unique_ptr<std::array<std::uint8_t, kPeers>> control_port_;
+  std::unique_ptr<std::array<Heard, kPeers>> peers_;  // by a hash of the address
 };
 
 }  // namespace paceline

@@ -66,8 +66,9 @@ class Port {
   // (a resume wakes the engine).
   virtual Picos tx_ready_at(std::uint8_t traffic_class) const = 0;
 
-  // Whether the link carries packets, as far as this end knows.
-  virtual bool up() const { return true; }
+  // Bit p: link p of the NIC carries packets, as far as this end knows. A port of one link has
+  // link 0.
+  virtual std::uint8_t links_up() const { return 1; }
 
   // The pool this port's packets come from and return to.
   virtual PacketPool& packets() = 0;

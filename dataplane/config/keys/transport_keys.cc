@@ -12,7 +12,7 @@ constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "di
 constexpr auto kReliabilities = std::to_array<std::string_view>({"go_back_n", "selective"});
 constexpr auto kMultipaths = std::to_array<std::string_view>({"none", "packet", "chunk"});
 
-constexpr auto kPlanes = std::to_array<std::string_view>({"spray", "hash", "pinned"});
+constexpr auto kPlaneUses = std::to_array<std::string_view>({"spray", "hash", "pinned"});
 
 constexpr auto kTransportKeys = std::to_array<KeySpec>({
     {.path = "transport.payload_bytes",
@@ -65,7 +65,7 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
     {.path = "transport.planes",
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.planes),
-     .choices = kPlanes,
+     .choices = kPlaneUses,
      .meaning =
          "With `fabric.ports` above 1: a connection uses all ports in turn (needs "
          "`reliability = \"selective\"`), one that a hash picks, or the ports are dealt out to "

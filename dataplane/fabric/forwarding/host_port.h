@@ -27,7 +27,7 @@ class alignas(64) HostPort final : public Port {
   PacketPool& packets() override;
   PortInfo info() const override;
 
-  bool up() const override { return uplink_.down == 0; }
+  std::uint8_t links_up() const override { return uplink_.down == 0 ? 1 : 0; }
 
   // Whether tx would take a packet of the class at `now`.
   bool takes(Picos now, std::uint8_t traffic_class) const {

@@ -29,7 +29,7 @@ class PlanePort final : public Port {
   Picos tx_ready_at(std::uint8_t traffic_class) const override {
     return port_.tx_ready_at(traffic_class);
   }
-  bool up() const override { return port_.up(); }
+  std::uint8_t links_up() const override { return port_.links_up(); }
   PacketPool& packets() override { return port_.packets(); }
   PortInfo info() const override { return port_.info(); }
 

@@ -230,6 +230,11 @@ struct alignas(64) EngineCore {
     return flow;
   }
 
+  // The source port of a queue pair's next packet under selective repeat.
+  std::uint16_t next_path(SelectiveState& selective) {
+    PathSet& paths = selective.paths;
+    return paths.has_planes() ? paths.next_port(port.links_up()) : paths.next_port();
+  }
   // Nothing was heard of what the queue pair has sent: its next packets go by the next plane. Only
   // for one that does not use all planes in turn.
   [[gnu::cold]] void change_plane(QueuePair& qp);

@@ -360,7 +360,7 @@ bool Requester::wants_ack(QueuePair& qp) const {
 bool Requester::build_next(QueuePair& qp, Packet& packet) {
   RequesterState& r = qp.requester;
   if (r.selective) [[unlikely]] {
-    wire::set_source_port(qp.header, qp.selective->paths.next_port());
+    wire::set_source_port(qp.header, core_.next_path(*qp.selective));
     if (r.repair) return SelectiveSender::build_repair(core_, qp, packet);
   }
   const SendEntry& entry = r.queue.at(r.position.request());

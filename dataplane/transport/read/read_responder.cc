@@ -249,7 +249,7 @@ bool ReadResponder::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   const ResponderResource& resource = *run.resource;
   const std::uint32_t index = run.index;
   if (qp.responder.selective) {
-    wire::set_source_port(qp.header, qp.selective->paths.next_port());
+    wire::set_source_port(qp.header, core.next_path(*qp.selective));
   }
   const auto payload =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, rest_of(qp, resource, index)));

@@ -2,9 +2,12 @@
 // hash it (ECMP), so different ports mostly take different ways. Paths are used in turn; one on
 // which a packet was marked or lost is left out for as many turns as it has penalties, and is tried
 // again after that. No clock, no randomness: the same feedback gives the same choices.
-// With several planes, consecutive ports are on consecutive planes (port modulo their number).
-// After "bitmap of bad entropies" of packet spraying with skips (uet-htsim, STrack 3.2) rather than
-// recycled entropies (REPS): what is known about a path is kept, instead of what is in flight.
+//
+// With several planes (links of the NIC), a port is on the plane of its number modulo theirs.
+// Planes are used in strict turn, or the NIC would not fill its links: what is left out is a path
+// of the plane. A plane is left out while nothing arrives by any of its paths. After "bitmap of bad
+// entropies" of packet spraying with skips (uet-htsim, STrack 3.2) rather than recycled entropies
+// (REPS): what is known about a path is kept, instead of what is in flight.
 #pragma once
 
 #include <algorithm>
@@ -24,20 +27,22 @@ enum class Multipath : std::uint8_t {
 class PathSet {
  public:
   static constexpr unsigned kMost = 64;
+  static constexpr unsigned kMostPlanes = 8;
 
   PathSet() = default;
-  // `paths` 1..64 from `base_port` on; `run`: packets that take the same path in a row.
+  // `paths` 1..64 from `base_port` on; `run`: packets that take the same path in a row;
+  // `planes` 1..8.
   PathSet(std::uint16_t base_port, unsigned paths, unsigned run, unsigned planes = 1)
       : base_(base_port),
         paths_(static_cast<std::uint8_t>(std::clamp(paths, 1U, kMost))),
-        several_planes_(planes > 1),
+        planes_(static_cast<std::uint8_t>(std::clamp(planes, 1U, paths_ + 0U))),
         run_(static_cast<std::uint16_t>(std::max(run, 1U))) {}
 
-  // For the next packet.
-  std::uint16_t next_port() {
+  // For the next packet. `planes_up`: bit p, whether the NIC's link to plane p is up.
+  std::uint16_t next_port(std::uint8_t planes_up = 0xFF) {
     if (paths_ == 1) return base_;
     if (left_ == 0) {
-      advance();
+      planes_ > 1 ? advance_plane(planes_up) : advance();
       left_ = run_;
     }
     --left_;
@@ -69,11 +74,12 @@ class PathSet {
   // than that it is congested: nothing has arrived by it since a loss before this one.
   bool failed(std::uint16_t port) const {
     const unsigned index = index_of(port);
-    return several_planes_ && index < paths_ && strikes_[index] >= 2;
+    return planes_ > 1 && index < paths_ && strikes_[index] >= 2;
   }
   // Another base port, for a set of one path.
   void move_to(std::uint16_t port) { base_ = port; }
   unsigned size() const { return paths_; }
+  bool has_planes() const { return planes_ > 1; }
 
   // Turns that the path will be left out.
   unsigned penalty(std::uint16_t port) const {
@@ -98,6 +104,39 @@ class PathSet {
       --penalties_[current_];
     }
   }
+  unsigned paths_on(unsigned plane) const { return (paths_ - plane + planes_ - 1U) / planes_; }
+  // The next plane that is not down: on it the next path that is not left out, or else the next.
+  void advance_plane(std::uint8_t planes_up) {
+    for (unsigned tries = 0; tries < planes_; ++tries) {
+      plane_ = static_cast<std::uint8_t>(plane_ + 1 < planes_ ? plane_ + 1 : 0);
+      if ((planes_up >> port_of(plane_) % planes_ & 1U) == 0) continue;
+      const unsigned paths = paths_on(plane_);
+      bool down = true;
+      for (unsigned i = 0; i < paths; ++i) {
+        const unsigned index = plane_ + (cursors_[plane_] + i) % paths * planes_;
+        if (penalties_[index] == 0) {
+          for (unsigned left_out = 0; left_out < i; ++left_out) {
+            --penalties_[plane_ + (cursors_[plane_] + left_out) % paths * planes_];
+          }
+          use(index, i + 1);
+          return;
+        }
+        down = down && strikes_[index] >= 2;
+      }
+      const unsigned next = plane_ + cursors_[plane_] % paths * planes_;
+      --penalties_[next];
+      if (!down) {
+        use(next, 1);
+        return;
+      }
+      cursors_[plane_] = static_cast<std::uint8_t>((cursors_[plane_] + 1U) % paths);
+    }
+    use(plane_ + cursors_[plane_] * planes_, 1);  // all are down
+  }
+  void use(unsigned index, unsigned steps) {
+    current_ = static_cast<std::uint8_t>(index);
+    cursors_[plane_] = static_cast<std::uint8_t>((cursors_[plane_] + steps) % paths_on(plane_));
+  }
   void punish(unsigned index, unsigned turns) {
     if (paths_ == 1) return;
     penalties_[index] = static_cast<std::uint8_t>(std::max<unsigned>(penalties_[index], turns));
@@ -106,8 +145,10 @@ class PathSet {
 
   std::uint16_t base_ = wire::kFirstSourcePort;
   std::uint8_t paths_ = 1;
+  std::uint8_t planes_ = 1;
   std::uint8_t current_ = 0;
-  bool several_planes_ = false;
+  std::uint8_t plane_ = 0;                           // of current_
+  std::array<std::uint8_t, kMostPlanes> cursors_{};  // by plane: its next path
   std::uint16_t run_ = 1;
   std::uint16_t left_ = 0;  // of the run
   std::array<std::uint8_t, kMost> penalties_{};
