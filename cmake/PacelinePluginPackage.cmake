@@ -1,4 +1,5 @@
-# What plug-ins are built against, as it is installed: <paceline/cc.h>, a CMake package, a pkg-config file.
+# What plug-ins are built against, as it is installed: <paceline/cc.h>, <paceline/cc_rates.h>, a CMake
+# package, a pkg-config file.
 #
 #   cmake --install BUILD --component paceline-cc --prefix WHERE     needs nothing built
 #
@@ -7,6 +8,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(plugin_header "${PROJECT_SOURCE_DIR}/cc/plugin/paceline_cc.h")
+set(plugin_rates "${PROJECT_SOURCE_DIR}/cc/plugin/paceline_cc_rates.h")
 file(STRINGS "${plugin_header}" plugin_versions REGEX "^#define PACELINE_CC_ABI_(MAJOR|MINOR) ")
 string(REGEX MATCHALL "[0-9]+" plugin_versions "${plugin_versions}")
 list(JOIN plugin_versions "." PLUGIN_ABI)
@@ -15,6 +17,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${plugin_header}
 # The build tree's own copy, for those who build plug-ins inside it.
 set(PACELINE_PLUGIN_INCLUDE "${PROJECT_BINARY_DIR}/plugin/include")
 configure_file("${plugin_header}" "${PACELINE_PLUGIN_INCLUDE}/paceline/cc.h" COPYONLY)
+configure_file("${plugin_rates}" "${PACELINE_PLUGIN_INCLUDE}/paceline/cc_rates.h" COPYONLY)
 
 set(plugin_cmake "${CMAKE_INSTALL_LIBDIR}/cmake/paceline-cc")
 set(plugin_made "${PROJECT_BINARY_DIR}/plugin/package")
@@ -32,6 +35,8 @@ string(CONFIGURE "${pc}" pc @ONLY)
 file(WRITE "${plugin_made}/paceline-cc.pc" "${pc}")
 
 install(FILES "${plugin_header}" RENAME cc.h COMPONENT paceline-cc
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/paceline")
+install(FILES "${plugin_rates}" RENAME cc_rates.h COMPONENT paceline-cc
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/paceline")
 install(FILES "${plugin_made}/paceline-cc-config.cmake"
   "${plugin_made}/paceline-cc-config-version.cmake" COMPONENT paceline-cc DESTINATION "${plugin_cmake}")

@@ -292,7 +292,8 @@ struct paceline_cc_receiver {
  * share its uplink among its contexts. The host carries the messages, which may get lost, counts
  * what arrives, and keeps memory and timers. It drops requests that come twice or after newer ones;
  * grants it delivers as they come. Bytes are wire bytes of data, rates Mb/s, totals count since the
- * context began, retransmissions included. */
+ * context began, retransmissions included. <paceline/cc_rates.h> has arithmetic for such plug-ins.
+ */
 
 /* From a context to the port that receives. The call finds sent_total and start_total = sent_total,
  * cap_mbps = NO_CAP, and stamp_ns; the rest is 0. */
@@ -376,8 +377,8 @@ struct paceline_cc_channel {
   uint8_t listed;            /* 1; 0: rounds leave it out, until its next request */
   uint8_t tell;              /* 0; 1: send it a grant: fill_grant follows */
   uint8_t reserved;
-  uint64_t received_total;                   /* like sent_total, as far as it has come */
-  int64_t heard_at_ns;                       /* its newest request came */
+  uint64_t received_total; /* like sent_total, as far as it has come */
+  int64_t heard_at_ns; /* its newest request came, or data since, as calls before this one saw it */
   const struct paceline_cc_request* request; /* the newest */
   void* state;                               /* sender_bytes, aligned to 16 */
 };

@@ -267,6 +267,24 @@ TEST_CASE("rates: rounds come when they are asked for, with those that are liste
   CHECK(bench.guard.clamped == 1);
 }
 
+TEST_CASE("rates: a sender is heard when it asks, and when its data is seen") {
+  RatesBench bench;
+  std::vector<std::int64_t> heard;
+  acts.round = [&](paceline_cc_downlink& d) {
+    heard.push_back(d.channels[0]->heard_at_ns);
+    d.next_ns = d.now_ns + 1'000;
+  };
+  acts.request = [](paceline_cc_downlink& d, paceline_cc_channel&) { d.next_ns = 2'000; };
+  ChannelCounters* const counters = bench.ask(1'000, 0, 10'000);
+  bench.poll(2'000);
+  counters->rx_bytes += 100;
+  bench.poll(3'000);
+  bench.poll(4'000);
+  bench.ask(4'500, 0, 10'000);
+  bench.poll(5'000);
+  CHECK(heard == std::vector<std::int64_t>{1'000, 3'000, 3'000, 4'500});
+}
+
 TEST_CASE("rates: silence towards a sender that asks is quarantine, and it is served") {
   RatesBench bench;
   acts.request = [](paceline_cc_downlink&, paceline_cc_channel&) {};

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plug-ins outside the tree, from the installed header to an A/B report, with nothing but the program.
 
-Installs <paceline/cc.h> with its CMake package and pkg-config file, has `paceline cc new` write a plug-in in
-C, one in C++, one with a receiving half and one with rates, builds them against what was installed, runs their own tests,
-`paceline cc check`, one scenario, and experiments whose arms are a plug-in and a built-in. A scratch folder
-holds everything.
+Installs <paceline/cc.h> and <paceline/cc_rates.h> with their CMake package and pkg-config file, has
+`paceline cc new` write a plug-in in C, one in C++, one with a receiving half and one with rates, builds them
+against what was installed, runs their own tests, `paceline cc check`, one scenario, and experiments whose arms
+are a plug-in and a built-in. A scratch folder holds everything.
 """
 
 import argparse
@@ -70,8 +70,9 @@ def build(args, folder, name, prefix):
 def example(args, folder):
     prefix = os.path.join(folder, "installed")
     run([args.cmake, "--install", args.build, "--component", "paceline-cc", "--prefix", prefix], folder)
-    header = os.path.join(prefix, "include/paceline/cc.h")
-    assert os.path.exists(header), header
+    for name in ("cc.h", "cc_rates.h"):
+        header = os.path.join(prefix, "include/paceline", name)
+        assert os.path.exists(header), header
     if shutil.which("pkg-config"):
         lib = next(d for d, _, files in os.walk(prefix) if "paceline-cc.pc" in files)
         flags = run(["pkg-config", "--cflags", "paceline-cc"], folder, env={"PKG_CONFIG_PATH": lib})

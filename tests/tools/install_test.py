@@ -48,6 +48,7 @@ class Installed(unittest.TestCase):
                      "share/paceline/experiments/first.toml", "share/paceline/presets/dcqcn.toml",
                      "share/paceline/testbeds/pair.toml", "share/paceline/pacelined.toml",
                      "share/doc/paceline/README.md", "share/doc/paceline/copyright", "include/paceline/cc.h",
+                     "include/paceline/cc_rates.h",
                      f"{OPTIONS.libraries}/libpaceline-verbs.so", f"{OPTIONS.libraries}/libpaceline-files.so"):
             self.assertTrue((self.usr / name).is_file(), name)
 

@@ -183,7 +183,13 @@ void PluginDownlink::look_for_silence(std::int64_t now) {
 
 // --- calls ---
 
-void PluginDownlink::show(std::uint32_t peer) {
+std::int64_t PluginDownlink::heard_at(std::int64_t now, Sender& s) {
+  if (s.seen_rx != s.counters.rx_bytes) s.moved_at = now;
+  s.seen_rx = s.counters.rx_bytes;
+  return std::max(s.req_at, s.moved_at);
+}
+
+void PluginDownlink::show(std::int64_t now, std::uint32_t peer) {
   Sender& s = senders_[peer];
   s.view.number = peer;
   s.view.request = &s.request;
@@ -191,7 +197,7 @@ void PluginDownlink::show(std::uint32_t peer) {
   s.view.received_packets = s.counters.rx_packets - s.packets_base;
   s.view.marked_packets = s.counters.ce_packets - s.marks_base;
   s.view.received_total = s.rx_base + s.counters.rx_bytes;
-  s.view.heard_at_ns = s.req_at;
+  s.view.heard_at_ns = heard_at(now, s);
   s.view.tell = 0;
 }
 
@@ -213,7 +219,7 @@ void PluginDownlink::set_next(std::int64_t now, std::int64_t before, std::int64_
 
 void PluginDownlink::call_request(std::int64_t now, std::uint32_t peer) {
   Sender& s = senders_[peer];
-  show(peer);
+  show(now, peer);
   paceline_cc_downlink port = port_at(now);
   timed_by(*guard_, [&] { rates_.on_request(&port, &s.view); });
   s.view.fresh = 0;
@@ -225,8 +231,8 @@ void PluginDownlink::call_request(std::int64_t now, std::uint32_t peer) {
 
 void PluginDownlink::call_round(std::int64_t now) {
   shown_.clear();
-  listed_.each([this](std::uint32_t peer) {
-    show(peer);
+  listed_.each([this, now](std::uint32_t peer) {
+    show(now, peer);
     shown_.push_back(&senders_[peer].view);
   });
   next_at_ = kNeverNanos.count;
@@ -283,7 +289,7 @@ void PluginDownlink::mend(const Sender& s, paceline_cc_rate_grant& g) {
 
 paceline_cc_rate_grant PluginDownlink::call_grant(std::int64_t now, std::uint32_t peer) {
   Sender& s = senders_[peer];
-  show(peer);
+  show(now, peer);
   paceline_cc_downlink port = port_at(now);
   paceline_cc_rate_grant grant{};
   grant.stamp_ns = s.request.stamp_ns;
@@ -308,10 +314,8 @@ void PluginDownlink::share_plainly(std::int64_t now) {
   std::uint32_t hungry = 0;
   listed_.each([&](std::uint32_t peer) {
     Sender& s = senders_[peer];
-    if (s.seen_rx != s.counters.rx_bytes) s.moved_at = now;
-    s.seen_rx = s.counters.rx_bytes;
-    const bool wants =
-        s.request.demand_bytes != 0 && now - std::max(s.req_at, s.moved_at) < kPlainSilentNs;
+    const std::int64_t silent = now - heard_at(now, s);
+    const bool wants = s.request.demand_bytes != 0 && silent < kPlainSilentNs;
     list(peer, wants);
     hungry += wants ? 1 : 0;
   });

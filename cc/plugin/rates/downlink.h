@@ -53,8 +53,8 @@ class PluginDownlink final : public DownlinkAllocator {
     ChannelCounters counters{};
     std::int64_t req_at = 0;
     std::int64_t asked_at = kNeverNanos.count;  // since when it waits for a grant, or a hold
-    std::int64_t moved_at = 0;                  // plain rule: when data was seen last
-    std::uint64_t seen_rx = 0;                  // likewise
+    std::int64_t moved_at = 0;                  // when data was seen last
+    std::uint64_t seen_rx = 0;                  // by then
     std::uint64_t rx_base = 0;     // sent_total minus counters, when the channel appeared
     std::uint64_t sent_known = 0;  // sent or announced
     std::uint32_t packets_base = 0;
@@ -78,7 +78,8 @@ class PluginDownlink final : public DownlinkAllocator {
   void ask_and_watch(std::int64_t now, Sender& s, std::int64_t heard_before);
   void look_for_silence(std::int64_t now);
 
-  void show(std::uint32_t peer);
+  static std::int64_t heard_at(std::int64_t now, Sender& s);
+  void show(std::int64_t now, std::uint32_t peer);
   paceline_cc_downlink port_at(std::int64_t now);
   void set_next(std::int64_t now, std::int64_t before, std::int64_t said);
   void call_request(std::int64_t now, std::uint32_t peer);

@@ -1,6 +1,7 @@
 /* Rates that must not get far: `equal` with one fault. Those with a WRONG_... defined are refused when they are
  * loaded; what the others do wrong while they run is a parameter's to say, and 0 is right. */
 #include <paceline/cc.h>
+#include <string.h>
 
 static const struct paceline_cc_algorithm *equal_plugin(uint32_t host_abi);
 #define paceline_cc_plugin equal_plugin
@@ -81,7 +82,7 @@ static void bad_fill_request(const struct paceline_cc_item *item, struct pacelin
 static void fill_want(const struct paceline_cc_item *item, struct paceline_cc_want *want) {
   const struct context *c = item->state;
   want->left_bytes = c->backlog_bytes;
-  want->limit_mbps = c->rate_mbps;
+  want->limit_mbps = (uint32_t)c->lease.rate;
   want->active = c->backlog_bytes != 0;
   want->weight = 1;
 }

@@ -1,6 +1,6 @@
 /* cadence_c: Cadence, as docs/algorithms/cadence.md states its law. The numbers in comments are
- * the law's lines. Rates are Mb/s, sizes wire bytes, times ns. */
-#include <paceline/cc.h>
+ * the law's lines. Rates are whole Mb/s, sizes wire bytes, times ns. */
+#include <paceline/cc_rates.h>
 
 enum { ETA, SMALL, KAPPA, A_MAX, LITTLE, HYSTERESIS, LEASE, PATH, FALLBACK, PROBES, PARAMS };
 
@@ -17,43 +17,34 @@ static const struct paceline_cc_param kParams[PARAMS] = {
     {"probe_limit", "count", 8, 1, 64, 1, 0, "REQUESTs in vain before the fallback", "own"},
 };
 
-struct derived {                   /* of one port and parameter set: constant */
-  double link, granted, fallback;  /* rates: C, eta C, R_fb */
-  double bdp, small, packet, head; /* bytes: B, s, a full packet, what of it is no payload */
-  double kappa, little, hysteresis;
-  int64_t rtt, packet_time, control_time; /* T; between two packets, two GRANTs of a port */
-  int64_t lease_min, path_target;         /* path_target: D */
-  uint32_t a_max, probes, mtu;            /* mtu: payload of a packet */
+struct derived { /* of one port and parameter set: constant */
+  double p[PARAMS];
+  double link, granted, fallback, bdp, small, packet; /* C, eta C, R_fb, B, s, a full packet */
+  int64_t rtt, path_target;                           /* T, D */
+  struct paceline_cc_port port;
 };
 
-typedef const struct paceline_cc_event event;
 typedef const struct derived constants;
-typedef struct paceline_cc_downlink downlink;
-typedef struct paceline_cc_channel channel;
 
-struct claim { /* to a part of what is shared out */
-  double most, weight;
-  struct claim* next; /* as long as a call lasts */
-};
-
-struct context { /* the sender of a channel; zeroes before START. Times may be NEVER */
-  double path;   /* P */
-  int64_t control_rtt, lease, lease_end, halves_at, begins_at, asks_at;
-  int64_t path_at, cut_at, started_at, taken_at, gave_up_at;
-  uint64_t limit, start_from, start_to;                /* totals; limit: L */
-  uint32_t grant, next_grant, share, cap, start_asked; /* grant: G, share: S */
-  uint32_t repeats;                                    /* of a REQUEST without an answer */
-  uint16_t number, degree;                             /* number: of the GRANT in force, 0: none */
+struct context {         /* the sender of a channel; zeroes before START. Times may be NEVER */
+  struct cc_lease lease; /* its rate: G, its limit: L */
+  struct cc_starts starts;
+  double start_asked;      /* and not answered */
+  double path, share, cap; /* P, S */
+  int64_t control_rtt, path_at, cut_at;
+  int64_t halves_at, asks_at, ahead_at, gave_up_at; /* ahead_at: not before, on line 7 */
+  int32_t repeats;                                  /* of a REQUEST without an answer */
+  uint16_t degree;
   uint8_t wants, request, fallback; /* wants: it asked for a grant, and has not given up */
 };
 
-struct uplink { /* a port that sends */
-  int64_t started_at;
+struct uplink {   /* a port that sends */
   double started; /* bytes of starts that count against the next ones */
+  int64_t started_at;
 };
 
 struct uplink_context {
-  struct claim claim;
+  struct cc_claim claim;
   int64_t told_at;
   double told; /* cap that the receiver knows; 0: none */
 };
@@ -66,249 +57,167 @@ struct port {                               /* that receives */
   uint32_t turns[TURNS];
 };
 
-struct sender { /* the receiving end of a channel */
-  struct claim claim;
-  channel* channel;                                   /* as long as a call lasts */
-  int64_t since, heard_at, told_at, lease, lease_end; /* since: of its turn */
-  int64_t com_until;                                  /* lease of the GRANT before a decrease */
-  uint64_t arrived;
-  uint32_t share, grant, com, cap, delay_us;
+struct sender {                                        /* the receiving end of a channel */
+  struct cc_claim claim;                               /* its part is the share */
+  cc_channel* channel;                                 /* as long as a call lasts */
+  int64_t since, told_at, begins_at, lease, lease_end; /* since: of its turn */
+  int64_t com_until;                                   /* lease of the GRANT before a decrease */
+  double grant, com, cap;
   uint16_t number; /* of the newest GRANT */
-  uint8_t turn, revoked;
+  uint8_t turn;
 };
 
-static double lesser(double a, double b) { return a < b ? a : b; }
-static double greater(double a, double b) { return a > b ? a : b; }
-static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
-static double bytes_in(double rate, int64_t time) { return rate * (double)time / 8e3; }
-static int64_t time_of(double bytes, double rate) { return (int64_t)(bytes * 8e3 / rate); }
-
-/* Beyond the headers of full packets: a start that is to cover a message has room for it. */
-static const double kExtra = PACELINE_CC_MESSAGE_EXTRA;
-
-static double on_wire(constants* d, uint64_t payload) {
-  return (double)payload + (double)((payload + d->mtu - 1) / d->mtu) * d->head;
+static void derive(const double* values, cc_port* port, void* out) {
+  struct derived* d = out;
+  for (int i = 0; i < PARAMS; ++i) d->p[i] = values[i];
+  d->port = *port;
+  d->rtt = cc_rtt(port);
+  d->link = (double)port->link_bps / 1e6;
+  d->packet = port->full_packet_bytes;
+  d->bdp = cc_bytes_in(d->link, d->rtt);
+  d->granted = cc_whole(values[ETA] * d->link);
+  d->fallback = cc_greater(1, values[FALLBACK] * d->link);
+  d->small = values[SMALL] * d->bdp;
+  d->path_target = (int64_t)(values[PATH] > 0 ? values[PATH] * (double)d->rtt : 1e18);
 }
 
-static void derive(const double* v, const struct paceline_cc_port* port, void* out) {
-  const double link = (double)port->link_bps / 1e6, packet = port->full_packet_bytes;
-  const int64_t rtt = port->base_rtt_ns ? port->base_rtt_ns : 10000;
-  const double bdp = bytes_in(link, rtt), granted = (double)(uint64_t)(v[ETA] * link);
-  const double path_target = v[PATH] > 0 ? v[PATH] * (double)rtt : 1e18;
-  *(struct derived*)out = (struct derived){link,
-                                           granted,
-                                           greater(1, v[FALLBACK] * link),
-                                           bdp,
-                                           v[SMALL] * bdp,
-                                           packet,
-                                           packet - port->mtu_bytes,
-                                           v[KAPPA],
-                                           v[LITTLE],
-                                           v[HYSTERESIS],
-                                           rtt,
-                                           time_of(packet, granted),
-                                           time_of(136, 0.01 * link / 3),
-                                           (int64_t)(v[LEASE] * 1e3),
-                                           (int64_t)path_target,
-                                           (uint32_t)v[A_MAX],
-                                           (uint32_t)v[PROBES],
-                                           port->mtu_bytes};
-}
-
-/* --- sharing --- */
-
-static int has_much(constants* d, double left) { return left >= 16 * d->bdp; }
-
-static double weight(constants* d, double left, int with_much) { /* w */
-  return with_much && left < 4 * d->bdp ? d->little : 1;
-}
-
-static double part(const struct claim* c, double level) {
-  return lesser(c->most, c->weight * level);
-}
-
-/* The level at which all parts add up to the total. */
-static double water_level(const struct claim* first, double total) {
-  double level = 0;
-  for (double before = -1; level > before;) {
-    double left = total, weights = 0;
-    for (const struct claim* c = first; c; c = c->next) {
-      const int bound = c->most <= c->weight * level;
-      left -= bound ? c->most : 0;
-      weights += bound ? 0 : c->weight;
-    }
-    before = level;
-    if (weights > 0) level = left / weights;
-  }
-  return level;
+/* w, where another one has `most` left. */
+static double weight(constants* d, double left, double most) {
+  return most >= 16 * d->bdp && left < 4 * d->bdp ? d->p[LITTLE] : 1;
 }
 
 /* --- sender of a channel --- */
 
-static uint64_t acknowledged(event* e) { return e->sent_total - e->inflight_bytes; }
-
-static int leased(const struct context* s, int64_t now) { return s->number && now < s->lease_end; }
-
-/* Bytes of starts from one total to another. */
-static double starts_in(const struct context* s, uint64_t from, uint64_t to) {
-  if (from < s->start_from) from = s->start_from;
-  if (to > s->start_to) to = s->start_to;
-  return to > from ? (double)(to - from) : 0;
-}
+static double to_send(constants* d, cc_event* e) { return cc_on_wire(&d->port, e->backlog_bytes); }
 
 static int64_t control_rtt(const struct context* s, constants* d) { /* 20: T' */
-  return later(d->rtt, s->control_rtt);
+  return cc_later(d->rtt, s->control_rtt);
 }
 
 static void ask(struct context* s, constants* d, int64_t now) { /* 13 */
-  const double first = (s->fallback ? 8 : 2) * (double)d->rtt, most = greater(first, 1e6);
-  double wait = first;
-  for (uint32_t i = s->fallback ? 0 : 4; i < s->repeats && wait < most; ++i)
-    wait = lesser(2 * wait, most);
-  s->asks_at = now + (leased(s, now) ? later(s->lease / 2, d->rtt) : (int64_t)wait);
+  const int64_t first = (s->fallback ? 8 : 2) * d->rtt;
+  const int64_t doublings = cc_later(s->repeats - (s->fallback ? 0 : 4), 0);
+  const int64_t retry = cc_sooner(first << cc_sooner(doublings, 20), cc_later(first, 1000000));
+  s->asks_at = now + (s->lease.ns ? cc_later(s->lease.ns / 2, d->rtt) : retry);
   s->request = 1;
 }
 
-/* Wants a grant, or needs it no more, and says so. */
-static void turn_to(struct context* s, constants* d, int64_t now, uint8_t wants) {
-  if (s->wants == wants) return;
-  s->wants = wants;
-  s->repeats = 0;
-  ask(s, d, now);
-}
-
-static double start_of(const struct context* s, constants* d, double x, uint32_t n) {
-  double u = lesser(x, d->bdp);
-  if (x > d->small && n != 1 && n != 2) { /* 3 */
-    const double all = n ? d->kappa * d->bdp / n : 0;
-    const double packets = greater(all, d->small * d->small * d->small / (x * x)) / d->packet;
-    u = (double)(uint64_t)packets * d->packet;
-  }
-  return s->degree > 1 ? lesser(u, greater(d->bdp / s->degree, d->packet)) : u; /* 4 */
-}
-
-static void new_work(struct context* s, constants* d, event* e) {
-  const double left = on_wire(d, e->backlog_bytes), m = on_wire(d, e->message_bytes);
-  double start = 0;
-  if (e->hint_degree != 0) s->degree = e->hint_degree;
-  if (left <= 0 || s->fallback) return;
-  if (s->number == 0) {
-    const double x = left + kExtra + starts_in(s, acknowledged(e), e->sent_total);   /* 2 */
-    start = start_of(s, d, x, e->peers) - starts_in(s, acknowledged(e), UINT64_MAX); /* 5 */
-    if (start < 1) turn_to(s, d, e->now_ns, 1);                                      /* 6 */
-  } else if (leased(s, e->now_ns) && s->grant < 0.875 * d->granted && m <= d->small && left > m &&
-             e->now_ns >= s->started_at + 8 * d->rtt) {
-    start = lesser(2 * m + kExtra, d->bdp); /* 7, 8 */
-  }
-  s->start_asked = (uint32_t)greater(start, 0);
-}
-
-static void begin_start(struct context* s, constants* d, event* e) {
-  const uint32_t bytes = e->share->start_bytes;
-  if (s->start_to <= acknowledged(e)) s->start_from = e->sent_total;
-  if (s->start_to < e->sent_total) s->start_to = e->sent_total;
-  s->start_to += bytes;
-  s->start_asked = 0;
-  if (bytes > 0) s->started_at = e->now_ns;
-  if (s->number == 0 &&
-      on_wire(d, e->backlog_bytes) + kExtra > (double)(s->start_to - e->sent_total))
-    turn_to(s, d, e->now_ns, 1); /* 6 */
-  if (s->number == 0 || bytes == 0) return;
-  s->limit += bytes; /* 8 */
-  ask(s, d, e->now_ns);
-}
-
-static void on_share(struct context* s, constants* d, event* e) {
-  s->share = e->share->rate_mbps;
-  s->cap = e->share->cap_mbps;
-  if (e->share->answers_start && s->start_asked) begin_start(s, d, e);
-  if (e->share->announce && s->wants) ask(s, d, e->now_ns); /* 23 */
-}
-
 static void give_up(struct context* s, int64_t now) {
-  s->grant = s->number = 0;
-  s->limit = 0;
-  s->begins_at = s->halves_at = PACELINE_CC_NEVER;
+  cc_release(&s->lease);
+  s->halves_at = PACELINE_CC_NEVER;
   s->gave_up_at = now;
 }
 
-static void on_idle(struct context* s, constants* d, int64_t now) { /* 12 */
+static double start_of(const struct context* s, constants* d, double x, uint32_t n) {
+  double u = cc_lesser(x, d->bdp);
+  if (x > d->small && n != 1 && n != 2) { /* 3 */
+    const double all = n ? d->p[KAPPA] * d->bdp / n : 0;
+    const double bytes = cc_greater(all, d->small * d->small * d->small / (x * x));
+    u = cc_whole(bytes / d->packet) * d->packet;
+  }
+  return s->degree > 1 ? cc_lesser(u, cc_greater(d->bdp / s->degree, d->packet)) : u; /* 4 */
+}
+
+static void new_work(struct context* s, constants* d, cc_event* e) {
+  const double left = to_send(d, e), m = cc_on_wire(&d->port, e->message_bytes);
+  const double given = cc_unacknowledged(&s->starts, e);
+  if (e->hint_degree != 0) s->degree = e->hint_degree;
   s->start_asked = 0;
-  if (s->wants) give_up(s, now);
-  turn_to(s, d, now, 0);
+  if (left <= 0 || s->fallback) return;
+  if (s->lease.number == 0) {
+    const double x = left + PACELINE_CC_MESSAGE_EXTRA + given - cc_unsent(&s->starts, e); /* 2 */
+    s->start_asked = cc_whole(cc_greater(0, start_of(s, d, x, e->peers) - given));        /* 5 */
+  } else if (s->lease.ns && s->lease.rate < 0.875 * d->granted && m <= d->small && left > m &&
+             e->now_ns >= s->ahead_at) {
+    s->start_asked = cc_whole(cc_lesser(2 * m + PACELINE_CC_MESSAGE_EXTRA, d->bdp)); /* 7, 8 */
+  }
 }
 
-static void obey(struct context* s, const struct paceline_cc_rate_grant* g, int64_t now) { /* 10 */
-  const uint32_t before = leased(s, now) ? s->grant : 0;
-  s->number = g->number;
-  s->next_grant = g->rate_mbps;
-  const int waits = g->rate_mbps > before && g->delay_us > 0;
-  s->begins_at = waits ? now + (int64_t)g->delay_us * 1000 : PACELINE_CC_NEVER;
-  s->grant = waits ? before : g->rate_mbps;
-  s->taken_at = now;
-  if (g->rate_mbps < before) s->request = 1; /* 11 */
+static void on_share(struct context* s, constants* d, cc_event* e) {
+  const cc_share* share = e->share;
+  s->share = share->rate_mbps;
+  s->cap = share->cap_mbps;
+  if (share->announce && s->wants) ask(s, d, e->now_ns); /* 23 */
+  if (!share->answers_start || s->start_asked == 0) return;
+  s->start_asked = 0;
+  cc_give_start(&s->starts, e);
+  if (share->start_bytes == 0) return;
+  s->ahead_at = e->now_ns + 8 * d->rtt;
+  if (s->lease.number == 0) return;
+  s->lease.limit += share->start_bytes; /* 8 */
+  ask(s, d, e->now_ns);
 }
 
-static void on_grant(struct context* s, constants* d, event* e) {
-  const struct paceline_cc_rate_grant* g = e->rate_grant;
-  const int64_t now = e->now_ns, asked_at = now - (uint32_t)((uint32_t)now - g->stamp_ns);
-  const int again = leased(s, now) && g->number == s->number;
-  if (s->number != 0 && (int16_t)(g->number - s->number) < 0) return; /* 9 */
-  if (g->round_trip_ns != 0)                                          /* 20 */
+/* Wants a grant, or needs it no more, and says so. */
+static void heed_backlog(struct context* s, constants* d, cc_event* e) {
+  const double left = to_send(d, e);
+  const int uncovered = s->start_asked == 0 && left > cc_unsent(&s->starts, e); /* 6 */
+  const uint8_t wants = left > 0 && (s->wants || uncovered);
+  if (left == 0) s->start_asked = 0;
+  if (wants == s->wants) return;
+  if (!wants) give_up(s, e->now_ns); /* 12 */
+  s->wants = wants;
+  s->repeats = 0;
+  ask(s, d, e->now_ns);
+}
+
+static void on_grant(struct context* s, constants* d, cc_event* e) {
+  const cc_grant* g = e->rate_grant;
+  const int64_t now = e->now_ns, asked_at = cc_asked_at(e);
+  const int ends = g->rate_mbps == 0 && !g->hold, over = s->lease.number && !s->lease.ns;
+  const int again = s->lease.ns && g->number == s->lease.number;
+  if (s->lease.number && cc_number_before(g->number, s->lease.number)) return; /* 9 */
+  if (g->round_trip_ns != 0)                                                   /* 20 */
     s->control_rtt += (g->round_trip_ns - s->control_rtt) / (s->control_rtt ? 4 : 1);
   if (asked_at < s->gave_up_at) return; /* 9 */
   s->repeats = 0;
-  if (g->rate_mbps == 0 && !g->hold) { /* 12: confirms */
-    if (!s->wants) s->asks_at = PACELINE_CC_NEVER;
-    if (!s->wants || !g->revoke) return;
-    give_up(s, now);
-    s->request = 1;
-  } else if (!s->wants) {
-    if (s->asks_at == PACELINE_CC_NEVER) ask(s, d, now); /* this one does not know of it */
+  if (!s->wants) { /* 12 */
+    if (!ends && s->asks_at == PACELINE_CC_NEVER) ask(s, d, now);
+    if (ends) s->asks_at = PACELINE_CC_NEVER;
     return;
-  } else {
-    s->request = s->fallback || (s->number && !leased(s, now)) || (again && asked_at < s->taken_at);
-    if (!again) obey(s, g, now);
-    if (g->limit_total > s->limit) s->limit = g->limit_total;
-    s->lease = (int64_t)g->lease_us * 1000;
-    s->lease_end = s->halves_at = now + s->lease;
   }
-  const uint8_t says = s->request;
+  if (ends && !g->revoke) return;
+  const int less = s->lease.ns && g->rate_mbps < s->lease.rate;
+  const int says = ends || s->fallback || over || (again ? asked_at < s->lease.taken_at : less);
+  if (ends) {
+    give_up(s, now);
+  } else {
+    cc_take(&s->lease, g, now); /* 10 */
+    s->halves_at = s->lease.ends_at;
+  }
   s->fallback = 0; /* 15 */
   ask(s, d, now);
-  s->request = says;
+  s->request = (uint8_t)says; /* 11 */
 }
 
 /* --- its path: what no grant knows of --- */
 
 static void slow_path(struct context* s, constants* d, double rate, int64_t now) {
   const double packet_in_8 = d->packet * 1e3 / (double)d->rtt;
-  s->path = lesser(greater(rate, greater(d->link / 1024, packet_in_8)), d->link);
+  s->path = cc_lesser(cc_greater(rate, cc_greater(d->link / 1024, packet_in_8)), d->link);
   s->path_at = s->cut_at = now;
 }
 
-static void on_ack(struct context* s, constants* d, event* e) {
-  const int64_t queued = (int64_t)e->rtt_ns - control_rtt(s, d), above = queued - d->path_target;
+static void on_ack(struct context* s, constants* d, cc_event* e) {
+  const int64_t queued = e->rtt_ns - control_rtt(s, d), above = queued - d->path_target;
   if (s->fallback || e->rtt_ns == 0) return;
-  if (above <= 0 || e->now_ns - e->rtt_ns < s->cut_at) { /* 17 */
-    if (queued > 0) s->path_at = e->now_ns;              /* 19: without */
-    return;
+  if (above > 0 && e->now_ns - e->rtt_ns >= s->cut_at) { /* 16, 17 */
+    const double rate = s->lease.rate > 0 ? cc_lesser(s->lease.rate, s->path) : s->path;
+    slow_path(s, d, rate * (1 - cc_lesser(0.8 * (double)above / e->rtt_ns, 0.5)), e->now_ns);
+  } else if (queued > 0) {
+    s->path_at = e->now_ns; /* 19: without */
   }
-  const double rate = s->grant ? lesser(s->grant, s->path) : s->path;
-  slow_path(s, d, rate * (1 - lesser(0.8 * (double)above / e->rtt_ns, 0.5)), e->now_ns); /* 16 */
 }
 
-static void on_loss(struct context* s, constants* d, event* e) { /* 18 */
-  if (e->signal == PACELINE_CC_TIMEOUT)
-    slow_path(s, d, s->path / 2, e->now_ns);
-  else if (e->now_ns >= s->cut_at + d->rtt)
-    slow_path(s, d, s->path * 0.7, e->now_ns);
+static void on_loss(struct context* s, constants* d, cc_event* e) { /* 18 */
+  const int timeout = e->signal == PACELINE_CC_TIMEOUT;
+  if (timeout || e->now_ns >= s->cut_at + d->rtt)
+    slow_path(s, d, s->path * (timeout ? 0.5 : 0.7), e->now_ns);
   if (!s->wants) new_work(s, d, e);
 }
 
 static void grow_path(struct context* s, constants* d, int64_t now) { /* 19 */
-  const double basis = s->grant ? s->grant : d->link;
+  const double basis = s->lease.rate > 0 ? s->lease.rate : d->link;
   for (; s->path < d->link && now >= s->path_at + d->rtt; s->path_at += d->rtt) {
     s->path += basis / 20;
     if (s->path >= 1.25 * basis) s->path = d->link;
@@ -317,67 +226,59 @@ static void grow_path(struct context* s, constants* d, int64_t now) { /* 19 */
 
 /* --- its clock and its answers --- */
 
-static void begin(struct context* s, constants* d, event* e) {
-  s->path = d->link;
-  s->share = s->cap = (uint32_t)d->link;
+static void begin(struct context* s, constants* d, cc_event* e) {
+  give_up(s, e->now_ns);
+  s->asks_at = PACELINE_CC_NEVER;
+  s->path = s->share = s->cap = d->link;
   s->cut_at = e->now_ns - d->rtt;
-  s->started_at = e->now_ns - 8 * d->rtt;
-  s->gave_up_at = e->now_ns;
-  s->asks_at = s->begins_at = s->halves_at = PACELINE_CC_NEVER;
   if (e->handover && e->handover->rate_bps)
     slow_path(s, d, (double)e->handover->rate_bps / 1e6, e->now_ns);
 }
 
 static void pass_time(struct context* s, constants* d, int64_t now) {
+  double* rate = &s->lease.rate;
   const int due = now >= s->asks_at;
-  if (now >= s->halves_at && s->halves_at == s->lease_end) { /* 14 */
-    s->begins_at = PACELINE_CC_NEVER;
-    s->repeats = 0;
-    ask(s, d, now);
-  }
-  if (now >= s->begins_at) { /* 10 */
-    s->grant = s->next_grant;
-    s->begins_at = PACELINE_CC_NEVER;
-  }
+  if (cc_ends(&s->lease, now)) ask(s, d, now); /* 14 */
   for (; now >= s->halves_at; s->halves_at += d->rtt)
-    if (s->grant > d->fallback) s->grant = (uint32_t)greater(s->grant / 2, d->fallback);
+    if (*rate > d->fallback) *rate = cc_whole(cc_greater(*rate / 2, d->fallback));
   grow_path(s, d, now);
   if (!due) return;
-  if (!leased(s, now)) s->repeats++;
-  if (s->wants && !s->fallback && s->repeats > d->probes && s->grant <= d->fallback) { /* 15 */
+  if (!s->lease.ns) s->repeats++;
+  const int in_vain = s->repeats > d->p[PROBES];
+  if (in_vain && !s->fallback && *rate <= d->fallback) { /* 12, 15 */
     give_up(s, now);
-    s->fallback = 1;
+    s->fallback = s->wants;
     s->repeats = 0;
   }
-  ask(s, d, now);
+  s->asks_at = PACELINE_CC_NEVER;
+  if (s->wants || !in_vain) ask(s, d, now);
 }
 
-static void decide(const struct context* s, constants* d, event* e,
-                   struct paceline_cc_decision* out) {
-  const int may_start = !s->fallback && (s->number == 0 || leased(s, e->now_ns));
-  const int starts = may_start && s->start_to > e->sent_total; /* 5 */
+static void decide(const struct context* s, constants* d, cc_event* e, cc_decision* out) {
+  const int starts =
+      !s->fallback && (s->lease.number == 0 || s->lease.ns) && cc_unsent(&s->starts, e) > 0; /* 5 */
   const double start_rate =
-      s->degree > 1 ? greater(d->granted / s->degree, d->link / 1024) : d->link;
-  const double own = starts ? greater(start_rate, s->grant) : lesser(s->grant, s->share);
-  const double unbound = s->fallback ? d->fallback : own;
-  const double rate = lesser(unbound, s->path); /* 1 */
-  const double slack = lesser(2 * d->packet, bytes_in(rate, d->rtt) / 2);
-  const double window = greater(d->packet, bytes_in(rate, control_rtt(s, d)) + slack);
-  const int64_t due = sooner(s->asks_at, sooner(s->begins_at, s->halves_at));
-  out->rate_bps = (uint64_t)((rate < 1 && due == PACELINE_CC_NEVER ? 1 : rate) * 1e6);
+      s->degree > 1 ? cc_greater(d->granted / s->degree, d->link / 1024) : d->link;
+  const double own =
+      starts ? cc_greater(start_rate, s->lease.rate) : cc_lesser(s->lease.rate, s->share);
+  const double rate = cc_lesser(s->fallback ? d->fallback : own, s->path); /* 1 */
+  const double slack = cc_lesser(2 * d->packet, cc_bytes_in(rate, d->rtt) / 2);
+  const double window = cc_greater(d->packet, cc_bytes_in(rate, control_rtt(s, d)) + slack);
+  const int64_t grows_at = s->path < d->link ? s->path_at + d->rtt : PACELINE_CC_NEVER;
+  const int64_t next =
+      cc_sooner(cc_sooner(s->asks_at, grows_at), cc_sooner(s->lease.next_at, s->halves_at));
+  out->rate_bps = (uint64_t)((rate < 1 && next == PACELINE_CC_NEVER ? 1 : rate) * 1e6);
   out->window_bytes = starts || s->fallback ? PACELINE_CC_UNLIMITED : (uint64_t)window;
-  out->ceiling = s->number && s->limit > s->start_to ? s->limit : s->start_to;
-  if (s->fallback) out->ceiling = PACELINE_CC_UNLIMITED;
-  out->wake_bytes = starts ? s->start_to - e->sent_total : PACELINE_CC_UNLIMITED;
-  const int64_t next = s->path < d->link ? sooner(due, s->path_at + d->rtt) : due;
-  out->wake_at_ns = later(next, e->now_ns + 100); /* the host's least */
-  out->timed = due != PACELINE_CC_NEVER;
-  out->urgent = starts != 0;
+  out->ceiling = s->fallback ? PACELINE_CC_UNLIMITED : cc_higher(s->lease.limit, s->starts.to);
+  out->wake_bytes = starts ? s->starts.to - e->sent_total : PACELINE_CC_UNLIMITED;
+  out->wake_at_ns = cc_later(next, e->now_ns + 100); /* the host's least */
+  out->timed = next != PACELINE_CC_NEVER;
+  out->urgent = (uint8_t)starts;
   out->request = s->request;
   out->fallback = s->fallback;
 }
 
-static void on_event(struct context* s, constants* d, event* e) {
+static void on_event(struct context* s, constants* d, cc_event* e) {
   const uint8_t what = e->signal;
   s->request = 0;
   if (what == PACELINE_CC_START) begin(s, d, e);
@@ -387,76 +288,73 @@ static void on_event(struct context* s, constants* d, event* e) {
   if (what == PACELINE_CC_ACK) on_ack(s, d, e);
   if (what == PACELINE_CC_SHARE) on_share(s, d, e);
   if (what == PACELINE_CC_GRANT) on_grant(s, d, e);
-  if (what == PACELINE_CC_IDLE) on_idle(s, d, e->now_ns);
+  heed_backlog(s, d, e);
 }
 
-static void on_events(const struct paceline_cc_item* items, uint32_t count) {
+static void on_events(cc_item* items, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     on_event(items[i].state, items[i].derived, items[i].event);
     decide(items[i].state, items[i].derived, items[i].event, items[i].decision);
   }
 }
 
-static void fill_request(const struct paceline_cc_item* item, struct paceline_cc_request* r) {
+static void fill_request(cc_item* item, cc_request* r) {
   const struct context* s = item->state;
-  const double left = greater(1, on_wire(item->derived, item->event->backlog_bytes));
-  if (s->start_to > r->sent_total) r->start_total = s->start_to;
+  const double left = cc_greater(1, to_send(item->derived, item->event));
+  r->start_total = cc_higher(s->starts.to, r->sent_total);
   r->demand_bytes = s->wants ? (uint64_t)left : 0;
-  r->cap_mbps = (uint32_t)greater(1, lesser(s->cap, 1.25 * s->path));
-  r->grant_echo = s->number;
+  r->cap_mbps = (uint32_t)cc_greater(1, cc_lesser(s->cap, 1.25 * s->path)); /* 22 */
+  r->grant_echo = s->lease.number;
   r->degree = s->degree;
 }
 
-static void fill_want(const struct paceline_cc_item* item, struct paceline_cc_want* want) {
+static void fill_want(cc_item* item, cc_want* want) {
   const struct context* s = item->state;
-  const double left = on_wire(item->derived, item->event->backlog_bytes);
-  const double starts = starts_in(s, item->event->sent_total, UINT64_MAX) + s->start_asked;
-  const double grant = s->begins_at < PACELINE_CC_NEVER ? s->next_grant : s->grant;
+  const double left = to_send(item->derived, item->event);
+  const double grant = s->lease.next_at < PACELINE_CC_NEVER ? s->lease.next_rate : s->lease.rate;
   want->left_bytes = (uint64_t)left;
-  want->limit_mbps = (uint32_t)lesser(grant, s->path);
-  want->start_bytes = s->start_asked;
+  want->limit_mbps = (uint32_t)cc_lesser(grant, s->path);
+  want->start_bytes = (uint32_t)s->start_asked;
   want->asks_start = s->start_asked > 0;
-  want->active = left > (s->number ? 0 : starts);
-  want->awaits_grant = s->number == 0 && !s->fallback;
-  want->weight = 1;
+  want->active = left > (s->lease.number ? 0 : cc_unsent(&s->starts, item->event) + s->start_asked);
+  want->awaits_grant = s->lease.number == 0 && !s->fallback;
 }
 
 /* --- uplink of a host --- */
 
-static struct claim* link_contexts(struct paceline_cc_uplink* u, constants* d) {
-  struct claim* first = 0;
-  int much = 0;
+static struct cc_claim* claims_on(const cc_uplink* u, constants* d) {
+  struct cc_claim* first = 0;
+  double most = 0;
   for (uint32_t i = 0; i < u->context_count; ++i) {
-    const struct paceline_cc_want* want = u->contexts[i]->want;
-    much |= want->active && has_much(d, (double)want->left_bytes);
+    const cc_want* want = u->contexts[i]->want;
+    if (want->active) most = cc_greater(most, (double)want->left_bytes);
   }
   for (uint32_t i = 0; i < u->context_count; ++i) {
-    const struct paceline_cc_want* want = u->contexts[i]->want;
-    struct claim* c = u->contexts[i]->state;
+    const cc_want* want = u->contexts[i]->want;
+    struct cc_claim* c = u->contexts[i]->state;
     c->most = want->awaits_grant ? d->link : want->limit_mbps; /* 21 */
-    c->weight = weight(d, (double)want->left_bytes, much);
-    c->next = first;
-    if (want->active) first = c;
+    c->weight = weight(d, (double)want->left_bytes, most);
+    if (want->active) cc_insert(&first, c);
   }
   return first;
 }
 
-static void share_out(struct paceline_cc_uplink* u, constants* d) {
-  const struct claim* first = link_contexts(u, d);
-  const double level = water_level(first, 0.98 * d->link);
+static void share_out(const cc_uplink* u, constants* d) {
+  struct cc_claim* first = claims_on(u, d);
+  const double level = cc_divide(first, 0.98 * d->link);
   for (uint32_t i = 0; i < u->context_count; ++i) {
-    const struct paceline_cc_want* want = u->contexts[i]->want;
+    const cc_want* want = u->contexts[i]->want;
+    cc_share* share = u->contexts[i]->share;
     struct uplink_context* s = u->contexts[i]->state;
-    struct paceline_cc_share* share = u->contexts[i]->share;
     const double grant = s->claim.most, mine = s->claim.weight * level;
     share->rate_mbps = (uint32_t)(want->active && grant > mine ? mine : d->link); /* 21 */
     s->claim.most = d->link;
-    const double cap =
-        want->active ? part(&s->claim, water_level(first, 0.98 * d->link)) : d->link; /* 22 */
+    cc_divide(first, 0.98 * d->link);
     s->claim.most = grant;
-    const double top = greater(cap, s->told), low = lesser(cap, s->told); /* 23 */
+    const double cap = want->active ? s->claim.part : d->link; /* 22 */
+    const double top = cc_greater(cap, s->told), low = cc_lesser(cap, s->told);
     share->announce = want->active && !want->awaits_grant && top - low > top / 8 &&
-                      low < 1.25 * grant && u->now_ns >= s->told_at + d->rtt;
+                      low < 1.25 * grant && u->now_ns >= s->told_at + d->rtt; /* 23 */
     if (share->announce || want->asks_start) s->told_at = u->now_ns;
     if (share->announce || want->asks_start || s->told == 0) s->told = cap;
     share->cap_mbps = (uint32_t)s->told;
@@ -464,58 +362,38 @@ static void share_out(struct paceline_cc_uplink* u, constants* d) {
   }
 }
 
-static void give_starts(struct paceline_cc_uplink* u, constants* d) { /* 24 */
-  struct uplink* s = u->state;
-  s->started = greater(0, s->started - bytes_in(d->link, u->now_ns - s->started_at));
-  s->started_at = u->now_ns;
-  for (uint32_t i = 0; i < u->context_count; ++i) u->contexts[i]->share->start_bytes = 0;
-  for (int given = 1; given;) {
-    given = 0;
-    for (uint32_t i = 0; i < u->context_count; ++i) {
-      struct paceline_cc_share* share = u->contexts[i]->share;
-      const double asked = u->contexts[i]->want->start_bytes;
-      const double piece = lesser(d->packet, asked - share->start_bytes);
-      if (piece <= 0 || s->started + piece > d->bdp) continue;
-      share->start_bytes += (uint32_t)piece;
-      s->started += piece;
-      given = 1;
-    }
-  }
-}
-
-static void on_uplink(struct paceline_cc_uplink* u) {
+static void on_uplink(cc_uplink* u) {
   constants* d = u->derived;
+  struct uplink* s = u->state;
+  const double over = cc_bytes_in(d->link, u->now_ns - s->started_at);
   share_out(u, d);
-  give_starts(u, d);
+  const double room = d->bdp - cc_greater(0, s->started - over);
+  s->started = d->bdp - cc_deal_starts(u, room, d->packet); /* 24 */
+  s->started_at = u->now_ns;
   u->rest_ns = u->now_ns + d->rtt / 4;
 }
 
 /* --- receiver of a port --- */
 
-static struct sender* owner(struct claim* c) { return (struct sender*)c; } /* its first member */
-static struct sender* sender_of(const downlink* p, uint32_t i) { return p->channels[i]->state; }
+static struct sender* owner(struct cc_claim* c) { return (struct sender*)c; } /* its first member */
+static struct sender* sender_of(const cc_downlink* p, uint32_t i) { return p->channels[i]->state; }
 
-static void look_at(downlink* p, int64_t at) {
-  p->next_ns = sooner(p->next_ns, later(at, p->now_ns + 100));
-}
-
-static void share_at(downlink* p, int64_t at) {
+static void share_at(cc_downlink* p, int64_t at) {
   struct port* port = p->state;
-  port->shares_at = sooner(port->shares_at, later(at, port->shares_after));
-  look_at(p, port->shares_at);
+  port->shares_at = cc_sooner(port->shares_at, at);
+  cc_look_at(p, cc_later(port->shares_at, port->shares_after));
 }
 
-static void set_grant(channel* c, double grant) {
-  struct sender* s = c->state;
-  if (grant < s->grant) s->com_until = later(s->com_until, s->lease_end);
-  s->grant = (uint32_t)grant;
-  if (s->com < s->grant) s->com = s->grant; /* 35 */
-  s->number = (uint16_t)(s->number % 65535 + 1);
-  s->delay_us = 0;
-  c->tell = 1;
+static void set_grant(struct sender* s, double grant) {
+  if (grant < s->grant) s->com_until = cc_later(s->com_until, s->lease_end);
+  s->grant = grant;
+  s->com = cc_greater(s->com, grant); /* 35 */
+  s->number = cc_number_after(s->number);
+  s->begins_at = 0;
+  s->channel->tell = 1;
 }
 
-static void take_turn(downlink* p, struct sender* s, enum turn turn) {
+static void take_turn(cc_downlink* p, struct sender* s, enum turn turn) {
   struct port* port = p->state;
   port->turns[s->turn]--;
   port->turns[turn]++;
@@ -523,228 +401,198 @@ static void take_turn(downlink* p, struct sender* s, enum turn turn) {
   s->since = p->now_ns;
 }
 
-static void forget(downlink* p, channel* c, uint8_t revoked) {
-  struct sender* s = c->state;
+static void forget(cc_downlink* p, struct sender* s) {
   take_turn(p, s, ABSENT);
-  *s = (struct sender){.number = s->number, .revoked = revoked};
-  set_grant(c, 0);
-  c->listed = 0;
+  *s = (struct sender){.channel = s->channel, .number = s->number};
+  set_grant(s, 0);
+  s->channel->listed = 0;
 }
 
-static void on_request(downlink* p, channel* c) {
+static void on_request(cc_downlink* p, cc_channel* c) {
   constants* d = p->derived;
-  const struct paceline_cc_request* r = c->request;
+  const cc_request* r = c->request;
   const struct port* port = p->state;
   struct sender* s = c->state;
-  const int obeys = r->grant_echo != 0 && r->grant_echo == s->number;
   if (c->fresh) s->number = r->grant_echo;
-  s->heard_at = p->now_ns;
+  s->channel = c;
   s->cap = r->cap_mbps;
   share_at(p, p->now_ns);
   if (r->demand_bytes == 0) {
-    forget(p, c, 0);
+    forget(p, s);
   } else if (s->turn == ABSENT) {
-    take_turn(p, s, port->turns[ACTIVE] < d->a_max && port->turns[HELD] == 0 ? ACTIVE : HELD);
-    if (s->turn == HELD) set_grant(c, 0); /* 40 */
-  } else if (obeys) {
+    take_turn(p, s, port->turns[ACTIVE] < d->p[A_MAX] && port->turns[HELD] == 0 ? ACTIVE : HELD);
+    if (s->turn == HELD) set_grant(s, 0); /* 40 */
+    s->lease = 0;
+  } else if (r->grant_echo == s->number) {
     s->com = s->grant; /* 35 */
     s->com_until = 0;
   } else if (s->lease != 0 && p->now_ns > s->told_at + d->rtt * 3 / 2) {
-    c->tell = 1; /* the newest GRANT has been lost */
+    c->tell = 1; /* 38: the newest GRANT has been lost */
   }
 }
 
 /* Whose turn began first, before a time. */
-static channel* first_of(downlink* p, enum turn turn, int64_t before) {
-  channel* first = 0;
+static struct sender* first_of(const cc_downlink* p, enum turn turn, int64_t before) {
+  struct sender* first = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i) {
-    if (sender_of(p, i)->turn != turn || sender_of(p, i)->since >= before) continue;
-    before = sender_of(p, i)->since;
-    first = p->channels[i];
+    struct sender* s = sender_of(p, i);
+    if (s->turn == turn && s->since < (first ? first->since : before)) first = s;
   }
   return first;
 }
 
-static void change_turns(downlink* p, constants* d) { /* 40 */
+static void change_turns(cc_downlink* p, constants* d) { /* 40 */
   struct port* port = p->state;
-  const uint32_t half = d->a_max > 1 ? d->a_max / 2 : 1;
-  const int64_t long_ago = p->now_ns - 64 * d->rtt + 1;
-  channel *next = 0, *rests = 0;
-  while (port->turns[ACTIVE] < d->a_max && (next = first_of(p, HELD, PACELINE_CC_NEVER)))
-    take_turn(p, next->state, ACTIVE);
-  if (port->turns[HELD] == 0) return;
-  for (uint32_t i = 0; i < half && p->now_ns >= port->turn_at; ++i) {
-    if (!(next = first_of(p, HELD, p->now_ns)) || !(rests = first_of(p, ACTIVE, long_ago))) break;
-    take_turn(p, next->state, ACTIVE);
-    take_turn(p, rests->state, HELD);
+  const int due = p->now_ns >= port->turn_at;
+  double swaps = due ? cc_greater(1, cc_whole(d->p[A_MAX] / 2)) : 0;
+  for (struct sender* next; (next = first_of(p, HELD, p->now_ns)); take_turn(p, next, ACTIVE)) {
+    if (port->turns[ACTIVE] < d->p[A_MAX]) continue;
+    struct sender* rests = first_of(p, ACTIVE, p->now_ns - 64 * d->rtt + 1);
+    if (!rests || swaps-- < 1) break;
+    take_turn(p, rests, HELD);
     set_grant(rests, 0);
   }
-  if (p->now_ns >= port->turn_at) port->turn_at = p->now_ns + 64 * d->rtt;
+  if (port->turns[HELD] == 0) return;
+  if (due) port->turn_at = p->now_ns + 64 * d->rtt;
   share_at(p, port->turn_at);
 }
 
-static int64_t again_at(const downlink* p, const struct sender* s) { /* 38 */
-  constants* d = p->derived;
+static int64_t again_at(const cc_downlink* p, constants* d, const struct sender* s) { /* 38 */
   const struct port* port = p->state;
-  const int64_t together = port->unconfirmed * time_of(136, d->link / 8);
-  return s->told_at + (s->com > s->grant ? later(d->rtt * 5 / 4, together) : s->lease / 2);
+  const int64_t together = cc_time_of(136.0 * port->unconfirmed, d->link / 8);
+  return s->told_at + (s->com > s->grant ? cc_later(d->rtt * 5 / 4, together) : s->lease / 2);
 }
 
 /* 38, 39: a GRANT again, or the end of who is silent. */
-static void keep(downlink* p, channel* c) {
-  constants* d = p->derived;
-  struct sender* s = c->state;
-  const int64_t now = p->now_ns;
-  if (s->arrived != c->received_total) s->heard_at = now;
-  s->arrived = c->received_total;
-  if (s->lease == 0) return; /* nothing said yet */
-  const int lives = now < s->heard_at + later(s->lease / 2, 8 * d->rtt);
+static void keep(cc_downlink* p, constants* d, struct sender* s) {
+  const int64_t now = p->now_ns, heard_at = s->channel->heard_at_ns;
+  const int lives = now < heard_at + cc_later(s->lease / 2, 8 * d->rtt);
+  if (s->lease == 0) return;                                     /* nothing said yet */
   if (!lives && now >= s->lease_end && s->grant > d->fallback) { /* 39 */
-    set_grant(c, d->fallback);
+    set_grant(s, cc_whole(d->fallback));
     share_at(p, now);
   }
-  if (now >= later(s->lease_end, s->heard_at + 2 * s->lease)) {
-    forget(p, c, 1);
+  if (now >= cc_later(s->lease_end, heard_at + 2 * s->lease)) {
+    forget(p, s);
     share_at(p, now);
     return;
   }
   for (; s->com > s->grant && now >= s->com_until + d->rtt; s->com_until += d->rtt) {
-    s->com = (uint32_t)greater(s->com / 2, greater(s->grant, lesser(s->com, d->fallback)));
+    const double least = cc_greater(s->grant, cc_lesser(s->com, d->fallback));
+    s->com = cc_whole(cc_greater(s->com / 2, least));
     share_at(p, now);
   }
-  if (lives && now >= again_at(p, s) && (s->grant > 0 || s->turn == HELD)) c->tell = 1;
-  look_at(p, lives ? again_at(p, s) : now + d->rtt * 5 / 4);
+  if (lives && now >= again_at(p, d, s) && (s->grant > 0 || s->turn == HELD)) s->channel->tell = 1;
+  cc_look_at(p, lives ? again_at(p, d, s) : now + d->rtt * 5 / 4);
 }
 
-static double left_of(const channel* c) { /* of what it has announced, to arrive */
-  const uint64_t end = c->request->sent_total + c->request->demand_bytes;
-  return end > c->received_total ? (double)(end - c->received_total) : 0;
-}
-
-/* By rising cap / weight; callers insert by rising number. */
-static void insert(struct claim** first, struct claim* c) {
-  while (*first && (*first)->most * c->weight <= c->most * (*first)->weight)
-    first = &(*first)->next;
-  c->next = *first;
-  *first = c;
-}
-
-static struct claim* find_shares(downlink* p, constants* d) { /* 25 */
-  struct claim* first = 0;
-  int much = 0;
+static struct cc_claim* find_shares(const cc_downlink* p, constants* d) { /* 25 */
+  struct cc_claim* first = 0;
+  double most = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i)
-    much |= sender_of(p, i)->turn == ACTIVE && has_much(d, left_of(p->channels[i]));
+    if (sender_of(p, i)->turn == ACTIVE) most = cc_greater(most, cc_left(p->channels[i]));
   for (uint32_t i = 0; i < p->channel_count; ++i) {
     struct sender* s = sender_of(p, i);
-    s->channel = p->channels[i];
-    s->share = 0;
-    s->claim.most = greater(lesser(s->cap, d->link), (uint32_t)(d->link / 1024));
-    s->claim.weight = weight(d, left_of(s->channel), much);
-    if (s->turn == ACTIVE) insert(&first, &s->claim);
+    const double cap = cc_greater(cc_lesser(s->cap, d->link), cc_whole(d->link / 1024));
+    s->claim.most = s->turn == ACTIVE ? cap : 0;
+    s->claim.weight = weight(d, cc_left(s->channel), most);
+    cc_insert(&first, &s->claim);
   }
-  const double level = water_level(first, d->granted);
-  for (struct claim* c = first; c; c = c->next) owner(c)->share = (uint32_t)part(c, level);
+  cc_divide(first, d->granted);
   return first;
 }
 
 /* What others need is taken back: their rates rise when the echoes have come. */
-static void lower_grants(downlink* p, constants* d) {
+static void lower_grants(constants* d, struct cc_claim* first) {
   double wanted = 0, left = d->granted;
   int starves = 0;
-  for (uint32_t i = 0; i < p->channel_count; ++i) {
-    const struct sender* s = sender_of(p, i);
-    const int more = s->share > (1 + d->hysteresis) * s->grant && s->share > s->com;
-    wanted += more ? s->share - s->com : 0; /* 26 */
-    starves |= 2 * s->com < s->share;
+  for (struct cc_claim* c = first; c; c = c->next) {
+    const struct sender* s = owner(c);
+    const int more = c->part > (1 + d->p[HYSTERESIS]) * s->grant && c->part > s->com;
+    wanted += more ? c->part - s->com : 0; /* 26 */
+    starves |= 2 * s->com < c->part;
     left -= s->grant;
   }
-  if (wanted <= left) return; /* 27 */
-  for (uint32_t i = 0; i < p->channel_count; ++i) {
-    const struct sender* s = sender_of(p, i);
-    const uint32_t least = (uint32_t)((starves ? 1 : 1 - d->hysteresis) * s->grant); /* 28, 29 */
-    if (s->turn == ACTIVE && s->share < least) set_grant(p->channels[i], s->share);
+  if (wanted <= left) return;                        /* 27 */
+  for (struct cc_claim* c = first; c; c = c->next) { /* 28, 29 */
+    const double least = (starves ? 1 : 1 - d->p[HYSTERESIS]) * owner(c)->grant;
+    if (c->part < cc_whole(least)) set_grant(owner(c), c->part);
   }
 }
 
-static void give(struct sender* s, double grant, double* room) {
-  *room += s->com;
-  set_grant(s->channel, grant);
-  *room -= s->com;
-}
-
-static void raise_grants(downlink* p, constants* d, struct claim* first) {
+static void raise_grants(cc_downlink* p, constants* d, struct cc_claim* first) {
   double room = d->granted;
   int64_t delay = 0;
-  for (uint32_t i = 0; i < p->channel_count; ++i) room -= sender_of(p, i)->com; /* 30 */
-  room = greater(room, 0);
-  for (struct claim* c = first; c; c = c->next) { /* 31 */
+  for (struct cc_claim* c = first; c; c = c->next) room -= owner(c)->com; /* 30 */
+  room = cc_greater(room, 0);
+  for (struct cc_claim* c = first; c; c = c->next) { /* 31 */
     struct sender* s = owner(c);
-    const double to = lesser(s->share, s->com + room);
-    if (s->grant > 0 || s->share == 0) continue;
-    if (2 * to >= s->share) {
-      give(s, to, &room);
-      s->delay_us = (uint32_t)(sooner(delay, 16 * d->rtt) / 1000); /* 32 */
+    const double to = cc_lesser(c->part, s->com + room);
+    if (s->grant > 0 || c->part == 0) continue;
+    if (2 * to >= c->part) {
+      room -= cc_greater(0, to - s->com);
+      set_grant(s, to);
+      s->begins_at = p->now_ns + cc_sooner(delay, 16 * d->rtt); /* 32 */
     } else {
       share_at(p, p->now_ns + d->rtt);
     }
-    delay += d->packet_time;
+    delay += cc_time_of(d->packet, d->granted);
   }
-  for (struct claim* c = first; c; c = c->next) { /* 33 */
+  for (struct cc_claim* c = first; c; c = c->next) { /* 33 */
     struct sender* s = owner(c);
     const int64_t ready = s->told_at + 2 * d->rtt;
-    const double to = lesser(s->share, s->com + room), by = to - s->grant;
-    if (s->grant == 0 || to <= (1 + d->hysteresis) * s->grant) continue;
+    const double to = cc_lesser(c->part, s->com + room), by = to - s->grant;
+    if (s->grant == 0 || to <= (1 + d->p[HYSTERESIS]) * s->grant) continue;
     if (p->now_ns < ready && by < d->link / 8 && by < s->grant) { /* 34 */
       share_at(p, ready);
     } else {
-      give(s, to, &room);
+      room -= cc_greater(0, to - s->com);
+      set_grant(s, to);
     }
   }
 }
 
-static void on_downlink(downlink* p) {
+static void on_downlink(cc_downlink* p) {
   constants* d = p->derived;
   struct port* port = p->state;
   port->turns[HELD] = port->turns[ACTIVE] = port->unconfirmed = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i) {
-    const struct sender* s = sender_of(p, i);
+    struct sender* s = sender_of(p, i);
+    s->channel = p->channels[i];
     port->turns[s->turn]++;
     port->unconfirmed += s->com > s->grant;
   }
-  for (uint32_t i = 0; i < p->channel_count; ++i) keep(p, p->channels[i]);
-  look_at(p, port->shares_at);
-  if (p->now_ns < port->shares_at) return;
+  for (uint32_t i = 0; i < p->channel_count; ++i) keep(p, d, sender_of(p, i));
+  share_at(p, PACELINE_CC_NEVER);
+  if (p->now_ns < cc_later(port->shares_at, port->shares_after)) return;
   port->shares_after = p->now_ns + d->rtt / 4;
   port->shares_at = PACELINE_CC_NEVER;
   change_turns(p, d);
-  struct claim* first = find_shares(p, d);
-  lower_grants(p, d);
+  struct cc_claim* first = find_shares(p, d);
+  lower_grants(d, first);
   raise_grants(p, d, first);
 }
 
-static void fill_grant(downlink* p, channel* c, struct paceline_cc_rate_grant* g) {
+static void fill_grant(cc_downlink* p, cc_channel* c, cc_grant* g) {
   constants* d = p->derived;
-  const struct paceline_cc_request* r = c->request;
   struct sender* s = c->state;
-  const int64_t others = ((struct port*)p->state)->turns[ACTIVE] * d->control_time;
-  const int64_t packets = s->grant ? time_of(8 * d->packet, s->grant) : 0;
-  const int64_t lease = later(4 * later(2 * d->rtt, others), packets); /* 37 */
-  uint64_t known = r->sent_total > r->start_total ? r->sent_total : r->start_total;
-  if (known < c->received_total) known = c->received_total;
-  s->lease = (later(d->lease_min, lease) + 999) / 1000 * 1000;
+  const uint32_t active = ((struct port*)p->state)->turns[ACTIVE];
+  const int64_t all = cc_time_of(136.0 * active, d->link / 300);
+  const int64_t packets = s->grant > 0 ? cc_time_of(8 * d->packet, s->grant) : 0;
+  const int64_t least = cc_later((int64_t)(d->p[LEASE] * 1e3), 4 * cc_later(2 * d->rtt, all));
+  s->lease = (cc_later(least, packets) + 999) / 1000 * 1000; /* 37 */
   s->told_at = p->now_ns;
   s->lease_end = p->now_ns + s->lease + d->rtt;
   g->number = s->number;
-  g->rate_mbps = s->grant;
+  g->rate_mbps = (uint32_t)s->grant;
   g->lease_us = (uint32_t)(s->lease / 1000);
-  g->delay_us = s->delay_us;
-  g->limit_total = known; /* 36 */
-  if (s->grant)
-    g->limit_total += (uint64_t)(bytes_in(s->grant, s->lease + 2 * d->rtt) + 2 * d->packet);
+  g->delay_us = (uint32_t)(cc_later(s->begins_at - p->now_ns, 0) / 1000);
+  g->limit_total = cc_known_total(c); /* 36 */
+  if (s->grant > 0)
+    g->limit_total += (uint64_t)(cc_bytes_in(s->grant, s->lease + 2 * d->rtt) + 2 * d->packet);
   g->hold = s->turn == HELD;
-  g->revoke = s->revoked;
-  s->delay_us = s->revoked = 0;
-  if (s->turn != ABSENT) look_at(p, again_at(p, s));
+  g->revoke = s->turn == ABSENT && c->request->demand_bytes != 0; /* 39 */
+  if (s->turn != ABSENT) cc_look_at(p, again_at(p, d, s));
 }
 
 static const struct paceline_cc_rates kRates = {sizeof kRates,
@@ -770,8 +618,7 @@ static const struct paceline_cc_algorithm kAlgorithm = {
     .echo = PACELINE_CC_ECHO_CNP, /* for the fallback */
     .wants = PACELINE_CC_WANT(PACELINE_CC_ACK) | PACELINE_CC_WANT(PACELINE_CC_NACK) |
              PACELINE_CC_WANT(PACELINE_CC_TIMEOUT) | PACELINE_CC_WANT(PACELINE_CC_MESSAGE) |
-             PACELINE_CC_WANT(PACELINE_CC_IDLE) | PACELINE_CC_WANT(PACELINE_CC_GRANT) |
-             PACELINE_CC_WANT(PACELINE_CC_SHARE),
+             PACELINE_CC_WANT(PACELINE_CC_IDLE),
     .state_bytes = sizeof(struct context),
     .derived_bytes = sizeof(struct derived),
     .param_count = PARAMS,
@@ -782,7 +629,5 @@ static const struct paceline_cc_algorithm kAlgorithm = {
     .rates = &kRates};
 
 const struct paceline_cc_algorithm* paceline_cc_plugin(uint32_t host_abi) {
-  if (host_abi >> 16 != PACELINE_CC_ABI_MAJOR || (host_abi & 0xFFFF) < PACELINE_CC_ABI_MINOR)
-    return 0;
-  return &kAlgorithm;
+  return cc_table_for(host_abi, &kAlgorithm);
 }

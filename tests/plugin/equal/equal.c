@@ -1,6 +1,5 @@
 /* equal: the port that receives gives every sender with demand an equal part of its rate. */
-#include <paceline/cc.h>
-#include <string.h>
+#include <paceline/cc_rates.h>
 
 enum { LOAD, PARAMS };
 
@@ -16,10 +15,9 @@ struct derived {
 };
 
 struct context {
-  uint64_t limit_total, backlog_bytes;
-  int64_t lease_end_ns, ask_at_ns;
-  uint32_t rate_mbps;
-  uint16_t number;
+  struct cc_lease lease;
+  uint64_t backlog_bytes;
+  int64_t ask_at_ns;
 };
 
 struct port {
@@ -34,10 +32,8 @@ static void derive(const double *values, const struct paceline_cc_port *port, vo
   struct derived *d = out;
   d->capacity_mbps = (uint32_t)(values[LOAD] * (double)port->link_bps / 1e6);
   d->packet_bytes = port->full_packet_bytes ? port->full_packet_bytes : port->mtu_bytes + 82;
-  d->rtt_ns = port->base_rtt_ns ? port->base_rtt_ns : 10000;
+  d->rtt_ns = cc_rtt(port);
 }
-
-static uint64_t bytes_at(uint64_t mbps, int64_t ns) { return mbps * (uint64_t)ns / 8000; }
 
 static void on_event(const struct paceline_cc_item *item) {
   struct context *c = item->state;
@@ -47,19 +43,18 @@ static void on_event(const struct paceline_cc_item *item) {
   const struct paceline_cc_rate_grant *g = e->signal == PACELINE_CC_GRANT ? e->rate_grant : 0;
   const int had = c->backlog_bytes != 0;
   c->backlog_bytes = e->backlog_bytes + e->backlog_bytes / 16;
+  if (e->signal == PACELINE_CC_START) cc_release(&c->lease);
+  if (cc_ends(&c->lease, e->now_ns)) c->lease.rate = 0;
   if (g && g->rate_mbps) {
-    c->rate_mbps = g->rate_mbps;
-    c->limit_total = g->limit_total;
-    c->lease_end_ns = e->now_ns + g->lease_us * INT64_C(1000);
-    c->number = g->number;
-    c->ask_at_ns = e->now_ns + LEASE_US * INT64_C(500);
+    cc_take(&c->lease, g, e->now_ns);
+    c->ask_at_ns = e->now_ns + c->lease.ns / 2;
   }
   const int has = c->backlog_bytes != 0;
-  if (!has || e->now_ns >= c->lease_end_ns) c->rate_mbps = 0;
+  if (!has) c->lease.rate = 0;
   r->request = (uint8_t)(has != had || (has && e->now_ns >= c->ask_at_ns));
-  if (r->request) c->ask_at_ns = e->now_ns + (c->rate_mbps ? LEASE_US * INT64_C(500) : 4 * d->rtt_ns);
-  r->rate_bps = c->rate_mbps * UINT64_C(1000000);
-  r->ceiling = c->limit_total;
+  if (r->request) c->ask_at_ns = e->now_ns + (c->lease.rate > 0 ? c->lease.ns / 2 : 4 * d->rtt_ns);
+  r->rate_bps = (uint64_t)(c->lease.rate * 1e6);
+  r->ceiling = c->lease.limit;
   r->wake_at_ns = has ? c->ask_at_ns : PACELINE_CC_NEVER;
   r->timed = (uint8_t)has;
 }
@@ -71,14 +66,13 @@ static void on_events(const struct paceline_cc_item *items, uint32_t count) {
 static void fill_request(const struct paceline_cc_item *item, struct paceline_cc_request *request) {
   const struct context *c = item->state;
   request->demand_bytes = c->backlog_bytes;
-  request->grant_echo = c->number;
+  request->grant_echo = c->lease.number;
 }
 
 static void on_request(struct paceline_cc_downlink *port, struct paceline_cc_channel *sender) {
-  const int64_t soon = port->now_ns + 100;
   sender->listed = sender->request->demand_bytes != 0;
   sender->tell = 1;
-  if (port->next_ns > soon) port->next_ns = soon;
+  cc_look_at(port, port->now_ns);
 }
 
 static void on_downlink(struct paceline_cc_downlink *port) {
@@ -96,13 +90,14 @@ static void fill_grant(struct paceline_cc_downlink *port, struct paceline_cc_cha
   const struct port *p = port->state;
   struct sender *s = sender->state;
   const struct paceline_cc_request *r = sender->request;
-  s->number = (uint16_t)(s->number % 65535 + 1);
+  s->number = cc_number_after(s->number);
   grant->number = s->number;
   grant->lease_us = LEASE_US;
-  grant->limit_total = r->sent_total > sender->received_total ? r->sent_total : sender->received_total;
+  grant->limit_total = cc_known_total(sender);
   if (!sender->listed || r->demand_bytes == 0 || p->rate_mbps == 0) return;
   grant->rate_mbps = p->rate_mbps;
-  grant->limit_total += bytes_at(p->rate_mbps, LEASE_US * INT64_C(1000) + 2 * d->rtt_ns) + 2 * d->packet_bytes;
+  grant->limit_total +=
+      (uint64_t)cc_bytes_in(p->rate_mbps, LEASE_US * INT64_C(1000) + 2 * d->rtt_ns) + 2 * d->packet_bytes;
 }
 
 static const struct paceline_cc_rates kRates = {
@@ -136,6 +131,5 @@ static const struct paceline_cc_algorithm kAlgorithm = {
 };
 
 const struct paceline_cc_algorithm *paceline_cc_plugin(uint32_t host_abi) {
-  if (host_abi >> 16 != PACELINE_CC_ABI_MAJOR || (host_abi & 0xFFFF) < PACELINE_CC_ABI_MINOR) return 0;
-  return &kAlgorithm;
+  return cc_table_for(host_abi, &kAlgorithm);
 }

@@ -44,6 +44,7 @@ void CadenceLawContext::fill_requests(const Event& e, const paceline_cc_item& it
     law_request_.cap_mbps = PACELINE_CC_NO_CAP;
     law_.c->rates->fill_request(&item, &law_request_);
     law_said_ = true;
+    ++law_requests_;
   }
 }
 

@@ -45,6 +45,7 @@ class CadenceLawContext {
   std::uint64_t ceiling() const { return d_.ceiling; }
   bool fallback() const { return d_.fallback; }
   unsigned requests() const { return requests_; }
+  unsigned law_requests() const { return law_requests_; }
   const RequestMessage& request() const { return request_; }  // the newest
   const UplinkWant& want() const { return want_; }
   // Start bytes of the last ask.
@@ -80,6 +81,7 @@ class CadenceLawContext {
   bool said_ = false;  // the built-in sent a REQUEST since the last comparison
   bool law_said_ = false;
   unsigned requests_ = 0;
+  unsigned law_requests_ = 0;
   std::uint32_t asked_ = 0;
   std::uint32_t law_asked_ = 0;
   std::string difference_;

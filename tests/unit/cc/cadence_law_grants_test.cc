@@ -144,6 +144,24 @@ TEST_CASE("cadence law 31: a newcomer that waits is looked at again after T") {
   CHECK(waited > kPortWorlds / 10);
 }
 
+TEST_CASE("cadence law 31: who comes back, and waits, is looked at every T") {
+  for_law_worlds(
+      131, kPortWorlds,
+      [&](Random&, const CadenceLaw& law) {
+        CadenceLawPort port = law_sharing(law, 2, 1);
+        port.request(1, 8 * std::uint64_t{law.p.bdp_bytes});
+        port.run(law.rtt());
+        port.give_up(1);
+        port.run(10 * law.rtt());
+        port.request(0, 8 * std::uint64_t{law.p.bdp_bytes});
+        port.request(1, 8 * std::uint64_t{law.p.bdp_bytes});  // the other has not obeyed yet
+        const unsigned rounds = port.law_rounds;
+        port.run(4 * law.rtt());
+        REQUIRE(port.law_rounds - rounds <= 32);  // every T / 4 shares, and as many GRANTs again
+      },
+      10);
+}
+
 TEST_CASE("cadence law 35: a decrease is capacity when its number is echoed, or nothing is left") {
   unsigned raised = 0;
   for_law_worlds(

@@ -55,6 +55,7 @@ class CadenceLawPort {
     unsigned law_grants = 0;
     std::vector<LawGrant> said, law_said;  // without those that repeat the one before
     paceline_cc_channel law{};
+    std::uint64_t seen = 0;  // of the law's received_total
     alignas(16) std::array<std::byte, PACELINE_CC_SENDER_BYTES> state{};
 
     bool agree(std::uint64_t slack = 1) const {
@@ -152,6 +153,7 @@ class CadenceLawPort {
 
   std::vector<Channel> channels;
   std::int64_t now = 1'000'000'000;
+  unsigned law_rounds = 0;
 
  private:
   paceline_cc_downlink downlink(std::uint32_t count, std::int64_t next) {
@@ -188,11 +190,14 @@ class CadenceLawPort {
     if (now < next_) return;
     listed_.clear();
     for (Channel& c : channels) {
+      if (c.seen != c.law.received_total) c.law.heard_at_ns = now;
+      c.seen = c.law.received_total;
       if (c.law.listed != 0) listed_.push_back(&c.law);
     }
     paceline_cc_downlink d =
         downlink(static_cast<std::uint32_t>(listed_.size()), PACELINE_CC_NEVER);
     law_.c->rates->on_downlink(&d);
+    ++law_rounds;
     next_ = d.next_ns;
     for (Channel& c : channels) tell(c);
   }

@@ -231,6 +231,17 @@ TEST_CASE("cadence law 12: at the end of the backlog G is given up, until that i
   });
 }
 
+TEST_CASE("cadence law 12: a give-up that nobody confirms is said probe_limit times again") {
+  for_law_worlds(112, kLawWorlds, [](Random& random, const CadenceLaw& law) {
+    CadenceLawContext s = law_granted(random, law, {});
+    s.send(s.backlog);
+    const unsigned requests = s.requests();
+    s.pass(30'000'000);
+    REQUIRE(s.requests() == requests + law.p.probe_limit);
+    REQUIRE(s.difference() == "");
+  });
+}
+
 TEST_CASE("cadence law 13: a REQUEST is repeated at half the lease, else after 2 T, then rarely") {
   for_law_worlds(13, kLawWorlds, [](Random& random, const CadenceLaw& law) {
     CadenceLawContext s(law, 64);
@@ -287,6 +298,24 @@ TEST_CASE("cadence law 15: without answers the fallback algorithm decides, until
     REQUIRE(!s.fallback());
     s.pass(law.rtt());
     REQUIRE(s.difference() == "");
+  });
+}
+
+TEST_CASE("cadence law 15: in the fallback new work is asked for, too") {
+  for_law_worlds(115, kLawWorlds, [](Random& random, const CadenceLaw& law) {
+    CadenceLawContext s(law, 64);
+    s.post(kLawMuch);
+    for (int i = 0; i < 200 && !s.fallback(); ++i) s.pass(100'000);
+    REQUIRE(s.fallback());
+    s.send(s.backlog);
+    s.acknowledge(s.inflight);
+    s.grant(1, {}, static_cast<std::uint32_t>(s.now));
+    const unsigned requests = s.requests(), law_requests = s.law_requests();
+    s.post(1 + random.below(kLawMuch));
+    s.pass(20'000'000);
+    // The law says at once that there is work, and that there is none; the built-in at its time.
+    REQUIRE(s.requests() > requests);
+    REQUIRE(s.law_requests() > law_requests);
   });
 }
 

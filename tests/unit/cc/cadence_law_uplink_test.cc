@@ -42,6 +42,7 @@ class LawUplink {
     now_ += later_ns;
     std::vector<paceline_cc_uplink_context*> contexts;
     for (Slot& s : slots_) {
+      s.share.start_bytes = 0;
       if (s.want.active != 0 || s.want.asks_start != 0) contexts.push_back(&s.context);
     }
     paceline_cc_uplink u{now_,
