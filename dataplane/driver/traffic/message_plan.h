@@ -28,6 +28,8 @@ struct PlannedMessage {
   std::uint16_t hint_kind = 0;    // RequestMessage::hint_kind; 0 = no hint
   std::uint16_t hint_degree = 0;  // senders that the destination's port has at the same time
   bool notify = false;            // somebody waits for its arrival; set by the world
+  bool nvlink = false;            // stays within a server; set by the world
+  bool relays = false;            // carries on what message `after` brought: both count as one
 };
 
 // A set of messages that completes as one: efficiency = ideal / measured completion.
