@@ -53,20 +53,24 @@ struct LinkSpec {              // one full-duplex link of an explicit topology
 };
 
 struct FabricConfig {
-  std::string topology = "star";  // "star" | "leaf_spine" | "fat_tree" | "dumbbell" | "file"
-  std::string topology_file;      // HPCC text format; with topology = "file"
-  std::uint32_t hosts = 32;       // "leaf_spine", "fat_tree": computed by the reader
-  std::uint32_t switches = 1;     // computed by the reader
-  std::uint32_t nics = 1;         // of a server; NIC number = rail * servers + server
+  // "star" | "leaf_spine" | "fat_tree" | "rail" | "dumbbell" | "file"
+  std::string topology = "star";
+  std::string topology_file;   // HPCC text format; with topology = "file"
+  std::uint32_t hosts = 32;    // NICs; "leaf_spine", "fat_tree", "rail": computed by the reader
+  std::uint32_t switches = 1;  // computed by the reader
   Rate rate = rate_from_gbps(100);
   Picos delay = picos_from_micros(1);
+  std::uint32_t nics = 1;      // of a server: host = rail * servers + server
+  std::uint32_t ports = 1;     // of a NIC
+  std::string planes = "own";  // "own": each port index has a fabric of its own | "shared"
   // Regular topologies, see fabric_shape.h for what follows from these.
+  std::uint32_t servers = 8;         // "rail"
   std::uint32_t k = 0;               // "fat_tree": the classical one of k-port switches
   std::uint32_t pods = 4;            // "fat_tree"
   std::uint32_t leaves = 4;          // "leaf_spine"; "fat_tree": per pod
-  std::uint32_t spines = 4;          // likewise
-  std::uint32_t cores = 4;           // "fat_tree"
-  std::uint32_t hosts_per_leaf = 8;  // "leaf_spine", "fat_tree"
+  std::uint32_t spines = 4;          // likewise; "rail": per rail
+  std::uint32_t cores = 4;           // "fat_tree", "rail"
+  std::uint32_t hosts_per_leaf = 8;  // "leaf_spine", "fat_tree", "rail"
   std::uint32_t links_per_pair = 1;  // of leaf and spine; "dumbbell": of its two switches
   Rate uplink_rate{};                // links between leaves and spines; 0: see uplink_rate()
   Rate core_rate{};                  // links between spines and cores; 0: see core_rate()
@@ -101,6 +105,9 @@ struct FabricConfig {
   std::string subnet = "10.0.0.0/8";        // addresses of emulated hosts derive from it
   Rate nvlink_rate = rate_from_gbps(3600);  // of each GPU, one per NIC, each direction
   Picos nvlink_latency = picos_from_nanos(600);
+
+  // The ends of the fabric: port p of NIC n is number p * hosts + n.
+  std::uint64_t endpoints() const { return std::uint64_t{hosts} * ports; }
 };
 
 // Something that happens to a link, [[event]].

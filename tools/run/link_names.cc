@@ -24,16 +24,18 @@ std::string node(const char* kind, std::uint32_t number) {
 }
 
 // The order of dataplane/fabric/topology/clos.h: hosts', leaf-spine (or the trunk), spine-core.
-std::vector<NamedLink> regular_links(const config::FabricShape& shape) {
+std::vector<NamedLink> regular_links(const config::FabricConfig& fabric) {
+  const config::FabricShape shape = config::shape_of(fabric);
   std::vector<NamedLink> links;
-  const std::uint32_t leaves = shape.pods * shape.leaves;
-  for (std::uint32_t host = 0; host < leaves * shape.hosts_per_leaf; ++host) {
-    NamedLink link = between(node("host", host), node("leaf", host / shape.hosts_per_leaf), 0);
+  const std::uint32_t leaves = shape.planes * shape.pods * shape.leaves;
+  for (std::uint32_t end = 0; end < leaves * shape.hosts_per_leaf; ++end) {
+    NamedLink link =
+        between(config::endpoint_name(fabric, end), node("leaf", end / shape.hosts_per_leaf), 0);
     link.name = link.first;
     links.push_back(std::move(link));
   }
   if (shape.spines == 0) {
-    for (std::uint32_t i = 0; leaves == 2 && i < shape.links_per_pair; ++i) {
+    for (std::uint32_t i = 0; fabric.topology == "dumbbell" && i < shape.links_per_pair; ++i) {
       links.push_back(between("leaf0", "leaf1", i));
     }
     return links;
@@ -47,9 +49,10 @@ std::vector<NamedLink> regular_links(const config::FabricShape& shape) {
     }
   }
   const std::uint32_t group = shape.cores / shape.spines;
-  for (std::uint32_t spine = 0; spine < shape.pods * shape.spines; ++spine) {
+  for (std::uint32_t spine = 0; spine < shape.planes * shape.pods * shape.spines; ++spine) {
+    const std::uint32_t plane = spine / (shape.pods * shape.spines);
     for (std::uint32_t i = 0; i < group; ++i) {
-      const std::uint32_t core = spine % shape.spines * group + i;
+      const std::uint32_t core = plane * shape.cores + spine % shape.spines * group + i;
       links.push_back(between(node("spine", spine), node("core", core), 0));
     }
   }
@@ -78,7 +81,7 @@ std::string turned(const NamedLink& link) {
 
 std::vector<NamedLink> link_names(const config::Scenario& scenario,
                                   const workload::NodeNumbers& numbers) {
-  return scenario.fabric.links.empty() ? regular_links(config::shape_of(scenario.fabric))
+  return scenario.fabric.links.empty() ? regular_links(scenario.fabric)
                                        : links_of_file(scenario.fabric, numbers);
 }
 

@@ -6,7 +6,9 @@
 
 #include "cc/registry.h"
 #include "dataplane/driver/scenario/plugin_watch.h"
+#include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
+#include "dataplane/driver/traffic/reachable.h"
 #include "tools/run/link_names.h"
 #include "tools/run/run_metrics.h"
 #include "tools/run/run_series.h"
@@ -104,6 +106,8 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   auto made = workload::make_plan(scenario, prepared.inputs, seed);
   if (!made.ok()) throw std::invalid_argument(made.errors.front());
   MessagePlan plan = std::move(made.value);
+  const std::string no_path = no_path_of(scenario, fabric_of(scenario), plan);
+  if (!no_path.empty()) throw std::invalid_argument(no_path);
   WorldOptions options;
   options.check_invariants = control.check_invariants;
   options.exact_departures = control.exact_departures;

@@ -267,7 +267,8 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     topology_known = load_topology(scenario, out.value, out.errors);
   } else {
     out.value.numbers = NodeNumbers::star(scenario.fabric.hosts);
-    out.value.host_rates.assign(scenario.fabric.hosts, scenario.fabric.rate);
+    const config::FabricConfig& fabric = scenario.fabric;
+    out.value.host_rates.assign(fabric.hosts, Rate{fabric.rate.bps * fabric.ports});
   }
   if (scenario.fabric.topology == "file" && topology_known) {
     find_event_links(scenario, out.value.numbers, out.errors);

@@ -20,7 +20,7 @@ namespace paceline::workload {
 
 struct WorkloadInputs {
   NodeNumbers numbers;           // how the files number the nodes
-  std::vector<Rate> host_rates;  // of each host's link
+  std::vector<Rate> host_rates;  // of each host's links together
   std::vector<HpccFlow> flows;   // workload.kind = "flows"
   Cdf sizes;                     // workload.kind = "open_loop"
   Placement placement;           // workload.placement = "file"

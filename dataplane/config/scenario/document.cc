@@ -84,13 +84,16 @@ void imply(Scenario& s, const GivenKeys& given) {
     s.fabric.topology = "file";
   }
   if (given.given("fabric.k") && !given.given("fabric.topology")) s.fabric.topology = "fat_tree";
+  // An inherited key that does nothing here.
+  if (s.fabric.topology == "file" || s.fabric.topology == "dumbbell") s.fabric.ports = 1;
   if (s.fabric.topology != "file") {
     // A number beyond 32 bits exceeds the limit that check_scenario reports, as it also reports
     // links that do not exist.
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
     const FabricShape shape = shape_of(s.fabric);
-    if (s.fabric.topology != "dumbbell") {
-      s.fabric.hosts = static_cast<std::uint32_t>(std::min(shape.hosts(), kMost));
+    if (s.fabric.topology != "dumbbell" && s.fabric.topology != "star") {
+      const std::uint64_t hosts = shape.endpoints() / s.fabric.ports;
+      s.fabric.hosts = static_cast<std::uint32_t>(std::min(hosts, kMost));
     }
     s.fabric.switches = static_cast<std::uint32_t>(std::min(shape.switches(), kMost));
     for (EventConfig& event : s.events) event.link_index = find_link(s.fabric, event.link).index;

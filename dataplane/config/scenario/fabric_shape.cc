@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace paceline::config {
@@ -21,6 +22,7 @@ Rate oversubscribed(const FabricConfig& fabric, double hosts, double links) {
 
 FabricShape shape_of(const FabricConfig& fabric) {
   FabricShape shape;
+  shape.planes = fabric.planes == "own" ? fabric.ports : 1;
   if (fabric.topology == "star") {
     shape.hosts_per_leaf = fabric.hosts;
     return shape;
@@ -31,9 +33,14 @@ FabricShape shape_of(const FabricConfig& fabric) {
     shape.hosts_per_leaf = fabric.hosts / 2;
     return shape;
   }
-  shape.leaves = fabric.leaves;
+  shape.leaves = fabric.leaves * (fabric.ports / shape.planes);
   shape.spines = fabric.spines;
   shape.hosts_per_leaf = fabric.hosts_per_leaf;
+  if (fabric.topology == "rail") {
+    shape.pods = fabric.nics;
+    shape.leaves = fabric.servers / fabric.hosts_per_leaf;
+    shape.cores = fabric.cores;
+  }
   if (fabric.topology == "fat_tree") {
     shape.pods = fabric.pods;
     shape.cores = fabric.cores;
@@ -50,9 +57,9 @@ FabricShape shape_of(const FabricConfig& fabric) {
 
 Rate uplink_rate(const FabricConfig& fabric) {
   if (fabric.uplink_rate.bps != 0) return fabric.uplink_rate;
-  if (fabric.oversubscription != 0 && fabric.topology != "fat_tree") {
-    const FabricShape shape = shape_of(fabric);
-    const std::uint32_t up = fabric.topology == "dumbbell" ? 1 : shape.spines;
+  const FabricShape shape = shape_of(fabric);
+  const std::uint32_t up = fabric.topology == "dumbbell" ? 1 : shape.spines;
+  if (fabric.oversubscription != 0 && shape.cores == 0 && up != 0) {
     return oversubscribed(fabric, shape.hosts_per_leaf, double{1} * up * shape.links_per_pair);
   }
   return fabric.rate;
@@ -60,9 +67,9 @@ Rate uplink_rate(const FabricConfig& fabric) {
 
 Rate core_rate(const FabricConfig& fabric) {
   if (fabric.core_rate.bps != 0) return fabric.core_rate;
-  if (fabric.oversubscription != 0 && fabric.topology == "fat_tree") {
+  const FabricShape shape = shape_of(fabric);
+  if (fabric.oversubscription != 0 && shape.cores != 0) {
     // In a pod each spine has cores / spines links up.
-    const FabricShape shape = shape_of(fabric);
     return oversubscribed(fabric, double{1} * shape.leaves * shape.hosts_per_leaf, shape.cores);
   }
   return uplink_rate(fabric);
@@ -86,7 +93,12 @@ std::optional<std::uint32_t> whole_number(std::string_view text) {
 
 class LinkFinder {
  public:
-  explicit LinkFinder(const FabricConfig& fabric) : shape_(shape_of(fabric)) {}
+  explicit LinkFinder(const FabricConfig& fabric)
+      : fabric_(fabric),
+        shape_(shape_of(fabric)),
+        leaves_(shape_.planes * shape_.pods * shape_.leaves),
+        endpoints_(leaves_ * shape_.hosts_per_leaf),
+        nics_(endpoints_ / fabric.ports) {}
 
   FoundLink find(std::string_view name) {
     const std::string_view whole = name;
@@ -113,61 +125,116 @@ class LinkFinder {
 
  private:
   bool node(std::string_view name, Node& out) {
-    const std::uint32_t leaves = shape_.pods * shape_.leaves;
-    const std::pair<std::string_view, std::uint32_t> kinds[] = {
-        {"host", leaves * shape_.hosts_per_leaf},
-        {"leaf", leaves},
-        {"spine", shape_.pods * shape_.spines},
-        {"core", shape_.cores}};
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto& [kind, count] = kinds[i];
-      if (!name.starts_with(kind)) continue;
-      const std::optional<std::uint32_t> number = whole_number(name.substr(kind.size()));
-      if (!number) break;
-      if (*number >= count) {
-        error_ = count == 0 ? fmt::format("this topology has no \"{}\"", name)
-                            : fmt::format("no node \"{}\"; allowed is {}0 .. {}{}", name, kind,
-                                          kind, count - 1);
-        return false;
-      }
-      out = {static_cast<Kind>(i), *number};
-      return true;
+    if (name.starts_with("host") || name.starts_with("server")) return end(name, out);
+    const std::tuple<std::string_view, Kind, std::uint32_t> kinds[] = {
+        {"leaf", Kind::leaf, leaves_},
+        {"spine", Kind::spine, shape_.planes * shape_.pods * shape_.spines},
+        {"core", Kind::core, shape_.planes * shape_.cores}};
+    for (const auto& [word, kind, count] : kinds) {
+      if (!name.starts_with(word)) continue;
+      const Numbered number = numbered(name, word, count);
+      if (number == Numbered::no) break;
+      out = {kind, last_};
+      return number == Numbered::yes;
     }
-    error_ =
-        fmt::format("\"{}\" is no node; expected host, leaf, spine or core and a number", name);
+    return no_node(name);
+  }
+
+  // A port of a NIC: "host3.p1", "server2.nic1.p1".
+  bool end(std::string_view name, Node& out) {
+    const std::string_view whole = name;
+    std::uint32_t port = 0;
+    if (const std::size_t dot = name.rfind(".p"); dot != std::string_view::npos) {
+      const Numbered number = numbered(name.substr(dot + 1), "p", fabric_.ports);
+      if (number != Numbered::yes) return number == Numbered::no && no_node(whole);
+      port = last_;
+      name = name.substr(0, dot);
+    }
+    std::uint32_t rail = 0;
+    std::string_view word = "host";
+    std::uint32_t count = nics_;
+    if (name.starts_with("server")) {
+      word = "server";
+      count = nics_ / fabric_.nics;
+      const std::size_t dot = name.find(".nic");
+      if (dot == std::string_view::npos) return no_node(whole);
+      const Numbered number = numbered(name.substr(dot + 1), "nic", fabric_.nics);
+      if (number != Numbered::yes) return number == Numbered::no && no_node(whole);
+      rail = last_;
+      name = name.substr(0, dot);
+    }
+    const Numbered number = numbered(name, word, count);
+    if (number != Numbered::yes) return number == Numbered::no && no_node(whole);
+    out = {Kind::host, port * nics_ + rail * count + last_};
+    return true;
+  }
+
+  // Whether the name is that word and a number below `count`, then in last_. Beyond it: error_ says
+  // so.
+  enum class Numbered : std::uint8_t { no, yes, beyond };
+  Numbered numbered(std::string_view name, std::string_view word, std::uint32_t count) {
+    const std::optional<std::uint32_t> number = whole_number(name.substr(word.size()));
+    if (!number) return Numbered::no;
+    last_ = *number;
+    if (last_ < count) return Numbered::yes;
+    error_ = count == 0 ? fmt::format("this topology has no \"{}\"", name)
+                        : fmt::format("no node \"{}\"; allowed is {}0 .. {}{}", name, word, word,
+                                      count - 1);
+    return Numbered::beyond;
+  }
+
+  bool no_node(std::string_view name) {
+    error_ = fmt::format(
+        "\"{}\" is no node; expected host, leaf, spine or core and a number, a port such as "
+        "\"host3.p1\", or a NIC such as \"server2.nic1\"",
+        name);
     return false;
   }
 
   // a is of the lower tier.
   std::optional<std::uint32_t> first_link(Node a, Node b) const {
-    const std::uint32_t hosts = shape_.pods * shape_.leaves * shape_.hosts_per_leaf;
     if (a.kind == Kind::host && b.kind == Kind::leaf) {
       if (a.number / shape_.hosts_per_leaf != b.number) return std::nullopt;
       return a.number;
     }
     if (a.kind == Kind::leaf && b.kind == Kind::leaf && a.number != b.number &&
-        shape_.spines == 0) {
-      return hosts;
+        fabric_.topology == "dumbbell") {
+      return endpoints_;
     }
     if (a.kind == Kind::leaf && b.kind == Kind::spine) {
       if (a.number / shape_.leaves != b.number / shape_.spines) return std::nullopt;
-      return hosts + (a.number * shape_.spines + b.number % shape_.spines) * shape_.links_per_pair;
+      return endpoints_ +
+             (a.number * shape_.spines + b.number % shape_.spines) * shape_.links_per_pair;
     }
     if (a.kind == Kind::spine && b.kind == Kind::core) {
       const std::uint32_t group = shape_.cores / shape_.spines;
       if (group == 0) return std::nullopt;  // not a multiple: reported elsewhere
-      if (b.number / group != a.number % shape_.spines) return std::nullopt;
-      return hosts + shape_.pods * shape_.leaves * shape_.spines * shape_.links_per_pair +
-             a.number * group + b.number % group;
+      if (b.number / shape_.cores != a.number / (shape_.pods * shape_.spines) ||
+          b.number % shape_.cores / group != a.number % shape_.spines) {
+        return std::nullopt;
+      }
+      return endpoints_ + leaves_ * shape_.spines * shape_.links_per_pair + a.number * group +
+             b.number % group;
     }
     return std::nullopt;
   }
 
+  const FabricConfig& fabric_;
   FabricShape shape_;
+  std::uint32_t leaves_;  // all
+  std::uint32_t endpoints_;
+  std::uint32_t nics_;      // all
+  std::uint32_t last_ = 0;  // number that numbered() read
   std::string error_;
 };
 
 }  // namespace
+
+std::string endpoint_name(const FabricConfig& fabric, std::uint32_t endpoint) {
+  const std::uint32_t port = endpoint / fabric.hosts;
+  const std::uint32_t nic = endpoint % fabric.hosts;
+  return port == 0 ? fmt::format("host{}", nic) : fmt::format("host{}.p{}", nic, port);
+}
 
 bool take_parallel_number(std::string_view& name, std::uint32_t& number) {
   const std::size_t hash = name.find('#');

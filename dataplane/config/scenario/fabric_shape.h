@@ -11,17 +11,22 @@
 
 namespace paceline::config {
 
-// Star: one leaf. Leaf-spine: one pod. Dumbbell: two leaves without spines.
+// Star: one leaf. Leaf-spine: one pod. Rail: a pod for each rail. Dumbbell: two leaves without
+// spines.
 struct FabricShape {
-  std::uint32_t pods = 1;
+  std::uint32_t pods = 1;    // per plane
   std::uint32_t leaves = 1;  // per pod
   std::uint32_t spines = 0;  // per pod
-  std::uint32_t cores = 0;   // in all
+  std::uint32_t cores = 0;   // per plane
   std::uint32_t hosts_per_leaf = 0;
   std::uint32_t links_per_pair = 1;
+  std::uint32_t planes = 1;  // fabrics of that size, without a link between them
 
-  std::uint64_t hosts() const { return std::uint64_t{pods} * leaves * hosts_per_leaf; }
-  std::uint64_t switches() const { return std::uint64_t{pods} * (leaves + spines) + cores; }
+  // Ends of one link each: what the fabric calls hosts.
+  std::uint64_t endpoints() const { return std::uint64_t{planes} * pods * leaves * hosts_per_leaf; }
+  std::uint64_t switches() const {
+    return planes * (std::uint64_t{pods} * (std::uint64_t{leaves} + spines) + cores);
+  }
 };
 
 // For any topology except "file".
@@ -33,9 +38,13 @@ FabricShape shape_of(const FabricConfig& fabric);
 Rate uplink_rate(const FabricConfig& fabric);
 Rate core_rate(const FabricConfig& fabric);
 
-// A link as people name it: "host3" (that host's), "leaf0-spine1", "spine4-core2", "leaf0-leaf1" (a
-// dumbbell's trunk), with "#1", "#2" ... behind it for the further ones of parallel links. Nodes of
-// a kind are numbered through all pods. Either end may stand first.
+// The names of an end: "host3", with port 1 "host3.p1".
+std::string endpoint_name(const FabricConfig& fabric, std::uint32_t endpoint);
+
+// A link as people name it: "host3" (that host's), "host3.p1" (of its port 1; without, of port 0),
+// "server2.nic1" and "server2.nic1.p1" (likewise), "leaf0-spine1", "spine4-core2", "leaf0-leaf1" (a
+// dumbbell's trunk), with "#1", "#2" ... behind it for the further ones of parallel links. Switches
+// of a kind are numbered through all pods and planes. Either end may stand first.
 struct FoundLink {
   std::uint32_t index = 0;  // of the fabric's links: hosts' first, leaf-spine, spine-core
   std::string error;        // not empty: why there is no such link

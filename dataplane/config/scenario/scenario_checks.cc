@@ -78,30 +78,85 @@ class Checker {
           require(!given_.given(key), {key},
                   fmt::format("{} contradicts fabric.k, which says it all; give one of them", key));
         }
-      } else {
-        require(f.cores % f.spines == 0, {"fabric.cores", "fabric.spines"},
-                fmt::format("fabric.cores = {}: expected a multiple of fabric.spines = {}", f.cores,
-                            f.spines));
       }
     }
     require(f.topology != "dumbbell" || f.hosts % 2 == 0, {"fabric.hosts"},
             fmt::format("fabric.hosts = {}: a dumbbell has an even number, half on either side",
                         f.hosts));
-    const FabricShape shape = shape_of(f);
-    if (f.topology == "leaf_spine" || f.topology == "fat_tree") {
-      const bool good = shape.hosts() >= 2 && shape.hosts() <= kMostHosts;
-      require(good, {"fabric.hosts_per_leaf", "fabric.leaves", "fabric.pods", "fabric.k"},
-              fmt::format("a {} of {} hosts: allowed is 2 .. {}", f.topology, shape.hosts(),
-                          kMostHosts));
-      shape_good_ = good && (f.k != 0 || f.topology != "fat_tree" || f.cores % f.spines == 0);
+    shape_good_ = check_tiers();
+    if (shape_good_ && f.topology != "star" && f.topology != "dumbbell") {
+      const std::uint64_t hosts = shape_of(f).endpoints() / f.ports;
+      shape_good_ = hosts >= 2 && hosts <= kMostHosts;
+      require(shape_good_,
+              {"fabric.hosts_per_leaf", "fabric.leaves", "fabric.pods", "fabric.k",
+               "fabric.servers", "fabric.nics"},
+              fmt::format("a {} of {} hosts: allowed is 2 .. {}", f.topology, hosts, kMostHosts));
     }
+    check_nics();
     check_oversubscription();
+  }
+
+  // Switches above the hosts: whether there is a shape.
+  bool check_tiers() {
+    const FabricConfig& f = s_.fabric;
+    if (f.topology == "leaf_spine" || (f.topology == "fat_tree" && f.k == 0)) {
+      require(f.spines != 0, {"fabric.spines"},
+              "fabric.spines = 0: allowed is [1 .. 4096]; 0 with fabric.topology = \"rail\"");
+      if (f.spines == 0 || f.topology == "leaf_spine") return f.spines != 0;
+      require(f.cores != 0, {"fabric.cores"},
+              "fabric.cores = 0: allowed is [1 .. 65536]; 0 with fabric.topology = \"rail\"");
+      return f.cores != 0 && check_cores();
+    }
+    if (f.topology != "rail") return true;
+    const bool whole = f.servers % f.hosts_per_leaf == 0;
+    require(whole, {"fabric.servers", "fabric.hosts_per_leaf"},
+            fmt::format("fabric.servers = {}: expected a multiple of fabric.hosts_per_leaf = {}, "
+                        "for each leaf has that many servers' NICs of one rail",
+                        f.servers, f.hosts_per_leaf));
+    if (!whole) return false;
+    const std::uint32_t leaves = f.servers / f.hosts_per_leaf;
+    require(f.spines != 0 || leaves == 1, {"fabric.spines", "fabric.servers"},
+            fmt::format("fabric.spines = 0: the {} leaves of a rail would not reach each other; "
+                        "allowed is 0 with one leaf, fabric.servers = fabric.hosts_per_leaf",
+                        leaves));
+    require(f.spines != 0 || f.cores == 0, {"fabric.cores", "fabric.spines"},
+            fmt::format("fabric.cores = {}: cores are linked to spines; allowed with fabric.spines "
+                        "= 0 is 0",
+                        f.cores));
+    return f.spines == 0 ? leaves == 1 && f.cores == 0 : check_cores();
+  }
+
+  bool check_cores() {
+    const FabricConfig& f = s_.fabric;
+    require(f.cores % f.spines == 0, {"fabric.cores", "fabric.spines"},
+            fmt::format("fabric.cores = {}: expected a multiple of fabric.spines = {}", f.cores,
+                        f.spines));
+    return f.cores % f.spines == 0;
+  }
+
+  // Servers of several NICs, NICs of several ports.
+  void check_nics() {
+    const FabricConfig& f = s_.fabric;
+    require(!shape_good_ || f.hosts % f.nics == 0, {"fabric.nics", "fabric.hosts"},
+            fmt::format("fabric.nics = {}: the number of hosts, {}, is not a multiple of it",
+                        f.nics, f.hosts));
+    require(f.planes == "own" || f.topology == "leaf_spine", {"fabric.planes", "fabric.topology"},
+            fmt::format("fabric.planes = \"{}\" with fabric.topology = \"{}\"; allowed with it is "
+                        "\"own\"",
+                        f.planes, f.topology));
+    require(!shape_good_ || f.endpoints() <= kMostEndpoints, {"fabric.ports", "fabric.hosts"},
+            fmt::format("{} hosts of {} ports: allowed is {} ports in all", f.hosts, f.ports,
+                        kMostEndpoints));
   }
 
   void check_oversubscription() {
     const FabricConfig& f = s_.fabric;
-    if (!given_.given("fabric.oversubscription") || f.topology == "star") return;
-    const bool tree = f.topology == "fat_tree";
+    const FabricShape shape = shape_of(f);
+    const bool tree = shape.cores != 0;
+    if (!given_.given("fabric.oversubscription") || !shape_good_ ||
+        (shape.spines == 0 && f.topology != "dumbbell")) {
+      return;
+    }
     const std::string_view other = tree ? "fabric.core_rate" : "fabric.uplink_rate";
     require(!given_.given(other), {"fabric.oversubscription", other},
             fmt::format("fabric.oversubscription and {} say the same; give one of them", other));
@@ -178,7 +233,7 @@ class Checker {
     }
   }
 
-  // Host h gets address h + 1 of the network.
+  // End e of the fabric gets address e + 1 of the network.
   void check_subnet() {
     const std::string& text = s_.fabric.subnet;
     const std::optional<unsigned> prefix = ipv4_prefix(text);
@@ -188,9 +243,9 @@ class Checker {
                         text));
     if (prefix && hosts_known()) {
       const std::uint64_t room = (std::uint64_t{1} << (32 - *prefix)) - 2;
-      require(s_.fabric.hosts <= room, {"fabric.subnet", "fabric.hosts"},
+      require(s_.fabric.endpoints() <= room, {"fabric.subnet", "fabric.hosts"},
               fmt::format("fabric.subnet = \"{}\" has addresses for {} hosts, not for {}", text,
-                          room, s_.fabric.hosts));
+                          room, s_.fabric.endpoints()));
     }
   }
 

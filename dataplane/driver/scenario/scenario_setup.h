@@ -14,8 +14,11 @@
 
 namespace paceline {
 
+// The fabric of a scenario.
+fabric::FabricSpec fabric_of(const config::Scenario& scenario);
+
 // Empty `error` = usable. The scenario's own values were checked by the reader; what can still be
-// wrong is what only the whole shows (no path between two hosts, a subnet too small).
+// wrong is what only the whole shows. Hosts need not reach each other: see no_path_of.
 struct WorldPlan {
   std::string error;
   fabric::FabricSpec fabric;

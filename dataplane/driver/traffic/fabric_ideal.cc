@@ -9,11 +9,15 @@ namespace {
 
 constexpr double kPicosBitsPerByte = 8e12;
 
-// Hosts to look at for the longest path: on a regular fabric the last host is as far from the first
-// as any; else one host per switch stands for the others, whose links may differ only in rate.
+// Hosts to look at for the longest path: on a regular fabric the last host that the first one
+// reaches is as far as any; else one host per switch stands for the others, whose links may differ
+// only in rate.
 std::vector<std::uint32_t> representatives(const fabric::FabricSpec& spec,
                                            const fabric::Topology& topology) {
-  if (spec.shape.regular()) return {0, spec.hosts - 1};
+  if (const fabric::ClosShape& shape = spec.shape; shape.regular()) {
+    const std::uint32_t pods = shape.cores == 0 ? 1 : shape.pods;
+    return {0, pods * shape.leaves * shape.hosts_per_leaf - 1};
+  }
   std::vector<std::uint32_t> hosts;
   std::vector<std::vector<IdealLink>> seen(spec.switches + std::size_t{1});
   for (std::uint32_t host = 0; host < spec.hosts; ++host) {

@@ -45,9 +45,10 @@ FabricSpec clos(const ClosShape& shape, const ClosLinks& links) {
   const std::uint32_t group = shape.cores_per_spine();
   const std::uint32_t first_core = shape.all_leaves() + shape.all_spines();
   for (std::uint32_t spine = 0; spine < shape.all_spines(); ++spine) {
+    const std::uint32_t plane = spine / (shape.pods * shape.spines);
+    const std::uint32_t core = first_core + plane * shape.cores + spine % shape.spines * group;
     for (std::uint32_t i = 0; i < group; ++i) {
-      link(shape.all_leaves() + spine, first_core + spine % shape.spines * group + i,
-           links.core_rate);
+      link(shape.all_leaves() + spine, core + i, links.core_rate);
     }
   }
   return spec;
@@ -58,13 +59,14 @@ ClosRouter::ClosRouter(const ClosShape& shape)
       leaves_(shape.all_leaves()),
       spines_(shape.all_spines()),
       spines_per_pod_(shape.spines),
-      links_per_pair_(shape.links_per_pair),
+      cores_(shape.cores),
+      links_per_pair_(shape.spines == 0 && !shape.dumbbell() ? 0 : shape.links_per_pair),
       up_per_leaf_(shape.spines * shape.links_per_pair),
       up_per_spine_(shape.cores_per_spine()),
       first_core_link_(hosts_ + shape.leaf_links()),
       by_hosts_per_leaf_(at_least_one(shape.hosts_per_leaf)),
       by_leaves_(at_least_one(shape.leaves)),
       by_spines_(at_least_one(shape.spines)),
-      by_cores_per_spine_(at_least_one(up_per_spine_)) {}
+      by_pods_(at_least_one(shape.pods)) {}
 
 }  // namespace paceline::fabric

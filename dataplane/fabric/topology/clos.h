@@ -5,12 +5,15 @@
 //                j*n .. j*n + n-1, n = cores / spines (Al-Fares et al., "A scalable, commodity data
 //                center network architecture", SIGCOMM 2008; there leaves are "edge", spines
 //                "aggregation" switches)
+//   rails        pods without cores: one pod a rail, and no path between them
+//   planes       copies of any of these, and no path between them
 //   dumbbell     two leaves, linked to each other
 //   star         one leaf
 //
 // Numbering makes the next hop arithmetic, without a table. Host h is linked to leaf
-// h / hosts_per_leaf. Switches are leaves, then spines (both pod by pod), then cores. Links are
-// those of hosts, then leaf-spine, then spine-core.
+// h / hosts_per_leaf. Switches are leaves, then spines (both pod by pod), then cores (plane by
+// plane). Links are those of hosts, then leaf-spine, then spine-core. Pods are numbered through all
+// planes.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +26,23 @@ struct FabricSpec;
 
 // Counts of a regular fabric. `leaves == 0`: not regular, FabricSpec::links defines the fabric.
 struct ClosShape {
-  std::uint32_t pods = 1;
+  std::uint32_t pods = 1;    // per plane
   std::uint32_t leaves = 0;  // per pod
-  std::uint32_t spines = 0;  // per pod; 0 with two leaves: a dumbbell
-  std::uint32_t cores = 0;   // in all, a multiple of spines; 0: one pod
+  std::uint32_t spines = 0;  // per pod; 0 with two leaves in all: a dumbbell
+  std::uint32_t cores = 0;   // per plane, a multiple of spines; 0: pods do not reach each other
   std::uint32_t hosts_per_leaf = 0;
   std::uint32_t links_per_pair =
       1;  // parallel links of a leaf and a spine (dumbbell: of the leaves)
+  std::uint32_t planes = 1;
 
   bool regular() const { return leaves != 0; }
-  bool dumbbell() const { return spines == 0 && leaves == 2; }
-  std::uint32_t all_leaves() const { return pods * leaves; }
-  std::uint32_t all_spines() const { return pods * spines; }
+  bool dumbbell() const { return spines == 0 && leaves == 2 && pods == 1 && planes == 1; }
+  std::uint32_t all_pods() const { return planes * pods; }
+  std::uint32_t all_leaves() const { return all_pods() * leaves; }
+  std::uint32_t all_spines() const { return all_pods() * spines; }
+  std::uint32_t all_cores() const { return planes * cores; }
   std::uint32_t hosts() const { return all_leaves() * hosts_per_leaf; }
-  std::uint32_t switches() const { return all_leaves() + all_spines() + cores; }
+  std::uint32_t switches() const { return all_leaves() + all_spines() + all_cores(); }
   std::uint32_t cores_per_spine() const { return spines == 0 ? 0 : cores / spines; }
   // Links between leaves and spines (or of the dumbbell's trunk), and between spines and cores.
   std::uint32_t leaf_links() const {
@@ -55,7 +61,7 @@ struct ClosLinks {
 };
 
 // The fabric of that shape. shape.hosts() and shape.switches() must fit in 31 bits; cores must be a
-// multiple of spines.
+// multiple of spines, 0 without spines.
 FabricSpec clos(const ClosShape& shape, const ClosLinks& links);
 
 // Divides by a fixed divisor with a multiplication and a shift. Exact while
@@ -78,7 +84,8 @@ struct NextHop {
   std::uint32_t count = 0;
 };
 
-// Next hops of a regular fabric by arithmetic on its numbering.
+// Next hops of a regular fabric by arithmetic on its numbering. A host that cannot be reached has
+// no next hop at the switch of the last tier at the latest; below it a packet may go up in vain.
 class ClosRouter {
  public:
   ClosRouter() = default;
@@ -88,7 +95,8 @@ class ClosRouter {
     const std::uint32_t leaf = by_hosts_per_leaf_(host);
     if (switch_index < leaves_) {
       if (leaf == switch_index) return {2 * host + 1, 1};
-      if (spines_per_pod_ == 0) return {2 * hosts_ + switch_index, links_per_pair_};  // dumbbell
+      // A dumbbell; in any other fabric without spines links_per_pair_ is 0.
+      if (spines_per_pod_ == 0) return {2 * hosts_ + switch_index, links_per_pair_};
       return {2 * (hosts_ + switch_index * up_per_leaf_), up_per_leaf_};
     }
     const std::uint32_t pod = by_leaves_(leaf);
@@ -101,12 +109,9 @@ class ClosRouter {
       }
       return {2 * (first_core_link_ + at * up_per_spine_), up_per_spine_};
     }
-    const std::uint32_t core = at - spines_;
-    const std::uint32_t spine = by_cores_per_spine_(core);
-    return {2 * (first_core_link_ + (pod * spines_per_pod_ + spine) * up_per_spine_ + core -
-                 spine * up_per_spine_) +
-                1,
-            1};
+    // A pod has as many links to the cores of its plane as the plane has cores, in their order.
+    const std::uint32_t core = at - spines_ - by_pods_(pod) * cores_;
+    return {2 * (first_core_link_ + pod * cores_ + core) + 1, core < cores_ ? 1U : 0U};
   }
 
  private:
@@ -114,6 +119,7 @@ class ClosRouter {
   std::uint32_t leaves_ = 0;  // all
   std::uint32_t spines_ = 0;
   std::uint32_t spines_per_pod_ = 0;
+  std::uint32_t cores_ = 0;  // per plane
   std::uint32_t links_per_pair_ = 1;
   std::uint32_t up_per_leaf_ = 0;
   std::uint32_t up_per_spine_ = 0;
@@ -121,7 +127,7 @@ class ClosRouter {
   Divider by_hosts_per_leaf_;
   Divider by_leaves_;
   Divider by_spines_;
-  Divider by_cores_per_spine_;
+  Divider by_pods_;
 };
 
 }  // namespace paceline::fabric

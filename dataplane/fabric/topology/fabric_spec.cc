@@ -65,6 +65,9 @@ class Checker {
 
   void numbers() {
     require(spec_.hosts >= 1, "a fabric needs at least one host");
+    require(spec_.ports >= 1 && spec_.hosts % std::max(spec_.ports, 1U) == 0,
+            std::to_string(spec_.hosts) + " hosts: not a multiple of the " +
+                std::to_string(spec_.ports) + " ports of a NIC");
     require(spec_.hosts < 0x7FFF'FFFF && spec_.switches < 0x7FFF'FFFF, "too many nodes");
     const ClosShape& shape = spec_.shape;
     require(!shape.regular() ||
@@ -221,19 +224,12 @@ class Checker {
     }
   }
 
-  // Hosts forward nothing and have one link, so connected means reachable.
   void reachability() {
-    std::vector<std::uint32_t> parent(std::size_t{spec_.hosts} + spec_.switches);
-    std::iota(parent.begin(), parent.end(), 0U);
-    const auto find = [&](std::uint32_t node) {
-      while (parent[node] != node) node = parent[node] = parent[parent[node]];
-      return node;
-    };
-    for (const LinkSpec& link : spec_.links) parent[find(link.a)] = find(link.b);
+    const std::vector<std::uint32_t> island = islands(spec_);
     std::uint64_t cut_off = 0;
     std::uint32_t first = 0;
     for (std::uint32_t host = 1; host < spec_.hosts; ++host) {
-      if (find(host) == find(0)) continue;
+      if (island[host] == 0) continue;
       if (cut_off++ == 0) first = host;
     }
     if (cut_off != 0) {
@@ -254,6 +250,24 @@ std::vector<std::string> check_buildable(const FabricSpec& spec) {
 }
 
 std::vector<std::string> check(const FabricSpec& spec) { return Checker(spec).run(true); }
+
+// Hosts forward nothing and have one link, so connected means reachable.
+std::vector<std::uint32_t> islands(const FabricSpec& spec) {
+  std::vector<std::uint32_t> parent(std::size_t{spec.hosts} + spec.switches);
+  std::iota(parent.begin(), parent.end(), 0U);
+  const auto root = [&](std::uint32_t node) {
+    while (parent[node] != node) node = parent[node] = parent[parent[node]];
+    return node;
+  };
+  // The smaller number becomes the root, so that the root of a host is a host.
+  for (const LinkSpec& link : spec.links) {
+    const auto [low, high] = std::minmax({root(link.a), root(link.b)});
+    parent[high] = low;
+  }
+  std::vector<std::uint32_t> out(spec.hosts);
+  for (std::uint32_t host = 0; host < spec.hosts; ++host) out[host] = root(host);
+  return out;
+}
 
 std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link) {
   if (spec.pfc.headroom_bytes != 0) return spec.pfc.headroom_bytes;

@@ -91,7 +91,8 @@ struct TrimSpec {
 };
 
 struct FabricSpec {
-  std::uint32_t hosts = 0;
+  std::uint32_t hosts = 0;  // endpoints of one link each: host p * nics() + n is port p of NIC n
+  std::uint32_t ports = 1;  // of a NIC
   std::uint32_t switches = 0;
   std::vector<LinkSpec> links;
   ClosShape shape;  // where regular(): `links` are those of clos(), and routes are computed
@@ -146,6 +147,8 @@ struct FabricSpec {
   // the results are the same, and a test holds that.
   bool exact_departures = false;
   std::uint32_t initial_packets = 4096;  // the pool grows beyond
+
+  std::uint32_t nics() const { return hosts / ports; }
 };
 
 // Every reason why the spec cannot be built (empty: it can): numbers out of range, hosts without or
@@ -153,6 +156,10 @@ struct FabricSpec {
 std::vector<std::string> check_buildable(const FabricSpec& spec);
 // The same, and whether hosts cannot reach each other, with which a network can still be built.
 std::vector<std::string> check(const FabricSpec& spec);
+
+// For each host the first host that is connected to it: two hosts reach each other, all links being
+// up, exactly when theirs is the same. Of a spec that is buildable.
+std::vector<std::uint32_t> islands(const FabricSpec& spec);
 
 // The IPv6 address of a host.
 wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host);

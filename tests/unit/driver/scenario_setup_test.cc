@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cc/registry.h"
+#include "dataplane/driver/traffic/reachable.h"
 #include "tests/unit/driver/driver_support.h"
 
 namespace paceline {
@@ -67,10 +68,18 @@ TEST_CASE("scenario setup: a fabric that cannot be built", "[scenario_setup]") {
   link(0, 3);
   link(1, 3);
   link(2, 4);  // the switches are not linked
-  CHECK_THAT(plan_world(s).error, Contains("no path from host 0 to host 2"));
+  // A message may still need no path.
+  const WorldPlan parts = plan_world(s);
+  REQUIRE(parts.error.empty());
+  MessagePlan messages;
+  messages.messages.push_back({.src = 0, .dst = 1, .bytes = 10});
+  CHECK(no_path_of(s, parts.fabric, messages).empty());
+  messages.messages.push_back({.src = 0, .dst = 2, .bytes = 20});
+  CHECK_THAT(no_path_of(s, parts.fabric, messages),
+             Contains("no path from host 0 to host 2") && Contains("20 B"));
 
   link(3, 4);
-  CHECK(plan_world(s).error.empty());
+  CHECK(no_path_of(s, plan_world(s).fabric, messages).empty());
 
   link(2, 3);
   CHECK_THAT(plan_world(s).error, Contains("host 2 has 2 links"));
