@@ -1,5 +1,6 @@
-// Whatever a flow list, a topology, a distribution of sizes or a placement holds, its reader gives a
-// value that keeps its promises, or says why not; and the name that a foreign file is given is one of a few.
+// Whatever a flow list, a topology, a distribution of sizes or a placement holds, its reader gives
+// a value that keeps its promises, or says why not; and the name that a foreign file is given is
+// one of a few.
 
 #include <cstddef>
 #include <cstdint>

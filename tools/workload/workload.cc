@@ -12,7 +12,7 @@
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"
 #include "tools/workload/generators.h"
-#include "tools/workload/model_shape.h"
+#include "tools/workload/models/model_shape.h"
 
 namespace paceline::workload {
 
@@ -36,6 +36,7 @@ bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
   inputs.numbers = std::move(read.value.numbers);
   fabric.hosts = inputs.numbers.hosts();
   fabric.switches = inputs.numbers.switches();
+  fabric.nics = fabric.ports = 1;  // whatever an experiment gives its other scenarios
   fabric.links = std::move(read.value.links);
   inputs.host_rates.assign(fabric.hosts, Rate{});
   for (const config::LinkSpec& l : fabric.links) {

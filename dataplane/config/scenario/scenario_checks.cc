@@ -367,8 +367,9 @@ class Checker {
 
   void require_senders(std::uint32_t ranks) {
     require(s_.workload.fan_in <= ranks - 1, {"workload.fan_in", "fabric.hosts"},
-            fmt::format("workload.fan_in = {}: fabric.hosts = {} leaves at most {} senders",
-                        s_.workload.fan_in, ranks, ranks - 1));
+            fmt::format(
+                "workload.fan_in = {}: {} = {} leaves at most {} senders", s_.workload.fan_in,
+                s_.workload.per_rail ? "the number of servers" : "fabric.hosts", ranks, ranks - 1));
   }
 
   // Those on top of an open loop.
