@@ -75,7 +75,7 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
     {.path = "fabric.k",
      .field = PACELINE_FIELD(fabric.k),
      .min = 2,
-     .max = 92,
+     .max = 128,
      .used_by = "fat_tree",
      .meaning = "Classical fat tree of switches with k ports, k even. Replaces `pods`, `leaves`, "
                 "`spines`, `cores` and `hosts_per_leaf`."},

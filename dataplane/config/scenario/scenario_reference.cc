@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 
@@ -13,7 +16,11 @@ constexpr std::string_view kHead = "| key | default | allowed | meaning |\n|---|
 
 std::string row(const KeySpec& key, const Field& field, const std::string& value) {
   std::string meaning(key.meaning);
-  if (!key.used_by.empty()) meaning += fmt::format(" ({})", key.used_by);
+  if (!key.used_by.empty()) {
+    std::string users(key.used_by);
+    std::replace(users.begin(), users.end(), ' ', '/');
+    meaning += fmt::format(" ({})", users);
+  }
   return fmt::format("| `{}` | {} | {} | {} |\n", key.name(), value, allowed_text(key, field),
                      meaning);
 }
