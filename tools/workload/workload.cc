@@ -220,8 +220,8 @@ Plan placed_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
   const config::ServerShape shape = config::server_shape(scenario.fabric);
   const Placement nics = rule == "file" ? inputs.placement : place_ranks(rule, shape, seed);
   std::vector<Rate> rates;
-  for (std::size_t rank = 0; rank < inputs.host_rates.size(); ++rank) {
-    rates.push_back(inputs.host_rates[nics[rank]]);
+  for (const std::uint32_t nic : nics) {
+    if (nic < inputs.host_rates.size()) rates.push_back(inputs.host_rates[nic]);
   }
   Plan out = Planner(scenario, inputs, shape.all_nics(), rates, seed).plan();
   if (out.ok()) put_on_nics(out.value, nics);
