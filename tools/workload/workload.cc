@@ -4,18 +4,22 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "dataplane/base/random.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"
 #include "tools/workload/generators.h"
-#include "tools/workload/model_shape.h"
+#include "tools/workload/models/model_shape.h"
 #include "tools/workload/topology_file.h"
 
 namespace paceline::workload {
 
 namespace {
+
+constexpr std::string_view kTooMany = "about {:.3g} messages: at most {} fit";
 
 void append(std::vector<std::string>& to, std::vector<std::string> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
@@ -86,11 +90,13 @@ void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
   }
 }
 
-// Plans for one scenario; the first reason why there is none is kept.
+// Plans for one scenario, between ranks; the first reason why there is none is kept.
 class Planner {
  public:
-  Planner(const config::Scenario& s, const WorkloadInputs& inputs, std::uint64_t seed)
-      : s_(s), w_(s.workload), inputs_(inputs), hosts_(s.fabric.hosts), seed_(seed) {}
+  // rates: of the ranks' links.
+  Planner(const config::Scenario& s, const WorkloadInputs& inputs, std::uint32_t ranks,
+          std::span<const Rate> rates, std::uint64_t seed)
+      : s_(s), w_(s.workload), inputs_(inputs), hosts_(ranks), rates_(rates), seed_(seed) {}
 
   config::Read<MessagePlan> plan() {
     config::Read<MessagePlan> out;
@@ -149,14 +155,14 @@ class Planner {
     if (inputs_.sizes.points().empty()) return refuse("no flow sizes were loaded");
     if (w_.incast_load > 0 && !fan_in_fits()) return bad_fan_in();
     double expected = 0;
-    for (const Rate rate : inputs_.host_rates) {
+    for (const Rate rate : rates_) {
       const double bytes =
           static_cast<double>(rate.bps) / 8 * (static_cast<double>(w_.window.count) / 1e12);
       expected += bytes * (w_.load / inputs_.sizes.mean() +
                            w_.incast_load / static_cast<double>(w_.message_bytes));
     }
     if (expected > static_cast<double>(kMostMessages) / 2) return too_many(expected);
-    return open_loop(w_, inputs_.host_rates, inputs_.sizes, seed_);
+    return open_loop(w_, rates_, inputs_.sizes, seed_);
   }
 
   MessagePlan ring_plan() {
@@ -198,17 +204,64 @@ class Planner {
     return plan;
   }
 
-  MessagePlan too_many(double count) {
-    return refuse("about {:.3g} messages: at most {} fit", count, kMostMessages);
-  }
+  MessagePlan too_many(double count) { return refuse(kTooMany, count, kMostMessages); }
 
   const config::Scenario& s_;
   const config::WorkloadConfig& w_;
   const WorkloadInputs& inputs_;
   std::uint32_t hosts_;
+  std::span<const Rate> rates_;
   std::uint64_t seed_;
   std::vector<std::string> errors_;
 };
+
+using Plan = config::Read<MessagePlan>;
+
+// One workload over all ranks, on their NICs.
+Plan placed_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                 std::uint64_t seed) {
+  const std::string& rule = scenario.workload.placement;
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
+  const Placement nics = rule == "file" ? inputs.placement : place_ranks(rule, shape, seed);
+  std::vector<Rate> rates;
+  for (std::size_t rank = 0; rank < inputs.host_rates.size(); ++rank) {
+    rates.push_back(inputs.host_rates[nics[rank]]);
+  }
+  Plan out = Planner(scenario, inputs, shape.all_nics(), rates, seed).plan();
+  if (out.ok()) put_on_nics(out.value, nics);
+  return out;
+}
+
+// The same workload on every rail, whose ranks are its servers.
+Plan rails_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                std::uint64_t seed) {
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
+  Plan out;
+  for (std::uint32_t rail = 0; rail < shape.nics; ++rail) {
+    const std::uint32_t first_nic = shape.nic_number(0, rail);
+    const auto rates = std::span(inputs.host_rates).subspan(first_nic, shape.servers);
+    Plan one = Planner(scenario, inputs, shape.servers, rates, mix64(seed + rail)).plan();
+    if (!one.ok()) return one;
+    const auto first_message = static_cast<std::uint32_t>(out.value.messages.size());
+    for (PlannedMessage& m : one.value.messages) {
+      m.src += first_nic;
+      m.dst += first_nic;
+      if (m.after != kNoMessage) m.after += first_message;
+      out.value.messages.push_back(m);
+    }
+    out.value.collectives = std::move(one.value.collectives);
+  }
+  return out;
+}
+
+// Senders that a NIC has at the same time in an all-to-all, which planned for ranks.
+void count_senders_of_nics(MessagePlan& plan, const config::ServerShape& shape, bool relayed) {
+  const std::uint32_t senders = relayed ? shape.servers - 1 : shape.all_nics() - shape.nics;
+  for (PlannedMessage& m : plan.messages) {
+    if (m.hint_kind != kHintAllToAll) continue;
+    m.hint_degree = static_cast<std::uint16_t>(std::min(senders, 0xFFFFU));
+  }
+}
 
 }  // namespace
 
@@ -226,6 +279,11 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     find_event_links(scenario, out.value.numbers, out.errors);
   }
   const config::WorkloadConfig& w = scenario.workload;
+  if (w.placement == "file" && topology_known) {
+    auto placement = read_placement_file(w.placement_file, config::server_shape(scenario.fabric));
+    out.value.placement = std::move(placement.value);
+    append(out.errors, std::move(placement.errors));
+  }
   if (w.kind == "flows" && topology_known) {
     auto flows = read_hpcc_flows(w.flows_file, out.value.numbers);
     out.value.flows = std::move(flows.value);
@@ -244,7 +302,20 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
 
 config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed) {
-  return Planner(scenario, inputs, seed).plan();
+  const config::WorkloadConfig& w = scenario.workload;
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
+  Plan out = w.per_rail ? rails_plan(scenario, inputs, seed) : placed_plan(scenario, inputs, seed);
+  if (!out.ok()) return out;
+  if (w.pxn) relay_along_rails(out.value, shape);
+  if (out.value.messages.size() > kMostMessages) {
+    out.errors.push_back(fmt::format(
+        "scenario \"{}\": {}", scenario.name,
+        fmt::format(kTooMany, static_cast<double>(out.value.messages.size()), kMostMessages)));
+    return out;
+  }
+  if (shape.nics > 1 && !w.per_rail) count_senders_of_nics(out.value, shape, w.pxn);
+  sort_plan(out.value);
+  return out;
 }
 
 }  // namespace paceline::workload
