@@ -13,6 +13,7 @@
 #include "dataplane/config/scenario/fabric_shape.h"
 #include "tools/workload/generators.h"
 #include "tools/workload/models/model_shape.h"
+#include "tools/workload/topology_file.h"
 
 namespace paceline::workload {
 
@@ -28,7 +29,7 @@ void append(std::vector<std::string>& to, std::vector<std::string> from) {
 bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
                    std::vector<std::string>& errors) {
   config::FabricConfig& fabric = scenario.fabric;
-  config::Read<HpccTopology> read = read_hpcc_topology(fabric.topology_file);
+  config::Read<TopologyFile> read = read_topology_file(fabric.topology_file);
   if (!read.ok()) {
     append(errors, std::move(read.errors));
     return false;
@@ -36,14 +37,15 @@ bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
   inputs.numbers = std::move(read.value.numbers);
   fabric.hosts = inputs.numbers.hosts();
   fabric.switches = inputs.numbers.switches();
-  fabric.nics = fabric.ports = 1;  // whatever an experiment gives its other scenarios
+  fabric.nics = read.value.nics;
+  fabric.ports = read.value.ports;
   fabric.links = std::move(read.value.links);
   inputs.host_rates.assign(fabric.hosts, Rate{});
   for (const config::LinkSpec& l : fabric.links) {
-    const std::uint32_t host = std::min(l.a, l.b);
-    if (host >= fabric.hosts) continue;
-    inputs.host_rates[host] = l.rate;
-    if (host == 0) {
+    const std::uint32_t end = std::min(l.a, l.b);
+    if (end >= fabric.endpoints()) continue;
+    inputs.host_rates[end % fabric.hosts].bps += l.rate.bps;
+    if (end == 0) {
       fabric.rate = l.rate;
       fabric.delay = l.delay;
     }
@@ -67,10 +69,12 @@ void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
       const char* const end = words[i].data() + words[i].size();
       const auto [stop, code] = std::from_chars(words[i].data(), end, number);
       good = dash != std::string_view::npos && code == std::errc{} && stop == end;
-      if (good) ends[i] = numbers.node_index(number);
+      if (good) ends[i] = number;
     }
-    const auto between = [&ends](const config::LinkSpec& l) {
-      return (l.a == ends[0] && l.b == ends[1]) || (l.a == ends[1] && l.b == ends[0]);
+    const auto between = [&](const config::LinkSpec& l) {
+      const std::uint32_t a = numbers.number(l.a);
+      const std::uint32_t b = numbers.number(l.b);
+      return (a == ends[0] && b == ends[1]) || (a == ends[1] && b == ends[0]);
     };
     const auto& links = scenario.fabric.links;
     auto at = good ? std::find_if(links.begin(), links.end(), between) : links.end();
