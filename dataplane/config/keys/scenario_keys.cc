@@ -155,7 +155,7 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.placement),
      .choices = kPlacements,
      .meaning = "The NIC of each rank: server by server, rail by rail, drawn, or as "
-                "`placement_file` says, which implies \"file\"."},
+                "`placement_file` says, which implies it."},
     {.path = "workload.placement_file",
      .form = Form::path,
      .field = PACELINE_FIELD(workload.placement_file),
