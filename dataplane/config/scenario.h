@@ -164,6 +164,8 @@ struct WorkloadConfig {
   std::uint32_t receiver = 0;
   std::uint64_t message_bytes = 10'000'000;  // incast, permutation: per flow; all_to_all: mean pair
   Picos start_jitter{0};                     // starts uniform in [0, start_jitter]
+  // permutation
+  std::uint32_t shift = 0;  // host h sends to h + shift, from the last on to the first; 0: drawn
   // all_to_all
   double skew = 0;  // destination weight exp(skew * z), z standard normal
   // open_loop

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "tools/workload/cdf.h"
-#include "tools/workload/foreign_format.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/foreign_format.h"
+#include "tools/workload/files/hpcc_format.h"
 #include "tools/workload/placement.h"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dataplane/config/scenario/fabric_shape.h"
-#include "tools/workload/htsim_topology.h"
-#include "tools/workload/topology_file.h"
+#include "tools/workload/files/htsim_topology.h"
+#include "tools/workload/files/topology_file.h"
 
 namespace {
 

@@ -14,9 +14,9 @@
 #include "tools/topology/topology_export.h"
 #include "tools/topology/topology_figures.h"
 #include "tools/topology/topology_picture.h"
-#include "tools/workload/foreign_format.h"
-#include "tools/workload/htsim_topology.h"
-#include "tools/workload/topology_file.h"
+#include "tools/workload/files/foreign_format.h"
+#include "tools/workload/files/htsim_topology.h"
+#include "tools/workload/files/topology_file.h"
 #include "tools/workload/workload.h"
 
 namespace paceline::tools {

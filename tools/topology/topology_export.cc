@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataplane/config/toml/quantity.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 
 namespace paceline::tools {
 

@@ -10,7 +10,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
-#include "tools/workload/topology_file.h"
+#include "tools/workload/files/topology_file.h"
 
 namespace paceline::tools {
 

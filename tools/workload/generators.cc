@@ -169,9 +169,13 @@ MessagePlan permutation(const config::WorkloadConfig& workload, std::uint32_t ho
   MessagePlan plan;
   plan.collectives.push_back({"permutation", Picos{0}});
   std::vector<std::uint32_t> to(hosts);
-  std::iota(to.begin(), to.end(), 0U);
-  Random random = stream(seed, Purpose::shuffle, 0);
-  for (std::uint32_t i = hosts - 1; i > 0; --i) std::swap(to[i], to[random.below(i)]);
+  if (workload.shift != 0) {
+    for (std::uint32_t h = 0; h < hosts; ++h) to[h] = (h + workload.shift) % hosts;
+  } else {
+    std::iota(to.begin(), to.end(), 0U);
+    Random random = stream(seed, Purpose::shuffle, 0);
+    for (std::uint32_t i = hosts - 1; i > 0; --i) std::swap(to[i], to[random.below(i)]);
+  }
   const std::vector<Picos> starts = host_starts(workload.start_jitter, hosts, seed);
   for (std::uint32_t h = 0; h < hosts; ++h) {
     plan.messages.push_back(

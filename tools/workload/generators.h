@@ -25,7 +25,8 @@ MessagePlan incast(const config::WorkloadConfig& workload, std::uint32_t hosts, 
 MessagePlan all_to_all(const config::WorkloadConfig& workload, std::uint32_t hosts,
                        std::uint64_t seed);
 
-// Every host sends to one other and receives from one other (one random cycle: Sattolo's shuffle).
+// Every host sends to one other and receives from one other: one random cycle (Sattolo's shuffle),
+// or h to h + workload.shift.
 MessagePlan permutation(const config::WorkloadConfig& workload, std::uint32_t hosts,
                         std::uint64_t seed);
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "tools/workload/files/text_table.h"
 #include "tools/workload/streams.h"
-#include "tools/workload/text_table.h"
 
 namespace paceline::workload {
 

@@ -11,9 +11,9 @@
 #include "dataplane/base/random.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"
+#include "tools/workload/files/topology_file.h"
 #include "tools/workload/generators.h"
 #include "tools/workload/models/model_shape.h"
-#include "tools/workload/topology_file.h"
 
 namespace paceline::workload {
 
@@ -117,7 +117,7 @@ class Planner {
     if (hosts_ < 2) return refuse("fabric.hosts = {}: a workload needs at least 2", hosts_);
     if (w_.kind == "incast") return incast_plan();
     if (w_.kind == "all_to_all") return all_to_all_plan();
-    if (w_.kind == "permutation") return permutation(w_, hosts_, seed_);
+    if (w_.kind == "permutation") return permutation_plan();
     if (w_.kind == "open_loop") return open_loop_plan();
     if (w_.kind == "ring_all_reduce") return ring_plan();
     if (w_.kind == "flows") return flows_plan();
@@ -149,6 +149,11 @@ class Planner {
                     w_.message_bytes);
     }
     return all_to_all(w_, hosts_, seed_);
+  }
+
+  MessagePlan permutation_plan() {
+    if (w_.shift < hosts_) return permutation(w_, hosts_, seed_);
+    return refuse("workload.shift = {}: allowed is 0 .. {}", w_.shift, hosts_ - 1);
   }
 
   MessagePlan open_loop_plan() {

@@ -13,7 +13,7 @@
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/traffic/message_plan.h"
 #include "tools/workload/cdf.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 #include "tools/workload/placement.h"
 
 namespace paceline::workload {

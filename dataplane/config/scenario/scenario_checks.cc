@@ -341,6 +341,9 @@ class Checker {
               fmt::format("workload.receiver = {}: no such host, allowed is 0 .. {}", w.receiver,
                           ranks - 1));
       require_senders(ranks);
+    } else if (w.kind == "permutation" && hosts_known()) {
+      require(w.shift < ranks, {"workload.shift", "fabric.hosts"},
+              fmt::format("workload.shift = {}: allowed is 0 .. {}", w.shift, ranks - 1));
     } else if (w.kind == "open_loop") {
       if (given_.given("workload.cdf") && given_.given("workload.cdf_file")) {
         require(

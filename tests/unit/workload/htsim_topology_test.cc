@@ -1,4 +1,4 @@
-#include "tools/workload/htsim_topology.h"
+#include "tools/workload/files/htsim_topology.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

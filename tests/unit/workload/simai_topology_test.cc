@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/workload/topology_file.h"
+#include "tools/workload/files/topology_file.h"
 
 namespace paceline::workload {
 namespace {

@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "dataplane/config/toml/quantity.h"
-#include "tools/workload/foreign_format.h"
-#include "tools/workload/hpcc_format.h"
-#include "tools/workload/hpcc_lines.h"
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/foreign_format.h"
+#include "tools/workload/files/hpcc_format.h"
+#include "tools/workload/files/hpcc_lines.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 
@@ -223,8 +223,10 @@ NodeNumbers NodeNumbers::star(std::uint32_t hosts) {
   return {std::move(ids), {}};
 }
 
+std::uint32_t NodeNumbers::rank(std::uint32_t number) const { return index_of(hosts_, number); }
+
 std::uint32_t NodeNumbers::host_index(std::uint32_t number) const {
-  const std::uint32_t place = index_of(hosts_, number);
+  const std::uint32_t place = rank(number);
   return place == kNone ? kNone : place % nics_ * (hosts() / nics_) + place / nics_;
 }
 

@@ -1,4 +1,4 @@
-#include "tools/workload/htsim_topology.h"
+#include "tools/workload/files/htsim_topology.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 

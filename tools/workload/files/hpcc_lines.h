@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dataplane/config/scenario.h"
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 

@@ -17,7 +17,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/toml/diagnostics.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 
 namespace paceline::workload {
 

@@ -50,6 +50,9 @@ class NodeNumbers {
   std::uint32_t host_index(std::uint32_t number) const;  // kNone: not a host
   std::uint32_t node_index(std::uint32_t number) const;  // switches after all ports of hosts
   std::uint32_t number(std::uint32_t node_index) const;
+  // Hosts in the order of their numbers are the ranks of a workload.
+  std::uint32_t rank(std::uint32_t number) const;  // kNone: not a host
+  std::uint32_t number_of_rank(std::uint32_t rank) const { return hosts_[rank]; }
 
  private:
   std::vector<std::uint32_t> hosts_;
@@ -70,7 +73,7 @@ config::Read<HpccTopology> read_hpcc_topology(const std::string& path);
 std::string write_hpcc_topology(const HpccTopology& topology);
 
 struct HpccFlow {
-  std::uint32_t src = 0;  // host indices
+  std::uint32_t src = 0;  // ranks
   std::uint32_t dst = 0;
   std::uint8_t priority_group = 3;  // the traffic class
   std::uint16_t dst_port = 100;     // kept for writing; queue pairs need none

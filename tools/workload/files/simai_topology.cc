@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tools/workload/hpcc_lines.h"
-#include "tools/workload/text_table.h"
-#include "tools/workload/topology_file.h"
+#include "tools/workload/files/hpcc_lines.h"
+#include "tools/workload/files/text_table.h"
+#include "tools/workload/files/topology_file.h"
 
 namespace paceline::workload {
 
