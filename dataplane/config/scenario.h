@@ -103,6 +103,8 @@ struct FabricConfig {
   std::uint32_t small_packet_bytes = 60;
   std::uint32_t frame_overhead_bytes = 20;  // preamble, start delimiter, inter-frame gap
   std::string subnet = "10.0.0.0/8";        // addresses of emulated hosts derive from it
+  Rate nvlink_rate = rate_from_gbps(3600);  // of each GPU, one per NIC, each direction
+  Picos nvlink_latency = picos_from_nanos(600);
 
   // The ends of the fabric: port p of NIC n is number p * hosts + n.
   std::uint64_t endpoints() const { return std::uint64_t{hosts} * ports; }
@@ -163,6 +165,8 @@ struct WorkloadConfig {
   std::uint32_t receiver = 0;
   std::uint64_t message_bytes = 10'000'000;  // incast, permutation: per flow; all_to_all: mean pair
   Picos start_jitter{0};                     // starts uniform in [0, start_jitter]
+  // permutation
+  std::uint32_t shift = 0;  // host h sends to h + shift, from the last on to the first; 0: drawn
   // all_to_all
   double skew = 0;  // destination weight exp(skew * z), z standard normal
   // open_loop
@@ -179,6 +183,11 @@ struct WorkloadConfig {
   std::uint32_t buckets_in_flight = 4;  // all-reduces of successive buckets a rank lets overlap
   // flows
   std::string flows_file;  // HPCC flow.txt
+  // Which NIC each rank has: "packed" | "spread" | "random" | "file"
+  std::string placement = "packed";
+  std::string placement_file;
+  bool per_rail = false;  // each rail has the workload for itself, over one NIC of each server
+  bool pxn = false;       // to another rail: by NVLink to the NIC of that rail, then along it
 };
 
 struct Scenario {

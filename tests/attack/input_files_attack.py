@@ -24,6 +24,7 @@ SEED = 21
 
 FLOWS = b"3\n0 1 3 100 2000 0\n1 2 3 100 3000 0.000001\n2 0 3 100 100 0.00002\n"
 SIZES = b"0 0\n100 0.5\n2000 0.9\n10000 1\n"
+PLACEMENT = b"0 0 0\n1 1 0\n2 0 1\n3 1 1\n"
 TOPOLOGY = b"4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
 LONG = 100_000_000  # characters in a line, or a number
 NUMBERS = [b"-1", b"0", b"4294967296", b"18446744073709551615", b"18446744073709551616", b"1e308", b"1e-400",
@@ -115,6 +116,9 @@ def main():
         describe('[fabric]\nhosts = 3\n[workload]\nkind = "open_loop"\nload = 0.3\ncdf_file = "given"\n')
         many("distribution", path, [SIZES, b"0 0\n" * 100000, b"1 1\n", b"1e15 1\n", b"0 0\n1 100\n",
                                    b"0 " * (15 << 19), b"7" * (15 << 20)], emulate)
+        describe('[fabric]\nhosts = 4\nnics = 2\n[workload]\nkind = "permutation"\nplacement_file = "given"\n')
+        many("placement", path, [PLACEMENT, b"0 0 0\n" * 100000, b"0 0\n", b"4 2 2\n", b"0 " * (15 << 19),
+                                b"7" * LONG], emulate)
         describe('[fabric]\ntopology_file = "given"\n[workload]\nkind = "permutation"\n')
         many("topology", path, [TOPOLOGY, b"1000000 999998 10000000\n", b"4 1 3\n" + b"3 " * 100000 + b"\n",
                                b"4 1 3\n" + b"3" * LONG], emulate)

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "tools/workload/cdf.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 
 namespace {
 

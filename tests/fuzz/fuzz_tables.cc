@@ -1,5 +1,6 @@
-// Whatever a flow list, a topology or a distribution of sizes holds, its reader gives a value that
-// keeps its promises, or says why not; and the name that a foreign file is given is one of a few.
+// Whatever a flow list, a topology, a distribution of sizes or a placement holds, its reader gives
+// a value that keeps its promises, or says why not; and the name that a foreign file is given is
+// one of a few.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +8,9 @@
 #include <string_view>
 
 #include "tools/workload/cdf.h"
-#include "tools/workload/foreign_format.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/foreign_format.h"
+#include "tools/workload/files/hpcc_format.h"
+#include "tools/workload/placement.h"
 
 namespace {
 
@@ -51,18 +53,32 @@ void read_sizes(std::string_view text) {
   }
 }
 
+void read_placement(std::string_view text) {
+  constexpr paceline::config::ServerShape kShape{3, 2};
+  const auto read = parse_placement(text, "fuzz", kShape);
+  if (!read.ok()) return;
+  std::uint32_t nics = 0;
+  for (const std::uint32_t nic : read.value) {
+    require(nic < kShape.all_nics() && (nics & 1U << nic) == 0);
+    nics |= 1U << nic;
+  }
+  require(read.value.size() == kShape.all_nics());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   // The first byte chooses the reader.
-  if (data[0] % 3 == 0) {
+  if (data[0] % 4 == 0) {
     read_flows(text);
-  } else if (data[0] % 3 == 1) {
+  } else if (data[0] % 4 == 1) {
     read_topology(text);
-  } else {
+  } else if (data[0] % 4 == 2) {
     read_sizes(text);
+  } else {
+    read_placement(text);
   }
   require(known_format(text).size() < 64);
   return 0;

@@ -61,6 +61,14 @@ std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& 
                             ? "  " + run.queues.deepest_port
                             : "");
   }
+  if (scenario.fabric.nics > 1) {
+    text += fmt::format(
+        "rails      {} servers of {} NICs: {} by NVLink, {} by NICs, {:.2f} % of it to another "
+        "rail\n",
+        scenario.fabric.hosts / scenario.fabric.nics, scenario.fabric.nics,
+        bytes_text(static_cast<double>(run.rails.nvlink_bytes)),
+        bytes_text(static_cast<double>(run.rails.nic_bytes)), 100 * run.rails.cross_rail_share());
+  }
   text += fmt::format("trace hash {:016x}\n", r.trace_hash);
   return text;
 }
@@ -145,6 +153,14 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
     }
   }
   if (run.real_time.turns != 0) json["real_time"] = real_time_json(run.real_time);
+  if (scenario.fabric.nics > 1) {
+    Json& rails = json["rails"];
+    rails["nics_per_server"] = scenario.fabric.nics;
+    rails["nvlink_bytes"] = run.rails.nvlink_bytes;
+    rails["nic_bytes"] = run.rails.nic_bytes;
+    rails["cross_rail_bytes"] = run.rails.cross_rail_bytes;
+    rails["cross_rail_share"] = run.rails.cross_rail_share();
+  }
   const fabric::NetworkStats& n = run.network;
   Json& network = json["network"];
   network["hop_bytes"] = n.hop_bytes;

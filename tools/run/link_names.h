@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dataplane/config/scenario.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 
 namespace paceline::tools {
 

@@ -27,9 +27,8 @@ double mean(const std::vector<double>& values) {
 // out would make the slowest arm look best. Calls visit(flow, time taken).
 template <class Visit>
 void for_each_started(const VirtualWorld& world, const std::vector<FlowRow>& flows, Visit&& visit) {
-  for (std::size_t id = 0; id < flows.size(); ++id) {
-    const FlowRow& flow = flows[id];
-    if (flow.failed || world.records()[id].ready.count < 0) continue;
+  for (const FlowRow& flow : flows) {
+    if (flow.failed || !flow.started) continue;
     visit(flow, flow.fct.count >= 0 ? flow.fct : world.now() - flow.start);
   }
 }
@@ -68,15 +67,15 @@ void collective_metrics(const VirtualWorld& world, const std::vector<FlowRow>& f
   std::vector<Picos> begin(plan.collectives.size(), kNever);
   std::vector<Picos> end(plan.collectives.size(), Picos{-1});
   std::vector<bool> complete(plan.collectives.size(), true);
-  for (std::size_t id = 0; id < flows.size(); ++id) {
-    const std::size_t c = plan.messages[id].collective;
+  for (const FlowRow& flow : flows) {
+    const std::size_t c = plan.messages[flow.message].collective;
     if (c >= plan.collectives.size()) continue;
-    if (flows[id].fct.count < 0 || flows[id].failed) {
+    if (flow.fct.count < 0 || flow.failed) {
       complete[c] = false;
       continue;
     }
-    begin[c] = earlier(begin[c], flows[id].start);
-    end[c] = later(end[c], flows[id].start + flows[id].fct);
+    begin[c] = earlier(begin[c], flow.start);
+    end[c] = later(end[c], flow.start + flow.fct);
   }
   double efficiency = 0;
   double time = 0;
@@ -96,10 +95,10 @@ void collective_metrics(const VirtualWorld& world, const std::vector<FlowRow>& f
 void fairness_metric(const VirtualWorld& world, const std::vector<FlowRow>& flows,
                      MetricValues& metrics) {
   std::vector<double> throughput;
-  for (std::size_t id = 0; id < flows.size(); ++id) {
-    const FlowRow& flow = flows[id];
+  for (const FlowRow& flow : flows) {
+    const PlannedMessage& message = world.plan().messages[flow.message];
     if (flow.bytes != flows.front().bytes) return;
-    if (world.plan().messages[id].after != kNoMessage) return;
+    if (message.after != kNoMessage || message.nvlink) return;
     if (flow.fct.count <= 0 || flow.failed) continue;
     throughput.push_back(static_cast<double>(flow.bytes) / static_cast<double>(flow.fct.count));
   }
@@ -166,6 +165,7 @@ MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flow
   std::uint64_t bytes = 0;
   for (const FlowRow& flow : flows) {
     if (flow.fct.count < 0 || flow.failed) continue;
+    if (world.plan().messages[flow.message].nvlink) continue;
     first = earlier(first, flow.start);
     last = later(last, flow.start + flow.fct);
     bytes += flow.bytes;

@@ -56,6 +56,37 @@ QueueDepths queue_depths(const fabric::Network& network, const PreparedScenario&
   return depths;
 }
 
+std::vector<FlowRow> flow_rows(const VirtualWorld& world, const config::Scenario& scenario,
+                               const workload::NodeNumbers& numbers) {
+  const FabricIdeal yardstick(scenario, world.network().spec(), world.network().topology());
+  const std::vector<PlannedMessage>& messages = world.plan().messages;
+  std::vector<bool> is_first_part(messages.size());
+  for (const PlannedMessage& m : messages) {
+    if (m.relays) is_first_part[m.after] = true;
+  }
+  std::vector<FlowRow> rows;
+  rows.reserve(messages.size());
+  for (std::uint32_t id = 0; id < messages.size(); ++id) {
+    if (is_first_part[id]) continue;
+    const PlannedMessage& message = messages[id];
+    const PlannedMessage& first = message.relays ? messages[message.after] : message;
+    const Picos ready = world.records()[message.relays ? message.after : id].ready;
+    const MessageRecord& record = world.records()[id];
+    FlowRow row;
+    row.src = numbers.number(first.src);
+    row.dst = numbers.number(message.dst);
+    row.message = id;
+    row.bytes = message.bytes;
+    row.start = ready.count < 0 ? first.start : ready;
+    row.ideal = yardstick.fct(world.plan(), message);
+    row.started = ready.count >= 0;
+    row.failed = record.failed;
+    if (record.completed.count >= 0) row.fct = record.completed - row.start;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 }  // namespace
 
 config::Read<PreparedScenario> prepare(config::Scenario scenario) {
@@ -114,23 +145,8 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.series = recorder.finish(world);
     run.series.seed = seed;
   }
-  const FabricIdeal yardstick(scenario, world.network().spec(), world.network().topology());
-  run.flows.reserve(world.records().size());
-  std::uint64_t started = 0;
-  for (std::size_t id = 0; id < world.records().size(); ++id) {
-    const PlannedMessage& message = world.plan().messages[id];
-    const MessageRecord& record = world.records()[id];
-    FlowRow row;
-    row.src = prepared.inputs.numbers.number(message.src);
-    row.dst = prepared.inputs.numbers.number(message.dst);
-    row.bytes = message.bytes;
-    row.start = record.ready.count < 0 ? message.start : record.ready;
-    row.ideal = yardstick.fct(message.src, message.dst, message.bytes);
-    row.failed = record.failed;
-    if (record.completed.count >= 0) row.fct = record.completed - row.start;
-    if (record.ready.count >= 0) ++started;
-    run.flows.push_back(row);
-  }
+  run.flows = flow_rows(world, scenario, prepared.inputs.numbers);
+  run.rails = rail_traffic(world.plan(), world.records(), config::server_shape(scenario.fabric));
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
     run.counters += world.engine(h).counters();
   }
@@ -163,8 +179,10 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     result.metrics[experiment::Metric::deepest_queue_bytes] =
         static_cast<double>(run.queues.max_bytes);
   }
-  result.messages_started = started;
-  result.messages_completed = world.messages_completed();
+  for (const FlowRow& row : run.flows) {
+    if (row.started) ++result.messages_started;
+    if (row.fct.count >= 0 && !row.failed) ++result.messages_completed;
+  }
   result.hops = run.network.hops;
   result.events = world.events();
   result.simulated = world.now();

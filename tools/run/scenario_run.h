@@ -14,6 +14,7 @@
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "dataplane/telemetry/counters.h"
+#include "tools/run/rail_traffic.h"
 #include "tools/workload/workload.h"
 
 namespace paceline::tools {
@@ -26,14 +27,16 @@ struct PreparedScenario {
 
 config::Read<PreparedScenario> prepare(config::Scenario scenario);
 
-// One message as it went; index = message id of the plan.
+// One message as it went, in the order of the plan; of one that is relayed, all of its way.
 struct FlowRow {
   std::uint32_t src = 0;  // as the scenario's files number hosts
   std::uint32_t dst = 0;
+  std::uint32_t message = 0;  // of the plan; where one is relayed, its last part
   std::uint64_t bytes = 0;
   Picos start{0};
   Picos fct{-1};  // negative: not completed
   Picos ideal{0};
+  bool started = false;
   bool failed = false;
 };
 
@@ -65,6 +68,7 @@ struct ScenarioRun {
   std::vector<FlowRow> flows;
   telemetry::EngineCounters counters{};  // summed over the hosts
   fabric::NetworkStats network{};
+  RailTraffic rails;
   QueueDepths queues;
   experiment::Distribution distribution;  // of this one run; of a failed one empty, with runs = 0
   experiment::TimeSeries series;          // repetition left to the caller; empty unless asked for

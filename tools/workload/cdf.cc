@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "tools/workload/foreign_format.h"
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/foreign_format.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 

@@ -15,7 +15,6 @@ namespace paceline::workload {
 
 namespace {
 
-constexpr std::uint16_t kHintAllToAll = 2;  // RequestMessage::hint_kind
 constexpr double kPicosPerSecond = 1e12;
 
 // Splits `total` by weight to whole bytes that add up exactly (largest remainder; ties to the lower
@@ -99,12 +98,14 @@ std::vector<Picos> host_starts(Picos jitter, std::uint32_t hosts, std::uint64_t 
 
 void sort_plan(MessagePlan& plan) {
   auto& messages = plan.messages;
+  const auto before = [](const PlannedMessage& x, const PlannedMessage& y) {
+    return std::tie(x.start, x.src, x.dst) < std::tie(y.start, y.src, y.dst);
+  };
+  if (std::is_sorted(messages.begin(), messages.end(), before)) return;
   std::vector<std::uint32_t> order(messages.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const PlannedMessage& x = messages[a];
-    const PlannedMessage& y = messages[b];
-    return std::tie(x.start, x.src, x.dst) < std::tie(y.start, y.src, y.dst);
+    return before(messages[a], messages[b]);
   });
   std::vector<std::uint32_t> place(messages.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
@@ -168,9 +169,13 @@ MessagePlan permutation(const config::WorkloadConfig& workload, std::uint32_t ho
   MessagePlan plan;
   plan.collectives.push_back({"permutation", Picos{0}});
   std::vector<std::uint32_t> to(hosts);
-  std::iota(to.begin(), to.end(), 0U);
-  Random random = stream(seed, Purpose::shuffle, 0);
-  for (std::uint32_t i = hosts - 1; i > 0; --i) std::swap(to[i], to[random.below(i)]);
+  if (workload.shift != 0) {
+    for (std::uint32_t h = 0; h < hosts; ++h) to[h] = (h + workload.shift) % hosts;
+  } else {
+    std::iota(to.begin(), to.end(), 0U);
+    Random random = stream(seed, Purpose::shuffle, 0);
+    for (std::uint32_t i = hosts - 1; i > 0; --i) std::swap(to[i], to[random.below(i)]);
+  }
   const std::vector<Picos> starts = host_starts(workload.start_jitter, hosts, seed);
   for (std::uint32_t h = 0; h < hosts; ++h) {
     plan.messages.push_back(

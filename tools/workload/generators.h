@@ -14,6 +14,8 @@
 
 namespace paceline::workload {
 
+inline constexpr std::uint16_t kHintAllToAll = 2;  // RequestMessage::hint_kind
+
 // `fan_in` hosts (the first ones besides it) send message_bytes each to `receiver`.
 MessagePlan incast(const config::WorkloadConfig& workload, std::uint32_t hosts, std::uint64_t seed);
 
@@ -23,7 +25,8 @@ MessagePlan incast(const config::WorkloadConfig& workload, std::uint32_t hosts, 
 MessagePlan all_to_all(const config::WorkloadConfig& workload, std::uint32_t hosts,
                        std::uint64_t seed);
 
-// Every host sends to one other and receives from one other (one random cycle: Sattolo's shuffle).
+// Every host sends to one other and receives from one other: one random cycle (Sattolo's shuffle),
+// or h to h + workload.shift.
 MessagePlan permutation(const config::WorkloadConfig& workload, std::uint32_t hosts,
                         std::uint64_t seed);
 

@@ -8,7 +8,14 @@
 
 namespace paceline::workload {
 
-enum class Purpose : std::uint64_t { start = 1, weight = 2, shuffle = 3, arrival = 4, incast = 5 };
+enum class Purpose : std::uint64_t {
+  start = 1,
+  weight = 2,
+  shuffle = 3,
+  arrival = 4,
+  incast = 5,
+  placement = 6,
+};
 
 inline Random stream(std::uint64_t seed, Purpose purpose, std::uint32_t host) {
   return Random(seed, (static_cast<std::uint64_t>(purpose) << 32) | host);

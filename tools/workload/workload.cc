@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "dataplane/base/random.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"
+#include "tools/workload/files/topology_file.h"
 #include "tools/workload/generators.h"
-#include "tools/workload/model_shape.h"
+#include "tools/workload/models/model_shape.h"
 
 namespace paceline::workload {
 
 namespace {
+
+constexpr std::string_view kTooMany = "about {:.3g} messages: at most {} fit";
 
 void append(std::vector<std::string>& to, std::vector<std::string> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
@@ -24,7 +29,7 @@ void append(std::vector<std::string>& to, std::vector<std::string> from) {
 bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
                    std::vector<std::string>& errors) {
   config::FabricConfig& fabric = scenario.fabric;
-  config::Read<HpccTopology> read = read_hpcc_topology(fabric.topology_file);
+  config::Read<TopologyFile> read = read_topology_file(fabric.topology_file);
   if (!read.ok()) {
     append(errors, std::move(read.errors));
     return false;
@@ -32,13 +37,15 @@ bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
   inputs.numbers = std::move(read.value.numbers);
   fabric.hosts = inputs.numbers.hosts();
   fabric.switches = inputs.numbers.switches();
+  fabric.nics = read.value.nics;
+  fabric.ports = read.value.ports;
   fabric.links = std::move(read.value.links);
   inputs.host_rates.assign(fabric.hosts, Rate{});
   for (const config::LinkSpec& l : fabric.links) {
-    const std::uint32_t host = std::min(l.a, l.b);
-    if (host >= fabric.hosts) continue;
-    inputs.host_rates[host] = l.rate;
-    if (host == 0) {
+    const std::uint32_t end = std::min(l.a, l.b);
+    if (end >= fabric.endpoints()) continue;
+    inputs.host_rates[end % fabric.hosts].bps += l.rate.bps;
+    if (end == 0) {
       fabric.rate = l.rate;
       fabric.delay = l.delay;
     }
@@ -62,10 +69,12 @@ void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
       const char* const end = words[i].data() + words[i].size();
       const auto [stop, code] = std::from_chars(words[i].data(), end, number);
       good = dash != std::string_view::npos && code == std::errc{} && stop == end;
-      if (good) ends[i] = numbers.node_index(number);
+      if (good) ends[i] = number;
     }
-    const auto between = [&ends](const config::LinkSpec& l) {
-      return (l.a == ends[0] && l.b == ends[1]) || (l.a == ends[1] && l.b == ends[0]);
+    const auto between = [&](const config::LinkSpec& l) {
+      const std::uint32_t a = numbers.number(l.a);
+      const std::uint32_t b = numbers.number(l.b);
+      return (a == ends[0] && b == ends[1]) || (a == ends[1] && b == ends[0]);
     };
     const auto& links = scenario.fabric.links;
     auto at = good ? std::find_if(links.begin(), links.end(), between) : links.end();
@@ -81,11 +90,13 @@ void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
   }
 }
 
-// Plans for one scenario; the first reason why there is none is kept.
+// Plans for one scenario, between ranks; the first reason why there is none is kept.
 class Planner {
  public:
-  Planner(const config::Scenario& s, const WorkloadInputs& inputs, std::uint64_t seed)
-      : s_(s), w_(s.workload), inputs_(inputs), hosts_(s.fabric.hosts), seed_(seed) {}
+  // rates: of the ranks' links.
+  Planner(const config::Scenario& s, const WorkloadInputs& inputs, std::uint32_t ranks,
+          std::span<const Rate> rates, std::uint64_t seed)
+      : s_(s), w_(s.workload), inputs_(inputs), hosts_(ranks), rates_(rates), seed_(seed) {}
 
   config::Read<MessagePlan> plan() {
     config::Read<MessagePlan> out;
@@ -106,7 +117,7 @@ class Planner {
     if (hosts_ < 2) return refuse("fabric.hosts = {}: a workload needs at least 2", hosts_);
     if (w_.kind == "incast") return incast_plan();
     if (w_.kind == "all_to_all") return all_to_all_plan();
-    if (w_.kind == "permutation") return permutation(w_, hosts_, seed_);
+    if (w_.kind == "permutation") return permutation_plan();
     if (w_.kind == "open_loop") return open_loop_plan();
     if (w_.kind == "ring_all_reduce") return ring_plan();
     if (w_.kind == "flows") return flows_plan();
@@ -140,18 +151,23 @@ class Planner {
     return all_to_all(w_, hosts_, seed_);
   }
 
+  MessagePlan permutation_plan() {
+    if (w_.shift < hosts_) return permutation(w_, hosts_, seed_);
+    return refuse("workload.shift = {}: allowed is 0 .. {}", w_.shift, hosts_ - 1);
+  }
+
   MessagePlan open_loop_plan() {
     if (inputs_.sizes.points().empty()) return refuse("no flow sizes were loaded");
     if (w_.incast_load > 0 && !fan_in_fits()) return bad_fan_in();
     double expected = 0;
-    for (const Rate rate : inputs_.host_rates) {
+    for (const Rate rate : rates_) {
       const double bytes =
           static_cast<double>(rate.bps) / 8 * (static_cast<double>(w_.window.count) / 1e12);
       expected += bytes * (w_.load / inputs_.sizes.mean() +
                            w_.incast_load / static_cast<double>(w_.message_bytes));
     }
     if (expected > static_cast<double>(kMostMessages) / 2) return too_many(expected);
-    return open_loop(w_, inputs_.host_rates, inputs_.sizes, seed_);
+    return open_loop(w_, rates_, inputs_.sizes, seed_);
   }
 
   MessagePlan ring_plan() {
@@ -193,17 +209,64 @@ class Planner {
     return plan;
   }
 
-  MessagePlan too_many(double count) {
-    return refuse("about {:.3g} messages: at most {} fit", count, kMostMessages);
-  }
+  MessagePlan too_many(double count) { return refuse(kTooMany, count, kMostMessages); }
 
   const config::Scenario& s_;
   const config::WorkloadConfig& w_;
   const WorkloadInputs& inputs_;
   std::uint32_t hosts_;
+  std::span<const Rate> rates_;
   std::uint64_t seed_;
   std::vector<std::string> errors_;
 };
+
+using Plan = config::Read<MessagePlan>;
+
+// One workload over all ranks, on their NICs.
+Plan placed_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                 std::uint64_t seed) {
+  const std::string& rule = scenario.workload.placement;
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
+  const Placement nics = rule == "file" ? inputs.placement : place_ranks(rule, shape, seed);
+  std::vector<Rate> rates;
+  for (const std::uint32_t nic : nics) {
+    if (nic < inputs.host_rates.size()) rates.push_back(inputs.host_rates[nic]);
+  }
+  Plan out = Planner(scenario, inputs, shape.all_nics(), rates, seed).plan();
+  if (out.ok()) put_on_nics(out.value, nics);
+  return out;
+}
+
+// The same workload on every rail, whose ranks are its servers.
+Plan rails_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                std::uint64_t seed) {
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
+  Plan out;
+  for (std::uint32_t rail = 0; rail < shape.nics; ++rail) {
+    const std::uint32_t first_nic = shape.nic_number(0, rail);
+    const auto rates = std::span(inputs.host_rates).subspan(first_nic, shape.servers);
+    Plan one = Planner(scenario, inputs, shape.servers, rates, mix64(seed + rail)).plan();
+    if (!one.ok()) return one;
+    const auto first_message = static_cast<std::uint32_t>(out.value.messages.size());
+    for (PlannedMessage& m : one.value.messages) {
+      m.src += first_nic;
+      m.dst += first_nic;
+      if (m.after != kNoMessage) m.after += first_message;
+      out.value.messages.push_back(m);
+    }
+    out.value.collectives = std::move(one.value.collectives);
+  }
+  return out;
+}
+
+// Senders that a NIC has at the same time in an all-to-all, which planned for ranks.
+void count_senders_of_nics(MessagePlan& plan, const config::ServerShape& shape, bool relayed) {
+  const std::uint32_t senders = relayed ? shape.servers - 1 : shape.all_nics() - shape.nics;
+  for (PlannedMessage& m : plan.messages) {
+    if (m.hint_kind != kHintAllToAll) continue;
+    m.hint_degree = static_cast<std::uint16_t>(std::min(senders, 0xFFFFU));
+  }
+}
 
 }  // namespace
 
@@ -221,6 +284,11 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     find_event_links(scenario, out.value.numbers, out.errors);
   }
   const config::WorkloadConfig& w = scenario.workload;
+  if (w.placement == "file" && topology_known) {
+    auto placement = read_placement_file(w.placement_file, config::server_shape(scenario.fabric));
+    out.value.placement = std::move(placement.value);
+    append(out.errors, std::move(placement.errors));
+  }
   if (w.kind == "flows" && topology_known) {
     auto flows = read_hpcc_flows(w.flows_file, out.value.numbers);
     out.value.flows = std::move(flows.value);
@@ -239,7 +307,20 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
 
 config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed) {
-  return Planner(scenario, inputs, seed).plan();
+  const config::WorkloadConfig& w = scenario.workload;
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
+  Plan out = w.per_rail ? rails_plan(scenario, inputs, seed) : placed_plan(scenario, inputs, seed);
+  if (!out.ok()) return out;
+  if (w.pxn) relay_along_rails(out.value, shape);
+  if (out.value.messages.size() > kMostMessages) {
+    out.errors.push_back(fmt::format(
+        "scenario \"{}\": {}", scenario.name,
+        fmt::format(kTooMany, static_cast<double>(out.value.messages.size()), kMostMessages)));
+    return out;
+  }
+  if (shape.nics > 1 && !w.per_rail) count_senders_of_nics(out.value, shape, w.pxn);
+  sort_plan(out.value);
+  return out;
 }
 
 }  // namespace paceline::workload

@@ -13,7 +13,8 @@
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/traffic/message_plan.h"
 #include "tools/workload/cdf.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
+#include "tools/workload/placement.h"
 
 namespace paceline::workload {
 
@@ -22,6 +23,7 @@ struct WorkloadInputs {
   std::vector<Rate> host_rates;  // of each host's links together
   std::vector<HpccFlow> flows;   // workload.kind = "flows"
   Cdf sizes;                     // workload.kind = "open_loop"
+  Placement placement;           // workload.placement = "file"
 };
 
 // Reads the files that the scenario names. With a topology file it sets fabric.hosts, switches and
@@ -29,9 +31,9 @@ struct WorkloadInputs {
 // column.
 config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
 
-// The plan for a seed, sorted by (start, src, dst). Errors where the scenario asks for what cannot
-// be (a receiver that the topology file does not have, more messages than fit). `ideal` of the
-// collectives is left 0: the world that runs the plan sets it.
+// The plan for a seed, sorted by (start, src, dst), between NICs: its ranks are placed. Errors
+// where the scenario asks for what cannot be (a receiver that the topology file does not have, more
+// messages than fit). `ideal` of the collectives is left 0: the world that runs the plan sets it.
 config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed);
 

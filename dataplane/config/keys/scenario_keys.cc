@@ -14,6 +14,8 @@ using namespace key_unit;
 constexpr auto kKinds = std::to_array<std::string_view>(
     {"incast", "all_to_all", "open_loop", "ring_all_reduce", "permutation", "flows"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
+constexpr auto kPlacements =
+    std::to_array<std::string_view>({"packed", "spread", "random", "file"});
 constexpr auto kModels = std::to_array<std::string_view>({"llama3-70b"});
 constexpr auto kCcKeys = std::to_array<std::string_view>(
     {"algorithm", "profile", "fallback", "fallback_profile", "params"});
@@ -71,6 +73,12 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .max = 1000 * kSecond,
      .used_by = "incast all_to_all permutation ring_all_reduce",
      .meaning = "Each host begins at a time uniform in [0, start_jitter]."},
+    {.path = "workload.shift",
+     .field = PACELINE_FIELD(workload.shift),
+     .min = 0,
+     .max = kHostLimit - 1,
+     .used_by = "permutation",
+     .meaning = "Host h sends to h + this, beyond the last from 0 on. 0 = drawn."},
     {.path = "workload.skew",
      .field = PACELINE_FIELD(workload.skew),
      .min = 0,
@@ -148,6 +156,23 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.flows_file),
      .used_by = "flows",
      .meaning = "Flow list in the text format of the HPCC simulator."},
+    {.path = "workload.placement",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(workload.placement),
+     .choices = kPlacements,
+     .meaning = "The NIC of each rank: server by server, rail by rail, drawn, or as "
+                "`placement_file` says, which implies it."},
+    {.path = "workload.placement_file",
+     .form = Form::path,
+     .field = PACELINE_FIELD(workload.placement_file),
+     .meaning = "Lines of `rank server nic`, one for each rank."},
+    {.path = "workload.per_rail",
+     .field = PACELINE_FIELD(workload.per_rail),
+     .used_by = "incast all_to_all open_loop ring_all_reduce permutation",
+     .meaning = "Each rail has the workload for itself: its ranks are the servers."},
+    {.path = "workload.pxn",
+     .field = PACELINE_FIELD(workload.pxn),
+     .meaning = "To another rail: by NVLink to this server's NIC of that rail, then along it."},
 });
 
 constexpr auto kExperimentKeys = std::to_array<KeySpec>({

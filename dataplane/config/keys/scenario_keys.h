@@ -43,7 +43,7 @@ struct KeySpec {
 };
 
 // The most hosts a fabric may have, and the most ports of all their NICs.
-inline constexpr std::uint32_t kMostHosts = 200'000;
+inline constexpr std::uint32_t kMostHosts = 524'288;
 inline constexpr std::uint32_t kMostEndpoints = 1U << 20;
 
 std::span<const KeySpec> scenario_keys();

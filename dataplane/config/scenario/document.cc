@@ -108,6 +108,8 @@ void imply(Scenario& s, const GivenKeys& given) {
     s.fabric.pfc.enabled = s.fabric.flow_control == "pfc";
   }
   if (given.given("workload.cdf_file") && !given.given("workload.cdf")) s.workload.cdf = "file";
+  if (given.given("workload.placement_file") && !given.given("workload.placement"))
+    s.workload.placement = "file";
   if (given.given("workload.flows_file") && !given.given("workload.kind"))
     s.workload.kind = "flows";
 }

@@ -137,7 +137,9 @@ class LinkFinder {
       out = {kind, last_};
       return number == Numbered::yes;
     }
-    return no_node(name);
+    error_ =
+        fmt::format("\"{}\" is no node; expected host, leaf, spine or core and a number", name);
+    return false;
   }
 
   // A port of a NIC: "host3.p1", "server2.nic1.p1".
@@ -146,7 +148,7 @@ class LinkFinder {
     std::uint32_t port = 0;
     if (const std::size_t dot = name.rfind(".p"); dot != std::string_view::npos) {
       const Numbered number = numbered(name.substr(dot + 1), "p", fabric_.ports);
-      if (number != Numbered::yes) return number == Numbered::no && no_node(whole);
+      if (number != Numbered::yes) return number == Numbered::no && no_end(whole);
       port = last_;
       name = name.substr(0, dot);
     }
@@ -157,14 +159,14 @@ class LinkFinder {
       word = "server";
       count = nics_ / fabric_.nics;
       const std::size_t dot = name.find(".nic");
-      if (dot == std::string_view::npos) return no_node(whole);
+      if (dot == std::string_view::npos) return no_end(whole);
       const Numbered number = numbered(name.substr(dot + 1), "nic", fabric_.nics);
-      if (number != Numbered::yes) return number == Numbered::no && no_node(whole);
+      if (number != Numbered::yes) return number == Numbered::no && no_end(whole);
       rail = last_;
       name = name.substr(0, dot);
     }
     const Numbered number = numbered(name, word, count);
-    if (number != Numbered::yes) return number == Numbered::no && no_node(whole);
+    if (number != Numbered::yes) return number == Numbered::no && no_end(whole);
     out = {Kind::host, port * nics_ + rail * count + last_};
     return true;
   }
@@ -183,10 +185,10 @@ class LinkFinder {
     return Numbered::beyond;
   }
 
-  bool no_node(std::string_view name) {
+  bool no_end(std::string_view name) {
     error_ = fmt::format(
-        "\"{}\" is no node; expected host, leaf, spine or core and a number, a port such as "
-        "\"host3.p1\", or a NIC such as \"server2.nic1\"",
+        "\"{}\" is no host; expected one such as \"host3\" or \"server2.nic1\", or a port of it "
+        "such as \"host3.p1\"",
         name);
     return false;
   }

@@ -26,6 +26,7 @@ class Checker {
   void run() {
     check_fabric();
     check_transport();
+    check_servers();
     if (context_.has_workload) check_workload();
     check_unused();
   }
@@ -314,17 +315,49 @@ class Checker {
   // With a topology file the number of hosts is known only to whoever reads that file.
   bool hosts_known() const { return s_.fabric.topology != "file"; }
 
+  // An error at each of `keys` that was given for this scenario.
+  void refuse(Paths keys, std::string_view does_nothing_with) {
+    for (const std::string_view key : keys) {
+      const GivenKeys::Entry* const entry = given_.find(key);
+      if (entry == nullptr || entry->inherited) continue;
+      context_.errors->add(entry->where,
+                           fmt::format("{} does nothing with {}", key, does_nothing_with));
+    }
+  }
+
+  void check_servers() {
+    if (hosts_known() && s_.fabric.nics == 1 && given_.usable({"fabric.nics"})) {
+      refuse({"fabric.nvlink_rate", "fabric.nvlink_latency", "workload.pxn", "workload.per_rail"},
+             "fabric.nics = 1; it is for servers of several NICs");
+    }
+    const WorkloadConfig& w = s_.workload;
+    if (w.per_rail) {
+      refuse({"workload.placement", "workload.placement_file", "workload.pxn"},
+             "workload.per_rail = true: the ranks of a rail are its servers");
+    }
+    if (given_.given("workload.placement_file")) {
+      require(w.placement == "file", {"workload.placement", "workload.placement_file"},
+              fmt::format("workload.placement = \"{}\" contradicts workload.placement_file; "
+                          "allowed with it is \"file\"",
+                          w.placement));
+    }
+    require(w.placement != "file" || !w.placement_file.empty(),
+            {"workload.placement", "workload.placement_file"},
+            "workload.placement = \"file\" needs workload.placement_file");
+  }
+
   void check_workload() {
     const WorkloadConfig& w = s_.workload;
     if (!given_.usable({"workload.kind"})) return;
+    const std::uint32_t ranks = w.per_rail ? s_.fabric.hosts / s_.fabric.nics : s_.fabric.hosts;
     if (w.kind == "incast" && hosts_known()) {
-      const std::uint32_t hosts = s_.fabric.hosts;
-      require(w.receiver < hosts, {"workload.receiver", "fabric.hosts"},
+      require(w.receiver < ranks, {"workload.receiver", "fabric.hosts"},
               fmt::format("workload.receiver = {}: no such host, allowed is 0 .. {}", w.receiver,
-                          hosts - 1));
-      require(w.fan_in <= hosts - 1, {"workload.fan_in", "fabric.hosts"},
-              fmt::format("workload.fan_in = {}: fabric.hosts = {} leaves at most {} senders",
-                          w.fan_in, hosts, hosts - 1));
+                          ranks - 1));
+      require_senders(ranks);
+    } else if (w.kind == "permutation" && hosts_known()) {
+      require(w.shift < ranks, {"workload.shift", "fabric.hosts"},
+              fmt::format("workload.shift = {}: allowed is 0 .. {}", w.shift, ranks - 1));
     } else if (w.kind == "open_loop") {
       if (given_.given("workload.cdf") && given_.given("workload.cdf_file")) {
         require(
@@ -335,7 +368,7 @@ class Checker {
       }
       require(w.cdf != "file" || !w.cdf_file.empty(), {"workload.cdf", "workload.cdf_file"},
               "workload.cdf = \"file\" needs workload.cdf_file");
-      check_incasts();
+      check_incasts(ranks);
     } else if (w.kind == "ring_all_reduce") {
       const bool both = w.all_reduce_bytes != 0 && !w.model.empty();
       const bool none = w.all_reduce_bytes == 0 && w.model.empty();
@@ -349,8 +382,15 @@ class Checker {
     }
   }
 
+  void require_senders(std::uint32_t ranks) {
+    require(s_.workload.fan_in <= ranks - 1, {"workload.fan_in", "fabric.hosts"},
+            fmt::format(
+                "workload.fan_in = {}: {} = {} leaves at most {} senders", s_.workload.fan_in,
+                s_.workload.per_rail ? "the number of servers" : "fabric.hosts", ranks, ranks - 1));
+  }
+
   // Those on top of an open loop.
-  void check_incasts() {
+  void check_incasts(std::uint32_t ranks) {
     const WorkloadConfig& w = s_.workload;
     if (!given_.usable({"workload.incast_load"})) return;
     for (const std::string_view key : {"workload.fan_in", "workload.message_bytes"}) {
@@ -362,9 +402,7 @@ class Checker {
                                        key));
     }
     if (w.incast_load == 0 || !hosts_known()) return;
-    require(w.fan_in <= s_.fabric.hosts - 1, {"workload.fan_in", "fabric.hosts"},
-            fmt::format("workload.fan_in = {}: fabric.hosts = {} leaves at most {} senders",
-                        w.fan_in, s_.fabric.hosts, s_.fabric.hosts - 1));
+    require_senders(ranks);
   }
 
   // A key of another generator or topology does nothing, and its author does not know. (Inherited:

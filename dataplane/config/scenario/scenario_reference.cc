@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 
@@ -9,14 +12,17 @@ namespace paceline::config {
 
 namespace {
 
-constexpr std::string_view kHead =
-    "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
+constexpr std::string_view kHead = "| key | default | allowed | meaning |\n|---|---|---|---|\n";
 
 std::string row(const KeySpec& key, const Field& field, const std::string& value) {
   std::string meaning(key.meaning);
-  if (!key.used_by.empty()) meaning += fmt::format(" ({})", key.used_by);
-  return fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name(), type_text(key, field), value,
-                     allowed_text(key, field), meaning);
+  if (!key.used_by.empty()) {
+    std::string users(key.used_by);
+    std::replace(users.begin(), users.end(), ' ', '/');
+    meaning += fmt::format(" ({})", users);
+  }
+  return fmt::format("| `{}` | {} | {} | {} |\n", key.name(), value, allowed_text(key, field),
+                     meaning);
 }
 
 std::string row(const KeySpec& key, const Field& field) {
@@ -52,16 +58,15 @@ std::string scenario_reference_markdown() {
   const CcConfig cc;
   out += fmt::format(
       "\n### `[cc]` of a scenario, body of an `[[arm]]`\n\n"
-      "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n"
-      "| `algorithm` | choice | \"{}\" | see `paceline cc list` | An arm must name it. |\n"
-      "| `profile` | choice | \"{}\" | profiles of the algorithm, \"default\" | Named set of "
+      "{}| `algorithm` | \"{}\" | see `paceline cc list` | An arm must name it. |\n"
+      "| `profile` | \"{}\" | profiles of the algorithm, \"default\" | Named set of "
       "parameter values, with its source. |\n"
-      "| `params` | table | empty | `paceline cc show NAME` | Single parameters over the profile: "
+      "| `params` | empty | `paceline cc show NAME` | Single parameters over the profile: "
       "a number in the parameter's unit, or a quantity with a unit of its kind. |\n"
-      "| `fallback` | choice | \"{}\" | reactive algorithms | Replaces a proactive algorithm "
+      "| `fallback` | \"{}\" | reactive algorithms | Replaces a proactive algorithm "
       "towards foreign peers. |\n"
-      "| `fallback_profile` | choice | \"{}\" | profiles of `fallback` | |\n",
-      cc.algorithm, cc.profile, cc.fallback, cc.fallback_profile);
+      "| `fallback_profile` | \"{}\" | profiles of `fallback` | |\n",
+      kHead, cc.algorithm, cc.profile, cc.fallback, cc.fallback_profile);
   Experiment experiment;
   out += "\n### Top of an experiment\n\n";
   out += kHead;

@@ -51,6 +51,12 @@ IdealClock FabricIdeal::clock(std::uint32_t src, std::uint32_t dst) const {
   return {scenario_, std::move(path)};
 }
 
+Picos FabricIdeal::fct(const MessagePlan& plan, const PlannedMessage& message) const {
+  const Picos own = message.nvlink ? nvlink().transfer(message.bytes)
+                                   : fct(message.src, message.dst, message.bytes);
+  return message.relays ? own + fct(plan, plan.messages[message.after]) : own;
+}
+
 Picos FabricIdeal::longest_base_rtt() const {
   const std::vector<std::uint32_t> hosts = representatives(spec_, topology_);
   Picos longest{0};
@@ -73,7 +79,23 @@ void FabricIdeal::fill(MessagePlan& plan) const {
   }
 }
 
+Picos FabricIdeal::busiest_nvlink(const MessagePlan& plan,
+                                  std::vector<std::uint32_t>& messages) const {
+  std::vector<std::uint64_t> out;
+  const auto others = std::remove_if(messages.begin(), messages.end(), [&](std::uint32_t id) {
+    const PlannedMessage& m = plan.messages[id];
+    if (!m.nvlink) return false;
+    out.resize(spec_.hosts);
+    out[m.src] += m.bytes;
+    return true;
+  });
+  messages.erase(others, messages.end());
+  if (out.empty()) return Picos{0};
+  return nvlink().transfer(*std::max_element(out.begin(), out.end()));
+}
+
 Picos FabricIdeal::collective(const MessagePlan& plan, std::vector<std::uint32_t>& messages) const {
+  const Picos inside = busiest_nvlink(plan, messages);
   std::vector<std::uint64_t> in(spec_.hosts), out(spec_.hosts);
   Picos latency{0};
   const IdealClock bytes_of(scenario_, 2);
@@ -94,7 +116,7 @@ Picos FabricIdeal::collective(const MessagePlan& plan, std::vector<std::uint32_t
       const PlannedMessage& any = plan.messages[messages.front()];
       latency = clock(any.src, any.dst).latency();
     }
-    return busiest + latency;
+    return later(inside, busiest + latency);
   }
   // By destination switch, so that what goes the same way is carried through the fabric at once.
   std::stable_sort(messages.begin(), messages.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -109,7 +131,7 @@ Picos FabricIdeal::collective(const MessagePlan& plan, std::vector<std::uint32_t
     latency = later(latency, clock(m.src, m.dst).latency());
   }
   const double core = busiest_switch_port(plan, messages);
-  return later(busiest, Picos{static_cast<std::int64_t>(core)}) + latency;
+  return later(inside, later(busiest, Picos{static_cast<std::int64_t>(core)}) + latency);
 }
 
 // In picoseconds, over the ports between switches. `messages` sorted by destination switch.

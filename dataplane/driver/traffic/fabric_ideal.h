@@ -10,6 +10,7 @@
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/traffic/ideal.h"
 #include "dataplane/driver/traffic/message_plan.h"
+#include "dataplane/driver/traffic/nvlink.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/fabric/topology/topology.h"
 
@@ -33,19 +34,27 @@ class FabricIdeal {
     const std::uint64_t share = (packets + spec_.ports - 1) / spec_.ports * payload_;
     return clock(src, dst).fct(std::min(bytes, share));
   }
+  // The same of a message of the plan, over NVLink if it stays within a server. One that relays
+  // takes the time of both parts.
+  Picos fct(const MessagePlan& plan, const PlannedMessage& message) const;
   // The largest round trip of a full packet and its ACK between any two hosts.
   Picos longest_base_rtt() const;
 
   // Sets `ideal` of every collective of the plan: the time in which the busiest port carries its
-  // bytes, plus the latency of the longest path in use. Every switch is taken to spread what it
-  // forwards over its equal-cost links in proportion to their rates, so an oversubscribed tier
-  // bounds, and an unlucky hash does not.
+  // bytes, plus the latency of the longest path in use, or that of the busiest NVLink. Every switch
+  // is taken to spread what it forwards over its equal-cost links in proportion to their rates, so
+  // an oversubscribed tier bounds, and an unlucky hash does not.
   void fill(MessagePlan& plan) const;
 
  private:
   Picos collective(const MessagePlan& plan, std::vector<std::uint32_t>& messages) const;
   double busiest_switch_port(const MessagePlan& plan,
                              const std::vector<std::uint32_t>& messages) const;
+  // Takes what goes over NVLink out of `messages`; returns the time of the busiest GPU.
+  Picos busiest_nvlink(const MessagePlan& plan, std::vector<std::uint32_t>& messages) const;
+  NvLinkSpec nvlink() const {
+    return {scenario_.fabric.nvlink_rate, scenario_.fabric.nvlink_latency};
+  }
 
   const config::Scenario& scenario_;
   const fabric::FabricSpec& spec_;

@@ -86,6 +86,10 @@ std::uint32_t MessageApp::lane_for(Picos now, const PlannedMessage& message) {
 void MessageApp::start(Picos now, std::uint32_t id) {
   const PlannedMessage& message = plan_.messages[id];
   records_[id].ready = now;
+  if (message.nvlink) {
+    due_.push({connector_.carry(now, id), id});
+    return;
+  }
   const std::uint32_t lane = lane_for(now, message);
   lanes_[lane].waiting.push(id);
   feed(now, lane);
@@ -121,7 +125,8 @@ bool MessageApp::feed(Picos now, std::uint32_t index) {
     const PostResult result = engine_.post_send(now, lane.qp, request);
     if (result == PostResult::queue_full) break;
     if (result != PostResult::ok) {
-      finish(now, index, id, true);
+      finish(now, id, true);
+      lane.busy = false;
       lane.message = kNoMessage;
       continue;
     }
@@ -134,13 +139,12 @@ bool MessageApp::feed(Picos now, std::uint32_t index) {
   return any;
 }
 
-void MessageApp::finish(Picos now, std::uint32_t lane, std::uint32_t id, bool failed) {
+void MessageApp::finish(Picos now, std::uint32_t id, bool failed) {
   MessageRecord& record = records_[id];
   record.completed = now;
   record.failed = failed;
   ++finished_;
   newly_finished_.push_back(id);
-  lanes_[lane].busy = false;
 }
 
 void MessageApp::arrived(Picos now, std::uint32_t id) {
@@ -167,7 +171,10 @@ void MessageApp::take_completions(Picos now) {
       const std::uint32_t lane = lane_of_qp_.at(c.qp_number);
       --lanes_[lane].outstanding;
       const auto id = static_cast<std::uint32_t>(c.wr_id);
-      if ((c.wr_id & kPieceFlag) == 0) finish(now, lane, id, failed);
+      if ((c.wr_id & kPieceFlag) == 0) {
+        finish(now, id, failed);
+        lanes_[lane].busy = false;
+      }
       feed(now, lane);
     }
     replenish();
@@ -183,7 +190,11 @@ bool MessageApp::poll(Picos now) {
   while (!due_.empty() && due_.top().at <= now) {
     const std::uint32_t id = due_.top().message;
     due_.pop();
-    start(now, id);
+    if (records_[id].ready.count < 0) {
+      start(now, id);
+    } else {
+      finish(now, id, false);  // over NVLink
+    }
   }
   find_next_start();
   return posted_;

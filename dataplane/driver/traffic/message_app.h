@@ -23,16 +23,19 @@ struct MessageRecord {
   bool failed = false;
 };
 
-// Connects two hosts; implemented by the world, which sees both engines. Returns the queue-pair
-// number at `src`.
+// What takes two hosts; implemented by the world, which sees both.
 class Connector {
  public:
   Connector() = default;
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
   virtual ~Connector() = default;
+  // Returns the queue-pair number at `src`.
   virtual std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
                                 std::uint8_t traffic_class) = 0;
+  // Carries a message of the plan over NVLink. Returns when it has arrived, of which the
+  // application there is told if it waits for it (MessageApp::will_arrive).
+  virtual Picos carry(Picos now, std::uint32_t message) = 0;
 };
 
 class alignas(64) MessageApp {
@@ -52,6 +55,11 @@ class alignas(64) MessageApp {
   // Posts what is due and takes completions; true when it posted something (the engine must run).
   bool poll(Picos now);
   Picos next_deadline() const { return next_start_; }
+  // Message `id` from another NIC of this server arrives at `at`, which is to come.
+  void will_arrive(Picos at, std::uint32_t id) {
+    arrived(at, id);
+    find_next_start();
+  }
   bool due(Picos now) const { return next_start_ <= now || !completions_.empty(); }
 
   // Messages of this host that are done, failed ones included.
@@ -83,7 +91,7 @@ class alignas(64) MessageApp {
   std::uint32_t lane_for(Picos now, const PlannedMessage& message);
   void start(Picos now, std::uint32_t id);
   bool feed(Picos now, std::uint32_t index);
-  void finish(Picos now, std::uint32_t lane, std::uint32_t id, bool failed);
+  void finish(Picos now, std::uint32_t id, bool failed);
   void arrived(Picos now, std::uint32_t id);
   void take_completions(Picos now);
   void replenish();
@@ -104,7 +112,8 @@ class alignas(64) MessageApp {
 
   std::span<const std::uint32_t> own_;  // messages this host sends, by (start, id)
   std::size_t next_own_ = 0;            // first of own_ without dependency not yet due
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // released dependants
+  // Released dependants, and messages over NVLink until they have arrived.
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
   // Message -> messages of this host that wait for its arrival, both ascending.
   std::span<const PlanIndex::Dependant> dependants_;
   std::vector<Lane> lanes_;

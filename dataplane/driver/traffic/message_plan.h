@@ -23,11 +23,13 @@ struct PlannedMessage {
   std::uint32_t lane = 0;            // messages of one (src, dst, lane) share a queue pair, in
                                      // order; kNoMessage: any idle queue pair of the pair
   std::uint8_t traffic_class = kDefaultDataClass;
+  bool nvlink = false;            // stays within a server; set by the world
   std::uint16_t job = 0;          // tags carried through to the result
   std::uint16_t collective = 0;   // index into MessagePlan::collectives
   std::uint16_t hint_kind = 0;    // RequestMessage::hint_kind; 0 = no hint
   std::uint16_t hint_degree = 0;  // senders that the destination's port has at the same time
   bool notify = false;            // somebody waits for its arrival; set by the world
+  bool relays = false;            // carries on what message `after` brought: both count as one
 };
 
 // A set of messages that completes as one: efficiency = ideal / measured completion.

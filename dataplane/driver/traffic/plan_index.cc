@@ -13,6 +13,7 @@ PlanIndex::PlanIndex(const MessagePlan& plan, std::uint32_t hosts)
       announced_(hosts) {
   for (const PlannedMessage& m : plan.messages) {
     ++(m.after == kNoMessage ? own_begin_ : dependants_begin_)[m.src + std::size_t{1}];
+    if (m.nvlink) continue;
     posts_[m.src] += std::max<std::uint64_t>(1, (m.bytes + kPieceBytes - 1) / kPieceBytes);
     if (m.notify) ++announced_[m.dst];
   }
@@ -50,7 +51,8 @@ void PlanIndex::count_peers(const MessagePlan& plan) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   pairs.reserve(plan.messages.size());
   for (const PlannedMessage& m : plan.messages) {
-    if (m.src != m.dst) pairs.emplace_back(std::min(m.src, m.dst), std::max(m.src, m.dst));
+    if (m.src != m.dst && !m.nvlink)
+      pairs.emplace_back(std::min(m.src, m.dst), std::max(m.src, m.dst));
   }
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());

@@ -19,7 +19,8 @@ class PlanIndex {
   // Pairs of a message that others wait for and a message that waits; ascending.
   using Dependant = std::pair<std::uint32_t, std::uint32_t>;
 
-  // The plan's hosts must be below `hosts`. Counts arrivals by PlannedMessage::notify.
+  // The plan's hosts must be below `hosts`. Counts arrivals by PlannedMessage::notify, and leaves
+  // out of all counts what goes over NVLink.
   PlanIndex(const MessagePlan& plan, std::uint32_t hosts);
 
   // Messages that a host sends and that wait for nothing but their time, by (start, id).

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "dataplane/config/server_shape.h"
+
 namespace paceline {
 
 namespace {
@@ -22,7 +24,9 @@ std::string no_path_of(const config::Scenario& scenario, const fabric::FabricSpe
                        const MessagePlan& plan) {
   const std::vector<std::uint32_t> island = fabric::islands(fabric);
   const std::uint32_t nics = fabric.nics();
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
   const auto connected = [&](const PlannedMessage& message) {
+    if (shape.same_server(message.src, message.dst)) return true;  // by NVLink
     for (std::uint32_t port = 0; port < fabric.ports; ++port) {
       if (island[port * nics + message.src] == island[port * nics + message.dst]) return true;
     }
@@ -35,9 +39,8 @@ std::string no_path_of(const config::Scenario& scenario, const fabric::FabricSpe
                        host_text(config, message.dst) + ", and the workload sends " +
                        std::to_string(message.bytes) + " B there";
     if (config.topology == "rail") {
-      const std::uint32_t servers = config.hosts / config.nics;
-      text += ": with fabric.cores = 0 rails " + std::to_string(message.src / servers) + " and " +
-              std::to_string(message.dst / servers) + " do not reach each other";
+      text += ": with fabric.cores = 0 rails " + std::to_string(shape.rail_of(message.src)) +
+              " and " + std::to_string(shape.rail_of(message.dst)) + " do not reach each other";
     }
     return text;
   }

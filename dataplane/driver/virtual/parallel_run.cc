@@ -58,6 +58,7 @@ std::vector<Opening> openings_of(const MessagePlan& plan) {
 std::string ParallelRun::obstacle(const MessagePlan& plan) {
   const std::vector<Opening> openings = openings_of(plan);
   for (const PlannedMessage& m : plan.messages) {
+    if (m.nvlink) return "messages over NVLink are felt at two hosts at once";
     if (m.after == kNoMessage) continue;
     const Opening wanted{m.src, m.dst, m.lane, Picos{0}};
     const auto found = std::lower_bound(openings.begin(), openings.end(), wanted);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dataplane/base/random.h"
+#include "dataplane/config/server_shape.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/traffic/ideal.h"
 #include "dataplane/driver/virtual/real_time_run.h"
@@ -38,6 +39,7 @@ double expected_events_per_us(const config::Scenario& scenario, const MessagePla
   double packets = 0;
   double busiest_us = 1;
   for (const PlannedMessage& message : plan.messages) {
+    if (message.nvlink) continue;
     const auto bytes = static_cast<double>(message.bytes);
     packets += 1 + bytes / scenario.transport.payload_bytes;
     busiest_us = std::max(busiest_us, static_cast<double>(message.start.count) / 1e6);
@@ -88,7 +90,9 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
       plan_(std::move(plan)),
       options_(std::move(options)),
       setup_(plan_world(scenario)),
-      memory_(scenario.seed) {
+      memory_(scenario.seed),
+      nvlink_({scenario.fabric.nvlink_rate, scenario.fabric.nvlink_latency},
+              scenario.fabric.nics > 1 ? scenario.fabric.hosts : 0) {
   if (!setup_.error.empty()) throw std::invalid_argument(setup_.error);
   if (options_.threads == 0 || options_.threads > kMaxThreads) {
     throw std::invalid_argument("threads: allowed is 1 to " + std::to_string(kMaxThreads));
@@ -100,12 +104,14 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
   }
   refuse_odd_options();
   if (options_.real_time.clock != nullptr) prepare_real_time();
+  const config::ServerShape servers = config::server_shape(scenario_.fabric);
   for (PlannedMessage& message : plan_.messages) {
     bytes_total_ += message.bytes;
     if (message.src >= scenario_.fabric.hosts || message.dst >= scenario_.fabric.hosts) {
       throw std::invalid_argument("a message names a host that the fabric does not have");
     }
     if (message.after != kNoMessage) plan_.messages.at(message.after).notify = true;
+    message.nvlink = message.src != message.dst && servers.same_server(message.src, message.dst);
   }
   index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
   if (options_.threads > 1) one_thread_because_ = obstacle();
@@ -260,6 +266,17 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   const Picos next = b.next_deadline();
   parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));
   return qa;
+}
+
+Picos VirtualWorld::carry(Picos now, std::uint32_t message) {
+  const PlannedMessage& m = plan_.messages[message];
+  const Picos at = nvlink_.send(now, m.src, m.bytes);
+  if (m.notify) {
+    WorldHost& to = (*hosts_)[m.dst];
+    to.app.will_arrive(at, message);
+    parts_.front()->schedule_host(m.dst, later(to.next_deadline(), now));
+  }
+  return at;
 }
 
 void VirtualWorld::advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,

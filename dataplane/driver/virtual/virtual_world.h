@@ -19,6 +19,7 @@
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/message_app.h"
 #include "dataplane/driver/traffic/message_plan.h"
+#include "dataplane/driver/traffic/nvlink.h"
 #include "dataplane/driver/traffic/pattern_memory.h"
 #include "dataplane/driver/virtual/parallel_run.h"
 #include "dataplane/driver/virtual/real_time.h"
@@ -104,6 +105,7 @@ class VirtualWorld final : public Connector {
   // For the applications inside.
   std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
                         std::uint8_t traffic_class) override;
+  Picos carry(Picos now, std::uint32_t message) override;
 
   Picos now() const { return now_; }
   const MessagePlan& plan() const { return plan_; }
@@ -113,6 +115,7 @@ class VirtualWorld final : public Connector {
   fabric::Network& network() { return parts_.front()->network(); }
   std::uint32_t hosts() const { return scenario_.fabric.hosts; }
   const transport::Engine& engine(std::uint32_t host) const;
+  const NvLink& nvlink() const { return nvlink_; }
   std::uint64_t events() const;  // one per event however many parts it touched
   std::uint64_t messages_completed() const;
   std::uint64_t messages_failed() const;
@@ -159,6 +162,7 @@ class VirtualWorld final : public Connector {
   std::unique_ptr<ParallelRun> parallel_;  // while it runs
   ParallelUse use_;
   RealTimeReport real_time_;
+  NvLink nvlink_;
   std::vector<MessageRecord> records_;
   std::vector<WorldPart::Finished> finished_;  // of all parts, in order, after a run of several
   Picos now_{0};

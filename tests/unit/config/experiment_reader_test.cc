@@ -121,7 +121,7 @@ TEST_CASE("misdirected overrides say where they could go", "[config]") {
 
 TEST_CASE("an error in a shared table is reported once, where it stands", "[config]") {
   CHECK(errors_of_experiment(changed("hosts = 16", "hosts = 0")) ==
-        Lines{"e.toml:13:9: fabric.hosts = 0: out of range, allowed is [2 .. 200000]"});
+        Lines{"e.toml:13:9: fabric.hosts = 0: out of range, allowed is [2 .. 524288]"});
   CHECK(errors_of_experiment(changed("[common.fabric]", "[comon.fabric]")).at(0) ==
         "e.toml:12:2: unknown key \"comon\"; did you mean \"common\"?");
 }

@@ -126,7 +126,7 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
   CHECK(errors_of("[fabric]\nrate = \"0Gb/s\"\n") ==
         Lines{"s.toml:2:8: fabric.rate = \"0Gb/s\": out of range, allowed is [1Mb/s .. 3200Gb/s]"});
   CHECK(errors_of("[fabric]\nhosts = 1\n[workload]\nkind=\"permutation\"\n") ==
-        Lines{"s.toml:2:9: fabric.hosts = 1: out of range, allowed is [2 .. 200000]"});
+        Lines{"s.toml:2:9: fabric.hosts = 1: out of range, allowed is [2 .. 524288]"});
   CHECK(errors_of("[fabric]\nhosts = 32.0\n") ==
         Lines{"s.toml:2:9: fabric.hosts = 32: expected an integer"});
   CHECK(errors_of("[fabric]\nhosts = \"many\"\n") ==
@@ -140,7 +140,7 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
   CHECK(errors_of("fabric = 3\n") == Lines{"s.toml:1:10: fabric = 3: expected a table, [fabric]"});
   CHECK(errors_of("[fabric]\ntopology = \"sta\"\n") ==
         Lines{"s.toml:2:12: fabric.topology = \"sta\": did you mean \"star\"? allowed is \"star\", "
-              "\"leaf_spine\", \"fat_tree\", \"dumbbell\" or \"file\""});
+              "\"leaf_spine\", \"fat_tree\", \"rail\", \"dumbbell\" or \"file\""});
   CHECK(errors_of("[workload]\nkind = \"open_loop\"\nload = 0.0\n") ==
         Lines{"s.toml:3:8: workload.load = 0: out of range, allowed is (0 .. 1]"});
   CHECK(errors_of("[workload]\nkind = \"open_loop\"\nload = 1.1\n") ==
@@ -149,7 +149,7 @@ TEST_CASE("a value of the wrong kind, unit or range is named with what is allowe
         Lines{"s.toml:3:8: workload.skew = 9: out of range, allowed is [0 .. 8]"});
   CHECK(errors_of("[transport]\nforeign_hosts = [1, \"x\", -1]\n") ==
         Lines{"s.toml:2:21: transport.foreign_hosts = \"x\": expected an array of integers",
-              "s.toml:2:26: transport.foreign_hosts = -1: out of range, allowed is [0 .. 199999]"});
+              "s.toml:2:26: transport.foreign_hosts = -1: out of range, allowed is [0 .. 524287]"});
   CHECK(errors_of("name = \"a b\"\n") == Lines{"s.toml:1:8: name = \"a b\": expected a name of "
                                                "letters, digits, \"-\" and \"_\", at most "
                                                "64"});
@@ -352,7 +352,7 @@ TEST_CASE("errors of overrides quote the override", "[config]") {
         Lines{"--set fabric.ecn.kmim=200kB: unknown key \"kmim\" in [fabric.ecn]; did you mean "
               "\"kmin\"?"});
   CHECK(errors_of("", {"fabric.hosts=-3"}) ==
-        Lines{"--set fabric.hosts=-3: fabric.hosts = -3: out of range, allowed is [2 .. 200000]"});
+        Lines{"--set fabric.hosts=-3: fabric.hosts = -3: out of range, allowed is [2 .. 524288]"});
   CHECK(errors_of("", {"hosts"}) ==
         Lines{"--set hosts: expected key=value, such as fabric.ecn.kmin=200kB"});
   CHECK(errors_of("", {"fabric=3"}) ==
@@ -506,7 +506,7 @@ fan_in = 15
         Lines{"s.toml:3:9: fabric.hosts = 7: a dumbbell has an even number, half on either side"});
   CHECK(errors_of("[fabric]\nspines = 2\n") ==
         Lines{"s.toml:2:10: fabric.spines does nothing with fabric.topology = \"star\"; it is for "
-              "leaf_spine fat_tree"});
+              "leaf_spine fat_tree rail"});
   CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nhosts = 4\n") ==
         Lines{"s.toml:3:9: fabric.hosts does nothing with fabric.topology = \"leaf_spine\"; it is "
               "for star dumbbell"});
@@ -514,8 +514,8 @@ fan_in = 15
                   "oversubscription = 2\n") ==
         Lines{"s.toml:4:20: fabric.oversubscription and fabric.uplink_rate say the same; give one "
               "of them"});
-  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nleaves = 512\nhosts_per_leaf = 512\n")
-            .front() == "s.toml:4:18: a leaf_spine of 262144 hosts: allowed is 2 .. 200000");
+  CHECK(errors_of("[fabric]\ntopology = \"leaf_spine\"\nleaves = 1024\nhosts_per_leaf = 1024\n")
+            .front() == "s.toml:4:18: a leaf_spine of 1048576 hosts: allowed is 2 .. 524288");
   // From the command line another topology may take over, and the file's keys rest.
   CHECK(errors_of("[fabric]\nhosts = 32\n", {"fabric.k=8"}).size() == 1);
   CHECK(errors_of("[fabric]\nhosts = 32\n", {"fabric.k=8", "fabric.topology=fat_tree"}).empty());

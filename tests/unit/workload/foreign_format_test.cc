@@ -1,11 +1,11 @@
-#include "tools/workload/foreign_format.h"
+#include "tools/workload/files/foreign_format.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "tools/workload/cdf.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 
 namespace paceline::workload {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dataplane/base/random.h"
-#include "tools/workload/model_shape.h"
+#include "tools/workload/models/model_shape.h"
 
 namespace paceline::workload {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/text_table.h"
 
 #include <stdlib.h>  // mkstemp is POSIX
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/workload/cdf.h"
-#include "tools/workload/hpcc_format.h"
+#include "tools/workload/files/hpcc_format.h"
 
 namespace paceline::workload {
 namespace {

@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "dataplane/config/toml/quantity.h"
-#include "tools/workload/foreign_format.h"
-#include "tools/workload/hpcc_format.h"
-#include "tools/workload/hpcc_lines.h"
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/foreign_format.h"
+#include "tools/workload/files/hpcc_format.h"
+#include "tools/workload/files/hpcc_lines.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 
@@ -138,24 +138,7 @@ class TopologyParser {
                                                   "to a switch",
                                                   w[0].text, w[1].text));
     }
-    const auto rate = config::parse_rate(w[2].text);
-    if (!rate.ok()) {
-      errors_.add(table_.where(w[2]), fmt::format("rate = \"{}\": {}", w[2].text, rate.error));
-    } else if (rate.value < rate_from_mbps(1) || rate.value > rate_from_gbps(3200)) {
-      errors_.add(
-          table_.where(w[2]),
-          fmt::format("rate = \"{}\": out of range, allowed is [1Mb/s .. 3200Gb/s]", w[2].text));
-    }
-    const auto delay = config::parse_time(w[3].text);
-    if (!delay.ok()) {
-      errors_.add(table_.where(w[3]), fmt::format("delay = \"{}\": {}", w[3].text, delay.error));
-    } else if (delay.value < picos_from_nanos(1) || delay.value > picos_from_micros(1'000'000)) {
-      errors_.add(table_.where(w[3]),
-                  fmt::format("delay = \"{}\": out of range, allowed is [1ns .. 1s]", w[3].text));
-    }
-    link.rate = rate.value;
-    link.delay = delay.value;
-    read_number(table_, w[4], "error_rate", 0, 1, link.error_rate, errors_);
+    read_link_figures(table_, w, link, errors_);
     topology_.links.push_back(link);
     link_words_.push_back(w[0]);
   }
@@ -211,25 +194,54 @@ class TopologyParser {
 
 }  // namespace
 
+void read_link_figures(const TextTable& table, const std::vector<Word>& words,
+                       config::LinkSpec& link, TableErrors& errors) {
+  const auto rate = config::parse_rate(words[2].text);
+  if (!rate.ok()) {
+    errors.add(table.where(words[2]), fmt::format("rate = \"{}\": {}", words[2].text, rate.error));
+  } else if (rate.value < rate_from_mbps(1) || rate.value > rate_from_gbps(3200)) {
+    errors.add(
+        table.where(words[2]),
+        fmt::format("rate = \"{}\": out of range, allowed is [1Mb/s .. 3200Gb/s]", words[2].text));
+  }
+  const auto delay = config::parse_time(words[3].text);
+  if (!delay.ok()) {
+    errors.add(table.where(words[3]),
+               fmt::format("delay = \"{}\": {}", words[3].text, delay.error));
+  } else if (delay.value < picos_from_nanos(1) || delay.value > picos_from_micros(1'000'000)) {
+    errors.add(table.where(words[3]),
+               fmt::format("delay = \"{}\": out of range, allowed is [1ns .. 1s]", words[3].text));
+  }
+  link.rate = rate.value;
+  link.delay = delay.value;
+  read_number(table, words[4], "error_rate", 0, 1, link.error_rate, errors);
+}
+
 NodeNumbers NodeNumbers::star(std::uint32_t hosts) {
   std::vector<std::uint32_t> ids(hosts);
   std::iota(ids.begin(), ids.end(), 0U);
   return {std::move(ids), {}};
 }
 
+std::uint32_t NodeNumbers::rank(std::uint32_t number) const { return index_of(hosts_, number); }
+
 std::uint32_t NodeNumbers::host_index(std::uint32_t number) const {
-  return index_of(hosts_, number);
+  const std::uint32_t place = rank(number);
+  return place == kNone ? kNone : place % nics_ * (hosts() / nics_) + place / nics_;
 }
 
 std::uint32_t NodeNumbers::node_index(std::uint32_t number) const {
-  const std::uint32_t host = index_of(hosts_, number);
+  const std::uint32_t host = host_index(number);
   if (host != kNone) return host;
   const std::uint32_t s = index_of(switches_, number);
-  return s == kNone ? kNone : hosts() + s;
+  return s == kNone ? kNone : endpoints() + s;
 }
 
 std::uint32_t NodeNumbers::number(std::uint32_t node_index) const {
-  return node_index < hosts() ? hosts_[node_index] : switches_[node_index - hosts()];
+  if (node_index >= endpoints()) return switches_[node_index - endpoints()];
+  const std::uint32_t servers = hosts() / nics_;
+  const std::uint32_t host = node_index % hosts();
+  return hosts_[host % servers * nics_ + host / servers];
 }
 
 config::Read<HpccTopology> parse_hpcc_topology(std::string_view text, const std::string& source) {

@@ -6,12 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
-#include "tools/workload/text_table.h"
+#include "dataplane/config/scenario.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 
 inline constexpr std::size_t kLongestHpccFile = std::size_t{1} << 30;
+
+// Rate, delay and error rate of a line `a b rate delay error_rate`.
+void read_link_figures(const TextTable& table, const std::vector<Word>& words,
+                       config::LinkSpec& link, TableErrors& errors);
 
 // After the `announced` lines: nothing, or a blank line and notes that do not look like data.
 inline void check_trailing_lines(TextTable& table, std::string_view what, std::uint64_t announced,

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "dataplane/config/toml/quantity.h"
-#include "tools/workload/foreign_format.h"
-#include "tools/workload/hpcc_format.h"
-#include "tools/workload/hpcc_lines.h"
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/foreign_format.h"
+#include "tools/workload/files/hpcc_format.h"
+#include "tools/workload/files/hpcc_lines.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 
@@ -21,7 +21,7 @@ class FlowParser {
  public:
   FlowParser(std::string_view text, const std::string& source, const NodeNumbers& numbers)
       : text_(text), table_(text, source), numbers_(numbers) {
-    for (std::uint32_t i = 0; i < numbers.nodes(); ++i) {
+    for (std::uint32_t i = 0; i < numbers.endpoints() + numbers.switches(); ++i) {
       largest_ = std::max(largest_, numbers.number(i));
     }
   }
@@ -80,7 +80,7 @@ class FlowParser {
   bool host(const Word& word, std::string_view what, std::uint32_t& out) {
     std::uint64_t number = 0;
     if (!read_integer(table_, word, what, 0, largest_, number, errors_)) return false;
-    out = numbers_.host_index(static_cast<std::uint32_t>(number));
+    out = numbers_.rank(static_cast<std::uint32_t>(number));
     if (out != NodeNumbers::kNone) return true;
     errors_.add(table_.where(word),
                 fmt::format("{} = {}: a switch; flows run between hosts", what, word.text));
@@ -151,8 +151,9 @@ config::Read<std::vector<HpccFlow>> read_hpcc_flows(const std::string& path,
 std::string write_hpcc_flows(const std::vector<HpccFlow>& flows, const NodeNumbers& numbers) {
   std::string out = fmt::format("{}\n", flows.size());
   for (const HpccFlow& f : flows) {
-    out += fmt::format("{} {} {} {} {} {}\n", numbers.number(f.src), numbers.number(f.dst),
-                       unsigned{f.priority_group}, f.dst_port, f.bytes, seconds(f.start));
+    out += fmt::format("{} {} {} {} {} {}\n", numbers.number_of_rank(f.src),
+                       numbers.number_of_rank(f.dst), unsigned{f.priority_group}, f.dst_port,
+                       f.bytes, seconds(f.start));
   }
   return out;
 }

@@ -1,4 +1,4 @@
-#include "tools/workload/model_shape.h"
+#include "tools/workload/models/model_shape.h"
 
 namespace paceline::workload {
 

@@ -1,4 +1,4 @@
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/text_table.h"
 
 #include <fmt/format.h>
 

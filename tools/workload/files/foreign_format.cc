@@ -1,4 +1,4 @@
-#include "tools/workload/foreign_format.h"
+#include "tools/workload/files/foreign_format.h"
 
 #include <fmt/format.h>
 

@@ -31,21 +31,34 @@ class NodeNumbers {
   NodeNumbers(std::vector<std::uint32_t> hosts, std::vector<std::uint32_t> switches)
       : hosts_(std::move(hosts)), switches_(std::move(switches)) {}
 
+  // Hosts that are NICs of servers, numbered server by server in the file and rail by rail here,
+  // and their ports, one after the other (config::FabricConfig::endpoints).
+  void set_servers(std::uint32_t nics, std::uint32_t ports) {
+    nics_ = nics;
+    ports_ = ports;
+  }
+
   // The star without a topology file: hosts 0 .. hosts-1; no flow can name the switch.
   static NodeNumbers star(std::uint32_t hosts);
 
   std::uint32_t hosts() const { return static_cast<std::uint32_t>(hosts_.size()); }
   std::uint32_t switches() const { return static_cast<std::uint32_t>(switches_.size()); }
   std::uint32_t nodes() const { return hosts() + switches(); }
+  std::uint32_t endpoints() const { return hosts() * ports_; }
 
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
   std::uint32_t host_index(std::uint32_t number) const;  // kNone: not a host
-  std::uint32_t node_index(std::uint32_t number) const;  // switches after the hosts
+  std::uint32_t node_index(std::uint32_t number) const;  // switches after all ports of hosts
   std::uint32_t number(std::uint32_t node_index) const;
+  // Hosts in the order of their numbers are the ranks of a workload.
+  std::uint32_t rank(std::uint32_t number) const;  // kNone: not a host
+  std::uint32_t number_of_rank(std::uint32_t rank) const { return hosts_[rank]; }
 
  private:
   std::vector<std::uint32_t> hosts_;
   std::vector<std::uint32_t> switches_;
+  std::uint32_t nics_ = 1;
+  std::uint32_t ports_ = 1;
 };
 
 struct HpccTopology {
@@ -60,7 +73,7 @@ config::Read<HpccTopology> read_hpcc_topology(const std::string& path);
 std::string write_hpcc_topology(const HpccTopology& topology);
 
 struct HpccFlow {
-  std::uint32_t src = 0;  // host indices
+  std::uint32_t src = 0;  // ranks
   std::uint32_t dst = 0;
   std::uint8_t priority_group = 3;  // the traffic class
   std::uint16_t dst_port = 100;     // kept for writing; queue pairs need none

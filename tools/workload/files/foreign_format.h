@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "tools/workload/text_table.h"
+#include "tools/workload/files/text_table.h"
 
 namespace paceline::workload {
 
