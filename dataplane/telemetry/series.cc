@@ -182,11 +182,10 @@ void put_counters(const EngineCounters& counters, NicValues& values) {
 }
 
 std::string series_markdown() {
-  std::string text = "| series | unit | kind | meaning |\n|---|---|---|---|\n";
+  std::string text = "| series | unit | meaning |\n|---|---|---|\n";
   for (const Series& s : kSeries) {
-    text.append("| `").append(s.name).append("` | ").append(s.unit).append(" | ");
-    text.append(s.kind == counter ? "counter" : "gauge").append(" | ");
-    text.append(s.meaning).append(" |\n");
+    text.append("| `").append(s.name).append("` | ").append(s.unit);
+    text.append(s.kind == counter ? " | " : ", gauge | ").append(s.meaning).append(" |\n");
   }
   return text;
 }

@@ -18,7 +18,8 @@ constexpr auto kEventKeys = std::to_array<KeySpec>({
     {.path = "event.link",
      .meaning = "The link: \"host3\", \"leaf0-spine1\", \"spine4-core2\", \"leaf0-leaf1\" "
                 "(dumbbell); the second of parallel ones \"leaf0-spine1#1\"; \"12-20\" by a "
-                "topology file's numbers. Required."},
+                "topology file's numbers. Port 1 of a NIC is \"host3.p1\" or \"server2.nic1.p1\". "
+                "\"leaf0\", \"spine1\", \"core2\", \"plane1\", \"server2\": all its links. Required."},
     {.path = "event.action",
      .form = Form::choice,
      .choices = kActions,

@@ -46,6 +46,24 @@ TEST_CASE("rules of servers of several NICs", "[config]") {
   CHECK(errors_of(servers + "placement = \"packt\"\n").size() == 1);
 }
 
+TEST_CASE("rules of planes", "[config]") {
+  CHECK(
+      errors_of("[transport]\nplanes = \"hash\"\n") ==
+      Lines{"s.toml:2:10: transport.planes is for NICs of several ports; allowed with fabric.ports "
+            "of 2 and more"});
+  const std::string ports = "[fabric]\nhosts = 8\nports = 2\n[workload]\nfan_in = 3\n[transport]\n";
+  CHECK(errors_of(ports + "reliability = \"selective\"\n") == Lines{});
+  CHECK(errors_of(ports + "planes = \"pinned\"\n") == Lines{});
+  CHECK(errors_of(ports + "planes = \"spray\"\n") ==
+        Lines{"s.toml:7:10: transport.planes = \"spray\" reorders packets; allowed with "
+              "transport.reliability = \"selective\", or use \"hash\" or \"pinned\""});
+  CHECK(
+      errors_of(ports + "planes = \"hash\"\nmultipath = \"packet\"\n"
+                        "reliability = \"selective\"\n") ==
+      Lines{"s.toml:7:10: transport.planes = \"hash\" keeps a connection to one port; allowed with "
+            "transport.multipath = \"none\""});
+}
+
 TEST_CASE("a placement file implies its rule and is relative to the scenario's folder",
           "[config]") {
   const auto s = read_scenario_text("[workload]\nplacement_file = \"p\"\n", "s.toml", "folder",

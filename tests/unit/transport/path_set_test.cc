@@ -91,5 +91,75 @@ TEST_CASE("paths: when all are bad none is left out for ever; strange ports do n
   CHECK(paths.penalty(kBase + 4) == 0);
 }
 
+// With four planes and two paths on each.
+constexpr unsigned kPlanes = 4;
+unsigned plane_of(std::uint16_t port) { return port % kPlanes; }
+
+TEST_CASE("paths: planes are used in strict turn, whatever is known of their paths",
+          "[transport]") {
+  PathSet paths(kBase, 8, 1, kPlanes);
+  std::set<std::uint16_t> used;
+  unsigned plane = plane_of(paths.next_port());
+  for (int i = 0; i < 80; ++i) {
+    paths.marked(kBase + 2);
+    paths.marked(kBase + 5);
+    paths.marked(kBase + 1);
+    const std::uint16_t port = paths.next_port();
+    CHECK(plane_of(port) == (plane + 1) % kPlanes);
+    plane = plane_of(port);
+    used.insert(port);
+  }
+  CHECK(used.size() >= 7);  // of the plane of 1 and 5 either path is as good
+  CHECK(used.count(kBase + 2) == 0);
+}
+
+TEST_CASE("paths: a plane that carries nothing is left out, tried again, and used when it works",
+          "[transport]") {
+  PathSet paths(kBase, 8, 1, kPlanes);
+  const auto dead = [](std::uint16_t port) { return plane_of(port) == plane_of(kBase + 1); };
+  CHECK_FALSE(paths.failed(kBase + 1));
+  unsigned tried = 0, last_tried = 0;
+  for (unsigned i = 0; i < 4000; ++i) {
+    const std::uint16_t port = paths.next_port();
+    if (!dead(port)) {
+      paths.arrived(port);
+      continue;
+    }
+    CHECK(paths.failed(port) == (tried >= 4));  // the first two losses of a path may be congestion
+    paths.lost(port);
+    ++tried;
+    last_tried = i;
+  }
+  CHECK(tried < 60);
+  CHECK(last_tried > 3000);
+  CHECK(paths.failed(kBase + 5));
+  unsigned used = 0;
+  for (unsigned i = 0; i < 1600; ++i) {
+    const std::uint16_t port = paths.next_port();
+    paths.arrived(port);
+    used += i >= 1200 && dead(port) ? 1U : 0U;
+  }
+  CHECK(used == 100);
+  CHECK_FALSE(paths.failed(kBase + 1));
+}
+
+TEST_CASE("paths: a plane whose link is down here is left out at once", "[transport]") {
+  PathSet paths(kBase, 8, 1, kPlanes);
+  const auto up = static_cast<std::uint8_t>(0xF & ~(1U << plane_of(kBase + 3)));
+  std::map<unsigned, unsigned> used;
+  for (int i = 0; i < 300; ++i) ++used[plane_of(paths.next_port(up))];
+  CHECK(used.size() == 3);
+  for (const auto& [plane, count] : used) CHECK(count == 100);
+  for (int i = 0; i < 40; ++i) ++used[plane_of(paths.next_port(0xF))];
+  CHECK(used[plane_of(kBase + 3)] == 10);
+  CHECK(paths.next_port(0) != 0);  // with none up any will do
+}
+
+TEST_CASE("paths: with one plane, losses are never taken for its failure", "[transport]") {
+  PathSet paths(kBase, 8, 1);
+  for (int i = 0; i < 10; ++i) paths.lost(kBase);
+  CHECK_FALSE(paths.failed(kBase));
+}
+
 }  // namespace
 }  // namespace paceline::transport::test
