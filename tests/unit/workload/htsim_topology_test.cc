@@ -102,10 +102,10 @@ TEST_CASE("topologies of htsim: what is wrong is named with its place", "[worklo
   CHECK(error(changed_text(tiny, "Nodes 32", "Nodes")) ==
         "t:1:6: 1 columns: expected 2, a key and a number");
   CHECK(error(changed_text(tiny, "Radix_Up 2", "Radix_Up two"))
-            .starts_with("t:8:10: Radix_Up = two: "));
+            .starts_with("t:8:10: Radix_Up = \"two\": "));
   CHECK(error(changed_text(tiny, "Radix_Up 2", "Radix_Up 2\nradix_up 2")) ==
         "t:9:1: radix_up is given twice");
-  CHECK(error(changed_text(tiny, "Tier 0", "Tier 3")).starts_with("t:5:6: Tier = 3: "));
+  CHECK(error(changed_text(tiny, "Tier 0", "Tier 3")).starts_with("t:5:6: Tier = \"3\": "));
   CHECK(error(changed_text(tiny, "Tier 0", ""))
             .starts_with("t:6:1: Downlink_speed_Gbps before any Tier"));
   CHECK(error(changed_text(tiny, "Radix_Up 2", "Radix_Sideways 2"))

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tools/workload/files/topology_file.h"
+#include "tools/workload/placement.h"
 
 namespace paceline::workload {
 namespace {
@@ -102,6 +103,24 @@ TEST_CASE("topologies of SimAI: rails and ports of its own files", "[workload]")
   }
 }
 
+// GPUs are the ranks of a flow list, and the placement that a scenario has by default puts each on
+// its own NIC.
+TEST_CASE("topologies of SimAI: flows between GPUs", "[workload]") {
+  const auto read = read_topology_file(
+      std::string(PACELINE_SOURCE_DIR) +
+      "/tests/unit/workload/topologies/simai/Spectrum-X_32g_8gps_400Gbps_H100.topo");
+  REQUIRE(read.errors == Reasons{});
+  const NodeNumbers& numbers = read.value.numbers;
+  const auto flows = parse_hpcc_flows("1\n3 9 3 100 1000 2.0\n", "f", numbers);
+  REQUIRE(flows.errors == Reasons{});
+  CHECK(flows.value.front().src == 3);
+  CHECK(flows.value.front().dst == 9);
+  CHECK(write_hpcc_flows(flows.value, numbers).find("\n3 9 3 100 1000 2") != std::string::npos);
+  const Placement placed = place_ranks("packed", {4, 8}, 1);
+  for (std::uint32_t gpu = 0; gpu < 32; ++gpu) CHECK(placed[gpu] == numbers.host_index(gpu));
+  CHECK(parse_hpcc_flows("1\n3 32 3 100 1000 2.0\n", "f", numbers).errors.size() == 1);
+}
+
 TEST_CASE("topologies of SimAI: two planes have no link between them", "[workload]") {
   const auto read = read_topology_file(std::string(PACELINE_SOURCE_DIR) +
                                        "/tests/unit/workload/topologies/simai/"
@@ -123,9 +142,9 @@ TEST_CASE("topologies of SimAI: what is wrong is named with its place", "[worklo
   };
   CHECK(error("4 2 1", "5 2 1").starts_with("t:1:3: gpus_per_server = 2: 3 GPUs"));
   CHECK(error("4 2 1 1", "4 2 2 1").starts_with("t:1:1: nodes = 4: "));
-  CHECK(error("4 2", "4 0").starts_with("t:1:3: gpus_per_server = 0: "));
+  CHECK(error("4 2", "4 0").starts_with("t:1:3: gpus_per_server = \"0\": "));
   CHECK(error("2 3\n", "2 2\n") == "t:2:3: switch 2 is named twice");
-  CHECK(error("2 3\n", "1 3\n").starts_with("t:2:1: switch = 1: "));
+  CHECK(error("2 3\n", "1 3\n").starts_with("t:2:1: switch = \"1\": "));
   CHECK(error("2 3\n", "2\n") == "t:2:2: 1 switch numbers: line 1 announces 2");
   CHECK(error("0 3 400Gbps", "0 1 400Gbps").starts_with("t:5:1: nodes 0 and 1: a GPU is linked"));
   CHECK(error("0 3 400Gbps", "2 3 400Gbps").starts_with("t:5:1: nodes 2 and 3: a GPU is linked"));
@@ -136,7 +155,7 @@ TEST_CASE("topologies of SimAI: what is wrong is named with its place", "[worklo
         "t:1:1: GPU 1 has 0 links to switches, GPU 0 has 2: expected the same number, at least 1, "
         "for all");
   CHECK(error("1 3 400Gbps 0.0005ms 0\n", "") ==
-        "t:6:1: truncated: line 1 announces 4 links, the file has 3");
+        "t:5:23: truncated: line 1 announces 4 links, the file has 3");
 }
 
 }  // namespace
