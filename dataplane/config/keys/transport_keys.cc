@@ -66,10 +66,10 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.planes),
      .choices = kPlaneUses,
-     .meaning =
-         "With `fabric.ports` above 1: a connection uses all ports in turn (needs "
-         "`reliability = \"selective\"`), one that a hash picks, or the ports are dealt out to "
-         "connections in turn."},
+     .meaning = "With `fabric.ports` above 1: a connection uses all ports in turn (needs and "
+                "is the default with `reliability = \"selective\"`), one that a hash picks (else "
+                "the default), "
+                "or the ports are dealt out to connections."},
     {.path = "transport.window_packets",
      .field = PACELINE_FIELD(transport.window_packets),
      .min = 64,

@@ -101,6 +101,9 @@ void imply(Scenario& s, const GivenKeys& given) {
       event.links = find_links(s.fabric, event.link).links;
     }
   }
+  if (!given.given("transport.planes")) {
+    s.transport.planes = s.transport.reliability == "selective" ? "spray" : "hash";
+  }
   // Either key may say it. A contradiction is left as it is, for check_scenario.
   if (!given.given("fabric.flow_control")) {
     s.fabric.flow_control = s.fabric.pfc.enabled ? "pfc" : "none";

@@ -195,7 +195,8 @@ std::string planes_refusal(const config::Scenario& scenario) {
   }
   if (!info->proactive) return {};
   return with + scenario.cc.algorithm +
-         " grants what a whole NIC receives; it needs transport.planes = \"spray\"";
+         " grants what a whole NIC receives; it needs transport.reliability = \"selective\" with "
+         "transport.planes = \"spray\"";
 }
 
 }  // namespace

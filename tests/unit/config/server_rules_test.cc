@@ -53,6 +53,7 @@ TEST_CASE("rules of planes", "[config]") {
             "of 2 and more"});
   const std::string ports = "[fabric]\nhosts = 8\nports = 2\n[workload]\nfan_in = 3\n[transport]\n";
   CHECK(errors_of(ports + "reliability = \"selective\"\n") == Lines{});
+  CHECK(errors_of(ports) == Lines{});
   CHECK(errors_of(ports + "planes = \"pinned\"\n") == Lines{});
   CHECK(errors_of(ports + "planes = \"spray\"\n") ==
         Lines{"s.toml:7:10: transport.planes = \"spray\" reorders packets; allowed with "
