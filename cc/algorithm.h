@@ -56,6 +56,7 @@ struct PortFacts {
   std::uint32_t full_packet_bytes = 0;  // the same on the wire
   std::uint32_t base_rtt_ns = 0;        // unloaded round trip of a full packet and its ACK
   bool telemetry = false;               // switches record, and XACKs bring the records back
+  std::uint8_t planes = 1;              // links that the packets of a context use in turn
 };
 
 struct AlgorithmInfo {

@@ -18,9 +18,6 @@ constexpr std::int64_t kAheadRtts = 8;
 // the excess delay.
 constexpr std::uint32_t kPathIncrease = 20;
 constexpr double kPathDecrease = 0.8;
-// On top of a round trip at its rate a channel may have this many packets under way, but no more
-// than it sends in half a round trip: so what stands at a port is bounded (I3).
-constexpr std::uint64_t kWindowPackets = 2;
 constexpr std::int64_t kProbeMaxNs = 1'000'000;  // longest interval of unanswered REQUESTs...
 constexpr unsigned kPatientProbes = 4;           // ... which grows after so many
 
@@ -231,8 +228,8 @@ void on_loss(State& s, const CadenceParams& p, const Event& e) {
 
 // W: bytes that a rate may have under way.
 std::uint64_t path_window(const State& s, const CadenceParams& p, std::uint32_t rate) {
-  const std::uint64_t slack =
-      std::min(kWindowPackets * p.packet_bytes, bytes_at(rate, p.rtt_ns / 2));
+  // No more than in half a round trip: so what stands at a port is bounded (I3).
+  const std::uint64_t slack = std::min<std::uint64_t>(p.slack_bytes, bytes_at(rate, p.rtt_ns / 2));
   // At the slowest rates a round trip holds less than a byte: a packet may go all the same.
   return std::max<std::uint64_t>(bytes_at(rate, unloaded_rtt(s, p)) + slack, 1);
 }

@@ -29,6 +29,8 @@ constexpr double kAllocRtts = 0.25;
 constexpr double kRotationRtts = 64;
 constexpr double kControlShare = 0.01;
 constexpr std::uint32_t kMinGrantPart = 1024;
+// Packets that a window holds on every plane beyond what its rate carries in a round trip, at most.
+constexpr std::uint32_t kWindowPackets = 2;
 
 constexpr std::string_view kDesign = "own design: docs/algorithms/cadence.md";
 
@@ -100,6 +102,7 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
   p.mtu_bytes = facts.mtu_bytes;
   p.packet_bytes = facts.full_packet_bytes;
   p.overhead_bytes = facts.full_packet_bytes - facts.mtu_bytes;
+  p.slack_bytes = kWindowPackets * facts.full_packet_bytes * facts.planes;
   p.rtt_ns = facts.base_rtt_ns;
   p.bdp_bytes = static_cast<std::uint32_t>(bytes_at(p.link_mbps, p.rtt_ns));
 

@@ -24,6 +24,7 @@ struct CadenceParams {
   std::uint32_t mtu_bytes = 0;
   std::uint32_t packet_bytes = 0;    // full packet on the wire
   std::uint32_t overhead_bytes = 0;  // packet_bytes - mtu_bytes
+  std::uint32_t slack_bytes = 0;     // that a window has at most beyond rate and round trip
   std::int64_t rtt_ns = 0;           // base round trip T
   std::uint32_t bdp_bytes = 0;       // C * T, wire bytes
 

@@ -45,7 +45,8 @@ double goodput(const std::vector<double>& bytes, double from_ms, double to_ms) {
 std::string permutation(const std::string& cc, const std::string& fabric, const char* failing) {
   return fmt::format(
       "{}duration = \"4ms\"\n[fabric]\ntopology = \"leaf_spine\"\nhosts_per_leaf = 4\nleaves = 2\n"
-      "spines = 4\nload_balance = \"spray\"\n{}{}[workload]\nkind = \"permutation\"\nmessage_bytes = \"400MB\"\n"
+      "spines = 4\nload_balance = \"spray\"\n{}{}[workload]\nkind = \"permutation\"\nmessage_bytes "
+      "= \"400MB\"\n"
       "[[event]]\nat = \"1ms\"\nlink = \"{}\"\naction = \"down\"\n"
       "[[event]]\nat = \"2500us\"\nlink = \"{}\"\naction = \"up\"\n",
       cc, fabric, kSelective, failing, failing);
@@ -57,7 +58,10 @@ TEST_CASE("planes: one of eight dies, seven carry on, and it comes back", "[plan
     const std::string cc = fmt::format("cc = {{ algorithm = \"{}\" }}\n", name);
     const std::vector<double> bytes =
         arrivals(permutation(cc, "rate = \"50Gb/s\"\nports = 8\n", "plane3"));
-    for (double t : {0.5, 1.0, 1.1, 1.5, 2.0, 2.5, 2.6, 3.0, 3.5, 3.9}) fprintf(stderr, "%s %.1f %.4f\n", name, t, (bytes.at((int)(t * 10 + 0.5) - 1) - bytes.at((int)(t * 10 + 0.5) - 3)) / (8 * 50e9 * 200e-6));
+    for (double t : {0.5, 1.0, 1.1, 1.5, 2.0, 2.5, 2.6, 3.0, 3.5, 3.9})
+      fprintf(stderr, "%s %.1f %.4f\n", name, t,
+              (bytes.at((int)(t * 10 + 0.5) - 1) - bytes.at((int)(t * 10 + 0.5) - 3)) /
+                  (8 * 50e9 * 200e-6));
     CHECK(goodput(bytes, 2.0, 2.5) >= 0.85);
     CHECK(goodput(bytes, 1.1, 2.5) <= 0.876);  // seven eighths
     CHECK(goodput(bytes, 3.5, 3.9) >= 0.99);
@@ -128,7 +132,7 @@ TEST_CASE("planes: random failures and returns lose, double and fail nothing",
         "seed = {}\ncc = {{ algorithm = \"{}\" }}\n[fabric]\ntopology = \"leaf_spine\"\n"
         "hosts_per_leaf = 3\nleaves = 2\nspines = 2\nrate = \"{}Gb/s\"\nports = {}\nplanes = "
         "\"{}\"\n"
-        "[transport]\nreliability = \"{}\"\nplanes = \"{}\"\nretransmit_timeout = \"200us\"\n"
+        "[transport]\nreliability = \"{}\"\nplanes = \"{}\"\nretransmit_timeout = \"1ms\"\n"
         "[workload]\nkind = \"all_to_all\"\nmessage_bytes = \"{}kB\"\nskew = 0.5\n{}",
         seed, sprays ? kSpread[random.below(6)] : kOnOne[random.below(4)], 40 / ports, ports,
         own ? "own" : "shared", selective ? "selective" : "go_back_n", planes,

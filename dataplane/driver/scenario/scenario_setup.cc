@@ -224,6 +224,7 @@ WorldPlan plan_world(const config::Scenario& scenario) {
     plan.engine.multipath = transport::Multipath::packet;
   }
   facts.link_rate = Rate{scenario.fabric.rate.bps * (sprays ? scenario.fabric.ports : 1)};
+  facts.planes = static_cast<std::uint8_t>(sprays ? scenario.fabric.ports : 1);
   facts.mtu_bytes = scenario.transport.payload_bytes;
   facts.base_rtt_ns = base_rtt_ns;
   facts.full_packet_bytes = static_cast<std::uint32_t>(

@@ -53,9 +53,12 @@ struct alignas(64) EngineCore {
         pool(port_.packets()),
         info(port_.info()),
         facts{
-            config_.flow_rate(info.link_rate), config_.payload_mtu,
+            config_.flow_rate(info.link_rate),
+            config_.payload_mtu,
             info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U, config_.payload_mtu),
-            config_.base_rtt_ns, info.telemetry && config_.reliability == Reliability::selective},
+            config_.base_rtt_ns,
+            info.telemetry && config_.reliability == Reliability::selective,
+            static_cast<std::uint8_t>(config_.multipath == Multipath::none ? 1 : config_.planes)},
         config(std::move(config_)),
         peers(*config.memory) {}
 

@@ -153,6 +153,12 @@ TEST_CASE("paths: a plane whose link is down here is left out at once", "[transp
   for (int i = 0; i < 40; ++i) ++used[plane_of(paths.next_port(0xF))];
   CHECK(used[plane_of(kBase + 3)] == 10);
   CHECK(paths.next_port(0) != 0);  // with none up any will do
+  // What was lost there before does not count once the link is back.
+  for (int i = 0; i < 4; ++i) paths.lost(kBase + 3);
+  for (int i = 0; i < 12; ++i) paths.next_port(up);
+  CHECK(paths.penalty(kBase + 3) != 0);
+  for (int i = 0; i < 4; ++i) paths.next_port(0xF);
+  CHECK(paths.penalty(kBase + 3) == 0);
 }
 
 TEST_CASE("paths: with one plane, losses are never taken for its failure", "[transport]") {

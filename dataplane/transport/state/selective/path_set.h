@@ -109,7 +109,12 @@ class PathSet {
   void advance_plane(std::uint8_t planes_up) {
     for (unsigned tries = 0; tries < planes_; ++tries) {
       plane_ = static_cast<std::uint8_t>(plane_ + 1 < planes_ ? plane_ + 1 : 0);
-      if ((planes_up >> port_of(plane_) % planes_ & 1U) == 0) continue;
+      const auto bit = static_cast<std::uint8_t>(1U << plane_);
+      if ((planes_up >> port_of(plane_) % planes_ & 1U) == 0) {
+        link_was_down_ |= bit;
+        continue;
+      }
+      if ((link_was_down_ & bit) != 0) forget_plane();
       const unsigned paths = paths_on(plane_);
       bool down = true;
       for (unsigned i = 0; i < paths; ++i) {
@@ -133,6 +138,13 @@ class PathSet {
     }
     use(plane_ + cursors_[plane_] * planes_, 1);  // all are down
   }
+  // The link to plane_ is back: what was lost there says nothing more.
+  void forget_plane() {
+    for (unsigned index = plane_; index < paths_; index += planes_) {
+      penalties_[index] = strikes_[index] = 0;
+    }
+    link_was_down_ = static_cast<std::uint8_t>(link_was_down_ & ~(1U << plane_));
+  }
   void use(unsigned index, unsigned steps) {
     current_ = static_cast<std::uint8_t>(index);
     cursors_[plane_] = static_cast<std::uint8_t>((cursors_[plane_] + steps) % paths_on(plane_));
@@ -147,6 +159,7 @@ class PathSet {
   std::uint8_t paths_ = 1;
   std::uint8_t planes_ = 1;
   std::uint8_t current_ = 0;
+  std::uint8_t link_was_down_ = 0;                   // bit by plane, since it was last used
   std::uint8_t plane_ = 0;                           // of current_
   std::array<std::uint8_t, kMostPlanes> cursors_{};  // by plane: its next path
   std::uint16_t run_ = 1;
