@@ -78,7 +78,7 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = kHostLimit - 1,
      .used_by = "permutation",
-     .meaning = "Host h sends to h + this, beyond the last from 0 on. 0 = drawn."},
+     .meaning = "Host h sends to (h + this) mod hosts; 0 = drawn."},
     {.path = "workload.skew",
      .field = PACELINE_FIELD(workload.skew),
      .min = 0,
