@@ -16,10 +16,11 @@ constexpr auto kActions = std::to_array<std::string_view>(
 constexpr auto kEventKeys = std::to_array<KeySpec>({
     {.path = "event.at", .min = 0, .max = 1000 * kSecond, .meaning = "When it happens. Required."},
     {.path = "event.link",
-     .meaning = "The link: \"host3\", \"leaf0-spine1\", \"spine4-core2\", \"leaf0-leaf1\" "
-                "(dumbbell); the second of parallel ones \"leaf0-spine1#1\"; \"12-20\" by a "
-                "topology file's numbers. Port 1 of a NIC is \"host3.p1\" or \"server2.nic1.p1\". "
-                "\"leaf0\", \"spine1\", \"core2\", \"plane1\", \"server2\": all its links. Required."},
+     .meaning =
+         "The link: \"host3\", \"host3.p1\", \"leaf0-spine1\", \"spine4-core2\", "
+         "\"leaf0-leaf1\" (dumbbell); the second of parallel ones \"leaf0-spine1#1\"; "
+         "\"12-20\" by a topology file's numbers; or all of \"leaf0\", \"spine1\", \"core2\", "
+         "\"plane1\", \"server2\". Required."},
     {.path = "event.action",
      .form = Form::choice,
      .choices = kActions,

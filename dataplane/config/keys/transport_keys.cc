@@ -66,10 +66,9 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.planes),
      .choices = kPlaneUses,
-     .meaning = "With `fabric.ports` above 1: a connection uses all ports in turn (needs and "
-                "is the default with `reliability = \"selective\"`), one that a hash picks (else "
-                "the default), "
-                "or the ports are dealt out to connections."},
+     .meaning =
+         "Of several `fabric.ports` a connection uses all in turn (default and allowed with "
+         "`reliability = \"selective\"`), one by a hash (else the default), or one dealt out."},
     {.path = "transport.window_packets",
      .field = PACELINE_FIELD(transport.window_packets),
      .min = 64,
