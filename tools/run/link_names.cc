@@ -23,40 +23,40 @@ std::string node(const char* kind, std::uint32_t number) {
   return fmt::format("{}{}", kind, number);
 }
 
-// The order of dataplane/fabric/topology/clos.h: hosts', leaf-spine (or the trunk), spine-core.
-std::vector<NamedLink> regular_links(const config::FabricConfig& fabric) {
-  const config::FabricShape shape = config::shape_of(fabric);
-  std::vector<NamedLink> links;
-  const std::uint32_t leaves = shape.planes * shape.pods * shape.leaves;
-  for (std::uint32_t end = 0; end < leaves * shape.hosts_per_leaf; ++end) {
-    NamedLink link =
-        between(config::endpoint_name(fabric, end), node("leaf", end / shape.hosts_per_leaf), 0);
+// By the order of dataplane/fabric/topology/clos.h: hosts' links, leaf-spine (or the trunk of a
+// dumbbell), spine-core.
+NamedLink regular_link(const config::FabricConfig& fabric, const config::FabricShape& shape,
+                       std::uint32_t index) {
+  const auto hosts = static_cast<std::uint32_t>(shape.endpoints());
+  if (index < hosts) {
+    NamedLink link = between(config::endpoint_name(fabric, index),
+                             node("leaf", index / shape.hosts_per_leaf), 0);
     link.name = link.first;
-    links.push_back(std::move(link));
+    return link;
   }
-  if (shape.spines == 0) {
-    for (std::uint32_t i = 0; fabric.topology == "dumbbell" && i < shape.links_per_pair; ++i) {
-      links.push_back(between("leaf0", "leaf1", i));
-    }
-    return links;
+  index -= hosts;
+  if (shape.spines == 0) return between("leaf0", "leaf1", index);
+  const std::uint32_t leaves = shape.planes * shape.pods * shape.leaves;
+  const std::uint32_t pairs = leaves * shape.spines;
+  if (index < pairs * shape.links_per_pair) {
+    const std::uint32_t pair = index / shape.links_per_pair;
+    const std::uint32_t leaf = pair / shape.spines;
+    const std::uint32_t spine = leaf / shape.leaves * shape.spines + pair % shape.spines;
+    return between(node("leaf", leaf), node("spine", spine), index % shape.links_per_pair);
   }
-  for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
-    for (std::uint32_t j = 0; j < shape.spines; ++j) {
-      const std::uint32_t spine = leaf / shape.leaves * shape.spines + j;
-      for (std::uint32_t i = 0; i < shape.links_per_pair; ++i) {
-        links.push_back(between(node("leaf", leaf), node("spine", spine), i));
-      }
-    }
-  }
+  index -= pairs * shape.links_per_pair;
   const std::uint32_t group = shape.cores / shape.spines;
-  for (std::uint32_t spine = 0; spine < shape.planes * shape.pods * shape.spines; ++spine) {
-    const std::uint32_t plane = spine / (shape.pods * shape.spines);
-    for (std::uint32_t i = 0; i < group; ++i) {
-      const std::uint32_t core = plane * shape.cores + spine % shape.spines * group + i;
-      links.push_back(between(node("spine", spine), node("core", core), 0));
-    }
-  }
-  return links;
+  const std::uint32_t spine = index / group;
+  const std::uint32_t plane = spine / (shape.pods * shape.spines);
+  const std::uint32_t core = plane * shape.cores + spine % shape.spines * group + index % group;
+  return between(node("spine", spine), node("core", core), 0);
+}
+
+std::uint32_t regular_links(const config::FabricConfig& fabric, const config::FabricShape& shape) {
+  const auto hosts = static_cast<std::uint32_t>(shape.endpoints());
+  if (shape.spines == 0) return hosts + (fabric.topology == "dumbbell" ? shape.links_per_pair : 0);
+  const std::uint32_t pods = shape.planes * shape.pods;
+  return hosts + pods * shape.leaves * shape.spines * shape.links_per_pair + pods * shape.cores;
 }
 
 std::vector<NamedLink> links_of_file(const config::FabricConfig& fabric,
@@ -81,8 +81,19 @@ std::string turned(const NamedLink& link) {
 
 std::vector<NamedLink> link_names(const config::Scenario& scenario,
                                   const workload::NodeNumbers& numbers) {
-  return scenario.fabric.links.empty() ? regular_links(scenario.fabric)
-                                       : links_of_file(scenario.fabric, numbers);
+  if (!scenario.fabric.links.empty()) return links_of_file(scenario.fabric, numbers);
+  const config::FabricShape shape = config::shape_of(scenario.fabric);
+  std::vector<NamedLink> links;
+  for (std::uint32_t i = 0; i < regular_links(scenario.fabric, shape); ++i) {
+    links.push_back(regular_link(scenario.fabric, shape, i));
+  }
+  return links;
+}
+
+NamedLink link_name(const config::Scenario& scenario, const workload::NodeNumbers& numbers,
+                    std::uint32_t index) {
+  if (!scenario.fabric.links.empty()) return links_of_file(scenario.fabric, numbers).at(index);
+  return regular_link(scenario.fabric, config::shape_of(scenario.fabric), index);
 }
 
 LinkByName link_by_name(const config::Scenario& scenario, const std::vector<NamedLink>& links,

@@ -21,6 +21,10 @@ struct NamedLink {
 std::vector<NamedLink> link_names(const config::Scenario& scenario,
                                   const workload::NodeNumbers& numbers);
 
+// That of one link.
+NamedLink link_name(const config::Scenario& scenario, const workload::NodeNumbers& numbers,
+                    std::uint32_t index);
+
 struct LinkByName {
   std::uint32_t index = 0;
   std::string error;  // not empty: there is no such link, with the nearest name

@@ -6,9 +6,7 @@
 
 #include "cc/registry.h"
 #include "dataplane/driver/scenario/plugin_watch.h"
-#include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
-#include "dataplane/driver/traffic/reachable.h"
 #include "tools/run/link_names.h"
 #include "tools/run/run_metrics.h"
 #include "tools/run/run_series.h"
@@ -34,8 +32,7 @@ experiment::RunStatus status_of(RunEnd end, std::uint64_t failed) {
 }
 
 std::string port_name(const PreparedScenario& prepared, std::uint32_t directed) {
-  const std::vector<NamedLink> links = link_names(prepared.scenario, prepared.inputs.numbers);
-  const NamedLink& link = links.at(directed / 2);
+  const NamedLink link = link_name(prepared.scenario, prepared.inputs.numbers, directed / 2);
   const bool forward = directed % 2 == 0;
   const std::size_t parallel = link.name.find('#');
   return (forward ? link.first : link.second) + " to " + (forward ? link.second : link.first) +
@@ -106,8 +103,6 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   auto made = workload::make_plan(scenario, prepared.inputs, seed);
   if (!made.ok()) throw std::invalid_argument(made.errors.front());
   MessagePlan plan = std::move(made.value);
-  const std::string no_path = no_path_of(scenario, fabric_of(scenario), plan);
-  if (!no_path.empty()) throw std::invalid_argument(no_path);
   WorldOptions options;
   options.check_invariants = control.check_invariants;
   options.exact_departures = control.exact_departures;

@@ -10,6 +10,7 @@
 #include "dataplane/config/server_shape.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/traffic/ideal.h"
+#include "dataplane/driver/traffic/reachable.h"
 #include "dataplane/driver/virtual/real_time_run.h"
 #include "dataplane/driver/virtual/world_host.h"
 
@@ -113,11 +114,13 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     if (message.after != kNoMessage) plan_.messages.at(message.after).notify = true;
     message.nvlink = message.src != message.dst && servers.same_server(message.src, message.dst);
   }
+  const std::string no_path = no_path_of(scenario_, setup_.fabric, plan_);
+  if (!no_path.empty()) throw std::invalid_argument(no_path);
   index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
   if (options_.threads > 1) one_thread_because_ = obstacle();
   sweeping_ = may_sweep();
   build(one_thread_because_.empty() ? options_.threads : 1);
-  FabricIdeal(scenario_, setup_.fabric, network().topology()).fill(plan_);
+  FabricIdeal(scenario_, network().spec(), network().topology()).fill(plan_);
 }
 
 VirtualWorld::~VirtualWorld() = default;
@@ -164,6 +167,8 @@ bool VirtualWorld::may_sweep() const {
 void VirtualWorld::build(std::uint32_t threads) {
   hosts_.reset();
   bonds_.clear();
+  // Between two builds only the networks keep the links: a large fabric has millions.
+  if (!parts_.empty()) setup_.fabric.links = network().spec().links;
   parts_.clear();
   records_.assign(plan_.messages.size(), {});
   now_ = Picos{0};
@@ -193,6 +198,7 @@ void VirtualWorld::build(std::uint32_t threads) {
                     *this, options_.taps.empty() ? nullptr : &memory_);
   }
   for (const auto& part : parts_) part->set_hosts(*hosts_);
+  setup_.fabric.links = {};
 }
 
 // What the engine of a host sends and receives by: its port, or all of them as one.
@@ -369,7 +375,7 @@ bool VirtualWorld::run_in_parallel(RunEnd& end) {
     };
   }
   parallel_ = std::make_unique<ParallelRun>(
-      parts_, setup_.fabric, division_, *hosts_, plan_,
+      parts_, network().spec(), division_, *hosts_, plan_,
       ParallelRun::Options{scenario_.duration, options_.stop, options_.progress, sweeping_,
                            options_.sample_interval, sample});
   const ParallelRun::End how = parallel_->run();
