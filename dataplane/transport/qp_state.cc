@@ -23,9 +23,9 @@ QueuePair* QpStatePart::create(const QpConfig& config) {
     return core_.qps[made];
   }
   if (free_.empty()) return nullptr;
-  const std::uint32_t index = free_.front();
+  QueuePair& slot = *free_.front();
   free_.pop_front();
-  QueuePair& slot = core_.qp_storage[index];
+  const std::uint32_t index = core_.qp_index(slot);
   const std::uint32_t generation = (slot.number >> EngineCore::kQpnIndexBits) + 1;
   slot = QueuePair(core_.qp_number(index, generation), config);
   core_.qps[index] = &slot;
@@ -40,7 +40,7 @@ void QpStatePart::destroy(QueuePair& qp) {
   const std::uint32_t index = core_.qp_index(qp);
   core_.qp_timers.cancel(index);
   core_.qps[index] = nullptr;
-  free_.push_back(index);
+  free_.push_back(&qp);
   // Its number stays, its memory goes: the place may not be used again for long.
   QpConfig least;
   least.send_queue_depth = 1;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 
 #include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/interface/attributes.h"
@@ -50,7 +50,7 @@ class QpStatePart {
   Responder& responder_;
   CongestionManager& congestion_;
   Migration& migration_;
-  std::deque<std::uint32_t> free_;  // indices of destroyed queue pairs, the longest free first
+  std::list<QueuePair*> free_;  // destroyed ones, the longest free first
 };
 
 }  // namespace paceline::transport

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <memory>
 #include <span>
@@ -100,7 +99,8 @@ struct alignas(64) EngineCore {
   ParamTable params;                                // of the only arm, or of the first of two
   std::unique_ptr<ParamTable> second_params;        // from the first time on that there are two
   std::unique_ptr<cc::DownlinkAllocator> receiver;  // proactive algorithms only
-  std::pmr::deque<QueuePair> qp_storage{config.memory};              // addresses are stable
+  // Addresses are stable. Lists, because a host without any allocates nothing.
+  std::pmr::list<QueuePair> qp_storage{config.memory};
   std::pmr::list<CongestionContext> context_storage{config.memory};  // likewise
   // Data packets by the cluster that they go to, from the first ArmsByPeer on: sent for the first
   // time, and again.
