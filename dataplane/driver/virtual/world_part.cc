@@ -53,6 +53,7 @@ inline Picos WorldPart::poll_group(std::uint32_t index, Picos now) {
 }
 
 // Inlined into the loop: an event is little more than a call.
+template <bool kSeveralPorts>
 inline void WorldPart::act(Picos time, std::uint32_t actor) {
   now_ = time;
   actor_ = actor;
@@ -62,7 +63,9 @@ inline void WorldPart::act(Picos time, std::uint32_t actor) {
     network_.link_fired(actor, time);
     const auto woken = network_.woken_hosts();
     if (!woken.empty()) {
-      for (const std::uint32_t endpoint : woken) poll_host(host_with(endpoint), time);
+      for (const std::uint32_t endpoint : woken) {
+        poll_host(kSeveralPorts ? host_with(endpoint) : endpoint, time);
+      }
       network_.clear_woken();
     }
   } else {
@@ -71,11 +74,17 @@ inline void WorldPart::act(Picos time, std::uint32_t actor) {
 }
 
 WorldPart::Pause WorldPart::work(Picos end, std::uint64_t messages, std::uint64_t& budget) {
+  return host_count_ == network_.hosts() ? work_in<false>(end, messages, budget)
+                                         : work_in<true>(end, messages, budget);
+}
+
+template <bool kSeveralPorts>
+WorldPart::Pause WorldPart::work_in(Picos end, std::uint64_t messages, std::uint64_t& budget) {
   Picos time;
   std::uint32_t actor = 0;
   while (finished_.size() < messages) {
     if (!wheel_.pop_before(end, time, actor)) return Pause::time;
-    act(time, actor);
+    act<kSeveralPorts>(time, actor);
     if (--budget == 0) return Pause::budget;
   }
   return Pause::finished;

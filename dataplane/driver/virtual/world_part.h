@@ -108,7 +108,10 @@ class WorldPart {
   std::uint32_t host_with(std::uint32_t endpoint) const {
     return endpoint < host_count_ ? endpoint : endpoint % host_count_;
   }
+  template <bool kSeveralPorts>
   void act(Picos time, std::uint32_t actor);
+  template <bool kSeveralPorts>
+  Pause work_in(Picos end, std::uint64_t messages, std::uint64_t& budget);
   void collect(Picos end);
   void prefetch_visits(std::size_t current) const;
   void prefetch_host(std::uint32_t host, unsigned ahead) const;
