@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "dataplane/config/server_shape.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/fabric/topology/topology.h"
 
@@ -125,8 +126,8 @@ class FigureMaker {
     const config::FabricConfig& config = scenario_.fabric;
     if (!config.links.empty()) return fmt::format("node {}", numbers_.number(nic));
     if (config.nics == 1) return fmt::format("host{}", nic);
-    const std::uint32_t servers = out_.nics / config.nics;
-    return fmt::format("host{} (server{}.nic{})", nic, nic % servers, nic / servers);
+    const config::ServerShape shape = config::server_shape(config);
+    return fmt::format("host{} (server{}.nic{})", nic, shape.server_of(nic), shape.rail_of(nic));
   }
 
   // Half of the least that a tier carries upwards; links within the topmost tier carry all of it.

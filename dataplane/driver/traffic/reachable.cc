@@ -10,12 +10,11 @@ namespace paceline {
 namespace {
 
 // "host 9 (server1.nic1)"; the second name only where a server has several NICs.
-std::string host_text(const config::FabricConfig& fabric, std::uint32_t host) {
+std::string host_text(const config::ServerShape& shape, std::uint32_t host) {
   std::string text = "host " + std::to_string(host);
-  if (fabric.nics == 1) return text;
-  const std::uint32_t servers = fabric.hosts / fabric.nics;
-  return text + " (server" + std::to_string(host % servers) + ".nic" +
-         std::to_string(host / servers) + ")";
+  if (shape.nics == 1) return text;
+  return text + " (server" + std::to_string(shape.server_of(host)) + ".nic" +
+         std::to_string(shape.rail_of(host)) + ")";
 }
 
 }  // namespace
@@ -32,13 +31,12 @@ std::string no_path_of(const config::Scenario& scenario, const fabric::FabricSpe
     }
     return false;
   };
-  const config::FabricConfig& config = scenario.fabric;
   for (const PlannedMessage& message : plan.messages) {
     if (message.src >= nics || message.dst >= nics || connected(message)) continue;
-    std::string text = "no path from " + host_text(config, message.src) + " to " +
-                       host_text(config, message.dst) + ", and the workload sends " +
+    std::string text = "no path from " + host_text(shape, message.src) + " to " +
+                       host_text(shape, message.dst) + ", and the workload sends " +
                        std::to_string(message.bytes) + " B there";
-    if (config.topology == "rail") {
+    if (scenario.fabric.topology == "rail") {
       text += ": with fabric.cores = 0 rails " + std::to_string(shape.rail_of(message.src)) +
               " and " + std::to_string(shape.rail_of(message.dst)) + " do not reach each other";
     }
