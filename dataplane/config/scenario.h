@@ -120,7 +120,8 @@ struct EventConfig {
   Rate rate{};             // for "rate"
   Picos delay{};           // for "delay"
   double probability = 0;  // for the last four
-  std::string where;       // file:line:column of `link`, for errors found later
+  std::string direction = "both";  // or "up" | "down", but for "down" and "up"
+  std::string where;               // file:line:column of `link`, for errors found later
 };
 
 struct TransportConfig {

@@ -56,7 +56,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
       plane_ports_->emplace(*forwarding_, (*ports_)[host], host, topology_, changes_->failed());
     }
   }
-  if (!spec_.events.empty()) wheel_.schedule(first_actor_ + agenda_, changes_->next());
+  if (has_agenda(spec_)) wheel_.schedule(first_actor_ + agenda_, changes_->next());
 }
 
 Network::~Network() = default;
@@ -85,6 +85,14 @@ void Network::link_fired(std::uint32_t link, Picos now) {
     return;
   }
   forwarding_->link_fired(link, now);
+}
+
+void Network::change(const LinkEvent& event) {
+  if (!spec_.changeable || event.link >= spec_.links.size()) {
+    throw std::invalid_argument("fabric: no link that can be changed");
+  }
+  changes_->add(event);
+  wheel_.schedule(first_actor_ + agenda_, changes_->next());
 }
 
 void Network::finish(Picos now) {

@@ -48,8 +48,8 @@ struct FabricState;
 class Network {
  public:
   // Directed link l is actor first_actor_id + l of the wheel, the agenda of link events (if there
-  // are any) the one behind the last link; the wheel must have room for actors_needed(spec) actors
-  // from there and outlive the network. Throws std::invalid_argument
+  // are or can be any) the one behind the last link; the wheel must have room for
+  // actors_needed(spec) actors from there and outlive the network. Throws std::invalid_argument
   // when the spec has errors other than unreachable host pairs (check() tells all beforehand).
   // `memory` holds what packets touch, and must outlive the network, too.
   Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_actor_id,
@@ -59,7 +59,7 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   static std::uint32_t actors_needed(const FabricSpec& spec) {
-    return static_cast<std::uint32_t>(2 * spec.links.size() + (spec.events.empty() ? 0 : 1));
+    return static_cast<std::uint32_t>(2 * spec.links.size() + (has_agenda(spec) ? 1 : 0));
   }
 
   std::uint32_t hosts() const { return spec_.hosts; }
@@ -81,6 +81,10 @@ class Network {
 
   // The wheel popped this actor of the network (0-based, first_actor_id subtracted) at `now`.
   void link_fired(std::uint32_t link, Picos now);
+
+  // One more event of a link, not before the time that the wheel has come to. Throws
+  // std::invalid_argument if the spec is not changeable or has no such link. May allocate.
+  void change(const LinkEvent& event);
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.
@@ -154,6 +158,8 @@ class Network {
   std::string check_conservation() const;
 
  private:
+  static bool has_agenda(const FabricSpec& spec) { return spec.changeable || !spec.events.empty(); }
+
   FabricSpec spec_;
   Topology topology_;
   EventWheel& wheel_;

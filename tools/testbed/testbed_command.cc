@@ -16,6 +16,7 @@
 #include "tools/service_link/service_absence.h"
 #include "tools/service_link/service_request.h"
 #include "tools/testbed/device_tree.h"
+#include "tools/testbed/fault_command.h"
 #include "tools/testbed/nic_list.h"
 #include "tools/testbed/service_process.h"
 #include "tools/testbed/status_text.h"
@@ -31,6 +32,7 @@ struct TestbedOptions {
   std::vector<std::string> sets;
   bool foreground = false;
   bool json = false;
+  FaultOptions fault;
 };
 
 bool good_testbed_name(const std::string& name) {
@@ -137,6 +139,14 @@ int status(const TestbedOptions& options) {
   return kExitGood;
 }
 
+int fault(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  const ServicePeer peer = service_peer(socket_of(options));
+  if (peer.pid == 0) return nobody(options, peer);
+  return inject_faults(options.fault, socket_of(options),
+                       options_to_start(options.name, socket_of(options)));
+}
+
 int down(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
   const ServicePeer peer = service_peer(socket_of(options));
@@ -181,12 +191,16 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
   start->add_flag("--foreground", options->foreground, "stay, and log to the terminal");
   CLI::App* const look = add("status", "NICs, programs, queues, marks and drops", status);
   look->add_flag("--json", options->json, "everything, for machines");
+  options->fault.add_to(*add("fault", "Fail and restore ports, links and switches", fault));
   add("down", "End a testbed", down);
   command->footer(
       "Examples:\n"
       "  paceline testbed up configs/testbeds/pair.toml\n"
       "  paceline testbed up configs/testbeds/incast.toml --name b --set cc.algorithm=cadence\n"
       "  paceline testbed status --name b\n"
+      "  paceline testbed fault h0.1 down --for 50ms\n"
+      "  paceline testbed fault h1 loss=0.01 rate=1Gb/s\n"
+      "  paceline testbed fault --random 100 --seed 7 --every 100ms\n"
       "  paceline testbed down --name b\n"
       "Exit status: 0 good, 1 no testbed, or it does not start or end, 2 bad input.");
 }

@@ -13,6 +13,8 @@ constexpr double kNs = 1e3, kSecond = 1e12;
 constexpr auto kActions = std::to_array<std::string_view>(
     {"down", "up", "rate", "delay", "loss", "corrupt", "duplicate", "reorder"});
 
+constexpr auto kDirections = std::to_array<std::string_view>({"both", "up", "down"});
+
 constexpr auto kEventKeys = std::to_array<KeySpec>({
     {.path = "event.at", .min = 0, .max = 1000 * kSecond, .meaning = "When it happens. Required."},
     {.path = "event.link",
@@ -21,10 +23,7 @@ constexpr auto kEventKeys = std::to_array<KeySpec>({
          "\"leaf0-leaf1\" (dumbbell); the second of parallel ones \"leaf0-spine1#1\"; "
          "\"12-20\" by a topology file's numbers; or all of \"leaf0\", \"spine1\", \"core2\", "
          "\"plane1\", \"server2\". Required."},
-    {.path = "event.action",
-     .form = Form::choice,
-     .choices = kActions,
-     .meaning = "Applies to both directions. Required."},
+    {.path = "event.action", .form = Form::choice, .choices = kActions, .meaning = "Required."},
     {.path = "event.rate",
      .min = kLeastRate,
      .max = kMostRate,
@@ -40,6 +39,11 @@ constexpr auto kEventKeys = std::to_array<KeySpec>({
      .max = 1,
      .used_by = "loss corrupt duplicate reorder",
      .meaning = "The probability per packet from then on; 0 ends it."},
+    {.path = "event.direction",
+     .form = Form::choice,
+     .choices = kDirections,
+     .used_by = "rate delay loss corrupt duplicate reorder",
+     .meaning = "\"up\": from hosts to the core, or from the first end to the second."},
 });
 
 }  // namespace
@@ -52,6 +56,7 @@ Field event_field(EventConfig& event, std::string_view name) {
   if (name == "action") return &event.action;
   if (name == "rate") return &event.rate;
   if (name == "delay") return &event.delay;
+  if (name == "direction") return &event.direction;
   return &event.probability;
 }
 

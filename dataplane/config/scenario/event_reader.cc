@@ -39,7 +39,7 @@ void read_event(const TomlNode& node, std::vector<EventConfig>& out, ReadContext
     const std::string padded = fmt::format(" {} ", key.used_by);
     const bool used = padded.find(fmt::format(" {} ", event.action)) != std::string::npos;
     const TomlMember* given = node.find(key.name());
-    if (used && given == nullptr) {
+    if (used && given == nullptr && key.name() != "direction") {
       context.errors->add(node.where, fmt::format("event.action = \"{}\" needs event.{}",
                                                   event.action, key.name()));
       good = false;

@@ -14,10 +14,20 @@ namespace paceline::config {
 
 namespace {
 
+constexpr auto kShapes = std::to_array<std::string_view>({"bonded", "separate"});
+
 constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.lend_payload",
      .meaning = "Packets refer to the sender's registered memory, where that can be, in place of "
                 "a copy of it."},
+    {.path = "nic.shape",
+     .form = Form::choice,
+     .choices = kShapes,
+     .meaning =
+         "With `fabric.ports` above 1. \"bonded\": a NIC is one device, and its queue pairs "
+         "outlive "
+         "ports. \"separate\": each port is a device, `h0p0`, `h0p1`, ..., with events and errors "
+         "as on hardware."},
     {.path = "nic.transmit_ring",
      .min = 0,
      .max = 1e9,
@@ -72,6 +82,13 @@ void finish_names(const TomlNode& root, Testbed& out, ReadContext& context) {
     }
     all.push_back(std::move(name));
   }
+  if (names == nullptr || out.nic.shape != "separate") return;
+  for (const std::string& name : all) {
+    if (name.size() + 2 <= kLongestNicName) continue;
+    context.errors->add(names->value.where,
+                        fmt::format("nic.names: \"{}\": with nic.shape = \"separate\" at most {}",
+                                    name, kLongestNicName - 2));
+  }
 }
 
 }  // namespace
@@ -88,6 +105,7 @@ std::span<const KeySpec> nic_keys() { return kNicKeys; }
 
 Field nic_field(NicConfig& nic, std::string_view name) {
   if (name == "lend_payload") return &nic.lend_payload;
+  if (name == "shape") return &nic.shape;
   return &nic.transmit_ring;
 }
 
@@ -142,9 +160,13 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
                         "\"leaf_spine\", \"fat_tree\" or \"dumbbell\"");
     return;
   }
-  if (scenario.fabric.hosts > kMostNics) {
-    context.errors->add(where("fabric.hosts"), fmt::format("{} hosts: a testbed has at most {}",
-                                                           scenario.fabric.hosts, kMostNics));
+  const std::uint64_t devices =
+      out.nic.shape == "separate" ? scenario.fabric.endpoints() : scenario.fabric.hosts;
+  if (devices > kMostNics) {
+    context.errors->add(where("fabric.hosts"),
+                        fmt::format("{} hosts, or ports that are devices of their own: a testbed "
+                                    "has at most {}",
+                                    devices, kMostNics));
     return;
   }
   if (scenario.transport.calibration) {

@@ -36,6 +36,18 @@ fabric::LinkAction action_of(const std::string& name) {
 
 }  // namespace
 
+std::vector<fabric::LinkEvent> link_events(const config::EventConfig& event) {
+  std::vector<fabric::LinkEvent> out;
+  std::uint8_t directions = fabric::kBothDirections;
+  if (event.direction == "up") directions = 1;
+  if (event.direction == "down") directions = 2;
+  for (const std::uint32_t link : event.links) {
+    out.push_back({event.at, link, action_of(event.action), event.rate, event.delay,
+                   event.probability, directions});
+  }
+  return out;
+}
+
 fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   const config::FabricConfig& from = scenario.fabric;
   fabric::FabricSpec spec;
@@ -80,10 +92,8 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.reroute_delay = from.reroute_delay;
   spec.keep_queued_when_down = from.queued_when_down == "keep";
   for (const config::EventConfig& event : scenario.events) {
-    for (const std::uint32_t link : event.links) {
-      spec.events.push_back(
-          {event.at, link, action_of(event.action), event.rate, event.delay, event.probability});
-    }
+    const std::vector<fabric::LinkEvent> events = link_events(event);
+    spec.events.insert(spec.events.end(), events.begin(), events.end());
   }
   spec.buffer_bytes = from.buffer_bytes;
   spec.ecn.enabled = from.ecn.enabled;
@@ -201,7 +211,7 @@ std::string planes_refusal(const config::Scenario& scenario) {
 
 }  // namespace
 
-WorldPlan plan_world(const config::Scenario& scenario) {
+WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   WorldPlan plan;
   plan.fabric = fabric_of(scenario);
   for (const std::string& problem : fabric::check_buildable(plan.fabric)) {
@@ -209,7 +219,9 @@ WorldPlan plan_world(const config::Scenario& scenario) {
     plan.error += problem;
   }
   if (!plan.error.empty()) return plan;
-  if (scenario.fabric.ports > 1) plan.error = planes_refusal(scenario);
+  if (shape == NicShape::separate) plan.fabric.ports = 1;
+  const std::uint32_t ports = plan.fabric.ports;
+  if (ports > 1) plan.error = planes_refusal(scenario);
   if (!plan.error.empty()) return plan;
 
   const IdealClock clock(scenario, 2);  // for the wire bytes of a packet
@@ -218,19 +230,19 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   const auto base_rtt_ns = static_cast<std::uint32_t>(ideal.longest_base_rtt().count / 1000);
 
   cc::PortFacts facts;
-  plan.engine.planes = scenario.fabric.ports;
-  const bool sprays = scenario.fabric.ports > 1 && scenario.transport.planes == "spray";
+  plan.engine.planes = ports;
+  const bool sprays = ports > 1 && scenario.transport.planes == "spray";
   if (sprays && scenario.transport.multipath == "none") {
     plan.engine.multipath = transport::Multipath::packet;
   }
-  facts.link_rate = Rate{scenario.fabric.rate.bps * (sprays ? scenario.fabric.ports : 1)};
-  facts.planes = static_cast<std::uint8_t>(sprays ? scenario.fabric.ports : 1);
+  facts.link_rate = Rate{scenario.fabric.rate.bps * (sprays ? ports : 1)};
+  facts.planes = static_cast<std::uint8_t>(sprays ? ports : 1);
   facts.mtu_bytes = scenario.transport.payload_bytes;
   facts.base_rtt_ns = base_rtt_ns;
   facts.full_packet_bytes = static_cast<std::uint32_t>(
       clock.wire_bytes(2 * std::uint64_t{facts.mtu_bytes}) - clock.wire_bytes(facts.mtu_bytes));
   facts.telemetry = config::has_telemetry(scenario);
-  if (scenario.fabric.ports > 1) {
+  if (ports > 1) {
     // A packet that finds its plane busy does not keep the others waiting.
     plan.fabric.transmit_ahead = serialization_time(
         std::uint64_t{facts.full_packet_bytes} * kRingPackets, scenario.fabric.rate);
@@ -241,7 +253,7 @@ WorldPlan plan_world(const config::Scenario& scenario) {
   plan.queue_pair.retry_count = static_cast<std::uint8_t>(scenario.transport.retry_count);
   plan.queue_pair.retransmit_timeout = scenario.transport.retransmit_timeout;
 
-  plan.speaks_control.assign(scenario.fabric.hosts, true);
+  plan.speaks_control.assign(plan.fabric.nics(), true);
   for (const std::uint32_t host : scenario.transport.foreign_hosts) {
     if (host < plan.speaks_control.size()) plan.speaks_control[host] = false;
   }

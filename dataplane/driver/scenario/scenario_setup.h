@@ -17,6 +17,9 @@ namespace paceline {
 // The fabric of a scenario.
 fabric::FabricSpec fabric_of(const config::Scenario& scenario);
 
+// What the event does to each of its links.
+std::vector<fabric::LinkEvent> link_events(const config::EventConfig& event);
+
 // Empty `error` = usable. The scenario's own values were checked by the reader; what can still be
 // wrong is what only the whole shows. Hosts need not reach each other: see no_path_of.
 struct WorldPlan {
@@ -27,7 +30,11 @@ struct WorldPlan {
   std::vector<bool> speaks_control;  // per host
 };
 
-WorldPlan plan_world(const config::Scenario& scenario);
+// How a NIC of several ports is seen: as one host, or as a host for each port (fabric.nics() hosts,
+// then as many again).
+enum class NicShape : std::uint8_t { bonded, separate };
+
+WorldPlan plan_world(const config::Scenario& scenario, NicShape shape = NicShape::bonded);
 
 // Configures an engine by [transport] and [cc], on a port with these facts; all but the addresses.
 // Returns an error, or an empty text.

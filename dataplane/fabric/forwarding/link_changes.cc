@@ -30,6 +30,7 @@ void LinkChanges::happen(const LinkEvent& event, Picos now) {
     ++state.stats.link_failures;
   }
   for (const std::uint32_t id : {2 * event.link, 2 * event.link + 1}) {
+    if ((event.directions >> (id & 1U) & 1U) == 0) continue;
     Link& link = state.wire[id];
     if (!boundary.owns(id)) {
       happen_elsewhere(link, event.action);

@@ -116,6 +116,7 @@ struct FabricSpec {
   Picos reorder_delay = picos_from_micros(10);  // LinkSpec::reorder: lateness uniform in (0, this]
 
   std::vector<LinkEvent> events;  // any order; those at one time happen in the order given
+  bool changeable = false;        // more are given while it runs: Network::change
   // After a link failed or came back, switches go on sending as before for this long; then next
   // hops are computed anew.
   Picos reroute_delay = picos_from_micros(100);

@@ -1,5 +1,4 @@
-// An event of a link at a given time: it fails, comes back, or its properties change. Always both
-// directions.
+// An event of a link at a given time: it fails, comes back, or its properties change.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +18,9 @@ enum class LinkAction : std::uint8_t {
   reorder,    // likewise
 };
 
+// Link i of a spec has the directions a to b and b to a: bit 0 and bit 1.
+inline constexpr std::uint8_t kBothDirections = 3;
+
 struct LinkEvent {
   Picos at{0};             // 0: before the first packet
   std::uint32_t link = 0;  // index into FabricSpec::links
@@ -26,6 +28,8 @@ struct LinkEvent {
   Rate rate{};             // LinkAction::rate
   Picos delay{};           // LinkAction::delay
   double probability = 0;  // the last four
+  // A link fails and comes back in both; the rest may be of one.
+  std::uint8_t directions = kBothDirections;
 };
 
 }  // namespace paceline::fabric

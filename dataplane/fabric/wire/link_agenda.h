@@ -21,6 +21,9 @@ class LinkAgenda {
 
   explicit LinkAgenda(const FabricSpec& spec);
 
+  // One more, behind those at the same time.
+  void add(const LinkEvent& event);
+
   // When something is due; kNever: nothing is left.
   Picos next() const { return next_ < items_.size() ? items_[next_].at : kNever; }
   // The next event due at `now` that was not taken yet; nullptr: none.
@@ -33,7 +36,10 @@ class LinkAgenda {
   const std::vector<bool>& failed() const { return failed_; }
 
  private:
-  std::vector<Item> items_;  // by time
+  void insert(const Item& item);
+
+  Picos reroute_delay_;
+  std::vector<Item> items_;  // by time; those before `next_` are over
   std::size_t next_ = 0;
   std::vector<bool> failed_;
 };

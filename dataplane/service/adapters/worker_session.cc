@@ -12,6 +12,8 @@ namespace paceline::service {
 WorkerSession::WorkerSession(const WorkerSessionSetup& setup)
     : s_(setup), bells_(attach::kDoorbells) {}
 
+void WorkerSession::notify(std::uint32_t event) const { write_notice(s_.notices, {event, 0}); }
+
 void WorkerSession::add(PairAdapter& pair, std::uint32_t bell) {
   bells_[bell] = {&pair, nullptr};
   pairs_.push_back(&pair);

@@ -1,10 +1,12 @@
 #include "dataplane/service/control/control_operations.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 
 #include "cc/plugin/plugin.h"
@@ -17,6 +19,8 @@ namespace paceline::service {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostLinkEvents = 1U << 16;
 
 // Limit on the errors of one answer.
 constexpr std::size_t kMostErrors = 64;
@@ -210,6 +214,34 @@ bool put_aside(const std::string& text, ControlAnswer& answer) {
 
 std::string ControlOperations::refuse(const std::string& why) { return text_of(refusal(0, {why})); }
 
+// Emulated NICs are all of one worker.
+std::vector<std::string> ControlOperations::change_links(const std::vector<LinkFault>& faults,
+                                                         std::size_t& links) {
+  ServiceWorker& worker = service_.worker(0);
+  std::vector<std::string> errors;
+  std::vector<fabric::LinkEvent> events;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const std::string wrong = worker.nics().plan_fault(faults[i], events);
+    if (!wrong.empty()) errors.push_back(fmt::format("events[{}].{}", i, wrong));
+  }
+  if (errors.empty() && events.size() > kMostLinkEvents) {
+    errors.push_back(fmt::format("events: {} events of links, allowed are {} in one request",
+                                 events.size(), kMostLinkEvents));
+  }
+  if (!errors.empty()) return errors;
+  std::set<std::uint32_t> changed;
+  for (const fabric::LinkEvent& event : events) changed.insert(event.link);
+  links = changed.size();
+  if (!worker.call(0, [&](Picos now) { worker.nics().change_links(now, events); })) {
+    return {"the worker has ended"};
+  }
+  for (const LinkFault& fault : faults) {
+    spdlog::info("fault: {} {} in {} us", fault.target, fault.action,
+                 fault.after.count / 1'000'000);
+  }
+  return {};
+}
+
 ControlAnswer ControlOperations::answer(std::string_view text, const ControlClient& client) {
   const ParsedControl parsed = parse_control(text);
   const ControlRequest& request = parsed.request;
@@ -296,6 +328,12 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
         out["page_bytes"] = begun.page_bytes;
         answer.descriptor = begun.ring;
         answer.second_descriptor = begun.page;
+        break;
+      }
+      case ControlOp::fault: {
+        std::size_t links = 0;
+        errors = change_links(request.faults, links);
+        out["links"] = links;
         break;
       }
     }

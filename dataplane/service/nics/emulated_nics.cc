@@ -1,6 +1,9 @@
 #include "dataplane/service/nics/emulated_nics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "cc/registry.h"
@@ -58,6 +61,7 @@ fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedS
   spec.computes_icrc = true;
   spec.lends_payload = settings.lend_payload;
   spec.transmit_ahead = settings.transmit_ring;
+  spec.changeable = true;
   for (const fabric::LinkSpec& link : spec.links) {
     spec.transmit_ahead = earlier(spec.transmit_ahead, serialization_time(kRingBytes, link.rate));
   }
@@ -70,15 +74,17 @@ fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedS
 }
 
 EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settings)
-    : first_host_actor_(fabric::Network::actors_needed(plan.fabric)),
-      wheel_(first_host_actor_ + plan.fabric.hosts, EventWheel::slot_shift_for(events_per_us(plan)),
+    : first_host_actor_(fabric::Network::actors_needed(prepared(plan, settings))),
+      wheel_(first_host_actor_ + plan.fabric.nics(),
+             EventWheel::slot_shift_for(events_per_us(plan)),
              EventWheel::slots_log2_for(EventWheel::slot_shift_for(events_per_us(plan)))),
       network_(prepared(plan, settings), wheel_, 0),
-      hosts_(plan.fabric.hosts) {
+      hosts_(plan.fabric.nics()),
+      islands_(fabric::islands(plan.fabric)) {
   due_.reserve(hosts_.size());
   algorithm_ = cc::find(plan.engine.primary.algorithm)->name;
   const fabric::FabricSpec& spec = network_.spec();
-  for (std::uint32_t h = 0; h < spec.hosts; ++h) {
+  for (std::uint32_t h = 0; h < hosts_.size(); ++h) {
     transport::EngineConfig config = plan.engine;
     config.address = wire::IpAddress::v4(spec.subnet_base + h + 1);
     config.other_address = fabric::host_address_v6(spec, h);
@@ -91,24 +97,62 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
     // Control packets have a class of their own on the fabric: nothing is gained by their waiting.
     config.answers_last = false;
     Host& host = hosts_[h];
-    host.port = &network_.host_port(h);
-    std::string name("h");
-    if (h < settings.names.size()) {
-      name = settings.names[h];
-    } else {
-      name += std::to_string(h);
-    }
-    host.nic.info =
-        nic_info(name, config, host.port->info().link_rate, static_cast<std::uint16_t>(h + 1));
+    host.port = &port_of(h);
+    host.nic.info = nic_info(name_of(h, settings), config, host.port->info().link_rate,
+                             static_cast<std::uint16_t>(h + 1));
     host.nic.congestion =
         nic_congestion(config, host.port->info(), settings.profile, settings.fallback_profile);
     host.engine = std::make_unique<transport::Engine>(std::move(config), *host.port);
     host.nic.engine = host.engine.get();
   }
+  faults_.emplace(settings.fabric, spec, named_links(settings));
   next_ = wheel_.next_time();
 }
 
 EmulatedNics::~EmulatedNics() = default;
+
+// "h3", or "h3p1" where each port is a host of its own.
+std::string EmulatedNics::name_of(std::uint32_t host, const EmulatedSettings& settings) const {
+  const std::uint32_t ports = settings.shape == NicShape::separate ? settings.fabric.ports : 1;
+  const auto nics = static_cast<std::uint32_t>(hosts_.size() / ports);
+  const std::uint32_t nic = host % nics;
+  std::string name = nic < settings.names.size() ? settings.names[nic] : fmt::format("h{}", nic);
+  if (settings.shape == NicShape::separate) name += fmt::format("p{}", host / nics);
+  return name;
+}
+
+// What a host's engine sends and receives by: its port, or all of them as one.
+Port& EmulatedNics::port_of(std::uint32_t host) {
+  const std::uint32_t ports = network_.spec().ports;
+  if (ports == 1) return network_.host_port(host);
+  std::array<Port*, BondedPort::kMostPorts> all{};
+  for (std::uint32_t p = 0; p < ports; ++p) all[p] = &network_.host_port(endpoint(host, p));
+  return bonds_.emplace_back(std::span<Port* const>(all.data(), ports));
+}
+
+// "h3", "h3.0", "h3.1", ..., and the devices where each port is one.
+std::vector<NamedLinks> EmulatedNics::named_links(const EmulatedSettings& settings) const {
+  const std::uint32_t ports = settings.fabric.ports;
+  const std::uint32_t nics = network_.spec().hosts / ports;
+  const auto link = [&](std::uint32_t nic, std::uint32_t port) {
+    return network_.topology().host_uplink(port * nics + nic) / 2;
+  };
+  std::vector<NamedLinks> out;
+  for (std::uint32_t nic = 0; nic < nics; ++nic) {
+    std::string name = nic < settings.names.size() ? settings.names[nic] : fmt::format("h{}", nic);
+    NamedLinks& all = out.emplace_back();
+    for (std::uint32_t port = 0; port < ports; ++port) all.links.push_back(link(nic, port));
+    all.name = name;
+    for (std::uint32_t port = 0; port < ports; ++port) {
+      out.push_back({fmt::format("{}.{}", name, port), {link(nic, port)}});
+    }
+  }
+  if (settings.shape == NicShape::bonded) return out;
+  for (std::uint32_t h = 0; h < hosts_.size(); ++h) {
+    out.push_back({name_of(h, settings), {link(h % nics, h / nics)}});
+  }
+  return out;
+}
 
 transport::QpPath EmulatedNics::path_to_host(std::uint32_t host,
                                              const wire::IpAddress& address) const {
@@ -118,16 +162,18 @@ transport::QpPath EmulatedNics::path_to_host(std::uint32_t host,
   return path;
 }
 
-std::optional<transport::QpPath> EmulatedNics::path_to(std::size_t /*from*/,
+std::optional<transport::QpPath> EmulatedNics::path_to(std::size_t from,
                                                        const wire::IpAddress& to) const {
   const std::uint32_t host = fabric::host_of(network_.spec(), to);
-  if (host >= hosts_.size()) return std::nullopt;
+  if (host >= hosts_.size() || islands_[host] != islands_[from]) return std::nullopt;
   return path_to_host(host, to);
 }
 
-std::optional<transport::QpPath> EmulatedNics::path_to_local(std::size_t /*from*/,
+std::optional<transport::QpPath> EmulatedNics::path_to_local(std::size_t from,
                                                              std::uint16_t local_id) const {
-  if (local_id == 0 || local_id > hosts_.size()) return std::nullopt;
+  if (local_id == 0 || local_id > hosts_.size() || islands_[local_id - 1U] != islands_[from]) {
+    return std::nullopt;
+  }
   const std::uint32_t host = local_id - 1U;
   return path_to_host(host, wire::IpAddress::v4(network_.spec().subnet_base + local_id));
 }
@@ -149,10 +195,27 @@ void EmulatedNics::catch_up(Picos now) {
       continue;
     }
     network_.link_fired(actor, time);
+    if (actor == network_.links()) [[unlikely]]
+      links_have_changed();
     if (network_.woken_hosts().empty()) continue;
-    for (const std::uint32_t host : network_.woken_hosts()) note(host);
+    const auto hosts = static_cast<std::uint32_t>(hosts_.size());
+    for (const std::uint32_t end : network_.woken_hosts()) note(end % hosts);
     network_.clear_woken();
   }
+}
+
+// A port that is down takes nothing more: its host looks for another one.
+void EmulatedNics::links_have_changed() {
+  ++link_changes_;
+  for (std::uint32_t h = 0; h < hosts_.size(); ++h) note(h);
+}
+
+void EmulatedNics::change_links(Picos now, std::span<const fabric::LinkEvent> events) {
+  for (fabric::LinkEvent event : events) {
+    event.at = event.at + now;
+    network_.change(event);
+  }
+  next_ = wheel_.next_time();
 }
 
 void EmulatedNics::poll(std::uint32_t index, Picos now, Picos gap) {
@@ -183,16 +246,20 @@ bool EmulatedNics::turn(Picos now, Picos gap) {
   return any;
 }
 
-// A testbed's host is linked to a switch, by a link of its own.
+// A testbed's host is linked to switches, by links of its own that all begin at the host.
 std::string EmulatedNics::capture(std::size_t index, CaptureRingWriter* ring) {
   Host& host = hosts_[index];
-  const std::uint32_t uplink = network_.topology().host_uplink(static_cast<std::uint32_t>(index));
-  if (host.captured != nullptr) network_.untap(uplink / 2);
+  const auto each_link = [&](auto&& act) {
+    for (std::uint32_t port = 0; port < network_.spec().ports; ++port) {
+      act(network_.topology().host_uplink(endpoint(static_cast<std::uint32_t>(index), port)) / 2);
+    }
+  };
+  if (host.captured != nullptr) each_link([&](std::uint32_t link) { network_.untap(link); });
   host.captured = nullptr;
   if (ring == nullptr) return {};
-  ring->set_forward((uplink & 1U) == 0 ? CaptureDirection::outbound : CaptureDirection::inbound);
+  ring->set_forward(CaptureDirection::outbound);
   ring->set_without_icrc(network_.spec().computes_icrc);
-  network_.tap(uplink / 2, *ring);
+  each_link([&](std::uint32_t link) { network_.tap(link, *ring); });
   host.captured = ring;
   return {};
 }
@@ -202,7 +269,11 @@ std::string EmulatedNics::capture(std::size_t index, CaptureRingWriter* ring) {
 NicSetReport EmulatedNics::blank_report() const {
   NicSetReport report;
   report.algorithm = algorithm_;
-  for (const Host& host : hosts_) report.nics.push_back({host.nic.info.name.data(), {}});
+  for (const Host& host : hosts_) {
+    NicReport& nic = report.nics.emplace_back();
+    nic.name = host.nic.info.name.data();
+    nic.links_up.assign(network_.spec().ports, true);
+  }
   FabricReport& out = report.fabric;
   out.emulated = true;
   for (std::size_t i = 0; i < fabric::kDropReasons; ++i) {
@@ -210,7 +281,11 @@ NicSetReport EmulatedNics::blank_report() const {
   }
   const fabric::FabricSpec& spec = network_.spec();
   const auto node = [&](std::uint32_t number) {
-    if (number < spec.hosts) return std::string(hosts_[number].nic.info.name.data());
+    if (number < spec.hosts) {
+      std::string name(hosts_[number % hosts_.size()].nic.info.name.data());
+      if (spec.ports > 1) name += fmt::format(".{}", number / hosts_.size());
+      return name;
+    }
     std::string name("switch");
     name += std::to_string(number - spec.hosts);
     return name;
@@ -232,6 +307,10 @@ void EmulatedNics::describe(Picos now, NicSetReport& report) {
   report.at = now;
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     report.nics[h].counters = hosts_[h].engine->counters();
+    for (std::uint32_t port = 0; port < network_.spec().ports; ++port) {
+      const std::uint32_t end = endpoint(static_cast<std::uint32_t>(h), port);
+      report.nics[h].links_up[port] = network_.host_port(end).links_up() != 0;
+    }
     report.nics[h].capture = {};
     if (hosts_[h].captured != nullptr) report.nics[h].capture = capture_report(*hosts_[h].captured);
   }
@@ -270,18 +349,19 @@ void EmulatedNics::describe(Picos now, NicSetReport& report) {
 }
 
 std::optional<LastHop> EmulatedNics::last_hop(Picos now, std::size_t index) {
-  const auto host = static_cast<std::uint32_t>(index);
-  const std::uint32_t down = network_.topology().host_downlink(host);
-  const std::uint64_t queued = network_.queue_bytes(down, now);  // decides what left before now
-  next_ = wheel_.next_time();
-  const auto egress = network_.egress_stats(down);
-  if (!egress) return std::nullopt;  // the other end is a host
   LastHop out;
-  out.queue_bytes = queued;
-  out.queue_max_bytes = egress->max_bytes;
-  out.marked = egress->marked;
-  out.drops = egress->drops;
-  out.paused = network_.link_pause_time(network_.topology().host_uplink(host), now);
+  for (std::uint32_t port = 0; port < network_.spec().ports; ++port) {
+    const std::uint32_t end = endpoint(static_cast<std::uint32_t>(index), port);
+    const std::uint32_t down = network_.topology().host_downlink(end);
+    out.queue_bytes += network_.queue_bytes(down, now);  // decides what left before now
+    const auto egress = network_.egress_stats(down);
+    if (!egress) return std::nullopt;  // the other end is a host
+    out.queue_max_bytes = std::max(out.queue_max_bytes, egress->max_bytes);
+    out.marked += egress->marked;
+    out.drops += egress->drops;
+    out.paused += network_.link_pause_time(network_.topology().host_uplink(end), now);
+  }
+  next_ = wheel_.next_time();
   return out;
 }
 

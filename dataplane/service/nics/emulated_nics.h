@@ -8,13 +8,19 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/event_wheel.h"
+#include "dataplane/config/scenario.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/fabric/network.h"
+#include "dataplane/port/bonded_port.h"
+#include "dataplane/service/nics/link_faults.h"
 #include "dataplane/service/nics/nic_set.h"
 
 namespace paceline::service {
@@ -22,6 +28,8 @@ namespace paceline::service {
 struct EmulatedSettings {
   // Names of the hosts, in order; hosts without a name are called h0, h1, ...
   std::vector<std::string> names;
+  NicShape shape = NicShape::bonded;  // as the plan was made for
+  config::FabricConfig fabric;        // that the plan was made of
   // The transmit ring of a host, in time on its link: a host that is polled so late can still fill
   // it. At least two full packets, at most 256 KiB.
   Picos transmit_ring = picos_from_micros(20);
@@ -45,11 +53,19 @@ class EmulatedNics final : public NicSet {
   std::optional<transport::QpPath> path_to_local(std::size_t from,
                                                  std::uint16_t local_id) const override;
 
+  std::string plan_fault(const LinkFault& fault,
+                         std::vector<fabric::LinkEvent>& out) const override {
+    return faults_->add(fault, out);
+  }
+
   void touch(std::size_t index) override { note(static_cast<std::uint32_t>(index)); }
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override { return due_.empty() ? next_ : Picos{0}; }
   bool receives_from_outside() const override { return false; }
-  // The link between the host and its switch: frames as they arrive at its other end.
+  std::uint64_t link_changes() const override { return link_changes_; }
+  bool up(std::size_t index) const override { return hosts_[index].port->links_up() != 0; }
+  void change_links(Picos now, std::span<const fabric::LinkEvent> events) override;
+  // The links between the host and its switches: frames as they arrive at their other ends.
   std::string capture(std::size_t index, CaptureRingWriter* ring) override;
   NicSetReport blank_report() const override;
   void describe(Picos now, NicSetReport& report) override;
@@ -67,15 +83,27 @@ class EmulatedNics final : public NicSet {
   };
 
   static fabric::FabricSpec prepared(const WorldPlan& plan, const EmulatedSettings& settings);
+  std::string name_of(std::uint32_t host, const EmulatedSettings& settings) const;
+  Port& port_of(std::uint32_t host);
+  // Endpoints of the fabric that the host has: a port each.
+  std::uint32_t endpoint(std::uint32_t host, std::uint32_t port) const {
+    return port * static_cast<std::uint32_t>(hosts_.size()) + host;
+  }
+  std::vector<NamedLinks> named_links(const EmulatedSettings& settings) const;
   transport::QpPath path_to_host(std::uint32_t host, const wire::IpAddress& address) const;
   void catch_up(Picos now);
+  void links_have_changed();
   void note(std::uint32_t host);
   void poll(std::uint32_t index, Picos now, Picos gap);
 
   std::uint32_t first_host_actor_;
   EventWheel wheel_;
   fabric::Network network_;
+  std::deque<BondedPort> bonds_;  // of hosts with several ports
   std::vector<Host> hosts_;
+  std::vector<std::uint32_t> islands_;  // of endpoints, as fabric::islands
+  std::optional<LinkFaults> faults_;
+  std::uint64_t link_changes_ = 0;
   std::vector<std::uint32_t> due_;  // hosts with something to do; each once
   Picos next_ = kNever;
   std::string algorithm_;

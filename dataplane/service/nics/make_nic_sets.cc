@@ -10,7 +10,8 @@ namespace paceline::service {
 MadeNicSets make_nic_sets(const config::Testbed& testbed) {
   assert(testbed.scenario);
   MadeNicSets made;
-  const WorldPlan plan = plan_world(*testbed.scenario);
+  const NicShape shape = testbed.nic.shape == "separate" ? NicShape::separate : NicShape::bonded;
+  const WorldPlan plan = plan_world(*testbed.scenario, shape);
   if (!plan.error.empty()) {
     made.errors.push_back(testbed.name + ": " + plan.error);
     return made;
@@ -18,6 +19,8 @@ MadeNicSets make_nic_sets(const config::Testbed& testbed) {
   try {
     EmulatedSettings settings;
     settings.names = testbed.nic.names;
+    settings.shape = shape;
+    settings.fabric = testbed.scenario->fabric;
     settings.transmit_ring = testbed.nic.transmit_ring;
     settings.lend_payload = testbed.nic.lend_payload;
     settings.profile = testbed.scenario->cc.profile;

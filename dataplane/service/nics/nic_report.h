@@ -107,6 +107,7 @@ struct CaptureReport {
 
 struct NicReport {
   std::string name;
+  std::vector<bool> links_up;  // by port, of an emulated NIC
   telemetry::EngineCounters counters;
   PortReport port{};
   ArrivalReport arrivals{};

@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "dataplane/attach/protocol.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/capture/capture_ring_writer.h"
+#include "dataplane/service/nics/link_faults.h"
 #include "dataplane/service/nics/nic_report.h"
 #include "dataplane/transport/engine.h"
 #include "dataplane/transport/interface/attributes.h"
@@ -35,7 +38,7 @@ struct Nic {
 
 // For an emulated instance: the port of the switch towards it, and the instance's own link.
 struct LastHop {
-  std::uint64_t queue_bytes = 0;
+  std::uint64_t queue_bytes = 0;      // of all its ports
   std::uint64_t queue_max_bytes = 0;  // since the start
   std::uint64_t marked = 0;
   std::uint64_t drops = 0;
@@ -58,6 +61,13 @@ class NicSet {
                                                    const wire::IpAddress& to) const = 0;
   virtual std::optional<transport::QpPath> path_to_local(std::size_t from,
                                                          std::uint16_t local_id) const = 0;
+  // Adds the events of links that a fault is, for change_links(). Returns an error, or an empty
+  // text.
+  virtual std::string plan_fault(const LinkFault& /*fault*/,
+                                 std::vector<fabric::LinkEvent>& /*out*/) const {
+    return "target: faults are of emulated links, and these are ports of the machine; "
+           "`ip link set DEVICE down` takes one down";
+  }
   // A report with its names and its room, and no numbers yet.
   virtual NicSetReport blank_report() const { return {}; }
   // Fills in what devices count by themselves, of a blank_report(). May take them a while.
@@ -78,6 +88,12 @@ class NicSet {
   virtual Picos next_deadline() const = 0;
   // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
   virtual bool receives_from_outside() const = 0;
+  // How often the link of any instance has gone or come.
+  virtual std::uint64_t link_changes() const { return 0; }
+  // Whether an instance can send: one of its ports has a link.
+  virtual bool up(std::size_t /*index*/) const { return true; }
+  // Between turns: these happen to links, their times counted from `now`. May allocate.
+  virtual void change_links(Picos /*now*/, std::span<const fabric::LinkEvent> /*events*/) {}
   // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways and
   // with what is dropped there; nullptr: no more. May allocate. Returns an error, or an empty text.
   virtual std::string capture(std::size_t /*index*/, CaptureRingWriter* /*ring*/) {

@@ -115,7 +115,7 @@ Picos PortNics::next_deadline() const {
 NicSetReport PortNics::blank_report() const {
   NicSetReport report;
   report.algorithm = algorithm_;
-  for (const End& end : ends_) report.nics.push_back({end.nic.info.name.data(), {}});
+  for (const End& end : ends_) report.nics.emplace_back().name = end.nic.info.name.data();
   return report;
 }
 

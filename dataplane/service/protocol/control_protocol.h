@@ -52,6 +52,12 @@
 //                of the NIC, until the connection ends. One capture per NIC at a time, eight per
 //                service.
 //
+//   fault        {events: [{target, action, rate_mbps?, delay_ns?, probability?, direction?: "both" |
+//                "up" | "down", after_us?, for_us?}]} -> links: how many change. What happens to
+//                emulated links, after_us from now, for for_us or until something else does:
+//                target "h0", "h0.1" (its port 1) or as `link` of an [[event]]; action as there, or
+//                "clear". All events, or none.
+//
 // An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if
 // given), which is loaded as by load_plugin, also in a dry run: only the plug-in has its table.
 //

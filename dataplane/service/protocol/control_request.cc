@@ -27,10 +27,16 @@ constexpr double kMostName = 63;
 constexpr double kMostPath = 4096;
 constexpr double kMostId = 9007199254740991.0;  // what every JSON reader keeps
 constexpr double kMostClusters = telemetry::kMostClusters;
-constexpr EnumTexts<15> kOps{"hello", "telemetry",   "status",      "parameters", "configure",
-                             "trial", "use_arm",     "renew",       "end_trial",  "trials",
-                             "guard", "clear_guard", "load_plugin", "plugins",    "capture"};
-static_assert(kOps.size() == static_cast<std::size_t>(ControlOp::capture) + 1);
+constexpr EnumTexts<16> kOps{"hello",       "telemetry", "status",  "parameters",
+                             "configure",   "trial",     "use_arm", "renew",
+                             "end_trial",   "trials",    "guard",   "clear_guard",
+                             "load_plugin", "plugins",   "capture", "fault"};
+static_assert(kOps.size() == static_cast<std::size_t>(ControlOp::fault) + 1);
+constexpr double kMostFaults = 4096;  // of one request
+constexpr double kMostFaultUs = 3.6e9;
+constexpr EnumTexts<9> kFaultActions{"down",    "up",        "rate",    "delay", "loss",
+                                     "corrupt", "duplicate", "reorder", "clear"};
+constexpr EnumTexts<3> kDirections{"both", "up", "down"};
 constexpr EnumTexts<2> kKept{"champion", "candidate"};
 
 Field text_field(std::string name, bool required, double most = kMostName) {
@@ -74,6 +80,28 @@ std::vector<Field> trial_fields() {
           whole_field("hold_ms", true, kLeastHoldMs, kMostHoldMs)};
 }
 
+std::vector<Field> fault_fields() {
+  const auto number = [](std::string name, double least, double most) {
+    return Field{.name = std::move(name), .type = FieldType::number, .least = least, .most = most};
+  };
+  return {{.name = "events",
+           .type = FieldType::list,
+           .required = true,
+           .least = 1,
+           .most = kMostFaults,
+           .of = {{.type = FieldType::object,
+                   .of = {text_field("target", true),
+                          {.name = "action",
+                           .required = true,
+                           .one_of = {kFaultActions.begin(), kFaultActions.end()}},
+                          number("rate_mbps", 1, 3.2e6),
+                          number("delay_ns", 1, 1e9),
+                          number("probability", 0, 1),
+                          {.name = "direction", .one_of = {kDirections.begin(), kDirections.end()}},
+                          number("after_us", 0, kMostFaultUs),
+                          number("for_us", 0, kMostFaultUs)}}}}};
+}
+
 // The members of each operation, beside schema, id and op; in the order of ControlOp.
 const std::array<std::vector<Field>, kOps.size()>& operations() {
   static const std::array<std::vector<Field>, kOps.size()> all{{
@@ -102,6 +130,7 @@ const std::array<std::vector<Field>, kOps.size()>& operations() {
       {},
       {text_field("nic", true), whole_field("bytes", false, kLeastCaptureBytes, kMostCaptureBytes),
        whole_field("snap", false, kLeastCaptureSnap, kMostCaptureSnap)},
+      fault_fields(),
   }};
   return all;
 }
@@ -183,6 +212,47 @@ void take_arms(const ParsedJson& object, ControlRequest& out, std::vector<std::s
   }
 }
 
+// A value goes with the action that needs it.
+void take_faults(const ParsedJson& object, ControlRequest& out, std::vector<std::string>& errors) {
+  const std::pair<const char*, std::string_view> values[] = {
+      {"rate_mbps", " rate "},
+      {"delay_ns", " delay "},
+      {"probability", " loss corrupt duplicate reorder "},
+      {"direction", " rate delay loss corrupt duplicate reorder "}};
+  for (const ParsedJson& event : object.at("events")) {
+    LinkFault& fault = out.faults.emplace_back();
+    const std::string path = fmt::format("events[{}].", out.faults.size() - 1);
+    take(event, "target", fault.target);
+    take(event, "action", fault.action);
+    take(event, "direction", fault.direction);
+    take(event, "probability", fault.probability);
+    double number = 0;
+    take(event, "rate_mbps", number);
+    fault.rate = Rate{static_cast<std::uint64_t>(std::llround(number * 1e6))};
+    number = 0;
+    take(event, "delay_ns", number);
+    fault.delay = Picos{std::llround(number * 1e3)};
+    number = 0;
+    take(event, "after_us", number);
+    fault.after = Picos{std::llround(number * 1e6)};
+    number = 0;
+    take(event, "for_us", number);
+    fault.lasts = Picos{std::llround(number * 1e6)};
+    const std::string action = fmt::format(" {} ", fault.action);
+    for (const auto& [name, actions] : values) {
+      const bool fits = actions.find(action) != std::string_view::npos;
+      if (event.contains(name) && !fits) {
+        errors.push_back(path + name + ": does nothing with action " + in_quotes(fault.action));
+      } else if (fits && !event.contains(name) && std::string_view(name) != "direction") {
+        errors.push_back(path + name + ": action " + in_quotes(fault.action) + " needs it");
+      }
+    }
+    if (event.contains("for_us") && (fault.action == "up" || fault.action == "clear")) {
+      errors.push_back(path + "for_us: does nothing with action " + in_quotes(fault.action));
+    }
+  }
+}
+
 void take_members(const ParsedJson& object, ControlRequest& out, std::vector<std::string>& errors) {
   take(object, "name", out.name);
   take(object, "nics", out.nics);
@@ -205,6 +275,8 @@ void take_members(const ParsedJson& object, ControlRequest& out, std::vector<std
       take(object, "nic", out.nic);
       take(object, "bytes", out.ring_bytes);
       return take(object, "snap", out.snap);
+    case ControlOp::fault:
+      return take_faults(object, out, errors);
     default:
       return;  // has none, or those above
   }

@@ -12,6 +12,7 @@
 
 #include "dataplane/config/congestion_change.h"
 #include "dataplane/port/capture/capture_ring.h"
+#include "dataplane/service/nics/link_fault.h"
 #include "dataplane/service/protocol/guard_limits.h"
 
 namespace paceline::service {
@@ -32,6 +33,7 @@ enum class ControlOp : std::uint8_t {
   load_plugin,
   plugins,
   capture,
+  fault,
 };
 
 struct ControlRequest {
@@ -47,6 +49,7 @@ struct ControlRequest {
   std::string nic;                                 // to capture
   std::uint64_t ring_bytes = kUsualCaptureBytes;
   std::uint32_t snap = kMostCaptureSnap;
+  std::vector<LinkFault> faults;
   GuardLimits guard;
   std::uint32_t hold_ms = 0;
   std::uint8_t arm = 0;

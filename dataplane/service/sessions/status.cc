@@ -156,10 +156,11 @@ Json worker_of(ServiceWorker& worker) {
                 {"local_id", info.local_id},
                 {"rate_mbps", info.rate_mbps},
                 {"mtu", info.mtu},
-                {"up", info.up != 0},
+                {"up", worker.up(i)},
                 {"algorithm", algorithms[i]}};
     if (i < report.nics.size()) {
       const NicReport& told = report.nics[i];
+      if (told.links_up.size() > 1) nic["ports_up"] = told.links_up;
       nic["counters"] = counters_of(told.counters);
       nic["undelivered"] = undelivered_of(told.counters);
       if (told.capture.running) nic["capture"] = capture_of(told.capture);

@@ -137,6 +137,7 @@ std::vector<NicPlace> Service::nics() const {
 
 attach::NicInfo Service::nic_info(NicPlace place) const {
   attach::NicInfo info = workers_[place.worker]->nics().nic(place.nic).info;
+  info.up = workers_[place.worker]->up(place.nic) ? 1 : 0;
   const TenantQuota& quota = settings_.quota;
   const ObjectLimits& limits = settings_.limits;
   info.limits.queue_pairs = quota.queue_pairs;

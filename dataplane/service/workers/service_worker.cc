@@ -63,9 +63,12 @@ ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
     : name_(std::move(name)),
       nics_(std::move(nics)),
       pairs_(nics_->size()),
+      up_(nics_->size()),
       meters_(meters_of(*nics_)),
       publisher_(*nics_, pairs_, meters_, times.telemetry_interval),
-      loop_(idle_settings(times, nics_->receives_from_outside()), times.watch) {}
+      loop_(idle_settings(times, nics_->receives_from_outside()), times.watch) {
+  for (std::size_t nic = 0; nic < up_.size(); ++nic) up_[nic].store(nics_->up(nic));
+}
 
 ServiceWorker::~ServiceWorker() { stop(); }
 
@@ -125,6 +128,7 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   }
   if (sessions != 0) first_session_ = (first_session_ + 1) % sessions;
   busy |= nics_->turn(now, gap);
+  if (nics_->link_changes() != link_changes_) report_links();
   // Whatever is left after settle() did not fit, or its reader does not poll.
   for (WorkerSession* session : sessions_) {
     busy |= session->settle();
@@ -155,6 +159,20 @@ void ServiceWorker::report_events() {
         write_notice(pair->notices(), {event_number(events[i].kind), pair->handle()});
       }
     } while (n == events.size());
+  }
+}
+
+// As a RoCE NIC whose interface went down and came back: with the link its addresses return.
+void ServiceWorker::report_links() {
+  link_changes_ = nics_->link_changes();
+  for (std::size_t nic = 0; nic < up_.size(); ++nic) {
+    const bool up = nics_->up(nic);
+    if (up_[nic].exchange(up, std::memory_order_acq_rel) == up) continue;
+    for (const WorkerSession* session : sessions_) {
+      if (session->nic() != nic) continue;
+      session->notify(up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+      if (up) session->notify(IBV_EVENT_GID_CHANGE);
+    }
   }
 }
 

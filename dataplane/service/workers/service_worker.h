@@ -72,6 +72,8 @@ class ServiceWorker {
   // --- any thread ---
   // Something has come that a turn looks at.
   void wake();
+  // Whether an instance has a link, as its programs were told last.
+  bool up(std::size_t nic) const { return up_[nic].load(std::memory_order_acquire); }
 
   // --- its own thread, between turns ---
   void add(WorkerSession& session);
@@ -99,6 +101,7 @@ class ServiceWorker {
   void run();
   void sleep(Picos time);
   void report_events();
+  void report_links();
   void begin_in_force(std::size_t nic, const NicInForce& in_force);
   Picos next_deadline(Picos now) const;
   attach::WorkerPage& page() { return *reinterpret_cast<attach::WorkerPage*>(page_.data()); }
@@ -121,6 +124,8 @@ class ServiceWorker {
   std::vector<WorkerSession*> sessions_;
   std::size_t first_session_ = 0;
   std::vector<PairTable> pairs_;  // by NIC
+  std::vector<std::atomic<bool>> up_;
+  std::uint64_t link_changes_ = 0;  // those that up_ has
   std::vector<telemetry::NicMeter> meters_;
   TelemetryPublisher publisher_;
   bool work_pending_ = false;  // a command was run since the last turn

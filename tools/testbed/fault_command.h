@@ -1,0 +1,31 @@
+// `paceline testbed fault`: what happens to emulated links of a running testbed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace paceline::tools {
+
+struct FaultOptions {
+  std::string target;
+  std::vector<std::string> changes;  // "down", "loss=0.01"
+  std::string direction;
+  std::string after;
+  std::string lasts;
+  std::string script;
+  std::uint32_t random = 0;
+  std::uint64_t seed = 1;
+  std::string every = "100ms";
+
+  void add_to(CLI::App& command);
+};
+
+// Asks the service at `socket`; `how_else` are the options that name the same testbed. Returns an
+// exit code, and has printed why.
+int inject_faults(const FaultOptions& options, const std::string& socket,
+                  const std::string& how_else);
+
+}  // namespace paceline::tools
