@@ -64,6 +64,17 @@ void add_fabric(std::string& text, const Json& set) {
   }
 }
 
+// "port 1, port 3"; of a NIC with one port "its port"; empty: all have a link.
+std::string ports_down(const Json& nic) {
+  const Json& up = list(nic, "ports_up");
+  std::string text;
+  for (std::size_t port = 0; port < up.size(); ++port) {
+    if (up[port] == false) text += fmt::format("{}port {}", text.empty() ? "" : ", ", port);
+  }
+  if (up.empty() && nic.value("up", Json(true)) == false) text = "its port";
+  return text;
+}
+
 void add_nics(std::string& text, const Json& set) {
   text +=
       fmt::format("\n{:<12} {:>12} {:>16} {:>12} {:>16} {:>8} {:>8} {:>8}\n", "nic", "tx packets",
@@ -76,6 +87,9 @@ void add_nics(std::string& text, const Json& set) {
                     number(counters, "rx_data_packets"), number(counters, "rx_data_bytes"),
                     number(counters, "rx_ce_packets"), number(counters, "retransmitted_packets"),
                     number(counters, "cnps_received"));
+    if (const std::string down = ports_down(nic); !down.empty()) {
+      text += fmt::format("{:<12} without a link: {}\n", "", down);
+    }
     if (const std::string why = reasons(nic, "undelivered"); !why.empty()) {
       text += fmt::format("{:<12} received and not delivered: {}\n", "", why);
     }
