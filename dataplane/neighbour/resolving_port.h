@@ -79,6 +79,7 @@ class ResolvingPort final : public Port {
   Picos tx_ready_at(std::uint8_t traffic_class) const override {
     return behind_->tx_ready_at(traffic_class);
   }
+  std::uint8_t links_up() const override { return behind_->links_up(); }
   PacketPool& packets() override { return behind_->packets(); }
   // The port behind, with the path MTU that ip_mtu leaves and the bytes of the tag.
   PortInfo info() const override;

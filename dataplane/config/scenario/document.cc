@@ -80,6 +80,11 @@ bool check_schema(const TomlNode& root, std::uint32_t& schema, Diagnostics& erro
   return false;
 }
 
+void imply_planes(Scenario& s, const GivenKeys& given) {
+  if (given.given("transport.planes")) return;
+  s.transport.planes = s.transport.reliability == "selective" ? "spray" : "hash";
+}
+
 void imply(Scenario& s, const GivenKeys& given) {
   if (given.given("fabric.topology_file") && !given.given("fabric.topology")) {
     s.fabric.topology = "file";
@@ -101,9 +106,7 @@ void imply(Scenario& s, const GivenKeys& given) {
       event.links = find_links(s.fabric, event.link).links;
     }
   }
-  if (!given.given("transport.planes")) {
-    s.transport.planes = s.transport.reliability == "selective" ? "spray" : "hash";
-  }
+  imply_planes(s, given);
   // Either key may say it. A contradiction is left as it is, for check_scenario.
   if (!given.given("fabric.flow_control")) {
     s.fabric.flow_control = s.fabric.pfc.enabled ? "pfc" : "none";

@@ -62,6 +62,8 @@ void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder
 
 // Choices that another key makes: a topology file, a CDF file, a flow list.
 void imply(Scenario& scenario, const GivenKeys& given);
+// The same of transport.planes alone.
+void imply_planes(Scenario& scenario, const GivenKeys& given);
 
 // A name from the file's.
 std::string default_name(const std::string& source, std::string_view otherwise);

@@ -58,6 +58,7 @@ struct HostConfig {
 // [[port]]: port/dpdk/dpdk_device.h.
 struct PortConfig {
   std::string name;
+  std::string bond;  // the NIC of several ports that it is of; empty: it is one of its own
   std::string device;
   Rate rate{};  // 0: what the device says
   Picos base_rtt = picos_from_micros(50);

@@ -41,6 +41,10 @@ constexpr auto kPortKeys = std::to_array<KeySpec>({
     {.path = "port.device",
      .meaning = "The device, with its arguments as DPDK writes them: "
                 "\"net_memif0,role=client,bsize=4608\", \"0000:3b:00.0\". Required."},
+    {.path = "port.bond",
+     .meaning = "Name of a NIC. All ports of the same `bond` are that one NIC, whose queue pairs "
+                "outlive ports; each in a network of its own. Only the first has a [port.host]; "
+                "rate and MTU are alike."},
     {.path = "port.rate",
      .min = kLeastRate,
      .max = kMostRate,
@@ -146,6 +150,7 @@ Field eal_field(EalConfig& eal, std::string_view name) {
 
 Field port_field(PortConfig& port, std::string_view name) {
   if (name == "name") return &port.name;
+  if (name == "bond") return &port.bond;
   if (name == "device") return &port.device;
   if (name == "rate") return &port.rate;
   if (name == "base_rtt") return &port.base_rtt;

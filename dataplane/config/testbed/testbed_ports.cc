@@ -2,7 +2,9 @@
 // have.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 
 #include "dataplane/config/scenario/document.h"
@@ -52,6 +54,13 @@ void read_port_engines(const TomlNode& root, Testbed& out, ReadContext& context)
     context.errors->add(given.place({key.path}, root.where),
                         fmt::format("{} {}", key.path, key.why));
   }
+  for (const PortConfig& port : out.ports) {
+    const auto of_its_bond = [&](const PortConfig& other) { return other.bond == port.bond; };
+    if (port.bond.empty()) continue;
+    const auto count = std::count_if(out.ports.begin(), out.ports.end(), of_its_bond);
+    scenario.fabric.ports = std::max(scenario.fabric.ports, static_cast<std::uint32_t>(count));
+  }
+  imply_planes(scenario, given);
   check_scenario(scenario, given, root.where, context);
   out.transport = scenario.transport;
   const TomlMember* const cc = root.find("cc");
@@ -63,11 +72,18 @@ void read_port_engines(const TomlNode& root, Testbed& out, ReadContext& context)
 
 std::vector<std::string> service_problems(const Testbed& testbed) {
   std::vector<std::string> problems;
+  std::set<std::string> names;  // of NICs
+  std::set<std::string> bonds;
   for (const PortConfig& port : testbed.ports) {
     const auto say = [&](const std::string& where, std::string_view text) {
       problems.push_back(fmt::format("{}: port \"{}\": {}", where, port.name, text));
     };
-    if (!is_nic_name(port.name)) {
+    const bool first_of_bond = !port.bond.empty() && bonds.insert(port.bond).second;
+    if (!port.bond.empty() && !first_of_bond) continue;
+    if (!names.insert(first_of_bond ? port.bond : port.name).second) {
+      say(port.where, "a bond and a port, which is a NIC of its own, have the same name");
+    }
+    if (port.bond.empty() && !is_nic_name(port.name)) {
       say(port.where,
           "programs see this name: expected letters, digits, \"-\" and \"_\", at most 31");
     }

@@ -58,6 +58,8 @@ class TestbedReader {
   }
 
  private:
+  static constexpr std::size_t kMostBonded = 8;
+
   void fail(const TomlNode& node, std::string_view key, std::string_view why) {
     fail_value(context_, node, key, why);
   }
@@ -149,9 +151,33 @@ class TestbedReader {
              fmt::format("port \"{}\" has this device; use its queues", other.name));
       }
     }
+    if (const TomlMember* m = table.find("bond"); m != nullptr) check_bond(m->value, port);
     const TomlMember* device = table.find("device");
     port.where = to_string(device == nullptr ? table.where : device->value.where);
     out_.ports.push_back(std::move(port));
+  }
+
+  // Whether the port fits the others of its bond that stand before it.
+  void check_bond(const TomlNode& node, const PortConfig& port) {
+    if (!is_nic_name(port.bond)) {
+      return fail(node, "port.bond",
+                  "programs see this name: expected letters, digits, \"-\" and \"_\", at most 31");
+    }
+    std::size_t count = 1;
+    const PortConfig* first = nullptr;
+    for (const PortConfig& other : out_.ports) {
+      if (other.bond == port.bond) ++count;
+      if (other.bond == port.bond && first == nullptr) first = &other;
+    }
+    if (first == nullptr) return;
+    if (port.host) fail(node, "port.bond", "only the first port of a bond has a [port.host]");
+    if (port.rate != first->rate || port.mtu != first->mtu || port.queues != first->queues) {
+      fail(node, "port.bond",
+           fmt::format("expected rate, mtu and queues of port \"{}\", the first", first->name));
+    }
+    if (count > kMostBonded) {
+      fail(node, "port.bond", fmt::format("a NIC has at most {} ports", kMostBonded));
+    }
   }
 
   void take_mac(const TomlNode& node, PortConfig& port) {

@@ -1,5 +1,6 @@
 #include "dataplane/driver/ports/dpdk_testbed.h"
 
+#include <optional>
 #include <utility>
 
 #include "dataplane/driver/ports/testbed_setup.h"
@@ -26,7 +27,7 @@ DpdkDeviceSettings settings_of(const config::PortConfig& port) {
   s.mtu_bytes = static_cast<std::uint16_t>(port.mtu);
   s.rx_descriptors = static_cast<std::uint16_t>(port.rx_descriptors);
   s.tx_descriptors = static_cast<std::uint16_t>(port.tx_descriptors);
-  s.lend_payload = port.lend_payload;
+  s.lend_payload = port.lend_payload && port.bond.empty();
   s.promiscuous = port.promiscuous;
   s.all_multicast = port.host.has_value();
   s.mac = port.mac;
@@ -35,17 +36,36 @@ DpdkDeviceSettings settings_of(const config::PortConfig& port) {
   return s;
 }
 
-// Fills `out`; the error, if any.
-std::string open_port(Eal& eal, const config::PortConfig& config, std::size_t index,
-                      TestbedPort& out) {
+// What ports of a bond need together.
+struct BondNeeds {
+  std::uint32_t packets = 0;
+  std::uint32_t descriptors = 0;
+};
+
+BondNeeds needs_of(const config::Testbed& testbed, const config::PortConfig& of) {
+  if (of.bond.empty()) return {of.packets, 0};
+  BondNeeds needs;
+  for (const config::PortConfig& port : testbed.ports) {
+    if (port.bond != of.bond) continue;
+    needs.packets += port.packets;
+    needs.descriptors += port.rx_descriptors + port.tx_descriptors;
+  }
+  return needs;
+}
+
+// Fills `out`; the error, if any. `first`: of its bond, if another one is.
+std::string open_port(Eal& eal, const config::PortConfig& config, const BondNeeds& needs,
+                      std::size_t index, TestbedPort* first, TestbedPort& out) {
   out.name = config.name;
+  if (first != nullptr) out.memories = first->memories;
   std::vector<DpdkMemory*> memories;
+  for (const auto& memory : out.memories) memories.push_back(memory.get());
   const int node = DpdkDevice::node_of(eal, config.device);
-  for (std::uint32_t q = 0; q < config.queues; ++q) {
+  for (std::uint32_t q = 0; q < config.queues && first == nullptr; ++q) {
     DpdkMemorySettings settings;
     settings.name = "port";
     settings.name += std::to_string(index) + "-" + std::to_string(q);
-    settings.packets = config.packets;
+    settings.packets = needs.packets;
     settings.payload_room = static_cast<std::uint16_t>(config.mtu);
     settings.socket = node;
     DpdkMemoryMade made = DpdkMemory::make(settings);
@@ -61,6 +81,8 @@ std::string open_port(Eal& eal, const config::PortConfig& config, std::size_t in
     settings.queue = q;
     settings.link_rate = config.rate;
     settings.pool_id = static_cast<std::uint16_t>(out.ports.size());
+    if (needs.descriptors != 0) settings.engine_packets = needs.packets - needs.descriptors;
+    if (first != nullptr) settings.pool = &first->ports[q]->packets();
     DpdkPortMade made = DpdkPort::make(*out.device, settings);
     if (made.port == nullptr) return made.error;
     out.ports.push_back(std::move(made.port));
@@ -96,14 +118,19 @@ DpdkTestbedOpened DpdkTestbed::open(const config::Testbed& config) {
   if (start.eal == nullptr) return {nullptr, start.error};
   testbed->eal_ = std::move(start.eal);
   testbed->ports_.reserve(config.ports.size());
-  for (const config::PortConfig& port : config.ports) {
+  for (std::size_t i = 0; i < config.ports.size(); ++i) {
+    const config::PortConfig& port = config.ports[i];
+    std::size_t first = port.bond.empty() ? i : 0;  // of its bond
+    while (first < i && config.ports[first].bond != port.bond) ++first;
     TestbedPort& out = testbed->ports_.emplace_back();
-    const std::string error = open_port(*testbed->eal_, port, testbed->ports_.size() - 1, out);
+    const std::string error = open_port(*testbed->eal_, port, needs_of(config, port), i,
+                                        first == i ? nullptr : &testbed->ports_[first], out);
     if (!error.empty()) return {nullptr, port.where + ": port \"" + port.name + "\": " + error};
-    if (!port.host) continue;
-    const std::string wrong = put_resolver(*port.host, testbed->ports_.size(), out);
+    const std::optional<config::HostConfig>& host = config.ports[first].host;
+    if (!host) continue;
+    const std::string wrong = put_resolver(*host, i + 1, out);
     if (!wrong.empty()) {
-      return {nullptr, port.host->where + ": port \"" + port.name + "\": host: " + wrong};
+      return {nullptr, host->where + ": port \"" + port.name + "\": host: " + wrong};
     }
   }
   return {std::move(testbed), ""};

@@ -16,11 +16,11 @@ namespace paceline {
 
 struct TestbedPort {
   std::string name;
-  // In the order of making; ports[i] is queue i of the device.
-  std::vector<std::unique_ptr<DpdkMemory>> memories;
+  // In the order of making; ports[i] is queue i of the device. Ports of a bond share theirs.
+  std::vector<std::shared_ptr<DpdkMemory>> memories;
   std::unique_ptr<DpdkDevice> device;
   std::vector<std::unique_ptr<DpdkPort>> ports;
-  // In front of ports[0], where the file has a [port.host].
+  // In front of ports[0], where the file has a [port.host], for it or for the first of its bond.
   std::unique_ptr<neighbour::ResolvingPort> resolver;
 
   // The parts on which an engine is made.

@@ -190,26 +190,40 @@ std::string algorithms_over_planes() {
   return names;
 }
 
-// Why NICs of several ports cannot run what the scenario asks for; empty: they can.
-std::string planes_refusal(const config::Scenario& scenario) {
-  const cc::AlgorithmInfo* info = cc::find(scenario.cc.algorithm);
+// Why NICs of several ports cannot run what the file asks for; empty: they can.
+std::string planes_refusal(const config::TransportConfig& t, const config::CcConfig& cc,
+                           std::uint32_t ports) {
+  const cc::AlgorithmInfo* info = cc::find(cc.algorithm);
   if (info == nullptr) return {};  // told elsewhere
-  const std::string with = "fabric.ports = " + std::to_string(scenario.fabric.ports) + ": ";
-  if (scenario.transport.planes == "spray") {
+  const std::string with = "a NIC of " + std::to_string(ports) + " ports: ";
+  if (t.planes == "spray") {
     if (info->over_planes) return {};
-    return with + scenario.cc.algorithm +
+    return with + cc.algorithm +
            " has not been made for packets of one flow on several planes; allowed are " +
            algorithms_over_planes() +
            ", or a reactive one with transport.planes = \"hash\" or "
            "\"pinned\"";
   }
   if (!info->proactive) return {};
-  return with + scenario.cc.algorithm +
+  return with + cc.algorithm +
          " grants what a whole NIC receives; it needs transport.reliability = \"selective\" with "
          "transport.planes = \"spray\"";
 }
 
 }  // namespace
+
+std::string plan_planes(const config::TransportConfig& t, const config::CcConfig& cc,
+                        std::uint32_t ports, cc::PortFacts& facts,
+                        transport::EngineConfig& engine) {
+  engine.planes = ports;
+  if (ports == 1) return {};
+  if (t.planes == "spray") {
+    if (t.multipath == "none") engine.multipath = transport::Multipath::packet;
+    facts.link_rate = Rate{facts.link_rate.bps * ports};
+    facts.planes = static_cast<std::uint8_t>(ports);
+  }
+  return planes_refusal(t, cc, ports);
+}
 
 WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   WorldPlan plan;
@@ -221,8 +235,6 @@ WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   if (!plan.error.empty()) return plan;
   if (shape == NicShape::separate) plan.fabric.ports = 1;
   const std::uint32_t ports = plan.fabric.ports;
-  if (ports > 1) plan.error = planes_refusal(scenario);
-  if (!plan.error.empty()) return plan;
 
   const IdealClock clock(scenario, 2);  // for the wire bytes of a packet
   const fabric::Topology topology(plan.fabric);
@@ -230,13 +242,9 @@ WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   const auto base_rtt_ns = static_cast<std::uint32_t>(ideal.longest_base_rtt().count / 1000);
 
   cc::PortFacts facts;
-  plan.engine.planes = ports;
-  const bool sprays = ports > 1 && scenario.transport.planes == "spray";
-  if (sprays && scenario.transport.multipath == "none") {
-    plan.engine.multipath = transport::Multipath::packet;
-  }
-  facts.link_rate = Rate{scenario.fabric.rate.bps * (sprays ? ports : 1)};
-  facts.planes = static_cast<std::uint8_t>(sprays ? ports : 1);
+  facts.link_rate = scenario.fabric.rate;
+  plan.error = plan_planes(scenario.transport, scenario.cc, ports, facts, plan.engine);
+  if (!plan.error.empty()) return plan;
   facts.mtu_bytes = scenario.transport.payload_bytes;
   facts.base_rtt_ns = base_rtt_ns;
   facts.full_packet_bytes = static_cast<std::uint32_t>(

@@ -36,6 +36,11 @@ enum class NicShape : std::uint8_t { bonded, separate };
 
 WorldPlan plan_world(const config::Scenario& scenario, NicShape shape = NicShape::bonded);
 
+// Configures an engine by transport.planes for a NIC of so many ports, and completes the facts of
+// one of them. Before plan_engine(). Returns why it cannot be, or an empty text.
+std::string plan_planes(const config::TransportConfig& transport, const config::CcConfig& cc,
+                        std::uint32_t ports, cc::PortFacts& facts, transport::EngineConfig& engine);
+
 // Configures an engine by [transport] and [cc], on a port with these facts; all but the addresses.
 // Returns an error, or an empty text.
 std::string plan_engine(const config::TransportConfig& transport, const config::CcConfig& cc,

@@ -15,6 +15,7 @@ class WatchedPort : public Port {
   Picos tx_ready_at(std::uint8_t traffic_class) const final {
     return behind_.tx_ready_at(traffic_class);
   }
+  std::uint8_t links_up() const final { return behind_.links_up(); }
   PacketPool& packets() final { return behind_.packets(); }
   PortInfo info() const final { return behind_.info(); }
   void use_clock(const PollClock& clock) final { behind_.use_clock(clock); }

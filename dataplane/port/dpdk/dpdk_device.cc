@@ -57,6 +57,18 @@ const SizeArgument* size_argument(std::string_view driver) {
   return nullptr;
 }
 
+// Whether a kernel interface is up and has a carrier.
+bool interface_runs(const std::string& name) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return true;  // nobody can tell
+  ifreq request{};
+  name.copy(static_cast<char*>(request.ifr_name), IFNAMSIZ - 1);
+  const bool asked = ::ioctl(socket, SIOCGIFFLAGS, &request) == 0;
+  ::close(socket);
+  constexpr int kRuns = IFF_UP | IFF_RUNNING;
+  return asked && (request.ifr_flags & kRuns) == kRuns;
+}
+
 // The value of "key=value" among a device's arguments.
 std::uint32_t argument_value(std::string_view device, const SizeArgument& argument) {
   std::uint32_t value = argument.otherwise;
@@ -354,8 +366,15 @@ DpdkDeviceStatistics DpdkDevice::statistics() const {
 }
 
 bool DpdkDevice::link_up() const {
+  // Drivers of kernel interfaces do not look at their link.
+  const std::size_t at = settings_.device.find(",iface=");
+  if (at != std::string::npos) {
+    const std::string from = settings_.device.substr(at + 7);
+    return interface_runs(from.substr(0, from.find(',')));
+  }
   rte_eth_link link{};
-  return rte_eth_link_get_nowait(port_id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+  const int result = rte_eth_link_get_nowait(port_id_, &link);
+  return result == -ENOTSUP || (result == 0 && link.link_status == RTE_ETH_LINK_UP);
 }
 
 }  // namespace paceline

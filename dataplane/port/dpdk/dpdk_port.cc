@@ -90,7 +90,8 @@ DpdkPortMade DpdkPort::make(DpdkDevice& device, const DpdkPortSettings& settings
   info.payload_room = memory.payload_room();
   info.tx_burst = kBurst;
   info.computes_icrc = false;
-  const SendPath path = device.capabilities().send_path;
+  const SendPath path =
+      settings.pool != nullptr ? SendPath::copied : device.capabilities().send_path;
   DpdkLoans* loans = nullptr;
   if (path != SendPath::copied) {
     std::string error;
@@ -103,7 +104,7 @@ DpdkPortMade DpdkPort::make(DpdkDevice& device, const DpdkPortSettings& settings
       settings.stamps != nullptr ? settings.stamps : device.stamps();
   info.stamps_arrivals = stamps != nullptr;
   auto port = std::unique_ptr<DpdkPort>(new DpdkPort(device, settings, info, engine_packets));
-  port->pool_.keep_loans_with(*port);
+  if (port->own_pool_) port->own_pool_->keep_loans_with(*port);
   port->loans_ = loans;
   port->from_thread_ = path == SendPath::handed_on;
   if (stamps != nullptr) port->stamps_.emplace(*stamps);
@@ -127,7 +128,12 @@ DpdkPort::DpdkPort(DpdkDevice& device, const DpdkPortSettings& settings, const P
           later(picos_from_micros(1), serialization_time(4U * info.mtu_bytes, info.link_rate))),
       latest_payload_(RTE_PKTMBUF_HEADROOM + device.memory(settings.queue).frame_room() -
                       info.payload_room - kTailBytes),
-      pool_(device.memory(settings.queue), engine_packets, info.payload_room, settings.pool_id) {}
+      own_pool_(settings.pool != nullptr
+                    ? std::optional<PacketPool>()
+                    : std::optional<PacketPool>(std::in_place, device.memory(settings.queue),
+                                                engine_packets, info.payload_room,
+                                                settings.pool_id)),
+      pool_(own_pool_ ? *own_pool_ : *settings.pool) {}
 
 DpdkPort::~DpdkPort() {
   recall();  // what a ring still holds has its bytes
@@ -282,7 +288,7 @@ Packet* DpdkPort::accept(void* received) {
                    rte_mbuf_refcnt_read(mbuf) == 1;
   if (mbuf->nb_segs != 1) {
     const bool lent = DpdkLoans::take(mbuf);
-    Packet* const packet = lent && own ? accept_lent(mbuf) : nullptr;
+    Packet* const packet = lent && own && own_pool_ ? accept_lent(mbuf) : nullptr;
     return packet != nullptr ? packet : copy_in(mbuf, !lent);
   }
   if (!own) [[unlikely]]

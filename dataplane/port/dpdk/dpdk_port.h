@@ -45,6 +45,9 @@ struct DpdkPortSettings {
   // this queue hold; where ports share a memory, each wants its part named.
   std::uint32_t engine_packets = 0;
   std::uint16_t pool_id = 0;
+  // Of another port on the same memory and thread, which outlives this one: both use it
+  // (port/bonded_port.h). Such a port copies payloads. Null: it has its own.
+  PacketPool* pool = nullptr;
   // Where arrival times come from. Null: the device's own stamps, where it has such.
   const DpdkStampSource* stamps = nullptr;
 };
@@ -91,6 +94,10 @@ class DpdkPort final : public Port, private LoanKeeper {
   void use_clock(const PollClock& clock) override {
     if (stamps_) stamps_->use_clock(clock);
   }
+  // As the device said last.
+  std::uint8_t links_up() const override { return link_up_ ? 1 : 0; }
+  // Asks the device. Takes microseconds.
+  void look_at_link() { link_up_ = device_.link_up(); }
 
   // Null: packets do not say when they came. On the port's thread.
   const DpdkStamps* stamps() const { return stamps_ ? &*stamps_ : nullptr; }
@@ -122,7 +129,9 @@ class DpdkPort final : public Port, private LoanKeeper {
   Picos tx_retry_at_{0};
   DpdkPortCounters counters_;
   std::size_t latest_payload_;  // where in an mbuf a payload may begin at the latest
-  PacketPool pool_;
+  std::optional<PacketPool> own_pool_;
+  PacketPool& pool_;
+  bool link_up_ = true;
   DpdkLoans* loans_ = nullptr;  // of the memory; null: payloads are copied
   bool from_thread_ = false;    // what comes, another thread has written
   std::size_t borrowed_ = 0;    // received packets that refer to their senders' memory

@@ -45,6 +45,10 @@ class DpdkPortDevice final : public PortDevice {
     report.not_ready = c.not_ready;
     report.clock_jumps = c.jumps;
   }
+  bool look_at_link() const override {
+    port_.ports.front()->look_at_link();
+    return port_.ports.front()->links_up() != 0;
+  }
   LoanReport loans() const override {
     const DpdkPortCounters& c = port_.ports.front()->counters();
     return {c.tx_lent, c.tx_lent_copied, c.tx_recalled, c.tx_overdue, c.rx_lent};
@@ -72,12 +76,16 @@ class DpdkKeeper final : public PortKeeper {
 // the engine sends.
 constexpr std::uint32_t kHeaders = 14 + 40 + 8 + 12;
 
-// Fills `out`; the error, if any.
-std::string plan_port(const config::Testbed& testbed, const config::PortConfig& config,
-                      TestbedPort& port, PortNic& out) {
-  const PortInfo info = port.resolver->info();
-  out.name = config.name;
-  out.port = port.resolver.get();
+// Fills `out` for the NIC that port `first` is, or is the first of; the error, if any.
+std::string plan_nic(const config::Testbed& testbed, std::size_t first, DpdkKeeper& keeper,
+                     PortNic& out) {
+  const config::PortConfig& config = testbed.ports[first];
+  out.name = config.bond.empty() ? config.name : config.bond;
+  for (std::size_t i = first; i < testbed.ports.size(); ++i) {
+    if (i != first && (config.bond.empty() || testbed.ports[i].bond != config.bond)) continue;
+    out.links.push_back({keeper.testbed().ports()[i].resolver.get(), &keeper.device(i)});
+  }
+  const PortInfo info = out.links.front().port->info();
   out.profile = testbed.cc.profile;
   out.fallback_profile = testbed.cc.fallback_profile;
   cc::PortFacts facts;
@@ -86,6 +94,10 @@ std::string plan_port(const config::Testbed& testbed, const config::PortConfig& 
   facts.base_rtt_ns = static_cast<std::uint32_t>(to_nanos(config.base_rtt).count);
   facts.full_packet_bytes =
       static_cast<std::uint32_t>(info.wire.wire_bytes(info.mtu_bytes + kHeaders, info.mtu_bytes));
+  const std::string refused =
+      plan_planes(testbed.transport, testbed.cc, static_cast<std::uint32_t>(out.links.size()),
+                  facts, out.engine);
+  if (!refused.empty()) return refused;
   return plan_engine(testbed.transport, testbed.cc, facts, out.engine);
 }
 
@@ -102,14 +114,13 @@ MadeNicSets open_port_nics(const config::Testbed& testbed) {
   const auto keeper = std::make_shared<DpdkKeeper>(std::move(opened.testbed));
   for (std::size_t i = 0; i < testbed.ports.size(); ++i) {
     const config::PortConfig& config = testbed.ports[i];
-    std::vector<PortNic> ports(1);
-    const std::string error =
-        plan_port(testbed, config, keeper->testbed().ports()[i], ports.front());
-    ports.front().device = &keeper->device(i);
+    if (!config.host) continue;  // of a bond, and not its first
+    std::vector<PortNic> nics(1);
+    const std::string error = plan_nic(testbed, i, *keeper, nics.front());
     if (!error.empty()) {
       made.errors.push_back(config.where + ": port \"" + config.name + "\": " + error);
     } else {
-      made.sets.push_back(std::make_unique<PortNics>(std::move(ports), keeper));
+      made.sets.push_back(std::make_unique<PortNics>(std::move(nics), keeper));
     }
   }
   if (!made.errors.empty()) made.sets.clear();

@@ -57,7 +57,10 @@ NicCongestion nic_congestion(const transport::EngineConfig& config, const PortIn
   // Ethernet, IPv4, UDP, BTH around the payload, and the ICRC is the wire's.
   constexpr std::uint32_t kHeaderBytes = 14 + 20 + 8 + 12 + 8;
   NicCongestion out;
-  out.facts.link_rate = port.link_rate;
+  // Without spraying a queue pair has one port of a bond.
+  const bool sprays = config.planes > 1 && config.multipath != transport::Multipath::none;
+  out.facts.link_rate = Rate{port.link_rate.bps / (sprays ? 1 : config.planes)};
+  out.facts.planes = static_cast<std::uint8_t>(sprays ? config.planes : 1);
   out.facts.mtu_bytes = config.payload_mtu;
   out.facts.full_packet_bytes = static_cast<std::uint32_t>(
       port.wire.wire_bytes(kHeaderBytes + config.payload_mtu, config.payload_mtu));

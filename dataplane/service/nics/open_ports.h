@@ -7,7 +7,7 @@
 
 namespace paceline::service {
 
-// A set, and so a worker, for each [[port]]. The file is fit for a service
+// A set, and so a worker, for each [[port]] or bond of them. The file is fit for a service
 // (config::service_problems). Once in a process.
 MadeNicSets open_port_nics(const config::Testbed& testbed);
 

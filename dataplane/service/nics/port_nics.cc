@@ -11,6 +11,9 @@ namespace paceline::service {
 
 namespace {
 
+// How often devices are asked whether they have a link.
+constexpr Picos kLinkLook = picos_from_micros(10'000);
+
 void take_addresses(const neighbour::HostRoutes& routes, transport::EngineConfig& config) {
   assert(routes.size() == 1 || routes.size() == 2);
   config.address = routes.address(0);
@@ -23,11 +26,17 @@ PortNics::PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keepe
     : keeper_(std::move(keeper)), ends_(ports.size()) {
   for (std::size_t i = 0; i < ports.size(); ++i) {
     End& end = ends_[i];
-    end.port = ports[i].port;
-    end.device = ports[i].device;
+    end.links = std::move(ports[i].links);
+    end.port = end.links.front().port;
+    if (end.links.size() > 1) {
+      std::vector<Port*> all;
+      for (const PortNic::Link& link : end.links) all.push_back(link.port);
+      end.bond = std::make_unique<BondedPort>(all);
+      end.port = end.bond.get();
+    }
     transport::EngineConfig config = std::move(ports[i].engine);
-    take_addresses(end.port->host().routes(), config);
-    config.mac = end.port->host().mac();
+    take_addresses(end.routes(), config);
+    config.mac = end.links.front().port->host().mac();
     apply_real_time_defaults(config);
     // All there is, as of emulated NICs: others have run since the last turn.
     config.receive_bursts = 0;
@@ -50,7 +59,7 @@ PortNics::~PortNics() {
 
 std::optional<transport::QpPath> PortNics::path_to(std::size_t from,
                                                    const wire::IpAddress& to) const {
-  const neighbour::HostRoutes& routes = ends_[from].port->host().routes();
+  const neighbour::HostRoutes& routes = ends_[from].routes();
   wire::IpAddress hop;
   if (routes.next_hop(to, hop) != neighbour::HostRoutes::Hop::found) return std::nullopt;
   // An address of the family is needed to come from, and to ask with.
@@ -64,7 +73,22 @@ void PortNics::enter_thread() {
   if (keeper_ != nullptr) thread_ = keeper_->enter_thread();
 }
 
+// When somebody pulls a cable, nobody tells a poll: devices are asked now and then.
+void PortNics::look_at_links(Picos now) {
+  look_at_ = now + kLinkLook;
+  for (End& end : ends_) {
+    for (const PortNic::Link& link : end.links) {
+      if (link.device != nullptr) link.device->look_at_link();
+    }
+    const std::uint8_t up = end.port->links_up();
+    if (std::exchange(end.links_up, up) == up) continue;
+    ++link_changes_;
+    end.touched = true;
+  }
+}
+
 bool PortNics::turn(Picos now, Picos gap) {
+  if (now >= look_at_) look_at_links(now);
   bool any = false;
   for (End& end : ends_) {
     // Asked before it hears of the stop: see Worker::run_task.
@@ -73,23 +97,26 @@ bool PortNics::turn(Picos now, Picos gap) {
       end.engine->stopped(now, gap);
     if (!due && end.port->rx_ready_at() > now) continue;
     end.touched = false;
-    if (end.captured) [[unlikely]]
-      end.captured->tell_time(now);
-    const neighbour::ResolvingCounters& counters = end.port->counters();
-    const std::uint64_t received = counters.rx_packets;
-    end.port->poll(now);
+    for (RingCapturedPort& captured : end.captured) captured.tell_time(now);
+    std::uint64_t received = 0;
+    for (const PortNic::Link& link : end.links) {
+      received -= link.port->counters().rx_packets;
+      link.port->poll(now);
+    }
     end.engine->poll(now);
-    any |= due || counters.rx_packets != received;
+    for (const PortNic::Link& link : end.links) received += link.port->counters().rx_packets;
+    any |= due || received != 0;
   }
   return any;
 }
 
 // Ends a capture, if there is one.
 void PortNics::let_go(End& end) {
-  if (!end.captured) return;
-  end.port->show_drops(nullptr);
-  end.port->put_behind(end.captured->behind());
-  end.captured.reset();
+  for (std::size_t i = 0; i < end.captured.size(); ++i) {
+    end.links[i].port->show_drops(nullptr);
+    end.links[i].port->put_behind(end.captured[i].behind());
+  }
+  end.captured.clear();
 }
 
 std::string PortNics::capture(std::size_t index, CaptureRingWriter* ring) {
@@ -97,9 +124,10 @@ std::string PortNics::capture(std::size_t index, CaptureRingWriter* ring) {
   let_go(end);
   if (ring == nullptr) return {};
   ring->set_without_icrc(end.port->info().computes_icrc);
-  end.captured.emplace(end.port->behind(), *ring);
-  end.port->put_behind(*end.captured);
-  end.port->show_drops(ring);
+  for (const PortNic::Link& link : end.links) {
+    link.port->put_behind(end.captured.emplace_back(link.port->behind(), *ring));
+    link.port->show_drops(ring);
+  }
   return {};
 }
 
@@ -107,7 +135,8 @@ Picos PortNics::next_deadline() const {
   Picos next = kNever;
   for (const End& end : ends_) {
     if (end.touched) return Picos{0};
-    next = earlier(next, earlier(end.engine->next_deadline(), end.port->next_deadline()));
+    next = earlier(next, end.engine->next_deadline());
+    for (const PortNic::Link& link : end.links) next = earlier(next, link.port->next_deadline());
   }
   return next;
 }
@@ -115,13 +144,34 @@ Picos PortNics::next_deadline() const {
 NicSetReport PortNics::blank_report() const {
   NicSetReport report;
   report.algorithm = algorithm_;
-  for (const End& end : ends_) report.nics.emplace_back().name = end.nic.info.name.data();
+  for (const End& end : ends_) {
+    NicReport& nic = report.nics.emplace_back();
+    nic.name = end.nic.info.name.data();
+    nic.links_up.assign(end.links.size(), true);
+  }
   return report;
 }
 
+// Of a bond the sum, and the pause mode of its first device.
 void PortNics::ask_devices(NicSetReport& report) const {
   for (std::size_t i = 0; i < ends_.size(); ++i) {
-    if (ends_[i].device != nullptr) ends_[i].device->count(report.nics[i].port);
+    PortReport& sum = report.nics[i].port;
+    for (const PortNic::Link& link : ends_[i].links) {
+      if (link.device == nullptr) continue;
+      PortReport one;
+      link.device->count(one);
+      sum.rx_missed += one.rx_missed;
+      sum.rx_no_buffer += one.rx_no_buffer;
+      sum.rx_errors += one.rx_errors;
+      sum.tx_errors += one.tx_errors;
+      sum.pause_sent += one.pause_sent;
+      sum.pause_received += one.pause_received;
+      sum.priority_pause_sent += one.priority_pause_sent;
+      sum.priority_pause_received += one.priority_pause_received;
+      sum.counts_pause = sum.known ? sum.counts_pause && one.counts_pause : one.counts_pause;
+      if (!sum.known) sum.pause = one.pause;
+      sum.known |= one.known;
+    }
   }
 }
 
@@ -129,19 +179,25 @@ void PortNics::describe(Picos now, NicSetReport& report) {
   report.at = now;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     NicReport& nic = report.nics[i];
-    nic.counters = ends_[i].engine->counters();
-    nic.capture = ends_[i].captured ? capture_report(ends_[i].captured->ring()) : CaptureReport{};
-    nic.arrivals.stamped = ends_[i].port->info().stamps_arrivals;
-    nic.arrivals.round_trips = ends_[i].engine->view().arrival_stamps().samples;
-    nic.arrivals.round_trips_refused = ends_[i].engine->view().arrival_stamps().refused;
-    if (ends_[i].device == nullptr) continue;
-    ends_[i].device->tell_arrivals(nic.arrivals);
-    nic.loans = ends_[i].device->loans();
+    End& end = ends_[i];
+    nic.counters = end.engine->counters();
+    nic.capture =
+        end.captured.empty() ? CaptureReport{} : capture_report(end.captured.front().ring());
+    for (std::size_t l = 0; l < end.links.size(); ++l) {
+      nic.links_up[l] = end.links[l].port->links_up() != 0;
+    }
+    nic.arrivals.stamped = end.port->info().stamps_arrivals;
+    nic.arrivals.round_trips = end.engine->view().arrival_stamps().samples;
+    nic.arrivals.round_trips_refused = end.engine->view().arrival_stamps().refused;
+    const PortDevice* const device = end.links.front().device;
+    if (device == nullptr) continue;
+    device->tell_arrivals(nic.arrivals);
+    nic.loans = device->loans();
   }
 }
 
 std::optional<LoanReport> PortNics::loans(std::size_t index) const {
-  const PortDevice* const device = ends_[index].device;
+  const PortDevice* const device = ends_[index].links.front().device;
   if (device == nullptr) return std::nullopt;
   return device->loans();
 }

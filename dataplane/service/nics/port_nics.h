@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cc/algorithm.h"
 #include "dataplane/base/random.h"
 #include "dataplane/neighbour/resolving_port.h"
+#include "dataplane/port/bonded_port.h"
 #include "dataplane/port/capture/ring_captured_port.h"
 #include "dataplane/service/nics/nic_set.h"
 #include "dataplane/transport/core/engine_config.h"
@@ -32,17 +34,24 @@ class PortDevice {
   virtual void count(PortReport& report) const = 0;             // any thread
   virtual void tell_arrivals(ArrivalReport& report) const = 0;  // the worker's
   virtual LoanReport loans() const = 0;                         // likewise
+  // Likewise: asks the device whether it has a link, which its port then knows. Takes microseconds.
+  virtual bool look_at_link() const { return true; }
 };
 
 struct PortNic {
+  struct Link {
+    neighbour::ResolvingPort* port = nullptr;
+    const PortDevice* device = nullptr;  // none: there is nothing to tell
+  };
+
   std::string name;
-  neighbour::ResolvingPort* port = nullptr;
-  // As plan_engine() leaves it; addresses and MAC are the port's.
+  // Of a bond all, of the same addresses and with one pool (port/bonded_port.h).
+  std::vector<Link> links;
+  // As plan_engine() leaves it; addresses and MAC are the first port's.
   transport::EngineConfig engine;
   // Names of the profiles from which its values of congestion control came.
   std::string profile{};
   std::string fallback_profile{};
-  const PortDevice* device = nullptr;  // none: there is nothing to tell
 };
 
 // Prepares a thread to use the ports; made and destroyed on the worker's thread.
@@ -91,6 +100,8 @@ class PortNics final : public NicSet {
   void use_clock(const PollClock& clock) override {
     for (End& end : ends_) end.port->use_clock(clock);
   }
+  std::uint64_t link_changes() const override { return link_changes_; }
+  bool up(std::size_t index) const override { return ends_[index].port->links_up() != 0; }
   void touch(std::size_t index) override { ends_[index].touched = true; }
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override;
@@ -102,19 +113,26 @@ class PortNics final : public NicSet {
 
  private:
   struct End {
+    std::unique_ptr<BondedPort> bond;  // of several links
+    Port* port = nullptr;              // of the only one, or the bond
     std::unique_ptr<transport::Engine> engine;
-    neighbour::ResolvingPort* port = nullptr;
-    const PortDevice* device = nullptr;
+    std::vector<PortNic::Link> links;
     Nic nic;
+    std::uint8_t links_up = 0;  // as its engine knows
     bool touched = false;
-    std::optional<RingCapturedPort> captured;  // behind `port` while somebody captures it
+    std::deque<RingCapturedPort> captured;  // behind each link's port while somebody captures it
+
+    const neighbour::HostRoutes& routes() const { return links.front().port->host().routes(); }
   };
 
   static void let_go(End& end);
+  void look_at_links(Picos now);
 
   std::shared_ptr<PortKeeper> keeper_;
   std::vector<End> ends_;
   std::string algorithm_;
+  Picos look_at_{0};  // at the links
+  std::uint64_t link_changes_ = 0;
   std::unique_ptr<PortThread> thread_;
 };
 

@@ -185,7 +185,7 @@ TEST_CASE("capture: of a port, all that passes, and what does not get that far",
   const auto config = [](Port& of) {
     return ::paceline::test::roce_engine_config({}, {}, of.info(), cc::AlgorithmId::fixed);
   };
-  PortNics nics({{"p", &port, config(port)}}, nullptr);
+  PortNics nics({{"p", {{&port}}, config(port)}}, nullptr);
   PortNics peers({{"q", &peer, config(peer)}}, nullptr);
   Catcher caught;
   REQUIRE(nics.capture(0, caught.writer.get()) == "");

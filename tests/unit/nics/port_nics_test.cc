@@ -17,7 +17,8 @@ struct PortHost {
   PortHost(Hub& hub, std::uint32_t n, const neighbour::HostConfig& config)
       : wire(hub.port(n - 1)),
         port(wire, config, Random(5, n)),
-        nics({{"p", &port,
+        nics({{"p",
+               {{&port}},
                ::paceline::test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed)}},
              nullptr) {}
   PortHost(Hub& hub, std::uint32_t n) : PortHost(hub, n, host_config(n)) {}
@@ -64,9 +65,11 @@ TEST_CASE("a port tells of the payloads that it has lent, where there is a devic
   CHECK_FALSE(without.nics.loans(0).has_value());
   CountingDevice device;
   neighbour::ResolvingPort port(hub.port(0), host_config(1), Random(5, 1));
-  PortNics nics({{"p", &port,
+  PortNics nics({{"p",
+                  {{&port, &device}},
                   ::paceline::test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed),
-                  "", "", &device}},
+                  "",
+                  ""}},
                 nullptr);
   NicSetReport report = nics.blank_report();
   nics.describe(Picos{1}, report);
