@@ -35,6 +35,7 @@ void Scoreboard::reset(EngineCore& core, QueuePair& qp) {
   s.patience.restart();
   s.refused.reset();
   s.newest_sent = Picos{-1};
+  s.newest_on.fill(Picos{-1});
   s.progress_at = core.awake();
   s.reorder_at = s.response_at = kNever;
   r.repair = false;
@@ -99,7 +100,13 @@ std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, Psn ps
     // time, the first has arrived.
     const Picos least = picos_from_nanos(s.round_trip.least_ns());
     const bool known = !sent.has(sent_flag::again) || core.now - sent.sent_at >= least;
-    if (known) s.newest_sent = later(s.newest_sent, sent.sent_at);
+    if (known) {
+      s.newest_sent = later(s.newest_sent, sent.sent_at);
+      if (qp.selective->paths.has_planes()) {
+        Picos& newest = s.newest_on[qp.selective->paths.plane_of(sent.port)];
+        newest = later(newest, sent.sent_at);
+      }
+    }
   } else {
     if (!sent.has(sent_flag::request)) core.take_backlog(qp, sent.extent);
     update_repair(qp);
@@ -148,6 +155,7 @@ std::uint64_t Scoreboard::lose_flying(EngineCore& core, QueuePair& qp, Psn from)
 std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   const Psn oldest = qp.requester.position.oldest();
+  const PathSet& paths = qp.selective->paths;
   const Picos wait = RequesterTimer::reorder_wait(s);
   const Picos round_trip = picos_from_nanos(s.round_trip.smoothed_ns());
   std::uint64_t lost = 0;
@@ -159,8 +167,10 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
     // read.
     const Picos from = core.spans_stop(sent.sent_at) ? core.stops.until : sent.sent_at;
     const Picos due = from + round_trip + wait;
-    if (sent.sent_at + wait < s.newest_sent || due <= core.now) {
-      if (!qp.selective->paths.failed(sent.port)) lost += sent.wire_bytes;
+    const Picos newest =
+        paths.has_planes() ? s.newest_on[paths.plane_of(sent.port)] : s.newest_sent;
+    if (sent.sent_at + wait < newest || due <= core.now) {
+      if (!paths.failed(sent.port)) lost += sent.wire_bytes;
       mark_lost(core, qp, psn);
     } else {
       s.reorder_at = earlier(s.reorder_at, due);

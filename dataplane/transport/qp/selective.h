@@ -5,6 +5,7 @@
 // XACK.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -35,6 +36,9 @@ struct SelectiveSend {
   SentWindow window;
   ResponseAsks asks;
   Picos newest_sent{-1};  // latest time of sending among what has arrived
+  // The same by plane, where there are several: one overtakes another by as much as its host reads
+  // the other later.
+  std::array<Picos, PathSet::kMostPlanes> newest_on{};
   RoundTripEstimate round_trip;
   std::uint32_t last_rtt_ns = 0;  // a queue that has just grown shows here first
   MarkedBytes marked;

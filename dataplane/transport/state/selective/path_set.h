@@ -80,6 +80,7 @@ class PathSet {
   void move_to(std::uint16_t port) { base_ = port; }
   unsigned size() const { return paths_; }
   bool has_planes() const { return planes_ > 1; }
+  unsigned plane_of(std::uint16_t port) const { return port % planes_; }
 
   // Turns that the path will be left out.
   unsigned penalty(std::uint16_t port) const {
