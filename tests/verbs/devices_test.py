@@ -3,17 +3,20 @@
 
   devices_test.py CASE PACELINE PACELINE-DATAPLANE
 
-CASE: memif (no privilege), veth (a network namespace of its own, which ends with the test). Exit: 0
-all passed, 1 some failed, 77 skipped, and why.
+CASE: memif (no privilege), veth (a network namespace of its own, which ends with the test), bond (the
+same, each host with two ports that are one NIC, and that fail). Exit: 0 all passed, 1 some failed, 77
+skipped, and why.
 """
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -190,9 +193,13 @@ def testbed_text(name, device_of, algorithm):
 
 
 def run_on(paceline, dataplane, device_of, algorithm, table):
+    texts = [testbed_text(name, device_of(name), algorithm) for name in "ab"]
+    return run_services(paceline, dataplane, texts, table)
+
+
+def run_services(paceline, dataplane, texts, table):
     with tempfile.TemporaryDirectory(prefix="paceline-devices-") as folder:
-        hosts = [Host(paceline, dataplane, testbed_text(name, device_of(name), algorithm), folder, name)
-                 for name in "ab"]
+        hosts = [Host(paceline, dataplane, text, folder, name) for name, text in zip("ab", texts)]
         try:
             with hosts[0] as a, hosts[1] as b:
                 return run_table(Wire(a, b), table)
@@ -209,33 +216,129 @@ def memif(paceline, dataplane):
                   "cadence", [*PROGRAMS, ("the other service is killed and comes back", peer_dies)])
 
 
+def set_link(*words):
+    done = subprocess.run(("ip", "link", *words), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        skip(f"ip link {' '.join(words)}: {done.stderr.strip()}")
+
+
+def make_veth(a, b):
+    set_link("set", "lo", "up")
+    set_link("add", a, "mtu", str(MTU), "type", "veth", "peer", "name", b, "mtu", str(MTU))
+    for end_of_it in (a, b):
+        set_link("set", end_of_it, "addrgenmode", "none", "up")
+
+
+def bond_text(name, number, algorithm):
+    """Two af_packet ports, pl{name}0 and pl{name}1, as one NIC."""
+    ports = [f"""
+[[port]]
+name = "{name}{i}"
+bond = "nic{name}"
+device = "net_af_packet{i},iface=pl{name}{i},{AF_PACKET}"
+rate = "1Gb/s"
+""" for i in range(2)]
+    host = f'[port.host]\naddresses = ["10.0.0.{number}/24", "fd00::{number}/64"]\n'
+    return ("schema = 1\n[eal]\nno_huge = true\nmemory = \"400MiB\"\n" + ports[0] + host + ports[1] +
+            f'[transport]\nreliability = "selective"\n[cc]\nalgorithm = "{algorithm}"\n')
+
+
+def nic_status(host):
+    text = run_alone(host, [host.paceline, "testbed", "status", "--json", "--socket", host.socket])
+    return json.loads(text)["workers"][0]["nics"][0]
+
+
+def ports_fail(command, seconds, verified):
+    """Cables are pulled and put back while programs run; one of the two ports is always there."""
+    def run(wire):
+        seed = random.randrange(1 << 30)
+        draw, stop, pulled = random.Random(seed), threading.Event(), [0]
+
+        def pull():
+            while not stop.wait(draw.uniform(0.05, 0.2)):
+                cable = f"pl{draw.choice('ab')}{draw.randrange(2)}"
+                set_link("set", cable, "down")
+                stop.wait(draw.uniform(0.02, 0.3))
+                set_link("set", cable, "up")
+                pulled[0] += 1
+        thread = threading.Thread(target=pull)
+        before = [nic_status(host)["counters"]["retransmitted_packets"] for host in (wire.a, wire.b)]
+        thread.start()
+        try:
+            texts = pair(wire, command, seconds=seconds)
+        finally:
+            stop.set()
+            thread.join()
+        if any(verified not in text or "invalid data" in text for text in texts):
+            raise Failed(f"seed {seed}: no \"{verified}\", or wrong data:\n{texts}")
+        again = sum(nic_status(host)["counters"]["retransmitted_packets"] for host in (wire.a, wire.b))
+        if pulled[0] < 3:
+            raise Failed(f"seed {seed}: only {pulled[0]} cables were pulled")
+        return f"seed {seed}: {pulled[0]} cables pulled, {again - sum(before)} packets sent again"
+    return f"{' '.join(command)} while ports fail", run
+
+
+def link_states(wire):
+    """One port without a cable: the NIC stays active. None: it is down, and comes back."""
+    def await_state(state, ports):
+        limit = time.monotonic() + 5 * PATIENCE
+        while True:
+            nic = nic_status(wire.a)
+            if nic["ports_up"] == ports and nic["up"] == any(ports):
+                break
+            if time.monotonic() > limit:
+                raise Failed(f"expected {ports}: {nic['ports_up']}, up {nic['up']}")
+            time.sleep(0.02)
+        if state not in run_alone(wire, wire.a.on(None, ["ibv_devinfo"])):
+            raise Failed(f"expected {state}")
+    set_link("set", "pla1", "down")
+    await_state("PORT_ACTIVE", [True, False])
+    set_link("set", "pla0", "down")
+    await_state("PORT_DOWN", [False, False])
+    set_link("set", "pla0", "up")
+    set_link("set", "pla1", "up")
+    await_state("PORT_ACTIVE", [True, True])
+
+
+def bond(paceline, dataplane):
+    for i in range(2):
+        make_veth(f"pla{i}", f"plb{i}")
+    table = [
+        pingpong("ibv_rc_pingpong", "-g", "0", "-c"),
+        pingpong("ibv_ud_pingpong", "-g", "0", "-c"),
+        perftest("ib_write_bw"), perftest("ib_read_bw", server="a"), perftest("ib_atomic_lat"),
+        ports_fail(["ibv_rc_pingpong", "-g", "0", "-c", "-s", "65536", "-n", "3000"], 60, "iters in"),
+        ports_fail(["ib_write_bw", "-F", "-D", "5"], 60, "BW average"),
+        ports_fail(["ib_read_bw", "-F", "-D", "3"], 60, "BW average"),
+        ("link states", link_states),
+    ]
+    return run_services(paceline, dataplane,
+                        [bond_text("a", 1, "cadence"), bond_text("b", 2, "cadence")], table)
+
+
 def veth(paceline, dataplane):
-    for words in (("ip", "link", "set", "lo", "up"),
-                  ("ip", "link", "add", "pla", "mtu", str(MTU), "type", "veth", "peer", "name", "plb", "mtu",
-                   str(MTU)),
-                  ("ip", "link", "set", "pla", "addrgenmode", "none", "up"),
-                  ("ip", "link", "set", "plb", "addrgenmode", "none", "up")):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            skip(f"{' '.join(words)}: {done.stderr.strip()}")
+    make_veth("pla", "plb")
     return run_on(paceline, dataplane,
                   lambda name: lambda _: f"net_af_packet0,iface=pl{name},{AF_PACKET}", "dcqcn", PROGRAMS)
 
 
+CASES = {"memif": memif, "veth": veth, "bond": bond}
+
+
 def main():
     arguments = [word for word in sys.argv[1:] if word != INSIDE]
-    if len(arguments) != 3 or arguments[0] not in ("memif", "veth"):
+    if len(arguments) != 3 or arguments[0] not in CASES:
         sys.exit(__doc__)
     case, paceline, dataplane = arguments
     need("ibv_devinfo", "ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ib_write_bw",
          "ib_send_lat", "ib_read_bw", "ib_atomic_lat", "ip", "unshare")
-    if case == "veth" and INSIDE not in sys.argv:
+    if case != "memif" and INSIDE not in sys.argv:
         flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
         if subprocess.run(["unshare", *flags, "true"], capture_output=True, check=False).returncode != 0:
             skip("no network namespace may be made here")
         os.execvp("unshare", ["unshare", *flags, sys.executable, "-B", os.path.abspath(__file__), INSIDE,
                               *arguments])
-    failed = (memif if case == "memif" else veth)(paceline, dataplane)
+    failed = CASES[case](paceline, dataplane)
     say(f"{case}: {'all passed' if failed == 0 else f'{failed} failed'}")
     sys.exit(1 if failed else 0)
 
