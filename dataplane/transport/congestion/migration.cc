@@ -338,6 +338,7 @@ void Migration::offer_selective(QueuePair& qp) {
   qp.selective = std::make_unique<SelectiveState>(config.window_packets);
   const unsigned paths = config.multipath == Multipath::none ? 1 : config.paths;
   const unsigned run = config.multipath == Multipath::chunk ? config.path_run : 1;
+  qp.selective->receive.read_by_any_path = qp.requester.peer_selective;
   qp.selective->paths = PathSet(qp.path.source_port, paths, run, config.planes);
   qp.selective->send.patience.expect_reordering(paths == 1 ? 0 : 8);
   qp.selective->receive.early.start(qp.responder.position.expected());

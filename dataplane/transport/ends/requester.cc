@@ -410,7 +410,10 @@ bool Requester::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const w
   if (!xack.aeth.is_ack() && AckProgress::on_disconnect_nak(core_, qp, xack.aeth, parsed.psn))
     return false;
   qp.requester.peer_selective = true;
-  if (!qp.requester.selective) return take_as_acknowledge(qp, parsed, xack);
+  if (!qp.requester.selective) {
+    RequestOrder::turn_selective(core_, qp);
+    return !qp.requester.selective && take_as_acknowledge(qp, parsed, xack);
+  }
   SelectiveSender::on_xack(core_, qp, parsed.psn, xack);
   return false;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/transport/message/scoreboard.h"
+
 namespace paceline::transport {
 
 namespace {
@@ -53,7 +55,8 @@ void RequestOrder::check(QueuePair& qp) {
   const SendEntry& entry = r.queue.at(r.position.request());
   if ((entry.has_response && r.outstanding_reads >= qp.config.max_rd_atomic) ||
       (entry.request.fence && r.position.packet() == 0 && r.outstanding_reads != 0) ||
-      (r.drain.active() && r.position.packet() == 0 && r.position.next() == r.position.end()) ||
+      ((r.drain.active() || r.turning) && r.position.packet() == 0 &&
+       r.position.next() == r.position.end()) ||
       beyond_credits(r, entry) >
           (r.position.packet() == 0 || is_write(entry.request.opcode) ? 1 : 0)) {
     r.stops |= requester_stop::order;
@@ -63,9 +66,27 @@ void RequestOrder::check(QueuePair& qp) {
 // SQD is reached when nothing that was begun is left (vol. 1, 10.3.1.5).
 void RequestOrder::check_drained(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  if (!r.drain.waits() || r.position.oldest() != r.position.end() || r.position.packet() != 0)
+  if ((!r.drain.waits() && !r.turning) || r.position.oldest() != r.position.end() ||
+      r.position.packet() != 0)
     return;
-  if (r.drain.finish()) core.events.push({AsyncEventKind::sq_drained, qp.number});
+  if (r.turning) {
+    r.turning = false;
+    --r.ordering_constraints;
+    Scoreboard::begin(core, qp);
+    check(qp);
+  }
+  if (r.drain.waits() && r.drain.finish())
+    core.events.push({AsyncEventKind::sq_drained, qp.number});
+}
+
+void RequestOrder::turn_selective(EngineCore& core, QueuePair& qp) {
+  RequesterState& r = qp.requester;
+  if (qp.selective == nullptr || r.selective || r.turning || r.queue.empty()) return;
+  r.turning = true;
+  ++r.ordering_constraints;
+  check(qp);
+  check_drained(core, qp);
+  core.actions.settle(qp);
 }
 
 void RequestOrder::drain(EngineCore& core, QueuePair& qp, bool notify) {

@@ -21,6 +21,9 @@ namespace paceline::transport {
 
 class RequestOrder {
  public:
+  // The peer has just turned out to answer by XACK: selective repeat begins as soon as nothing is
+  // under way.
+  static void turn_selective(EngineCore& core, QueuePair& qp);
   // SQD: begins no request more; undrain: does again.
   static void drain(EngineCore& core, QueuePair& qp, bool notify);
   static void undrain(EngineCore& core, QueuePair& qp);
@@ -37,7 +40,7 @@ class RequestOrder {
   }
   // Sets or clears requester_stop::order by the request at the cursor.
   static void check(QueuePair& qp);
-  // Tells the owner when everything that was begun before SQD is complete.
+  // Whether everything that was begun is complete, for whom SQD and turn_selective() wait.
   static void check_drained(EngineCore& core, QueuePair& qp);
 
  private:

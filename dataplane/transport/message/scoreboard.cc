@@ -18,7 +18,8 @@ std::uint32_t Scoreboard::position_of(const QueuePair& qp, Psn psn) {
 
 void Scoreboard::begin(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  if (qp.selective == nullptr || r.selective || !r.queue.empty() || !can_send(qp.state)) return;
+  if (qp.selective == nullptr || r.selective || !can_send(qp.state)) return;
+  if (r.position.oldest() != r.position.end() || r.position.packet() != 0) return;
   if (!r.peer_selective) return;
   r.selective = true;
   r.probe.stop();

@@ -106,7 +106,10 @@ struct alignas(64) RequesterState {
   bool response_waits : 1 = false;  // memory for a response answers later
   bool rate_limited : 1 = false;    // rate_limit is in force
   bool peer_selective : 1 = false;  // the peer's responder is known to answer by XACK
-  PacketFifo parked;                // responses that arrived while response_waits
+  // ... since requests are under way under go-back-N: none begins before they are complete, and
+  // then losses are repaired one by one.
+  bool turning : 1 = false;
+  PacketFifo parked;  // responses that arrived while response_waits
 
   // ... and nothing from here on.
   Psn tail_psn;  // first PSN of the next request to be posted

@@ -58,6 +58,17 @@ struct SelectiveReceive {
   PendingXack xack;
   FixedRing<ResponseAsk> repairs;     // READ responses asked for again, oldest first
   std::uint64_t continued_bytes = 0;  // of the WRITE in progress, its earlier packets
+  // Whether the peer repairs READ responses one by one, and so takes them from any path: shown by
+  // the paths of its own requests, each of which was another one `turns` times in a row.
+  bool read_by_any_path = false;
+  std::uint8_t turns = 0;
+  std::uint16_t read_port = 0;  // of the newest READ request
+
+  void note_read(std::uint16_t port) {
+    turns = port == read_port ? std::uint8_t{0} : static_cast<std::uint8_t>(turns + 1);
+    read_port = port;
+    if (turns >= 3) read_by_any_path = true;
+  }
 };
 
 // Probes of the tail before the retransmission timer.

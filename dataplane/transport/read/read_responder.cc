@@ -68,6 +68,8 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
   Answers::drop_stale_repairs(core, qp);
   if (qp.responder.selective) {
     qp.selective->receive.xack.want();
+    if (!qp.selective->receive.read_by_any_path) [[unlikely]]
+      qp.selective->receive.note_read(parsed.udp_source_port);
   } else if (!resource.atomic) {
     r.in_line = true;
   }
@@ -249,7 +251,9 @@ bool ReadResponder::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   const ResponderResource& resource = *run.resource;
   const std::uint32_t index = run.index;
   if (qp.responder.selective) {
-    wire::set_source_port(qp.header, core.next_path(*qp.selective));
+    wire::set_source_port(qp.header, qp.selective->receive.read_by_any_path
+                                         ? core.next_path(*qp.selective)
+                                         : qp.path.source_port);
   }
   const auto payload =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, rest_of(qp, resource, index)));
