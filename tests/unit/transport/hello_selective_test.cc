@@ -2,6 +2,7 @@
 // other: each understands the other meanwhile.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <set>
 
 #include "tests/unit/transport/lab.h"
 
@@ -108,6 +109,61 @@ TEST_CASE("selective: a requester does not turn before its peer", "[transport][s
   // The first tells a that b has turned.
   for (std::uint64_t id = 10; id < 15; ++id) write(id);
   CHECK(split == 4 * 3);
+  CHECK(lab.run(lab.now() + picos_from_micros(20'000)));
+  CHECK(lab.leftovers() == "");
+}
+
+// Programs that keep a queue full are the usual ones.
+TEST_CASE("selective: a requester turns though requests are always under way",
+          "[transport][selective]") {
+  constexpr std::uint64_t kRequests = 60;
+  const WorkOpcode opcode = GENERATE(WorkOpcode::write, WorkOpcode::read);
+  LabOptions options = discovering(Reliability::selective);
+  options.engine.multipath = Multipath::packet;
+  options.engine.paths = 8;
+  Lab lab(options);
+  Lab::fill(lab.a().memory, 3);
+  Lab::fill(lab.b().memory, 4);
+  const Lab::Pair pair = lab.connect();
+  unsigned split = 0;
+  std::set<std::uint16_t> first_ports;  // of the responses to the first READ
+  std::set<std::uint16_t> ports;
+  lab.b().cable.set_script([&](const wire::ParsedPacket& p, ImpairmentVerdict&) {
+    if (p.opcode == wire::Opcode::rc_write_only && p.solicited) ++split;
+    return false;
+  });
+  unsigned responses = 0;
+  lab.a().cable.set_script([&](const wire::ParsedPacket& p, ImpairmentVerdict&) {
+    if (p.properties.operation != wire::Operation::read_response) return false;
+    ports.insert(p.udp_source_port);
+    if (++responses <= 4) first_ports.insert(p.udp_source_port);
+    return false;
+  });
+  const std::uint64_t to = Lab::kMemoryBytes / 2;
+  std::uint64_t posted = 0;
+  std::uint64_t done = 0;
+  while (done < kRequests) {
+    while (posted < kRequests && posted < done + 4) {
+      REQUIRE(lab.post(0, pair.a, lab.request(opcode, posted++, 0, to, kFour)) == PostResult::ok);
+    }
+    lab.run(lab.now() + picos_from_micros(2));
+    for (const Completion& c : lab.a().sent()) {
+      CHECK(c.status == CompletionStatus::success);
+      ++done;
+    }
+    REQUIRE(lab.now() < picos_from_micros(100'000));
+  }
+  const telemetry::EngineCounters& counters = lab.a().engine.counters();
+  CHECK(counters.timeouts == 0);
+  if (opcode == WorkOpcode::write) {
+    CHECK(split > 0);
+    CHECK(std::memcmp(lab.a().memory.data(), lab.b().memory.data() + to, kFour) == 0);
+  } else {
+    CHECK(first_ports.size() == 1);
+    CHECK(ports.size() > 4);
+    CHECK(counters.retransmitted_packets < 8);
+    CHECK(std::memcmp(lab.a().memory.data(), lab.b().memory.data() + to, kFour) == 0);
+  }
   CHECK(lab.run(lab.now() + picos_from_micros(20'000)));
   CHECK(lab.leftovers() == "");
 }
