@@ -418,12 +418,20 @@ bool Requester::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const w
   return false;
 }
 
-// Under go-back-N: what it says of the expected packet. True: and that there is a gap.
+// Under go-back-N: what it says of the expected packet. True: and that there is a gap. It overtakes
+// responses, and so says nothing of them.
 bool Requester::take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed,
                                     const wire::Xack& xack) {
   wire::ParsedPacket plain = parsed;
   plain.ext.aeth = xack.aeth;
-  if (xack.aeth.is_ack()) plain.psn = parsed.psn - 1;
+  if (xack.aeth.is_ack()) {
+    Psn next = parsed.psn;
+    if (const SendEntry* entry = SendWindow::unanswered_before(qp, next)) {
+      const Psn oldest = qp.requester.position.oldest();
+      next = before(entry->first_psn, oldest) ? oldest : entry->first_psn;
+    }
+    plain.psn = next - 1;
+  }
   on_acknowledge(qp, plain);
   if (!xack.aeth.is_ack() || (xack.bitmap[0] | xack.bitmap[1]) == 0) return false;
   // Every packet behind the gap brings one of these: the first counts.
