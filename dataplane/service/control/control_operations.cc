@@ -215,8 +215,8 @@ bool put_aside(const std::string& text, ControlAnswer& answer) {
 std::string ControlOperations::refuse(const std::string& why) { return text_of(refusal(0, {why})); }
 
 // Emulated NICs are all of one worker.
-std::vector<std::string> ControlOperations::change_links(const std::vector<LinkFault>& faults,
-                                                         std::size_t& links) {
+std::vector<std::string> ControlOperations::change_links(
+    const std::vector<config::LinkFault>& faults, std::size_t& links) {
   ServiceWorker& worker = service_.worker(0);
   std::vector<std::string> errors;
   std::vector<fabric::LinkEvent> events;
@@ -235,7 +235,7 @@ std::vector<std::string> ControlOperations::change_links(const std::vector<LinkF
   if (!worker.call(0, [&](Picos now) { worker.nics().change_links(now, events); })) {
     return {"the worker has ended"};
   }
-  for (const LinkFault& fault : faults) {
+  for (const config::LinkFault& fault : faults) {
     spdlog::info("fault: {} {} in {} us", fault.target, fault.action,
                  fault.after.count / 1'000'000);
   }

@@ -40,7 +40,8 @@ class ControlOperations {
   static std::string refuse(const std::string& why);
 
  private:
-  std::vector<std::string> change_links(const std::vector<LinkFault>& faults, std::size_t& links);
+  std::vector<std::string> change_links(const std::vector<config::LinkFault>& faults,
+                                        std::size_t& links);
 
   Service& service_;
   CongestionController& congestion_;

@@ -53,7 +53,7 @@ class EmulatedNics final : public NicSet {
   std::optional<transport::QpPath> path_to_local(std::size_t from,
                                                  std::uint16_t local_id) const override;
 
-  std::string plan_fault(const LinkFault& fault,
+  std::string plan_fault(const config::LinkFault& fault,
                          std::vector<fabric::LinkEvent>& out) const override {
     return faults_->add(fault, out);
   }

@@ -63,7 +63,8 @@ fabric::LinkEvent LinkFaults::undone(const fabric::LinkEvent& event) const {
   return out;
 }
 
-std::string LinkFaults::add(const LinkFault& fault, std::vector<fabric::LinkEvent>& out) const {
+std::string LinkFaults::add(const config::LinkFault& fault,
+                            std::vector<fabric::LinkEvent>& out) const {
   config::EventConfig event;
   if (std::string wrong = find(fault.target, event.links); !wrong.empty()) return wrong;
   event.at = fault.after;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/config/link_fault.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/fabric/topology/link_event.h"
-#include "dataplane/service/nics/link_fault.h"
 
 namespace paceline::service {
 
@@ -28,7 +28,7 @@ class LinkFaults {
 
   // Adds the events of a fault, their times counted from when it is given. Returns an error, or an
   // empty text. Any thread.
-  std::string add(const LinkFault& fault, std::vector<fabric::LinkEvent>& out) const;
+  std::string add(const config::LinkFault& fault, std::vector<fabric::LinkEvent>& out) const;
 
  private:
   std::string find(const std::string& target, std::vector<std::uint32_t>& links) const;

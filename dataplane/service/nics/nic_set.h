@@ -63,7 +63,7 @@ class NicSet {
                                                          std::uint16_t local_id) const = 0;
   // Adds the events of links that a fault is, for change_links(). Returns an error, or an empty
   // text.
-  virtual std::string plan_fault(const LinkFault& /*fault*/,
+  virtual std::string plan_fault(const config::LinkFault& /*fault*/,
                                  std::vector<fabric::LinkEvent>& /*out*/) const {
     return "target: faults are of emulated links, and these are ports of the machine; "
            "`ip link set DEVICE down` takes one down";

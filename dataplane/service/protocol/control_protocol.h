@@ -52,10 +52,10 @@
 //                of the NIC, until the connection ends. One capture per NIC at a time, eight per
 //                service.
 //
-//   fault        {events: [{target, action, rate_mbps?, delay_ns?, probability?, direction?: "both" |
-//                "up" | "down", after_us?, for_us?}]} -> links: how many change. What happens to
-//                emulated links, after_us from now, for for_us or until something else does:
-//                target "h0", "h0.1" (its port 1) or as `link` of an [[event]]; action as there, or
+//   fault        {events: [{target, action, rate_mbps?, delay_ns?, probability?, direction?,
+//                after_us?, for_us?}]} -> links: how many change. What happens to emulated links,
+//                after_us from now, for for_us or until something else does. target: "h0", "h0.1"
+//                (its port 1), or as `link` of an [[event]]; action and direction as there, or
 //                "clear". All events, or none.
 //
 // An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if

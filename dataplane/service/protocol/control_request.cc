@@ -220,7 +220,7 @@ void take_faults(const ParsedJson& object, ControlRequest& out, std::vector<std:
       {"probability", " loss corrupt duplicate reorder "},
       {"direction", " rate delay loss corrupt duplicate reorder "}};
   for (const ParsedJson& event : object.at("events")) {
-    LinkFault& fault = out.faults.emplace_back();
+    config::LinkFault& fault = out.faults.emplace_back();
     const std::string path = fmt::format("events[{}].", out.faults.size() - 1);
     take(event, "target", fault.target);
     take(event, "action", fault.action);

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "dataplane/config/congestion_change.h"
+#include "dataplane/config/link_fault.h"
 #include "dataplane/port/capture/capture_ring.h"
-#include "dataplane/service/nics/link_fault.h"
 #include "dataplane/service/protocol/guard_limits.h"
 
 namespace paceline::service {
@@ -49,7 +49,7 @@ struct ControlRequest {
   std::string nic;                                 // to capture
   std::uint64_t ring_bytes = kUsualCaptureBytes;
   std::uint32_t snap = kMostCaptureSnap;
-  std::vector<LinkFault> faults;
+  std::vector<config::LinkFault> faults;
   GuardLimits guard;
   std::uint32_t hold_ms = 0;
   std::uint8_t arm = 0;

@@ -1,11 +1,11 @@
-// One fault, as an operator gives it.
+// What an operator wants to happen to a link of a running testbed.
 #pragma once
 
 #include <string>
 
 #include "dataplane/base/units.h"
 
-namespace paceline::service {
+namespace paceline::config {
 
 struct LinkFault {
   // "h0": all ports of that NIC, or that device; "h0.1": its port 1; or a link, a switch, a plane
@@ -21,4 +21,4 @@ struct LinkFault {
   Picos lasts{0};  // then what it changed is as in the testbed file; 0: until somebody changes it
 };
 
-}  // namespace paceline::service
+}  // namespace paceline::config
