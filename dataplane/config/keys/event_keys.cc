@@ -43,7 +43,7 @@ constexpr auto kEventKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .choices = kDirections,
      .used_by = "rate delay loss corrupt duplicate reorder",
-     .meaning = "\"up\": from hosts to the core, or from the first end to the second."},
+     .meaning = "\"up\": away from hosts, or from the first end."},
 });
 
 }  // namespace
