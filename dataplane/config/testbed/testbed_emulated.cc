@@ -23,11 +23,8 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.shape",
      .form = Form::choice,
      .choices = kShapes,
-     .meaning =
-         "With `fabric.ports` above 1. \"bonded\": a NIC is one device, and its queue pairs "
-         "outlive "
-         "ports. \"separate\": each port is a device, `h0p0`, `h0p1`, ..., with events and errors "
-         "as on hardware."},
+     .meaning = "Of a NIC with several ports. \"bonded\": one device; queue pairs outlive ports. "
+                "\"separate\": a device a port, `h0p0`, `h0p1`."},
     {.path = "nic.transmit_ring",
      .min = 0,
      .max = 1e9,
@@ -160,13 +157,20 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
                         "\"leaf_spine\", \"fat_tree\" or \"dumbbell\"");
     return;
   }
-  const std::uint64_t devices =
-      out.nic.shape == "separate" ? scenario.fabric.endpoints() : scenario.fabric.hosts;
+  if (const TomlMember* nic = root.find("nic"); nic != nullptr && scenario.fabric.ports == 1) {
+    const TomlMember* shape = nic->value.find("shape");
+    if (shape != nullptr) {
+      context.errors->add(shape->value.where,
+                          "nic.shape is for NICs of several ports; allowed with fabric.ports of 2 "
+                          "and more");
+    }
+  }
+  const bool separate = out.nic.shape == "separate";
+  const std::uint64_t devices = separate ? scenario.fabric.endpoints() : scenario.fabric.hosts;
   if (devices > kMostNics) {
     context.errors->add(where("fabric.hosts"),
-                        fmt::format("{} hosts, or ports that are devices of their own: a testbed "
-                                    "has at most {}",
-                                    devices, kMostNics));
+                        fmt::format("{} {}: a testbed has at most {}", devices,
+                                    separate ? "ports, each a device" : "hosts", kMostNics));
     return;
   }
   if (scenario.transport.calibration) {
