@@ -91,6 +91,53 @@ pause = "both"
   CHECK(!port->device->statistics().pause.counted);
 }
 
+TEST_CASE("testbed: ports of a bond have one memory and one pool", "[may_skip]") {
+  if (eal_is_up()) {
+    WARN("skipped: EAL is up already: run this case alone");
+    return;
+  }
+  const auto good = config::read_testbed_text(R"(
+[[port]]
+name = "a"
+bond = "nic"
+device = "net_null0,copy=1"
+rate = "10Gb/s"
+packets = 3000
+[port.host]
+addresses = ["10.0.0.1/24"]
+[[port]]
+name = "b"
+bond = "nic"
+device = "net_null1,copy=1"
+rate = "10Gb/s"
+packets = 2500
+)",
+                                              "bond.toml");
+  REQUIRE(good.ok());
+  const auto opened = DpdkTestbed::open(good.value);
+  INFO(opened.error);
+  REQUIRE(opened.testbed != nullptr);
+  std::vector<TestbedPort>& ports = opened.testbed->ports();
+  REQUIRE(ports.size() == 2);
+  CHECK(ports[0].memories == ports[1].memories);
+  CHECK(ports[0].memories[0]->packets() == 5500);
+  PacketPool& pool = ports[0].ports[0]->packets();
+  REQUIRE(&ports[1].ports[0]->packets() == &pool);
+  CHECK(pool.capacity() == 5500 - 4 * 1024);
+  REQUIRE(ports[1].resolver != nullptr);
+  CHECK(ports[1].resolver->host().routes().address(0) ==
+        ports[0].resolver->host().routes().address(0));
+  for (TestbedPort& port : ports) CHECK_FALSE(port.ports[0]->info().lends_payload);
+  // What one has received, the other sends, or the pool takes back.
+  std::array<Packet*, 8> burst;
+  REQUIRE(ports[1].ports[0]->rx(burst) == burst.size());
+  CHECK(pool.in_use() == burst.size());
+  CHECK(ports[0].ports[0]->tx({1}, 0, {burst.data(), 4}) == 4);
+  CHECK(pool.in_use() == 4);
+  for (std::size_t i = 4; i < burst.size(); ++i) pool.free(burst[i]);
+  CHECK(pool.in_use() == 0);
+}
+
 TEST_CASE("testbed: what cannot be opened names its line", "[may_skip]") {
   if (eal_is_up()) {
     WARN("skipped: EAL is up already: run this case alone");

@@ -113,6 +113,43 @@ TEST_CASE("testbed: errors name file, line, value and what is allowed") {
   refuses("schema = 2\n" + std::string(kPort), "1:10: schema = 2: this program reads schema 1");
 }
 
+// Two ports of one NIC: tests change the second.
+const std::string kBond =
+    "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\nbond = \"nic\"\nrate = \"10Gb/s\"\n"
+    "[port.host]\naddresses = [\"10.0.0.1/24\"]\n"
+    "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\nbond = \"nic\"\n";
+
+TEST_CASE("testbed: ports of a bond are one NIC") {
+  const std::vector<cc::AlgorithmInfo> algorithms(cc::algorithms().begin(), cc::algorithms().end());
+  const auto read = [&](const std::string& text) {
+    return read_testbed_text(text, "bed.toml", "", {algorithms, {}});
+  };
+  const auto spread = read(kBond + "rate = \"10Gb/s\"\n[transport]\nreliability = \"selective\"\n");
+  for (const std::string& error : spread.errors) UNSCOPED_INFO(error);
+  REQUIRE(spread.ok());
+  CHECK(spread.value.ports[1].bond == "nic");
+  CHECK(spread.value.transport.planes == "spray");
+  CHECK(service_problems(spread.value).empty());
+  const auto hashed = read(kBond + "rate = \"10Gb/s\"\n");
+  REQUIRE(hashed.ok());
+  CHECK(hashed.value.transport.planes == "hash");
+
+  refuses(kBond,
+          "11:8: port.bond = \"nic\": expected rate, mtu and queues of port \"a\", the first");
+  refuses(kBond + "rate = \"10Gb/s\"\n[port.host]\naddresses = [\"10.0.0.2/24\"]\n",
+          "11:8: port.bond = \"nic\": only the first port of a bond has a [port.host]");
+  refuses(
+      std::string(kPort) + "bond = \"my nic\"\n",
+      "4:8: port.bond = \"my nic\": programs see this name: expected letters, digits, \"-\" and "
+      "\"_\", at most 31");
+  const auto same = read(kBond +
+                         "rate = \"10Gb/s\"\n[[port]]\nname = \"nic\"\ndevice = "
+                         "\"net_null2\"\n[port.host]\naddresses = [\"10.0.1.1/24\"]\n");
+  REQUIRE(same.ok());
+  REQUIRE(service_problems(same.value).size() == 1);
+  CHECK(service_problems(same.value)[0].find("have the same name") != std::string::npos);
+}
+
 TEST_CASE("testbed: hosts") {
   const auto read = read_testbed_text(R"(
 [[port]]
