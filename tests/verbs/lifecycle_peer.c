@@ -2,16 +2,19 @@
  *
  *   connect QPN GID RKEY ADDRESS   to RTS with that peer; "connected"
  *   receive N                      posts N receives
- *   write N                        N WRITEs, the next when the one before has completed; 0: for
- * ever count                          "count N": completions so far fork exit | close a child that
- * does nothing, or closes the device, then exits; "forked" leave                          exits at
- * once and cleans nothing up
+ *   write N                        N WRITEs, each when the one before has completed; 0: for ever
+ *   count                          "count N": completions so far
+ *   port                           "port STATE"
+ *   fork exit | close              a child that does nothing, or closes the device, then exits;
+ *                                  "forked"
+ *   leave                          exits at once and cleans nothing up
  *
  * It says "ready QPN GID RKEY ADDRESS" first, then whatever comes: "async NAME" for an asynchronous
  * event, "failed STATUS" for a completion in error, "channel closed" when the channel ends. The
  * channel and the events are each waited for by a thread, as programs do.
  *
- * A lost acknowledgement counts after 4 s (timeout 20), seven times: what fails sooner was told. */
+ * A lost acknowledgement counts after 4 s (timeout 20; the argument, if any, is another), seven
+ * times: what fails sooner was told. */
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -34,6 +37,7 @@ static atomic_long completions;
 static atomic_long writes_left; /* negative: for ever */
 static uint64_t remote_address;
 static uint32_t remote_key;
+static uint8_t timeout = 20; /* 4.096 us * 2^20 */
 
 static void die(const char* what) {
   printf("error %s\n", what);
@@ -156,7 +160,7 @@ static void connect_to(uint32_t number, const union ibv_gid* gid) {
   }
   memset(&attr, 0, sizeof(attr));
   attr.qp_state = IBV_QPS_RTS;
-  attr.timeout = 20;
+  attr.timeout = timeout;
   attr.retry_cnt = 7;
   attr.rnr_retry = 7;
   attr.sq_psn = 1000;
@@ -189,7 +193,14 @@ static void fork_child(int closes) {
   printf("forked %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-int main(void) {
+static void print_port(void) {
+  struct ibv_port_attr attr;
+  if (ibv_query_port(device, 1, &attr) != 0) die("ibv_query_port");
+  printf("port %s\n", ibv_port_state_str(attr.state));
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1) timeout = (uint8_t)strtoul(argv[1], NULL, 0);
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (ibv_fork_init() != 0) die("ibv_fork_init");
   make();
@@ -214,6 +225,8 @@ int main(void) {
       post_write();
     } else if (strncmp(line, "count", 5) == 0) {
       printf("count %ld\n", atomic_load(&completions));
+    } else if (strncmp(line, "port", 4) == 0) {
+      print_port();
     } else if (sscanf(line, "fork %63s", text) == 1) {
       fork_child(strcmp(text, "close") == 0);
     } else if (strncmp(line, "leave", 5) == 0) {

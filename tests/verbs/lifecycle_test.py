@@ -6,7 +6,6 @@
 idle: how much processor time a testbed takes whose programs wait for events; printed, by hand.
 """
 
-import json
 import os
 import queue
 import signal
@@ -25,8 +24,8 @@ TOLD = 10 * PATIENCE
 
 
 class Peer:
-    def __init__(self, testbed, nic, program):
-        self.process = subprocess.Popen(testbed.on(nic, [program]), stdin=subprocess.PIPE,
+    def __init__(self, testbed, nic, *program):
+        self.process = subprocess.Popen(testbed.on(nic, program), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         bufsize=1, env=testbed.environment, start_new_session=True,
                                         preexec_fn=die_with_parent)
@@ -61,6 +60,10 @@ class Peer:
         self.tell("count")
         return int(self.expect("count").split()[1])
 
+    def port(self):
+        self.tell("port")
+        return self.expect("port").split()[1]
+
     def goes_on(self):
         """True when more is completed than was."""
         before = self.count()
@@ -73,6 +76,22 @@ class Peer:
 
     def unharmed(self):
         return not [line for line in self.said if line.startswith(("async", "failed", "channel"))]
+
+
+def connected(testbed, nics, *program):
+    """A peer on each of two NICs, connected with each other."""
+    both = []
+    try:
+        for nic in nics:
+            both.append(Peer(testbed, nic, *program))
+        for one, other in (both, both[::-1]):
+            one.tell(f"connect {other.end}")
+            one.expect("connected")
+        return both
+    except AssertionError:
+        for peer in both:
+            end(peer.process)
+        raise
 
 
 class Case:
@@ -91,21 +110,15 @@ class Case:
 
     def pair(self):
         """Two connected peers: the first writes for ever, the second only waits to receive."""
-        both = [Peer(self.testbed, nic, self.program) for nic in ("h0", "h1")]
+        both = connected(self.testbed, ("h0", "h1"), self.program)
         self.peers += both
-        for one, other in (both, both[::-1]):
-            one.tell(f"connect {other.end}")
-            one.expect("connected")
         both[1].tell("receive 4")
         both[0].tell("write 0")
         assert both[0].goes_on(), "nothing is written"
         return both
 
     def holdings(self):
-        done = subprocess.run([self.testbed.paceline, "testbed", "status", "--json", "--socket",
-                               self.testbed.socket], capture_output=True, text=True, check=True,
-                              env=self.testbed.environment)
-        status = json.loads(done.stdout)
+        status = self.testbed.status()
         # The session that asks is one of them, but not in the list of those that have a NIC.
         tenants = [{name: of["used"] for name, of in tenant.items()
                     if isinstance(of, dict) and "used" in of} for tenant in status["tenants"]]
@@ -238,10 +251,7 @@ def processor_seconds(pid):
 
 
 def idle(testbed, program):
-    peers = [Peer(testbed, nic, program) for nic in ("h0", "h1")]
-    for one, other in (peers, peers[::-1]):
-        one.tell(f"connect {other.end}")
-        one.expect("connected")
+    peers = connected(testbed, ("h0", "h1"), program)
     pids = [testbed.process.pid, *(peer.process.pid for peer in peers)]
     time.sleep(1)
     before, since = [processor_seconds(pid) for pid in pids], time.monotonic()

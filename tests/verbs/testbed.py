@@ -1,9 +1,11 @@
 """A testbed of one test's own: a service with emulated hosts, in a folder that goes with it."""
 
 import ctypes
+import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -109,6 +111,23 @@ class Testbed:
 
     def alive(self):
         return self.process.poll() is None
+
+    def control(self, **request):
+        """The answer of the control socket."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.settimeout(10 * PATIENCE)
+            connection.connect(self.socket + ".control")
+            connection.send(json.dumps({"schema": 1, "id": 1, **request}).encode())
+            answer = json.loads(connection.recv(1 << 16))
+        if not answer["ok"]:
+            raise RuntimeError(f"{request['op']}: {answer['errors']}")
+        return answer
+
+    def status(self):
+        done = subprocess.run([self.paceline, "testbed", "status", "--json", "--socket",
+                               self.socket], capture_output=True, text=True, check=True,
+                              env=self.environment)
+        return json.loads(done.stdout)
 
     def on(self, nic, command, *options):
         """The command line that runs `command` on a NIC; None: it sees them all."""

@@ -1,5 +1,5 @@
-/* Two devices in one program, and reliable connections between them: what room.c and boundaries.c
- * begin with. The first device sends, the second receives. */
+/* Two devices in one program, and reliable connections between them: what room.c, boundaries.c and
+ * failover.c begin with. In the first two, the first device sends and the second receives. */
 #ifndef PACELINE_TESTS_VERBS_TWO_ENDS_H
 #define PACELINE_TESTS_VERBS_TWO_ENDS_H
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kPatienceSeconds = 60 };
+enum { kPatienceSeconds = 60, kReads = 4 /* READs and atomics under way of a queue pair */ };
 
 struct end {
   struct ibv_context* device;
@@ -41,15 +41,27 @@ static double seconds(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static inline void open_end(struct end* end, struct ibv_device* device) {
+  NEED((end->device = ibv_open_device(device)) != NULL);
+  NEED((end->pd = ibv_alloc_pd(end->device)) != NULL);
+  NEED(ibv_query_gid(end->device, 1, 0, &end->gid) == 0);
+}
+
 static inline void open_ends(struct end* ends) {
   int count = 0;
   struct ibv_device** list = ibv_get_device_list(&count);
   if (list == NULL || count < 2) die("%d devices, two are needed", count);
-  for (int i = 0; i < 2; ++i) {
-    NEED((ends[i].device = ibv_open_device(list[i])) != NULL);
-    NEED((ends[i].pd = ibv_alloc_pd(ends[i].device)) != NULL);
-    NEED(ibv_query_gid(ends[i].device, 1, 0, &ends[i].gid) == 0);
-  }
+  for (int i = 0; i < 2; ++i) open_end(&ends[i], list[i]);
+  ibv_free_device_list(list);
+}
+
+static inline void open_named(struct end* end, const char* name) {
+  int count = 0;
+  struct ibv_device** list = ibv_get_device_list(&count);
+  int at = 0;
+  while (at < count && strcmp(ibv_get_device_name(list[at]), name) != 0) ++at;
+  if (at == count) die("none of the %d devices is %s", count, name);
+  open_end(end, list[at]);
   ibv_free_device_list(list);
 }
 
@@ -58,9 +70,9 @@ static inline struct ibv_mr* memory_of(struct end* end, size_t bytes) {
   void* memory = NULL;
   NEED(posix_memalign(&memory, 4096, bytes + 4096) == 0);
   memset(memory, 0, bytes + 4096);
-  struct ibv_mr* mr =
-      ibv_reg_mr(end->pd, memory, bytes + 4096,
-                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+  struct ibv_mr* mr = ibv_reg_mr(end->pd, memory, bytes + 4096,
+                                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
   NEED(mr != NULL);
   return mr;
 }
@@ -78,7 +90,8 @@ static inline int to_state(struct ibv_qp* qp, enum ibv_qp_state state) {
 static inline void connect_one(struct ibv_qp* qp, const struct ibv_qp* to,
                                const union ibv_gid* gid) {
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-  attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  attr.qp_access_flags =
+      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   NEED(ibv_modify_qp(qp, &attr,
                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
   memset(&attr, 0, sizeof(attr));
@@ -86,7 +99,7 @@ static inline void connect_one(struct ibv_qp* qp, const struct ibv_qp* to,
   attr.path_mtu = IBV_MTU_4096;
   attr.dest_qp_num = to->qp_num;
   attr.rq_psn = 1000;
-  attr.max_dest_rd_atomic = 1;
+  attr.max_dest_rd_atomic = kReads;
   attr.min_rnr_timer = 1;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.grh.dgid = *gid;
@@ -101,7 +114,7 @@ static inline void connect_one(struct ibv_qp* qp, const struct ibv_qp* to,
   attr.retry_cnt = 7;
   attr.rnr_retry = 7;
   attr.sq_psn = 1000;
-  attr.max_rd_atomic = 1;
+  attr.max_rd_atomic = kReads;
   NEED(ibv_modify_qp(qp, &attr,
                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
