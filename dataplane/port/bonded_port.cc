@@ -97,10 +97,10 @@ std::size_t BondedPort::tx(Picos now, std::uint8_t traffic_class, std::span<Pack
     Heard* const peer = traffic_class == kControlClass
                             ? &(*peers_)[slot(*burst[i], kDestinationAt, kDestinationV6At) % kPeers]
                             : nullptr;
-    const std::size_t port = peer != nullptr
-                                 ? free_first(kControlClass, now, peer->lately, peer->last)
-                                 : port_for_data(*burst[i], traffic_class, now);
-    if (port == count_) return i;
+    std::size_t port = peer != nullptr ? free_first(kControlClass, now, peer->lately, peer->last)
+                                       : port_for_data(*burst[i], traffic_class, now);
+    if (port == count_ && links_up() != 0) return i;
+    if (port == count_) port = 0;  // without any link that one says what becomes of it
     if (ports_[port]->tx(now, traffic_class, burst.subspan(i, 1)) == 0) {
       refused_by_[traffic_class] = static_cast<std::uint8_t>(port);
       return i;
@@ -128,6 +128,7 @@ Picos BondedPort::tx_ready_at(std::uint8_t traffic_class) const {
   const std::uint8_t refused = refused_by_[traffic_class];
   if (refused != kNone && usable(refused, traffic_class))
     return ports_[refused]->tx_ready_at(traffic_class);
+  if (links_up() == 0) return ports_[0]->tx_ready_at(traffic_class);
   Picos ready = kNever;
   for (std::size_t i = 0; i < count_; ++i) {
     if (ports_[i]->links_up() != 0) ready = earlier(ready, ports_[i]->tx_ready_at(traffic_class));

@@ -80,6 +80,16 @@ void Forwarding::inject_prepared(Link& link, Packet* packet, Picos now) {
   transmit(link, packet, now);
 }
 
+void Forwarding::lose_at_host(const Link& link, Packet* packet, Picos now) {
+  prepare(*packet);
+  ++state_.stats.injected_packets;
+  state_.stats.injected_bytes += packet->wire_bytes;
+  if (link.tapped()) {
+    state_.taps.show_drop(link.id, *packet, Fate::never_sent, DropReason::link_down, now);
+  }
+  drop(packet, DropReason::link_down);
+}
+
 void Forwarding::inject_to(Link& link, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
                            Picos now) {
   intake_.prepare_for(*packet, traffic_class, to);

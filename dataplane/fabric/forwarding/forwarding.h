@@ -40,8 +40,10 @@ class Forwarding {
   // it may change Packet::route in between.
   void prepare(Packet& packet) { intake_.prepare(packet); }
   void inject_prepared(Link& link, Packet* packet, Picos now);
-  // The same to host `to`, whatever the packet's address, as soon as the wire is free. A packet to
-  // a number that is not a host's is dropped on its way.
+  // It is lost where it was to be sent: the uplink is down.
+  void lose_at_host(const Link& link, Packet* packet, Picos now);
+  // As inject() to host `to`, whatever the packet's address, as soon as the wire is free. A packet
+  // to a number that is not a host's is dropped on its way.
   void inject_to(Link& link, std::uint8_t traffic_class, Packet* packet, std::uint32_t to,
                  Picos now);
 

@@ -6,9 +6,16 @@ namespace paceline::fabric {
 
 // After the first packet the wire is busy, so a burst is accepted one by one.
 std::size_t HostPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
-  if (burst.empty() || !takes(now, traffic_class)) return 0;
+  if (burst.empty() || !takes(now, traffic_class)) return lose(now, traffic_class, burst);
   burst[0]->traffic_class = traffic_class;
   forwarding_.inject(uplink_, burst[0], later(now, uplink_.busy));
+  return 1;
+}
+
+std::size_t HostPort::lose(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
+  if (burst.empty() || !loses()) return 0;
+  burst[0]->traffic_class = traffic_class;
+  forwarding_.lose_at_host(uplink_, burst[0], now);
   return 1;
 }
 

@@ -1,7 +1,9 @@
 // The emulated NIC of one host: a Port on the host's uplink. It has no transmit queue: a packet is
 // taken when the wire is free and the class not paused, so the engine's own pacing and arbitration
-// decide, as with a NIC that schedules in hardware. While its link is down every class is paused.
-// For engines that are polled late it has a short queue: FabricSpec::transmit_ahead.
+// decide, as with a NIC that schedules in hardware. While its link is down every class is paused;
+// where links are changed by hand (FabricSpec::changeable), packets are lost meanwhile, as on
+// hardware, so that senders give up in time. For engines that are polled late it has a short queue:
+// FabricSpec::transmit_ahead.
 #pragma once
 
 #include "dataplane/fabric/topology/fabric_spec.h"
@@ -15,14 +17,20 @@ class Forwarding;
 
 class alignas(64) HostPort final : public Port {
  public:
-  HostPort(Forwarding& forwarding, Link& uplink, HostQueue& queue, Picos ahead)
-      : forwarding_(forwarding), uplink_(uplink), queue_(queue), ahead_(ahead) {}
+  HostPort(Forwarding& forwarding, Link& uplink, HostQueue& queue, Picos ahead,
+           bool loses_when_down)
+      : forwarding_(forwarding),
+        uplink_(uplink),
+        queue_(queue),
+        ahead_(ahead),
+        loses_when_down_(loses_when_down) {}
 
   std::size_t rx(std::span<Packet*> burst) override { return queue_.take(burst); }
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
   Picos rx_ready_at() const override { return queue_.head == nullptr ? kNever : queue_.head->time; }
   Picos tx_ready_at(std::uint8_t traffic_class) const override {
-    return (uplink_.held() >> traffic_class & 1U) != 0 ? kNever : uplink_.busy - ahead_;
+    if ((uplink_.held() >> traffic_class & 1U) != 0) return loses() ? Picos{0} : kNever;
+    return uplink_.busy - ahead_;
   }
   PacketPool& packets() override;
   PortInfo info() const override;
@@ -33,14 +41,20 @@ class alignas(64) HostPort final : public Port {
   bool takes(Picos now, std::uint8_t traffic_class) const {
     return uplink_.busy <= now + ahead_ && (uplink_.held() >> traffic_class & 1U) == 0;
   }
+  // What becomes of packets that it does not take: they stay the caller's, or the first is lost.
+  // Returns how many.
+  std::size_t lose(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst);
   const Link& uplink() const { return uplink_; }
   Link& uplink() { return uplink_; }
 
  private:
+  bool loses() const { return loses_when_down_ && uplink_.down != 0; }
+
   Forwarding& forwarding_;
   Link& uplink_;
   HostQueue& queue_;
   Picos ahead_;
+  bool loses_when_down_;
 };
 
 }  // namespace paceline::fabric

@@ -16,7 +16,9 @@ PlanePort::PlanePort(Forwarding& forwarding, HostPort& port, std::uint32_t endpo
       shared_(forwarding.state().spec.shared_planes) {}
 
 std::size_t PlanePort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
-  if (burst.empty() || !port_.takes(now, traffic_class)) return 0;
+  if (burst.empty() || !port_.takes(now, traffic_class)) {
+    return port_.lose(now, traffic_class, burst);
+  }
   Packet& packet = *burst[0];
   packet.traffic_class = traffic_class;
   forwarding_.prepare(packet);

@@ -42,7 +42,7 @@ struct ForwardingRig {
         forwarding(spec, topology, pool, wheel, 0, *std::pmr::new_delete_resource()),
         ports(spec.hosts, *std::pmr::new_delete_resource()) {
     for (std::uint32_t host = 0; host < spec.hosts; ++host) {
-      ports.emplace(forwarding, uplink(host), state().hosts[host], Picos{0});
+      ports.emplace(forwarding, uplink(host), state().hosts[host], Picos{0}, false);
     }
   }
 
