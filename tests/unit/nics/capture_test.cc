@@ -185,8 +185,8 @@ TEST_CASE("capture: of a port, all that passes, and what does not get that far",
   const auto config = [](Port& of) {
     return ::paceline::test::roce_engine_config({}, {}, of.info(), cc::AlgorithmId::fixed);
   };
-  PortNics nics({{"p", {{&port}}, config(port)}}, nullptr);
-  PortNics peers({{"q", &peer, config(peer)}}, nullptr);
+  PortNics nics({PortNic{"p", {{&port, nullptr}}, config(port)}}, nullptr);
+  PortNics peers({PortNic{"q", {{&peer, nullptr}}, config(peer)}}, nullptr);
   Catcher caught;
   REQUIRE(nics.capture(0, caught.writer.get()) == "");
   Picos now{0};

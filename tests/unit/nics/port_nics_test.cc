@@ -65,12 +65,13 @@ TEST_CASE("a port tells of the payloads that it has lent, where there is a devic
   CHECK_FALSE(without.nics.loans(0).has_value());
   CountingDevice device;
   neighbour::ResolvingPort port(hub.port(0), host_config(1), Random(5, 1));
-  PortNics nics({{"p",
-                  {{&port, &device}},
-                  ::paceline::test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed),
-                  "",
-                  ""}},
-                nullptr);
+  PortNics nics(
+      {PortNic{"p",
+               {{&port, &device}},
+               ::paceline::test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed),
+               "",
+               ""}},
+      nullptr);
   NicSetReport report = nics.blank_report();
   nics.describe(Picos{1}, report);
   for (const LoanReport& loans : {nics.loans(0).value(), report.nics[0].loans}) {
