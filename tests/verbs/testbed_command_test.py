@@ -1,4 +1,5 @@
-"""`paceline testbed up | status | down`: a service comes and goes, and mistakes are told."""
+"""`paceline testbed up | status | fault | down`: a service comes and goes, its links fail and
+return, and mistakes are told."""
 
 import json
 import os
@@ -119,11 +120,111 @@ def cases(case, folder):
     check(not os.listdir(runtime) and not os.path.exists(two + ".log"), os.listdir(folder))
 
 
+def ports_up(case, nic):
+    out, _ = case.run(0, "status", "--json")
+    return [n for n in json.loads(out)["workers"][0]["nics"] if n["name"] == nic][0]["ports_up"]
+
+
+def await_ports(case, nic, expected):
+    limit = time.monotonic() + 10 * PATIENCE
+    while ports_up(case, nic) != expected:
+        check(time.monotonic() < limit, f"ports of {nic} are not {expected}")
+        time.sleep(0.02)
+
+
+def told_faults(case, log, *arguments):
+    """What a fault command prints, and the lines that the service's log then has more."""
+    with open(log, encoding="utf-8") as file:
+        before = len(file.readlines())
+    out, _ = case.run(0, "fault", *arguments)
+    with open(log, encoding="utf-8") as file:
+        lines = file.readlines()[before:]
+    return out, [line.split("fault: ")[1] for line in lines if "fault: " in line]
+
+
+def refused(case, text, *arguments):
+    out, errors = case.run(2, "fault", *arguments)
+    check(text in errors and not out, f"fault {' '.join(arguments)}: no {text!r} in {errors}")
+
+
+def faults(case, folder):
+    _, errors = case.run(1, "fault", "h0", "down")
+    check("paceline testbed up" in errors, f"how to start one: {errors}")
+    case.run(0, "up", file_of("planes.toml"))
+    log = os.path.join(folder, "paceline", "default.log")
+    check("without a link" not in case.run(0, "status")[0], "all ports have a link")
+
+    case.run(0, "fault", "h0.1", "down")
+    await_ports(case, "h0", [True, False])
+    check(ports_up(case, "h1") == [True, True], "those of the other NIC")
+    out, _ = case.run(0, "status")
+    check(len(re.findall(r"(?m)^ +without a link: port 1$", out)) == 1, f"port 1: {out}")
+    case.run(0, "fault", "plane0", "down")
+    await_ports(case, "h0", [False, False])
+    check("without a link: port 0, port 1" in case.run(0, "status")[0], "both ports")
+    out, _ = case.run(0, "fault", "h0", "clear")
+    check(out == "faults: 1, of 2 links\n", out)
+    await_ports(case, "h0", [True, True])
+    # For a time: it comes back by itself.
+    case.run(0, "fault", "h1", "up")
+    out, lines = told_faults(case, log, "h1.0", "down", "loss=0.01", "--for", "100ms")
+    check(out == "faults: 2, of 1 link\n" and lines == ["h1.0 down in 0 us\n",
+                                                        "h1.0 loss in 0 us\n"], f"{out}{lines}")
+    await_ports(case, "h1", [True, True])
+
+    script = os.path.join(folder, "faults.toml")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write('[[event]]\nat = "1ms"\nlink = "h1.1"\naction = "down"\n'
+                   '[[event]]\nat = "0us"\nlink = "leaf0"\naction = "rate"\nrate = "1Gb/s"\n'
+                   'direction = "up"\n')
+    out, lines = told_faults(case, log, "--script", script)
+    check(out == "faults: 2, of 3 links\n" and
+          lines == ["h1.1 down in 1000 us\n", "leaf0 rate in 0 us\n"], f"{out}{lines}")
+    await_ports(case, "h1", [True, False])
+    case.run(0, "fault", "h1", "clear")
+
+    random = ("--random", "5", "--every", "4ms", "--after", "1ms", "--seed")
+    out, lines = told_faults(case, log, *random, "7")
+    check(out.startswith("seed 7\nfaults: 5, of "), out)
+    check([line.split(" down in ")[1] for line in lines] ==
+          [f"{at} us\n" for at in (1000, 5000, 9000, 13000, 17000)], f"{lines}")
+    check(told_faults(case, log, *random, "7") == (out, lines), "the same seed, the same faults")
+    check(any(told_faults(case, log, *random, str(seed))[1] != lines for seed in (8, 9, 10)),
+          "other seeds, other faults")
+    time.sleep(0.05)
+    for nic in ("h0", "h1"):
+        await_ports(case, nic, [True, True])
+
+    refused(case, 'no NIC or port "h7" (the first is "h0", the last "h1.1")', "h7", "down")
+    refused(case, 'no NIC or port "h0.2"', "h0.2", "down")
+    refused(case, 'probability: action "loss" needs it', "h0", "loss")
+    refused(case, "does nothing with action \"down\"", "h0", "down=1")
+    refused(case, "rate=fast: ", "h0", "rate=fast")
+    refused(case, "delay=5: ", "h0", "delay=5")
+    refused(case, "--for soon: ", "h0", "down", "--for", "soon")
+    refused(case, "for_us: does nothing with action \"up\"", "h0", "up", "--for", "5ms")
+    refused(case, "direction: does nothing with action \"down\"", "h0", "down", "--direction", "up")
+    for arguments in ((), ("h0",), ("h0", "down", "--random", "3"), ("--script", script, "h0")):
+        refused(case, "expected one of: TARGET with CHANGEs, --script FILE, --random N", *arguments)
+    refused(case, "none.toml", "--script", os.path.join(folder, "none.toml"))
+    with open(script, "a", encoding="utf-8") as file:
+        file.write("[fabric]\nhosts = 2\n")
+    refused(case, f"{script}: expected [[event]] tables, and nothing else", "--script", script)
+    with open(script, "w", encoding="utf-8") as file:
+        file.write('[[event]]\nat = "0us"\nlink = "h0"\naction = "down"\ndirection = "up"\n')
+    refused(case, f"{script}:5:13: event.direction does nothing with event.action = \"down\"",
+            "--script", script)
+    for nic in ("h0", "h1"):
+        check(ports_up(case, nic) == [True, True], f"what is refused does nothing to {nic}")
+    case.run(0, "down")
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="paceline-testbed-")
     case = Case(folder)
     try:
         cases(case, folder)
+        faults(case, folder)
     finally:
         for name in ("default", "other"):
             subprocess.run([PACELINE, "testbed", "down", "--name", name], capture_output=True,

@@ -23,40 +23,28 @@ std::string node(const char* kind, std::uint32_t number) {
   return fmt::format("{}{}", kind, number);
 }
 
-// By the order of dataplane/fabric/topology/clos.h: hosts' links, leaf-spine (or the trunk of a
-// dumbbell), spine-core.
 NamedLink regular_link(const config::FabricConfig& fabric, const config::FabricShape& shape,
                        std::uint32_t index) {
-  const auto hosts = static_cast<std::uint32_t>(shape.endpoints());
-  if (index < hosts) {
+  const std::uint32_t first_up = shape.leaf_link(0, 0);
+  if (index < first_up) {
     NamedLink link = between(config::endpoint_name(fabric, index),
                              node("leaf", index / shape.hosts_per_leaf), 0);
     link.name = link.first;
     return link;
   }
-  index -= hosts;
-  if (shape.spines == 0) return between("leaf0", "leaf1", index);
-  const std::uint32_t leaves = shape.planes * shape.pods * shape.leaves;
-  const std::uint32_t pairs = leaves * shape.spines;
-  if (index < pairs * shape.links_per_pair) {
-    const std::uint32_t pair = index / shape.links_per_pair;
+  if (shape.spines == 0) return between("leaf0", "leaf1", index - first_up);
+  const std::uint32_t first_core_link = shape.core_link(0, 0);
+  if (index < first_core_link) {
+    const std::uint32_t pair = (index - first_up) / shape.links_per_pair;
     const std::uint32_t leaf = pair / shape.spines;
     const std::uint32_t spine = leaf / shape.leaves * shape.spines + pair % shape.spines;
-    return between(node("leaf", leaf), node("spine", spine), index % shape.links_per_pair);
+    return between(node("leaf", leaf), node("spine", spine),
+                   (index - first_up) % shape.links_per_pair);
   }
-  index -= pairs * shape.links_per_pair;
-  const std::uint32_t group = shape.cores / shape.spines;
-  const std::uint32_t spine = index / group;
-  const std::uint32_t plane = spine / (shape.pods * shape.spines);
-  const std::uint32_t core = plane * shape.cores + spine % shape.spines * group + index % group;
+  const std::uint32_t group = shape.cores_per_spine();
+  const std::uint32_t spine = (index - first_core_link) / group;
+  const std::uint32_t core = shape.first_core(spine) + (index - first_core_link) % group;
   return between(node("spine", spine), node("core", core), 0);
-}
-
-std::uint32_t regular_links(const config::FabricConfig& fabric, const config::FabricShape& shape) {
-  const auto hosts = static_cast<std::uint32_t>(shape.endpoints());
-  if (shape.spines == 0) return hosts + (fabric.topology == "dumbbell" ? shape.links_per_pair : 0);
-  const std::uint32_t pods = shape.planes * shape.pods;
-  return hosts + pods * shape.leaves * shape.spines * shape.links_per_pair + pods * shape.cores;
 }
 
 std::vector<NamedLink> links_of_file(const config::FabricConfig& fabric,
@@ -84,7 +72,7 @@ std::vector<NamedLink> link_names(const config::Scenario& scenario,
   if (!scenario.fabric.links.empty()) return links_of_file(scenario.fabric, numbers);
   const config::FabricShape shape = config::shape_of(scenario.fabric);
   std::vector<NamedLink> links;
-  for (std::uint32_t i = 0; i < regular_links(scenario.fabric, shape); ++i) {
+  for (std::uint32_t i = 0; i < shape.links(); ++i) {
     links.push_back(regular_link(scenario.fabric, shape, i));
   }
   return links;

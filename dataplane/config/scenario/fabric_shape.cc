@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -84,21 +83,12 @@ struct Node {
   std::uint32_t number = 0;
 };
 
-std::optional<std::uint32_t> whole_number(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 class LinkFinder {
  public:
   explicit LinkFinder(const FabricConfig& fabric)
       : fabric_(fabric),
         shape_(shape_of(fabric)),
-        leaves_(shape_.planes * shape_.pods * shape_.leaves),
-        endpoints_(leaves_ * shape_.hosts_per_leaf),
-        nics_(endpoints_ / fabric.ports) {}
+        nics_(static_cast<std::uint32_t>(shape_.endpoints()) / fabric.ports) {}
 
   FoundLink find(std::string_view name) {
     const std::string_view whole = name;
@@ -127,9 +117,9 @@ class LinkFinder {
   bool node(std::string_view name, Node& out) {
     if (name.starts_with("host") || name.starts_with("server")) return end(name, out);
     const std::tuple<std::string_view, Kind, std::uint32_t> kinds[] = {
-        {"leaf", Kind::leaf, leaves_},
-        {"spine", Kind::spine, shape_.planes * shape_.pods * shape_.spines},
-        {"core", Kind::core, shape_.planes * shape_.cores}};
+        {"leaf", Kind::leaf, shape_.all_leaves()},
+        {"spine", Kind::spine, shape_.all_spines()},
+        {"core", Kind::core, shape_.all_cores()}};
     for (const auto& [word, kind, count] : kinds) {
       if (!name.starts_with(word)) continue;
       const Numbered number = numbered(name, word, count);
@@ -199,32 +189,24 @@ class LinkFinder {
       if (a.number / shape_.hosts_per_leaf != b.number) return std::nullopt;
       return a.number;
     }
-    if (a.kind == Kind::leaf && b.kind == Kind::leaf && a.number != b.number &&
-        fabric_.topology == "dumbbell") {
-      return endpoints_;
+    if (a.kind == Kind::leaf && b.kind == Kind::leaf && a.number != b.number && shape_.dumbbell()) {
+      return shape_.leaf_link(0, 0);
     }
     if (a.kind == Kind::leaf && b.kind == Kind::spine) {
       if (a.number / shape_.leaves != b.number / shape_.spines) return std::nullopt;
-      return endpoints_ +
-             (a.number * shape_.spines + b.number % shape_.spines) * shape_.links_per_pair;
+      return shape_.leaf_link(a.number, b.number % shape_.spines);
     }
     if (a.kind == Kind::spine && b.kind == Kind::core) {
-      const std::uint32_t group = shape_.cores / shape_.spines;
-      if (group == 0) return std::nullopt;  // not a multiple: reported elsewhere
-      if (b.number / shape_.cores != a.number / (shape_.pods * shape_.spines) ||
-          b.number % shape_.cores / group != a.number % shape_.spines) {
-        return std::nullopt;
-      }
-      return endpoints_ + leaves_ * shape_.spines * shape_.links_per_pair + a.number * group +
-             b.number % group;
+      // No group: not a multiple, which is reported elsewhere.
+      const std::uint32_t place = b.number - shape_.first_core(a.number);
+      if (place >= shape_.cores_per_spine()) return std::nullopt;
+      return shape_.core_link(a.number, place);
     }
     return std::nullopt;
   }
 
   const FabricConfig& fabric_;
   FabricShape shape_;
-  std::uint32_t leaves_;  // all
-  std::uint32_t endpoints_;
   std::uint32_t nics_;      // all
   std::uint32_t last_ = 0;  // number that numbered() read
   std::string error_;
@@ -236,6 +218,13 @@ std::string endpoint_name(const FabricConfig& fabric, std::uint32_t endpoint) {
   const std::uint32_t port = endpoint / fabric.hosts;
   const std::uint32_t nic = endpoint % fabric.hosts;
   return port == 0 ? fmt::format("host{}", nic) : fmt::format("host{}.p{}", nic, port);
+}
+
+std::optional<std::uint32_t> whole_number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
 }
 
 bool take_parallel_number(std::string_view& name, std::uint32_t& number) {

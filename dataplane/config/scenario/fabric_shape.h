@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,28 @@ struct FabricShape {
   std::uint64_t switches() const {
     return planes * (std::uint64_t{pods} * (std::uint64_t{leaves} + spines) + cores);
   }
+
+  bool dumbbell() const { return spines == 0 && leaves == 2 && pods == 1 && planes == 1; }
+  std::uint32_t all_leaves() const { return planes * pods * leaves; }
+  std::uint32_t all_spines() const { return planes * pods * spines; }
+  std::uint32_t all_cores() const { return planes * cores; }
+  std::uint32_t cores_per_spine() const { return spines == 0 ? 0 : cores / spines; }
+  // The first of the cores that a spine is linked to.
+  std::uint32_t first_core(std::uint32_t spine) const {
+    return spine / (pods * spines) * cores + spine % spines * cores_per_spine();
+  }
+
+  // Links in their order: those of hosts, with the hosts' numbers; those of leaf 0 to its spines
+  // (or a dumbbell's trunk), of leaf 1, ...; those of spine 0 to its cores, of spine 1, ...
+  // Switches are numbered through all pods and planes, `place` is counted within these.
+  std::uint32_t leaf_link(std::uint32_t leaf, std::uint32_t place) const {  // the first of the pair
+    return static_cast<std::uint32_t>(endpoints()) + (leaf * spines + place) * links_per_pair;
+  }
+  std::uint32_t core_link(std::uint32_t spine, std::uint32_t place) const {
+    return leaf_link(all_leaves(), 0) + (dumbbell() ? links_per_pair : 0) +
+           spine * cores_per_spine() + place;
+  }
+  std::uint32_t links() const { return core_link(all_spines(), 0); }
 };
 
 // For any topology except "file".
@@ -50,6 +73,9 @@ struct FoundLink {
   std::string error;        // not empty: why there is no such link
 };
 FoundLink find_link(const FabricConfig& fabric, std::string_view name);
+
+// Decimal digits and nothing else, as a number of 32 bits.
+std::optional<std::uint32_t> whole_number(std::string_view text);
 
 // The number behind '#' (0 without one), which is cut off; false when it is no number.
 bool take_parallel_number(std::string_view& name, std::uint32_t& number);

@@ -90,7 +90,8 @@ TEST_CASE("mistakes in an emulated testbed are told with their place", "[config]
         Errors{"t.toml:3:3: port is of a testbed of this machine's ports; with [fabric] all hosts "
                "are emulated"});
   CHECK(emulated_errors("[fabric]\nhosts = 257\n") ==
-        Errors{"t.toml:2:9: 257 hosts: a testbed has at most 256"});
+        Errors{"t.toml:2:9: 257 hosts, or ports that are devices of their own: a testbed has at "
+               "most 256"});
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a\", \"a\"]\n") ==
         Errors{"t.toml:4:15: nic.names = \"a\": another NIC has this name"});
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a b\"]\n") ==
@@ -105,6 +106,37 @@ TEST_CASE("mistakes in an emulated testbed are told with their place", "[config]
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[service]\nqueue_pairs = 0\n").size() == 1);
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[service]\nqueue_pears = 9\n").size() == 1);
   CHECK(emulated_errors("[fabric]\nhosts = 1\n").size() == 1);
+}
+
+TEST_CASE("NICs of several ports are devices together or apart", "[config]") {
+  const std::string two = "[fabric]\nhosts = 2\nports = 2\n[nic]\n";
+  const auto bonded = read_emulated_text(two);
+  REQUIRE(bonded.errors == Errors{});
+  CHECK(bonded.value.nic.shape == "bonded");
+  const std::string separate = "shape = \"separate\"\n";
+  const auto apart = read_emulated_text(two + separate);
+  REQUIRE(apart.errors == Errors{});
+  CHECK(apart.value.nic.shape == "separate");
+  CHECK(apart.value.nic.names == std::vector<std::string>{"h0", "h1"});
+  CHECK(emulated_errors(two + "shape = \"split\"\n") ==
+        Errors{"t.toml:5:9: nic.shape = \"split\": allowed is \"bonded\" or \"separate\""});
+
+  // A device's name is at most 31 characters, two of which are its port's.
+  const auto named = [&](std::size_t length) {
+    return two + "names = [\"" + std::string(length, 'x') + "\"]\n";
+  };
+  CHECK(emulated_errors(named(31)) == Errors{});
+  CHECK(emulated_errors(named(29) + separate) == Errors{});
+  CHECK(emulated_errors(named(30) + separate) ==
+        Errors{"t.toml:5:9: nic.names: \"" + std::string(30, 'x') +
+               "\": with nic.shape = \"separate\" at most 29"});
+
+  // So many devices.
+  const std::string many = "[fabric]\nhosts = 129\nports = 2\n[nic]\n";
+  CHECK(emulated_errors(many) == Errors{});
+  CHECK(emulated_errors(many + separate) ==
+        Errors{"t.toml:2:9: 258 hosts, or ports that are devices of their own: a testbed has at "
+               "most 256"});
 }
 
 TEST_CASE("who wants ports is told that these hosts are emulated", "[config]") {

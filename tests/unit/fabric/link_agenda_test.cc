@@ -41,6 +41,33 @@ TEST_CASE("agenda: events come by time, each failure followed by the switches' l
   CHECK(agenda.next() == kNever);
 }
 
+TEST_CASE("agenda: an event that is added comes behind those at its time") {
+  FabricSpec spec;
+  spec.links.resize(4);
+  spec.reroute_delay = Picos{50};
+  spec.events = {event_at(100, 0, LinkAction::down), event_at(200, 1, LinkAction::rate)};
+  LinkAgenda agenda(spec);
+  REQUIRE(agenda.take(Picos{100}) != nullptr);
+  REQUIRE(agenda.take(Picos{150}) != nullptr);
+  agenda.add(event_at(200, 2, LinkAction::up));
+  agenda.add(event_at(160, 3, LinkAction::loss));
+  struct Expected {
+    std::int64_t at;
+    std::uint32_t link;
+    bool reroute;
+  };
+  const Expected expected[] = {{160, 3, false}, {200, 1, false}, {200, 2, false}, {250, 2, true}};
+  for (const Expected& want : expected) {
+    CAPTURE(want.at, want.link);
+    CHECK(agenda.next() == Picos{want.at});
+    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
+    REQUIRE(item != nullptr);
+    CHECK(item->event.link == want.link);
+    CHECK(item->reroute == want.reroute);
+  }
+  CHECK(agenda.next() == kNever);
+}
+
 TEST_CASE("agenda: what the switches learned of one link says nothing of another") {
   FabricSpec spec;
   spec.links.resize(2);

@@ -94,6 +94,10 @@ TEST_CASE("a port tells its name, its addresses and its rate, and hears the worl
   CHECK(info.gids[1] == ip("fd00::1").bytes);
   CHECK(info.mac == wire::MacAddress::local(1).bytes);
   CHECK(host.nics.receives_from_outside());
+  std::vector<fabric::LinkEvent> events;
+  CHECK(host.nics.plan_fault({.target = "p", .action = "down"}, events) ==
+        "target: faults are of emulated links, and these are ports of the machine; "
+        "`ip link set DEVICE down` takes one down");
 }
 
 }  // namespace

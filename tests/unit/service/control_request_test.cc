@@ -130,6 +130,74 @@ TEST_CASE("clusters and their arms: what is wrong is told", "[control]") {
   CHECK(use(R"("arms":[0,1],"arm":1)") == Errors{"arm and arms: one of them"});
 }
 
+TEST_CASE("faults are read as they were meant", "[control]") {
+  const ParsedControl parsed = parse_control(with(
+      R"("op":"fault","events":[{"target":"h0.1","action":"down","after_us":1.5,"for_us":50000},)"
+      R"({"target":"leaf0","action":"rate","rate_mbps":2500,"direction":"up"},)"
+      R"({"target":"h1","action":"delay","delay_ns":20000.5},)"
+      R"({"target":"h1","action":"loss","probability":0.25,"direction":"down"},)"
+      R"({"target":"plane1","action":"clear"}])"));
+  REQUIRE(parsed.errors == Errors{});
+  CHECK(parsed.request.op == ControlOp::fault);
+  const std::vector<LinkFault>& faults = parsed.request.faults;
+  REQUIRE(faults.size() == 5);
+  CHECK(faults[0].target == "h0.1");
+  CHECK(faults[0].action == "down");
+  CHECK(faults[0].direction == "both");
+  CHECK(faults[0].after == picos_from_nanos(1'500));
+  CHECK(faults[0].lasts == picos_from_micros(50'000));
+  CHECK(faults[1].rate == rate_from_mbps(2500));
+  CHECK(faults[1].direction == "up");
+  CHECK(faults[1].after == Picos{0});
+  CHECK(faults[1].lasts == Picos{0});
+  CHECK(faults[2].delay == Picos{20'000'500});
+  CHECK(faults[3].probability == 0.25);
+  CHECK(faults[3].direction == "down");
+  CHECK(faults[4].action == "clear");
+}
+
+TEST_CASE("faults: what is wrong is told", "[control]") {
+  const auto events = [](const std::string& list) {
+    return parse_control(with(R"("op":"fault","events":)" + list)).errors;
+  };
+  const auto event = [&](const std::string& members) {
+    return events(R"([{"target":"h1","action":"up"},{"target":"h0",)" + members + "}]");
+  };
+  // A value goes with the action that it is for.
+  CHECK(event(R"("action":"down","probability":1)") ==
+        Errors{"events[1].probability: does nothing with action \"down\""});
+  CHECK(event(R"("action":"loss","probability":1,"rate_mbps":10)") ==
+        Errors{"events[1].rate_mbps: does nothing with action \"loss\""});
+  CHECK(event(R"("action":"up","direction":"both")") ==
+        Errors{"events[1].direction: does nothing with action \"up\""});
+  CHECK(event(R"("action":"clear","delay_ns":10)") ==
+        Errors{"events[1].delay_ns: does nothing with action \"clear\""});
+  CHECK(event(R"("action":"rate")") == Errors{"events[1].rate_mbps: action \"rate\" needs it"});
+  CHECK(event(R"("action":"delay","rate_mbps":10)") ==
+        Errors{"events[1].rate_mbps: does nothing with action \"delay\"",
+               "events[1].delay_ns: action \"delay\" needs it"});
+  for (const char* action : {"loss", "corrupt", "duplicate", "reorder"}) {
+    CHECK(event(R"("action":")" + std::string(action) + "\"") ==
+          Errors{"events[1].probability: action \"" + std::string(action) + "\" needs it"});
+  }
+  for (const char* action : {"up", "clear"}) {
+    CHECK(event(R"("for_us":5,"action":")" + std::string(action) + "\"") ==
+          Errors{"events[1].for_us: does nothing with action \"" + std::string(action) + "\""});
+  }
+  // What no fabric takes.
+  CHECK(event(R"("action":"rate","rate_mbps":0.5)") ==
+        Errors{"events[1].rate_mbps: 0.5; allowed: number from 1 to 3200000"});
+  CHECK(event(R"("action":"delay","delay_ns":0)").size() == 1);
+  CHECK(event(R"("action":"loss","probability":1.01)").size() == 1);
+  CHECK(event(R"("action":"loss","probability":1,"direction":"left")").size() == 1);
+  CHECK(event(R"("action":"down","after_us":-1,"for_us":3600000001)").size() == 2);
+  CHECK(event(R"("action":"dwon")").size() == 1);
+  CHECK(event(R"("action":"down","at":1)").size() == 1);
+  CHECK(events(R"([{"action":"down"}])").size() == 1);
+  CHECK(events("[]").size() == 1);
+  CHECK(parse_control(with(R"("op":"fault")")).errors.size() == 1);
+}
+
 TEST_CASE("no text of changed bytes breaks the parser", "[control]") {
   const std::string good = with(
       R"("op":"trial","name":"t","nics":["h0"],"candidate":{"algorithm":"swift","params":{"a":1}},"guard":{"stall_ms":5},"hold_ms":30000)");

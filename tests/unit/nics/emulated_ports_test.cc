@@ -1,0 +1,147 @@
+// Emulated NICs of several ports, whose links fail and return while they run.
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "dataplane/service/nics/emulated_nics.h"
+#include "tests/unit/nics/emulated_lab.h"
+
+namespace paceline::service::test {
+namespace {
+
+constexpr std::string_view kTwoPorts = R"(
+[fabric]
+hosts = 2
+ports = 2
+planes = "own"
+rate = "25Gb/s"
+delay = "2500ns"
+[transport]
+reliability = "selective"
+)";
+
+void give_fault(NicSet& nics, Picos now, const LinkFault& fault) {
+  std::vector<fabric::LinkEvent> events;
+  REQUIRE(nics.plan_fault(fault, events) == "");
+  nics.change_links(now, events);
+}
+
+std::vector<bool> links_up(NicSet& nics, Picos now, std::size_t nic) {
+  NicSetReport report = nics.blank_report();
+  nics.describe(now, report);
+  return report.nics[nic].links_up;
+}
+
+TEST_CASE("ports: a bonded NIC delivers by the ports that have a link", "[nics]") {
+  const auto nics = nics_from(kTwoPorts);
+  REQUIRE(nics->size() == 2);
+  constexpr std::size_t kBytes = 1'000'003;
+  Side a(*nics, 0, kBytes);
+  Side b(*nics, 1, kBytes);
+  a.fill(6);
+  Turns turns(*nics);
+  turns.connect(a, b, 0);
+  REQUIRE(turns.run());
+  CHECK(nics->link_changes() == 0);
+  CHECK(links_up(*nics, turns.now(), 0) == std::vector<bool>{true, true});
+
+  // While nothing is on its way, and under way.
+  const std::string target = GENERATE("h0.1", "h1.0");
+  const Picos after = GENERATE(picos_from_micros(0), picos_from_micros(60));
+  CAPTURE(target, after.count);
+  give_fault(*nics, turns.now(), {.target = target, .action = "down", .after = after});
+  turns.post(a, a.write(1, kBytes, b));
+  REQUIRE(turns.run());
+  const auto sent = a.sent();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].status == transport::CompletionStatus::success);
+  CHECK(a.memory == b.memory);
+  CHECK(nics->link_changes() > 0);
+  const std::size_t failed = target == "h0.1" ? 0 : 1;
+  CHECK(links_up(*nics, turns.now(), failed) == std::vector<bool>{failed == 0, failed == 1});
+  CHECK(links_up(*nics, turns.now(), 1 - failed) == std::vector<bool>{true, true});
+  CHECK(nics->up(0));
+  CHECK(nics->up(1));
+
+  give_fault(*nics, turns.now(), {.target = target, .action = "clear"});
+  REQUIRE(turns.run());
+  CHECK(links_up(*nics, turns.now(), failed) == std::vector<bool>{true, true});
+}
+
+TEST_CASE("ports: a NIC is down without any link, and its queue pairs outlive that", "[nics]") {
+  const auto nics = nics_from(kTwoPorts);
+  constexpr std::size_t kBytes = 300'000;
+  Side a(*nics, 0, kBytes);
+  Side b(*nics, 1, kBytes);
+  a.fill(7);
+  Turns turns(*nics);
+  turns.connect(a, b, 0);
+  REQUIRE(turns.run());
+  const Picos begin = turns.now();
+  const Picos lasts = picos_from_micros(700);
+  give_fault(*nics, begin, {.target = "h1", .action = "down", .lasts = lasts});
+  turns.post(a, a.write(1, kBytes, b));
+  turns.run(begin + picos_from_micros(300));
+  CHECK(nics->up(0));
+  CHECK_FALSE(nics->up(1));
+  CHECK(a.sends.empty());
+  const std::uint64_t changes = nics->link_changes();
+  REQUIRE(turns.run());
+  CHECK(nics->up(1));
+  CHECK(nics->link_changes() > changes);
+  CHECK(a.sent().size() == 1);
+  CHECK(a.memory == b.memory);
+  CHECK(turns.now() > begin + lasts);
+}
+
+TEST_CASE("ports: apart, each is a device of its plane", "[nics]") {
+  const auto nics =
+      nics_from(std::string(kTwoPorts) + "[nic]\nnames = [\"left\"]\nshape = \"separate\"\n");
+  REQUIRE(nics->size() == 4);
+  const std::array<std::string, 4> names{"leftp0", "h1p0", "leftp1", "h1p1"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const attach::NicInfo& info = nics->nic(i).info;
+    CHECK(info.name.data() == names[i]);
+    CHECK(info.rate_mbps == 25'000);
+    CHECK(links_up(*nics, Picos{0}, i).size() == 1);
+    for (std::size_t other = 0; other < names.size(); ++other) {
+      CAPTURE(names[i], names[other]);
+      const bool linked = i / 2 == other / 2;
+      const attach::NicInfo& to = nics->nic(other).info;
+      CHECK(nics->path_to(i, wire::IpAddress{to.gids[0]}).has_value() == linked);
+      CHECK(nics->path_to(i, wire::IpAddress{to.gids[1]}).has_value() == linked);
+      CHECK(nics->path_to_local(i, to.local_id).has_value() == linked);
+      CHECK((info.guid == to.guid) == (i == other));
+    }
+  }
+
+  // One that fails says nothing of the other.
+  Side a(*nics, 2, 10'000);
+  Side b(*nics, 3, 10'000);
+  a.fill(8);
+  Turns turns(*nics);
+  turns.connect(a, b, 0);
+  give_fault(*nics, turns.now(), {.target = "left.0", .action = "down"});
+  turns.post(a, a.write(1, 10'000, b));
+  REQUIRE(turns.run());
+  CHECK(a.memory == b.memory);
+  CHECK_FALSE(nics->up(0));
+  CHECK(nics->up(2));
+}
+
+TEST_CASE("ports: of planes with spines in common, every device reaches every other", "[nics]") {
+  const auto nics = nics_from(
+      "[fabric]\ntopology = \"leaf_spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nports = 2\n"
+      "planes = \"shared\"\n[nic]\nshape = \"separate\"\n");
+  REQUIRE(nics->size() == 4);
+  Side a(*nics, 0, 10'000);
+  Side b(*nics, 3, 10'000);  // port 1 of the other host
+  a.fill(9);
+  Turns turns(*nics);
+  turns.connect(a, b, 0);
+  turns.post(a, a.write(1, 10'000, b));
+  REQUIRE(turns.run());
+  CHECK(a.memory == b.memory);
+}
+
+}  // namespace
+}  // namespace paceline::service::test

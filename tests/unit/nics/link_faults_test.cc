@@ -1,0 +1,159 @@
+// Faults as an operator names them, as events of links.
+#include "dataplane/service/nics/link_faults.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/unit/nics/emulated_lab.h"
+
+namespace paceline::service::test {
+namespace {
+
+using Indices = std::vector<std::uint32_t>;
+
+// Hosts 0 to 3 of two ports, each plane a leaf-spine: links 0 to 3 are of ports 0, 4 to 7 of ports
+// 1, 8 and 9 of leaves 0 and 1 to spine 0, 10 and 11 of leaves 2 and 3 to spine 1.
+constexpr std::string_view kPlanes = R"(
+[fabric]
+topology = "leaf_spine"
+leaves = 2
+hosts_per_leaf = 2
+spines = 1
+ports = 2
+rate = "25Gb/s"
+delay = "2500ns"
+uplink_rate = "50Gb/s"
+loss = 0.125
+corrupt = 0.25
+duplicate = 0.375
+reorder = 0.5
+[transport]
+reliability = "selective"
+[nic]
+names = ["left"]
+)";
+
+std::vector<fabric::LinkEvent> events_of(const NicSet& nics, const LinkFault& fault) {
+  std::vector<fabric::LinkEvent> out;
+  REQUIRE(nics.plan_fault(fault, out) == "");
+  return out;
+}
+
+Indices failing(const NicSet& nics, const std::string& target) {
+  Indices links;
+  for (const fabric::LinkEvent& event : events_of(nics, {.target = target, .action = "down"})) {
+    CHECK(event.action == fabric::LinkAction::down);
+    CHECK(event.at == Picos{0});
+    links.push_back(event.link);
+  }
+  return links;
+}
+
+TEST_CASE("faults: what a target is", "[nics]") {
+  const auto nics = nics_from(kPlanes);
+  CHECK(failing(*nics, "left") == Indices{0, 4});
+  CHECK(failing(*nics, "left.0") == Indices{0});
+  CHECK(failing(*nics, "left.1") == Indices{4});
+  CHECK(failing(*nics, "h3") == Indices{3, 7});
+  CHECK(failing(*nics, "host3.p1") == Indices{7});
+  CHECK(failing(*nics, "leaf0") == Indices{0, 1, 8});
+  CHECK(failing(*nics, "leaf3-spine1") == Indices{11});
+  CHECK(failing(*nics, "plane1") == Indices{4, 5, 6, 7, 10, 11});
+
+  std::vector<fabric::LinkEvent> none;
+  for (const char* target : {"h0", "left.2", "h3p1"}) {
+    CAPTURE(target);
+    CHECK(nics->plan_fault({.target = target, .action = "down"}, none)
+              .starts_with("target: no NIC or port \"" + std::string(target) +
+                           "\" (the first is \"left\", the last \"h3.1\"); as a link: "));
+  }
+  CHECK(
+      nics->plan_fault({.target = "leaf4", .action = "clear"}, none) ==
+      "target: no NIC or port \"leaf4\" (the first is \"left\", the last \"h3.1\"); as a link: no "
+      "\"leaf4\"; allowed is leaf0 .. leaf3");
+  CHECK(none.empty());
+}
+
+TEST_CASE("faults: where ports are devices, these are targets, too", "[nics]") {
+  const auto nics = nics_from(std::string(kPlanes) + "shape = \"separate\"\n");
+  CHECK(failing(*nics, "left") == Indices{0, 4});
+  CHECK(failing(*nics, "left.1") == Indices{4});
+  CHECK(failing(*nics, "leftp0") == Indices{0});
+  CHECK(failing(*nics, "leftp1") == Indices{4});
+  CHECK(failing(*nics, "h3p1") == Indices{7});
+}
+
+// The value that a fault sets, or that its end restores.
+double value_in(const fabric::LinkEvent& event) {
+  using fabric::LinkAction;
+  if (event.action == LinkAction::rate) return static_cast<double>(event.rate.bps);
+  if (event.action == LinkAction::delay) return static_cast<double>(event.delay.count);
+  return event.probability;
+}
+
+TEST_CASE("faults: what lasts ends with the values of the file", "[nics]") {
+  const auto nics = nics_from(kPlanes);
+  using fabric::LinkAction;
+  struct Case {
+    const char* name;
+    LinkAction action;
+    double during, after;
+  };
+  constexpr Case kCases[] = {
+      {"rate", LinkAction::rate, 1e9, 50e9},          {"delay", LinkAction::delay, 9e6, 2.5e6},
+      {"loss", LinkAction::loss, 1, 0.125},           {"corrupt", LinkAction::corrupt, 1, 0.25},
+      {"duplicate", LinkAction::duplicate, 1, 0.375}, {"reorder", LinkAction::reorder, 1, 0.5}};
+  for (const Case& c : kCases) {
+    CAPTURE(c.name);
+    const LinkFault fault{.target = "leaf1-spine0",
+                          .action = c.name,
+                          .rate = Rate{static_cast<std::uint64_t>(c.during)},
+                          .delay = Picos{static_cast<std::int64_t>(c.during)},
+                          .probability = c.during,
+                          .direction = "up",
+                          .after = picos_from_micros(3),
+                          .lasts = picos_from_micros(5)};
+    const auto events = events_of(*nics, fault);
+    REQUIRE(events.size() == 2);
+    for (const fabric::LinkEvent& event : events) {
+      CHECK(event.link == 9);
+      CHECK(event.action == c.action);
+      CHECK(event.directions == 1);
+    }
+    CHECK(events[0].at == picos_from_micros(3));
+    CHECK(events[1].at == picos_from_micros(8));
+    CHECK(value_in(events[0]) == c.during);
+    CHECK(value_in(events[1]) == c.after);
+  }
+  const auto events =
+      events_of(*nics, {.target = "left", .action = "down", .lasts = picos_from_micros(5)});
+  REQUIRE(events.size() == 4);
+  CHECK(std::count_if(events.begin(), events.end(), [](const fabric::LinkEvent& event) {
+          return event.action == LinkAction::up && event.at == picos_from_micros(5);
+        }) == 2);
+}
+
+TEST_CASE("faults: clear is the file's link, and up", "[nics]") {
+  using fabric::LinkAction;
+  const auto nics = nics_from(kPlanes);
+  const auto events =
+      events_of(*nics, {.target = "h1.0", .action = "clear", .after = picos_from_micros(7)});
+  const std::pair<LinkAction, double> expected[] = {
+      {LinkAction::rate, 25e9},    {LinkAction::delay, 2.5e6},     {LinkAction::loss, 0.125},
+      {LinkAction::corrupt, 0.25}, {LinkAction::duplicate, 0.375}, {LinkAction::reorder, 0.5},
+      {LinkAction::up, 0}};
+  CHECK(events.size() == std::size(expected));
+  for (const auto& [action, value] : expected) {
+    const auto at =
+        std::find_if(events.begin(), events.end(),
+                     [wanted = action](const fabric::LinkEvent& e) { return e.action == wanted; });
+    REQUIRE(at != events.end());
+    CHECK(value_in(*at) == value);
+    CHECK(at->link == 1);
+    CHECK(at->at == picos_from_micros(7));
+    CHECK(at->directions == fabric::kBothDirections);
+  }
+}
+
+}  // namespace
+}  // namespace paceline::service::test

@@ -1,0 +1,110 @@
+// Faults of a running service's emulated links: all of a request or none, in the status, and to the
+// programs whose port loses its link.
+#include <infiniband/verbs.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/service/controlled_service.h"
+
+using namespace paceline;
+using namespace paceline::test;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr const char* kTwoApart = R"(
+schema = 1
+[fabric]
+hosts = 2
+ports = 2
+rate = "25Gb/s"
+delay = "1us"
+[nic]
+shape = "separate"
+)";
+
+Json fault_of(const std::string& target, const std::string& action) {
+  return {{"target", target}, {"action", action}};
+}
+
+// Status of NIC `nic`, once `holds` is true of it; null: that does not come.
+template <class Holds>
+Json nic_when(ControlClient& client, std::size_t nic, Holds holds) {
+  for (int i = 0; i < 10'000; ++i) {
+    Json status = client.good("status").at("status").at("workers")[0].at("nics")[nic];
+    if (holds(status)) return status;
+    ::usleep(1000);
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("faults: all of a request, or none", "[threads]") {
+  ControlledService service;
+  ControlClient client(service.control->path());
+  const auto up = [](bool is) { return [is](const Json& nic) { return nic.at("up") == is; }; };
+  const auto refused = client.errors(
+      "fault",
+      {{"events", {fault_of("h0", "down"), fault_of("h2", "down"), fault_of("h1.1", "up")}}});
+  REQUIRE(refused.size() == 2);
+  CHECK(refused[0].starts_with("events[1].target: no NIC or port \"h2\""));
+  CHECK(refused[1].starts_with("events[2].target: no NIC or port \"h1.1\""));
+  // The next one has an effect, and the one before had none.
+  CHECK(client.good("fault", {{"events", {fault_of("h1", "down")}}}).at("links") == 1);
+  CHECK_FALSE(nic_when(client, 1, up(false)).is_null());
+  CHECK_FALSE(nic_when(client, 0, up(true)).is_null());
+  CHECK(client.good("fault", {{"events", {fault_of("leaf0", "clear")}}}).at("links") == 2);
+  CHECK_FALSE(nic_when(client, 1, up(true)).is_null());
+}
+
+TEST_CASE("faults: the links of a request have a limit", "[threads]") {
+  ControlledService service(hosts_from("[fabric]\nhosts = 64\nrate = \"1Gb/s\"\n"));
+  ControlClient client(service.control->path());
+  const std::vector<Json> many(1100, fault_of("leaf0", "up"));
+  CHECK(
+      client.errors("fault", {{"events", many}}) ==
+      std::vector<std::string>{"events: 70400 events of links, allowed are 65536 in one request"});
+}
+
+TEST_CASE("faults: programs hear of their own port alone", "[threads]") {
+  ControlledService service(hosts_from(kTwoApart));
+  ControlClient control(service.control->path());
+  AttachClient first(service.running.path());
+  AttachClient other(service.running.path());
+  REQUIRE(first.open("h0p0"));
+  REQUIRE(other.open("h0p1"));
+  CHECK(first.info().up == 1);
+  control.good("fault", {{"events", {fault_of("h0.0", "down")}}});
+  CHECK(first.notice().event == IBV_EVENT_PORT_ERR);
+  AttachClient late(service.running.path());
+  REQUIRE(late.open("h0p0"));
+  CHECK(late.info().up == 0);
+  control.good("fault", {{"events", {fault_of("h0.0", "up"), fault_of("h0.1", "down")}}});
+  CHECK(first.notice().event == IBV_EVENT_PORT_ACTIVE);
+  CHECK(first.notice().event == IBV_EVENT_GID_CHANGE);
+  CHECK(late.notice().event == IBV_EVENT_PORT_ACTIVE);
+  CHECK(other.notice().event == IBV_EVENT_PORT_ERR);  // the first that it hears
+  CHECK(first.notice(0).event == 0xFFFF'FFFF);
+}
+
+TEST_CASE("faults: one port of a bonded NIC is no event, and shows", "[threads]") {
+  ControlledService service(
+      hosts_from("[fabric]\nhosts = 2\nports = 2\nrate = \"25Gb/s\"\ndelay = \"1us\"\n"
+                 "[transport]\nreliability = \"selective\"\n"));
+  ControlClient control(service.control->path());
+  AttachClient program(service.running.path());
+  REQUIRE(program.open("h1"));
+  const auto ports = [](bool one, bool two) {
+    return [=](const Json& nic) { return nic.at("ports_up") == Json{one, two}; };
+  };
+  CHECK_FALSE(nic_when(control, 1, ports(true, true)).is_null());
+  control.good("fault", {{"events", {fault_of("h1.0", "down")}}});
+  CHECK(nic_when(control, 1, ports(false, true)).at("up") == true);
+  control.good("fault", {{"events", {fault_of("h1.1", "down")}}});
+  CHECK_FALSE(nic_when(control, 1, ports(false, false)).is_null());
+  CHECK(program.notice().event == IBV_EVENT_PORT_ERR);  // the first
+  control.good("fault", {{"events", {fault_of("plane1", "up")}}});
+  CHECK(program.notice().event == IBV_EVENT_PORT_ACTIVE);
+  CHECK(nic_when(control, 1, ports(false, true)).at("up") == true);
+}
