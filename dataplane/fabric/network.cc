@@ -48,7 +48,7 @@ Network::Network(const FabricSpec& spec, EventWheel& wheel, std::uint32_t first_
       sweep_(*forwarding_, *ports_) {
   for (std::uint32_t host = 0; host < spec_.hosts; ++host) {
     ports_->emplace(*forwarding_, state_->wire[topology_.host_uplink(host)], state_->hosts[host],
-                    spec_.transmit_ahead, spec_.changeable);
+                    spec_.transmit_ahead, spec_.hosts_lose_when_down);
   }
   if (spec_.ports > 1) {
     plane_ports_ = std::make_unique<Slab<PlanePort>>(spec.hosts, memory);

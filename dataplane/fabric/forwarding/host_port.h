@@ -1,9 +1,8 @@
 // The emulated NIC of one host: a Port on the host's uplink. It has no transmit queue: a packet is
 // taken when the wire is free and the class not paused, so the engine's own pacing and arbitration
-// decide, as with a NIC that schedules in hardware. While its link is down every class is paused;
-// where links are changed by hand (FabricSpec::changeable), packets are lost meanwhile, as on
-// hardware, so that senders give up in time. For engines that are polled late it has a short queue:
-// FabricSpec::transmit_ahead.
+// decide, as with a NIC that schedules in hardware. While its link is down every class is paused,
+// or packets are lost (FabricSpec::hosts_lose_when_down). For engines that are polled late it has a
+// short queue: FabricSpec::transmit_ahead.
 #pragma once
 
 #include "dataplane/fabric/topology/fabric_spec.h"

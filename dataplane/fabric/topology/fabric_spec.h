@@ -117,6 +117,9 @@ struct FabricSpec {
 
   std::vector<LinkEvent> events;  // any order; those at one time happen in the order given
   bool changeable = false;        // more are given while it runs: Network::change
+  // What a host sends by a link that is down is lost, as on hardware, so that senders give up in
+  // time; else it waits for the link.
+  bool hosts_lose_when_down = false;
   // After a link failed or came back, switches go on sending as before for this long; then next
   // hops are computed anew.
   Picos reroute_delay = picos_from_micros(100);

@@ -61,7 +61,7 @@ fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedS
   spec.computes_icrc = true;
   spec.lends_payload = settings.lend_payload;
   spec.transmit_ahead = settings.transmit_ring;
-  spec.changeable = true;
+  spec.changeable = spec.hosts_lose_when_down = true;
   for (const fabric::LinkSpec& link : spec.links) {
     spec.transmit_ahead = earlier(spec.transmit_ahead, serialization_time(kRingBytes, link.rate));
   }

@@ -90,8 +90,7 @@ TEST_CASE("mistakes in an emulated testbed are told with their place", "[config]
         Errors{"t.toml:3:3: port is of a testbed of this machine's ports; with [fabric] all hosts "
                "are emulated"});
   CHECK(emulated_errors("[fabric]\nhosts = 257\n") ==
-        Errors{"t.toml:2:9: 257 hosts, or ports that are devices of their own: a testbed has at "
-               "most 256"});
+        Errors{"t.toml:2:9: 257 hosts: a testbed has at most 256"});
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a\", \"a\"]\n") ==
         Errors{"t.toml:4:15: nic.names = \"a\": another NIC has this name"});
   CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\nnames = [\"a b\"]\n") ==
@@ -135,8 +134,7 @@ TEST_CASE("NICs of several ports are devices together or apart", "[config]") {
   const std::string many = "[fabric]\nhosts = 129\nports = 2\n[nic]\n";
   CHECK(emulated_errors(many) == Errors{});
   CHECK(emulated_errors(many + separate) ==
-        Errors{"t.toml:2:9: 258 hosts, or ports that are devices of their own: a testbed has at "
-               "most 256"});
+        Errors{"t.toml:2:9: 258 ports, each a device: a testbed has at most 256"});
 }
 
 TEST_CASE("who wants ports is told that these hosts are emulated", "[config]") {

@@ -19,7 +19,7 @@ delay = "2500ns"
 reliability = "selective"
 )";
 
-void give_fault(NicSet& nics, Picos now, const LinkFault& fault) {
+void give_fault(NicSet& nics, Picos now, const config::LinkFault& fault) {
   std::vector<fabric::LinkEvent> events;
   REQUIRE(nics.plan_fault(fault, events) == "");
   nics.change_links(now, events);

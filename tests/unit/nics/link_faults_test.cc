@@ -33,7 +33,7 @@ reliability = "selective"
 names = ["left"]
 )";
 
-std::vector<fabric::LinkEvent> events_of(const NicSet& nics, const LinkFault& fault) {
+std::vector<fabric::LinkEvent> events_of(const NicSet& nics, const config::LinkFault& fault) {
   std::vector<fabric::LinkEvent> out;
   REQUIRE(nics.plan_fault(fault, out) == "");
   return out;
@@ -105,14 +105,14 @@ TEST_CASE("faults: what lasts ends with the values of the file", "[nics]") {
       {"duplicate", LinkAction::duplicate, 1, 0.375}, {"reorder", LinkAction::reorder, 1, 0.5}};
   for (const Case& c : kCases) {
     CAPTURE(c.name);
-    const LinkFault fault{.target = "leaf1-spine0",
-                          .action = c.name,
-                          .rate = Rate{static_cast<std::uint64_t>(c.during)},
-                          .delay = Picos{static_cast<std::int64_t>(c.during)},
-                          .probability = c.during,
-                          .direction = "up",
-                          .after = picos_from_micros(3),
-                          .lasts = picos_from_micros(5)};
+    const config::LinkFault fault{.target = "leaf1-spine0",
+                                  .action = c.name,
+                                  .rate = Rate{static_cast<std::uint64_t>(c.during)},
+                                  .delay = Picos{static_cast<std::int64_t>(c.during)},
+                                  .probability = c.during,
+                                  .direction = "up",
+                                  .after = picos_from_micros(3),
+                                  .lasts = picos_from_micros(5)};
     const auto events = events_of(*nics, fault);
     REQUIRE(events.size() == 2);
     for (const fabric::LinkEvent& event : events) {

@@ -139,7 +139,7 @@ TEST_CASE("faults are read as they were meant", "[control]") {
       R"({"target":"plane1","action":"clear"}])"));
   REQUIRE(parsed.errors == Errors{});
   CHECK(parsed.request.op == ControlOp::fault);
-  const std::vector<LinkFault>& faults = parsed.request.faults;
+  const std::vector<config::LinkFault>& faults = parsed.request.faults;
   REQUIRE(faults.size() == 5);
   CHECK(faults[0].target == "h0.1");
   CHECK(faults[0].action == "down");
