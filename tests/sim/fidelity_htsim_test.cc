@@ -129,8 +129,8 @@ HtsimTimes run_htsim(const HtsimRow& row, const HtsimFabric& fabric, std::uint64
   const tools::ScenarioRun run = tools::run_scenario(p, p.scenario.cc, seed, {});
   REQUIRE(run.end == RunEnd::completed);
   HtsimTimes out{1e18, 0};
+  REQUIRE(run.counters.completion_errors == 0);
   for (const tools::FlowRow& flow : run.flows) {
-    REQUIRE_FALSE(flow.failed);
     const double us = static_cast<double>(flow.fct.count) / 1e6;
     out.first_us = std::min(out.first_us, us);
     out.tail_us = std::max(out.tail_us, us);
