@@ -159,7 +159,7 @@ struct CcConfig {
 };
 
 struct WorkloadConfig {
-  // "incast" | "all_to_all" | "open_loop" | "ring_all_reduce" | "permutation" | "flows"
+  // "incast" | "all_to_all" | "open_loop" | "ring_all_reduce" | "permutation" | "flows" | "htsim"
   std::string kind = "incast";
   // incast: fan_in senders to host `receiver`; message_bytes each
   std::uint32_t fan_in = 16;
@@ -184,6 +184,9 @@ struct WorkloadConfig {
   std::uint32_t buckets_in_flight = 4;  // all-reduces of successive buckets a rank lets overlap
   // flows
   std::string flows_file;  // HPCC flow.txt
+  // htsim
+  std::string matrix_file;
+  std::string start_unit;  // "ps" | "us" | "": see tools/workload/files/htsim_matrix.h
   // Which NIC each rank has: "packed" | "spread" | "random" | "file"
   std::string placement = "packed";
   std::string placement_file;

@@ -26,6 +26,8 @@ FLOWS = b"3\n0 1 3 100 2000 0\n1 2 3 100 3000 0.000001\n2 0 3 100 100 0.00002\n"
 SIZES = b"0 0\n100 0.5\n2000 0.9\n10000 1\n"
 PLACEMENT = b"0 0 0\n1 1 0\n2 0 1\n3 1 1\n"
 TOPOLOGY = b"4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
+MATRIX = (b"Nodes 3\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 9 recv_done_trigger 1\n"
+          b"1->2 id 2 trigger 1 size 7\ntrigger id 1 oneshot\n")
 LONG = 100_000_000  # characters in a line, or a number
 NUMBERS = [b"-1", b"0", b"4294967296", b"18446744073709551615", b"18446744073709551616", b"1e308", b"1e-400",
            b"nan", b"inf", b"0x10", b"1" * 5000, b"", b"\0", b"99999999999999999999.5", b"1000000000000000"]
@@ -113,6 +115,10 @@ def main():
         describe('[fabric]\nhosts = 3\n[workload]\nkind = "flows"\nflows_file = "given"\n')
         many("flow list", path, [FLOWS, b"1\n" + b"0 1 3 100 5 0 " * 10000, b"16777216\n", b"\n" * 100000,
                                 b"7" * LONG], emulate)
+        describe('[fabric]\nhosts = 3\n[workload]\nmatrix_file = "given"\n')
+        many("matrix", path, [MATRIX, b"Nodes 3\nConnections 16777216\n0->1 start 0 size 1\n",
+                              b"Nodes 3\nConnections 1\n" + b"0->1 start 0 size 5\n" * 100000, b"0->1 " * 100000,
+                              b"7" * LONG], emulate)
         describe('[fabric]\nhosts = 3\n[workload]\nkind = "open_loop"\nload = 0.3\ncdf_file = "given"\n')
         many("distribution", path, [SIZES, b"0 0\n" * 100000, b"1 1\n", b"1e15 1\n", b"0 0\n1 100\n",
                                    b"0 " * (15 << 19), b"7" * (15 << 20)], emulate)

@@ -1,6 +1,6 @@
-// Whatever a flow list, a topology, a distribution of sizes or a placement holds, its reader gives
-// a value that keeps its promises, or says why not; and the name that a foreign file is given is
-// one of a few.
+// Whatever a flow list, a topology, a distribution of sizes, a placement or a connection matrix
+// holds, its reader gives a value that keeps its promises, or says why not; and the name that a
+// foreign file is given is one of a few.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,8 @@
 #include "tools/workload/cdf.h"
 #include "tools/workload/files/foreign_format.h"
 #include "tools/workload/files/hpcc_format.h"
+#include "tools/workload/files/htsim_matrix.h"
+#include "tools/workload/matrix_plan.h"
 #include "tools/workload/placement.h"
 
 namespace {
@@ -65,20 +67,52 @@ void read_placement(std::string_view text) {
   require(read.value.size() == kShape.all_nics());
 }
 
+void read_matrix(std::string_view text) {
+  const auto read = parse_htsim_matrix(text, "fuzz", text.size() % 2 == 0 ? "us" : "");
+  if (!read.ok()) return;
+  const HtsimMatrix& matrix = read.value;
+  require(!matrix.flows.empty() && matrix.flows.size() <= text.size());
+  for (const HtsimFlow& flow : matrix.flows) {
+    require(flow.src < matrix.nodes && flow.dst < matrix.nodes && flow.src != flow.dst);
+    require(flow.bytes != 0 && flow.start.count >= 0);
+    require((flow.trigger == 0 && !flow.message) || flow.id != 0);
+  }
+  const auto plan = plan_of_matrix(matrix, "fuzz");
+  if (!plan.ok()) return;
+  const auto& messages = plan.value.messages;
+  require(messages.size() == matrix.flows.size());
+  for (const auto& message : messages) {
+    std::uint32_t at = message.after;
+    if (at != paceline::kNoMessage) require(messages.at(at).dst == message.src);
+    for (std::size_t steps = 0; at != paceline::kNoMessage; ++steps) {
+      require(steps < messages.size());
+      at = messages[at].after;
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  // The first byte chooses the reader.
-  if (data[0] % 4 == 0) {
-    read_flows(text);
-  } else if (data[0] % 4 == 1) {
-    read_topology(text);
-  } else if (data[0] % 4 == 2) {
-    read_sizes(text);
-  } else {
-    read_placement(text);
+  // The first byte, '0' to '4', chooses the reader.
+  switch ((data[0] + 2U) % 5) {
+    case 0:
+      read_flows(text);
+      break;
+    case 1:
+      read_topology(text);
+      break;
+    case 2:
+      read_sizes(text);
+      break;
+    case 3:
+      read_placement(text);
+      break;
+    default:
+      read_matrix(text);
+      break;
   }
   require(known_format(text).size() < 64);
   return 0;

@@ -40,8 +40,9 @@ std::vector<std::uint64_t> cell_keys(const league::Plan& plan) {
       hash.field(plan.scenarios[s].text);
       for (const std::string& set : plan.scenarios[s].settings) hash.field(set);
       for (const std::string& set : entry.settings) hash.field(set);
-      for (const std::string& file : {cell.fabric.topology_file, cell.workload.cdf_file,
-                                      cell.workload.flows_file, cell.workload.placement_file}) {
+      for (const std::string& file :
+           {cell.fabric.topology_file, cell.workload.cdf_file, cell.workload.flows_file,
+            cell.workload.matrix_file, cell.workload.placement_file}) {
         if (!file.empty()) hash.field(whole_file(file));
       }
       if (entry.algorithm.starts_with(kPluginWord)) {

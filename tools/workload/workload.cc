@@ -13,6 +13,7 @@
 #include "dataplane/config/scenario/fabric_shape.h"
 #include "tools/workload/files/topology_file.h"
 #include "tools/workload/generators.h"
+#include "tools/workload/matrix_plan.h"
 #include "tools/workload/models/model_shape.h"
 
 namespace paceline::workload {
@@ -121,6 +122,7 @@ class Planner {
     if (w_.kind == "open_loop") return open_loop_plan();
     if (w_.kind == "ring_all_reduce") return ring_plan();
     if (w_.kind == "flows") return flows_plan();
+    if (w_.kind == "htsim") return inputs_.matrix;
     return refuse("workload.kind = \"{}\": allowed is {}", w_.kind,
                   config::list_names(config::workload_kinds()));
   }
@@ -293,6 +295,10 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     auto flows = read_hpcc_flows(w.flows_file, out.value.numbers);
     out.value.flows = std::move(flows.value);
     append(out.errors, std::move(flows.errors));
+  } else if (w.kind == "htsim" && topology_known) {
+    auto matrix = read_htsim_plan(w.matrix_file, w.start_unit, scenario.fabric.hosts);
+    out.value.matrix = std::move(matrix.value);
+    append(out.errors, std::move(matrix.errors));
   } else if (w.kind == "open_loop") {
     if (w.cdf == "file") {
       auto cdf = read_cdf_file(w.cdf_file);

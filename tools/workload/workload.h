@@ -22,6 +22,7 @@ struct WorkloadInputs {
   NodeNumbers numbers;           // how the files number the nodes
   std::vector<Rate> host_rates;  // of each host's links together
   std::vector<HpccFlow> flows;   // workload.kind = "flows"
+  MessagePlan matrix;            // workload.kind = "htsim"
   Cdf sizes;                     // workload.kind = "open_loop"
   Placement placement;           // workload.placement = "file"
 };

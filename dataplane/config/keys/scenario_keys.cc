@@ -12,10 +12,11 @@ namespace {
 using namespace key_unit;
 
 constexpr auto kKinds = std::to_array<std::string_view>(
-    {"incast", "all_to_all", "open_loop", "ring_all_reduce", "permutation", "flows"});
+    {"incast", "all_to_all", "open_loop", "ring_all_reduce", "permutation", "flows", "htsim"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
 constexpr auto kPlacements =
     std::to_array<std::string_view>({"packed", "spread", "random", "file"});
+constexpr auto kStartUnits = std::to_array<std::string_view>({"ps", "us"});
 constexpr auto kModels = std::to_array<std::string_view>({"llama3-70b"});
 constexpr auto kCcKeys = std::to_array<std::string_view>(
     {"algorithm", "profile", "fallback", "fallback_profile", "params"});
@@ -47,7 +48,7 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(workload.kind),
      .choices = kKinds,
-     .meaning = "The generator. Implied by `flows_file` when absent."},
+     .meaning = "Implied by `flows_file` and `matrix_file`."},
     {.path = "workload.fan_in",
      .field = PACELINE_FIELD(workload.fan_in),
      .min = 1,
@@ -156,6 +157,17 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.flows_file),
      .used_by = "flows",
      .meaning = "Flow list in the text format of the HPCC simulator."},
+    {.path = "workload.matrix_file",
+     .form = Form::path,
+     .field = PACELINE_FIELD(workload.matrix_file),
+     .used_by = "htsim",
+     .meaning = "Connection matrix of htsim."},
+    {.path = "workload.start_unit",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(workload.start_unit),
+     .choices = kStartUnits,
+     .used_by = "htsim",
+     .meaning = "Unit of its starts; needed if all are below 1000, not all 0; else ps."},
     {.path = "workload.placement",
      .form = Form::choice,
      .field = PACELINE_FIELD(workload.placement),

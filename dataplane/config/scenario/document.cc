@@ -118,6 +118,8 @@ void imply(Scenario& s, const GivenKeys& given) {
     s.workload.placement = "file";
   if (given.given("workload.flows_file") && !given.given("workload.kind"))
     s.workload.kind = "flows";
+  if (given.given("workload.matrix_file") && !given.given("workload.kind"))
+    s.workload.kind = "htsim";
 }
 
 std::string default_name(const std::string& source, std::string_view otherwise) {

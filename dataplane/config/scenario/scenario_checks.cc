@@ -379,6 +379,9 @@ class Checker {
     } else if (w.kind == "flows") {
       require(!w.flows_file.empty(), {"workload.flows_file", "workload.kind"},
               "workload.kind = \"flows\" needs workload.flows_file");
+    } else if (w.kind == "htsim") {
+      require(!w.matrix_file.empty(), {"workload.matrix_file", "workload.kind"},
+              "workload.kind = \"htsim\" needs workload.matrix_file");
     }
   }
 
