@@ -19,6 +19,7 @@ Exit: 0 done, 1 a build or a run failed, 2 wrong arguments or an edit that does 
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -263,6 +264,24 @@ def arguments():
     return args
 
 
+def ablate(args, lock):
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Failed(f"another ablation works in {args.out}") from None
+    tree = Tree(args.out / "tree", args.jobs)
+    tree.copy()
+    results = Results(args.out / "results", tree.digest)
+    _, scenarios = tree.write_league(args.seeds[0])
+    if not args.no_run:
+        run_arms([WHOLE, *args.chosen], args.seeds, tree, results, args.out)
+    done = [arm for arm in (WHOLE, *args.chosen) if all(results.get(arm, seed) is not None for seed in args.seeds)]
+    if WHOLE not in done:
+        raise Failed("the whole law has not been run with these seeds by these sources")
+    report(done[1:], args.seeds, results, scenarios, args.out)
+    return 0
+
+
 def main():
     args = arguments()
     try:
@@ -271,24 +290,16 @@ def main():
     except arms_of_the_law.EditError as error:
         print(f"ablation: {error}", file=sys.stderr)
         return 2
+    args.out.mkdir(parents=True, exist_ok=True)
     try:
-        tree = Tree(args.out / "tree", args.jobs)
-        tree.copy()
-        results = Results(args.out / "results", tree.digest)
-        _, scenarios = tree.write_league(args.seeds[0])
-        if not args.no_run:
-            run_arms([WHOLE, *args.chosen], args.seeds, tree, results, args.out)
-        done = [arm for arm in (WHOLE, *args.chosen) if all(results.get(arm, seed) is not None for seed in args.seeds)]
-        if WHOLE not in done:
-            raise Failed("the whole law has not been run with these seeds by these sources")
-        report(done[1:], args.seeds, results, scenarios, args.out)
+        with open(args.out / "lock", "w", encoding="utf-8") as lock:
+            return ablate(args, lock)
     except Failed as error:
         print(f"ablation: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nablation: interrupted; the same command goes on", file=sys.stderr)
         return INTERRUPTED
-    return 0
 
 
 if __name__ == "__main__":
