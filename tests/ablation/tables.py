@@ -40,8 +40,8 @@ class Effect:
         if not self.spelled():
             return NOTHING
         digits = MEASURES[self.measure][4]
-        half = f"{self.half:.{digits}f}"
-        return f"{self.mean:+,.{digits}f}" + (f" ± {half}" if float(half) > 0 else "")
+        half = f"{self.half:,.{digits}f}"
+        return f"{self.mean:+,.{digits}f}" + (f" ± {half}" if half.strip("0.") else "")
 
 
 def effect(measure, whole, without):
@@ -78,7 +78,8 @@ def full(arms, scenarios, effects):
     for measure, (title, unit, _, _, _, least) in MEASURES.items():
         lines += [f"## {title}, {unit} (from {least} on)", ""]
         shown = [name for name in scenarios if any(effects[arm.name, name, measure].spelled() for arm in arms)]
-        lines += heading(["without", *shown])
+        if shown:
+            lines += heading(["without", *shown])
         for arm in arms:
             cells = [effects[arm.name, name, measure].text() for name in shown]
             if any(cell != NOTHING for cell in cells):
