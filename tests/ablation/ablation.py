@@ -26,6 +26,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -49,11 +50,17 @@ class Failed(Exception):
 
 
 def run(command, folder, good=(0,)):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode not in good:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
-        raise Failed(f"{' '.join(map(str, command))}: exit {done.returncode}\n{said}")
-    return done.stdout
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            out, errors = child.communicate()
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)  # not killed: ninja has compilers to end
+            child.communicate()
+            raise
+    if child.returncode not in good:
+        said = "\n".join((out + errors).splitlines()[-30:])
+        raise Failed(f"{' '.join(map(str, command))}: exit {child.returncode}\n{said}")
+    return out
 
 
 def tracked():
