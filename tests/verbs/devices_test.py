@@ -78,7 +78,10 @@ def perftest(program, *options, server="b"):
 
 
 def device_information(wire):
-    text = run_alone(wire, wire.a.on(None, ["ibv_devinfo", "-v"]))
+    limit = time.monotonic() + 5 * PATIENCE  # a link is there some time after both services are
+    text = ""
+    while "PORT_ACTIVE" not in text and time.monotonic() < limit:
+        text = run_alone(wire, wire.a.on(None, ["ibv_devinfo", "-v"]))
     for word in ("hca_id:\ta0", "PORT_ACTIVE", "::ffff:10.0.0.1", "fd00::1", "active_mtu:\t\t4096"):
         if word not in text:
             raise Failed(f"no \"{word}\" in:\n{text}")

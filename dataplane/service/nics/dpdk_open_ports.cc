@@ -94,7 +94,7 @@ std::string plan_nic(const config::Testbed& testbed, std::size_t first, DpdkKeep
   facts.base_rtt_ns = static_cast<std::uint32_t>(to_nanos(config.base_rtt).count);
   facts.full_packet_bytes =
       static_cast<std::uint32_t>(info.wire.wire_bytes(info.mtu_bytes + kHeaders, info.mtu_bytes));
-  const std::string refused =
+  std::string refused =
       plan_planes(testbed.transport, testbed.cc, static_cast<std::uint32_t>(out.links.size()),
                   facts, out.engine);
   if (!refused.empty()) return refused;
