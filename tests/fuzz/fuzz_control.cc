@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                       (request.hold_ms >= kLeastHoldMs && !request.name.empty()));
   if (!sound) std::abort();
   if ((request.op == ControlOp::fault) == request.faults.empty()) std::abort();
-  for (const config::LinkFault& fault : request.faults) {
+  for (const paceline::config::LinkFault& fault : request.faults) {
     const bool timed = fault.after.count >= 0 && fault.lasts.count >= 0;
     const bool rated = fault.action != "rate" || fault.rate >= paceline::rate_from_mbps(1);
     const bool delayed = fault.action != "delay" || fault.delay.count > 0;

@@ -135,6 +135,9 @@ TEST_CASE("NICs of several ports are devices together or apart", "[config]") {
   CHECK(emulated_errors(many) == Errors{});
   CHECK(emulated_errors(many + separate) ==
         Errors{"t.toml:2:9: 258 ports, each a device: a testbed has at most 256"});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n[nic]\n" + separate) ==
+        Errors{"t.toml:4:9: nic.shape is for NICs of several ports; allowed with fabric.ports of 2 "
+               "and more"});
 }
 
 TEST_CASE("who wants ports is told that these hosts are emulated", "[config]") {
