@@ -1,5 +1,6 @@
 #include "dataplane/fabric/network.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "dataplane/fabric/forwarding/conservation.h"
@@ -87,11 +88,14 @@ void Network::link_fired(std::uint32_t link, Picos now) {
   forwarding_->link_fired(link, now);
 }
 
-void Network::change(const LinkEvent& event) {
-  if (!spec_.changeable || event.link >= spec_.links.size()) {
+void Network::change(std::span<const LinkEvent> events) {
+  const bool known = std::all_of(events.begin(), events.end(), [&](const LinkEvent& event) {
+    return event.link < spec_.links.size();
+  });
+  if (!spec_.changeable || !known) {
     throw std::invalid_argument("fabric: no link that can be changed");
   }
-  changes_->add(event);
+  changes_->add(events);
   wheel_.schedule(first_actor_ + agenda_, changes_->next());
 }
 

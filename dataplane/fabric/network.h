@@ -82,9 +82,9 @@ class Network {
   // The wheel popped this actor of the network (0-based, first_actor_id subtracted) at `now`.
   void link_fired(std::uint32_t link, Picos now);
 
-  // One more event of a link, not before the time that the wheel has come to. Throws
+  // More events of links, none before the time that the wheel has come to. Throws
   // std::invalid_argument if the spec is not changeable or has no such link. May allocate.
-  void change(const LinkEvent& event);
+  void change(std::span<const LinkEvent> events);
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.

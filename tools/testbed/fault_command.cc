@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -29,13 +30,18 @@ struct Faults {
 };
 
 constexpr std::size_t kLongestScript = 1 << 20;
+constexpr std::size_t kInOneRequest = 400;  // within the length of a message
 
 double micros(Picos time) { return static_cast<double>(time.count) * 1e-6; }
 
 Picos time_of(const std::string& text, std::string_view option, Faults& out) {
   if (text.empty()) return Picos{0};
   const config::Parsed<Picos> time = config::parse_time(text);
-  if (!time.ok()) out.errors.push_back(fmt::format("{} {}: {}", option, text, time.error));
+  if (!time.ok()) {
+    out.errors.push_back(fmt::format("{} {}: {}", option, text, time.error));
+  } else if (time.value.count == 0 && option != "--after") {
+    out.errors.push_back(fmt::format("{} {}: expected a time above 0", option, text));
+  }
   return time.value;
 }
 
@@ -169,6 +175,14 @@ int inject_faults(const FaultOptions& options, const std::string& socket,
   if (sources != 1 || (!options.target.empty() && options.changes.empty())) {
     return report_errors({"expected one of: TARGET with CHANGEs, --script FILE, --random N"});
   }
+  const auto refuse = [&](const std::string& given, std::string_view option, bool does_nothing) {
+    if (given.empty() || !does_nothing) return;
+    faults.errors.push_back(fmt::format("{} does nothing with {}", option,
+                                        options.random != 0 ? "--random" : "--script"));
+  };
+  refuse(options.direction, "--direction", options.target.empty());
+  refuse(options.after, "--after", !options.script.empty());
+  refuse(options.lasts, "--for", !options.script.empty());
   if (!options.script.empty()) {
     add_script(options.script, faults);
   } else if (options.random != 0) {
@@ -186,16 +200,20 @@ int inject_faults(const FaultOptions& options, const std::string& socket,
   const std::string control = service::control_socket_beside(socket);
   int error = connection.open(control);
   ControlConnection::Answer answer;
-  if (error == 0) {
-    answer = connection.ask({{"op", "fault"}, {"events", faults.events}});
+  int links = 0;
+  for (std::size_t from = 0; error == 0 && from < faults.events.size(); from += kInOneRequest) {
+    const auto first = faults.events.begin() + static_cast<std::ptrdiff_t>(from);
+    const std::size_t count = std::min(kInOneRequest, faults.events.size() - from);
+    const Json some(first, first + static_cast<std::ptrdiff_t>(count));
+    answer = connection.ask({{"op", "fault"}, {"events", some}});
     error = answer.code;
+    if (!answer.errors.empty()) return report_errors(answer.errors);
+    links = std::max(links, answer.body.value("links", 0));
   }
   if (error != 0) {
     fmt::print(stderr, "paceline: error: {}\n", service_absence(control, error, "", how_else));
     return kExitFailed;
   }
-  if (!answer.errors.empty()) return report_errors(answer.errors);
-  const auto links = answer.body.value("links", 0);
   if (options.random != 0) fmt::print("seed {}\n", options.seed);
   fmt::print("faults: {}, of {} link{}\n", faults.events.size(), links, links == 1 ? "" : "s");
   return kExitGood;

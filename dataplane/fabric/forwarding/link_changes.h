@@ -18,7 +18,7 @@ class LinkChanges {
   LinkChanges(const FabricSpec& spec, Forwarding& forwarding)
       : forwarding_(forwarding), agenda_(spec) {}
 
-  void add(const LinkEvent& event) { agenda_.add(event); }
+  void add(std::span<const LinkEvent> events) { agenda_.add(events); }
   // When run() is due; kNever: no more.
   Picos next() const { return agenda_.next(); }
   // By link of the spec: whether the switches take it for failed.

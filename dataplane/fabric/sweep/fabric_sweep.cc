@@ -32,7 +32,7 @@ FabricSweep::FabricSweep(Forwarding& forwarding, const Slab<HostPort>& ports)
     : forwarding_(forwarding), state_(forwarding.state()), ports_(ports) {}
 
 std::string FabricSweep::obstacle(const FabricSpec& spec) {
-  if (!spec.events.empty()) return "links fail or change";
+  if (!spec.events.empty() || spec.changeable) return "links fail or change";
   if (spec.credit.enabled) return "credits return at every departure";
   if (spec.exact_departures) return "every departure is an event";
   if (spec.links.size() > kLinkMask / 2) return "more links than there are numbers for";

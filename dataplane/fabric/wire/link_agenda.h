@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "dataplane/base/units.h"
@@ -21,8 +22,8 @@ class LinkAgenda {
 
   explicit LinkAgenda(const FabricSpec& spec);
 
-  // One more, behind those at the same time.
-  void add(const LinkEvent& event);
+  // More of them, behind those at the same time.
+  void add(std::span<const LinkEvent> events);
 
   // When something is due; kNever: nothing is left.
   Picos next() const { return next_ < items_.size() ? items_[next_].at : kNever; }
@@ -36,8 +37,6 @@ class LinkAgenda {
   const std::vector<bool>& failed() const { return failed_; }
 
  private:
-  void insert(const Item& item);
-
   Picos reroute_delay_;
   std::vector<Item> items_;  // by time; those before `next_` are over
   std::size_t next_ = 0;

@@ -211,10 +211,9 @@ void EmulatedNics::links_have_changed() {
 }
 
 void EmulatedNics::change_links(Picos now, std::span<const fabric::LinkEvent> events) {
-  for (fabric::LinkEvent event : events) {
-    event.at = event.at + now;
-    network_.change(event);
-  }
+  std::vector<fabric::LinkEvent> at_their_times(events.begin(), events.end());
+  for (fabric::LinkEvent& event : at_their_times) event.at = event.at + now;
+  network_.change(at_their_times);
   next_ = wheel_.next_time();
 }
 

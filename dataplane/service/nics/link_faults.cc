@@ -65,6 +65,9 @@ fabric::LinkEvent LinkFaults::undone(const fabric::LinkEvent& event) const {
 
 std::string LinkFaults::add(const config::LinkFault& fault,
                             std::vector<fabric::LinkEvent>& out) const {
+  if (fault.action == "duplicate" && spec_.credit.enabled) {
+    return "action: with fabric.flow_control = \"credit\" links cannot send a packet twice";
+  }
   config::EventConfig event;
   if (std::string wrong = find(fault.target, event.links); !wrong.empty()) return wrong;
   event.at = fault.after;

@@ -32,7 +32,7 @@ constexpr EnumTexts<16> kOps{"hello",       "telemetry", "status",  "parameters"
                              "end_trial",   "trials",    "guard",   "clear_guard",
                              "load_plugin", "plugins",   "capture", "fault"};
 static_assert(kOps.size() == static_cast<std::size_t>(ControlOp::fault) + 1);
-constexpr double kMostFaults = 4096;  // of one request
+constexpr double kMostFaults = 512;  // of one request
 constexpr double kMostFaultUs = 3.6e9;
 constexpr EnumTexts<9> kFaultActions{"down",    "up",        "rate",    "delay", "loss",
                                      "corrupt", "duplicate", "reorder", "clear"};
@@ -99,7 +99,7 @@ std::vector<Field> fault_fields() {
                           number("probability", 0, 1),
                           {.name = "direction", .one_of = {kDirections.begin(), kDirections.end()}},
                           number("after_us", 0, kMostFaultUs),
-                          number("for_us", 0, kMostFaultUs)}}}}};
+                          number("for_us", 1e-6, kMostFaultUs)}}}}};
 }
 
 // The members of each operation, beside schema, id and op; in the order of ControlOp.

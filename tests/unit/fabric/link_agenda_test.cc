@@ -1,5 +1,6 @@
 #include "dataplane/fabric/wire/link_agenda.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 namespace paceline::fabric {
@@ -49,8 +50,8 @@ TEST_CASE("agenda: an event that is added comes behind those at its time") {
   LinkAgenda agenda(spec);
   REQUIRE(agenda.take(Picos{100}) != nullptr);
   REQUIRE(agenda.take(Picos{150}) != nullptr);
-  agenda.add(event_at(200, 2, LinkAction::up));
-  agenda.add(event_at(160, 3, LinkAction::loss));
+  const std::array more{event_at(200, 2, LinkAction::up), event_at(160, 3, LinkAction::loss)};
+  agenda.add(more);
   struct Expected {
     std::int64_t at;
     std::uint32_t link;

@@ -19,6 +19,8 @@ void send_all(Lab& lab, const RandomScenario& scenario) {
   for (const Send& send : scenario.sends) lab.send(send);
 }
 
+void change_one(Network& network, const LinkEvent& event) { network.change({&event, 1}); }
+
 TEST_CASE("change: it does what an event of the spec does") {
   constexpr Picos kEnd = picos_from_micros(100'000);
   std::uint64_t failures = 0, changes = 0;
@@ -51,7 +53,7 @@ TEST_CASE("change: it does what an event of the spec does") {
         reached += Picos{static_cast<std::int64_t>(random.below(wait))};
         changed.run(reached);
       }
-      changed.net().change(event);
+      change_one(changed.net(), event);
     }
     changed.run(kEnd);
     changed.net().finish(kEnd);
@@ -69,11 +71,11 @@ TEST_CASE("change: one direction alone") {
   for (const std::uint8_t directions : {std::uint8_t{1}, std::uint8_t{2}}) {
     CAPTURE(int{directions});
     Lab lab(changeable_star(3));
-    lab.net().change({.at = picos_from_micros(10),
-                      .link = 0,
-                      .action = LinkAction::loss,
-                      .probability = 1,
-                      .directions = directions});
+    change_one(lab.net(), {.at = picos_from_micros(10),
+                           .link = 0,
+                           .action = LinkAction::loss,
+                           .probability = 1,
+                           .directions = directions});
     constexpr std::uint64_t kEach = 100;
     for (std::uint64_t i = 0; i < kEach; ++i) {
       const Picos at = picos_from_micros(20);
@@ -99,16 +101,16 @@ TEST_CASE("change: rate and delay of one direction leave the other as it was") {
   FabricSpec spec = changeable_star(2);
   Lab lab(spec);
   const std::uint8_t to_host = 2;
-  lab.net().change({.at = Picos{1},
-                    .link = 1,
-                    .action = LinkAction::rate,
-                    .rate = rate_from_gbps(1),
-                    .directions = to_host});
-  lab.net().change({.at = Picos{1},
-                    .link = 1,
-                    .action = LinkAction::delay,
-                    .delay = picos_from_micros(7),
-                    .directions = to_host});
+  change_one(lab.net(), {.at = Picos{1},
+                         .link = 1,
+                         .action = LinkAction::rate,
+                         .rate = rate_from_gbps(1),
+                         .directions = to_host});
+  change_one(lab.net(), {.at = Picos{1},
+                         .link = 1,
+                         .action = LinkAction::delay,
+                         .delay = picos_from_micros(7),
+                         .directions = to_host});
   const Picos at = picos_from_micros(1);
   lab.send({.at = at, .from = 0, .to = 1, .payload = 4096});
   lab.send({.at = at, .from = 1, .to = 0, .payload = 4096});
@@ -126,10 +128,10 @@ TEST_CASE("change: rate and delay of one direction leave the other as it was") {
 TEST_CASE("change: links that are not there, and fabrics that stay as they are") {
   FabricSpec spec = changeable_star(2);
   Lab lab(spec);
-  CHECK_THROWS_AS(lab.net().change({.link = 2}), std::invalid_argument);
+  CHECK_THROWS_AS(change_one(lab.net(), {.link = 2}), std::invalid_argument);
   spec.changeable = false;
   Lab fixed(spec);
-  CHECK_THROWS_AS(fixed.net().change({.link = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(change_one(fixed.net(), {.link = 0}), std::invalid_argument);
   REQUIRE(lab.run());
   CHECK(lab.net().stats().link_failures == 0);
 }
