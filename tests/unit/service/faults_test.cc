@@ -61,10 +61,10 @@ TEST_CASE("faults: all of a request, or none", "[threads]") {
 TEST_CASE("faults: the links of a request have a limit", "[threads]") {
   ControlledService service(hosts_from("[fabric]\nhosts = 64\nrate = \"1Gb/s\"\n"));
   ControlClient client(service.control->path());
-  const std::vector<Json> many(1100, fault_of("leaf0", "up"));
+  const std::vector<Json> many(400, fault_of("leaf0", "clear"));
   CHECK(
       client.errors("fault", {{"events", many}}) ==
-      std::vector<std::string>{"events: 70400 events of links, allowed are 65536 in one request"});
+      std::vector<std::string>{"events: 179200 events of links, allowed are 65536 in one request"});
 }
 
 TEST_CASE("faults: programs hear of their own port alone", "[threads]") {

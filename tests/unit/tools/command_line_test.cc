@@ -65,9 +65,14 @@ TEST_CASE("every option refuses an empty value, and every number what is no numb
       if (option->get_positional() && command.app->get_positionals_at_end()) continue;
       const std::string name = option->get_name();
       CAPTURE(command.words, name);
+      Strings before;  // positional arguments have an order
+      for (const CLI::Option* other : command.app->get_options()) {
+        if (other == option) break;
+        if (option->get_positional() && other->get_positional()) before.push_back("h0");
+      }
+      if (!option->get_positional()) before.push_back(name);
       const auto given = [&](const std::string& value) {
-        return commands.fault(
-            with(command.words, option->get_positional() ? Strings{value} : Strings{name, value}));
+        return commands.fault(with(command.words, with(before, {value})));
       };
       ++values;
       CHECK_THAT(given(""), StartsWith(name + " \"\": ") &&
