@@ -44,6 +44,10 @@ std::uint64_t roomy_headroom(const fabric::FabricSpec& spec, std::uint64_t two_p
   return given > usual ? given : 0;
 }
 
+std::string nic_name(const EmulatedSettings& settings, std::uint32_t nic) {
+  return nic < settings.names.size() ? settings.names[nic] : fmt::format("h{}", nic);
+}
+
 void fill(DepthReport& out, const Histogram& depth) {
   out.packets = depth.count();
   out.mean = depth.mean();
@@ -115,8 +119,7 @@ EmulatedNics::~EmulatedNics() = default;
 std::string EmulatedNics::name_of(std::uint32_t host, const EmulatedSettings& settings) const {
   const std::uint32_t ports = settings.shape == NicShape::separate ? settings.fabric.ports : 1;
   const auto nics = static_cast<std::uint32_t>(hosts_.size() / ports);
-  const std::uint32_t nic = host % nics;
-  std::string name = nic < settings.names.size() ? settings.names[nic] : fmt::format("h{}", nic);
+  std::string name = nic_name(settings, host % nics);
   if (settings.shape == NicShape::separate) name += fmt::format("p{}", host / nics);
   return name;
 }
@@ -139,10 +142,10 @@ std::vector<NamedLinks> EmulatedNics::named_links(const EmulatedSettings& settin
   };
   std::vector<NamedLinks> out;
   for (std::uint32_t nic = 0; nic < nics; ++nic) {
-    std::string name = nic < settings.names.size() ? settings.names[nic] : fmt::format("h{}", nic);
+    const std::string name = nic_name(settings, nic);
     NamedLinks& all = out.emplace_back();
-    for (std::uint32_t port = 0; port < ports; ++port) all.links.push_back(link(nic, port));
     all.name = name;
+    for (std::uint32_t port = 0; port < ports; ++port) all.links.push_back(link(nic, port));
     for (std::uint32_t port = 0; port < ports; ++port) {
       out.push_back({fmt::format("{}.{}", name, port), {link(nic, port)}});
     }
@@ -204,7 +207,7 @@ void EmulatedNics::catch_up(Picos now) {
   }
 }
 
-// A port that is down takes nothing more: its host looks for another one.
+// Hosts send again by another port what a link has lost, and programs are told.
 void EmulatedNics::links_have_changed() {
   ++link_changes_;
   for (std::uint32_t h = 0; h < hosts_.size(); ++h) note(h);

@@ -88,7 +88,7 @@ class NicSet {
   virtual Picos next_deadline() const = 0;
   // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
   virtual bool receives_from_outside() const = 0;
-  // How often the link of any instance has gone or come.
+  // Grows whenever the link of an instance may have gone or come.
   virtual std::uint64_t link_changes() const { return 0; }
   // Whether an instance can send: one of its ports has a link.
   virtual bool up(std::size_t /*index*/) const { return true; }
