@@ -64,7 +64,7 @@ std::vector<FlowRow> flow_rows(const VirtualWorld& world, const config::Scenario
   std::vector<FlowRow> rows;
   rows.reserve(messages.size());
   for (std::uint32_t id = 0; id < messages.size(); ++id) {
-    if (is_first_part[id]) continue;
+    if (is_first_part[id] || messages[id].computes) continue;
     const PlannedMessage& message = messages[id];
     const PlannedMessage& first = message.relays ? messages[message.after] : message;
     const Picos ready = world.records()[message.relays ? message.after : id].ready;

@@ -116,6 +116,7 @@ void sort_plan(MessagePlan& plan) {
     if (sorted.back().after != kNoMessage) sorted.back().after = place[sorted.back().after];
   }
   messages = std::move(sorted);
+  for (Join& join : plan.joins) join = {place[join.message], place[join.after]};
 }
 
 MessagePlan incast(const config::WorkloadConfig& workload, std::uint32_t hosts,

@@ -49,7 +49,7 @@ MessagePlan ring_all_reduce(const config::WorkloadConfig& workload,
 std::uint64_t ring_message_count(const config::WorkloadConfig& workload,
                                  std::span<const std::uint64_t> buckets, std::uint32_t hosts);
 
-// Sorts by (start, src, dst), keeping the order of equals, and moves the `after` references along.
+// Sorts by (start, src, dst), keeping the order of equals. What waits for what stays.
 void sort_plan(MessagePlan& plan);
 
 // When each host begins: uniform in [0, jitter].

@@ -72,7 +72,7 @@ void FabricIdeal::fill(MessagePlan& plan) const {
   std::vector<std::vector<std::uint32_t>> messages(plan.collectives.size());
   for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
     const std::size_t c = plan.messages[id].collective;
-    if (c < messages.size()) messages[c].push_back(id);
+    if (c < messages.size() && !plan.messages[id].computes) messages[c].push_back(id);
   }
   for (std::size_t c = 0; c < messages.size(); ++c) {
     plan.collectives[c].ideal = collective(plan, messages[c]);

@@ -36,7 +36,8 @@ MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIn
       receives_(std::min(kReceives, index.announced(host))),
       own_(index.own(host)),
       dependants_(index.dependants(host)),
-      receives_wanted_(static_cast<std::uint32_t>(std::min(kReceives, index.announced(host)))) {
+      receives_wanted_(static_cast<std::uint32_t>(std::min(kReceives, index.announced(host)))),
+      planned_(index.planned(host)) {
   constexpr std::uint8_t kAccess = transport::access::local_write | transport::access::remote_write;
   transport::RegionTable& regions = engine_.regions();
   region_ = memory == nullptr ? regions.add_elided(0, kRegionBytes, kAccess)
@@ -55,7 +56,7 @@ void MessageApp::replenish() {
   }
 }
 
-std::uint32_t MessageApp::lane_for(Picos now, const PlannedMessage& message) {
+std::uint32_t MessageApp::open(Picos now, const PlannedMessage& message) {
   if (message.lane == kNoMessage) {
     std::vector<std::uint32_t>& pool = pools_[message.dst];
     for (const std::uint32_t lane : pool) {
@@ -86,11 +87,15 @@ std::uint32_t MessageApp::lane_for(Picos now, const PlannedMessage& message) {
 void MessageApp::start(Picos now, std::uint32_t id) {
   const PlannedMessage& message = plan_.messages[id];
   records_[id].ready = now;
+  if (message.computes) {
+    due_.push({now + message.gap, id});
+    return;
+  }
   if (message.nvlink) {
     due_.push({connector_.carry(now, id), id});
     return;
   }
-  const std::uint32_t lane = lane_for(now, message);
+  const std::uint32_t lane = open(now, message);
   lanes_[lane].waiting.push(id);
   feed(now, lane);
 }
@@ -145,13 +150,17 @@ void MessageApp::finish(Picos now, std::uint32_t id, bool failed) {
   record.failed = failed;
   ++finished_;
   newly_finished_.push_back(id);
+  if (plan_.messages[id].notify_sender && !failed) release(now, id);
 }
 
-void MessageApp::arrived(Picos now, std::uint32_t id) {
+// Message `id` has arrived or is complete: those that waited for it alone begin.
+void MessageApp::release(Picos now, std::uint32_t id) {
   auto it = std::lower_bound(dependants_.begin(), dependants_.end(), std::pair{id, 0U});
   for (; it != dependants_.end() && it->first == id; ++it) {
+    if (--records_[it->second].waits != 0) continue;
     const PlannedMessage& message = plan_.messages[it->second];
-    due_.push({later(message.start, now + message.gap), it->second});
+    const Picos gap = message.computes ? Picos{0} : message.gap;
+    due_.push({later(message.start, now + gap), it->second});
   }
 }
 
@@ -165,7 +174,7 @@ void MessageApp::take_completions(Picos now) {
       if (c.opcode == CompletionOpcode::receive ||
           c.opcode == CompletionOpcode::receive_write_imm) {
         --receives_posted_;
-        if (!failed && c.has_immediate) arrived(now, c.immediate);
+        if (!failed && c.has_immediate) release(now, c.immediate);
         continue;
       }
       const std::uint32_t lane = lane_of_qp_.at(c.qp_number);
@@ -190,10 +199,12 @@ bool MessageApp::poll(Picos now) {
   while (!due_.empty() && due_.top().at <= now) {
     const std::uint32_t id = due_.top().message;
     due_.pop();
-    if (records_[id].ready.count < 0) {
+    if (plan_.messages[id].src != host_) {
+      release(now, id);
+    } else if (records_[id].ready.count < 0) {
       start(now, id);
     } else {
-      finish(now, id, false);  // over NVLink
+      finish(now, id, false);  // over NVLink, or computed
     }
   }
   find_next_start();

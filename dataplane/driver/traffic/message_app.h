@@ -1,6 +1,6 @@
 // The application of one emulated host: posts what the plan says when it is due, waits for the
-// messages that others depend on, and records completions. Hosts exchange packets only, so the id
-// of a message that a host waits for travels as immediate data.
+// messages that others depend on, computes, and records completions. Hosts exchange packets only,
+// so the id of a message that a host waits for travels as immediate data.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ namespace paceline {
 
 // Result of one message. Times are absolute.
 struct MessageRecord {
-  Picos ready{-1};      // its start time had come and what it waited for had arrived
-  Picos completed{-1};  // last acknowledgement at the sender
+  Picos ready{-1};          // its start time had come and what it waited for had arrived
+  Picos completed{-1};      // last acknowledgement at the sender, or the end of computing
+  std::uint32_t waits = 0;  // for that many others, until it is ready
   bool failed = false;
 };
 
@@ -52,19 +53,22 @@ class alignas(64) MessageApp {
   transport::CompletionQueue& completions() { return completions_; }
   transport::ReceiveQueue& receives() { return receives_; }
 
+  // Connects the queue pair that the message will use, unless it is. Returns its lane.
+  std::uint32_t open(Picos now, const PlannedMessage& message);
+
   // Posts what is due and takes completions; true when it posted something (the engine must run).
   bool poll(Picos now);
   Picos next_deadline() const { return next_start_; }
   // Message `id` from another NIC of this server arrives at `at`, which is to come.
   void will_arrive(Picos at, std::uint32_t id) {
-    arrived(at, id);
+    due_.push({at, id});
     find_next_start();
   }
   bool due(Picos now) const { return next_start_ <= now || !completions_.empty(); }
 
-  // Messages of this host that are done, failed ones included.
+  // What this host sends and computes, and what of it is done, failed messages included.
   std::uint64_t finished() const { return finished_; }
-  std::uint64_t planned() const { return own_.size() + dependants_.size(); }
+  std::uint64_t planned() const { return planned_; }
   // Ids in the order of completion since the last call.
   std::vector<std::uint32_t>& newly_finished() { return newly_finished_; }
 
@@ -88,11 +92,10 @@ class alignas(64) MessageApp {
     }
   };
 
-  std::uint32_t lane_for(Picos now, const PlannedMessage& message);
   void start(Picos now, std::uint32_t id);
   bool feed(Picos now, std::uint32_t index);
   void finish(Picos now, std::uint32_t id, bool failed);
-  void arrived(Picos now, std::uint32_t id);
+  void release(Picos now, std::uint32_t id);
   void take_completions(Picos now);
   void replenish();
   void find_next_start();
@@ -112,9 +115,10 @@ class alignas(64) MessageApp {
 
   std::span<const std::uint32_t> own_;  // messages this host sends, by (start, id)
   std::size_t next_own_ = 0;            // first of own_ without dependency not yet due
-  // Released dependants, and messages over NVLink until they have arrived.
+  // Released dependants, messages over NVLink, sent and awaited, until they have arrived, and ends
+  // of computing.
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
-  // Message -> messages of this host that wait for its arrival, both ascending.
+  // Message -> messages of this host that wait for it, both ascending.
   std::span<const PlanIndex::Dependant> dependants_;
   std::vector<Lane> lanes_;
   std::unordered_map<std::uint64_t, std::uint32_t> lane_index_;  // (dst, lane); never iterated
@@ -123,6 +127,7 @@ class alignas(64) MessageApp {
   std::uint32_t receives_posted_ = 0;
   std::uint32_t receives_wanted_ = 0;
   std::uint64_t finished_ = 0;
+  std::uint64_t planned_ = 0;
   bool posted_ = false;
 };
 

@@ -1,5 +1,6 @@
-// Messages of the applications of a virtual world: an open-loop schedule and dependencies between
-// messages. Produced by tools/workload (generators, importers), consumed by the driver.
+// What the applications of a virtual world do: messages that begin at a time or when others have
+// ended, and times of computing between them. Produced by tools/workload (generators, importers),
+// consumed by the driver.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +13,35 @@ namespace paceline {
 
 inline constexpr std::uint32_t kNoMessage = 0xFFFF'FFFF;
 
+// A message waits for others that its sender receives until they have arrived, and for others that
+// its sender sends until they are complete.
 struct PlannedMessage {
   std::uint32_t src = 0;
   std::uint32_t dst = 0;
   std::uint64_t bytes = 0;
   Picos start{0};                    // not before this time
-  std::uint32_t after = kNoMessage;  // not before the message with this index was fully received
-                                     // by `src` (its dst must be our src)
-  Picos gap{0};                      // and then this much later (compute time)
+  std::uint32_t after = kNoMessage;  // waits for the message with this index; MessagePlan::joins
+                                     // has what it waits for besides
+  Picos gap{0};                      // begins this long after the last that it waits for
   std::uint32_t lane = 0;            // messages of one (src, dst, lane) share a queue pair, in
                                      // order; kNoMessage: any idle queue pair of the pair
   std::uint8_t traffic_class = kDefaultDataClass;
   bool nvlink = false;            // stays within a server; set by the world
-  std::uint16_t job = 0;          // tags carried through to the result
-  std::uint16_t collective = 0;   // index into MessagePlan::collectives
+  std::uint16_t job = 0;          // a tag carried through to the result
+  std::uint32_t collective = 0;   // index into MessagePlan::collectives
   std::uint16_t hint_kind = 0;    // RequestMessage::hint_kind; 0 = no hint
   std::uint16_t hint_degree = 0;  // senders that the destination's port has at the same time
   bool notify = false;            // somebody waits for its arrival; set by the world
+  bool notify_sender = false;     // somebody waits for its completion; set by the world
   bool relays = false;            // carries on what message `after` brought: both count as one
+  bool computes = false;  // no message: host src == dst is busy for `gap`. With a gap of 0, a join
+};
+
+// A message waits for a further one.
+struct Join {
+  std::uint32_t message = 0;
+  std::uint32_t after = 0;
+  friend auto operator<=>(const Join&, const Join&) = default;
 };
 
 // A set of messages that completes as one: efficiency = ideal / measured completion.
@@ -39,8 +51,12 @@ struct Collective {
 };
 
 struct MessagePlan {
-  std::vector<PlannedMessage> messages;  // index = message id; sorted by (start, src, dst)
-  std::vector<Collective> collectives;   // empty for open-loop traffic
+  std::vector<PlannedMessage> messages;  // index = message id
+  std::vector<Join> joins;
+  std::vector<Collective> collectives;  // empty for open-loop traffic
+  // All queue pairs are connected before the run, as communicators are; else each at its first
+  // message.
+  bool connected = false;
 };
 
 }  // namespace paceline

@@ -8,12 +8,24 @@ namespace paceline {
 PlanIndex::PlanIndex(const MessagePlan& plan, std::uint32_t hosts)
     : own_begin_(hosts + std::size_t{1}),
       dependants_begin_(hosts + std::size_t{1}),
+      planned_(hosts),
       posts_(hosts),
       peers_(hosts),
       announced_(hosts) {
-  for (const PlannedMessage& m : plan.messages) {
-    ++(m.after == kNoMessage ? own_begin_ : dependants_begin_)[m.src + std::size_t{1}];
-    if (m.nvlink) continue;
+  std::vector<std::uint32_t> waits(plan.messages.size());
+  for (const Join& join : plan.joins) {
+    ++waits[join.message];
+    ++dependants_begin_[plan.messages[join.message].src + std::size_t{1}];
+  }
+  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+    const PlannedMessage& m = plan.messages[id];
+    ++planned_[m.src];
+    if (m.after != kNoMessage) {
+      ++dependants_begin_[m.src + std::size_t{1}];
+    } else if (waits[id] == 0) {
+      ++own_begin_[m.src + std::size_t{1}];
+    }
+    if (m.nvlink || m.computes) continue;
     posts_[m.src] += std::max<std::uint64_t>(1, (m.bytes + kPieceBytes - 1) / kPieceBytes);
     if (m.notify) ++announced_[m.dst];
   }
@@ -27,11 +39,14 @@ PlanIndex::PlanIndex(const MessagePlan& plan, std::uint32_t hosts)
   std::vector<std::size_t> dependants_end(dependants_begin_);
   for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
     const PlannedMessage& m = plan.messages[id];
-    if (m.after == kNoMessage) {
-      own_[own_end[m.src]++] = id;
-    } else {
+    if (m.after != kNoMessage) {
       dependants_[dependants_end[m.src]++] = {m.after, id};
+    } else if (waits[id] == 0) {
+      own_[own_end[m.src]++] = id;
     }
+  }
+  for (const Join& join : plan.joins) {
+    dependants_[dependants_end[plan.messages[join.message].src]++] = {join.after, join.message};
   }
   const auto place = [](auto& list, std::size_t at) {
     return list.begin() + static_cast<std::ptrdiff_t>(at);
@@ -51,8 +66,9 @@ void PlanIndex::count_peers(const MessagePlan& plan) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   pairs.reserve(plan.messages.size());
   for (const PlannedMessage& m : plan.messages) {
-    if (m.src != m.dst && !m.nvlink)
+    if (m.src != m.dst && !m.nvlink) {
       pairs.emplace_back(std::min(m.src, m.dst), std::max(m.src, m.dst));
+    }
   }
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());

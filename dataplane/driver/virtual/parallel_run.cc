@@ -41,8 +41,9 @@ struct Opening {
 // lane; where idle queue pairs are taken, at any. Ascending.
 std::vector<Opening> openings_of(const MessagePlan& plan) {
   std::vector<Opening> out;
+  if (plan.connected) return out;
   for (const PlannedMessage& m : plan.messages) {
-    if (m.after == kNoMessage) out.push_back({m.src, m.dst, m.lane, m.start});
+    if (m.after == kNoMessage && !m.computes) out.push_back({m.src, m.dst, m.lane, m.start});
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end(),
@@ -59,7 +60,7 @@ std::string ParallelRun::obstacle(const MessagePlan& plan) {
   const std::vector<Opening> openings = openings_of(plan);
   for (const PlannedMessage& m : plan.messages) {
     if (m.nvlink) return "messages over NVLink are felt at two hosts at once";
-    if (m.after == kNoMessage) continue;
+    if (m.after == kNoMessage || m.computes || plan.connected) continue;
     const Opening wanted{m.src, m.dst, m.lane, Picos{0}};
     const auto found = std::lower_bound(openings.begin(), openings.end(), wanted);
     if (m.lane == kNoMessage || found == openings.end() || !found->same_lane(wanted)) {
