@@ -20,6 +20,13 @@ constexpr auto kDescription = Role::description;
 // Slowdown = FCT / ideal FCT on an empty fabric with the real link clock. "Last hop" = egress ports
 // towards hosts. Times and bytes are of virtual time and of the wire.
 constexpr std::array<MetricSpec, kMetricCount> kMetricTable{{
+    {job_time_us, "job_time_us", "job time", Unit::micros, kLower, kRatio, kPrimary, true, true,
+     "from the beginning of a job to the end of its last operation", true},
+    {job_exposed_share, "job_exposed_share", "exposed communication", Unit::share, kLower,
+     kDifference, kExploratory, true, true,
+     "share of the ranks' time in which they communicate, or wait for others to, and do not "
+     "compute",
+     true},
     {collective_efficiency, "collective_efficiency", "collective efficiency", Unit::share, kHigher,
      kRatio, kPrimary, true, true,
      "ideal over measured completion time, mean over the collectives; ideal = max over ports of "

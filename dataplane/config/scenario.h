@@ -158,8 +158,40 @@ struct CcConfig {
   std::vector<ParamValue> params;  // overrides, checked against the ParamSpec table
 };
 
+// A job: ranks that compute and communicate, one rank a NIC.
+struct JobConfig {
+  std::string format = "collective";  // of the file: "simai" | "goal" | "chakra"
+  std::string file;
+  std::string groups_file;  // chakra
+  // collective
+  std::string operation = "all_reduce";
+  std::uint64_t bytes = 64 << 20;  // of a rank's whole buffer
+  std::uint32_t iterations = 1;
+  Picos compute{0};  // between iterations
+  // Computing
+  double compute_scale = 1;
+  double jitter = 0;  // every time of computing is multiplied by exp(jitter * z), z standard normal
+  std::uint32_t straggler = 0;  // the rank whose computing takes
+  double straggler_factor = 1;  // so many times as long
+  // Which schedule, by operation; "": the default of the operation
+  std::string all_reduce;
+  std::string reduce_scatter;
+  std::string all_gather;
+  std::string all_to_all;
+  std::string broadcast;
+  std::string reduce;
+  std::uint32_t chunk_bytes = 1 << 20;  // the largest message of a collective
+  std::uint32_t channels = 1;
+  std::uint32_t window = 8;       // parts of a channel that a rank has under way
+  std::uint32_t queue_pairs = 1;  // of a pair of ranks, for each channel
+  bool clear_to_send = false;
+  std::uint32_t aggregation = 0;  // pat: blocks in one far message; 0: all
+  std::uint32_t peers = 0;        // all_to_all "window": peers in flight; 0: all
+};
+
 struct WorkloadConfig {
-  // "incast" | "all_to_all" | "open_loop" | "ring_all_reduce" | "permutation" | "flows" | "htsim"
+  // "incast" | "all_to_all" | "open_loop" | "ring_all_reduce" | "permutation" | "flows" | "htsim" |
+  // "job"
   std::string kind = "incast";
   // incast: fan_in senders to host `receiver`; message_bytes each
   std::uint32_t fan_in = 16;
@@ -187,6 +219,7 @@ struct WorkloadConfig {
   // htsim
   std::string matrix_file;
   std::string start_unit;  // "ps" | "us" | "": see tools/workload/files/htsim_matrix.h
+  JobConfig job;
   // Which NIC each rank has: "packed" | "spread" | "random" | "file"
   std::string placement = "packed";
   std::string placement_file;

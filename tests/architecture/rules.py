@@ -216,7 +216,9 @@ MAY_INCLUDE = {
     "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/files",
                                       "tools/workload/jobs", "tools/workload/models",
                                       "tools/workload/schedules"),
-    "tools/run": BELOW_TOOLS + ("tools/workload", "tools/workload/files"),
+    "tools/run": BELOW_TOOLS + (
+        "tools/workload", "tools/workload/files", "tools/workload/jobs", "tools/workload/schedules",
+    ),
     "tools/plugin": BELOW_TOOLS + ("tools/cli", "tools/workload"),
     "tools/service_link": BELOW_TOOLS + ("tools/cli",),
     "tools/host": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
@@ -225,6 +227,9 @@ MAY_INCLUDE = {
     "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
     "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
     "tools/emulate": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/plugin", "tools/run"),
+    "tools/collective": BELOW_TOOLS + (
+        "tools/cli", "tools/run", "tools/workload", "tools/workload/schedules",
+    ),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),
     "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),

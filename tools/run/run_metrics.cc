@@ -63,7 +63,7 @@ void fct_metrics(const VirtualWorld& world, const std::vector<FlowRow>& flows,
 void collective_metrics(const VirtualWorld& world, const std::vector<FlowRow>& flows,
                         MetricValues& metrics) {
   const MessagePlan& plan = world.plan();
-  if (plan.collectives.empty()) return;
+  if (plan.collectives.empty() || plan.connected) return;  // a job's: JobReport has them
   std::vector<Picos> begin(plan.collectives.size(), kNever);
   std::vector<Picos> end(plan.collectives.size(), Picos{-1});
   std::vector<bool> complete(plan.collectives.size(), true);

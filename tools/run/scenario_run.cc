@@ -84,6 +84,44 @@ std::vector<FlowRow> flow_rows(const VirtualWorld& world, const config::Scenario
   return rows;
 }
 
+template <class Made>
+Made value_of(config::Read<Made> read) {
+  if (!read.ok()) throw std::invalid_argument(read.errors.front());
+  return std::move(read.value);
+}
+
+// `job`: set where the workload is one, without its messages.
+MessagePlan plan_of(const config::Scenario& scenario, const workload::WorkloadInputs& inputs,
+                    std::uint64_t seed, std::optional<workload::JobPlan>& job) {
+  if (scenario.workload.kind != "job") return value_of(make_plan(scenario, inputs, seed));
+  job = value_of(make_job_plan(scenario, inputs, seed));
+  return std::move(job->plan);
+}
+
+void job_metrics(const JobReport& job, experiment::MetricValues& metrics) {
+  using experiment::Metric;
+  if (job.took.count < 0) return;
+  const auto micros = [](Picos time) { return static_cast<double>(time.count) / 1e6; };
+  metrics[Metric::job_time_us] = micros(job.took);
+  double exposed = 0;
+  for (const RankTime& rank : job.ranks) exposed += micros(rank.communicating + rank.waiting);
+  if (job.took.count > 0) {
+    metrics[Metric::job_exposed_share] =
+        exposed / micros(job.took) / static_cast<double>(job.ranks.size());
+  }
+  double efficiency = 0;
+  double took = 0;
+  for (const CollectiveTime& call : job.calls) {
+    if (call.took().count <= 0) continue;
+    took += micros(call.took());
+    efficiency += micros(call.ideal) / micros(call.took());
+  }
+  if (took == 0) return;
+  const auto n = static_cast<double>(job.calls.size());
+  metrics[Metric::collective_efficiency] = efficiency / n;
+  metrics[Metric::collective_time_us] = took / n;
+}
+
 }  // namespace
 
 config::Read<PreparedScenario> prepare(config::Scenario scenario) {
@@ -100,9 +138,8 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   config::Scenario scenario = prepared.scenario;
   scenario.cc = cc;
   scenario.seed = seed;
-  auto made = workload::make_plan(scenario, prepared.inputs, seed);
-  if (!made.ok()) throw std::invalid_argument(made.errors.front());
-  MessagePlan plan = std::move(made.value);
+  std::optional<workload::JobPlan> job;
+  MessagePlan plan = plan_of(scenario, prepared.inputs, seed, job);
   WorldOptions options;
   options.check_invariants = control.check_invariants;
   options.exact_departures = control.exact_departures;
@@ -166,6 +203,10 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.distribution = distribution_of(world, run.flows);
   }
   result.metrics = measure(world, run.flows, run.counters);
+  if (job) {
+    run.job = report_job(prepared.inputs.job, *job, world);
+    job_metrics(*run.job, result.metrics);
+  }
   const fabric::FabricSpec& spec = world.network().spec();
   const bool tiers = std::any_of(spec.links.begin(), spec.links.end(), [&spec](const auto& link) {
     return link.a >= spec.hosts && link.b >= spec.hosts;

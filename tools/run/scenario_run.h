@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "dataplane/telemetry/counters.h"
+#include "tools/run/job_report.h"
 #include "tools/run/rail_traffic.h"
 #include "tools/workload/workload.h"
 
@@ -75,6 +77,7 @@ struct ScenarioRun {
   ParallelUse thread_use;                 // of several threads; no result
   std::string one_thread_because;         // they were asked for and could not be used
   RealTimeReport real_time;               // of a run in real time
+  std::optional<JobReport> job;           // workload.kind = "job"
 };
 
 // Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot

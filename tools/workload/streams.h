@@ -15,6 +15,7 @@ enum class Purpose : std::uint64_t {
   arrival = 4,
   incast = 5,
   placement = 6,
+  computing = 7,
 };
 
 inline Random stream(std::uint64_t seed, Purpose purpose, std::uint32_t host) {

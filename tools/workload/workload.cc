@@ -13,6 +13,7 @@
 #include "dataplane/config/scenario/fabric_shape.h"
 #include "tools/workload/files/topology_file.h"
 #include "tools/workload/generators.h"
+#include "tools/workload/job_workload.h"
 #include "tools/workload/matrix_plan.h"
 #include "tools/workload/models/model_shape.h"
 
@@ -224,12 +225,18 @@ class Planner {
 
 using Plan = config::Read<MessagePlan>;
 
+Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                       std::uint64_t seed) {
+  const std::string& rule = scenario.workload.placement;
+  if (rule == "file") return inputs.placement;
+  return place_ranks(rule, config::server_shape(scenario.fabric), seed);
+}
+
 // One workload over all ranks, on their NICs.
 Plan placed_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                  std::uint64_t seed) {
-  const std::string& rule = scenario.workload.placement;
   const config::ServerShape shape = config::server_shape(scenario.fabric);
-  const Placement nics = rule == "file" ? inputs.placement : place_ranks(rule, shape, seed);
+  const Placement nics = placement_of(scenario, inputs, seed);
   std::vector<Rate> rates;
   for (const std::uint32_t nic : nics) {
     if (nic < inputs.host_rates.size()) rates.push_back(inputs.host_rates[nic]);
@@ -299,6 +306,10 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     auto matrix = read_htsim_plan(w.matrix_file, w.start_unit, scenario.fabric.hosts);
     out.value.matrix = std::move(matrix.value);
     append(out.errors, std::move(matrix.errors));
+  } else if (w.kind == "job" && topology_known) {
+    auto job = load_job(w.job, config::server_shape(scenario.fabric).all_nics());
+    out.value.job = std::move(job.value);
+    append(out.errors, std::move(job.errors));
   } else if (w.kind == "open_loop") {
     if (w.cdf == "file") {
       auto cdf = read_cdf_file(w.cdf_file);
@@ -311,10 +322,29 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
   return out;
 }
 
+config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                                    std::uint64_t seed) {
+  const config::ServerShape shape = config::server_shape(scenario.fabric);
+  const Placement nics = placement_of(scenario, inputs, seed);
+  std::vector<std::uint32_t> servers;
+  for (const std::uint32_t nic : nics) servers.push_back(shape.server_of(nic));
+  const Job job = as_run(inputs.job, scenario.workload.job, seed);
+  auto out = plan_job(job, servers, collective_settings(scenario.workload.job), kMostMessages);
+  for (std::string& error : out.errors) {
+    error = fmt::format("scenario \"{}\": {}", scenario.name, error);
+  }
+  if (out.ok()) put_on_nics(out.value.plan, nics);
+  return out;
+}
+
 config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed) {
   const config::WorkloadConfig& w = scenario.workload;
   const config::ServerShape shape = config::server_shape(scenario.fabric);
+  if (w.kind == "job") {
+    auto job = make_job_plan(scenario, inputs, seed);
+    return {std::move(job.value.plan), std::move(job.errors)};
+  }
   Plan out = w.per_rail ? rails_plan(scenario, inputs, seed) : placed_plan(scenario, inputs, seed);
   if (!out.ok()) return out;
   if (w.pxn) relay_along_rails(out.value, shape);

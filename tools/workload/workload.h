@@ -14,6 +14,7 @@
 #include "dataplane/driver/traffic/message_plan.h"
 #include "tools/workload/cdf.h"
 #include "tools/workload/files/hpcc_format.h"
+#include "tools/workload/jobs/job_plan.h"
 #include "tools/workload/placement.h"
 
 namespace paceline::workload {
@@ -23,6 +24,7 @@ struct WorkloadInputs {
   std::vector<Rate> host_rates;  // of each host's links together
   std::vector<HpccFlow> flows;   // workload.kind = "flows"
   MessagePlan matrix;            // workload.kind = "htsim"
+  Job job;                       // workload.kind = "job"
   Cdf sizes;                     // workload.kind = "open_loop"
   Placement placement;           // workload.placement = "file"
 };
@@ -36,6 +38,10 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
 // where the scenario asks for what cannot be (a receiver that the topology file does not have, more
 // messages than fit). `ideal` of the collectives is left 0: the world that runs the plan sets it.
 config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                                    std::uint64_t seed);
+
+// The same of a job, with what belongs to which of its ops and calls. Ranks are placed.
+config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed);
 
 inline constexpr std::uint64_t kMostMessages = 1ULL << 24;

@@ -11,8 +11,9 @@ namespace {
 
 using namespace key_unit;
 
-constexpr auto kKinds = std::to_array<std::string_view>(
-    {"incast", "all_to_all", "open_loop", "ring_all_reduce", "permutation", "flows", "htsim"});
+constexpr auto kKinds =
+    std::to_array<std::string_view>({"incast", "all_to_all", "open_loop", "ring_all_reduce",
+                                     "permutation", "flows", "htsim", "job"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
 constexpr auto kPlacements =
     std::to_array<std::string_view>({"packed", "spread", "random", "file"});
@@ -48,7 +49,7 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(workload.kind),
      .choices = kKinds,
-     .meaning = "Implied by `flows_file` and `matrix_file`."},
+     .meaning = "Implied by `flows_file`, `matrix_file` and `job.file`."},
     {.path = "workload.fan_in",
      .field = PACELINE_FIELD(workload.fan_in),
      .min = 1,
@@ -211,7 +212,7 @@ std::span<const KeySpec> scenario_keys() {
     std::vector<KeySpec> all;
     for (const std::span<const KeySpec> part :
          {std::span<const KeySpec>(kRunKeys), fabric_keys(), transport_keys(),
-          std::span<const KeySpec>(kWorkloadKeys)}) {
+          std::span<const KeySpec>(kWorkloadKeys), job_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -120,6 +120,7 @@ void imply(Scenario& s, const GivenKeys& given) {
     s.workload.kind = "flows";
   if (given.given("workload.matrix_file") && !given.given("workload.kind"))
     s.workload.kind = "htsim";
+  if (given.given("workload.job.file") && !given.given("workload.kind")) s.workload.kind = "job";
 }
 
 std::string default_name(const std::string& source, std::string_view otherwise) {

@@ -382,7 +382,32 @@ class Checker {
     } else if (w.kind == "htsim") {
       require(!w.matrix_file.empty(), {"workload.matrix_file", "workload.kind"},
               "workload.kind = \"htsim\" needs workload.matrix_file");
+    } else if (w.kind == "job") {
+      check_job(ranks);
     }
+  }
+
+  void check_job(std::uint32_t ranks) {
+    const JobConfig& job = s_.workload.job;
+    const bool collective = job.format == "collective";
+    require(collective == job.file.empty(), {"workload.job.file", "workload.job.format"},
+            collective
+                ? "workload.job.file needs workload.job.format, which says what it is"
+                : fmt::format("workload.job.format = \"{}\" needs workload.job.file", job.format));
+    if (!collective) {
+      refuse({"workload.job.operation", "workload.job.bytes", "workload.job.compute"},
+             fmt::format("workload.job.format = \"{}\"", job.format));
+    }
+    require(job.groups_file.empty() || job.format == "chakra", {"workload.job.groups_file"},
+            "workload.job.groups_file is of workload.job.format = \"chakra\"");
+    require(std::has_single_bit(job.aggregation) || job.aggregation == 0,
+            {"workload.job.aggregation"},
+            fmt::format("workload.job.aggregation = {}: allowed are 0 and powers of two",
+                        job.aggregation));
+    if (!hosts_known()) return;
+    require(job.straggler < ranks, {"workload.job.straggler", "fabric.hosts"},
+            fmt::format("workload.job.straggler = {}: no such rank, allowed is 0 .. {}",
+                        job.straggler, ranks - 1));
   }
 
   void require_senders(std::uint32_t ranks) {

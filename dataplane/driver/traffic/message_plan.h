@@ -59,4 +59,8 @@ struct MessagePlan {
   bool connected = false;
 };
 
+// Sets `notify` and `notify_sender` by what waits for what. Throws std::invalid_argument where a
+// message waits for one that its sender neither sends nor receives, or that does not exist.
+void mark_awaited(MessagePlan& plan);
+
 }  // namespace paceline

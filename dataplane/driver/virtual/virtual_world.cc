@@ -113,7 +113,7 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
     }
     message.nvlink = message.src != message.dst && servers.same_server(message.src, message.dst);
   }
-  mark_awaited();
+  mark_awaited(plan_);
   const std::string no_path = no_path_of(scenario_, setup_.fabric, plan_);
   if (!no_path.empty()) throw std::invalid_argument(no_path);
   index_ = std::make_unique<PlanIndex>(plan_, scenario_.fabric.hosts);
@@ -124,27 +124,6 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
 }
 
 VirtualWorld::~VirtualWorld() = default;
-
-// Tells messages whether somebody waits for their arrival or their completion.
-void VirtualWorld::mark_awaited() {
-  std::vector<PlannedMessage>& messages = plan_.messages;
-  const auto mark = [&messages](const PlannedMessage& waiting, std::uint32_t id) {
-    PlannedMessage& awaited = messages.at(id);
-    if (awaited.src == waiting.src) {
-      awaited.notify_sender = true;
-    } else if (awaited.dst == waiting.src) {
-      awaited.notify = true;
-    } else {
-      throw std::invalid_argument("a message of host " + std::to_string(waiting.src) +
-                                  " waits for one from host " + std::to_string(awaited.src) +
-                                  " to host " + std::to_string(awaited.dst));
-    }
-  };
-  for (const PlannedMessage& message : messages) {
-    if (message.after != kNoMessage) mark(message, message.after);
-  }
-  for (const Join& join : plan_.joins) mark(messages.at(join.message), join.after);
-}
 
 void VirtualWorld::refuse_odd_options() const {
   if (options_.sample && options_.sample_interval.count <= 0) {
@@ -193,7 +172,7 @@ void VirtualWorld::build(std::uint32_t threads) {
   parts_.clear();
   records_.assign(plan_.messages.size(), {});
   for (std::uint32_t id = 0; id < records_.size(); ++id) {
-    records_[id].waits = plan_.messages[id].after == kNoMessage ? 0 : 1;
+    if (plan_.messages[id].after != kNoMessage) records_[id].waits = 1;
   }
   for (const Join& join : plan_.joins) ++records_[join.message].waits;
   now_ = Picos{0};

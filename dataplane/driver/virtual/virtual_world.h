@@ -142,7 +142,6 @@ class VirtualWorld final : public Connector {
   RunEnd run_in_real_time();
   void prepare_real_time();
   void refuse_odd_options() const;
-  void mark_awaited();
   std::string obstacle() const;
   std::string order_matters() const;
   bool may_sweep() const;

@@ -23,7 +23,8 @@ PlannedMessage compute(std::uint32_t host, std::int64_t picos, std::uint32_t aft
 
 TEST_CASE("traffic graph: a host computes, then sends", "[graph]") {
   VirtualWorld world(quiet_star(2),
-                     plan_of({compute(0, 5'000'000), compute(0, 1'000'000, 0),
+                     plan_of({compute(0, 5'000'000),
+                              compute(0, 1'000'000, 0),
                               {.src = 0, .dst = 1, .bytes = 4096, .after = 1},
                               {.src = 1, .dst = 0, .bytes = 4096, .after = 2}}),
                      checked());
@@ -54,13 +55,12 @@ TEST_CASE("traffic graph: a message waits for its sender's own message until it 
 TEST_CASE("traffic graph: a join waits for all, in whatever order they come", "[graph]") {
   for (const std::int64_t late : {0, 7'000'000, 90'000'000}) {
     CAPTURE(late);
-    MessagePlan plan =
-        plan_of({{.src = 1, .dst = 0, .bytes = 4096},
-                 {.src = 2, .dst = 0, .bytes = 4096, .start = Picos{30'000'000}},
-                 {.src = 0, .dst = 3, .bytes = 64},
-                 compute(0, late),
-                 compute(0, 0),
-                 {.src = 0, .dst = 3, .bytes = 4096, .gap = Picos{11}}});
+    MessagePlan plan = plan_of({{.src = 1, .dst = 0, .bytes = 4096},
+                                {.src = 2, .dst = 0, .bytes = 4096, .start = Picos{30'000'000}},
+                                {.src = 0, .dst = 3, .bytes = 64},
+                                compute(0, late),
+                                compute(0, 0),
+                                {.src = 0, .dst = 3, .bytes = 4096, .gap = Picos{11}}});
     plan.joins = {{4, 0}, {4, 1}, {4, 2}, {4, 3}, {5, 4}};
     VirtualWorld world(quiet_star(4), plan, checked());
     REQUIRE(world.run() == RunEnd::completed);
@@ -89,8 +89,8 @@ TEST_CASE("traffic graph: a join of NVLink and the network waits for the later o
 }
 
 TEST_CASE("traffic graph: waiting for what no other host tells is refused", "[graph]") {
-  const MessagePlan plan = plan_of(
-      {{.src = 0, .dst = 1, .bytes = 1}, {.src = 2, .dst = 1, .bytes = 1, .after = 0}});
+  const MessagePlan plan =
+      plan_of({{.src = 0, .dst = 1, .bytes = 1}, {.src = 2, .dst = 1, .bytes = 1, .after = 0}});
   CHECK_THROWS_WITH(VirtualWorld(quiet_star(3), plan),
                     Catch::Contains("host 2 waits for one from host 0 to host 1"));
 }
@@ -106,13 +106,14 @@ MessagePlan random_graph(std::uint64_t seed, std::uint32_t hosts) {
       const auto src = static_cast<std::uint32_t>(random.below(hosts));
       auto dst = static_cast<std::uint32_t>(random.below(hosts));
       const auto id = static_cast<std::uint32_t>(plan.messages.size());
-      PlannedMessage m = dst == src ? compute(src, static_cast<std::int64_t>(random.below(2'000'000)))
-                                    : kNothing;
+      PlannedMessage m =
+          dst == src ? compute(src, static_cast<std::int64_t>(random.below(2'000'000))) : kNothing;
       m.src = src;
       m.dst = dst;
       if (dst != src) m.bytes = 1 + random.below(20'000);
       std::vector<std::uint32_t> waits = before[src];
-      while (waits.size() > 3) waits.erase(waits.begin() + static_cast<long>(random.below(waits.size())));
+      while (waits.size() > 3)
+        waits.erase(waits.begin() + static_cast<long>(random.below(waits.size())));
       for (const std::uint32_t on : waits) {
         if (m.after == kNoMessage && random.below(2) == 0) {
           m.after = on;

@@ -1,0 +1,173 @@
+#include "tools/collective/collective_bench.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "dataplane/config/toml/quantity.h"
+#include "tools/run/scenario_run.h"
+
+namespace paceline::tools {
+
+namespace {
+
+// The key of [workload.job] that names the schedule.
+std::string& schedule_key(config::JobConfig& job, workload::CollectiveOp op) {
+  switch (op) {
+    case workload::CollectiveOp::reduce_scatter:
+      return job.reduce_scatter;
+    case workload::CollectiveOp::all_gather:
+      return job.all_gather;
+    case workload::CollectiveOp::all_to_all:
+      return job.all_to_all;
+    case workload::CollectiveOp::broadcast:
+      return job.broadcast;
+    case workload::CollectiveOp::reduce:
+      return job.reduce;
+    case workload::CollectiveOp::all_reduce:
+      break;
+  }
+  return job.all_reduce;
+}
+
+void fill_row(const ScenarioRun& run, BenchRow& row) {
+  if (run.result.status != experiment::RunStatus::ok || !run.job) {
+    row.problem = run.result.reason.empty() ? "interrupted" : run.result.reason;
+    return;
+  }
+  const auto& calls = run.job->calls;
+  const auto counted = static_cast<double>(calls.size() - 1);
+  for (std::size_t c = 1; c < calls.size(); ++c) {
+    row.took_us += static_cast<double>(calls[c].took().count) / 1e6 / counted;
+    row.ideal_us += static_cast<double>(calls[c].ideal.count) / 1e6 / counted;
+  }
+  const CollectiveKind& kind = run.job->kinds.front();
+  row.algorithm_gbytes = static_cast<double>(row.bytes) / row.took_us / 1e3;
+  row.bus_gbytes = row.algorithm_gbytes * bus_factor(kind.call);
+  row.drops = static_cast<std::uint64_t>(run.result.metrics[experiment::Metric::drops]);
+}
+
+void mark_best(std::vector<BenchRow>& rows) {
+  for (BenchRow& row : rows) {
+    row.best = row.problem.empty();
+    for (const BenchRow& other : rows) {
+      if (other.bytes == row.bytes && other.problem.empty() && other.took_us < row.took_us) {
+        row.best = false;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+config::Read<std::vector<BenchRow>> run_bench(
+    const BenchPlan& plan, const std::atomic<bool>& stop,
+    const std::function<void(const BenchProgress&)>& progress) {
+  config::Read<std::vector<BenchRow>> out;
+  BenchProgress at;
+  at.all = static_cast<std::uint32_t>(plan.sizes.size() * plan.schedules.size());
+  for (const std::uint64_t bytes : plan.sizes) {
+    for (const std::string& schedule : plan.schedules) {
+      if (stop.load(std::memory_order_relaxed)) return out;
+      config::Scenario scenario = plan.scenario;
+      scenario.workload.job.operation = plan.operation;
+      scenario.workload.job.bytes = bytes;
+      scenario.workload.job.iterations = plan.iterations + 1;
+      schedule_key(scenario.workload.job, *workload::find_collective_op(plan.operation)) = schedule;
+      auto prepared = prepare(std::move(scenario));
+      if (!prepared.ok()) return {{}, std::move(prepared.errors)};
+      BenchRow row;
+      row.bytes = bytes;
+      row.schedule = schedule;
+      at.what = fmt::format("{} {}", config::format_bytes(bytes), schedule);
+      RunControl control;
+      control.stop = &stop;
+      control.progress = [&](double share) {
+        at.share = share;
+        progress(at);
+      };
+      try {
+        fill_row(run_scenario(prepared.value, prepared.value.scenario.cc,
+                              prepared.value.scenario.seed, control),
+                 row);
+      } catch (const std::invalid_argument& error) {
+        return {{}, {error.what()}};
+      }
+      ++at.done;
+      at.share = 0;
+      progress(at);
+      if (!stop.load(std::memory_order_relaxed)) out.value.push_back(std::move(row));
+    }
+  }
+  mark_best(out.value);
+  return out;
+}
+
+std::vector<std::string> possible_schedules(const std::string& operation, std::uint32_t ranks,
+                                            std::uint32_t per_server) {
+  std::vector<std::string> names;
+  const workload::CollectiveOp op = *workload::find_collective_op(operation);
+  for (const std::string_view name : workload::schedule_names(op)) {
+    if (workload::make_schedule(op, name, {ranks, per_server}).ok()) names.emplace_back(name);
+  }
+  return names;
+}
+
+std::string bench_text(const BenchPlan& plan, const std::vector<BenchRow>& rows) {
+  const config::Scenario& s = plan.scenario;
+  std::string text = fmt::format(
+      "{} of {} ranks, {:g} Gb/s a NIC, {} ({}), virtual time, seed {}\n"
+      "{} iterations after one to warm up; size is a rank's whole buffer, * the fastest of a size\n\n"
+      "{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}\n{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}\n",
+      plan.operation, s.fabric.hosts,
+      static_cast<double>(s.fabric.rate.bps) * s.fabric.ports / 1e9, s.cc.algorithm, s.cc.profile,
+      s.seed, plan.iterations, "size", "schedule", "time", "algbw", "busbw", "of ideal", "", "",
+      "us", "GB/s", "GB/s", "%");
+  std::uint64_t last = 0;
+  for (const BenchRow& row : rows) {
+    const std::string size = row.bytes == last ? "" : config::format_bytes(row.bytes);
+    last = row.bytes;
+    if (!row.problem.empty()) {
+      text += fmt::format("{:>10}  {:<22} {}\n", size, row.schedule, row.problem);
+      continue;
+    }
+    text += fmt::format("{:>10} {}{:<22} {:>12.2f} {:>10.3f} {:>10.3f} {:>8.1f}{}\n", size,
+                        row.best ? '*' : ' ', row.schedule, row.took_us, row.algorithm_gbytes,
+                        row.bus_gbytes, 100 * row.ideal_us / row.took_us,
+                        row.drops == 0 ? "" : fmt::format("  {} drops", row.drops));
+  }
+  return text;
+}
+
+std::string bench_json(const BenchPlan& plan, const std::vector<BenchRow>& rows) {
+  nlohmann::ordered_json json;
+  json["schema"] = 1;
+  json["kind"] = "paceline collective bench";
+  json["scenario"] = plan.scenario.name;
+  json["operation"] = plan.operation;
+  json["ranks"] = plan.scenario.fabric.hosts;
+  json["algorithm"] = plan.scenario.cc.algorithm;
+  json["profile"] = plan.scenario.cc.profile;
+  json["seed"] = plan.scenario.seed;
+  json["iterations"] = plan.iterations;
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const BenchRow& row : rows) {
+    nlohmann::ordered_json& out = json["rows"].emplace_back();
+    out["bytes"] = row.bytes;
+    out["schedule"] = row.schedule;
+    if (!row.problem.empty()) {
+      out["problem"] = row.problem;
+      continue;
+    }
+    out["time_us"] = row.took_us;
+    out["ideal_us"] = row.ideal_us;
+    out["algbw_gbytes"] = row.algorithm_gbytes;
+    out["busbw_gbytes"] = row.bus_gbytes;
+    out["drops"] = row.drops;
+    out["best"] = row.best;
+  }
+  return json.dump(1) + "\n";
+}
+
+}  // namespace paceline::tools

@@ -1,0 +1,186 @@
+// `paceline collective`: collectives of a group of ranks, alone.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "control/experiment/results_file.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/quantity.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "tools/cli/cli.h"
+#include "tools/collective/collective_bench.h"
+#include "tools/workload/schedules/schedule.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct BenchOptions {
+  InputOptions input;
+  std::string operation = "all_reduce";
+  std::string schedules = "all";
+  std::string least = "1 KiB";
+  std::string most = "64 MiB";
+  std::uint32_t factor = 4;
+  std::uint32_t iterations = 4;
+  std::string out;
+  bool quiet = false;
+};
+
+std::vector<std::string> operations() {
+  std::vector<std::string> names;
+  for (std::size_t op = 0; op < workload::kCollectiveOps; ++op) {
+    names.emplace_back(to_string(static_cast<workload::CollectiveOp>(op)));
+  }
+  return names;
+}
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) words.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::vector<std::uint64_t> sizes_of(const BenchOptions& options, std::vector<std::string>& errors) {
+  std::uint64_t ends[2] = {};
+  const std::pair<const char*, const std::string*> given[] = {{"--min", &options.least},
+                                                              {"--max", &options.most}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto parsed = config::parse_bytes(*given[i].second);
+    if (!parsed.ok() || parsed.value == 0) {
+      errors.push_back(fmt::format("{} {}: expected a number of bytes such as \"64 MiB\"",
+                                   given[i].first, *given[i].second));
+      return {};
+    }
+    ends[i] = parsed.value;
+  }
+  if (ends[0] > ends[1]) {
+    errors.push_back(fmt::format("--min {}: expected at most --max {}", options.least, options.most));
+  }
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t size = ends[0]; size <= ends[1]; size *= options.factor) {
+    sizes.push_back(size);
+    if (size > ends[1] / options.factor) break;
+  }
+  return sizes;
+}
+
+int run_bench_command(const BenchOptions& options) {
+  config::ReaderOptions reader = reader_options();
+  reader.overrides = options.input.overrides();
+  reader.overrides.insert(reader.overrides.begin(), "workload.kind=job");
+  auto read = options.input.file.empty()
+                  ? config::read_scenario_text("", "command line", ".", reader)
+                  : config::read_scenario_file(options.input.file, reader);
+  std::vector<std::string> errors = std::move(read.errors);
+  BenchPlan plan;
+  plan.scenario = std::move(read.value);
+  if (errors.empty() && plan.scenario.workload.job.format != "collective") {
+    errors.push_back("workload.job.format: a bench runs collectives alone, not a file");
+  }
+  plan.operation = options.operation;
+  plan.iterations = options.iterations;
+  plan.sizes = sizes_of(options, errors);
+  if (!errors.empty()) return report_errors(errors);
+  if (const auto unwritable = check_output(options.out); !unwritable.empty()) {
+    return report_errors(unwritable);
+  }
+  const config::FabricConfig& fabric = plan.scenario.fabric;
+  plan.schedules = options.schedules == "all"
+                       ? possible_schedules(plan.operation, fabric.hosts, fabric.nics)
+                       : words_of(options.schedules);
+  const Interrupt interrupt;
+  ProgressLine line(options.quiet);
+  const double begin = wall_seconds();
+  const auto rows = run_bench(plan, Interrupt::flag(), [&](const BenchProgress& at) {
+    const double share = (at.done + at.share) / at.all;
+    const double spent = wall_seconds() - begin;
+    line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), at.what);
+  });
+  line.clear();
+  if (!rows.ok()) return report_errors(rows.errors);
+  try {
+    if (!options.out.empty()) {
+      experiment::write_results_file(options.out, bench_json(plan, rows.value));
+    }
+  } catch (const experiment::ResultsFileError& error) {
+    return report_errors(error.errors());
+  }
+  if (!options.quiet) fmt::print("{}", bench_text(plan, rows.value));
+  if (Interrupt::flag().load()) return kExitInterrupted;
+  const bool failed = std::any_of(rows.value.begin(), rows.value.end(),
+                                  [](const BenchRow& row) { return !row.problem.empty(); });
+  return failed ? kExitFailed : kExitGood;
+}
+
+void print_schedules() {
+  for (const std::string& name : operations()) {
+    fmt::print("{}\n", name);
+    const workload::CollectiveOp op = *workload::find_collective_op(name);
+    for (const std::string_view schedule : workload::schedule_names(op)) {
+      fmt::print("  {}\n", schedule);
+    }
+  }
+}
+
+void add_bench(CLI::App& parent, int& exit_code) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = parent.add_subcommand(
+      "bench", "time collectives of several sizes by several schedules, in virtual time");
+  options->input.add_to(*command, "scenario with the fabric; [workload] may be missing", false);
+  command->add_option("--operation", options->operation, "which collective (default: all_reduce)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(operations()));
+  command
+      ->add_option("--schedules", options->schedules,
+                   "by which schedules, separated by commas (default: all that the number of ranks "
+                   "allows)")
+      ->type_name("NAME,...");
+  command->add_option("--min", options->least, "the smallest buffer of a rank (default: 1 KiB)")
+      ->type_name("BYTES");
+  command->add_option("--max", options->most, "the largest (default: 64 MiB)")->type_name("BYTES");
+  command->add_option("--factor", options->factor, "from one size to the next (default: 4)")
+      ->type_name("N")
+      ->check(CLI::Range(2U, 1U << 30));
+  command
+      ->add_option("--iterations", options->iterations,
+                   "of each, after one that is not counted (default: 4)")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 100'000U));
+  command->add_option("--out", options->out, "write the table as JSON")->type_name("FILE.json");
+  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command->footer(
+      "Size is the whole buffer of a rank, as nccl-tests counts it; algbw = size / time, and busbw\n"
+      "what a ring would put on each link, comparable to the rate of the NIC.\n"
+      "Examples:\n"
+      "  paceline collective bench --set fabric.hosts=16 --set 'fabric.rate=400 Gb/s'\n"
+      "  paceline collective bench configs/scenarios/collective-64.toml --operation all_to_all\n"
+      "  paceline collective bench --schedules ring,double_tree --min 64KiB --max 1GiB \\\n"
+      "      --set cc.algorithm=dcqcn\n"
+      "Exit status: 0 good, 1 a run failed, 2 bad input, 130 interrupted.");
+  command->callback([options, &exit_code] { exit_code = run_bench_command(*options); });
+}
+
+}  // namespace
+
+void add_collective_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "collective", "collectives of a group of ranks: which schedules there are, and how fast");
+  command->require_subcommand(1);
+  command->add_subcommand("list", "print the schedules of every collective, the default one first")
+      ->callback([&exit_code] {
+        print_schedules();
+        exit_code = kExitGood;
+      });
+  add_bench(*command, exit_code);
+}
+
+}  // namespace paceline::tools

@@ -1,0 +1,204 @@
+#include "tools/run/job_report.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace paceline::tools {
+
+namespace {
+
+using workload::CollectiveOp;
+using workload::Job;
+using workload::JobOpKind;
+using workload::JobPlan;
+
+struct Interval {
+  Picos begin{0};
+  Picos end{0};
+};
+
+Picos length(Picos begin, Picos end) { return begin < end ? end - begin : Picos{0}; }
+
+// Sorted, and overlapping ones joined.
+void join_overlapping(std::vector<Interval>& list) {
+  std::sort(list.begin(), list.end(),
+            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  std::size_t kept = 0;
+  for (const Interval& next : list) {
+    if (kept > 0 && next.begin <= list[kept - 1].end) {
+      list[kept - 1].end = later(list[kept - 1].end, next.end);
+    } else {
+      list[kept++] = next;
+    }
+  }
+  list.resize(kept);
+}
+
+// What of the first is not in the second; both joined.
+Picos outside(const std::vector<Interval>& of, const std::vector<Interval>& without) {
+  Picos sum{0};
+  std::size_t at = 0;
+  for (Interval rest : of) {
+    while (at < without.size() && without[at].end <= rest.begin) ++at;
+    for (std::size_t i = at; i < without.size() && without[i].begin < rest.end; ++i) {
+      sum += length(rest.begin, without[i].begin);
+      rest.begin = later(rest.begin, without[i].end);
+    }
+    sum += length(rest.begin, rest.end);
+  }
+  return sum;
+}
+
+class JobReader {
+ public:
+  JobReader(const Job& job, const JobPlan& plan, const VirtualWorld& world)
+      : job_(job), plan_(plan), records_(world.records()), world_(world) {}
+
+  JobReport report() {
+    JobReport out;
+    read_calls(out);
+    if (std::any_of(plan_.spans.begin(), plan_.spans.end(), [this](const JobPlan::Span& span) {
+          return records_[span.end].completed.count < 0;
+        })) {
+      return out;
+    }
+    out.took = Picos{0};
+    for (const JobPlan::Span& span : plan_.spans) out.took = later(out.took, end_of(span));
+    read_ranks(out);
+    read_kinds(out);
+    out.path = critical_path(world_);
+    return out;
+  }
+
+ private:
+  Picos begin_of(const JobPlan::Span& span) const {
+    return span.begin == kNoMessage ? records_[span.end].ready : records_[span.begin].completed;
+  }
+  Picos end_of(const JobPlan::Span& span) const { return records_[span.end].completed; }
+
+  void read_calls(JobReport& out) const {
+    out.calls.resize(plan_.calls.size());
+    for (std::size_t c = 0; c < plan_.calls.size(); ++c) {
+      CollectiveTime& time = out.calls[c];
+      time.ideal = world_.plan().collectives[c].ideal;
+      bool whole = true;
+      for (const std::uint32_t op : plan_.calls[c].ops) {
+        const Picos entry = begin_of(plan_.spans[op]);
+        const Picos end = end_of(plan_.spans[op]);
+        whole = whole && end.count >= 0;
+        if (entry.count < 0) continue;
+        if (time.first_entry.count < 0 || entry < time.first_entry) time.first_entry = entry;
+        if (entry > time.last_entry) {
+          time.last_entry = entry;
+          time.last_rank = job_.ops[op].rank;
+        }
+        time.end = later(time.end, end);
+      }
+      if (!whole) time.end = Picos{-1};
+    }
+  }
+
+  void read_ranks(JobReport& out) const {
+    std::vector<std::vector<Interval>> computing(job_.ranks), communicating(job_.ranks),
+        waiting(job_.ranks);
+    std::vector<Picos> entered(job_.ops.size(), Picos{-1});
+    for (std::size_t c = 0; c < plan_.calls.size(); ++c) {
+      for (const std::uint32_t op : plan_.calls[c].ops) entered[op] = out.calls[c].last_entry;
+    }
+    for (std::size_t op = 0; op < job_.ops.size(); ++op) {
+      const std::uint32_t rank = job_.ops[op].rank;
+      const Interval span{begin_of(plan_.spans[op]), end_of(plan_.spans[op])};
+      if (job_.ops[op].kind == JobOpKind::compute) {
+        computing[rank].push_back(span);
+        continue;
+      }
+      const Picos from = later(span.begin, earlier(span.end, entered[op]));
+      waiting[rank].push_back({span.begin, from});
+      communicating[rank].push_back({from, span.end});
+    }
+    out.ranks.resize(job_.ranks);
+    for (std::uint32_t rank = 0; rank < job_.ranks; ++rank) {
+      RankTime& time = out.ranks[rank];
+      std::vector<Interval>& busy = computing[rank];
+      join_overlapping(busy);
+      join_overlapping(communicating[rank]);
+      join_overlapping(waiting[rank]);
+      time.computing = outside(busy, {});
+      time.communicating = outside(communicating[rank], busy);
+      busy.insert(busy.end(), communicating[rank].begin(), communicating[rank].end());
+      join_overlapping(busy);
+      time.waiting = outside(waiting[rank], busy);
+      time.idle = out.took - time.computing - time.communicating - time.waiting;
+    }
+  }
+
+  void read_kinds(JobReport& out) const {
+    std::map<std::tuple<std::string, CollectiveOp, std::uint64_t, std::size_t>, CollectiveKind> all;
+    for (std::size_t c = 0; c < plan_.calls.size(); ++c) {
+      const JobPlan::Call& call = plan_.calls[c];
+      const CollectiveTime& time = out.calls[c];
+      const std::string& name = world_.plan().collectives[c].name;
+      CollectiveKind& kind = all[{name, call.op, call.bytes, call.ranks}];
+      kind.call = call;
+      kind.name = name;
+      ++kind.calls;
+      const auto micros = [](Picos t) { return static_cast<double>(t.count) / 1e6; };
+      kind.ideal_us += micros(time.ideal);
+      kind.took_us += micros(time.took());
+      kind.waited_us += micros(time.last_entry - time.first_entry);
+      kind.bus_gbytes += time.bus_bandwidth(call) / 1e9;
+    }
+    for (auto& [key, kind] : all) {
+      const auto n = static_cast<double>(kind.calls);
+      kind.ideal_us /= n;
+      kind.took_us /= n;
+      kind.waited_us /= n;
+      kind.bus_gbytes /= n;
+      out.kinds.push_back(kind);
+    }
+    std::stable_sort(out.kinds.begin(), out.kinds.end(),
+                     [](const CollectiveKind& a, const CollectiveKind& b) {
+                       return a.took_us * a.calls > b.took_us * b.calls;
+                     });
+  }
+
+  const Job& job_;
+  const JobPlan& plan_;
+  const std::vector<MessageRecord>& records_;
+  const VirtualWorld& world_;
+};
+
+}  // namespace
+
+double bus_factor(const JobPlan::Call& call) {
+  const double n = call.ranks;
+  switch (call.op) {
+    case CollectiveOp::all_reduce:
+      return 2 * (n - 1) / n;
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::all_gather:
+    case CollectiveOp::all_to_all:
+      return (n - 1) / n;
+    case CollectiveOp::broadcast:
+    case CollectiveOp::reduce:
+      return 1;
+  }
+  return 1;
+}
+
+double CollectiveTime::algorithm_bandwidth(const JobPlan::Call& call) const {
+  if (took().count <= 0) return 0;
+  return static_cast<double>(call.bytes) * 1e12 / static_cast<double>(took().count);
+}
+
+double CollectiveTime::bus_bandwidth(const JobPlan::Call& call) const {
+  return algorithm_bandwidth(call) * bus_factor(call);
+}
+
+JobReport report_job(const Job& job, const JobPlan& plan, const VirtualWorld& world) {
+  return JobReader(job, plan, world).report();
+}
+
+}  // namespace paceline::tools

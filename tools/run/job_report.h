@@ -1,0 +1,65 @@
+// What became of a job: how long it took, what each rank did meanwhile, and how each collective
+// compares with what the fabric could do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/driver/virtual/virtual_world.h"
+#include "tools/run/critical_path.h"
+#include "tools/workload/jobs/job_plan.h"
+
+namespace paceline::tools {
+
+// Bytes that a ring puts on its busiest link for each byte of the buffer (nccl-tests).
+double bus_factor(const workload::JobPlan::Call& call);
+
+// The time of a rank, in parts that add up to the job's.
+struct RankTime {
+  Picos computing{0};
+  Picos waiting{0};        // in a collective that a rank has not entered yet, not computing
+  Picos communicating{0};  // else in communication and not computing: exposed
+  Picos idle{0};
+};
+
+// One collective, from the first rank that enters it to the last that leaves.
+struct CollectiveTime {
+  Picos first_entry{-1};
+  Picos last_entry{-1};
+  Picos end{-1};  // negative: not completed
+  Picos ideal{0};
+  std::uint32_t last_rank = 0;  // enters last
+
+  Picos took() const { return end - last_entry; }
+  // Bytes a second of a rank's buffer, and the same as bytes on the busiest link of a ring
+  // (nccl-tests).
+  double algorithm_bandwidth(const workload::JobPlan::Call& call) const;
+  double bus_bandwidth(const workload::JobPlan::Call& call) const;
+};
+
+// What all collectives of a kind (operation, name, size, ranks) took.
+struct CollectiveKind {
+  workload::JobPlan::Call call;
+  std::string name;
+  std::uint32_t calls = 0;
+  double ideal_us = 0;  // means
+  double took_us = 0;
+  double waited_us = 0;  // for the last rank to enter
+  double bus_gbytes = 0;
+};
+
+struct JobReport {
+  Picos took{-1};  // negative: the job did not end
+  std::vector<RankTime> ranks;
+  std::vector<CollectiveTime> calls;  // as in JobPlan::calls
+  std::vector<CollectiveKind> kinds;  // by time taken, the longest first
+  CriticalPath path;
+};
+
+// Ranks are numbered as NICs are.
+JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,
+                     const VirtualWorld& world);
+
+}  // namespace paceline::tools

@@ -1,0 +1,73 @@
+#include "tools/workload/job_workload.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "dataplane/base/distributions.h"
+#include "dataplane/base/math.h"
+#include "tools/workload/streams.h"
+
+namespace paceline::workload {
+
+namespace {
+
+// The same collective again and again, with computing before each.
+Job repeated_collective(const config::JobConfig& config, std::uint32_t ranks) {
+  Job job;
+  job.ranks = ranks;
+  job.groups.emplace_back(ranks);
+  std::iota(job.groups[0].begin(), job.groups[0].end(), 0U);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (std::uint32_t i = 0; i < config.iterations; ++i) {
+      const auto add = [&](const JobOp& op) {
+        const auto id = static_cast<std::uint32_t>(job.ops.size());
+        if (id > 0 && job.ops[id - 1].rank == rank) job.waits.emplace_back(id, id - 1);
+        job.ops.push_back(op);
+      };
+      if (config.compute.count > 0) add({.rank = rank, .duration = config.compute});
+      add({.kind = JobOpKind::collective,
+           .rank = rank,
+           .op = *find_collective_op(config.operation),
+           .bytes = config.bytes});
+    }
+  }
+  return job;
+}
+
+}  // namespace
+
+config::Read<Job> load_job(const config::JobConfig& config, std::uint32_t ranks) {
+  config::Read<Job> out;
+  out.value = repeated_collective(config, ranks);
+  return out;
+}
+
+Job as_run(Job job, const config::JobConfig& config, std::uint64_t seed) {
+  for (std::uint32_t id = 0; id < job.ops.size(); ++id) {
+    JobOp& op = job.ops[id];
+    if (op.kind != JobOpKind::compute) continue;
+    double factor = config.compute_scale;
+    if (op.rank == config.straggler) factor *= config.straggler_factor;
+    if (config.jitter > 0) {
+      Random random = stream(seed, Purpose::computing, id);
+      factor *= det_exp(config.jitter * standard_normal(random));
+    }
+    op.duration.count = static_cast<std::int64_t>(static_cast<double>(op.duration.count) * factor);
+  }
+  return job;
+}
+
+CollectiveSettings collective_settings(const config::JobConfig& config) {
+  return {.algorithms = {config.all_reduce, config.reduce_scatter, config.all_gather,
+                         config.all_to_all, config.broadcast, config.reduce},
+          .chunk_bytes = config.chunk_bytes,
+          .channels = config.channels,
+          .window = config.window,
+          .queue_pairs = config.queue_pairs,
+          .clear_to_send = config.clear_to_send,
+          .aggregation = config.aggregation,
+          .peers = config.peers};
+}
+
+}  // namespace paceline::workload

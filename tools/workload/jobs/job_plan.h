@@ -1,0 +1,55 @@
+// From a job to what its hosts do: collectives become the messages of their schedules, cut into
+// parts that follow one another as closely as a window allows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/config/toml/diagnostics.h"
+#include "dataplane/driver/traffic/message_plan.h"
+#include "tools/workload/jobs/job.h"
+#include "tools/workload/schedules/schedule.h"
+
+namespace paceline::workload {
+
+// How collectives are run. `algorithms` is by CollectiveOp; "": the default one of the operation.
+struct CollectiveSettings {
+  std::array<std::string, kCollectiveOps> algorithms;
+  std::uint64_t chunk_bytes = 1 << 20;  // the largest message of a collective
+  std::uint32_t channels = 1;     // parts are dealt out to so many, each with queue pairs of its own
+  std::uint32_t window = 8;       // parts of a channel that a rank has under way
+  std::uint32_t queue_pairs = 1;  // of a pair of ranks and a channel; messages take turns
+  bool clear_to_send = false;     // a receiver tells the sender that it is ready, message by message
+  std::uint32_t aggregation = 0;  // ScheduleOptions
+  std::uint32_t peers = 0;        // ScheduleOptions::window
+};
+
+// Messages between ranks; PlannedMessage::collective is the index of the call.
+struct JobPlan {
+  // When an op runs: from the end of message `begin` to that of message `end`, both of its rank.
+  // A compute op and a send are one message: from the beginning of `end`.
+  struct Span {
+    std::uint32_t begin = kNoMessage;
+    std::uint32_t end = kNoMessage;
+  };
+  struct Call {
+    CollectiveOp op = CollectiveOp::all_reduce;
+    std::uint32_t ranks = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::uint32_t> ops;  // of the job, by position of the rank in the group
+  };
+  MessagePlan plan;
+  std::vector<Span> spans;  // by op
+  std::vector<Call> calls;  // as in plan.collectives
+};
+
+// servers: of each rank; ranks of one server use no clear-to-send. Errors: what collective_calls
+// says, a send that nobody receives and the reverse, sizes that differ, what make_schedule says, a
+// job that cannot end (with the ranks that wait for one another), more than `most` messages.
+config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,
+                               const CollectiveSettings& settings, std::uint64_t most);
+
+}  // namespace paceline::workload

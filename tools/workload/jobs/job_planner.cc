@@ -1,0 +1,334 @@
+#include "tools/workload/jobs/job_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace paceline::workload {
+
+namespace {
+
+constexpr std::uint64_t kClearToSendBytes = 64;
+constexpr std::uint32_t kClearToSendLane = 1U << 31;
+constexpr std::uint32_t kNoCall = 0xFFFF'FFFF;
+
+PlannedMessage compute_message(std::uint32_t rank, Picos duration, std::uint32_t call) {
+  PlannedMessage m;
+  m.src = m.dst = rank;
+  m.gap = duration;
+  m.computes = true;
+  m.collective = call;
+  return m;
+}
+
+// The most blocks that one transfer moves.
+std::uint32_t largest_transfer(const Schedule& schedule) {
+  std::uint32_t most = 1;
+  for (const Transfer& t : schedule.transfers) {
+    if (t.from != t.to) most = std::max(most, t.pieces);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::uint32_t JobPlanner::add(const PlannedMessage& message) {
+  out_.plan.messages.push_back(message);
+  return static_cast<std::uint32_t>(out_.plan.messages.size() - 1);
+}
+
+std::uint32_t JobPlanner::add_join(std::uint32_t rank, std::uint32_t call) {
+  return add(compute_message(rank, Picos{0}, call));
+}
+
+void JobPlanner::wait(std::uint32_t message, std::uint32_t after) {
+  PlannedMessage& m = out_.plan.messages[message];
+  if (m.after == kNoMessage) {
+    m.after = after;
+  } else {
+    out_.plan.joins.push_back({message, after});
+  }
+}
+
+config::Read<JobPlan> JobPlanner::plan() {
+  out_.plan.connected = true;
+  auto calls = collective_calls(job_);
+  calls_ = std::move(calls.value);
+  errors_ = std::move(calls.errors);
+  add_heads();
+  if (errors_.empty()) match_messages();
+  for (std::uint32_t call = 0; call < calls_.size() && errors_.empty(); ++call) add_call(call);
+  if (errors_.empty()) {
+    add_waits();
+    check_ends();
+  }
+  return {std::move(out_), std::move(errors_)};
+}
+
+// One message for every op: computing, what is sent, or the place where the op begins.
+void JobPlanner::add_heads() {
+  for (std::uint32_t id = 0; id < job_.ops.size(); ++id) {
+    const JobOp& op = job_.ops[id];
+    PlannedMessage m = compute_message(op.rank, op.duration, kNoCall);
+    if (op.kind == JobOpKind::send) {
+      m = PlannedMessage{};
+      m.src = op.rank;
+      m.dst = op.peer;
+      m.bytes = op.bytes;
+      m.collective = kNoCall;
+    }
+    add(m);
+    const bool whole = op.kind == JobOpKind::compute || op.kind == JobOpKind::send;
+    out_.spans.push_back({whole ? kNoMessage : id, id});
+  }
+}
+
+// Receives wait for the sends they belong to, by source and tag, in the order of the ops; those
+// from anybody take the first that is left.
+void JobPlanner::match_messages() {
+  std::vector<std::vector<std::uint32_t>> to(job_.ranks);  // sends, by receiver
+  std::vector<std::uint32_t> receives;
+  for (std::uint32_t id = 0; id < job_.ops.size(); ++id) {
+    const JobOp& op = job_.ops[id];
+    if (op.kind == JobOpKind::send) to[op.peer].push_back(id);
+    if (op.kind == JobOpKind::receive) receives.push_back(id);
+  }
+  std::stable_partition(receives.begin(), receives.end(), [this](std::uint32_t id) {
+    return job_.ops[id].peer != kAnyRank && job_.ops[id].tag != kAnyTag;
+  });
+  for (const std::uint32_t id : receives) {
+    const JobOp& op = job_.ops[id];
+    auto& sends = to[op.rank];
+    const auto send = std::find_if(sends.begin(), sends.end(), [&](std::uint32_t s) {
+      return (op.peer == kAnyRank || op.peer == job_.ops[s].rank) &&
+             (op.tag == kAnyTag || op.tag == job_.ops[s].tag);
+    });
+    if (send == sends.end()) {
+      errors_.push_back(fmt::format("{}: nobody sends it", op_text(job_, id)));
+      continue;
+    }
+    if (job_.ops[*send].bytes != op.bytes) {
+      errors_.push_back(fmt::format("{} and {} are one message: expected the same size",
+                                    op_text(job_, *send), op_text(job_, id)));
+    }
+    const std::uint32_t end = add_join(op.rank, kNoCall);
+    out_.spans[id].end = end;
+    wait(end, id);
+    wait(end, *send);
+    sends.erase(send);
+  }
+  for (const auto& sends : to) {
+    for (const std::uint32_t id : sends) {
+      errors_.push_back(fmt::format("{}: nobody receives it", op_text(job_, id)));
+    }
+  }
+}
+
+void JobPlanner::add_waits() {
+  for (const auto& [op, before] : job_.waits) wait(op, out_.spans[before].end);
+}
+
+// Ranks of one server that follow one another, if all servers have as many.
+GroupShape JobPlanner::shape_of(const std::vector<std::uint32_t>& ranks) const {
+  const auto n = static_cast<std::uint32_t>(ranks.size());
+  std::uint32_t run = 1;
+  while (run < n && servers_[ranks[run]] == servers_[ranks[0]]) ++run;
+  if (n % run != 0) return {n, 1};
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const bool begins = i % run == 0;
+    if (i > 0 && begins == (servers_[ranks[i]] == servers_[ranks[i - 1]])) return {n, 1};
+  }
+  return {n, run};
+}
+
+const Schedule* JobPlanner::schedule_of(const CollectiveCall& call) {
+  const GroupShape shape = shape_of(job_.groups[call.group]);
+  const auto [at, added] = schedules_.try_emplace({call.op, shape.ranks, shape.per_server});
+  if (added) {
+    const std::string& name = settings_.algorithms[static_cast<std::size_t>(call.op)];
+    ScheduleOptions options;
+    options.aggregation = settings_.aggregation;
+    options.window = settings_.peers;
+    auto made = make_schedule(call.op, name.empty() ? schedule_names(call.op).front() : name, shape,
+                              options);
+    for (std::string& error : made.errors) errors_.push_back(std::move(error));
+    at->second = std::move(made.value);
+  }
+  return &at->second;
+}
+
+void JobPlanner::add_call(std::uint32_t number) {
+  const CollectiveCall& call = calls_[number];
+  const std::vector<std::uint32_t>& ranks = job_.groups[call.group];
+  first_of_call_.push_back(static_cast<std::uint32_t>(out_.plan.messages.size()));
+  const JobOp& any = job_.ops[call.ops[0]];
+  out_.plan.collectives.push_back(
+      {any.name == kNoName ? std::string(to_string(call.op)) : job_.names[any.name], Picos{0}});
+  out_.calls.push_back({call.op, static_cast<std::uint32_t>(ranks.size()), call.bytes, call.ops});
+  if (ranks.size() < 2 || call.bytes == 0) return;  // each op ends where it begins
+  const Schedule* const schedule = schedule_of(call);
+  if (!errors_.empty()) return;
+  const std::uint64_t largest =
+      std::max<std::uint64_t>(1, settings_.chunk_bytes / largest_transfer(*schedule));
+  const std::uint64_t part_bytes = largest * schedule->blocks;
+  const std::uint64_t parts = (call.bytes + part_bytes - 1) / part_bytes;
+  const std::uint64_t each = schedule->transfers.size() * (settings_.clear_to_send ? 2 : 1);
+  if (parts > most_ || out_.plan.messages.size() + parts * (each + ranks.size()) > most_) {
+    errors_.push_back(fmt::format(
+        "{}: about {:.3g} messages: at most {} fit; larger chunks make fewer",
+        op_text(job_, call.ops[0]),
+        static_cast<double>(parts) * static_cast<double>(each + ranks.size()), most_));
+    return;
+  }
+  const std::uint64_t window = std::uint64_t{settings_.channels} * settings_.window;
+  gates_.assign(std::min(parts, window), call.ops);
+  for (std::uint64_t p = 0; p < parts; ++p) {
+    const Part part{static_cast<std::uint32_t>(out_.plan.messages.size()),
+                    static_cast<std::uint32_t>(p % settings_.channels),
+                    (p + 1) * call.bytes / parts - p * call.bytes / parts};
+    add_part(number, *schedule, part);
+    add_ends(number, *schedule, part);
+    std::rotate(gates_.begin(), gates_.begin() + 1, gates_.end());
+  }
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const std::uint32_t end = add_join(ranks[i], number);
+    for (const auto& ends : gates_) wait(end, ends[i]);
+    out_.spans[call.ops[i]].end = end;
+  }
+}
+
+// gates_.front() has what the ranks must have ended before they begin this part.
+void JobPlanner::add_part(std::uint32_t number, const Schedule& schedule, const Part& part) {
+  const std::vector<std::uint32_t>& ranks = job_.groups[calls_[number].group];
+  const std::vector<std::uint32_t>& gate = gates_.front();
+  for (std::uint32_t i = 0; i < schedule.transfers.size(); ++i) {
+    const Transfer& t = schedule.transfers[i];
+    if (t.from == t.to) {
+      add_join(ranks[t.from], number);
+      continue;
+    }
+    PlannedMessage m;
+    m.src = ranks[t.from];
+    m.dst = ranks[t.to];
+    m.bytes = transfer_bytes(schedule, t, part.bytes);
+    m.lane = part.channel * settings_.queue_pairs + i % settings_.queue_pairs;
+    m.collective = number;
+    add(m);
+  }
+  for (std::uint32_t i = 0; i < schedule.transfers.size(); ++i) {
+    const Transfer& t = schedule.transfers[i];
+    bool later = false;  // than another of this rank
+    for (const std::uint32_t w : schedule.waits_of(t)) {
+      wait(part.first + i, part.first + w);
+      later = later || schedule.transfers[w].from == t.from;
+    }
+    if (!later) wait(part.first + i, gate[t.from]);
+    if (!settings_.clear_to_send || servers_[ranks[t.from]] == servers_[ranks[t.to]]) continue;
+    PlannedMessage ready;
+    ready.src = ranks[t.to];
+    ready.dst = ranks[t.from];
+    ready.bytes = kClearToSendBytes;
+    ready.lane = kClearToSendLane | part.channel;
+    ready.collective = number;
+    const std::uint32_t told = add(ready);
+    wait(told, gate[t.to]);
+    wait(part.first + i, told);
+  }
+}
+
+// A rank ends a part when it has received everything and what it sent is acknowledged. Puts the
+// ends in the place of the gates.
+void JobPlanner::add_ends(std::uint32_t number, const Schedule& schedule, const Part& part) {
+  const std::vector<std::uint32_t>& ranks = job_.groups[calls_[number].group];
+  std::vector<bool> arrival_awaited(schedule.transfers.size());
+  std::vector<bool> completion_awaited(schedule.transfers.size());
+  for (const Transfer& t : schedule.transfers) {
+    for (const std::uint32_t w : schedule.waits_of(t)) {
+      const bool own = schedule.transfers[w].from == t.from;
+      (own ? completion_awaited : arrival_awaited)[w] = true;
+    }
+  }
+  std::vector<std::uint32_t> ends;
+  for (const std::uint32_t rank : ranks) ends.push_back(add_join(rank, number));
+  for (std::uint32_t i = 0; i < schedule.transfers.size(); ++i) {
+    const Transfer& t = schedule.transfers[i];
+    if (!completion_awaited[i]) wait(ends[t.from], part.first + i);
+    if (!arrival_awaited[i] && t.to != t.from) wait(ends[t.to], part.first + i);
+  }
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    wait(ends[i], gates_.front()[i]);  // also a rank that neither sends nor receives
+  }
+  gates_.front() = std::move(ends);
+}
+
+// The op that a message belongs to.
+std::uint32_t JobPlanner::owner_of(std::uint32_t message) const {
+  if (message < job_.ops.size()) return message;
+  const auto after = std::upper_bound(first_of_call_.begin(), first_of_call_.end(), message);
+  if (after == first_of_call_.begin()) {  // the end of a receive
+    return out_.plan.messages[message].after;
+  }
+  const CollectiveCall& call = calls_[static_cast<std::size_t>(after - first_of_call_.begin() - 1)];
+  const std::vector<std::uint32_t>& ranks = job_.groups[call.group];
+  const auto rank = std::find(ranks.begin(), ranks.end(), out_.plan.messages[message].src);
+  return call.ops[static_cast<std::size_t>(rank - ranks.begin())];
+}
+
+// Every message must be able to begin.
+void JobPlanner::check_ends() {
+  const std::vector<PlannedMessage>& messages = out_.plan.messages;
+  const auto count = static_cast<std::uint32_t>(messages.size());
+  std::vector<Join> edges = out_.plan.joins;  // sorted by what is awaited
+  for (std::uint32_t id = 0; id < count; ++id) {
+    if (messages[id].after != kNoMessage) edges.push_back({id, messages[id].after});
+  }
+  std::sort(edges.begin(), edges.end(), [](const Join& a, const Join& b) {
+    return std::pair(a.after, a.message) < std::pair(b.after, b.message);
+  });
+  std::vector<std::uint32_t> waits(count);
+  for (const Join& edge : edges) ++waits[edge.message];
+  std::vector<std::uint32_t> ready;
+  for (std::uint32_t id = 0; id < count; ++id) {
+    if (waits[id] == 0) ready.push_back(id);
+  }
+  std::uint32_t done = 0;
+  for (; !ready.empty(); ++done) {
+    const std::uint32_t id = ready.back();
+    ready.pop_back();
+    auto edge = std::lower_bound(edges.begin(), edges.end(), id,
+                                 [](const Join& e, std::uint32_t v) { return e.after < v; });
+    for (; edge != edges.end() && edge->after == id; ++edge) {
+      if (--waits[edge->message] == 0) ready.push_back(edge->message);
+    }
+  }
+  if (done == count) return;
+  // What is left waits for something that is left: going back ends in a circle.
+  std::vector<std::uint32_t> blocker(count, kNoMessage);
+  for (const Join& edge : edges) {
+    if (waits[edge.message] != 0 && waits[edge.after] != 0) blocker[edge.message] = edge.after;
+  }
+  std::uint32_t at = 0;
+  while (waits[at] == 0) ++at;
+  std::vector<bool> seen(count);
+  for (; !seen[at]; at = blocker[at]) seen[at] = true;
+  std::vector<std::uint32_t> circle;  // ops, each waiting for the next
+  for (const std::uint32_t begin = at; circle.empty() || at != begin; at = blocker[at]) {
+    if (circle.empty() || circle.back() != owner_of(at)) circle.push_back(owner_of(at));
+  }
+  while (circle.size() > 1 && circle.front() == circle.back()) circle.pop_back();
+  constexpr std::size_t kMostNamed = 8;
+  std::string text = "the job cannot end: ";
+  for (std::size_t i = 0; i < std::min(circle.size(), kMostNamed); ++i) {
+    text += op_text(job_, circle[i]) + " waits for ";
+  }
+  if (circle.size() > kMostNamed) text += fmt::format("{} others and then for ", circle.size() - kMostNamed);
+  errors_.push_back(text + op_text(job_, circle.front()));
+}
+
+config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,
+                               const CollectiveSettings& settings, std::uint64_t most) {
+  return JobPlanner(job, servers, settings, most).plan();
+}
+
+}  // namespace paceline::workload
