@@ -1,0 +1,17 @@
+// Proves a schedule on symbols, whoever made it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/workload/schedules/schedule.h"
+
+namespace paceline::workload {
+
+// "" when the schedule is well formed and, with its events in an order drawn from the seed, every
+// rank ends with the right result; else the first thing that is wrong: which transfer, rank and
+// block. Well formed: every number is in range, and a transfer waits for earlier ones only, which
+// its sender sends or receives. One order shows no other to be right: check several seeds.
+std::string check_schedule(const Schedule& schedule, std::uint64_t seed);
+
+}  // namespace paceline::workload
