@@ -118,12 +118,12 @@ std::string bench_text(const BenchPlan& plan, const std::vector<BenchRow>& rows)
   const config::Scenario& s = plan.scenario;
   std::string text = fmt::format(
       "{} of {} ranks, {:g} Gb/s a NIC, {} ({}), virtual time, seed {}\n"
-      "{} iterations after one to warm up; size is a rank's whole buffer, * the fastest of a size\n\n"
+      "{} iterations after one to warm up; size is a rank's whole buffer, * the fastest of a "
+      "size\n\n"
       "{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}\n{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}\n",
-      plan.operation, s.fabric.hosts,
-      static_cast<double>(s.fabric.rate.bps) * s.fabric.ports / 1e9, s.cc.algorithm, s.cc.profile,
-      s.seed, plan.iterations, "size", "schedule", "time", "algbw", "busbw", "of ideal", "", "",
-      "us", "GB/s", "GB/s", "%");
+      plan.operation, s.fabric.hosts, static_cast<double>(s.fabric.rate.bps) * s.fabric.ports / 1e9,
+      s.cc.algorithm, s.cc.profile, s.seed, plan.iterations, "size", "schedule", "time", "algbw",
+      "busbw", "of ideal", "", "", "us", "GB/s", "GB/s", "%");
   std::uint64_t last = 0;
   for (const BenchRow& row : rows) {
     const std::string size = row.bytes == last ? "" : config::format_bytes(row.bytes);

@@ -63,7 +63,8 @@ std::vector<std::uint64_t> sizes_of(const BenchOptions& options, std::vector<std
     ends[i] = parsed.value;
   }
   if (ends[0] > ends[1]) {
-    errors.push_back(fmt::format("--min {}: expected at most --max {}", options.least, options.most));
+    errors.push_back(
+        fmt::format("--min {}: expected at most --max {}", options.least, options.most));
   }
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t size = ends[0]; size <= ends[1]; size *= options.factor) {
@@ -158,7 +159,8 @@ void add_bench(CLI::App& parent, int& exit_code) {
   command->add_option("--out", options->out, "write the table as JSON")->type_name("FILE.json");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
-      "Size is the whole buffer of a rank, as nccl-tests counts it; algbw = size / time, and busbw\n"
+      "Size is the whole buffer of a rank, as nccl-tests counts it; algbw = size / time, and "
+      "busbw\n"
       "what a ring would put on each link, comparable to the rate of the NIC.\n"
       "Examples:\n"
       "  paceline collective bench --set fabric.hosts=16 --set 'fabric.rate=400 Gb/s'\n"

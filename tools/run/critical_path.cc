@@ -52,9 +52,9 @@ class PathFinder {
   }
   std::pair<bool, Picos> rank_of(std::uint32_t id, std::uint32_t other, Picos end) const {
     const bool own = messages_[other].src == messages_[id].src;
-    return {own && records_[other].completed == end,
-            own && records_[other].completed != end ? records_[other].ready
-                                                    : records_[other].completed};
+    return {own && records_[other].completed == end, own && records_[other].completed != end
+                                                         ? records_[other].ready
+                                                         : records_[other].completed};
   }
 
   const std::vector<PlannedMessage>& messages_;

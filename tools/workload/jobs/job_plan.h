@@ -19,10 +19,10 @@ namespace paceline::workload {
 struct CollectiveSettings {
   std::array<std::string, kCollectiveOps> algorithms;
   std::uint64_t chunk_bytes = 1 << 20;  // the largest message of a collective
-  std::uint32_t channels = 1;     // parts are dealt out to so many, each with queue pairs of its own
-  std::uint32_t window = 8;       // parts of a channel that a rank has under way
+  std::uint32_t channels = 1;  // parts are dealt out to so many, each with queue pairs of its own
+  std::uint32_t window = 8;    // parts of a channel that a rank has under way
   std::uint32_t queue_pairs = 1;  // of a pair of ranks and a channel; messages take turns
-  bool clear_to_send = false;     // a receiver tells the sender that it is ready, message by message
+  bool clear_to_send = false;  // a receiver tells the sender that it is ready, message by message
   std::uint32_t aggregation = 0;  // ScheduleOptions
   std::uint32_t peers = 0;        // ScheduleOptions::window
 };

@@ -175,10 +175,10 @@ void JobPlanner::add_call(std::uint32_t number) {
   const std::uint64_t parts = (call.bytes + part_bytes - 1) / part_bytes;
   const std::uint64_t each = schedule->transfers.size() * (settings_.clear_to_send ? 2 : 1);
   if (parts > most_ || out_.plan.messages.size() + parts * (each + ranks.size()) > most_) {
-    errors_.push_back(fmt::format(
-        "{}: about {:.3g} messages: at most {} fit; larger chunks make fewer",
-        op_text(job_, call.ops[0]),
-        static_cast<double>(parts) * static_cast<double>(each + ranks.size()), most_));
+    errors_.push_back(
+        fmt::format("{}: about {:.3g} messages: at most {} fit; larger chunks make fewer",
+                    op_text(job_, call.ops[0]),
+                    static_cast<double>(parts) * static_cast<double>(each + ranks.size()), most_));
     return;
   }
   const std::uint64_t window = std::uint64_t{settings_.channels} * settings_.window;
@@ -322,7 +322,8 @@ void JobPlanner::check_ends() {
   for (std::size_t i = 0; i < std::min(circle.size(), kMostNamed); ++i) {
     text += op_text(job_, circle[i]) + " waits for ";
   }
-  if (circle.size() > kMostNamed) text += fmt::format("{} others and then for ", circle.size() - kMostNamed);
+  if (circle.size() > kMostNamed)
+    text += fmt::format("{} others and then for ", circle.size() - kMostNamed);
   errors_.push_back(text + op_text(job_, circle.front()));
 }
 
