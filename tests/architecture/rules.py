@@ -209,15 +209,20 @@ MAY_INCLUDE = {
     "tools/cli": BELOW_TOOLS,
     "tools/workload/models": (),
     "tools/workload/files": BELOW_DRIVER,
-    # Who sends what to whom in a collective operation; jobs made of them.
+    # Who sends what to whom in a collective operation; jobs as other tools describe them; both as
+    # messages.
     "tools/workload/schedules": ("dataplane/base", "dataplane/config/toml", "tools/workload/files"),
-    "tools/workload/jobs": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
-                            "tools/workload/files", "tools/workload/schedules"),
+    "tools/workload/jobs": ("dataplane/base", "dataplane/config/toml", "tools/workload/files",
+                            "tools/workload/schedules"),
+    "tools/workload/job_plans": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
+                                 "tools/workload/jobs", "tools/workload/schedules"),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/files",
-                                      "tools/workload/jobs", "tools/workload/models",
+                                      "tools/workload/job_plans", "tools/workload/jobs",
+                                      "tools/workload/models",
                                       "tools/workload/schedules"),
     "tools/run": BELOW_TOOLS + (
-        "tools/workload", "tools/workload/files", "tools/workload/jobs", "tools/workload/schedules",
+        "tools/workload", "tools/workload/files", "tools/workload/job_plans", "tools/workload/jobs",
+        "tools/workload/schedules",
     ),
     "tools/plugin": BELOW_TOOLS + ("tools/cli", "tools/workload"),
     "tools/service_link": BELOW_TOOLS + ("tools/cli",),

@@ -14,6 +14,7 @@
 #include "tools/emulate/emulate_report.h"
 #include "tools/emulate/experiment_pick.h"
 #include "tools/plugin/plugin_check.h"
+#include "tools/run/job_text.h"
 #include "tools/run/scenario_run.h"
 
 namespace paceline::tools {
@@ -25,6 +26,7 @@ struct EmulateOptions {
   std::string out;
   std::string flows_out;
   std::string series_out;
+  std::string job_out;
   std::string scenario;
   std::string arm;
   LinkCaptureOptions captures;
@@ -76,10 +78,17 @@ int run(const EmulateOptions& options) {
   auto prepared = prepare(std::move(read.value));
   if (!prepared.ok()) return report_errors(prepared.errors);
   if (const auto errors = plugins_out_of_bounds(); !errors.empty()) return report_errors(errors);
-  for (const std::string& path : {options.out, options.flows_out, options.series_out}) {
+  for (const std::string& path :
+       {options.out, options.flows_out, options.series_out, options.job_out}) {
     if (const auto errors = check_output(path); !errors.empty()) return report_errors(errors);
   }
+  for (const std::string& warning : prepared.value.inputs.warnings) {
+    fmt::print(stderr, "paceline: {}\n", warning);
+  }
   const config::Scenario& scenario = prepared.value.scenario;
+  if (!options.job_out.empty() && scenario.workload.kind != "job") {
+    return report_errors({"--job-out: the workload is no job"});
+  }
   CaptureFiles captures;
   if (const auto errors = captures.open(scenario, prepared.value.inputs.numbers, options.captures);
       !errors.empty()) {
@@ -142,6 +151,10 @@ int run(const EmulateOptions& options) {
     if (!options.series_out.empty()) {
       experiment::write_results_file(options.series_out, series_csv(result));
     }
+    if (!options.job_out.empty()) {
+      experiment::write_results_file(options.job_out,
+                                     job_trace(prepared.value.inputs.job, *result.job));
+    }
   } catch (const experiment::ResultsFileError& error) {
     return report_errors(error.errors());
   }
@@ -177,6 +190,10 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       ->add_option("--series-out", options->series_out,
                    "write queue, rate, pauses, CNPs, marks and losses over time, about 500 lines")
       ->type_name("FILE.csv");
+  command
+      ->add_option("--job-out", options->job_out,
+                   "of a job: write what each rank did when, for Perfetto and chrome://tracing")
+      ->type_name("FILE.json");
   options->captures.add_to(*command);
   command
       ->add_option("--threads", options->threads,

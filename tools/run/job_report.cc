@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "dataplane/driver/traffic/fabric_ideal.h"
+
 namespace paceline::tools {
 
 namespace {
@@ -51,6 +53,67 @@ Picos outside(const std::vector<Interval>& of, const std::vector<Interval>& with
   return sum;
 }
 
+// Of shorter messages latency decides.
+constexpr std::uint64_t kLeastToJudge = 16 * 1024;
+
+double median(std::vector<double>& values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The largest of the values over their median; `number`: whose.
+double outlier(std::vector<double> values, std::uint32_t& number) {
+  number =
+      static_cast<std::uint32_t>(std::max_element(values.begin(), values.end()) - values.begin());
+  const double largest = values[number];
+  std::erase(values, 0.0);
+  const double middle = median(values);
+  return middle > 0 ? largest / middle : 0;
+}
+
+// The rank that most collectives wait for, if they wait longer than they take to run.
+Straggler late_rank(const JobReport& report, std::uint32_t ranks) {
+  std::vector<std::uint32_t> last(ranks);
+  Picos waited{0};
+  Picos took{0};
+  std::uint32_t calls = 0;
+  for (const CollectiveTime& call : report.calls) {
+    if (call.took().count <= 0) continue;
+    ++calls;
+    ++last[call.last_rank];
+    waited += call.last_entry - call.first_entry;
+    took += call.took();
+  }
+  const auto most = std::max_element(last.begin(), last.end());
+  if (calls == 0 || waited * 10 < took) return {};
+  return {Straggler::Kind::rank, static_cast<std::uint32_t>(most - last.begin()),
+          static_cast<double>(*most) / calls};
+}
+
+// A rank is to blame for half of the calls at least, a NIC if its messages take half as long again
+// as those of the median NIC.
+Straggler straggler_of(const JobReport& report, std::uint32_t ranks) {
+  constexpr double kMostCalls = 0.5;
+  constexpr double kMuchSlower = 1.5;
+  if (const Straggler rank = late_rank(report, ranks); rank.factor >= kMostCalls) return rank;
+  Straggler out;
+  std::vector<double> sent, received;
+  for (const NicPace& nic : report.nics) {
+    sent.push_back(nic.sent);
+    received.push_back(nic.received);
+  }
+  if (sent.empty()) return out;
+  std::uint32_t sender = 0;
+  std::uint32_t receiver = 0;
+  const double by_sending = outlier(std::move(sent), sender);
+  const double by_receiving = outlier(std::move(received), receiver);
+  if (std::max(by_sending, by_receiving) < kMuchSlower) return out;
+  if (by_sending >= by_receiving) return {Straggler::Kind::sending_nic, sender, by_sending};
+  return {Straggler::Kind::receiving_nic, receiver, by_receiving};
+}
+
 class JobReader {
  public:
   JobReader(const Job& job, const JobPlan& plan, const VirtualWorld& world)
@@ -58,6 +121,9 @@ class JobReader {
 
   JobReport report() {
     JobReport out;
+    for (const JobPlan::Span& span : plan_.spans) {
+      out.ops.push_back({begin_of(span), end_of(span)});
+    }
     read_calls(out);
     if (std::any_of(plan_.spans.begin(), plan_.spans.end(), [this](const JobPlan::Span& span) {
           return records_[span.end].completed.count < 0;
@@ -69,6 +135,8 @@ class JobReader {
     read_ranks(out);
     read_kinds(out);
     out.path = critical_path(world_);
+    read_nics(out);
+    out.straggler = straggler_of(out, job_.ranks);
     return out;
   }
 
@@ -162,6 +230,25 @@ class JobReader {
                      [](const CollectiveKind& a, const CollectiveKind& b) {
                        return a.took_us * a.calls > b.took_us * b.calls;
                      });
+  }
+
+  void read_nics(JobReport& out) const {
+    const std::uint32_t nics = world_.hosts();
+    std::vector<std::vector<double>> sent(nics), received(nics);
+    const FabricIdeal ideal(world_.scenario(), world_.network().spec(),
+                            world_.network().topology());
+    const MessagePlan& plan = world_.plan();
+    for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+      const PlannedMessage& m = plan.messages[id];
+      if (m.computes || m.nvlink || m.bytes < kLeastToJudge) continue;
+      const double pace = static_cast<double>((records_[id].completed - records_[id].ready).count) /
+                          static_cast<double>(ideal.fct(plan, m).count);
+      sent[m.src].push_back(pace);
+      received[m.dst].push_back(pace);
+    }
+    for (std::uint32_t nic = 0; nic < nics; ++nic) {
+      out.nics.push_back({median(sent[nic]), median(received[nic])});
+    }
   }
 
   const Job& job_;

@@ -9,7 +9,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/run/critical_path.h"
-#include "tools/workload/jobs/job_plan.h"
+#include "tools/workload/job_plans/job_plan.h"
 
 namespace paceline::tools {
 
@@ -20,7 +20,7 @@ double bus_factor(const workload::JobPlan::Call& call);
 struct RankTime {
   Picos computing{0};
   Picos waiting{0};        // in a collective that a rank has not entered yet, not computing
-  Picos communicating{0};  // else in communication and not computing: exposed
+  Picos communicating{0};  // else in communication, and not computing
   Picos idle{0};
 };
 
@@ -50,15 +50,39 @@ struct CollectiveKind {
   double bus_gbytes = 0;
 };
 
+// When an op of a rank ran; negative: it did not begin, or end.
+struct OpTime {
+  Picos begin{-1};
+  Picos end{-1};
+};
+
+// How the messages of one NIC fared: the median of FCT over ideal, over those that it sends and
+// that it receives through the fabric; 0 without any.
+struct NicPace {
+  double sent = 0;
+  double received = 0;
+};
+
+// Who holds up a job: a rank that computes longer, which the others wait for, or a NIC whose
+// messages take longer than those of its peers.
+struct Straggler {
+  enum class Kind : std::uint8_t { none, rank, sending_nic, receiving_nic };
+  Kind kind = Kind::none;
+  std::uint32_t number = 0;
+  double factor = 0;  // rank: share of the collectives that it enters last; NIC: over the median
+};
+
 struct JobReport {
   Picos took{-1};  // negative: the job did not end
   std::vector<RankTime> ranks;
   std::vector<CollectiveTime> calls;  // as in JobPlan::calls
   std::vector<CollectiveKind> kinds;  // by time taken, the longest first
   CriticalPath path;
+  std::vector<OpTime> ops;    // as in Job::ops
+  std::vector<NicPace> nics;  // by NIC
+  Straggler straggler;
 };
 
-// Ranks are numbered as NICs are.
 JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,
                      const VirtualWorld& world);
 

@@ -6,6 +6,9 @@
 
 #include "dataplane/base/distributions.h"
 #include "dataplane/base/math.h"
+#include "tools/workload/job_plans/simai_job.h"
+#include "tools/workload/jobs/chakra_trace.h"
+#include "tools/workload/jobs/goal_file.h"
 #include "tools/workload/streams.h"
 
 namespace paceline::workload {
@@ -35,12 +38,41 @@ Job repeated_collective(const config::JobConfig& config, std::uint32_t ranks) {
   return job;
 }
 
+Imported<Job> simai_job(const config::JobConfig& config, std::uint32_t ranks) {
+  Imported<SimaiWorkload> read = read_simai_workload(config.file);
+  if (!read.ok()) return {{}, std::move(read.errors), {}};
+  Imported<Job> job = job_of_simai(read.value, ranks, config.iterations);
+  for (auto* lines : {&job.errors, &job.warnings}) {
+    for (std::string& line : *lines) line = config.file + ": " + line;
+  }
+  job.warnings.insert(job.warnings.begin(), read.warnings.begin(), read.warnings.end());
+  return job;
+}
+
+Imported<Job> chakra_job(const config::JobConfig& config) {
+  const auto paths = find_chakra_traces(config.file);
+  if (!paths.ok()) return {{}, paths.errors, paths.warnings};
+  return read_chakra_traces(paths.value, config.groups_file);
+}
+
 }  // namespace
 
-config::Read<Job> load_job(const config::JobConfig& config, std::uint32_t ranks) {
-  config::Read<Job> out;
-  out.value = repeated_collective(config, ranks);
-  return out;
+Imported<Job> load_job(const config::JobConfig& config, std::uint32_t ranks) {
+  Imported<Job> job;
+  if (config.format == "simai") {
+    job = simai_job(config, ranks);
+  } else if (config.format == "goal") {
+    job = read_goal_file(config.file);
+  } else if (config.format == "chakra") {
+    job = chakra_job(config);
+  } else {
+    job.value = repeated_collective(config, ranks);
+  }
+  if (job.ok() && job.value.ranks > ranks) {
+    job.errors.push_back(
+        fmt::format("{}: {} ranks: the fabric has {} NICs", config.file, job.value.ranks, ranks));
+  }
+  return job;
 }
 
 Job as_run(Job job, const config::JobConfig& config, std::uint64_t seed) {

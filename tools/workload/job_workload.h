@@ -4,15 +4,15 @@
 #include <cstdint>
 
 #include "dataplane/config/scenario.h"
-#include "dataplane/config/toml/diagnostics.h"
+#include "tools/workload/job_plans/job_plan.h"
+#include "tools/workload/jobs/imported.h"
 #include "tools/workload/jobs/job.h"
-#include "tools/workload/jobs/job_plan.h"
 
 namespace paceline::workload {
 
 // Reads the job's file, or makes the one collective, for that many ranks: a job of fewer leaves
 // NICs idle, one of more is an error.
-config::Read<Job> load_job(const config::JobConfig& config, std::uint32_t ranks);
+Imported<Job> load_job(const config::JobConfig& config, std::uint32_t ranks);
 
 // The job with its times of computing scaled, jittered by `seed`, and prolonged at the straggler.
 Job as_run(Job job, const config::JobConfig& config, std::uint64_t seed);

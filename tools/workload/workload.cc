@@ -309,6 +309,7 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
   } else if (w.kind == "job" && topology_known) {
     auto job = load_job(w.job, config::server_shape(scenario.fabric).all_nics());
     out.value.job = std::move(job.value);
+    out.value.warnings = std::move(job.warnings);
     append(out.errors, std::move(job.errors));
   } else if (w.kind == "open_loop") {
     if (w.cdf == "file") {

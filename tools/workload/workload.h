@@ -14,7 +14,7 @@
 #include "dataplane/driver/traffic/message_plan.h"
 #include "tools/workload/cdf.h"
 #include "tools/workload/files/hpcc_format.h"
-#include "tools/workload/jobs/job_plan.h"
+#include "tools/workload/job_plans/job_plan.h"
 #include "tools/workload/placement.h"
 
 namespace paceline::workload {
@@ -27,6 +27,7 @@ struct WorkloadInputs {
   Job job;                       // workload.kind = "job"
   Cdf sizes;                     // workload.kind = "open_loop"
   Placement placement;           // workload.placement = "file"
+  std::vector<std::string> warnings;
 };
 
 // Reads the files that the scenario names. With a topology file it sets fabric.hosts, switches and

@@ -107,6 +107,7 @@ class VirtualWorld final : public Connector {
                         std::uint8_t traffic_class) override;
   Picos carry(Picos now, std::uint32_t message) override;
 
+  const config::Scenario& scenario() const { return scenario_; }
   Picos now() const { return now_; }
   const MessagePlan& plan() const { return plan_; }
   const std::vector<MessageRecord>& records() const { return records_; }

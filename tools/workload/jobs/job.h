@@ -1,5 +1,5 @@
 // A job as a graph: what each rank computes, sends, receives and takes part in, and in which order.
-// Importers make it from other tools' files, job_plan.h makes messages of it.
+// Importers make it from other tools' files, job_plans/ makes messages of it.
 #pragma once
 
 #include <cstdint>

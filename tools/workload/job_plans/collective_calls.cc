@@ -1,4 +1,4 @@
-#include "tools/workload/jobs/collective_calls.h"
+#include "tools/workload/job_plans/collective_calls.h"
 
 #include <fmt/format.h>
 

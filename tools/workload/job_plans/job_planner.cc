@@ -1,4 +1,4 @@
-#include "tools/workload/jobs/job_planner.h"
+#include "tools/workload/job_plans/job_planner.h"
 
 #include <fmt/format.h>
 

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "tools/workload/jobs/collective_calls.h"
-#include "tools/workload/jobs/job_plan.h"
+#include "tools/workload/job_plans/collective_calls.h"
+#include "tools/workload/job_plans/job_plan.h"
 
 namespace paceline::workload {
 

@@ -1,0 +1,205 @@
+#include "tools/run/job_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/config/toml/quantity.h"
+
+namespace paceline::tools {
+
+namespace {
+
+using workload::Job;
+using workload::JobOp;
+using workload::JobOpKind;
+
+constexpr std::size_t kMostKinds = 12;  // in the text
+// Rows of a rank in the trace: computing, then communication, each on the first row that is free.
+constexpr std::uint32_t kComputeRow = 0;
+
+double trace_micros(Picos time) { return static_cast<double>(time.count) / 1e6; }
+double share_of(Picos part, Picos whole) {
+  return whole.count <= 0 ? 0
+                          : 100 * static_cast<double>(part.count) / static_cast<double>(whole.count);
+}
+
+std::string straggler_text(const Straggler& s) {
+  switch (s.kind) {
+    case Straggler::Kind::none:
+      return {};
+    case Straggler::Kind::rank:
+      return fmt::format(
+          "straggler  rank {}: {:.0f} % of the collectives wait for it; it computes longer than the "
+          "others, and the network is not to blame\n",
+          s.number, 100 * s.factor);
+    case Straggler::Kind::sending_nic:
+      return fmt::format(
+          "slow NIC   NIC {}: what it sends takes {:.1f} times as long as what others send; its "
+          "rank is not late\n",
+          s.number, s.factor);
+    case Straggler::Kind::receiving_nic:
+      return fmt::format(
+          "slow NIC   NIC {}: what it receives takes {:.1f} times as long as what others receive; "
+          "its rank is not late\n",
+          s.number, s.factor);
+  }
+  return {};
+}
+
+const char* word_of(Straggler::Kind kind) {
+  switch (kind) {
+    case Straggler::Kind::none:
+      return "none";
+    case Straggler::Kind::rank:
+      return "rank";
+    case Straggler::Kind::sending_nic:
+      return "sending_nic";
+    case Straggler::Kind::receiving_nic:
+      return "receiving_nic";
+  }
+  return "none";
+}
+
+struct RankSums {
+  Picos computing{0};
+  Picos waiting{0};
+  Picos communicating{0};
+  Picos idle{0};
+};
+
+RankSums sums_of(const JobReport& report) {
+  RankSums sums;
+  for (const RankTime& rank : report.ranks) {
+    sums.computing += rank.computing;
+    sums.waiting += rank.waiting;
+    sums.communicating += rank.communicating;
+    sums.idle += rank.idle;
+  }
+  return sums;
+}
+
+std::string name_of_op(const Job& job, const JobOp& op) {
+  if (op.name != workload::kNoName) return job.names[op.name];
+  switch (op.kind) {
+    case JobOpKind::compute:
+      return "compute";
+    case JobOpKind::send:
+      return fmt::format("send to {}", op.peer);
+    case JobOpKind::receive:
+      return "receive";
+    case JobOpKind::collective:
+      return std::string(to_string(op.op));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string job_text(const JobReport& report) {
+  if (report.took.count < 0) return {};
+  const RankSums sums = sums_of(report);
+  const Picos all = report.took * static_cast<std::int64_t>(report.ranks.size());
+  std::string text = fmt::format(
+      "job        {} ranks, {:.3f} us: computing {:.1f} %, communicating {:.1f} %, waiting for "
+      "other ranks {:.1f} %, idle {:.1f} %\n",
+      report.ranks.size(), trace_micros(report.took), share_of(sums.computing, all),
+      share_of(sums.communicating, all), share_of(sums.waiting, all), share_of(sums.idle, all));
+  const CriticalPath& path = report.path;
+  text += fmt::format(
+      "critical   path of {} steps: computing {:.1f} %, fabric {:.1f} %, NVLink {:.1f} %\n",
+      path.steps.size(), share_of(path.computing, report.took), share_of(path.network, report.took),
+      share_of(path.nvlink, report.took));
+  text += straggler_text(report.straggler);
+  if (report.kinds.empty()) return text;
+  text += fmt::format("\n{:<24} {:>6} {:>5} {:>10} {:>11} {:>11} {:>11} {:>9}\n", "collective",
+                      "calls", "ranks", "size", "ideal us", "took us", "waited us", "GB/s bus");
+  for (std::size_t i = 0; i < std::min(report.kinds.size(), kMostKinds); ++i) {
+    const CollectiveKind& kind = report.kinds[i];
+    std::string name = kind.name;
+    const std::string_view op = to_string(kind.call.op);
+    if (name != op) name += fmt::format(" ({})", op);
+    text += fmt::format("{:<24} {:>6} {:>5} {:>10} {:>11.2f} {:>11.2f} {:>11.2f} {:>9.2f}\n", name,
+                        kind.calls, kind.call.ranks, config::format_bytes(kind.call.bytes),
+                        kind.ideal_us, kind.took_us, kind.waited_us, kind.bus_gbytes);
+  }
+  if (report.kinds.size() > kMostKinds) {
+    text += fmt::format("and {} others, which took less\n", report.kinds.size() - kMostKinds);
+  }
+  return text + "\n";
+}
+
+nlohmann::ordered_json job_json(const JobReport& report) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["took_ps"] = report.took.count < 0 ? Json(nullptr) : Json(report.took.count);
+  json["ranks"] = Json::array();
+  for (const RankTime& rank : report.ranks) {
+    json["ranks"].push_back({{"computing_ps", rank.computing.count},
+                             {"communicating_ps", rank.communicating.count},
+                             {"waiting_ps", rank.waiting.count},
+                             {"idle_ps", rank.idle.count}});
+  }
+  json["collectives"] = Json::array();
+  for (const CollectiveKind& kind : report.kinds) {
+    json["collectives"].push_back({{"name", kind.name},
+                                   {"operation", to_string(kind.call.op)},
+                                   {"bytes", kind.call.bytes},
+                                   {"ranks", kind.call.ops.size()},
+                                   {"calls", kind.calls},
+                                   {"ideal_us", kind.ideal_us},
+                                   {"took_us", kind.took_us},
+                                   {"waited_us", kind.waited_us},
+                                   {"busbw_gbytes", kind.bus_gbytes}});
+  }
+  json["critical_path"] = {{"steps", report.path.steps.size()},
+                           {"computing_ps", report.path.computing.count},
+                           {"network_ps", report.path.network.count},
+                           {"nvlink_ps", report.path.nvlink.count}};
+  json["straggler"] = {{"kind", word_of(report.straggler.kind)},
+                       {"number", report.straggler.number},
+                       {"factor", report.straggler.factor}};
+  return json;
+}
+
+std::string job_trace(const Job& job, const JobReport& report) {
+  std::vector<std::uint32_t> order(job.ops.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&report](std::uint32_t a, std::uint32_t b) {
+    return report.ops[a].begin < report.ops[b].begin;
+  });
+  std::vector<std::vector<Picos>> rows(job.ranks);  // when each row of communication is free
+  std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
+    text += fmt::format(
+        "{{\"ph\":\"M\",\"pid\":{0},\"name\":\"process_name\",\"args\":{{\"name\":\"rank {0}\"}}}},\n",
+        rank);
+  }
+  for (const std::uint32_t id : order) {
+    const JobOp& op = job.ops[id];
+    const OpTime& time = report.ops[id];
+    if (time.begin.count < 0 || time.end <= time.begin) continue;
+    std::uint32_t row = kComputeRow;
+    if (op.kind != JobOpKind::compute) {
+      std::vector<Picos>& free = rows[op.rank];
+      const auto at = std::find_if(free.begin(), free.end(),
+                                   [&time](Picos until) { return until <= time.begin; });
+      row = static_cast<std::uint32_t>(at - free.begin()) + kComputeRow + 1;
+      if (at == free.end()) {
+        free.push_back(time.end);
+      } else {
+        *at = time.end;
+      }
+    }
+    text += fmt::format(
+        "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"ts\":{:.6f},\"dur\":{:.6f},\"args\":{{"
+        "\"bytes\":{}}}}},\n",
+        op.rank, row, nlohmann::json(name_of_op(job, op)).dump(), trace_micros(time.begin),
+        trace_micros(time.end - time.begin), op.bytes);
+  }
+  text.resize(text.size() - 2);  // the last comma
+  return text + "\n]}\n";
+}
+
+}  // namespace paceline::tools

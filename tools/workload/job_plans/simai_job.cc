@@ -1,0 +1,183 @@
+#include "tools/workload/job_plans/simai_job.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace paceline::workload {
+
+namespace {
+
+// A forward collective of fewer bytes is made so large, in the policy of transformers.
+constexpr std::uint64_t kLeastForwardBytes = 4096;
+
+constexpr Picos nanos(std::uint64_t ns) { return Picos{static_cast<std::int64_t>(ns) * 1000}; }
+
+class SimaiJob {
+ public:
+  SimaiJob(const SimaiWorkload& workload, std::uint32_t ranks) : w_(workload) {
+    out_.value.ranks = ranks;
+  }
+
+  Imported<Job> make(std::uint32_t iterations) {
+    check();
+    if (!out_.ok()) return std::move(out_);
+    dp_ = out_.value.ranks / (w_.tp * w_.pp);
+    add_groups();
+    for (const SimaiLayer& layer : w_.layers) out_.value.names.push_back(layer.name);
+    for (std::uint32_t rank = 0; rank < out_.value.ranks; ++rank) add_rank(rank, iterations);
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+
+  void check() {
+    const std::uint32_t ranks = out_.value.ranks;
+    const std::uint32_t divisor = w_.tp * w_.pp;
+    if (ranks % divisor != 0) {
+      out_.errors.push_back(fmt::format("{} ranks: expected a multiple of {}, of TP {} times PP {}",
+                                        ranks, divisor, w_.tp, w_.pp));
+      return;
+    }
+    if (ranks / divisor % w_.ep != 0) {
+      out_.errors.push_back(
+          fmt::format("{} ranks are {} of data parallelism: expected a multiple "
+                      "of EP {}",
+                      ranks, ranks / divisor, w_.ep));
+    }
+    if (w_.all_gpus != 0 && w_.all_gpus != ranks) {
+      out_.warnings.push_back(
+          fmt::format("written for {} GPUs and run on {} ranks", w_.all_gpus, ranks));
+    }
+    if (w_.pp > 1) {
+      out_.warnings.push_back(fmt::format(
+          "{} stages of a pipeline: what they send to one another is not in the file's layers",
+          w_.pp));
+    }
+    std::uint32_t broadcasts = 0;
+    for (const SimaiLayer& layer : w_.layers) {
+      for (const SimaiPhase* phase :
+           {&layer.forward, &layer.input_gradient, &layer.weight_gradient}) {
+        if (phase->op == CollectiveOp::broadcast) ++broadcasts;
+      }
+    }
+    if (broadcasts != 0) {
+      out_.warnings.push_back(
+          fmt::format("{} times BROADCAST: no communication, as in SimAI", broadcasts));
+    }
+  }
+
+  // The groups of each kind, and which one each rank is in.
+  void add_groups() {
+    Job& job = out_.value;
+    for (auto& of_rank : group_of_) of_rank.assign(job.ranks, kNone);
+    for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
+      const std::uint32_t dp = rank / w_.tp % dp_;
+      add_group(SimaiGroup::tp, rank - rank % w_.tp, w_.tp, 1);
+      const std::uint32_t first = rank - dp * w_.tp;  // of its DP group
+      add_group(SimaiGroup::dp, first, dp_, w_.tp);
+      add_group(SimaiGroup::ep, first + dp / w_.ep * w_.ep * w_.tp, w_.ep, w_.tp);
+      add_group(SimaiGroup::dp_ep, first + dp % w_.ep * w_.tp, dp_ / w_.ep, w_.tp * w_.ep);
+    }
+  }
+
+  // Unless it is there: `count` ranks from `first` on.
+  void add_group(SimaiGroup kind, std::uint32_t first, std::uint32_t count, std::uint32_t stride) {
+    auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
+    if (of_rank[first] != kNone) return;
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ranks.push_back(first + i * stride);
+      of_rank[ranks.back()] = static_cast<std::uint32_t>(out_.value.groups.size());
+    }
+    out_.value.groups.push_back(std::move(ranks));
+  }
+
+  std::uint32_t add(const JobOp& op) {
+    out_.value.ops.push_back(op);
+    return static_cast<std::uint32_t>(out_.value.ops.size() - 1);
+  }
+  void wait(std::uint32_t op, std::uint32_t before) {
+    if (before != kNone) out_.value.waits.emplace_back(op, before);
+  }
+
+  void add_rank(std::uint32_t rank, std::uint32_t iterations) {
+    rank_ = rank;
+    last_ = kNone;
+    std::vector<std::uint32_t> updated(w_.layers.size(), kNone);  // by layer
+    for (std::uint32_t i = 0; i < iterations; ++i) {
+      for (std::uint32_t layer = 0; layer < w_.layers.size(); ++layer) {
+        add_blocking(layer, w_.layers[layer].forward, updated[layer], true);
+      }
+      for (std::uint32_t layer = static_cast<std::uint32_t>(w_.layers.size()); layer-- > 0;) {
+        add_blocking(layer, w_.layers[layer].input_gradient, kNone, false);
+        updated[layer] = add_weight_gradient(layer);
+      }
+    }
+  }
+
+  std::uint32_t add_compute(std::uint32_t layer, std::uint64_t ns) {
+    const std::uint32_t op =
+        add({.rank = rank_, .duration = nanos(ns), .name = layer, .line = w_.layers[layer].line});
+    wait(op, last_);
+    last_ = op;
+    return op;
+  }
+
+  // kNone where the phase has no communication.
+  std::uint32_t add_collective(std::uint32_t layer, const SimaiPhase& phase, bool forward) {
+    if (!phase.op || phase.bytes == 0 || phase.op == CollectiveOp::broadcast) return kNone;
+    const bool raised = forward && w_.policy == SimaiPolicy::hybrid_transformer_fwd_in_bckwd;
+    const std::uint32_t op =
+        add({.kind = JobOpKind::collective,
+             .rank = rank_,
+             .group = group_of_[static_cast<std::size_t>(phase.group)][rank_],
+             .op = *phase.op,
+             .bytes = raised ? std::max(phase.bytes, kLeastForwardBytes) : phase.bytes,
+             .name = layer,
+             .line = w_.layers[layer].line});
+    wait(op, last_);
+    return op;
+  }
+
+  void add_blocking(std::uint32_t layer, const SimaiPhase& phase, std::uint32_t after,
+                    bool forward) {
+    const std::uint32_t compute = add_compute(layer, phase.compute_ns);
+    if (after != kNone && after != last_) wait(compute, after);
+    const std::uint32_t collective = add_collective(layer, phase, forward);
+    if (collective == kNone) return;
+    last_ = collective;
+    add_compute(layer, w_.layers[layer].update_ns);
+  }
+
+  // Returns what the next iteration waits for.
+  std::uint32_t add_weight_gradient(std::uint32_t layer) {
+    const SimaiPhase& phase = w_.layers[layer].weight_gradient;
+    const std::uint32_t compute = add_compute(layer, phase.compute_ns);
+    const std::uint32_t collective = add_collective(layer, phase, false);
+    if (collective == kNone) return compute;
+    const std::uint32_t update = add({.rank = rank_,
+                                      .duration = nanos(w_.layers[layer].update_ns),
+                                      .name = layer,
+                                      .line = w_.layers[layer].line});
+    wait(update, collective);
+    return update;
+  }
+
+  const SimaiWorkload& w_;
+  Imported<Job> out_;
+  std::uint32_t dp_ = 1;
+  std::array<std::vector<std::uint32_t>, 4> group_of_;  // by SimaiGroup and rank
+  std::uint32_t rank_ = 0;
+  std::uint32_t last_ = kNone;  // op of the rank that the next one waits for
+};
+
+}  // namespace
+
+Imported<Job> job_of_simai(const SimaiWorkload& workload, std::uint32_t ranks,
+                           std::uint32_t iterations) {
+  return SimaiJob(workload, ranks).make(iterations);
+}
+
+}  // namespace paceline::workload
