@@ -1,9 +1,10 @@
 #include "tools/workload/jobs/chakra_trace.h"
 
-#include <fmt/format.h>
+#include <stdlib.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -229,6 +230,7 @@ TEST_CASE("Chakra: groups", "[workload]") {
         Lines{"g.json: \"dp\": entry 1: expected a rank in [0 .. 2]"});
   CHECK(of(R"({"dp": [0, 0]})").errors == Lines{"g.json: \"dp\": rank 0 is given twice"});
   CHECK(of(R"({"dp": []})").errors == Lines{"g.json: \"dp\": expected a list of ranks"});
+  CHECK(of(R"({"dp": [0, 2], "dp": [2, 0]})").errors == Lines{"g.json: \"dp\" is given twice"});
   CHECK(of("[]").errors == Lines{"g.json: expected an object {\"group\": [ranks]}"});
   CHECK(of("{\"dp\": [0,}").errors == Lines{"g.json: byte 11: this is not JSON"});
   const std::string dims = attribute("involved_dim", bytes(28, number(1, 1) + number(1, 0)));
@@ -279,6 +281,24 @@ TEST_CASE("Chakra: what is wrong is named with its byte and node", "[workload]")
   CHECK(parse_chakra_traces({}, {}).errors == Lines{"0 traces: expected 1 to 524288"});
   CHECK(read_chakra_traces(std::vector<std::string>{chakra_path("none")}).errors.size() == 1);
   CHECK(find_chakra_traces(chakra_path("none")).errors.size() == 1);
+}
+
+TEST_CASE("Chakra: a rank whose file is not there is named", "[workload]") {
+  std::string folder = (std::filesystem::temp_directory_path() / "chakra_XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const std::string prefix = folder + "/job";
+  for (const char* const name : {".0.et", ".1.et", ".3.et", ".x.et", ".2.txt", "2.et"}) {
+    std::ofstream(prefix + name) << kMetadata;
+  }
+  CHECK(find_chakra_traces(prefix).errors ==
+        Lines{prefix + ".3.et: expected " + prefix + ".2.et, too"});
+  std::ofstream(prefix + ".2.et") << kMetadata;
+  const auto files = find_chakra_traces(prefix);
+  CHECK(files.errors == Lines{});
+  CHECK(files.value ==
+        Lines{prefix + ".0.et", prefix + ".1.et", prefix + ".2.et", prefix + ".3.et"});
+  CHECK(read_chakra_traces(files.value).value.ranks == 4);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

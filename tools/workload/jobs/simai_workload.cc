@@ -43,9 +43,9 @@ constexpr std::uint64_t kMostLayers = 1ULL << 24;
 constexpr std::size_t kLayerColumns = 12;
 constexpr std::string_view kSimaiFile = "a workload of SimAI or ASTRA-sim";
 
-class SimaiParser {
+class SimaiWorkloadParser {
  public:
-  SimaiParser(std::string_view text, const std::string& source, const SimaiOptions& options)
+  SimaiWorkloadParser(std::string_view text, const std::string& source, const SimaiOptions& options)
       : text_(text), source_(source), options_(options), table_(text, source) {}
 
   Imported<SimaiWorkload> parse() {
@@ -300,7 +300,7 @@ class SimaiParser {
 
 Imported<SimaiWorkload> parse_simai_workload(std::string_view text, const std::string& source,
                                              const SimaiOptions& options) {
-  return SimaiParser(text, source, options).parse();
+  return SimaiWorkloadParser(text, source, options).parse();
 }
 
 Imported<SimaiWorkload> read_simai_workload(const std::string& path, const SimaiOptions& options) {

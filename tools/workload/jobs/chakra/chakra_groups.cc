@@ -41,8 +41,17 @@ config::Read<ChakraGroups> parse_chakra_groups(std::string_view text, const std:
     return out;
   }
   Json document;
+  std::set<std::string> names;
+  std::string twice;  // a name that is given twice; the parser would take the last
+  const auto see_name = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (depth == 1 && event == Json::parse_event_t::key &&
+        !names.insert(value.get<std::string>()).second) {
+      twice = value.get<std::string>();
+    }
+    return true;
+  };
   try {
-    document = Json::parse(text);
+    document = Json::parse(text, see_name);
   } catch (const Json::parse_error& error) {
     out.errors.push_back(fmt::format("{}: byte {}: this is not JSON", source, error.byte));
     return out;
@@ -53,6 +62,9 @@ config::Read<ChakraGroups> parse_chakra_groups(std::string_view text, const std:
   if (!document.is_object()) {
     out.errors.push_back(fmt::format("{}: expected an object {{\"group\": [ranks]}}", source));
     return out;
+  }
+  if (!twice.empty()) {
+    out.errors.push_back(fmt::format("{}: \"{}\" is given twice", source, twice));
   }
   for (const auto& [name, list] : document.items()) {
     std::string error;
