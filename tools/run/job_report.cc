@@ -63,55 +63,66 @@ double median(std::vector<double>& values) {
   return *middle;
 }
 
-// The largest of the values over their median; `number`: whose.
-double outlier(std::vector<double> values, std::uint32_t& number) {
-  number =
-      static_cast<std::uint32_t>(std::max_element(values.begin(), values.end()) - values.begin());
-  const double largest = values[number];
-  std::erase(values, 0.0);
-  const double middle = median(values);
-  return middle > 0 ? largest / middle : 0;
+// Each over the median of those that are not 0, which take no part.
+void divide_by_median(std::vector<double>& values) {
+  std::vector<double> some = values;
+  std::erase(some, 0.0);
+  const double middle = median(some);
+  for (double& value : values) value = middle == 0 ? 0 : value / middle;
 }
 
-// The rank that most collectives wait for, if they wait longer than they take to run.
-Straggler late_rank(const JobReport& report, std::uint32_t ranks) {
-  std::vector<std::uint32_t> last(ranks);
-  Picos waited{0};
-  Picos took{0};
-  std::uint32_t calls = 0;
+std::uint32_t largest_of(const std::vector<double>& values) {
+  return static_cast<std::uint32_t>(std::max_element(values.begin(), values.end()) -
+                                    values.begin());
+}
+
+double share_of_last_entries(const JobReport& report, std::uint32_t rank) {
+  double calls = 0;
+  double last = 0;
   for (const CollectiveTime& call : report.calls) {
     if (call.took().count <= 0) continue;
     ++calls;
-    ++last[call.last_rank];
-    waited += call.last_entry - call.first_entry;
-    took += call.took();
+    if (call.last_rank == rank) ++last;
   }
-  const auto most = std::max_element(last.begin(), last.end());
-  if (calls == 0 || waited * 10 < took) return {};
-  return {Straggler::Kind::rank, static_cast<std::uint32_t>(most - last.begin()),
-          static_cast<double>(*most) / calls};
+  return calls == 0 ? 0 : last / calls;
 }
 
-// A rank is to blame for half of the calls at least, a NIC if its messages take half as long again
-// as those of the median NIC.
-Straggler straggler_of(const JobReport& report, std::uint32_t ranks) {
-  constexpr double kMostCalls = 0.5;
-  constexpr double kMuchSlower = 1.5;
-  if (const Straggler rank = late_rank(report, ranks); rank.factor >= kMostCalls) return rank;
-  Straggler out;
-  std::vector<double> sent, received;
+void find_late_rank(const JobReport& report, std::vector<Straggler>& out) {
+  constexpr double kMuch = 1.1;
+  constexpr double kOften = 0.5;
+  std::vector<double> computing;
+  for (const RankTime& rank : report.ranks) {
+    computing.push_back(static_cast<double>(rank.computing.count));
+  }
+  divide_by_median(computing);
+  Straggler late;
+  late.number = largest_of(computing);
+  late.computing = computing[late.number];
+  late.waited_by = share_of_last_entries(report, late.number);
+  if (late.computing >= kMuch && late.waited_by >= kOften) out.push_back(late);
+}
+
+void find_slow_nic(const JobReport& report, std::vector<Straggler>& out) {
+  constexpr double kMuch = 1.5;
+  constexpr double kAlike = 0.9;
+  std::vector<double> sent, received, both;
   for (const NicPace& nic : report.nics) {
     sent.push_back(nic.sent);
     received.push_back(nic.received);
   }
-  if (sent.empty()) return out;
-  std::uint32_t sender = 0;
-  std::uint32_t receiver = 0;
-  const double by_sending = outlier(std::move(sent), sender);
-  const double by_receiving = outlier(std::move(received), receiver);
-  if (std::max(by_sending, by_receiving) < kMuchSlower) return out;
-  if (by_sending >= by_receiving) return {Straggler::Kind::sending_nic, sender, by_sending};
-  return {Straggler::Kind::receiving_nic, receiver, by_receiving};
+  divide_by_median(sent);
+  divide_by_median(received);
+  for (std::size_t i = 0; i < sent.size(); ++i) both.push_back(sent[i] * received[i]);
+  if (both.empty()) return;
+  Straggler slow;
+  slow.kind = Straggler::Kind::nic;
+  slow.number = largest_of(both);
+  slow.pace = {sent[slow.number], received[slow.number]};
+  if (std::max(slow.pace.sent, slow.pace.received) < kMuch) return;
+  const double most = std::exchange(both[slow.number], 0);
+  const std::uint32_t next = largest_of(both);
+  if (both[next] >= kAlike * most) slow.or_else = next;
+  out.push_back(slow);
 }
 
 class JobReader {
@@ -136,7 +147,8 @@ class JobReader {
     read_kinds(out);
     out.path = critical_path(world_);
     read_nics(out);
-    out.straggler = straggler_of(out, job_.ranks);
+    find_late_rank(out, out.stragglers);
+    find_slow_nic(out, out.stragglers);
     return out;
   }
 

@@ -63,13 +63,20 @@ struct NicPace {
   double received = 0;
 };
 
-// Who holds up a job: a rank that computes longer, which the others wait for, or a NIC whose
-// messages take longer than those of its peers.
+// Who holds up a job.
 struct Straggler {
-  enum class Kind : std::uint8_t { none, rank, sending_nic, receiving_nic };
-  Kind kind = Kind::none;
+  // A rank that computes longer than the others, which wait for it; a NIC whose messages take
+  // longer than those of its peers, both ways taken together.
+  enum class Kind : std::uint8_t { rank, nic };
+  Kind kind = Kind::rank;
   std::uint32_t number = 0;
-  double factor = 0;  // rank: share of the collectives that it enters last; NIC: over the median
+  double computing = 0;  // rank: over the median rank
+  double waited_by = 0;  // rank: share of the collectives that it enters last
+  NicPace pace;          // NIC: over the median NIC
+  // NIC: another that the same messages may be blamed on, as a slow way from one to the other.
+  std::uint32_t or_else = kNobody;
+
+  static constexpr std::uint32_t kNobody = 0xFFFF'FFFF;
 };
 
 struct JobReport {
@@ -80,7 +87,7 @@ struct JobReport {
   CriticalPath path;
   std::vector<OpTime> ops;    // as in Job::ops
   std::vector<NicPace> nics;  // by NIC
-  Straggler straggler;
+  std::vector<Straggler> stragglers;
 };
 
 JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,

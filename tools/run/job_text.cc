@@ -21,45 +21,26 @@ constexpr std::uint32_t kComputeRow = 0;
 
 double trace_micros(Picos time) { return static_cast<double>(time.count) / 1e6; }
 double share_of(Picos part, Picos whole) {
-  return whole.count <= 0 ? 0
-                          : 100 * static_cast<double>(part.count) / static_cast<double>(whole.count);
+  return whole.count <= 0
+             ? 0
+             : 100 * static_cast<double>(part.count) / static_cast<double>(whole.count);
 }
 
 std::string straggler_text(const Straggler& s) {
-  switch (s.kind) {
-    case Straggler::Kind::none:
-      return {};
-    case Straggler::Kind::rank:
-      return fmt::format(
-          "straggler  rank {}: {:.0f} % of the collectives wait for it; it computes longer than the "
-          "others, and the network is not to blame\n",
-          s.number, 100 * s.factor);
-    case Straggler::Kind::sending_nic:
-      return fmt::format(
-          "slow NIC   NIC {}: what it sends takes {:.1f} times as long as what others send; its "
-          "rank is not late\n",
-          s.number, s.factor);
-    case Straggler::Kind::receiving_nic:
-      return fmt::format(
-          "slow NIC   NIC {}: what it receives takes {:.1f} times as long as what others receive; "
-          "its rank is not late\n",
-          s.number, s.factor);
+  if (s.kind == Straggler::Kind::rank) {
+    return fmt::format(
+        "straggler  rank {} computes {:.2f} times as long as the median rank; {:.0f} % of the "
+        "collectives wait for it\n",
+        s.number, s.computing, 100 * s.waited_by);
   }
-  return {};
-}
-
-const char* word_of(Straggler::Kind kind) {
-  switch (kind) {
-    case Straggler::Kind::none:
-      return "none";
-    case Straggler::Kind::rank:
-      return "rank";
-    case Straggler::Kind::sending_nic:
-      return "sending_nic";
-    case Straggler::Kind::receiving_nic:
-      return "receiving_nic";
-  }
-  return "none";
+  const std::string other = s.or_else == Straggler::kNobody
+                                ? std::string()
+                                : fmt::format(", or NIC {}, or the way between them", s.or_else);
+  return fmt::format(
+      "slow NIC   NIC {}{}: what it sends takes {:.1f} times, what it receives {:.1f} times as "
+      "long "
+      "as at the median NIC\n",
+      s.number, other, s.pace.sent, s.pace.received);
 }
 
 struct RankSums {
@@ -111,7 +92,7 @@ std::string job_text(const JobReport& report) {
       "critical   path of {} steps: computing {:.1f} %, fabric {:.1f} %, NVLink {:.1f} %\n",
       path.steps.size(), share_of(path.computing, report.took), share_of(path.network, report.took),
       share_of(path.nvlink, report.took));
-  text += straggler_text(report.straggler);
+  for (const Straggler& one : report.stragglers) text += straggler_text(one);
   if (report.kinds.empty()) return text;
   text += fmt::format("\n{:<24} {:>6} {:>5} {:>10} {:>11} {:>11} {:>11} {:>9}\n", "collective",
                       "calls", "ranks", "size", "ideal us", "took us", "waited us", "GB/s bus");
@@ -157,9 +138,20 @@ nlohmann::ordered_json job_json(const JobReport& report) {
                            {"computing_ps", report.path.computing.count},
                            {"network_ps", report.path.network.count},
                            {"nvlink_ps", report.path.nvlink.count}};
-  json["straggler"] = {{"kind", word_of(report.straggler.kind)},
-                       {"number", report.straggler.number},
-                       {"factor", report.straggler.factor}};
+  json["stragglers"] = Json::array();
+  for (const Straggler& one : report.stragglers) {
+    Json& out = json["stragglers"].emplace_back();
+    out["kind"] = one.kind == Straggler::Kind::rank ? "rank" : "nic";
+    out["number"] = one.number;
+    if (one.kind == Straggler::Kind::rank) {
+      out["computing"] = one.computing;
+      out["waited_by"] = one.waited_by;
+    } else {
+      out["sent"] = one.pace.sent;
+      out["received"] = one.pace.received;
+      if (one.or_else != Straggler::kNobody) out["or_else"] = one.or_else;
+    }
+  }
   return json;
 }
 
@@ -173,7 +165,8 @@ std::string job_trace(const Job& job, const JobReport& report) {
   std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
     text += fmt::format(
-        "{{\"ph\":\"M\",\"pid\":{0},\"name\":\"process_name\",\"args\":{{\"name\":\"rank {0}\"}}}},\n",
+        "{{\"ph\":\"M\",\"pid\":{0},\"name\":\"process_name\",\"args\":{{\"name\":\"rank "
+        "{0}\"}}}},\n",
         rank);
   }
   for (const std::uint32_t id : order) {

@@ -1,7 +1,7 @@
 // What the ranks of a group send to one another in one collective operation: transfers, the bytes
 // that each moves, and what each waits for. A schedule says nothing of time, NICs or algorithms of
 // congestion control; it runs in virtual time (schedule_plan.h) and over verbs alike, and
-// ScheduleCheck proves on symbols that its result is right.
+// check_schedule proves on symbols that its result is right.
 //
 // Buffers. A rank has three, each cut into blocks. Block b of `bytes` in `blocks` parts has the
 // bytes floor(b * bytes / blocks) up to floor((b + 1) * bytes / blocks).
