@@ -23,6 +23,9 @@ class NvLink {
  public:
   NvLink(const NvLinkSpec& spec, std::uint32_t gpus) : spec_(spec), senders_(gpus) {}
 
+  // As if nothing had been sent.
+  void reset() { senders_.assign(senders_.size(), {}); }
+
   // Queues a message at GPU `from`, for which time does not go back. Returns when it has arrived.
   Picos send(Picos now, std::uint32_t from, std::uint64_t bytes);
 

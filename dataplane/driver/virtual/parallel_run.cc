@@ -43,7 +43,8 @@ std::vector<Opening> openings_of(const MessagePlan& plan) {
   std::vector<Opening> out;
   if (plan.connected) return out;
   for (const PlannedMessage& m : plan.messages) {
-    if (m.after == kNoMessage && !m.computes) out.push_back({m.src, m.dst, m.lane, m.start});
+    if (m.after == kNoMessage && !m.computes && !m.nvlink)
+      out.push_back({m.src, m.dst, m.lane, m.start});
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end(),
@@ -56,11 +57,13 @@ std::vector<Opening> openings_of(const MessagePlan& plan) {
 
 }  // namespace
 
-std::string ParallelRun::obstacle(const MessagePlan& plan) {
+std::string ParallelRun::obstacle(const MessagePlan& plan, Picos nvlink_latency) {
   const std::vector<Opening> openings = openings_of(plan);
   for (const PlannedMessage& m : plan.messages) {
-    if (m.nvlink) return "messages over NVLink are felt at two hosts at once";
-    if (m.after == kNoMessage || m.computes || plan.connected) continue;
+    if (m.nvlink && nvlink_latency.count == 0) {
+      return "messages over NVLink without latency are felt at two hosts at once";
+    }
+    if (m.after == kNoMessage || m.computes || m.nvlink || plan.connected) continue;
     const Opening wanted{m.src, m.dst, m.lane, Picos{0}};
     const auto found = std::lower_bound(openings.begin(), openings.end(), wanted);
     if (m.lane == kNoMessage || found == openings.end() || !found->same_lane(wanted)) {
@@ -96,8 +99,12 @@ ParallelRun::ParallelRun(std::vector<std::unique_ptr<WorldPart>>& parts,
     lookahead_ = earlier(lookahead_, fabric::shortest_delay(spec, 2 * link) * 4);
   }
   for (const PlannedMessage& m : plan.messages) {
-    to_send_[m.src] += m.bytes;
     bytes_total_ += m.bytes;
+    if (m.nvlink) {
+      lookahead_ = earlier(lookahead_, options_.nvlink_latency);
+    } else {
+      to_send_[m.src] += m.bytes;
+    }
   }
   for (const Opening& opening : openings_of(plan)) connections_.push_back(opening.start);
   std::sort(connections_.begin(), connections_.end());
@@ -107,6 +114,7 @@ ParallelRun::ParallelRun(std::vector<std::unique_ptr<WorldPart>>& parts,
   }
   for (Share& share : shares_) {
     for (auto& lists : share.away) lists.resize(parts.size());
+    for (auto& lists : share.nvlink) lists.resize(parts.size());
   }
 }
 
@@ -331,13 +339,31 @@ void ParallelRun::sample_until_next_event() {
 }
 
 void ParallelRun::take_in(std::uint32_t part, std::uint64_t window) {
-  for (const Share& from : shares_) parts_[part]->network().take_in(from.away[window & 1][part]);
+  for (const Share& from : shares_) {
+    parts_[part]->network().take_in(from.away[window & 1][part]);
+    for (const Carried& carried : from.nvlink[window & 1][part]) {
+      parts_[part]->will_arrive(carried.at, carried.message);
+    }
+  }
+}
+
+void ParallelRun::carry(Picos at, std::uint32_t message) {
+  const PlannedMessage& m = plan_.messages[message];
+  const std::uint32_t from = division_.part_of_node[m.src];
+  const std::uint32_t to = division_.part_of_node[m.dst];
+  if (from == to || shares_[from].alone) {
+    parts_[to]->will_arrive(at, message);
+  } else {
+    shares_[from].nvlink[shares_[from].parity][to].push_back({at, message});
+  }
 }
 
 // The lists of the window before last were read in the last.
 void ParallelRun::open_lists(std::uint32_t part, std::uint64_t window) {
   auto& lists = shares_[part].away[(window + 1) & 1];
   for (auto& list : lists) list.clear();
+  shares_[part].parity = (window + 1) & 1;
+  for (auto& list : shares_[part].nvlink[shares_[part].parity]) list.clear();
   parts_[part]->network().send_to(lists);
 }
 
@@ -350,6 +376,9 @@ void ParallelRun::report(std::uint32_t part, std::uint64_t window, Picos end, Pi
   if (end.count > 0) report.next = own.network().decide_leaving(end - Picos{1});
   report.next = earlier(report.next, earlier(leaving, own.wheel().next_time()));
   report.next = earlier(report.next, own.network().first_sent_away());
+  for (const auto& list : share.nvlink[(window + 1) & 1]) {
+    for (const Carried& carried : list) report.next = earlier(report.next, carried.at);
+  }
   report.finished = own.finished().size();
   report.bytes_done = own.bytes_done();
   report.events = own.events();

@@ -55,6 +55,7 @@ class ParallelRun {
     Picos duration = kNever;
     const std::atomic<bool>* stop = nullptr;
     std::function<void(double)> progress;
+    Picos nvlink_latency{0};
     bool sweep = false;  // parts work off their windows node by node (WorldPart::sweep)
     // For a single part: called every sample_interval, once everything before has happened.
     Picos sample_interval = kNever;
@@ -67,7 +68,7 @@ class ParallelRun {
               Options options);
 
   // Why this plan cannot be run so; empty: it can.
-  static std::string obstacle(const MessagePlan& plan);
+  static std::string obstacle(const MessagePlan& plan, Picos nvlink_latency);
 
   // Polls every host once, then runs. Rethrows what a part throws.
   End run();
@@ -78,6 +79,8 @@ class ParallelRun {
     const std::uint32_t part = division_.part_of_node[host];
     return shares_[part].alone && !parts_[part]->in_shared_event();
   }
+  // A message over NVLink that somebody waits for will arrive; called by its sender's thread.
+  void carry(Picos at, std::uint32_t message);
   const ParallelUse& use() const { return use_; }
 
  private:
@@ -93,8 +96,16 @@ class ParallelRun {
     bool stop = false;     // from outside
     bool is_over = false;  // all messages are done, in a window of one thread
   };
+  // A message over NVLink to a host of another part.
+  struct Carried {
+    Picos at{0};
+    std::uint32_t message = 0;
+  };
   struct alignas(128) Share {
-    std::array<std::vector<std::vector<fabric::Crossing>>, 2> away;  // of odd and even windows
+    // Of odd and even windows, by part.
+    std::array<std::vector<std::vector<fabric::Crossing>>, 2> away;
+    std::array<std::vector<std::vector<Carried>>, 2> nvlink;
+    std::size_t parity = 0;  // which of them are being filled
     std::array<Report, 2> reports;
     bool alone = true;
     std::vector<std::uint32_t> hosts;

@@ -154,7 +154,7 @@ std::string VirtualWorld::order_matters() const {
   if (setup_.fabric.drop_control_ppm != 0) {
     return "fabric.drop_control_ppm draws from one generator for all hosts";
   }
-  return ParallelRun::obstacle(plan_);
+  return ParallelRun::obstacle(plan_, scenario_.fabric.nvlink_latency);
 }
 
 // Whether windows are worked off node by node.
@@ -176,6 +176,7 @@ void VirtualWorld::build(std::uint32_t threads) {
   }
   for (const Join& join : plan_.joins) ++records_[join.message].waits;
   now_ = Picos{0};
+  nvlink_.reset();
   connections_ = 0;
   division_ = fabric::divide(setup_.fabric, threads);
   if (division_.parts == 1 && threads > 1) {
@@ -285,10 +286,11 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
 Picos VirtualWorld::carry(Picos now, std::uint32_t message) {
   const PlannedMessage& m = plan_.messages[message];
   const Picos at = nvlink_.send(now, m.src, m.bytes);
-  if (m.notify) {
-    WorldHost& to = (*hosts_)[m.dst];
-    to.app.will_arrive(at, message);
-    parts_.front()->schedule_host(m.dst, later(to.next_deadline(), now));
+  if (!m.notify) return at;
+  if (parallel_ != nullptr) {
+    parallel_->carry(at, message);
+  } else {
+    parts_.front()->will_arrive(at, message);
   }
   return at;
 }
@@ -384,8 +386,9 @@ bool VirtualWorld::run_in_parallel(RunEnd& end) {
   }
   parallel_ = std::make_unique<ParallelRun>(
       parts_, network().spec(), division_, *hosts_, plan_,
-      ParallelRun::Options{scenario_.duration, options_.stop, options_.progress, sweeping_,
-                           options_.sample_interval, sample});
+      ParallelRun::Options{scenario_.duration, options_.stop, options_.progress,
+                           scenario_.fabric.nvlink_latency, sweeping_, options_.sample_interval,
+                           sample});
   const ParallelRun::End how = parallel_->run();
   use_ = parallel_->use();
   if (parts_.size() == 1) use_.threads.clear();

@@ -114,6 +114,13 @@ void WorldPart::note_due(std::uint32_t host, Picos at) {
   due_hosts_.push_back({host, at});
 }
 
+void WorldPart::will_arrive(Picos at, std::uint32_t message) {
+  const std::uint32_t host = plan_.messages[message].dst;
+  (*hosts_)[host].app.will_arrive(at, message);
+  const std::uint32_t actor = first_host_actor_ + host;
+  wheel_.schedule(actor, earlier(wheel_.scheduled_at(actor), at));
+}
+
 void WorldPart::clear_due_hosts() {
   for (const DueHost& due : due_hosts_) is_due_[due.host] = false;
   due_hosts_.clear();

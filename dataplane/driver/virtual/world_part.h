@@ -82,6 +82,9 @@ class WorldPart {
     wheel_.schedule(first_host_actor_ + host, time);
   }
 
+  // A message over NVLink arrives at `at`, which is to come, at a host of this part.
+  void will_arrive(Picos at, std::uint32_t message);
+
   Picos now() const { return now_; }  // of the last event
   // Arrivals of packets, and times at which a host was due, of what this part holds the truth
   // about: their sum is that of the undivided world.

@@ -107,7 +107,7 @@ TEST_CASE("nvlink: a collective is bound by the busiest GPU or by the busiest po
         serialization_time(clock.wire_bytes(1'000'000), rate_from_gbps(100)) + clock.latency());
 }
 
-TEST_CASE("nvlink: one thread runs what is felt at two hosts", "[nvlink]") {
+TEST_CASE("nvlink: several threads share a world, unless NVLink takes no time", "[nvlink]") {
   config::Scenario s = servers_of_nics(2, 2);
   s.fabric.topology = "leaf_spine";
   s.fabric.leaves = s.fabric.spines = 2;
@@ -115,7 +115,10 @@ TEST_CASE("nvlink: one thread runs what is felt at two hosts", "[nvlink]") {
   WorldOptions options = checked();
   options.threads = 2;
   VirtualWorld inside(s, plan_of({{.src = 0, .dst = 2, .bytes = 10}}), options);
-  CHECK_THAT(inside.one_thread_because(), Catch::Contains("NVLink"));
+  CHECK(inside.one_thread_because().empty());
+  s.fabric.nvlink_latency = Picos{0};
+  VirtualWorld at_once(s, plan_of({{.src = 0, .dst = 2, .bytes = 10}}), options);
+  CHECK_THAT(at_once.one_thread_because(), Catch::Contains("NVLink without latency"));
   VirtualWorld across(s, plan_of({{.src = 0, .dst = 1, .bytes = 10}}), options);
   CHECK(across.one_thread_because().empty());
 }

@@ -159,28 +159,38 @@ TEST_CASE("traffic graph: nothing begins before what it waits for, and at once a
   }
 }
 
+void check_same_however_run(const config::Scenario& s, const MessagePlan& plan) {
+  std::vector<std::uint64_t> hashes;
+  for (const auto& [threads, sweep] : {std::pair{1U, false}, {1U, true}, {2U, false}, {2U, true}}) {
+    CAPTURE(threads, sweep);
+    WorldOptions options = checked();
+    options.threads = threads;
+    options.sweep = sweep;
+    VirtualWorld world(s, plan, std::move(options));
+    CHECK(world.one_thread_because().empty());
+    REQUIRE(world.run() == RunEnd::completed);
+    hashes.push_back(world.trace_hash());
+  }
+  for (const std::uint64_t hash : hashes) CHECK(hash == hashes[0]);
+}
+
 TEST_CASE("traffic graph: connected beforehand, several threads give the same", "[graph]") {
   config::Scenario s = quiet_star(8);
   s.fabric.topology = "leaf_spine";
   s.fabric.leaves = 4;
   s.fabric.spines = 2;
   s.fabric.hosts_per_leaf = 2;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    CAPTURE(seed);
-    MessagePlan plan = random_graph(seed, 8);
-    plan.connected = true;
-    std::vector<std::uint64_t> hashes;
-    for (const auto& [threads, sweep] : {std::pair{1U, false}, {1U, true}, {2U, true}}) {
-      WorldOptions options = checked();
-      options.threads = threads;
-      options.sweep = sweep;
-      VirtualWorld world(s, plan, std::move(options));
-      CHECK(world.one_thread_because().empty());
-      REQUIRE(world.run() == RunEnd::completed);
-      hashes.push_back(world.trace_hash());
+  const auto nics = GENERATE(1U, 2U, 4U);
+  s.fabric.nics = nics;
+  s.fabric.nvlink_rate = rate_from_gbps(800);
+  for (const std::int64_t latency : {100, 500, 3000}) {
+    s.fabric.nvlink_latency = picos_from_nanos(latency);
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      CAPTURE(nics, latency, seed);
+      MessagePlan plan = random_graph(seed, 8);
+      plan.connected = true;
+      check_same_however_run(s, plan);
     }
-    CHECK(hashes[1] == hashes[0]);
-    CHECK(hashes[2] == hashes[0]);
   }
 }
 
