@@ -182,10 +182,10 @@ void put_counters(const EngineCounters& counters, NicValues& values) {
 }
 
 std::string series_markdown() {
-  std::string text = "| series | unit | meaning |\n|---|---|---|\n";
+  std::string text;
   for (const Series& s : kSeries) {
-    text.append("| `").append(s.name).append("` | ").append(s.unit);
-    text.append(s.kind == counter ? " | " : ", gauge | ").append(s.meaning).append(" |\n");
+    text.append("- `").append(s.name).append("` (").append(s.unit);
+    text.append(s.kind == counter ? "): " : ", gauge): ").append(s.meaning).append("\n");
   }
   return text;
 }

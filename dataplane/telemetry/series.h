@@ -89,7 +89,7 @@ std::span<const Series, kNicSeries> nic_series();
 // Copies all counters of the engine to their series; `malformed` is the sum of its reasons.
 void put_counters(const EngineCounters& counters, NicValues& values);
 
-// The table of docs/telemetry.md.
+// The list of docs/telemetry.md.
 std::string series_markdown();
 
 }  // namespace paceline::telemetry

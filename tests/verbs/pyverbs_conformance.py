@@ -111,8 +111,8 @@ def write_page(found, known, version):
                 out.append(f"| `{short(test)}` | {escape(reason)} | {escape(known.get(short(test), 'not known'))} |")
         out.append("")
     reasons = collections.Counter(reason for outcome, reason in found.values() if outcome == "skip")
-    out += ["| skipped because | tests |", "|---|---|"]
-    out += [f"| {escape(reason)} | {tests} |" for reason, tests in sorted(reasons.items())]
+    out += ["Skipped because (tests):", ""]
+    out += [f"- {escape(reason)}: {tests}" for reason, tests in sorted(reasons.items())]
     with open(PAGE, encoding="utf-8") as file:
         before, rest = file.read().split(BEGIN)
     after = rest.split(END)[1]
