@@ -195,7 +195,7 @@ static_assert(offsetof(paceline_cc_decision, request) == kLimiterAt + 1 &&
               kFlagsAt == kLimiterAt + 2 && kLimiterAt == kTailAt + 2);
 
 // Whether all is as it usually is: mend would change nothing, and the state ends where it should.
-// Every instruction of this counts (docs/plugins.md, "What it costs"): limiter and request are
+// Every instruction of this counts: limiter and request are
 // compared as one number, which a request makes too large, the flags behind them as another.
 bool as_usual(const PluginState& state, const PluginParams& p, const Event& e, const Decision& d) {
   constexpr auto kForeignFlags = static_cast<std::uint32_t>(~(kReactiveBits | kTailIgnored) >> 32);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Linux Soft-RoCE as the peer of our engine, in both roles: a small guest under qemu, joined to our process
-by a tap in a network namespace that this test makes and removes. docs/interop.md says what is covered.
+by a tap in a network namespace that this test makes and removes. docs/fidelity.md says what is covered.
 
 usage: rxe_test.py [--seeds N] [--service PACELINE DATAPLANE] OUR_PEER THEIR_PEER CACHE [CASE...]
 exit: 0 good, 1 a check failed, 77 skipped (and why)
