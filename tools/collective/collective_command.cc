@@ -145,9 +145,10 @@ int run_on_testbed(const BenchOptions& options, const BenchPlan& bench) {
   const auto rows = run_testbed_bench(plan, Interrupt::flag(), shown_by(line));
   line.clear();
   if (!rows.ok()) return report_errors(rows.errors);
+  const int code = end_bench(options, rows.value.rows, testbed_text(plan, rows.value.rows),
+                             testbed_json(plan, rows.value.rows));
   report_errors(rows.value.failures);
-  return end_bench(options, rows.value.rows, testbed_text(plan, rows.value.rows),
-                   testbed_json(plan, rows.value.rows));
+  return code;
 }
 
 int run_bench_command(const BenchOptions& options) {

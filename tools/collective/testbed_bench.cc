@@ -149,7 +149,7 @@ config::Read<std::vector<std::string>> testbed_nics(const std::string& testbed) 
   }
   const auto status = nlohmann::json::parse(text, nullptr, false);
   try {
-    for (const auto& set : status.at("sets")) {
+    for (const auto& set : status.at("workers")) {
       for (const auto& nic : set.at("nics")) out.value.push_back(nic.at("name"));
     }
   } catch (const nlohmann::json::exception& error) {

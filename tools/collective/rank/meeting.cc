@@ -82,7 +82,8 @@ std::vector<LinkAddress> Meeting::exchange(const std::vector<LinkAddress>& own) 
   send({{"addresses", addresses}});
   std::vector<LinkAddress> peers;
   try {
-    for (const Json& address : next().at("addresses")) peers.push_back(to_address(address));
+    const Json answer = next();
+    for (const Json& address : answer.at("addresses")) peers.push_back(to_address(address));
   } catch (const Json::exception& error) {
     throw RankError(fmt::format("the addresses of the peers: {}", error.what()));
   }
