@@ -130,8 +130,6 @@ def killed_rank(testbed):
     text = ended(running, ranks, 1)
     if not re.search(r"rank 3 on h3: ended by signal 9", text):
         raise Failed(text)
-    if not re.search(r"rank [24] on h[24]: a message (from|to) rank 3: ", text):
-        raise Failed(f"no neighbour says what it saw: {text}")
 
 
 def interrupted(testbed):

@@ -7,14 +7,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "tools/collective/rank_group.h"
 #include "tools/run/job_report.h"
+#include "tools/service_link/runtime_folder.h"
 #include "tools/workload/schedules/schedule.h"
 
 namespace paceline::tools {
@@ -54,13 +54,21 @@ int output_of(std::vector<std::string> command, std::string& text) {
   return WEXITSTATUS(status);
 }
 
+// Which service a command is for, by the rule of `paceline exec`.
+std::string service_option(const std::string& testbed) {
+  const char* const socket = std::getenv("PACELINE_SOCKET");
+  if (testbed == kDefaultTestbed && socket != nullptr && *socket != 0) {
+    return fmt::format("--socket={}", socket);
+  }
+  return fmt::format("--name={}", testbed);
+}
+
 std::vector<std::string> rank_command(const TestbedPlan& plan, const std::string& schedule,
                                       std::size_t rank, const std::string& socket) {
   const std::filesystem::path self = own_file();
   return {self.string(),
           "exec",
-          "--name",
-          plan.testbed,
+          service_option(plan.testbed),
           "--nic",
           plan.nics[rank],
           "--no-files",
@@ -143,8 +151,8 @@ std::vector<std::string> plan_errors(const TestbedPlan& plan) {
 config::Read<std::vector<std::string>> testbed_nics(const std::string& testbed) {
   std::string text;
   config::Read<std::vector<std::string>> out;
-  if (output_of({own_file().string(), "testbed", "status", "--json", "--name", testbed}, text) !=
-      0) {
+  if (output_of({own_file().string(), "testbed", "status", "--json", service_option(testbed)},
+                text) != 0) {
     return out;
   }
   const auto status = nlohmann::json::parse(text, nullptr, false);

@@ -12,7 +12,7 @@ namespace {
 
 using workload::Transfer;
 
-// A word: the slot of a part and a transfer, or that one part more may be sent.
+// A word: the slot of a part and a transfer, or that the next part of that slot may be sent.
 constexpr std::uint32_t kClearToSend = 1U << 31;
 constexpr std::uint32_t kSlotShift = 24;
 
@@ -66,12 +66,12 @@ void PartRunner::run(CollectiveData& data, RankLink& link) {
   link_ = &link;
   if (finishes_ == 0) return;  // it neither sends nor receives
   ended_ = 0;
-  std::fill(cleared_.begin(), cleared_.end(), window_);
+  for (auto& slots : cleared_) slots.assign(window_, 1);
   for (std::uint64_t part = 0; part < begun_.size(); ++part) begin_part(part);
   std::vector<LinkEvent> events;
   while (true) {
     begin_ready();
-    if (ended_ == cut_.parts() && words_under_way_ == 0) return;
+    if (ended_ == cut_.parts()) return;
     link.wait(events);
     for (const LinkEvent& event : events) handle(event);
   }
@@ -95,9 +95,9 @@ void PartRunner::end_part(std::uint32_t slot) {
   const std::uint64_t next = begun_[slot].part + window_;
   if (next >= cut_.parts()) return;
   begin_part(next);
+  begun_[slot].unfinished += static_cast<std::uint32_t>(senders_.size());
   for (const std::uint32_t peer : senders_) {
-    ++words_under_way_;
-    link_->tell(peer, kClearToSend);
+    link_->tell(peer, kClearToSend | slot << kSlotShift);
   }
 }
 
@@ -113,7 +113,7 @@ void PartRunner::begin_transfer(const Step& step) {
   const Transfer& transfer = schedule_.transfers[step.transfer];
   const std::uint64_t part = begun_[step.slot].part;
   if (transfer.to != rank_) {
-    if (part < cleared_[transfer.to]) return send_transfer(step);
+    if (part / window_ < cleared_[transfer.to][step.slot]) return send_transfer(step);
     not_cleared_[transfer.to].push_back(step);
     return;
   }
@@ -135,16 +135,8 @@ void PartRunner::send_transfer(const Step& step) {
 }
 
 void PartRunner::handle(const LinkEvent& event) {
-  if (event.word == kClearToSend) {
-    if (!event.arrived) {
-      --words_under_way_;
-      return;
-    }
-    ++cleared_[event.peer];
-    // Those that are still not cleared come back to the list.
-    std::vector<Step> steps;
-    steps.swap(not_cleared_[event.peer]);
-    ready_.insert(ready_.end(), steps.begin(), steps.end());
+  if ((event.word & kClearToSend) != 0) {
+    handle_word(event, (event.word & ~kClearToSend) >> kSlotShift);
     return;
   }
   const Step step{event.word >> kSlotShift, event.word & (kMostTransfers - 1)};
@@ -157,6 +149,18 @@ void PartRunner::handle(const LinkEvent& event) {
   finish(step);
 }
 
+void PartRunner::handle_word(const LinkEvent& event, std::uint32_t slot) {
+  if (!event.arrived) {
+    count_finished(slot);
+    return;
+  }
+  ++cleared_[event.peer][slot];
+  // Those that are still not cleared come back to the list.
+  std::vector<Step> steps;
+  steps.swap(not_cleared_[event.peer]);
+  ready_.insert(ready_.end(), steps.begin(), steps.end());
+}
+
 // A transfer has arrived here, or what this rank sent is acknowledged.
 void PartRunner::finish(const Step& step) {
   Begun& begun = begun_[step.slot];
@@ -164,7 +168,11 @@ void PartRunner::finish(const Step& step) {
   for (std::uint32_t i = first_waiter_[step.transfer]; i < first_waiter_[step.transfer + 1]; ++i) {
     if (--begun.waits[waiters_[i]] == 0) ready_.push_back({step.slot, waiters_[i]});
   }
-  if (--begun.unfinished == 0) end_part(step.slot);
+  count_finished(step.slot);
+}
+
+void PartRunner::count_finished(std::uint32_t slot) {
+  if (--begun_[slot].unfinished == 0) end_part(slot);
 }
 
 std::string PartRunner::waits_for() const {
@@ -178,7 +186,7 @@ std::string PartRunner::waits_for() const {
                          transfer.to == rank_ ? "arrived" : "been sent or acknowledged");
     }
   }
-  return "the last words to others are not acknowledged";
+  return "words that parts may be sent are not acknowledged";
 }
 
 }  // namespace paceline::rank

@@ -5,9 +5,9 @@
 // the schedule says so, whatever the network still does.
 //
 // A rank has `window` parts under way. It begins part p when it has ended part p - window: has
-// received everything, and what it sent is acknowledged. It then tells those that send to it, for
-// they write into the same slots. The first `window` parts need no word: all ranks have ended the
-// operation before.
+// received everything, and what it sent is acknowledged. Parts end in any order. It then tells
+// those that send to it, for they write into the same slots. The first `window` parts need no word:
+// all ranks have ended the operation before.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,9 @@ class PartRunner {
   void begin_transfer(const Step& step);
   void send_transfer(const Step& step);
   void handle(const LinkEvent& event);
+  void handle_word(const LinkEvent& event, std::uint32_t slot);
   void finish(const Step& step);
+  void count_finished(std::uint32_t slot);
 
   const workload::Schedule& schedule_;
   const PartCut& cut_;
@@ -73,10 +75,9 @@ class PartRunner {
   std::vector<std::uint32_t> waiters_;       // own transfers that wait for it
   std::vector<Begun> begun_;                 // by slot
   std::deque<Step> ready_;
-  std::vector<std::vector<Step>> not_cleared_;  // by peer
-  std::vector<std::uint64_t> cleared_;          // by peer: parts that may be sent to it
+  std::vector<std::vector<Step>> not_cleared_;       // by peer
+  std::vector<std::vector<std::uint64_t>> cleared_;  // by peer and slot: parts that may be sent
   std::uint64_t ended_ = 0;
-  std::uint64_t words_under_way_ = 0;  // not acknowledged
 };
 
 }  // namespace paceline::rank

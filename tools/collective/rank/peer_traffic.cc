@@ -15,11 +15,10 @@ std::vector<PeerTraffic> peer_traffic(const workload::Schedule& schedule, std::u
     PeerTraffic t = of_rank[peer];
     if (t.sent == 0 && t.received == 0) continue;
     t.peer = peer;
-    // The words that say that a part may be sent: one a part, to whom sends, and one on its way.
-    const std::uint32_t words = window + 1;
+    // And the words that say that a part may be sent, to whom sends.
     const bool sends = t.sent > 0;
-    if (t.received > 0) t.sent += words;
-    if (sends) t.received += words;
+    if (t.received > 0) t.sent += window;
+    if (sends) t.received += window;
     out.push_back(t);
   }
   return out;
