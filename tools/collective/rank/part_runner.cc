@@ -62,19 +62,23 @@ void PartRunner::list_waiters() {
 }
 
 void PartRunner::run(CollectiveData& data, RankLink& link) {
+  begin(data, link);
+  std::vector<LinkEvent> events;
+  while (!done()) {
+    link.wait(events);
+    for (const LinkEvent& event : events) take(event);
+  }
+}
+
+void PartRunner::begin(CollectiveData& data, RankLink& link) {
   data_ = &data;
   link_ = &link;
-  if (finishes_ == 0) return;  // it neither sends nor receives
-  ended_ = 0;
+  // A rank that neither sends nor receives has nothing to do.
+  ended_ = finishes_ == 0 ? cut_.parts() : 0;
+  if (done()) return;
   for (auto& slots : cleared_) slots.assign(window_, 1);
   for (std::uint64_t part = 0; part < begun_.size(); ++part) begin_part(part);
-  std::vector<LinkEvent> events;
-  while (true) {
-    begin_ready();
-    if (ended_ == cut_.parts()) return;
-    link.wait(events);
-    for (const LinkEvent& event : events) handle(event);
-  }
+  begin_ready();
 }
 
 void PartRunner::begin_part(std::uint64_t part) {
@@ -134,12 +138,16 @@ void PartRunner::send_transfer(const Step& step) {
                word_of(step.slot, step.transfer));
 }
 
-void PartRunner::handle(const LinkEvent& event) {
+void PartRunner::take(const LinkEvent& event) {
   if ((event.word & kClearToSend) != 0) {
     handle_word(event, (event.word & ~kClearToSend) >> kSlotShift);
-    return;
+  } else {
+    handle_transfer(event, {event.word >> kSlotShift, event.word & (kMostTransfers - 1)});
   }
-  const Step step{event.word >> kSlotShift, event.word & (kMostTransfers - 1)};
+  begin_ready();
+}
+
+void PartRunner::handle_transfer(const LinkEvent& event, const Step& step) {
   if (event.arrived) {
     const std::uint64_t part = begun_[step.slot].part;
     const auto* const slot = reinterpret_cast<const float*>(

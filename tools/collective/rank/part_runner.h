@@ -6,8 +6,8 @@
 //
 // A rank has `window` parts under way. It begins part p when it has ended part p - window: has
 // received everything, and what it sent is acknowledged. Parts end in any order. It then tells
-// those that send to it, for they write into the same slots. The first `window` parts need no word:
-// all ranks have ended the operation before.
+// those that send to it, for they write into the same slots; a part ends after these words are
+// acknowledged. The first `window` parts need no word: all ranks have ended the operation before.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,11 @@ class PartRunner {
   // Every rank must have ended the operation before. Throws RankError.
   void run(CollectiveData& data, RankLink& link);
 
+  // The same step by step: begin, then every event of the link, until it is done.
+  void begin(CollectiveData& data, RankLink& link);
+  void take(const LinkEvent& event);
+  bool done() const { return ended_ == cut_.parts(); }
+
   // What the operation waits for, for whoever reports that it does not go on.
   std::string waits_for() const;
 
@@ -56,7 +61,7 @@ class PartRunner {
   void begin_ready();
   void begin_transfer(const Step& step);
   void send_transfer(const Step& step);
-  void handle(const LinkEvent& event);
+  void handle_transfer(const LinkEvent& event, const Step& step);
   void handle_word(const LinkEvent& event, std::uint32_t slot);
   void finish(const Step& step);
   void count_finished(std::uint32_t slot);
@@ -77,7 +82,7 @@ class PartRunner {
   std::deque<Step> ready_;
   std::vector<std::vector<Step>> not_cleared_;       // by peer
   std::vector<std::vector<std::uint64_t>> cleared_;  // by peer and slot: parts that may be sent
-  std::uint64_t ended_ = 0;
+  std::uint64_t ended_ = 0;                          // parts
 };
 
 }  // namespace paceline::rank
