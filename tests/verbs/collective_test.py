@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Collectives with data between eight emulated hosts, by every operation and schedule.
 
-  collective_test.py PACELINE PACELINE-DATAPLANE PACELINE-RANK
+  collective_test.py PACELINE PACELINE-DATAPLANE PACELINE-RANK [PART OF A CASE'S NAME]
 """
 
 import json
@@ -67,6 +67,29 @@ def sweep(operation, per_server, sizes, *options):
         with open(out, encoding="utf-8") as file:
             all_right(testbed, operation, json.load(file)["rows"], sizes)
     return f"{operation}, {per_server} a server, {sizes[0]} to {sizes[-1]} B {' '.join(options)}", run
+
+
+def six_ranks(testbed):
+    """A group of some of the hosts: by the schedules that such a group allows."""
+    out = os.path.join(testbed.folder, "six.json")
+    finish(testbed, "--ranks", "6", "--per-server", "3", "--min", "1000B", "--max", "100000B",
+           "--factor", "100", "--iterations", "1", "--out", out)
+    with open(out, encoding="utf-8") as file:
+        table = json.load(file)
+    names = {row["schedule"] for row in table["rows"]}
+    if table["ranks"] != 6 or not {"ring", "two_level_ring"} <= names:
+        raise Failed(f"{table['ranks']} ranks, {names}")
+    if len(table["rows"]) != 2 * len(names) or any(r.get("data") != "right" for r in table["rows"]):
+        raise Failed(f"rows: {table['rows']}")
+
+
+def under_loss(operation):
+    def run(testbed):
+        text = finish(testbed, "--operation", operation, "--min", "64KiB", "--max", "64KiB",
+                      "--iterations", "2", *SMALL_PARTS)
+        if text.count(" right") != len(schedules(testbed, operation)):
+            raise Failed(text)
+    return f"{operation} under loss", run
 
 
 def large(testbed):
@@ -179,6 +202,7 @@ def main():
         table.append(sweep(operation, 1, [4 * 13**i for i in range(5)], *SMALL_PARTS))
         table.append(sweep(operation, 4, [4 * 64**i for i in range(4)]))
     table += [
+        ("six ranks", six_ranks),
         ("64 MiB by ring", large),
         ("a killed rank", killed_rank),
         ("Ctrl-C", interrupted),
@@ -193,8 +217,12 @@ def main():
         refused_by_rank(rank, "--window", window=65),
         refused_by_rank(rank, "power of two", operation="all_to_all", schedule="pairwise_xor", ranks=6),
     ]
-    with Testbed(paceline, dataplane, sets=(f"fabric.hosts={HOSTS}",)) as testbed:
-        failed = run_table(testbed, table, sys.argv[4] if len(sys.argv) > 4 else None)
+    only = sys.argv[4] if len(sys.argv) > 4 else None
+    hosts = f"fabric.hosts={HOSTS}"
+    with Testbed(paceline, dataplane, sets=(hosts,)) as testbed:
+        failed = run_table(testbed, table, only)
+    with Testbed(paceline, dataplane, sets=(hosts, "fabric.loss=0.01")) as testbed:
+        failed += run_table(testbed, [under_loss("all_reduce"), under_loss("all_to_all")], only)
     sys.exit(1 if failed else 0)
 
 

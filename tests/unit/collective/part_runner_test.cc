@@ -105,7 +105,7 @@ TEST_CASE("part runner: every schedule has right data, in any order of events", 
   }
 }
 
-TEST_CASE("part runner: parts of a long pipeline end in any order", "[collective]") {
+TEST_CASE("part runner: a long pipeline keeps within its window", "[collective]") {
   const Schedule schedule = built(workload::CollectiveOp::reduce, "chain", {6, 1});
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
@@ -133,6 +133,31 @@ TEST_CASE("part cut: parts of a block follow one another and make it whole", "[c
       REQUIRE(next == cut.block_begin(b + 1) - cut.block_begin(b));
     }
   }
+}
+
+TEST_CASE("collective data: what is not as it must be is counted, and the first is named",
+          "[collective]") {
+  const Schedule schedule = built(workload::CollectiveOp::reduce, "chain", {3, 1});
+  const PartCut cut(schedule, 10, 10);
+  CollectiveData data(schedule, cut, 0, 1);
+  data.fill(2);
+  // The sum of the others arrives, wrong in element 7.
+  std::vector<float> others(10);
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    others[i] = contribution(1, i, 2) + contribution(2, i, 2) + (i == 7 ? 1 : 0);
+  }
+  const workload::Transfer& last = schedule.transfers.back();
+  REQUIRE(last.to == 0);
+  REQUIRE(last.sum);
+  REQUIRE(data.elements_of(last, 0) == 10);
+  data.write(last, 0, others.data());
+  const DataCheck check = data.check(2);
+  const float sum = contribution(0, 7, 2) + contribution(1, 7, 2) + contribution(2, 7, 2);
+  CHECK(check.wrong == 1);
+  CHECK(check.first.element == 7);
+  CHECK(check.first.expected == sum);
+  CHECK(check.first.got == sum + 1);
+  CHECK(data.check(3).wrong == 10);
 }
 
 TEST_CASE("contributions: whole numbers whose sums float32 holds", "[collective]") {
