@@ -4,6 +4,7 @@
   collective_test.py PACELINE PACELINE-DATAPLANE PACELINE-RANK [PART OF A CASE'S NAME]
 """
 
+import glob
 import json
 import os
 import re
@@ -38,7 +39,14 @@ def finish(testbed, *options, seconds=120, status=0):
         end(running.process)
     if running.process.returncode != status:
         raise Failed(f"exit status {running.process.returncode}, not {status}:\n{running.text()}")
+    nothing_left(testbed)
     return running.text()
+
+
+def nothing_left(testbed):
+    left = glob.glob(os.path.join(testbed.folder, "paceline-ranks-*"))
+    if left:
+        raise Failed(f"left behind: {left}")
 
 
 def schedules(testbed, operation):
@@ -151,6 +159,7 @@ def killed_rank(testbed):
     running, ranks = under_way(testbed)
     os.kill(ranks[3], signal.SIGKILL)
     text = ended(running, ranks, 1)
+    nothing_left(testbed)
     if not re.search(r"rank 3 on h3: ended by signal 9", text):
         raise Failed(text)
 
@@ -159,6 +168,7 @@ def interrupted(testbed):
     running, ranks = under_way(testbed)
     os.kill(running.process.pid, signal.SIGINT)
     ended(running, ranks, 130)
+    nothing_left(testbed)
 
 
 def killed_parent(testbed):
@@ -206,7 +216,6 @@ def main():
         ("64 MiB by ring", large),
         ("a killed rank", killed_rank),
         ("Ctrl-C", interrupted),
-        ("a killed parent", killed_parent),
         refused_by_bench("--ranks 9", "--ranks", "9"),
         refused_by_bench("multiple of 4", "--min", "6B", "--max", "6B"),
         refused_by_bench("expected", "--schedules", "no_such"),
@@ -216,10 +225,12 @@ def main():
         refused_by_rank(rank, "expected", schedule="no_such"),
         refused_by_rank(rank, "--window", window=65),
         refused_by_rank(rank, "power of two", operation="all_to_all", schedule="pairwise_xor", ranks=6),
+        ("a killed parent", killed_parent),  # the last: nobody removes its socket
     ]
     only = sys.argv[4] if len(sys.argv) > 4 else None
     hosts = f"fabric.hosts={HOSTS}"
     with Testbed(paceline, dataplane, sets=(hosts,)) as testbed:
+        testbed.environment["TMPDIR"] = testbed.folder
         failed = run_table(testbed, table, only)
     with Testbed(paceline, dataplane, sets=(hosts, "fabric.loss=0.01")) as testbed:
         failed += run_table(testbed, [under_loss("all_reduce"), under_loss("all_to_all")], only)
