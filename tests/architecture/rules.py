@@ -232,7 +232,7 @@ MAY_INCLUDE = {
         "dataplane/base", "dataplane/config/command_line", "tools/workload/schedules",
     ),
     "tools/collective": BELOW_TOOLS + (
-        "tools/cli", "tools/collective/rank/json_lines", "tools/run",
+        "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/part_runner", "tools/run",
         "tools/service_link/runtime_folder", "tools/workload", "tools/workload/schedules",
     ),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),

@@ -219,6 +219,7 @@ def main():
         refused_by_bench("--ranks 9", "--ranks", "9"),
         refused_by_bench("multiple of 4", "--min", "6B", "--max", "6B"),
         refused_by_bench("expected", "--schedules", "no_such"),
+        refused_by_bench("allowed is [1 .. 64]", "--set", "workload.job.window=65"),
         refused_by_rank(rank, "--rank 8: allowed is [0 .. 7]", rank=8),
         refused_by_rank(rank, "multiple of 4", bytes="8,6"),
         refused_by_rank(rank, "--operation gather", operation="gather"),

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tools/collective/rank/part_runner.h"
 #include "tools/collective/rank_group.h"
 #include "tools/run/job_report.h"
 #include "tools/service_link/runtime_folder.h"
@@ -137,6 +138,14 @@ std::vector<std::string> plan_errors(const TestbedPlan& plan) {
     if (bytes % sizeof(float) == 0) continue;
     errors.push_back(
         fmt::format("{} bytes: expected a multiple of 4, for the data is float32", bytes));
+  }
+  if (plan.window > rank::kMostWindow) {
+    errors.push_back(fmt::format("workload.job.window = {}: on a testbed allowed is [1 .. {}]",
+                                 plan.window, rank::kMostWindow));
+  }
+  if (plan.chunk_bytes < sizeof(float)) {
+    errors.push_back(fmt::format("workload.job.chunk_bytes = {}: on a testbed expected 4 or more",
+                                 plan.chunk_bytes));
   }
   const std::string program = (own_file().parent_path() / kRankProgram).string();
   if (::access(program.c_str(), X_OK) != 0) {
