@@ -1,7 +1,7 @@
 # Everything where Debian expects it, for `cmake --install BUILD [--component NAME] [--prefix WHERE]`:
 #
 #   paceline-tools     bin/paceline; share/paceline: scenarios, experiments, testbeds, presets, the league
-#   paceline-service   bin/paceline-dataplane, bin/pacelined, their units, pacelined.toml
+#   paceline-service   bin/paceline-dataplane, bin/pacelined, their units, pacelined.toml; bin/paceline-rank
 #   paceline-verbs     PACELINE_LIBRARIES: what `paceline exec` loads into programs
 #   paceline-doc       share/doc/paceline, laid out as the source tree is, so that links lead on: README.md, docs, configs
 #   paceline-cc        what plug-ins are built against (PacelinePluginPackage.cmake)
@@ -42,6 +42,9 @@ function(paceline_install)
   install(DIRECTORY "${configs}/prometheus" "${configs}/grafana"
     DESTINATION share/doc/paceline/examples COMPONENT paceline-service)
 
+  if(TARGET paceline-rank)
+    install(TARGETS paceline-rank RUNTIME DESTINATION bin COMPONENT paceline-service)
+  endif()
   foreach(library paceline_verbs_preload paceline_files)
     if(TARGET ${library})
       install(TARGETS ${library} LIBRARY DESTINATION "${PACELINE_LIBRARIES}" COMPONENT paceline-verbs)

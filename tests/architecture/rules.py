@@ -232,8 +232,13 @@ MAY_INCLUDE = {
     "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
     "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
     "tools/emulate": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/plugin", "tools/run"),
+    # One rank of a collective over verbs: an ordinary program, which knows nothing of the service.
+    "tools/collective/rank": (
+        "dataplane/base", "dataplane/config/command_line", "tools/workload/schedules",
+    ),
     "tools/collective": BELOW_TOOLS + (
-        "tools/cli", "tools/run", "tools/workload", "tools/workload/schedules",
+        "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/part_runner", "tools/run",
+        "tools/service_link/runtime_folder", "tools/workload", "tools/workload/schedules",
     ),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),

@@ -44,7 +44,8 @@ class Installed(unittest.TestCase):
         return done.stdout
 
     def test_what_is_where(self):
-        for name in ("bin/paceline", "bin/pacelined", "bin/paceline-dataplane", "share/paceline/league.toml",
+        for name in ("bin/paceline", "bin/pacelined", "bin/paceline-dataplane", "bin/paceline-rank",
+                     "share/paceline/league.toml",
                      "share/paceline/experiments/first.toml", "share/paceline/presets/dcqcn.toml",
                      "share/paceline/testbeds/pair.toml", "share/paceline/pacelined.toml",
                      "share/doc/paceline/README.md", "share/doc/paceline/copyright", "include/paceline/cc.h",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -46,17 +47,6 @@ void fill_row(const ScenarioRun& run, BenchRow& row) {
   row.algorithm_gbytes = static_cast<double>(row.bytes) / row.took_us / 1e3;
   row.bus_gbytes = row.algorithm_gbytes * bus_factor(kind.call);
   row.drops = static_cast<std::uint64_t>(run.result.metrics[experiment::Metric::drops]);
-}
-
-void mark_best(std::vector<BenchRow>& rows) {
-  for (BenchRow& row : rows) {
-    row.best = row.problem.empty();
-    for (const BenchRow& other : rows) {
-      if (other.bytes == row.bytes && other.problem.empty() && other.took_us < row.took_us) {
-        row.best = false;
-      }
-    }
-  }
 }
 
 }  // namespace
@@ -114,16 +104,24 @@ std::vector<std::string> possible_schedules(const std::string& operation, std::u
   return names;
 }
 
-std::string bench_text(const BenchPlan& plan, const std::vector<BenchRow>& rows) {
-  const config::Scenario& s = plan.scenario;
+void mark_best(std::vector<BenchRow>& rows) {
+  for (BenchRow& row : rows) {
+    row.best = row.problem.empty();
+    for (const BenchRow& other : rows) {
+      if (other.bytes == row.bytes && other.problem.empty() && other.took_us < row.took_us) {
+        row.best = false;
+      }
+    }
+  }
+}
+
+std::string bench_table(const std::vector<BenchRow>& rows) {
+  const bool with_data = std::any_of(rows.begin(), rows.end(),
+                                     [](const BenchRow& row) { return row.right.has_value(); });
   std::string text = fmt::format(
-      "{} of {} ranks, {:g} Gb/s a NIC, {} ({}), virtual time, seed {}\n"
-      "{} iterations after one to warm up; size is a rank's whole buffer, * the fastest of a "
-      "size\n\n"
-      "{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}\n{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}\n",
-      plan.operation, s.fabric.hosts, static_cast<double>(s.fabric.rate.bps) * s.fabric.ports / 1e9,
-      s.cc.algorithm, s.cc.profile, s.seed, plan.iterations, "size", "schedule", "time", "algbw",
-      "busbw", "of ideal", "", "", "us", "GB/s", "GB/s", "%");
+      "{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}{}\n{:>10}  {:<22} {:>12} {:>10} {:>10} {:>8}\n",
+      "size", "schedule", "time", "algbw", "busbw", "of ideal", with_data ? "  data" : "", "", "",
+      "us", "GB/s", "GB/s", "%");
   std::uint64_t last = 0;
   for (const BenchRow& row : rows) {
     const std::string size = row.bytes == last ? "" : config::format_bytes(row.bytes);
@@ -132,12 +130,53 @@ std::string bench_text(const BenchPlan& plan, const std::vector<BenchRow>& rows)
       text += fmt::format("{:>10}  {:<22} {}\n", size, row.schedule, row.problem);
       continue;
     }
-    text += fmt::format("{:>10} {}{:<22} {:>12.2f} {:>10.3f} {:>10.3f} {:>8.1f}{}\n", size,
+    const std::string ideal =
+        row.ideal_us == 0 ? "" : fmt::format("{:.1f}", 100 * row.ideal_us / row.took_us);
+    text += fmt::format("{:>10} {}{:<22} {:>12.2f} {:>10.3f} {:>10.3f} {:>8}{}{}\n", size,
                         row.best ? '*' : ' ', row.schedule, row.took_us, row.algorithm_gbytes,
-                        row.bus_gbytes, 100 * row.ideal_us / row.took_us,
+                        row.bus_gbytes, ideal,
+                        !row.right   ? ""
+                        : *row.right ? "  right"
+                                     : "  WRONG",
                         row.drops == 0 ? "" : fmt::format("  {} drops", row.drops));
   }
   return text;
+}
+
+nlohmann::ordered_json bench_json_rows(const std::vector<BenchRow>& rows) {
+  auto out = nlohmann::ordered_json::array();
+  for (const BenchRow& row : rows) {
+    nlohmann::ordered_json& json = out.emplace_back();
+    json["bytes"] = row.bytes;
+    json["schedule"] = row.schedule;
+    if (!row.problem.empty()) {
+      json["problem"] = row.problem;
+      continue;
+    }
+    json["time_us"] = row.took_us;
+    if (row.ideal_us != 0) json["ideal_us"] = row.ideal_us;
+    json["algbw_gbytes"] = row.algorithm_gbytes;
+    json["busbw_gbytes"] = row.bus_gbytes;
+    if (row.right) {
+      json["data"] = *row.right ? "right" : "wrong";
+    } else {
+      json["drops"] = row.drops;
+    }
+    json["best"] = row.best;
+  }
+  return out;
+}
+
+std::string bench_text(const BenchPlan& plan, const std::vector<BenchRow>& rows) {
+  const config::Scenario& s = plan.scenario;
+  return fmt::format(
+             "{} of {} ranks, {:g} Gb/s a NIC, {} ({}), virtual time, seed {}\n"
+             "{} iterations after one to warm up; size is a rank's whole buffer, * the fastest of "
+             "a size\n\n",
+             plan.operation, s.fabric.hosts,
+             static_cast<double>(s.fabric.rate.bps) * s.fabric.ports / 1e9, s.cc.algorithm,
+             s.cc.profile, s.seed, plan.iterations) +
+         bench_table(rows);
 }
 
 std::string bench_json(const BenchPlan& plan, const std::vector<BenchRow>& rows) {
@@ -151,22 +190,7 @@ std::string bench_json(const BenchPlan& plan, const std::vector<BenchRow>& rows)
   json["profile"] = plan.scenario.cc.profile;
   json["seed"] = plan.scenario.seed;
   json["iterations"] = plan.iterations;
-  json["rows"] = nlohmann::ordered_json::array();
-  for (const BenchRow& row : rows) {
-    nlohmann::ordered_json& out = json["rows"].emplace_back();
-    out["bytes"] = row.bytes;
-    out["schedule"] = row.schedule;
-    if (!row.problem.empty()) {
-      out["problem"] = row.problem;
-      continue;
-    }
-    out["time_us"] = row.took_us;
-    out["ideal_us"] = row.ideal_us;
-    out["algbw_gbytes"] = row.algorithm_gbytes;
-    out["busbw_gbytes"] = row.bus_gbytes;
-    out["drops"] = row.drops;
-    out["best"] = row.best;
-  }
+  json["rows"] = bench_json_rows(rows);
   return json.dump(1) + "\n";
 }
 

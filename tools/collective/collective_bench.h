@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,13 +26,14 @@ struct BenchPlan {
 struct BenchRow {
   std::uint64_t bytes = 0;
   std::string schedule;
-  std::string problem;  // why there are no figures
-  double took_us = 0;   // mean of the counted iterations
-  double ideal_us = 0;
+  std::string problem;          // why there are no figures
+  double took_us = 0;           // mean of the counted iterations
+  double ideal_us = 0;          // 0: not known
   double algorithm_gbytes = 0;  // GB/s of a rank's buffer
   double bus_gbytes = 0;
   std::uint64_t drops = 0;
-  bool best = false;  // of its size
+  bool best = false;          // of its size
+  std::optional<bool> right;  // the data, where there is any
 };
 
 struct BenchProgress {
@@ -48,6 +51,12 @@ config::Read<std::vector<BenchRow>> run_bench(
 // The schedules that can serve that many ranks, of which `per_server` share a server.
 std::vector<std::string> possible_schedules(const std::string& operation, std::uint32_t ranks,
                                             std::uint32_t per_server);
+
+// Marks the fastest of each size.
+void mark_best(std::vector<BenchRow>& rows);
+
+std::string bench_table(const std::vector<BenchRow>& rows);
+nlohmann::ordered_json bench_json_rows(const std::vector<BenchRow>& rows);
 
 std::string bench_text(const BenchPlan& plan, const std::vector<BenchRow>& rows);
 std::string bench_json(const BenchPlan& plan, const std::vector<BenchRow>& rows);

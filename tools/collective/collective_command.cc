@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include "control/experiment/results_file.h"
@@ -12,6 +13,7 @@
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
 #include "tools/collective/collective_bench.h"
+#include "tools/collective/testbed_bench.h"
 #include "tools/workload/schedules/schedule.h"
 
 namespace paceline::tools {
@@ -28,6 +30,9 @@ struct BenchOptions {
   std::uint32_t iterations = 4;
   std::string out;
   bool quiet = false;
+  std::string testbed;  // empty: virtual time
+  std::uint32_t ranks = 0;
+  std::uint32_t per_server = 1;
 };
 
 std::vector<std::string> operations() {
@@ -74,6 +79,78 @@ std::vector<std::uint64_t> sizes_of(const BenchOptions& options, std::vector<std
   return sizes;
 }
 
+// Shows how far a bench is.
+std::function<void(const BenchProgress&)> shown_by(ProgressLine& line) {
+  return [&line, begin = wall_seconds()](const BenchProgress& at) {
+    const double share = (at.done + at.share) / at.all;
+    const double spent = wall_seconds() - begin;
+    line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), at.what);
+  };
+}
+
+int end_bench(const BenchOptions& options, const std::vector<BenchRow>& rows,
+              const std::string& text, const std::string& json) {
+  try {
+    if (!options.out.empty()) experiment::write_results_file(options.out, json);
+  } catch (const experiment::ResultsFileError& error) {
+    return report_errors(error.errors());
+  }
+  if (!options.quiet) fmt::print("{}", text);
+  if (Interrupt::flag().load()) return kExitInterrupted;
+  const bool failed = std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) {
+    return !row.problem.empty() || row.right == false;
+  });
+  return failed ? kExitFailed : kExitGood;
+}
+
+// The ranks are the first NICs of the testbed.
+std::vector<std::string> choose_nics(const BenchOptions& options, TestbedPlan& plan) {
+  auto nics = testbed_nics(options.testbed);
+  if (!nics.ok() || nics.value.empty()) return std::move(nics.errors);
+  const std::size_t there = nics.value.size();
+  const std::size_t ranks = options.ranks == 0 ? there : options.ranks;
+  if (ranks < 2 || ranks > there) {
+    return {fmt::format("--ranks {}: testbed {} has {} NICs, and a collective needs two or more",
+                        ranks, options.testbed, there)};
+  }
+  nics.value.resize(ranks);
+  plan.nics = std::move(nics.value);
+  return {};
+}
+
+int run_on_testbed(const BenchOptions& options, const BenchPlan& bench) {
+  TestbedPlan plan;
+  plan.testbed = options.testbed;
+  plan.operation = bench.operation;
+  plan.sizes = bench.sizes;
+  plan.iterations = bench.iterations;
+  plan.per_server = options.per_server;
+  plan.chunk_bytes = bench.scenario.workload.job.chunk_bytes;
+  plan.window = bench.scenario.workload.job.window;
+  if (!options.input.file.empty()) {
+    return report_errors(
+        {fmt::format("{}: a testbed has a fabric of its own; --set of "
+                     "workload.job.chunk_bytes and .window is allowed",
+                     options.input.file)});
+  }
+  const auto errors = choose_nics(options, plan);
+  if (!errors.empty()) return report_errors(errors);
+  if (plan.nics.empty()) return kExitBadInput;
+  const auto ranks = static_cast<std::uint32_t>(plan.nics.size());
+  plan.schedules = options.schedules == "all"
+                       ? possible_schedules(plan.operation, ranks, plan.per_server)
+                       : words_of(options.schedules);
+  const Interrupt interrupt;
+  ProgressLine line(options.quiet);
+  const auto rows = run_testbed_bench(plan, Interrupt::flag(), shown_by(line));
+  line.clear();
+  if (!rows.ok()) return report_errors(rows.errors);
+  const int code = end_bench(options, rows.value.rows, testbed_text(plan, rows.value.rows),
+                             testbed_json(plan, rows.value.rows));
+  report_errors(rows.value.failures);
+  return code;
+}
+
 int run_bench_command(const BenchOptions& options) {
   config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
@@ -94,32 +171,17 @@ int run_bench_command(const BenchOptions& options) {
   if (const auto unwritable = check_output(options.out); !unwritable.empty()) {
     return report_errors(unwritable);
   }
+  if (!options.testbed.empty()) return run_on_testbed(options, plan);
   const config::FabricConfig& fabric = plan.scenario.fabric;
   plan.schedules = options.schedules == "all"
                        ? possible_schedules(plan.operation, fabric.hosts, fabric.nics)
                        : words_of(options.schedules);
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
-  const double begin = wall_seconds();
-  const auto rows = run_bench(plan, Interrupt::flag(), [&](const BenchProgress& at) {
-    const double share = (at.done + at.share) / at.all;
-    const double spent = wall_seconds() - begin;
-    line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), at.what);
-  });
+  const auto rows = run_bench(plan, Interrupt::flag(), shown_by(line));
   line.clear();
   if (!rows.ok()) return report_errors(rows.errors);
-  try {
-    if (!options.out.empty()) {
-      experiment::write_results_file(options.out, bench_json(plan, rows.value));
-    }
-  } catch (const experiment::ResultsFileError& error) {
-    return report_errors(error.errors());
-  }
-  if (!options.quiet) fmt::print("{}", bench_text(plan, rows.value));
-  if (Interrupt::flag().load()) return kExitInterrupted;
-  const bool failed = std::any_of(rows.value.begin(), rows.value.end(),
-                                  [](const BenchRow& row) { return !row.problem.empty(); });
-  return failed ? kExitFailed : kExitGood;
+  return end_bench(options, rows.value, bench_text(plan, rows.value), bench_json(plan, rows.value));
 }
 
 void print_schedules() {
@@ -132,10 +194,27 @@ void print_schedules() {
   }
 }
 
+void add_testbed_options(CLI::App& command, BenchOptions& options) {
+  CLI::Option* const testbed =
+      command
+          .add_option("--testbed", options.testbed,
+                      "run between the NICs of a running testbed, over verbs, and compare the data")
+          ->type_name("NAME");
+  command.add_option("--ranks", options.ranks, "with --testbed: its first NICs (default: all)")
+      ->type_name("N")
+      ->needs(testbed);
+  command
+      .add_option("--per-server", options.per_server,
+                  "with --testbed: ranks that schedules take for those of one server (default: 1)")
+      ->type_name("G")
+      ->needs(testbed);
+}
+
 void add_bench(CLI::App& parent, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = parent.add_subcommand(
-      "bench", "time collectives of several sizes by several schedules, in virtual time");
+      "bench",
+      "time collectives of several sizes by several schedules, in virtual time or on a testbed");
   options->input.add_to(*command, "scenario with the fabric; [workload] may be missing", false);
   command->add_option("--operation", options->operation, "which collective (default: all_reduce)")
       ->type_name("NAME")
@@ -156,6 +235,7 @@ void add_bench(CLI::App& parent, int& exit_code) {
                    "of each, after one that is not counted (default: 4)")
       ->type_name("N")
       ->check(CLI::Range(1U, 100'000U));
+  add_testbed_options(*command, *options);
   command->add_option("--out", options->out, "write the table as JSON")->type_name("FILE.json");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
@@ -167,7 +247,8 @@ void add_bench(CLI::App& parent, int& exit_code) {
       "  paceline collective bench configs/scenarios/collective-64.toml --operation all_to_all\n"
       "  paceline collective bench --schedules ring,double_tree --min 64KiB --max 1GiB \\\n"
       "      --set cc.algorithm=dcqcn\n"
-      "Exit status: 0 good, 1 a run failed, 2 bad input, 130 interrupted.");
+      "  paceline collective bench --testbed default --operation all_gather --max 1MiB\n"
+      "Exit status: 0 good, 1 a run failed or data is wrong, 2 bad input, 130 interrupted.");
   command->callback([options, &exit_code] { exit_code = run_bench_command(*options); });
 }
 

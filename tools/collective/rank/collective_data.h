@@ -1,0 +1,77 @@
+// The buffers of a rank, what is in them before an operation, and what must be in them after it.
+// Contributions are whole numbers of 15 bits: float32 adds those of 256 ranks exactly, in any
+// order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tools/collective/rank/part_cut.h"
+#include "tools/workload/schedules/schedule.h"
+
+namespace paceline::rank {
+
+inline constexpr std::uint32_t kMostRanks = 256;
+
+// What rank `rank` contributes to element `element` of the buffer.
+float contribution(std::uint32_t rank, std::uint64_t element, std::uint32_t iteration);
+
+struct WrongElement {
+  std::uint64_t element = 0;  // of the result
+  float expected = 0;
+  float got = 0;
+};
+
+struct DataCheck {
+  std::uint64_t wrong = 0;
+  WrongElement first;  // where there is one
+};
+
+class CollectiveData {
+ public:
+  // window: parts under way at once, each with scratch of its own.
+  CollectiveData(const workload::Schedule& schedule, const PartCut& cut, std::uint32_t rank,
+                 std::uint32_t window);
+
+  // Before an operation. What the operation must write holds a number that nobody contributes.
+  void fill(std::uint32_t iteration);
+  // After it.
+  DataCheck check(std::uint32_t iteration) const;
+
+  // Part `part` of the elements that a transfer moves, one piece after another.
+  std::uint64_t elements_of(const workload::Transfer& transfer, std::uint64_t part) const;
+  void read(const workload::Transfer& transfer, std::uint64_t part, float* out) const;
+  void write(const workload::Transfer& transfer, std::uint64_t part, const float* in);
+
+ private:
+  // The elements of a place of `result`: those of block `block` of rank `owner`, or their sum.
+  struct Content {
+    std::uint32_t block = 0;
+    std::optional<std::uint32_t> owner;
+  };
+  bool is_sum() const;
+  bool own_before(std::uint32_t place) const;
+  bool due_after(std::uint32_t place) const;
+  Content content_after(std::uint32_t place) const;
+  void fill_place(workload::ScheduleBuffer which, std::uint32_t place, std::uint32_t iteration);
+  void check_place(std::uint32_t place, std::uint32_t iteration, DataCheck& check) const;
+  const std::vector<float>& buffer(workload::ScheduleBuffer which) const {
+    return buffers_[static_cast<std::size_t>(which)];
+  }
+  std::vector<float>& buffer(workload::ScheduleBuffer which) {
+    return buffers_[static_cast<std::size_t>(which)];
+  }
+  // Of the first element of a part, in the buffer.
+  std::uint64_t offset(workload::ScheduleBuffer which, std::uint32_t number, std::uint64_t part,
+                       const Extent& extent) const;
+
+  const workload::Schedule& schedule_;
+  const PartCut& cut_;
+  std::uint32_t rank_;
+  std::uint32_t window_;
+  std::array<std::vector<float>, 3> buffers_;  // by ScheduleBuffer
+};
+
+}  // namespace paceline::rank

@@ -1,0 +1,107 @@
+// paceline-rank: one rank of a collective, with data, over the verbs of the device that it sees.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "tools/collective/rank/collective_data.h"
+#include "tools/collective/rank/meeting.h"
+#include "tools/collective/rank/part_cut.h"
+#include "tools/collective/rank/part_runner.h"
+#include "tools/collective/rank/peer_traffic.h"
+#include "tools/collective/rank/rank_error.h"
+#include "tools/collective/rank/rank_options.h"
+#include "tools/collective/rank/slot_layout.h"
+#include "tools/collective/rank/verbs_link.h"
+
+namespace paceline::rank {
+
+namespace {
+
+constexpr int kFailed = 1;
+
+// One size: how its buffer is cut, and where the slots are.
+struct SizePlan {
+  SizePlan(const workload::Schedule& schedule, const RankOptions& options, std::uint64_t bytes)
+      : cut(schedule, bytes / sizeof(float), options.chunk_bytes / sizeof(float)),
+        layout(schedule, cut, options.window) {}
+  PartCut cut;
+  SlotLayout layout;
+};
+
+void add_wrong(const DataCheck& more, DataCheck& sum) {
+  if (sum.wrong == 0) sum.first = more.first;
+  sum.wrong += more.wrong;
+}
+
+SizeResult run_size(const RankCommand& command, const SizePlan& plan, Meeting& meeting,
+                    VerbsLink& link) {
+  using Clock = std::chrono::steady_clock;
+  const RankOptions& options = command.options;
+  CollectiveData data(command.schedule, plan.cut, options.rank, options.window);
+  PartRunner runner(command.schedule, plan.cut, plan.layout, options.rank, options.window);
+  SizeResult result;
+  for (std::uint32_t i = 0; i <= options.iterations; ++i) {
+    data.fill(i);
+    meeting.wait_for_all();
+    const Clock::time_point begin = Clock::now();
+    try {
+      runner.run(data, link);
+    } catch (const RankError& error) {
+      throw RankError(fmt::format("{}; {}", error.what(), runner.waits_for()));
+    }
+    const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
+    if (i > 0) result.mean_us += took.count() / options.iterations;
+    add_wrong(data.check(i), result.data);
+  }
+  return result;
+}
+
+void run_all(const RankCommand& command, Meeting& meeting) {
+  const RankOptions& options = command.options;
+  std::vector<std::unique_ptr<SizePlan>> plans;
+  std::uint64_t staging = 0;
+  for (const std::uint64_t bytes : options.bytes) {
+    plans.push_back(std::make_unique<SizePlan>(command.schedule, options, bytes));
+    staging = std::max(staging, plans.back()->layout.staging_bytes(options.rank));
+  }
+  VerbsLink link(options.rank, options.ranks, staging,
+                 peer_traffic(command.schedule, options.rank, options.window));
+  link.give_up(options.patience, meeting.descriptor());
+  link.connect(meeting.exchange(link.addresses()));
+  for (std::uint32_t i = 0; i < plans.size(); ++i) {
+    SizeResult result = run_size(command, *plans[i], meeting, link);
+    result.size = i;
+    meeting.report(result);
+  }
+  meeting.wait_for_all();  // nobody takes down what another still waits for
+}
+
+int run_rank(const RankCommand& command) {
+  std::optional<Meeting> meeting;
+  try {
+    meeting.emplace(command.options.meet, command.options.rank, command.options.patience);
+    run_all(command, *meeting);
+    return 0;
+  } catch (const std::exception& error) {
+    if (meeting) {
+      meeting->report_failure(error.what());
+    } else {
+      fmt::print(stderr, "paceline-rank: error: rank {}: {}\n", command.options.rank, error.what());
+    }
+  }
+  return kFailed;
+}
+
+}  // namespace
+
+}  // namespace paceline::rank
+
+int main(int argc, char** argv) {
+  const paceline::rank::RankCommand command = paceline::rank::read_rank_command(argc, argv);
+  return command.exit_code ? *command.exit_code : paceline::rank::run_rank(command);
+}

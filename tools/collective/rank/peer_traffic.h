@@ -1,0 +1,21 @@
+// How many messages a rank can have under way to and from each of its peers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tools/workload/schedules/schedule.h"
+
+namespace paceline::rank {
+
+struct PeerTraffic {
+  std::uint32_t peer = 0;
+  std::uint32_t sent = 0;
+  std::uint32_t received = 0;
+};
+
+// Peers without messages are left out.
+std::vector<PeerTraffic> peer_traffic(const workload::Schedule& schedule, std::uint32_t rank,
+                                      std::uint32_t window);
+
+}  // namespace paceline::rank

@@ -1,0 +1,84 @@
+// The ranks of one collective, a process each, from their start to their end: hands on addresses,
+// lets everybody wait for everybody, takes results (tools/collective/rank/meeting.h), and ends all
+// of them when one fails.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/collective/meeting_socket.h"
+#include "tools/collective/rank/json_lines.h"
+
+namespace paceline::tools {
+
+// What one rank says of one size.
+struct RankResult {
+  double mean_us = 0;
+  std::uint64_t wrong = 0;    // elements
+  std::uint64_t element = 0;  // the first wrong one
+  float expected = 0;
+  float got = 0;
+};
+
+struct GroupResult {
+  std::vector<std::vector<RankResult>> sizes;  // by size, then by rank; empty where one is missing
+  std::vector<std::string> failures;
+};
+
+class RankGroup {
+ public:
+  // Throws std::runtime_error where there can be no socket.
+  explicit RankGroup(std::uint32_t sizes);
+  ~RankGroup();  // ends those that still run
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  const std::string& socket() const { return socket_.path(); }
+
+  // Rank after rank; `name` is for errors. Returns why it cannot be started, or an empty text.
+  std::string start(const std::string& name, std::vector<std::string> command);
+  // Until all have ended, or `stop` is set.
+  GroupResult run(const std::atomic<bool>& stop);
+
+ private:
+  using Json = nlohmann::json;
+  struct Member {
+    std::string name;
+    pid_t process = 0;                       // 0: has ended
+    std::unique_ptr<rank::JsonLines> lines;  // null: is not here yet, or has gone
+    Json addresses;                          // null until they have come
+    bool waits = false;
+    bool failed = false;
+    std::vector<std::optional<RankResult>> results;
+  };
+
+  void take_in();
+  void accept_all();
+  void read_strangers();
+  void read_member(Member& member);
+  void handle(const Json& message, Member& member);
+  void hand_on_addresses();
+  void release_waiting();
+  void reap();
+  void note_end(Member& member, int status);
+  void fail(Member& member, const std::string& what);
+  bool any_left() const;
+  void signal_all(int number) const;
+  void end_all();
+
+  std::uint32_t sizes_;
+  MeetingSocket socket_;
+  std::vector<Member> members_;
+  std::vector<std::unique_ptr<rank::JsonLines>> strangers_;  // have not said who they are
+  std::vector<std::string> failures_;
+  std::uint32_t waited_ = 0;
+};
+
+}  // namespace paceline::tools
