@@ -1,6 +1,7 @@
 #include "tools/run/job_report.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -246,20 +247,50 @@ class JobReader {
 
   void read_nics(JobReport& out) const {
     const std::uint32_t nics = world_.hosts();
-    std::vector<std::vector<double>> sent(nics), received(nics);
+    std::vector<std::vector<std::uint32_t>> sent(nics), received(nics);  // messages
     const FabricIdeal ideal(world_.scenario(), world_.network().spec(),
                             world_.network().topology());
     const MessagePlan& plan = world_.plan();
     for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
       const PlannedMessage& m = plan.messages[id];
       if (m.computes || m.nvlink || m.bytes < kLeastToJudge) continue;
-      const double pace = static_cast<double>((records_[id].completed - records_[id].ready).count) /
-                          static_cast<double>(ideal.fct(plan, m).count);
-      sent[m.src].push_back(pace);
-      received[m.dst].push_back(pace);
+      sent[m.src].push_back(id);
+      received[m.dst].push_back(id);
     }
+    std::vector<double> paces(plan.messages.size(), std::numeric_limits<double>::infinity());
     for (std::uint32_t nic = 0; nic < nics; ++nic) {
-      out.nics.push_back({median(sent[nic]), median(received[nic])});
+      lower_paces(sent[nic], ideal, paces);
+      lower_paces(received[nic], ideal, paces);
+    }
+    const auto middle = [&paces](const std::vector<std::uint32_t>& ids) {
+      std::vector<double> some;
+      for (const std::uint32_t id : ids) some.push_back(paces[id]);
+      return median(some);
+    };
+    for (std::uint32_t nic = 0; nic < nics; ++nic) {
+      out.nics.push_back({middle(sent[nic]), middle(received[nic])});
+    }
+  }
+
+  // Of the messages of a NIC one way: those under way at the same time share it, and count as one
+  // of all their bytes.
+  void lower_paces(std::vector<std::uint32_t>& ids, const FabricIdeal& ideal,
+                   std::vector<double>& paces) const {
+    std::sort(ids.begin(), ids.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return std::pair(records_[a].ready, a) < std::pair(records_[b].ready, b);
+    });
+    for (std::size_t i = 0, next = 0; i < ids.size(); i = next) {
+      const PlannedMessage& first = world_.plan().messages[ids[i]];
+      const Picos begin = records_[ids[i]].ready;
+      Picos end = begin;
+      std::uint64_t bytes = 0;
+      do {
+        end = later(end, records_[ids[next]].completed);
+        bytes += world_.plan().messages[ids[next]].bytes;
+      } while (++next < ids.size() && records_[ids[next]].ready < end);
+      const double pace = static_cast<double>((end - begin).count) /
+                          static_cast<double>(ideal.fct(first.src, first.dst, bytes).count);
+      for (; i < next; ++i) paces[ids[i]] = std::min(paces[ids[i]], pace);
     }
   }
 

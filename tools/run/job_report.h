@@ -56,8 +56,9 @@ struct OpTime {
   Picos end{-1};
 };
 
-// How the messages of one NIC fared: the median of FCT over ideal, over those that it sends and
-// that it receives through the fabric; 0 without any.
+// How the messages of one NIC fared that it sends and that it receives through the fabric: the
+// median of time over ideal, 0 without any. Messages that share a NIC at the same time count as one
+// there, and a message is as slow as the faster of its two NICs.
 struct NicPace {
   double sent = 0;
   double received = 0;

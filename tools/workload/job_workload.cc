@@ -9,6 +9,7 @@
 #include "tools/workload/job_plans/simai_job.h"
 #include "tools/workload/jobs/chakra_trace.h"
 #include "tools/workload/jobs/goal_file.h"
+#include "tools/workload/jobs/import_limits.h"
 #include "tools/workload/streams.h"
 
 namespace paceline::workload {
@@ -16,8 +17,17 @@ namespace paceline::workload {
 namespace {
 
 // The same collective again and again, with computing before each.
-Job repeated_collective(const config::JobConfig& config, std::uint32_t ranks) {
-  Job job;
+Imported<Job> repeated_collective(const config::JobConfig& config, std::uint32_t ranks) {
+  Imported<Job> out;
+  const std::uint64_t ops =
+      std::uint64_t{ranks} * config.iterations * (config.compute.count > 0 ? 2 : 1);
+  if (ops > kMostJobOps) {
+    out.errors.push_back(
+        fmt::format("workload.job.iterations = {}: {} operations of {} ranks: at most {} fit",
+                    config.iterations, ops, ranks, kMostJobOps));
+    return out;
+  }
+  Job& job = out.value;
   job.ranks = ranks;
   job.groups.emplace_back(ranks);
   std::iota(job.groups[0].begin(), job.groups[0].end(), 0U);
@@ -35,7 +45,7 @@ Job repeated_collective(const config::JobConfig& config, std::uint32_t ranks) {
            .bytes = config.bytes});
     }
   }
-  return job;
+  return out;
 }
 
 Imported<Job> simai_job(const config::JobConfig& config, std::uint32_t ranks) {
@@ -66,7 +76,7 @@ Imported<Job> load_job(const config::JobConfig& config, std::uint32_t ranks) {
   } else if (config.format == "chakra") {
     job = chakra_job(config);
   } else {
-    job.value = repeated_collective(config, ranks);
+    job = repeated_collective(config, ranks);
   }
   if (job.ok() && job.value.ranks > ranks) {
     job.errors.push_back(

@@ -398,6 +398,9 @@ class Checker {
       refuse({"workload.job.operation", "workload.job.bytes", "workload.job.compute"},
              fmt::format("workload.job.format = \"{}\"", job.format));
     }
+    if (job.format == "goal" || job.format == "chakra") {
+      refuse({"workload.job.iterations"}, fmt::format("workload.job.format = \"{}\"", job.format));
+    }
     require(job.groups_file.empty() || job.format == "chakra", {"workload.job.groups_file"},
             "workload.job.groups_file is of workload.job.format = \"chakra\"");
     require(std::has_single_bit(job.aggregation) || job.aggregation == 0,

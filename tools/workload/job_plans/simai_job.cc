@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+
+#include "tools/workload/jobs/import_limits.h"
 
 namespace paceline::workload {
 
@@ -10,6 +13,10 @@ namespace {
 
 // A forward collective of fewer bytes is made so large, in the policy of transformers.
 constexpr std::uint64_t kLeastForwardBytes = 4096;
+
+bool communicates(const SimaiPhase& phase) {
+  return phase.op && phase.bytes != 0 && phase.op != CollectiveOp::broadcast;
+}
 
 constexpr Picos nanos(std::uint64_t ns) { return Picos{static_cast<std::int64_t>(ns) * 1000}; }
 
@@ -21,11 +28,13 @@ class SimaiJob {
 
   Imported<Job> make(std::uint32_t iterations) {
     check();
+    check_size(iterations);
     if (!out_.ok()) return std::move(out_);
     dp_ = out_.value.ranks / (w_.tp * w_.pp);
     add_groups();
     for (const SimaiLayer& layer : w_.layers) out_.value.names.push_back(layer.name);
     for (std::uint32_t rank = 0; rank < out_.value.ranks; ++rank) add_rank(rank, iterations);
+    std::sort(out_.value.waits.begin(), out_.value.waits.end());
     return std::move(out_);
   }
 
@@ -66,6 +75,23 @@ class SimaiJob {
       out_.warnings.push_back(
           fmt::format("{} times BROADCAST: no communication, as in SimAI", broadcasts));
     }
+  }
+
+  // Three computations a layer, and for each collective one that is its delay.
+  void check_size(std::uint32_t iterations) {
+    std::uint64_t ops = 0;
+    for (const SimaiLayer& layer : w_.layers) {
+      ops += 3;
+      for (const SimaiPhase* phase :
+           {&layer.forward, &layer.input_gradient, &layer.weight_gradient}) {
+        if (communicates(*phase)) ops += 2;
+      }
+    }
+    const std::uint64_t each = std::uint64_t{out_.value.ranks} * iterations;
+    if (ops <= kMostJobOps / each) return;
+    out_.errors.push_back(fmt::format("about {:.3g} operations of {} ranks: at most {} fit",
+                                      static_cast<double>(ops) * static_cast<double>(each),
+                                      out_.value.ranks, kMostJobOps));
   }
 
   // The groups of each kind, and which one each rank is in.
@@ -127,7 +153,7 @@ class SimaiJob {
 
   // kNone where the phase has no communication.
   std::uint32_t add_collective(std::uint32_t layer, const SimaiPhase& phase, bool forward) {
-    if (!phase.op || phase.bytes == 0 || phase.op == CollectiveOp::broadcast) return kNone;
+    if (!communicates(phase)) return kNone;
     const bool raised = forward && w_.policy == SimaiPolicy::hybrid_transformer_fwd_in_bckwd;
     const std::uint32_t op =
         add({.kind = JobOpKind::collective,

@@ -17,8 +17,9 @@
 namespace paceline::workload {
 
 // ranks: multiple of tp * pp, and of tp * pp * ep where ep is more than 1; should be all_gpus,
-// where the file says it (a warning). Further warnings: stages of a pipeline exchange nothing here,
-// and layers without communication because their word is BROADCAST.
+// where the file says it (a warning). More than kMostJobOps ops are an error. Further warnings:
+// stages of a pipeline exchange nothing here, and layers without communication because their word
+// is BROADCAST.
 Imported<Job> job_of_simai(const SimaiWorkload& workload, std::uint32_t ranks,
                            std::uint32_t iterations);
 

@@ -1,0 +1,203 @@
+// [workload.job]: defaults, values, and what does not fit together.
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "tests/unit/config/test_algorithms.h"
+
+namespace paceline::config {
+namespace {
+
+using Complaints = std::vector<std::string>;
+
+// 16 hosts; the first line of the table is line 6.
+Read<Scenario> read_job(const std::string& table) {
+  return read_scenario_text(
+      "[fabric]\nhosts = 16\n[workload]\nkind = \"job\"\n[workload.job]\n" + table, "s.toml",
+      "folder", {test_algorithms(), {}});
+}
+
+Complaints complaints_of(const std::string& table) { return read_job(table).errors; }
+
+TEST_CASE("keys of jobs: defaults", "[config]") {
+  const auto read = read_job("");
+  REQUIRE(read.errors == Complaints{});
+  CHECK(read.value.workload.kind == "job");
+  const JobConfig& job = read.value.workload.job;
+  CHECK(job.format == "collective");
+  CHECK(job.file.empty());
+  CHECK(job.groups_file.empty());
+  CHECK(job.operation == "all_reduce");
+  CHECK(job.bytes == 67'108'864);
+  CHECK(job.iterations == 1);
+  CHECK(job.compute == Picos{0});
+  CHECK(job.compute_scale == 1);
+  CHECK(job.jitter == 0);
+  CHECK(job.straggler == 0);
+  CHECK(job.straggler_factor == 1);
+  for (const std::string* schedule : {&job.all_reduce, &job.reduce_scatter, &job.all_gather,
+                                      &job.all_to_all, &job.broadcast, &job.reduce}) {
+    CHECK(schedule->empty());
+  }
+  CHECK(job.chunk_bytes == 1'048'576);
+  CHECK(job.channels == 1);
+  CHECK(job.window == 8);
+  CHECK(job.queue_pairs == 1);
+  CHECK_FALSE(job.clear_to_send);
+  CHECK(job.aggregation == 0);
+  CHECK(job.peers == 0);
+}
+
+TEST_CASE("keys of jobs: each one reaches its field", "[config]") {
+  const auto read = read_job(R"(operation = "all_to_all"
+bytes = "3MB"
+iterations = 5
+compute = "2us"
+compute_scale = 0.5
+jitter = 0.25
+straggler = 15
+straggler_factor = 1.5
+all_reduce = "double_tree"
+reduce_scatter = "pat"
+all_gather = "bruck"
+all_to_all = "window"
+broadcast = "binomial"
+reduce = "chain"
+chunk_bytes = "64KiB"
+channels = 4
+window = 3
+queue_pairs = 2
+clear_to_send = true
+aggregation = 8
+peers = 7
+)");
+  REQUIRE(read.errors == Complaints{});
+  const JobConfig& job = read.value.workload.job;
+  CHECK(job.operation == "all_to_all");
+  CHECK(job.bytes == 3'000'000);
+  CHECK(job.iterations == 5);
+  CHECK(job.compute == Picos{2'000'000});
+  CHECK(job.compute_scale == 0.5);
+  CHECK(job.jitter == 0.25);
+  CHECK(job.straggler == 15);
+  CHECK(job.straggler_factor == 1.5);
+  CHECK(job.all_reduce == "double_tree");
+  CHECK(job.reduce_scatter == "pat");
+  CHECK(job.all_gather == "bruck");
+  CHECK(job.all_to_all == "window");
+  CHECK(job.broadcast == "binomial");
+  CHECK(job.reduce == "chain");
+  CHECK(job.chunk_bytes == 65'536);
+  CHECK(job.channels == 4);
+  CHECK(job.window == 3);
+  CHECK(job.queue_pairs == 2);
+  CHECK(job.clear_to_send);
+  CHECK(job.aggregation == 8);
+  CHECK(job.peers == 7);
+}
+
+TEST_CASE("keys of jobs: files are looked for beside the scenario", "[config]") {
+  const auto read = read_job("format = \"chakra\"\nfile = \"t/a\"\ngroups_file = \"g.json\"\n");
+  REQUIRE(read.errors == Complaints{});
+  CHECK(read.value.workload.job.file == "folder/t/a");
+  CHECK(read.value.workload.job.groups_file == "folder/g.json");
+}
+
+TEST_CASE("keys of jobs: values out of range", "[config]") {
+  const auto range = [](const std::string& key, const std::string& value,
+                        const std::string& allowed) {
+    CAPTURE(key, value);
+    CHECK(complaints_of(key + " = " + value + "\n") ==
+          Complaints{"s.toml:6:" + std::to_string(key.size() + 4) + ": workload.job." + key +
+                     " = " + value + ": out of range, allowed is " + allowed});
+  };
+  range("iterations", "0", "[1 .. 1000000]");
+  range("iterations", "1000001", "[1 .. 1000000]");
+  range("compute_scale", "-1", "[0 .. 1000000]");
+  range("jitter", "2.5", "[0 .. 2]");
+  range("straggler_factor", "0.001", "[0.01 .. 1000]");
+  range("channels", "0", "[1 .. 64]");
+  range("channels", "65", "[1 .. 64]");
+  range("window", "0", "[1 .. 4096]");
+  range("queue_pairs", "65", "[1 .. 64]");
+}
+
+TEST_CASE("keys of jobs: sizes and times out of range, and words that are not allowed",
+          "[config]") {
+  CHECK(complaints_of("bytes = \"0B\"\n") ==
+        Complaints{
+            "s.toml:6:9: workload.job.bytes = \"0B\": out of range, allowed is [1B .. 1000TB]"});
+  CHECK(
+      complaints_of("bytes = \"1001TB\"\n") ==
+      Complaints{
+          "s.toml:6:9: workload.job.bytes = \"1001TB\": out of range, allowed is [1B .. 1000TB]"});
+  CHECK(complaints_of("chunk_bytes = \"2GiB\"\n") ==
+        Complaints{"s.toml:6:15: workload.job.chunk_bytes = \"2GiB\": out of range, allowed is [1 "
+                   ".. 1GiB]"});
+  CHECK(complaints_of("compute = \"1001s\"\n") ==
+        Complaints{"s.toml:6:11: workload.job.compute = \"1001s\": out of range, allowed is [0ps "
+                   ".. 1000s]"});
+  CHECK(complaints_of("operation = \"gather\"\n") ==
+        Complaints{
+            "s.toml:6:13: workload.job.operation = \"gather\": allowed is \"all_reduce\", "
+            "\"reduce_scatter\", \"all_gather\", \"all_to_all\", \"broadcast\" or \"reduce\""});
+  CHECK(complaints_of("format = \"nccl\"\n") ==
+        Complaints{"s.toml:6:10: workload.job.format = \"nccl\": allowed is \"collective\", "
+                   "\"simai\", \"goal\" or \"chakra\""});
+  CHECK(complaints_of("clear_to_send = 1\n") ==
+        Complaints{"s.toml:6:17: workload.job.clear_to_send = 1: expected true or false"});
+  const Complaints unknown = complaints_of("windows = 1\n");
+  CHECK(unknown == Complaints{"s.toml:6:1: unknown key \"windows\" in [workload.job]; did you mean "
+                              "\"window\"?"});
+}
+
+TEST_CASE("keys of jobs: a format needs its file, and a file its format", "[config]") {
+  CHECK(
+      complaints_of("file = \"a.goal\"\n") ==
+      Complaints{"s.toml:6:8: workload.job.file needs workload.job.format, which says what it is"});
+  for (const std::string format : {"simai", "goal", "chakra"}) {
+    CHECK(complaints_of("format = \"" + format + "\"\n") ==
+          Complaints{"s.toml:6:10: workload.job.format = \"" + format +
+                     "\" needs workload.job.file"});
+  }
+  CHECK(complaints_of("format = \"goal\"\nfile = \"a\"\ngroups_file = \"b\"\n") ==
+        Complaints{"s.toml:8:15: workload.job.groups_file is of workload.job.format = \"chakra\""});
+  CHECK(complaints_of("groups_file = \"b\"\n") ==
+        Complaints{"s.toml:6:15: workload.job.groups_file is of workload.job.format = \"chakra\""});
+  CHECK(
+      complaints_of("format = \"simai\"\nfile = \"a\"\noperation = \"reduce\"\nbytes = \"8B\"\n"
+                    "compute = \"1us\"\niterations = 2\n") ==
+      Complaints{
+          "s.toml:8:13: workload.job.operation does nothing with workload.job.format = \"simai\"",
+          "s.toml:9:9: workload.job.bytes does nothing with workload.job.format = \"simai\"",
+          "s.toml:10:11: workload.job.compute does nothing with workload.job.format = \"simai\""});
+  for (const std::string format : {"goal", "chakra"}) {
+    CHECK(complaints_of("format = \"" + format + "\"\nfile = \"a\"\niterations = 2\n") ==
+          Complaints{"s.toml:8:14: workload.job.iterations does nothing with workload.job.format = "
+                     "\"" +
+                     format + "\""});
+  }
+}
+
+TEST_CASE("keys of jobs: what the fabric or the algorithm does not allow", "[config]") {
+  CHECK(complaints_of("straggler = 16\n") ==
+        Complaints{"s.toml:6:13: workload.job.straggler = 16: no such rank, allowed is 0 .. 15"});
+  CHECK(complaints_of("aggregation = 3\n") ==
+        Complaints{"s.toml:6:15: workload.job.aggregation = 3: allowed are 0 and powers of two"});
+}
+
+TEST_CASE("keys of jobs: they are of no other kind of workload", "[config]") {
+  CHECK(read_scenario_text("[workload]\nkind = \"permutation\"\n[workload.job]\nwindow = 2\n",
+                           "s.toml", "folder", {test_algorithms(), {}})
+            .errors == Complaints{"s.toml:4:10: workload.job.window does nothing with "
+                                  "workload.kind = \"permutation\"; it is for job"});
+  CHECK(read_scenario_text("[workload]\nkind = \"job\"\nfan_in = 3\n", "s.toml", "folder",
+                           {test_algorithms(), {}})
+            .errors == Complaints{"s.toml:3:10: workload.fan_in does nothing with workload.kind = "
+                                  "\"job\"; it is for incast open_loop"});
+}
+
+}  // namespace
+}  // namespace paceline::config
