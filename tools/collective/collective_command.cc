@@ -244,7 +244,7 @@ void add_bench(CLI::App& parent, int& exit_code) {
       "what a ring would put on each link, comparable to the rate of the NIC.\n"
       "Examples:\n"
       "  paceline collective bench --set fabric.hosts=16 --set 'fabric.rate=400 Gb/s'\n"
-      "  paceline collective bench configs/scenarios/collective-64.toml --operation all_to_all\n"
+      "  paceline collective bench configs/scenarios/all-reduce.toml --operation all_to_all\n"
       "  paceline collective bench --schedules ring,double_tree --min 64KiB --max 1GiB \\\n"
       "      --set cc.algorithm=dcqcn\n"
       "  paceline collective bench --testbed default --operation all_gather --max 1MiB\n"
