@@ -235,6 +235,9 @@ MAY_INCLUDE = {
     "tools/collective": BELOW_TOOLS + (
         "tools/cli", "tools/run", "tools/workload", "tools/workload/schedules",
     ),
+    "tools/job": BELOW_TOOLS + (
+        "tools/cli", "tools/run", "tools/workload", "tools/workload/exports", "tools/workload/models",
+    ),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),
     "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),
