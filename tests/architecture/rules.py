@@ -216,6 +216,9 @@ MAY_INCLUDE = {
                             "tools/workload/schedules"),
     "tools/workload/job_plans": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
                                  "tools/workload/jobs", "tools/workload/schedules"),
+    # A plan in the formats of others.
+    "tools/workload/exports": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
+                               "tools/workload/files"),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/files",
                                       "tools/workload/job_plans", "tools/workload/jobs",
                                       "tools/workload/models",
