@@ -51,48 +51,62 @@ void add_end(Over& over, const std::vector<Over>& before, std::uint32_t flow, st
   if (sender) over.insert(2 * flow + 1);
 }
 
+// Messages may wait for later ones, so that it takes several rounds.
+template <class Round>
+void until_steady(std::vector<Over>& over, Round round) {
+  for (std::vector<Over> before; before != over;) {
+    before = over;
+    round();
+  }
+}
+
 std::vector<Over> over_in_plan(const MessagePlan& plan) {
   std::vector<Over> over(plan.messages.size());
-  std::vector<std::uint32_t> number(plan.messages.size());
-  std::vector<Over> flows;
+  std::vector<std::uint32_t> number;
   std::uint32_t next = 0;
-  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
-    const PlannedMessage& m = plan.messages[id];
-    const auto await = [&](std::uint32_t after) {
-      const PlannedMessage& other = plan.messages[after];
-      if (other.computes) {
-        over[id].insert(over[after].begin(), over[after].end());
-      } else {
-        add_end(over[id], over, number[after], after, other.src == m.src);
-      }
-    };
-    if (m.after != kNoMessage) await(m.after);
-    for (const Join& join : plan.joins) {
-      if (join.message == id) await(join.after);
+  for (const PlannedMessage& m : plan.messages) number.push_back(m.computes ? 0 : next++);
+  const auto await = [&](std::uint32_t id, std::uint32_t after) {
+    const PlannedMessage& other = plan.messages[after];
+    if (other.computes) {
+      over[id].insert(over[after].begin(), over[after].end());
+    } else {
+      add_end(over[id], over, number[after], after, other.src == plan.messages[id].src);
     }
-    if (m.computes) continue;
-    number[id] = next++;
-    flows.push_back(over[id]);
+  };
+  until_steady(over, [&] {
+    for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+      if (plan.messages[id].after != kNoMessage) await(id, plan.messages[id].after);
+    }
+    for (const Join& join : plan.joins) await(join.message, join.after);
+  });
+  std::vector<Over> flows;
+  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+    if (!plan.messages[id].computes) flows.push_back(over[id]);
   }
   return flows;
 }
 
 std::vector<Over> over_in_matrix(const HtsimMatrix& matrix) {
   std::vector<Over> over(matrix.flows.size());
-  for (std::uint32_t id = 0; id < matrix.flows.size(); ++id) {
-    const std::uint32_t trigger = matrix.flows[id].trigger;
-    if (trigger == 0) continue;
-    std::uint32_t firings = 0;
-    for (std::uint32_t other = 0; other < matrix.flows.size(); ++other) {
-      const HtsimFlow& f = matrix.flows[other];
-      if (f.recv_done == trigger) add_end(over[id], over, other, other, false);
-      if (f.send_done == trigger) add_end(over[id], over, other, other, true);
-      firings += (f.recv_done == trigger ? 1 : 0) + (f.send_done == trigger ? 1 : 0);
-    }
-    const HtsimTrigger& t = matrix.triggers.at(trigger - 1);
-    CHECK(firings == (t.kind == HtsimTriggerKind::barrier ? t.count : 1));
-    CHECK((t.kind == HtsimTriggerKind::barrier) == (firings > 1));
+  std::map<std::uint32_t, std::uint32_t> firings;
+  for (const HtsimFlow& f : matrix.flows) {
+    for (const std::uint32_t trigger : {f.recv_done, f.send_done}) ++firings[trigger];
   }
+  for (const HtsimTrigger& t : matrix.triggers) {
+    CHECK(firings[t.id] == (t.kind == HtsimTriggerKind::barrier ? t.count : 1));
+    CHECK((t.kind == HtsimTriggerKind::barrier) == (firings[t.id] > 1));
+  }
+  until_steady(over, [&] {
+    for (std::uint32_t id = 0; id < matrix.flows.size(); ++id) {
+      const std::uint32_t trigger = matrix.flows[id].trigger;
+      if (trigger == 0) continue;
+      for (std::uint32_t other = 0; other < matrix.flows.size(); ++other) {
+        const HtsimFlow& f = matrix.flows[other];
+        if (f.recv_done == trigger) add_end(over[id], over, other, other, false);
+        if (f.send_done == trigger) add_end(over[id], over, other, other, true);
+      }
+    }
+  });
   return over;
 }
 

@@ -86,11 +86,17 @@ class MatrixWriter {
     if (m.bytes == 0 || m.bytes > kMostBytesOfHtsim) {
       refuse(id, fmt::format("{} bytes: htsim reads 1 to {}", m.bytes, kMostBytesOfHtsim));
     }
-    if (waits_of_[id] != 0 && m.start > order_.awaited_start(id)) {
+    Picos implied{0};
+    for (const FlowEnd end : sets_[waits_of_[id]]) implied = std::max(implied, start_of(end / 2));
+    if (waits_of_[id] != 0 && start_of(id) > implied) {
       refuse(id, fmt::format("it waits and does not begin before {}: a flow of htsim has either a "
                              "trigger or a start",
-                             config::format_time(m.start)));
+                             config::format_time(start_of(id))));
     }
+  }
+
+  Picos start_of(std::uint32_t id) const {
+    return std::max(plan_.messages[id].start, order_.awaited_start(id));
   }
 
   // Sets that messages wait for get triggers, and the flows in them the one that they fire.
@@ -170,7 +176,7 @@ class MatrixWriter {
       if (const std::uint32_t trigger = trigger_of_[waits_of_[id]]; trigger != 0) {
         fmt::format_to(to, " trigger {}", trigger);
       } else {
-        fmt::format_to(to, " start {}", std::max(m.start, order_.awaited_start(id)).count);
+        fmt::format_to(to, " start {}", start_of(id).count);
       }
       fmt::format_to(to, " size {}", m.bytes);
       const std::uint32_t arrival = fires_[2 * id];
