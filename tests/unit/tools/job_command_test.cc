@@ -144,7 +144,7 @@ TEST_CASE("job export: what is refused", "[cli]") {
     CHECK(folder.list() == JobWords{"s.toml"});
     return outcome.err;
   };
-  CHECK_THAT(refused({"--format", "cm"}), Contains("--drop-computing leaves these times out"));
+  CHECK_THAT(refused({"--format", "cm"}), Contains("--drop-computing leaves them out"));
   CHECK_THAT(refused({"--format", "hpcc"}),
              Contains("--drop-computing") && Contains("--drop-waits"));
   CHECK_THAT(refused({"--format", "goal", "--drop-computing"}),

@@ -245,7 +245,7 @@ TEST_CASE("exports: what a matrix cannot express", "[workload]") {
     REQUIRE(text.errors.size() == 1);
     return text.errors[0];
   };
-  CHECK_THAT(refused(), Contains("1 messages compute") && Contains("message 1 (1->1)") &&
+  CHECK_THAT(refused(), Contains("computing and gaps: 1, ") && Contains("message 1 (1->1)") &&
                             Contains("--drop-computing"));
   const auto dropped = write_htsim_plan(plan, 3, {.computing = true});
   REQUIRE(dropped.errors == ExportLines{});
@@ -255,6 +255,9 @@ TEST_CASE("exports: what a matrix cannot express", "[workload]") {
   CHECK_THAT(refused(), Contains("message 2 (1->2)") && Contains("either a trigger or a start"));
   plan.messages[0].start = Picos{1};  // then the second cannot begin before, anyway
   CHECK(write_htsim_plan(plan, 3, {}).ok());
+  plan.messages[1].start = Picos{2};
+  CHECK_THAT(refused(), Contains("message 2 (1->2): it waits and does not begin before 2 ps"));
+  plan.messages[1].start = Picos{0};
   plan.messages[0].bytes = 0x7FFF'FFFF;
   CHECK(write_htsim_plan(plan, 3, {}).ok());
   plan.messages[0].bytes = 0x8000'0000;

@@ -62,10 +62,10 @@ std::vector<std::string> check_computing(const MessagePlan& plan, const char* fo
     if (computing++ == 0) first = id;
   }
   if (computing == 0) return {};
-  return {
-      fmt::format("{} messages compute or begin some time after others, the first is {}: {} "
-                  "cannot say so; --drop-computing leaves these times out",
-                  computing, message_text(plan, first), format)};
+  return {fmt::format(
+      "times of computing and gaps: {}, the first of {}; {} has none: --drop-computing leaves them "
+      "out",
+      computing, message_text(plan, first), format)};
 }
 
 }  // namespace paceline::workload
