@@ -216,6 +216,9 @@ MAY_INCLUDE = {
                             "tools/workload/schedules"),
     "tools/workload/job_plans": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
                                  "tools/workload/jobs", "tools/workload/schedules"),
+    # A plan in the formats of others.
+    "tools/workload/exports": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
+                               "tools/workload/files"),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/files",
                                       "tools/workload/job_plans", "tools/workload/jobs",
                                       "tools/workload/models",
@@ -239,6 +242,9 @@ MAY_INCLUDE = {
     "tools/collective": BELOW_TOOLS + (
         "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/part_runner", "tools/run",
         "tools/service_link/runtime_folder", "tools/workload", "tools/workload/schedules",
+    ),
+    "tools/job": BELOW_TOOLS + (
+        "tools/cli", "tools/run", "tools/workload", "tools/workload/exports", "tools/workload/models",
     ),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),

@@ -1,0 +1,36 @@
+// Which ranks belong together in training, and how much of what they send leaves their servers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace paceline::workload {
+
+// A group has the ranks that differ only in these digits of the rank, the lowest first.
+struct RankDigit {
+  std::uint64_t stride = 1;
+  std::uint32_t degree = 1;
+};
+using RankDigits = std::vector<RankDigit>;
+
+class RankGroups {
+ public:
+  RankGroups(std::uint64_t ranks, std::uint32_t gpus_per_server)
+      : ranks_(ranks), gpus_(gpus_per_server) {}
+
+  // Of the bytes that ranks send around the ring of their group, the part between servers.
+  double ring_share(const RankDigits& group) const;
+  // The same where every rank sends as much to each other one of its group.
+  double mesh_share(const RankDigits& group) const;
+  // The same where the ranks of a stage send to those of the next, and the last ones to the first
+  // for all chunks but one.
+  double chain_share(const RankDigit& stages, std::uint32_t chunks) const;
+
+ private:
+  std::uint64_t server_of(std::uint64_t rank) const { return rank / gpus_; }
+
+  std::uint64_t ranks_;
+  std::uint32_t gpus_;
+};
+
+}  // namespace paceline::workload
