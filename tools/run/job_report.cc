@@ -272,25 +272,35 @@ class JobReader {
     }
   }
 
-  // Of the messages of a NIC one way: those under way at the same time share it, and count as one
-  // of all their bytes.
+  // Of the messages of a NIC one way: those that follow one another without a pause share it, and
+  // until one of them is complete the NIC had all to carry that had begun.
   void lower_paces(std::vector<std::uint32_t>& ids, const FabricIdeal& ideal,
                    std::vector<double>& paces) const {
     std::sort(ids.begin(), ids.end(), [this](std::uint32_t a, std::uint32_t b) {
       return std::pair(records_[a].ready, a) < std::pair(records_[b].ready, b);
     });
     for (std::size_t i = 0, next = 0; i < ids.size(); i = next) {
-      const PlannedMessage& first = world_.plan().messages[ids[i]];
       const Picos begin = records_[ids[i]].ready;
       Picos end = begin;
-      std::uint64_t bytes = 0;
       do {
         end = later(end, records_[ids[next]].completed);
-        bytes += world_.plan().messages[ids[next]].bytes;
       } while (++next < ids.size() && records_[ids[next]].ready < end);
-      const double pace = static_cast<double>((end - begin).count) /
-                          static_cast<double>(ideal.fct(first.src, first.dst, bytes).count);
-      for (; i < next; ++i) paces[ids[i]] = std::min(paces[ids[i]], pace);
+      std::vector<std::uint32_t> by_end(ids.begin() + static_cast<std::ptrdiff_t>(i),
+                                        ids.begin() + static_cast<std::ptrdiff_t>(next));
+      std::sort(by_end.begin(), by_end.end(), [this](std::uint32_t a, std::uint32_t b) {
+        return std::pair(records_[a].completed, a) < std::pair(records_[b].completed, b);
+      });
+      std::uint64_t begun = 0;  // bytes of those before `i`
+      for (const std::uint32_t id : by_end) {
+        const Picos until = records_[id].completed;
+        for (; i < next && records_[ids[i]].ready < until; ++i) {
+          begun += world_.plan().messages[ids[i]].bytes;
+        }
+        const PlannedMessage& m = world_.plan().messages[id];
+        const double pace = static_cast<double>((until - begin).count) /
+                            static_cast<double>(ideal.fct(m.src, m.dst, begun).count);
+        paces[id] = std::min(paces[id], pace);
+      }
     }
   }
 

@@ -57,8 +57,8 @@ struct OpTime {
 };
 
 // How the messages of one NIC fared that it sends and that it receives through the fabric: the
-// median of time over ideal, 0 without any. Messages that share a NIC at the same time count as one
-// there, and a message is as slow as the faster of its two NICs.
+// median of time over ideal, 0 without any. Each NIC of a message had to carry what shared it then,
+// and the message is as slow as the faster of the two.
 struct NicPace {
   double sent = 0;
   double received = 0;
