@@ -24,6 +24,15 @@ constexpr std::uint64_t kPieceFlag = std::uint64_t{1} << 63;  // wr_id: not the 
 
 }  // namespace
 
+std::vector<MessageRecord> fresh_records(const MessagePlan& plan) {
+  std::vector<MessageRecord> records(plan.messages.size());
+  for (std::uint32_t id = 0; id < records.size(); ++id) {
+    if (plan.messages[id].after != kNoMessage) records[id].waits = 1;
+  }
+  for (const Join& join : plan.joins) ++records[join.message].waits;
+  return records;
+}
+
 MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIndex& index,
                        std::vector<MessageRecord>& records, transport::Engine& engine,
                        Connector& connector, transport::MemoryProvider* memory)

@@ -24,6 +24,9 @@ struct MessageRecord {
   bool failed = false;
 };
 
+// Of every message, before anything has happened.
+std::vector<MessageRecord> fresh_records(const MessagePlan& plan);
+
 // What takes two hosts; implemented by the world, which sees both.
 class Connector {
  public:

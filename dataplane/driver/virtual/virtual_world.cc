@@ -170,11 +170,7 @@ void VirtualWorld::build(std::uint32_t threads) {
   // Between two builds only the networks keep the links: a large fabric has millions.
   if (!parts_.empty()) setup_.fabric.links = network().spec().links;
   parts_.clear();
-  records_.assign(plan_.messages.size(), {});
-  for (std::uint32_t id = 0; id < records_.size(); ++id) {
-    if (plan_.messages[id].after != kNoMessage) records_[id].waits = 1;
-  }
-  for (const Join& join : plan_.joins) ++records_[join.message].waits;
+  records_ = fresh_records(plan_);
   now_ = Picos{0};
   nvlink_.reset();
   connections_ = 0;
