@@ -75,6 +75,7 @@ TEST_CASE("job traffic: what is refused", "[cli]") {
       {{"--model", "llama-7b", "--sequence-parallel"}, "expected tensor-parallel ranks"},
       {{"--model", "llama-7b", "--tp", "2", "--gather-again"}, "expected --sequence-parallel"},
       {{"--model", "llama-7b", "--free-weights"}, "--free-weights: expected --zero 3"},
+      {{"--model", "llama-7b", "--tokens", "many"}, "--tokens many: "},
       {{"--model", "llama-7b", "--rate", "fast"}, "--rate fast: expected a rate such as"},
       {{"--model", "llama-7b", "--experts", "8"}, "expected all of --experts, --top-k and"},
       {{"--model", "llama-7b", "--dp", "1048576", "--tp", "2"}, "expected at most 1048576"},
