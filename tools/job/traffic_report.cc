@@ -73,11 +73,12 @@ std::string traffic_text(const TrafficTask& task,
                          const std::vector<workload::DimensionTraffic>& rows) {
   const TrafficSums sums = sums_of(rows);
   std::string text = fmt::format(
-      "{}: {} layers, {:.6g} parameters, hidden {}\n{}\n{} micro-batches of {:.6g} tokens; "
+      "{}: {} layers, {:.4g} billion parameters, hidden {}\n{}\n{} micro-batches of {:.6g} tokens; "
       "accounting: {}\n\nSent by a rank in a step, mean over the ranks:\n",
       task.model_name.empty() ? "model" : task.model_name, task.model.layers,
-      task.model.parameters + task.model.expert_parameters, task.model.hidden, degrees_text(task),
-      task.step.micro_batches, task.step.tokens, accounting_name(task.accounting));
+      (task.model.parameters + task.model.expert_parameters) / 1e9, task.model.hidden,
+      degrees_text(task), task.step.micro_batches, task.step.tokens,
+      accounting_name(task.accounting));
   text += fmt::format("{:<12} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "dimension",
                       "forward", "backward", "calls fwd", "calls bwd", "sent", "NVLink", "NIC");
   for (const workload::DimensionTraffic& row : rows) {

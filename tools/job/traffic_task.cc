@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <type_traits>
 
 #include "dataplane/config/toml/quantity.h"
 
@@ -40,14 +40,16 @@ void TrafficOptions::add_to(CLI::App& command) {
   command.add_option("--rate", rate_, "of the NIC of each rank (default: 400 Gb/s)")
       ->type_name("RATE");
   command.add_option("--steps", steps_, "also print what all ranks send in so many steps")
-      ->type_name("N")
+      ->type_name("FLOAT")
       ->check(CLI::Range(1.0, 1e12));
 }
 
 void TrafficOptions::add_model(CLI::App& command) {
   const auto add = [&command](const char* option, auto& value, const char* help, auto least,
                               auto most) {
-    command.add_option(option, value, help)->type_name("N")->check(CLI::Range(least, most));
+    command.add_option(option, value, help)
+        ->type_name(std::is_same_v<decltype(least), double> ? "FLOAT" : "N")
+        ->check(CLI::Range(least, most));
   };
   command.add_option("--model", name_, "the model; the options below change its sizes")
       ->type_name("NAME")
@@ -95,18 +97,18 @@ void TrafficOptions::add_step(CLI::App& command) {
       command
           .add_option("--tokens", tokens_,
                       "of a micro-batch: its sequences times their length (default: 4096)")
-          ->type_name("N")
+          ->type_name("FLOAT")
           ->check(CLI::Range(1.0, kMostTokens));
   command
       .add_option("--step-tokens", step_tokens_,
                   "instead of --tokens: of a step, all data-parallel ranks together")
-      ->type_name("N")
+      ->type_name("FLOAT")
       ->check(CLI::Range(1.0, kMostTokens))
       ->excludes(tokens);
   command
       .add_option("--gradient-bytes", gradient_bytes_,
                   "of a gradient when it is reduced (default: 2; 4 for FP32)")
-      ->type_name("N")
+      ->type_name("FLOAT")
       ->check(CLI::Range(0.5, 8.0));
   command.add_flag("--gather-again", gathers_inputs_,
                    "backward gathers the inputs of --sequence-parallel again, as Megatron-LM does");

@@ -46,7 +46,7 @@ TEST_CASE("job traffic: a run with its totals", "[cli]") {
                                            "t.json"});
   CAPTURE(outcome.err);
   REQUIRE(outcome.code == 0);
-  CHECK_THAT(outcome.out, Contains("4.102 GB") && Contains("783.4 PB through NICs, 4.25 h"));
+  CHECK_THAT(outcome.out, Contains("4.102 GB") && Contains("PB of it through NICs, 4.251 h"));
   const auto json = nlohmann::json::parse(folder.read("t.json"));
   CHECK(json.at("ranks") == 1024);
   const auto& rows = json.at("dimensions");
@@ -55,6 +55,7 @@ TEST_CASE("job traffic: a run with its totals", "[cli]") {
   CHECK(rows[0].at("nic_bytes") == rows[0].at("bytes"));
   CHECK(rows[1].at("dimension") == "tensor");
   CHECK(rows[1].at("nic_bytes") == 0);
+  CHECK(json.at("run").at("nic_bytes").get<double>() == Approx(783e15).margin(0.5e15));
   CHECK(json.at("nic_seconds").get<double>() ==
         Approx(json.at("nic_bytes").get<double>() * 8 / 400e9));
 }
@@ -75,6 +76,7 @@ TEST_CASE("job traffic: what is refused", "[cli]") {
       {{"--model", "llama-7b", "--sequence-parallel"}, "expected tensor-parallel ranks"},
       {{"--model", "llama-7b", "--tp", "2", "--gather-again"}, "expected --sequence-parallel"},
       {{"--model", "llama-7b", "--free-weights"}, "--free-weights: expected --zero 3"},
+      {{"--model", "llama-7b", "--tokens", "many"}, "--tokens many: "},
       {{"--model", "llama-7b", "--rate", "fast"}, "--rate fast: expected a rate such as"},
       {{"--model", "llama-7b", "--experts", "8"}, "expected all of --experts, --top-k and"},
       {{"--model", "llama-7b", "--dp", "1048576", "--tp", "2"}, "expected at most 1048576"},

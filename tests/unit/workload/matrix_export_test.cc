@@ -256,7 +256,7 @@ TEST_CASE("exports: what a matrix cannot express", "[workload]") {
   plan.messages[0].start = Picos{1};  // then the second cannot begin before, anyway
   CHECK(write_htsim_plan(plan, 3, {}).ok());
   plan.messages[1].start = Picos{2};
-  CHECK_THAT(refused(), Contains("message 2 (1->2): it waits and does not begin before 2 ps"));
+  CHECK_THAT(refused(), Contains("message 2 (1->2): it waits and does not begin before 2ps"));
   plan.messages[1].start = Picos{0};
   plan.messages[0].bytes = 0x7FFF'FFFF;
   CHECK(write_htsim_plan(plan, 3, {}).ok());

@@ -200,7 +200,7 @@ class MatrixWriter {
   }
 
   void refuse(std::uint32_t id, const std::string& what) {
-    constexpr std::size_t kMostErrors = 20;
+    constexpr std::size_t kMostErrors = 5;
     if (errors_.size() < kMostErrors) {
       errors_.push_back(fmt::format("{}: {}", message_text(plan_, id), what));
     }
