@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <tuple>
 #include <utility>
 
 namespace paceline::workload {
@@ -71,7 +73,8 @@ void JobPlanner::add_heads() {
   for (std::uint32_t id = 0; id < job_.ops.size(); ++id) {
     const JobOp& op = job_.ops[id];
     PlannedMessage m = compute_message(op.rank, op.duration, kNoCall);
-    if (op.kind == JobOpKind::send) {
+    // What a rank sends to itself has no cost.
+    if (op.kind == JobOpKind::send && op.peer != op.rank) {
       m = PlannedMessage{};
       m.src = op.rank;
       m.dst = op.peer;
@@ -87,11 +90,12 @@ void JobPlanner::add_heads() {
 // Receives wait for the sends they belong to, by source and tag, in the order of the ops; those
 // from anybody take the first that is left.
 void JobPlanner::match_messages() {
-  std::vector<std::vector<std::uint32_t>> to(job_.ranks);  // sends, by receiver
+  // Sends that nobody has received yet, by receiver, source and tag.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>> sent;
   std::vector<std::uint32_t> receives;
   for (std::uint32_t id = 0; id < job_.ops.size(); ++id) {
     const JobOp& op = job_.ops[id];
-    if (op.kind == JobOpKind::send) to[op.peer].push_back(id);
+    if (op.kind == JobOpKind::send) sent[{op.peer, op.rank, op.tag}].push_back(id);
     if (op.kind == JobOpKind::receive) receives.push_back(id);
   }
   std::stable_partition(receives.begin(), receives.end(), [this](std::uint32_t id) {
@@ -99,30 +103,41 @@ void JobPlanner::match_messages() {
   });
   for (const std::uint32_t id : receives) {
     const JobOp& op = job_.ops[id];
-    auto& sends = to[op.rank];
-    const auto send = std::find_if(sends.begin(), sends.end(), [&](std::uint32_t s) {
-      return (op.peer == kAnyRank || op.peer == job_.ops[s].rank) &&
-             (op.tag == kAnyTag || op.tag == job_.ops[s].tag);
-    });
-    if (send == sends.end()) {
+    auto found = sent.end();
+    if (op.peer != kAnyRank && op.tag != kAnyTag) {
+      found = sent.find({op.rank, op.peer, op.tag});
+    } else {
+      for (auto at = sent.lower_bound({op.rank, 0, 0});
+           at != sent.end() && std::get<0>(at->first) == op.rank; ++at) {
+        const auto& [to, from, tag] = at->first;
+        const bool fits = (op.peer == kAnyRank || op.peer == from) &&
+                          (op.tag == kAnyTag || op.tag == tag) && !at->second.empty();
+        if (fits && (found == sent.end() || at->second.front() < found->second.front())) found = at;
+      }
+    }
+    if (found == sent.end() || found->second.empty()) {
       errors_.push_back(fmt::format("{}: nobody sends it", op_text(job_, id)));
       continue;
     }
-    if (job_.ops[*send].bytes != op.bytes) {
-      errors_.push_back(fmt::format("{} and {} are one message: expected the same size",
-                                    op_text(job_, *send), op_text(job_, id)));
-    }
-    const std::uint32_t end = add_join(op.rank, kNoCall);
-    out_.spans[id].end = end;
-    wait(end, id);
-    wait(end, *send);
-    sends.erase(send);
+    add_receive(id, found->second.front());
+    found->second.pop_front();
   }
-  for (const auto& sends : to) {
-    for (const std::uint32_t id : sends) {
+  for (const auto& [key, ids] : sent) {
+    for (const std::uint32_t id : ids) {
       errors_.push_back(fmt::format("{}: nobody receives it", op_text(job_, id)));
     }
   }
+}
+
+void JobPlanner::add_receive(std::uint32_t receive, std::uint32_t send) {
+  if (job_.ops[send].bytes != job_.ops[receive].bytes) {
+    errors_.push_back(fmt::format("{} and {} are one message: expected the same size",
+                                  op_text(job_, send), op_text(job_, receive)));
+  }
+  const std::uint32_t end = add_join(job_.ops[receive].rank, kNoCall);
+  out_.spans[receive].end = end;
+  wait(end, receive);
+  wait(end, send);
 }
 
 void JobPlanner::add_waits() {

@@ -32,6 +32,7 @@ class JobPlanner {
 
   void add_heads();
   void match_messages();
+  void add_receive(std::uint32_t receive, std::uint32_t send);
   void add_waits();
   void add_call(std::uint32_t call);
   const Schedule* schedule_of(const CollectiveCall& call);
