@@ -14,6 +14,7 @@
 #include "tools/cli/cli.h"
 #include "tools/collective/collective_bench.h"
 #include "tools/collective/testbed_bench.h"
+#include "tools/run/scenario_run.h"
 #include "tools/workload/schedules/schedule.h"
 
 namespace paceline::tools {
@@ -172,7 +173,9 @@ int run_bench_command(const BenchOptions& options) {
     return report_errors(unwritable);
   }
   if (!options.testbed.empty()) return run_on_testbed(options, plan);
-  const config::FabricConfig& fabric = plan.scenario.fabric;
+  const auto prepared = prepare(plan.scenario);  // a topology file says how many ranks there are
+  if (!prepared.ok()) return report_errors(prepared.errors);
+  const config::FabricConfig& fabric = prepared.value.scenario.fabric;
   plan.schedules = options.schedules == "all"
                        ? possible_schedules(plan.operation, fabric.hosts, fabric.nics)
                        : words_of(options.schedules);
