@@ -176,6 +176,7 @@ int run_bench_command(const BenchOptions& options) {
   const auto prepared = prepare(plan.scenario);  // a topology file says how many ranks there are
   if (!prepared.ok()) return report_errors(prepared.errors);
   const config::FabricConfig& fabric = prepared.value.scenario.fabric;
+  plan.scenario.fabric.hosts = fabric.hosts;
   plan.schedules = options.schedules == "all"
                        ? possible_schedules(plan.operation, fabric.hosts, fabric.nics)
                        : words_of(options.schedules);
