@@ -53,9 +53,9 @@ inline CollectiveSettings settings_with(CollectiveOp op, std::string_view algori
 }
 
 // What must have ended before a message begins.
-class PlanOrder {
+class GraphOrder {
  public:
-  explicit PlanOrder(const MessagePlan& plan) : before_(plan.messages.size()) {
+  explicit GraphOrder(const MessagePlan& plan) : before_(plan.messages.size()) {
     for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
       if (plan.messages[id].after != kNoMessage) before_[id].push_back(plan.messages[id].after);
     }

@@ -51,7 +51,11 @@ struct PlanCase {
 // The settings are drawn; chunks grow until the plan is small.
 PlanCase drawn_case(Op op, std::string_view algorithm, std::uint32_t ranks, std::uint64_t bytes,
                     Random& random) {
-  PlanCase c{.op = op, .algorithm = algorithm, .ranks = ranks, .bytes = bytes};
+  PlanCase c;
+  c.op = op;
+  c.algorithm = algorithm;
+  c.ranks = ranks;
+  c.bytes = bytes;
   c.settings = settings_with(op, algorithm);
   const auto divisors = servers_to_try("two_level_ring", ranks);
   c.per_server = divisors[random.below(divisors.size())];
@@ -159,7 +163,7 @@ void check_lanes(const PlanCase& c, const PlannedCase& planned) {
 }
 
 // An op ends after all that its rank sends and receives, which is after the op has begun.
-void check_span(const PlanCase& c, const PlannedCase& planned, const PlanOrder& order) {
+void check_span(const PlanCase& c, const PlannedCase& planned, const GraphOrder& order) {
   std::vector<std::uint32_t> late(c.ranks);
   std::vector<std::vector<bool>> before_end;
   for (std::uint32_t rank = 0; rank < c.ranks; ++rank) {
@@ -179,7 +183,7 @@ void check_span(const PlanCase& c, const PlannedCase& planned, const PlanOrder& 
 }
 
 // Only after the end of part p does a rank begin part p + window, or the op's own after its begin.
-void check_window(const PlanCase& c, const PlannedCase& planned, const PlanOrder& order) {
+void check_window(const PlanCase& c, const PlannedCase& planned, const GraphOrder& order) {
   const std::uint32_t window = c.settings.window * c.settings.channels;
   const auto begins_after = [&](std::uint32_t id, std::uint32_t rank, std::uint32_t part) -> bool {
     const std::uint32_t gate = part < window ? rank : planned.ends_of(part - window) + rank;
@@ -219,7 +223,7 @@ void check_case(const PlanCase& c) {
   check_bytes(c, planned);
   check_lanes(c, planned);
   CHECK_NOTHROW(mark_awaited(planned.job.plan));
-  const PlanOrder order(planned.job.plan);
+  const GraphOrder order(planned.job.plan);
   check_span(c, planned, order);
   if (planned.messages().size() <= 500) check_window(c, planned, order);
 }
@@ -296,7 +300,7 @@ TEST_CASE("job plans: receives take the sends that fit, in their order", "[workl
   receive(0, 5, 20);
   const auto read = plan_job(job, servers_of(3, 1), {}, kMost);
   REQUIRE(read.errors == std::vector<std::string>{});
-  const PlanOrder order(read.value.plan);
+  const GraphOrder order(read.value.plan);
   const std::pair<std::uint32_t, std::uint32_t> matches[] = {{4, 3}, {5, 2}, {6, 0}, {7, 1}};
   for (const auto& [receives, sends] : matches) {
     const std::vector<bool> before = order.all_before(read.value.spans[receives].end);
