@@ -77,7 +77,7 @@ void check_parts(const JobReport& report) {
 // those that the world's own list of messages has.
 void check_path(const PreparedScenario& scenario, const ScenarioRun& run) {
   const JobPlan job = plan_of_job(scenario);
-  const workload::job_plan_samples::PlanOrder order(job.plan);
+  const workload::job_plan_samples::GraphOrder order(job.plan);
   std::map<std::uint32_t, const FlowRow*> flows;
   for (const FlowRow& row : run.flows) flows[row.message] = &row;
   const CriticalPath& path = run.job->path;
