@@ -163,7 +163,7 @@ int run_bench_command(const BenchOptions& options) {
   BenchPlan plan;
   plan.scenario = std::move(read.value);
   if (errors.empty() && plan.scenario.workload.job.format != "collective") {
-    errors.push_back("workload.job.format: a bench runs collectives alone, not a file");
+    errors.emplace_back("workload.job.format: a bench runs collectives alone, not a file");
   }
   plan.operation = options.operation;
   plan.iterations = options.iterations;

@@ -53,7 +53,7 @@ Imported<Job> simai_job(const config::JobConfig& config, std::uint32_t ranks) {
   if (!read.ok()) return {{}, std::move(read.errors), {}};
   Imported<Job> job = job_of_simai(read.value, ranks, config.iterations);
   for (auto* lines : {&job.errors, &job.warnings}) {
-    for (std::string& line : *lines) line = config.file + ": " + line;
+    for (std::string& line : *lines) line.insert(0, config.file + ": ");
   }
   job.warnings.insert(job.warnings.begin(), read.warnings.begin(), read.warnings.end());
   return job;

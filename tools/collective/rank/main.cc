@@ -69,7 +69,7 @@ void run_all(const RankCommand& command, Meeting& meeting) {
     plans.push_back(std::make_unique<SizePlan>(command.schedule, options, bytes));
     staging = std::max(staging, plans.back()->layout.staging_bytes(options.rank));
   }
-  VerbsLink link(options.rank, options.ranks, staging,
+  VerbsLink link(options.ranks, staging,
                  peer_traffic(command.schedule, options.rank, options.window));
   link.give_up(options.patience, meeting.descriptor());
   link.connect(meeting.exchange(link.addresses()));

@@ -51,9 +51,9 @@ bool gid_of(const std::string& hex, union ibv_gid& gid) {
 
 }  // namespace
 
-VerbsLink::VerbsLink(std::uint32_t rank, std::uint32_t ranks, std::uint64_t staging_bytes,
+VerbsLink::VerbsLink(std::uint32_t ranks, std::uint64_t staging_bytes,
                      const std::vector<PeerTraffic>& traffic)
-    : rank_(rank), peers_(ranks) {
+    : peers_(ranks) {
   open_device();
   register_memory(staging_bytes);
   make_queues(traffic);

@@ -16,7 +16,7 @@ namespace paceline::rank {
 class VerbsLink final : public RankLink {
  public:
   // Opens the one device that the process sees.
-  VerbsLink(std::uint32_t rank, std::uint32_t ranks, std::uint64_t staging_bytes,
+  VerbsLink(std::uint32_t ranks, std::uint64_t staging_bytes,
             const std::vector<PeerTraffic>& traffic);
   ~VerbsLink() override;
   VerbsLink(const VerbsLink&) = delete;
@@ -53,7 +53,6 @@ class VerbsLink final : public RankLink {
   void sleep_until(double limit);
   [[noreturn]] void fail(const std::string& what, int error) const;
 
-  std::uint32_t rank_;
   std::vector<Peer> peers_;  // by rank; without a queue pair where no message goes
   ibv_context* device_ = nullptr;
   ibv_pd* domain_ = nullptr;

@@ -34,10 +34,10 @@ class JobPlanner {
   void match_messages();
   void add_receive(std::uint32_t receive, std::uint32_t send);
   void add_waits();
-  void add_call(std::uint32_t call);
+  void add_call(std::uint32_t number);
   const Schedule* schedule_of(const CollectiveCall& call);
-  void add_part(std::uint32_t call, const Schedule& schedule, const Part& part);
-  void add_ends(std::uint32_t call, const Schedule& schedule, const Part& part);
+  void add_part(std::uint32_t number, const Schedule& schedule, const Part& part);
+  void add_ends(std::uint32_t number, const Schedule& schedule, const Part& part);
   void check_ends();
   std::uint32_t owner_of(std::uint32_t message) const;
 

@@ -26,7 +26,7 @@ class SymbolRun {
   void list_waiters();
   void schedule_event(std::uint32_t transfer);
   std::uint32_t draw_event();
-  std::string next_event_of(std::uint32_t transfer);
+  std::string next_event_of(std::uint32_t number);
   void release_waiters(std::uint32_t transfer, State reached);
 
   const Schedule& schedule_;
