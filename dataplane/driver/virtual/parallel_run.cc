@@ -101,6 +101,7 @@ ParallelRun::ParallelRun(std::vector<std::unique_ptr<WorldPart>>& parts,
   for (const PlannedMessage& m : plan.messages) {
     bytes_total_ += m.bytes;
     if (m.nvlink) {
+      carries_ = true;
       lookahead_ = earlier(lookahead_, options_.nvlink_latency);
     } else {
       to_send_[m.src] += m.bytes;
@@ -341,6 +342,7 @@ void ParallelRun::sample_until_next_event() {
 void ParallelRun::take_in(std::uint32_t part, std::uint64_t window) {
   for (const Share& from : shares_) {
     parts_[part]->network().take_in(from.away[window & 1][part]);
+    if (!carries_) continue;
     for (const Carried& carried : from.nvlink[window & 1][part]) {
       parts_[part]->will_arrive(carried.at, carried.message);
     }
@@ -362,8 +364,10 @@ void ParallelRun::carry(Picos at, std::uint32_t message) {
 void ParallelRun::open_lists(std::uint32_t part, std::uint64_t window) {
   auto& lists = shares_[part].away[(window + 1) & 1];
   for (auto& list : lists) list.clear();
-  shares_[part].parity = (window + 1) & 1;
-  for (auto& list : shares_[part].nvlink[shares_[part].parity]) list.clear();
+  if (carries_) {
+    shares_[part].parity = (window + 1) & 1;
+    for (auto& list : shares_[part].nvlink[shares_[part].parity]) list.clear();
+  }
   parts_[part]->network().send_to(lists);
 }
 
@@ -376,8 +380,10 @@ void ParallelRun::report(std::uint32_t part, std::uint64_t window, Picos end, Pi
   if (end.count > 0) report.next = own.network().decide_leaving(end - Picos{1});
   report.next = earlier(report.next, earlier(leaving, own.wheel().next_time()));
   report.next = earlier(report.next, own.network().first_sent_away());
-  for (const auto& list : share.nvlink[(window + 1) & 1]) {
-    for (const Carried& carried : list) report.next = earlier(report.next, carried.at);
+  if (carries_) {
+    for (const auto& list : share.nvlink[(window + 1) & 1]) {
+      for (const Carried& carried : list) report.next = earlier(report.next, carried.at);
+    }
   }
   report.finished = own.finished().size();
   report.bytes_done = own.bytes_done();

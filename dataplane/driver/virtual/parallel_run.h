@@ -148,6 +148,7 @@ class ParallelRun {
   std::vector<Picos> connections_;      // times at which hosts may connect, ascending
   std::vector<std::uint64_t> to_send_;  // bytes, by host
   std::uint64_t bytes_total_ = 0;
+  bool carries_ = false;  // messages over NVLink
   std::vector<Share> shares_;
   SpinBarrier barrier_;
   Picos next_sample_ = kNever;
