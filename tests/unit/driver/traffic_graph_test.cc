@@ -174,7 +174,8 @@ void check_same_however_run(const config::Scenario& s, const MessagePlan& plan) 
   for (const std::uint64_t hash : hashes) CHECK(hash == hashes[0]);
 }
 
-TEST_CASE("traffic graph: connected beforehand, several threads give the same", "[graph]") {
+TEST_CASE("traffic graph: connected beforehand, several threads give the same",
+          "[graph][threads]") {
   config::Scenario s = quiet_star(8);
   s.fabric.topology = "leaf_spine";
   s.fabric.leaves = 4;
