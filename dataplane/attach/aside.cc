@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace paceline::attach {
@@ -57,15 +58,22 @@ void Aside::start() {
 
 void Aside::run(std::function<void()> work) {
   State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  state.waiting.push_back(std::move(work));
+  std::unique_lock lock(state.mutex);
+  try {
+    state.waiting.emplace_back();
+  } catch (const std::bad_alloc&) {
+    lock.unlock();
+    work();
+    return;
+  }
+  state.waiting.back() = std::move(work);
   if (state.idle >= state.waiting.size() || state.threads == state.most_threads) {
     state.more.notify_one();
     return;
   }
   try {
     start();
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     state.more.notify_one();  // no more threads to be had: it waits for one of those there are
   }
 }
@@ -98,8 +106,15 @@ void Aside::close(Descriptor descriptor, std::shared_ptr<const void> held) {
 void Aside::close_here(Descriptor descriptor, std::shared_ptr<const void> held) {
   if (!descriptor) return;
   // Copyable, as a std::function wants it.
-  auto owned = std::make_shared<Descriptor>(std::move(descriptor));
-  run([owned = std::move(owned), held = std::move(held)] { owned->reset(); });
+  std::function<void()> work;
+  try {
+    const auto owned = std::make_shared<Descriptor>();
+    work = [owned, held = std::move(held)] { owned->reset(); };
+    *owned = std::move(descriptor);
+  } catch (const std::bad_alloc&) {
+    return;  // closed here
+  }
+  run(std::move(work));
 }
 
 }  // namespace paceline::attach

@@ -53,7 +53,8 @@ class Aside {
   // the rights of the thread that calls. Throws std::system_error.
   void begin();
 
-  // On a thread that does nothing else meanwhile. `work` does not throw, and owns what it uses.
+  // On a thread that does nothing else meanwhile, or, where there is no memory to hand it over, at
+  // once. `work` does not throw, and owns what it uses.
   void run(std::function<void()> work);
   // The other end of a socket sees at once that it is over. `held` is let go after the close.
   void close(Descriptor descriptor, std::shared_ptr<const void> held = {});

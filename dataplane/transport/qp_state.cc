@@ -1,7 +1,9 @@
 #include "dataplane/transport/qp_state.h"
 
 #include <algorithm>
+#include <new>
 
+#include "dataplane/base/undo.h"
 #include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/congestion/migration.h"
 #include "dataplane/transport/ends/requester.h"
@@ -17,17 +19,19 @@ QueuePair* QpStatePart::create(const QpConfig& config) {
   // be sent again for minutes by a peer that has not heard (datagrams name no connection).
   const auto made = static_cast<std::uint32_t>(core_.qps.size());
   if (made < EngineCore::kMaxQps && free_.size() <= core_.config.spare_queue_pairs) {
-    core_.qps.push_back(nullptr);
     core_.qp_timers.reserve(roomy(made + 1));
-    core_.qps[made] = &core_.qp_storage.emplace_back(core_.qp_number(made, 0), config);
-    return core_.qps[made];
+    QueuePair& pair = core_.qp_storage.emplace_back(core_.qp_number(made, 0), config);
+    Undo not_stored([&] { core_.qp_storage.pop_back(); });
+    core_.qps.push_back(&pair);
+    not_stored.keep();
+    return &pair;
   }
   if (free_.empty()) return nullptr;
   QueuePair& slot = *free_.front();
-  free_.pop_front();
   const std::uint32_t index = core_.qp_index(slot);
   const std::uint32_t generation = (slot.number >> EngineCore::kQpnIndexBits) + 1;
   slot = QueuePair(core_.qp_number(index, generation), config);
+  free_.pop_front();
   core_.qps[index] = &slot;
   return &slot;
 }
@@ -40,12 +44,16 @@ void QpStatePart::destroy(QueuePair& qp) {
   const std::uint32_t index = core_.qp_index(qp);
   core_.qp_timers.cancel(index);
   core_.qps[index] = nullptr;
-  free_.push_back(&qp);
   // Its number stays, its memory goes: the place may not be used again for long.
   QpConfig least;
   least.send_queue_depth = 1;
   least.max_dest_rd_atomic = 0;
-  qp = QueuePair(qp.number, least);
+  try {
+    free_.push_back(&qp);
+    qp = QueuePair(qp.number, least);
+  } catch (const std::bad_alloc&) {
+    // It keeps its memory, and without a place in the list it is not used again.
+  }
 }
 
 void QpStatePart::fail(QueuePair& qp) {

@@ -25,8 +25,9 @@ class QpStatePart {
         congestion_(congestion),
         migration_(migration) {}
 
-  // In RESET. nullptr when numbers have run out.
+  // In RESET. nullptr when numbers have run out. Throws std::bad_alloc; then nothing has changed.
   QueuePair* create(const QpConfig& config);
+  // Never throws for want of memory.
   void destroy(QueuePair& qp);
 
   ModifyResult modify(QueuePair& qp, const QpAttributes& attributes, std::uint32_t mask);

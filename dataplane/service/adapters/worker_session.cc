@@ -15,8 +15,8 @@ WorkerSession::WorkerSession(const WorkerSessionSetup& setup)
 void WorkerSession::notify(std::uint32_t event) const { write_notice(s_.notices, {event, 0}); }
 
 void WorkerSession::add(PairAdapter& pair, std::uint32_t bell) {
-  bells_[bell] = {&pair, nullptr};
   pairs_.push_back(&pair);
+  bells_[bell] = {&pair, nullptr};
 }
 
 void WorkerSession::remove(PairAdapter& pair, std::uint32_t bell) {
@@ -25,8 +25,8 @@ void WorkerSession::remove(PairAdapter& pair, std::uint32_t bell) {
 }
 
 void WorkerSession::add(SharedReceives& receives, std::uint32_t bell) {
-  bells_[bell] = {nullptr, &receives};
   shared_.push_back(&receives);
+  bells_[bell] = {nullptr, &receives};
 }
 
 void WorkerSession::remove(SharedReceives& receives, std::uint32_t bell) {

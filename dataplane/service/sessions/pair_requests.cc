@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "dataplane/base/undo.h"
 #include "dataplane/service/adapters/qp_values.h"
 #include "dataplane/service/sessions/refusals.h"
 
@@ -54,18 +55,18 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   const auto type = pair_type(r.type);
   if (!type) return {EOPNOTSUPP, "qp_type: RC, UC and UD are offered"};
   if (Status v = check_sizes(r, state_.service.settings().limits); v.error != 0) return v;
-  PairObject pair;
-  pair.type = r.type;
-  pair.pd = state_.pds.find(r.pd);
-  if (pair.pd == nullptr) return nothing_called("protection domain", r.pd);
-  pair.send_cq = state_.queues.find(r.send_cq);
-  if (pair.send_cq == nullptr) return nothing_called("completion queue", r.send_cq);
-  pair.receive_cq = state_.queues.find(r.receive_cq);
-  if (pair.receive_cq == nullptr) return nothing_called("completion queue", r.receive_cq);
+  PairObject making;
+  making.type = r.type;
+  making.pd = state_.pds.find(r.pd);
+  if (making.pd == nullptr) return nothing_called("protection domain", r.pd);
+  making.send_cq = state_.queues.find(r.send_cq);
+  if (making.send_cq == nullptr) return nothing_called("completion queue", r.send_cq);
+  making.receive_cq = state_.queues.find(r.receive_cq);
+  if (making.receive_cq == nullptr) return nothing_called("completion queue", r.receive_cq);
   if (r.srq != 0) {
-    pair.srq = state_.srqs.find(r.srq);
-    if (pair.srq == nullptr) return nothing_called("shared receive queue", r.srq);
-    if (pair.srq->pd != pair.pd) return {EINVAL, "the shared receive queue is of another pd"};
+    making.srq = state_.srqs.find(r.srq);
+    if (making.srq == nullptr) return nothing_called("shared receive queue", r.srq);
+    if (making.srq->pd != making.pd) return {EINVAL, "the shared receive queue is of another pd"};
     if (*type == transport::QpType::uc) return {EINVAL, "UC has receive queues of its own only"};
   }
   const std::uint32_t send_segments = std::max(1U, r.send_segments);
@@ -74,78 +75,80 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
       attach::send_queue_shape(std::max(1U, r.send_requests), send_segments, r.inline_bytes);
   attach::WorkQueueShape receive{};
   std::size_t bytes = send.bytes();
-  if (pair.srq == nullptr) {
+  if (making.srq == nullptr) {
     receive = attach::receive_queue_shape(std::max(1U, r.receive_requests), receive_segments);
     bytes += receive.bytes();
   }
   transport::QpConfig config;
   config.type = *type;
-  config.pd = pair.pd->number;
+  config.pd = making.pd->number;
   config.access = 0;
   config.max_send_segments = static_cast<std::uint8_t>(send_segments);
   config.send_queue_depth = static_cast<std::uint16_t>(send.slots);
   config.max_inline = static_cast<std::uint16_t>(r.inline_bytes);
   if (Status v = state_.take_queue(
-          pair.share, bytes + PairAdapter::bytes_for(send) + transport::queue_pair_bytes(config));
+          making.share, bytes + PairAdapter::bytes_for(send) + transport::queue_pair_bytes(config));
       v.error != 0) {
     return v;
   }
   const auto bell = state_.take_bell();
   if (!bell) return over_quota("work queues of a session");
-  pair.bell = *bell;
-  if (!state_.tenant.queue_pairs.take()) {
-    state_.give_bell(*bell);
-    return over_quota("queue pairs");
-  }
+  Undo no_bell([&] { state_.give_bell(*bell); });
+  if (!state_.tenant.queue_pairs.take()) return over_quota("queue pairs");
+  Undo not_counted([&] { state_.tenant.queue_pairs.give(); });
   const std::uint32_t handle = state_.pairs.next();
-  std::uint32_t number = 0;
-  Status status{ENOMEM, "shared memory"};
-  if (pair.memory.make("paceline-qp", bytes)) {
-    std::byte* const at = pair.memory.data();
-    new (at) attach::WorkQueueHeader;
-    if (pair.srq == nullptr) {
-      new (at + send.bytes()) attach::WorkQueueHeader;
-      pair.receives = std::make_unique<OwnReceives>(WorkQueueView(at + send.bytes(), receive),
-                                                    receive_segments);
-    }
-    PairAdapter::Setup setup;
-    setup.engine = &state_.engine();
-    setup.pairs = &state_.worker().pairs(state_.place.nic);
-    setup.handle = handle;
-    setup.pd = pair.pd->number;
-    setup.max_segments = send_segments;
-    setup.max_inline = r.inline_bytes;
-    setup.send_cq = pair.send_cq->adapter.get();
-    setup.receive_cq = pair.receive_cq->adapter.get();
-    setup.send = WorkQueueView(at, send);
-    setup.receives = pair.receives.get();
-    setup.shared = pair.srq == nullptr ? nullptr : pair.srq->receives.get();
-    setup.notices = state_.notices.writing.get();
-    setup.meter = &state_.worker().meter(state_.place.nic);
-    setup.user = state_.peer.user;
-    setup.pid = static_cast<std::uint32_t>(state_.peer.pid);
-    pair.adapter = std::make_unique<PairAdapter>(setup);
+  PairObject& pair = state_.pairs.insert(handle, std::move(making));
+  Undo no_pair([&] { state_.pairs.erase(handle); });
+  pair.bell = *bell;
+  if (!pair.memory.make("paceline-qp", bytes)) return {ENOMEM, "shared memory"};
+  std::byte* const at = pair.memory.data();
+  new (at) attach::WorkQueueHeader;
+  if (pair.srq == nullptr) {
+    new (at + send.bytes()) attach::WorkQueueHeader;
+    pair.receives =
+        std::make_unique<OwnReceives>(WorkQueueView(at + send.bytes(), receive), receive_segments);
+  }
+  PairAdapter::Setup setup;
+  setup.engine = &state_.engine();
+  setup.pairs = &state_.worker().pairs(state_.place.nic);
+  setup.handle = handle;
+  setup.pd = pair.pd->number;
+  setup.max_segments = send_segments;
+  setup.max_inline = r.inline_bytes;
+  setup.send_cq = pair.send_cq->adapter.get();
+  setup.receive_cq = pair.receive_cq->adapter.get();
+  setup.send = WorkQueueView(at, send);
+  setup.receives = pair.receives.get();
+  setup.shared = pair.srq == nullptr ? nullptr : pair.srq->receives.get();
+  setup.notices = state_.notices.writing.get();
+  setup.meter = &state_.worker().meter(state_.place.nic);
+  setup.user = state_.peer.user;
+  setup.pid = static_cast<std::uint32_t>(state_.peer.pid);
+  pair.adapter = std::make_unique<PairAdapter>(setup);
 
-    config.send_cq = &pair.send_cq->adapter->queue();
-    config.receive_cq = &pair.receive_cq->adapter->queue();
-    config.receive_queue =
-        pair.srq == nullptr ? &pair.receives->queue() : &pair.srq->receives->queue();
-    const bool ran = state_.on_worker([&](Picos) {
-      number = state_.engine().create_qp(config);
-      if (number == 0) return;
-      pair.adapter->set_number(number);
-      state_.worker().pairs(state_.place.nic).add(number, pair.adapter.get());
-      state_.worker_session->add(*pair.adapter, *bell);
+  config.send_cq = &pair.send_cq->adapter->queue();
+  config.receive_cq = &pair.receive_cq->adapter->queue();
+  config.receive_queue =
+      pair.srq == nullptr ? &pair.receives->queue() : &pair.srq->receives->queue();
+  std::uint32_t number = 0;
+  const bool ran = state_.on_worker([&](Picos now) {
+    number = state_.engine().create_qp(config);
+    if (number == 0) return;
+    PairTable& pairs = state_.worker().pairs(state_.place.nic);
+    Undo not_known([&] {
+      pairs.remove(number);
+      state_.engine().destroy_qp(now, number);
     });
-    status = !ran          ? worker_gone()
-             : number == 0 ? Status{ENOMEM, "queue pair numbers have run out"}
-                           : Status{};
-  }
-  if (status.error != 0) {
-    state_.give_bell(*bell);
-    state_.tenant.queue_pairs.give();
-    return status;
-  }
+    pair.adapter->set_number(number);
+    pairs.add(number, pair.adapter.get());
+    state_.worker_session->add(*pair.adapter, *bell);
+    not_known.keep();
+  });
+  if (!ran) return worker_gone();
+  if (number == 0) return {ENOMEM, "queue pair numbers have run out"};
+  no_pair.keep();
+  not_counted.keep();
+  no_bell.keep();
   ++pair.pd->uses;
   ++pair.send_cq->uses;
   ++pair.receive_cq->uses;
@@ -167,7 +170,7 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
     answer.receive_segments = receive_segments;
   }
   reply.put(answer);
-  reply.descriptors = {state_.pairs.insert(handle, std::move(pair)).memory.descriptor()};
+  reply.descriptors = {pair.memory.descriptor()};
   return {};
 }
 

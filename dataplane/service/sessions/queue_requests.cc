@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <new>
 
+#include "dataplane/base/undo.h"
 #include "dataplane/service/sessions/refusals.h"
 
 namespace paceline::service {
@@ -31,26 +32,26 @@ Status QueueRequests::create_cq(const attach::Message& request, Reply& reply) {
   if (r.entries == 0 || r.entries > most) return out_of_range("entries", r.entries, 1, most);
   Channel* const channel = state_.channels.find(r.channel);
   if (r.channel != 0 && channel == nullptr) return nothing_called("channel", r.channel);
-  CompletionObject queue;
+  CompletionObject making;
   const attach::CompletionQueueShape shape{attach::power_of_two_from(r.entries)};
-  if (Status v = state_.take_queue(queue.share, bytes_of(shape)); v.error != 0) return v;
+  if (Status v = state_.take_queue(making.share, bytes_of(shape)); v.error != 0) return v;
   if (!state_.tenant.completion_queues.take()) return over_quota("completion queues");
+  Undo not_counted([&] { state_.tenant.completion_queues.give(); });
   const std::uint32_t handle = state_.queues.next();
-  if (!make_completion_memory(queue.memory, shape)) {
-    state_.tenant.completion_queues.give();
-    return {ENOMEM, "shared memory"};
-  }
+  CompletionObject& queue = state_.queues.insert(handle, std::move(making));
+  Undo no_queue([&] { state_.queues.erase(handle); });
+  if (!make_completion_memory(queue.memory, shape)) return {ENOMEM, "shared memory"};
   queue.channel = channel;
   queue.adapter = std::make_unique<CompletionAdapter>(
       handle, shape, queue.memory.data(), channel == nullptr ? -1 : channel->pipe.writing.get(),
       r.cookie);
-  if (!state_.on_worker([&](Picos) { state_.worker_session->add(*queue.adapter); })) {
-    state_.tenant.completion_queues.give();
+  if (!state_.on_worker([&](Picos) { state_.worker_session->add(*queue.adapter); }))
     return worker_gone();
-  }
+  no_queue.keep();
+  not_counted.keep();
   if (channel != nullptr) ++channel->uses;
   reply.put(attach::CqReply{handle, shape.slots});
-  reply.descriptors = {state_.queues.insert(handle, std::move(queue)).memory.descriptor()};
+  reply.descriptors = {queue.memory.descriptor()};
   return {};
 }
 
@@ -114,35 +115,31 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   if (r.segments > limits.segments) return out_of_range("segments", r.segments, 0, limits.segments);
   ProtectionDomain* const pd = state_.pds.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
-  SharedReceiveObject srq;
-  srq.segments = std::max(1U, r.segments);
-  const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, srq.segments);
-  if (Status v = state_.take_queue(srq.share, shape.bytes()); v.error != 0) return v;
+  SharedReceiveObject making;
+  making.segments = std::max(1U, r.segments);
+  const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, making.segments);
+  if (Status v = state_.take_queue(making.share, shape.bytes()); v.error != 0) return v;
   const auto bell = state_.take_bell();
   if (!bell) return over_quota("work queues of a session");
-  if (!state_.tenant.shared_receive_queues.take()) {
-    state_.give_bell(*bell);
-    return over_quota("shared receive queues");
-  }
-  srq.requests = shape.slots;
-  srq.pd = pd;
-  srq.bell = *bell;
+  Undo no_bell([&] { state_.give_bell(*bell); });
+  if (!state_.tenant.shared_receive_queues.take()) return over_quota("shared receive queues");
+  Undo not_counted([&] { state_.tenant.shared_receive_queues.give(); });
+  making.requests = shape.slots;
+  making.pd = pd;
+  making.bell = *bell;
   const std::uint32_t handle = state_.srqs.next();
-  Status status{ENOMEM, "shared memory"};
-  if (srq.memory.make("paceline-srq", shape.bytes())) {
-    new (srq.memory.data()) attach::WorkQueueHeader;
-    srq.receives = std::make_unique<SharedReceives>(handle, WorkQueueView(srq.memory.data(), shape),
-                                                    srq.segments);
-    // The limit of a new queue is not armed (ibv_create_srq ignores it); modify_srq arms it.
-    status = worker_gone();
-    if (state_.on_worker([&](Picos) { state_.worker_session->add(*srq.receives, *bell); }))
-      status = {};
-  }
-  if (status.error != 0) {
-    state_.give_bell(*bell);
-    state_.tenant.shared_receive_queues.give();
-    return status;
-  }
+  SharedReceiveObject& srq = state_.srqs.insert(handle, std::move(making));
+  Undo no_queue([&] { state_.srqs.erase(handle); });
+  if (!srq.memory.make("paceline-srq", shape.bytes())) return {ENOMEM, "shared memory"};
+  new (srq.memory.data()) attach::WorkQueueHeader;
+  srq.receives = std::make_unique<SharedReceives>(handle, WorkQueueView(srq.memory.data(), shape),
+                                                  srq.segments);
+  // The limit of a new queue is not armed (ibv_create_srq ignores it); modify_srq arms it.
+  if (!state_.on_worker([&](Picos) { state_.worker_session->add(*srq.receives, *bell); }))
+    return worker_gone();
+  no_queue.keep();
+  not_counted.keep();
+  no_bell.keep();
   ++pd->uses;
   attach::SrqReply answer;
   answer.handle = answer.number = handle;
@@ -152,7 +149,7 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   answer.requests = srq.requests;
   answer.segments = srq.segments;
   reply.put(answer);
-  reply.descriptors = {state_.srqs.insert(handle, std::move(srq)).memory.descriptor()};
+  reply.descriptors = {srq.memory.descriptor()};
   return {};
 }
 

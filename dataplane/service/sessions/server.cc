@@ -15,10 +15,12 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "dataplane/attach/foreign_descriptors.h"
@@ -69,10 +71,18 @@ struct Server::WayBack {
   std::mutex mutex;
   boost::asio::io_context* context = nullptr;
 
+  // Waits while there is no memory: other threads may free some, and a session waits for this.
   template <class Work>
-  void post(Work work) {
-    const std::lock_guard lock(mutex);
-    if (context != nullptr) boost::asio::post(*context, std::move(work));
+  void post(const Work& work) {
+    for (;;) {
+      try {
+        const std::lock_guard lock(mutex);
+        if (context != nullptr) boost::asio::post(*context, work);
+        return;
+      } catch (const std::bad_alloc&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    }
   }
   void end() {
     const std::lock_guard lock(mutex);
@@ -210,15 +220,16 @@ void Server::guarded(Place at, Serve serve) {
   Next next = Next::end;
   try {
     next = serve();
+    at->under_way = next == Next::errand;
+    if (next == Next::request) {
+      if (!at->over) return wait_for_request(at);
+      next = Next::end;
+    }
   } catch (const std::exception& error) {
     spdlog::warn("session {} is ended: {}", at->session.number(), error.what());
+    next = Next::end;
   }
-  at->under_way = next == Next::errand;
-  if (next == Next::request && !at->over) {
-    wait_for_request(at);
-  } else if (next != Next::errand) {
-    end(at);
-  }
+  if (next == Next::end) end(at);
 }
 
 void Server::wait_for_spoilt_views() {
@@ -306,9 +317,14 @@ Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
   using attach::Operation;
   if (errand->reply.aside) {
     aside_.run([this, at, errand, way = way_back_] {
-      errand->reply.aside();
+      try {
+        errand->reply.aside();
+      } catch (const std::exception&) {
+        errand->thrown = std::current_exception();
+      }
       way->post([this, at, errand] {
         guarded(at, [&] {
+          if (errand->thrown) std::rethrow_exception(errand->thrown);
           errand->status = at->session.resume(errand->reply);
           return finish(at, errand);
         });

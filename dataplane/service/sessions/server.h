@@ -8,6 +8,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <exception>
 #include <list>
 #include <memory>
 #include <string>
@@ -52,6 +53,7 @@ class Server {
     attach::Header header{};
     Status status;
     Reply reply;
+    std::exception_ptr thrown;  // by the work aside
   };
   // How the threads aside reach the control thread, as long as it runs.
   struct WayBack;

@@ -15,6 +15,20 @@
 
 namespace paceline::service {
 
+namespace {
+
+// For requests that undo what they have done when memory ends. After others the session ends.
+template <class Request>
+Status unless_memory_ends(Request request) {
+  try {
+    return request();
+  } catch (const std::bad_alloc&) {
+    return {ENOMEM, "the service has no memory left"};
+  }
+}
+
+}  // namespace
+
 Session::Session(Service& service, Peer peer)
     : state_(service, std::move(peer)),
       counted_(state_.tenant.tidy() &&
@@ -81,13 +95,13 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::destroy_channel:
       return destroy_channel(request);
     case Operation::create_cq:
-      return queue_requests_.create_cq(request, reply);
+      return unless_memory_ends([&] { return queue_requests_.create_cq(request, reply); });
     case Operation::resize_cq:
       return queue_requests_.resize_cq(request, reply);
     case Operation::destroy_cq:
       return queue_requests_.destroy_cq(request);
     case Operation::create_srq:
-      return queue_requests_.create_srq(request, reply);
+      return unless_memory_ends([&] { return queue_requests_.create_srq(request, reply); });
     case Operation::modify_srq:
       return queue_requests_.modify_srq(request);
     case Operation::query_srq:
@@ -95,7 +109,7 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::destroy_srq:
       return queue_requests_.destroy_srq(request);
     case Operation::create_qp:
-      return pair_requests_.create_qp(request, reply);
+      return unless_memory_ends([&] { return pair_requests_.create_qp(request, reply); });
     case Operation::modify_qp:
       return pair_requests_.modify_qp(request);
     case Operation::query_qp:
@@ -252,11 +266,8 @@ void Session::close() {
     for (const auto& [handle, region] : state_.regions) nic.regions().remove(region.key);
   });
   state_.worker().unwatch(state_.wake.get());
-  auto left = std::make_shared<std::vector<std::unique_ptr<RegionMemory>>>();
-  for (auto& [handle, region] : state_.regions) {
-    left->push_back(std::move(region.memory));
+  for (const auto& [handle, region] : state_.regions)
     region_requests_.give_extents(region.length, region.mappings);
-  }
   state_.tenant.queue_pairs.give(state_.pairs.size());
   state_.tenant.address_handles.give(state_.handles.size() + state_.leaving_handles.size());
   state_.tenant.shared_receive_queues.give(state_.srqs.size());
@@ -268,13 +279,14 @@ void Session::close() {
   state_.srqs.clear();
   state_.queues.clear();
   state_.windows.clear();
-  state_.regions.clear();
+  left_->regions = std::exchange(state_.regions, {});
   state_.pds.clear();
   state_.worker_session.reset();
   // Its pages may be many, and a copy of them may wait for ever.
   state_.memory->leave(state_.tenant.remains());
-  state_.service.aside().run([left, memory = std::exchange(state_.memory, nullptr)]() mutable {
-    for (auto& region : *left) memory->abandon(std::move(region));
+  left_->memory = std::exchange(state_.memory, nullptr);
+  state_.service.aside().run([left = std::move(left_)] {
+    for (auto& [handle, region] : left->regions) left->memory->abandon(std::move(region.memory));
   });
 }
 

@@ -67,10 +67,17 @@ class Session {
   Status destroy_pd(const attach::Message& request);
   Status create_channel(Reply& reply);
   Status destroy_channel(const attach::Message& request);
-  // Destroys all objects; afterwards the worker has no reference to them.
+  // Destroys all objects; afterwards the worker has no reference to them. Allocates nothing.
   void close();
 
+  // What a thread aside lets go after the session's end.
+  struct Left {
+    HandleTable<RegionObject> regions;
+    std::shared_ptr<TenantMemory> memory;
+  };
+
   Held descriptors_;  // given back when those of `state_` are closed
+  std::shared_ptr<Left> left_ = std::make_shared<Left>();
   SessionState state_;
   RegionRequests region_requests_{state_};
   QueueRequests queue_requests_{state_};

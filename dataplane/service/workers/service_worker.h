@@ -52,7 +52,7 @@ class ServiceWorker {
   NicSet& nics() { return *nics_; }
   const NicSet& nics() const { return *nics_; }
   // Runs work(now) on the worker's thread between two turns, `nic` being looked at in the next.
-  // False when the worker does not run.
+  // False when the worker does not run. Throws what `work` throws.
   template <class Work>
   bool call(std::size_t nic, Work&& work) {
     auto task = [&](Picos now) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <semaphore>
 #include <type_traits>
 #include <utility>
@@ -19,7 +20,7 @@ class TaskQueue {
 
   // The control thread's side. Returns when `work(now)` has run on the worker's thread, or,
   // where no worker runs, at once: false, and it has not run and never will. `wake` is called when
-  // the worker may sleep.
+  // the worker may sleep. Throws what `work` throws, such as std::bad_alloc; the worker goes on.
   template <class Work, class Wake>
   bool run(Work&& work, Wake&& wake) {
     using Function = std::remove_reference_t<Work>;
@@ -30,6 +31,7 @@ class TaskQueue {
     if (closed_ || !tasks_.push(pointer)) return false;
     wake();
     task.done.acquire();
+    if (task.thrown) std::rethrow_exception(task.thrown);
     return task.ran;
   }
   // Between the two there is a worker that takes tasks.
@@ -41,8 +43,12 @@ class TaskQueue {
     Task* task = nullptr;
     bool any = false;
     while (tasks_.pop(task)) {
-      task->call(task->object, now);
-      task->ran = true;
+      try {
+        task->call(task->object, now);
+        task->ran = true;
+      } catch (...) {
+        task->thrown = std::current_exception();
+      }
       task->done.release();
       any = true;
     }
@@ -60,6 +66,7 @@ class TaskQueue {
     void* object = nullptr;
     void (*call)(void*, Picos) = nullptr;
     bool ran = false;
+    std::exception_ptr thrown;
     std::binary_semaphore done{0};
   };
 

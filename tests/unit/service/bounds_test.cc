@@ -1,4 +1,6 @@
 // What the service itself takes for a tenant is bounded: memory of queues, descriptors, mappings.
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -151,18 +153,50 @@ TEST_CASE("a tenant has its part of the service's mappings and no more", "[threa
 
 namespace {
 
-// What a program of that user with that limit gets: errors of registrations, one after another.
-std::string registers(const RunningService& service, uid_t user, rlim_t limit) {
-  std::array<int, 2> ends{};
-  REQUIRE(::pipe(ends.data()) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
+// A program of that user with that limit of locked memory. It is made before any thread is: a child
+// of a process with threads may find locks of the allocator taken for ever.
+class RegisteringProgram {
+ public:
+  RegisteringProgram(uid_t user, rlim_t limit) {
+    REQUIRE(::pipe2(ask_.data(), O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(answer_.data(), O_CLOEXEC) == 0);
+    child_ = ::fork();
+    REQUIRE(child_ >= 0);
+    if (child_ == 0) ::_exit(serve(user, limit));
+  }
+  RegisteringProgram(const RegisteringProgram&) = delete;
+  RegisteringProgram& operator=(const RegisteringProgram&) = delete;
+  ~RegisteringProgram() {
+    for (const int fd : {ask_[0], ask_[1], answer_[0], answer_[1]}) ::close(fd);
+    ::waitpid(child_, nullptr, 0);
+  }
+
+  // Errors of its registrations, one after another.
+  std::string with(const RunningService& service) {
+    const std::string path = service.path();
+    REQUIRE(::write(ask_[1], path.data(), path.size()) == static_cast<ssize_t>(path.size()));
+    return read_text(answer_[0]);
+  }
+
+ private:
+  static std::string read_text(int fd) {
+    std::string text(256, '\0');
+    const ssize_t n = ::read(fd, text.data(), text.size());
+    text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    return text;
+  }
+
+  int serve(uid_t user, rlim_t limit) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close(ask_[1]);
+    const std::string path = read_text(ask_[0]);
+    if (path.empty()) return 0;
     const rlimit locked{limit, limit};
     bool good = ::setrlimit(RLIMIT_MEMLOCK, &locked) == 0;
     if (user != ::geteuid()) {
       good = good && ::setgid(user) == 0 && ::setuid(user) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;
     }
-    AttachClient client(service.path());
+    AttachClient client(path);
     good = good && client.connected() && client.open("h0");
     const std::uint32_t pd = client.create_pd();
     std::vector<std::byte> memory(1 << 20);
@@ -178,35 +212,36 @@ std::string registers(const RunningService& service, uid_t user, rlim_t limit) {
     add(200'000);
     client.ask(Operation::deregister_region, attach::HandleBody{first, 0});
     add(300'000);
-    ::_exit(::write(ends[1], said.data(), said.size()) < 0 ? 1 : 0);
+    return ::write(answer_[1], said.data(), said.size()) < 0 ? 1 : 0;
   }
-  ::close(ends[1]);
-  std::string said(256, '\0');
-  const ssize_t n = ::read(ends[0], said.data(), said.size());
-  said.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
-  ::close(ends[0]);
-  ::waitpid(child, nullptr, 0);
-  return said;
-}
+
+  std::array<int, 2> ask_{};
+  std::array<int, 2> answer_{};
+  pid_t child_ = -1;
+};
 
 }  // namespace
 
 // Not for the thread sanitizer: its runtime does not survive the process that copies (CLONE_VM).
 TEST_CASE("with service.memlock a process registers no more than it could lock", "[may_skip]") {
-  service::ServiceSettings settings;
-  settings.open = true;
   const bool root = ::geteuid() == 0;
   const uid_t other = root ? 54'321 : ::geteuid();
+  RegisteringProgram unbounded(other, 500'000);
+  RegisteringProgram one_at_a_time(other, 500'000);
+  RegisteringProgram too_small(other, 300'000);
+  RegisteringProgram of_root(::geteuid(), 0);
+  service::ServiceSettings settings;
+  settings.open = true;
   {
     const RunningService service(settings);
-    CHECK(registers(service, other, 500'000) == "0 0 0 0 ");
+    CHECK(unbounded.with(service) == "0 0 0 0 ");
   }
   settings.memlock = true;
   const RunningService service(settings);
-  CHECK(registers(service, other, 500'000) == "0 ENOMEM 0 0 ");
-  CHECK(registers(service, other, 300'000) == "0 ENOMEM ENOMEM 0 ");
+  CHECK(one_at_a_time.with(service) == "0 ENOMEM 0 0 ");
+  CHECK(too_small.with(service) == "0 ENOMEM ENOMEM 0 ");
   if (root) {
-    CHECK(registers(service, 0, 0) == "0 0 0 0 ");
+    CHECK(of_root.with(service) == "0 0 0 0 ");
   } else {
     WARN("skipped: root's programs have no bound");
   }
